@@ -39,5 +39,5 @@ def test_a_stale_a_missing_and_a_strange_file_are_found(tmp_path: Path) -> None:
     (tmp_path / "crds" / "old.yaml").touch()
     difference = generate.differences(tmp_path)
     assert "-edited: by hand" in difference
-    assert f"wanted/crds/{missing.name}" in difference
+    assert f"expected/crds/{missing.name}" in difference
     assert strangers(tmp_path) == ["crds/old.yaml"]

@@ -1,4 +1,4 @@
-"""Plain English: no literary word in README, CONTRIBUTING, the user documentation and the examples' READMEs.
+"""Plain English: no literary word in README, CONTRIBUTING, the user documentation, the examples' READMEs and the CRDs.
 
 The chart's values, notes and README, the alert rules and the help texts of metrics (docs/reference/metrics.md) are
 checked, too. Decisions are history and are left out, as are other generated pages, code, links and the parts of a page
@@ -8,9 +8,11 @@ that a benchmark writes.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from sourcetree import ROOT, texts
 
@@ -76,3 +78,33 @@ def test_a_term_and_code_are_let_through(tmp_path: Path, text: str) -> None:
     (tmp_path / "README.md").write_text(text)
     (tmp_path / "notes.md").write_text("not a page: somebody")
     assert literary_words(tmp_path) == []
+
+
+def literary_words_in_crds(root: Path) -> list[str]:
+    """Every literary word of descriptions, messages and all other text in ``crds/``, as ``file: field: word``."""
+    return [
+        f"{path.name}: {field}: {word}"
+        for path in sorted((root / "crds").glob("*.yaml"))
+        for field, text in _strings(yaml.safe_load(path.read_text()), "")
+        for word in WORD.findall(text)
+    ]
+
+
+def _strings(value: object, field: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield field, value
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, below in items:
+        yield from _strings(below, f"{field}.{key}")
+
+
+def test_the_custom_resource_definitions_are_in_plain_english() -> None:
+    assert literary_words_in_crds(ROOT) == []
+
+
+def test_a_literary_word_in_a_definition_is_found_with_its_field(tmp_path: Path) -> None:
+    (tmp_path / "crds").mkdir()
+    (tmp_path / "crds" / "one.yaml").write_text(
+        "spec:\n- description: fine, and hands\n    over leaders\n  type: string\n"
+    )
+    assert literary_words_in_crds(tmp_path) == ["one.yaml: .spec.0.description: hands over"]

@@ -142,7 +142,7 @@ def test_a_file_that_is_damaged_within_is_named_and_the_others_count(run: Any, s
     whole = {key: [s for s in history if s.at not in (300, 360)] for key, history in HISTORIES.items()}
     assert written(store) == expected(whole)
     for path in paths[5:7]:
-        assert f"skipped: {tmp_path / path}: is damaged, or no Parquet file" in result.stderr
+        assert f"skipped: {tmp_path / path}: is damaged or not a Parquet file" in result.stderr
     assert len(account(tmp_path)["skipped"]) == 2
 
 

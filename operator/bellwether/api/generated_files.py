@@ -1,8 +1,7 @@
-"""Generated files: write them, or compare them with what is committed, for every ``generate`` module. What every
-``generate`` module is run by.
+"""Write generated files, or compare them with the committed ones, for every ``generate`` module.
 
-In: a function that makes the files, by their path below the root of the repository. Out: files, a unified diff, an exit
-status. Called by ``make generate``, ``make verify`` and the tests of freshness.
+In: a function that returns the files by their path below the repository root. Out: files, a unified diff, an exit
+status. Called by ``make generate``, ``make verify`` and the freshness tests.
 """
 
 from __future__ import annotations
@@ -17,34 +16,36 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """What one ``python -m <module>`` generates."""
+    """The files that one ``python -m <module>`` generates."""
 
     module: str
     description: str | None
     files: Callable[[], Mapping[Path, str]]
 
     def differences(self, root: Path) -> str:
-        """How the files below ``root`` differ from the generated ones, as a unified diff; empty when they are fresh."""
+        """Unified diff between the files below ``root`` and the generated ones; empty if they are up to date."""
         lines: list[str] = []
-        for path, wanted in self.files().items():
+        for path, expected in self.files().items():
             found = (root / path).read_text(encoding="utf-8") if (root / path).exists() else ""
             lines += difflib.unified_diff(
-                found.splitlines(keepends=True), wanted.splitlines(keepends=True), f"found/{path}", f"wanted/{path}"
+                found.splitlines(keepends=True), expected.splitlines(keepends=True), f"found/{path}", f"expected/{path}"
             )
         return "".join(lines)
 
     def write(self, root: Path) -> None:
-        """Write every file below ``root``."""
+        """Write all files below ``root``."""
         for path, text in self.files().items():
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(text, encoding="utf-8")
 
     def main(self, arguments: list[str] | None = None) -> int:
-        """The exit status: 1 when ``--check`` finds a difference."""
+        """Run the command line. Returns the exit status: 1 if ``--check`` finds a difference."""
         parser = argparse.ArgumentParser(prog=f"python -m {self.module}", description=self.description)
-        parser.add_argument("--check", action="store_true", help="write nothing; print what differs and exit 1")
         parser.add_argument(
-            "--root", type=Path, default=Path(), help="the repository's root (default: current directory)"
+            "--check", action="store_true", help="write nothing; print a diff and exit 1 if there is one"
+        )
+        parser.add_argument(
+            "--root", type=Path, default=Path(), help="root of the repository (default: the current directory)"
         )
         options = parser.parse_args(arguments)
         if not (options.root / "pyproject.toml").exists():

@@ -264,5 +264,5 @@ def test_at_its_start_it_says_which_permissions_are_missing(crew: Crew) -> None:
     with crew.accounts.without(OPERATOR, "events.k8s.io", "events", "create", crew.site.namespace):
         settle(crew)
     text = crew.site.processes[0].log.read_text()
-    assert "'create' on events in API group events.k8s.io (news for people): grant it in a Role" in text
+    assert "'create' on events in API group events.k8s.io (Kubernetes events): grant it in a Role" in text
     assert text.count("a permission is missing") == 1

@@ -73,7 +73,9 @@ def test_the_operator_needs_each_verb_on_strimzis_objects(crew: Crew) -> None:
 def test_without_a_right_to_list_clusters_a_wrong_name_is_told_without_those_there_are(crew: Crew) -> None:
     with crew.accounts.without(OPERATOR, "kafka.strimzi.io", "kafkas", "list", crew.site.namespace):
         begin(crew, "no-such")
-        crew.site.until(lambda: "there is no Kafka no-such" in crew.site.ready()[1], 60, "it is named", crew.site.logs)
+        crew.site.until(
+            lambda: "Kafka no-such does not exist" in crew.site.ready()[1], 60, "it is named", crew.site.logs
+        )
         assert f"there is: {CLUSTER}" not in crew.site.ready()[1]
     crew.site.until(lambda: f"there is: {CLUSTER}" in crew.site.ready()[1], 60, "the others are told", crew.site.logs)
 

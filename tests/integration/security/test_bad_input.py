@@ -206,7 +206,7 @@ def _cases(secured: SecuredKafka, user: str, tmp_path: Path, elsewhere: str) -> 
         ),
         "no-certificate": Case(
             {**mutual("no-certificate"), "userSecretRef": {"name": "no-certificate-user"}},
-            "is not that of a user",
+            "is not that of a KafkaUser",
             {"user": {"other": "hunter2"}},
             {"user": pair},
         ),

@@ -32,7 +32,7 @@ def test_strimzi_may_come_later_and_be_an_older_one(strimzi_kafka: KafkaCluster,
             site.operator()
             older.until_said("StrimziClusterMissing", "kafka.strimzi.io is not served", "install Strimzi")
             server.apply(strimzi.definitions(strimzi.OLDER))
-            older.until_said("StrimziClusterMissing", "there is no Kafka my-cluster")
+            older.until_said("StrimziClusterMissing", "Kafka my-cluster does not exist")
             older.everything()
             older.until_ready()
             before = site.orders()

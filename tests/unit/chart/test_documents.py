@@ -120,7 +120,7 @@ def test_the_generated_files_are_written_and_a_stale_one_is_found(tmp_path: Path
     (tmp_path / generate.CHART / "Chart.yaml").unlink()
     difference = generate.differences(tmp_path)
     assert "-  replicas: 3" in difference
-    assert "wanted/helm/bellwether/Chart.yaml" in difference
+    assert "expected/helm/bellwether/Chart.yaml" in difference
 
 
 def test_the_command_says_what_is_stale_and_refuses_a_folder_that_is_no_repository(

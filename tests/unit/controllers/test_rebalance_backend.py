@@ -38,7 +38,7 @@ def test_each_runner_has_its_own_kind_of_job(tmp_path: Path, runner: dict[str, A
 
 
 def test_a_store_that_is_none_is_refused_with_a_remedy():
-    with pytest.raises(StoreUnusable, match="ftp://host/x: is no store"):
+    with pytest.raises(StoreUnusable, match="ftp://host/x: is not a store"):
         made(api_objects.rebalance(history={"uri": "ftp://host/x"}))
 
 

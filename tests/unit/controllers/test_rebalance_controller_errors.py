@@ -149,14 +149,17 @@ def test_an_api_server_that_is_away_is_asked_again_for_the_job(desked: Desked, m
     def start(self: Planner, run: str) -> None:
         if away:
             away.pop()
-            raise Transient("Kubernetes API: POST jobs: not reachable (refused)")
+            raise Transient("Kubernetes API: POST jobs: not reachable (connection refused)")
         real(self, run)
 
     monkeypatch.setattr(Planner, "start", start)
     loop = desked.make(rebalance=SPEC)
     desked.annotate(rebalance="please")
     desked.go(loop, 3)
-    assert (desked.state, desked.status["message"]) == ("Running", "Kubernetes API: POST jobs: not reachable (refused)")
+    assert (desked.state, desked.status["message"]) == (
+        "Running",
+        "Kubernetes API: POST jobs: not reachable (connection refused)",
+    )
     desked.until(loop, "Proposed")
     assert len(desked.planner.started) == 1
 

@@ -110,7 +110,7 @@ def test_pods_that_cannot_be_told_apart_are_said_in_a_condition_that_goes_away(
     operator.step(loop, 2)
     status, reason, message = operator.condition("RestartDetection")
     assert (status, reason) == ("False", "PodsUnknown")
-    assert "controller-1, kafka-1 share a number" in message
+    assert "controller-1, kafka-1 have the same number" in message
     operator.api.objects.pop(("pods", "default", "controller-1"))
     operator.site.clock.advance(LOOK_SECONDS)
     operator.step(loop, 2)

@@ -123,9 +123,11 @@ def test_another_address_is_connected_to(
     ("taken", "reason", "words"),
     [
         pytest.param(
-            (KAFKAS, "my-cluster"), Reason.STRIMZI_CLUSTER_MISSING, "there is no Kafka my-cluster", id="cluster"
+            (KAFKAS, "my-cluster"), Reason.STRIMZI_CLUSTER_MISSING, "Kafka my-cluster does not exist", id="cluster"
         ),
-        pytest.param((USERS, "bellwether"), Reason.STRIMZI_USER_UNFIT, "no KafkaUser bellwether", id="user"),
+        pytest.param(
+            (USERS, "bellwether"), Reason.STRIMZI_USER_UNFIT, "KafkaUser bellwether does not exist", id="user"
+        ),
         pytest.param(
             (SECRETS, "my-cluster-cluster-ca-cert"), Reason.CREDENTIALS_UNUSABLE, "cluster-ca-cert", id="authority"
         ),
@@ -178,11 +180,9 @@ def test_what_was_lent_is_given_back_until_it_is_lent_again(connector: Connector
 
 def test_why_there_is_no_turn_is_said_in_the_finders_own_word(operator: MemoryOperator):
     loop = operator.make()
-    operator.connector.trouble = StrimziUnavailable(
-        Reason.STRIMZI_NOT_READY, "Kafka default/my-cluster publishes no address"
-    )
+    operator.connector.trouble = StrimziUnavailable(Reason.STRIMZI_NOT_READY, "Kafka default/my-cluster has no address")
     operator.step(loop)
-    assert operator.condition() == ("False", "StrimziNotReady", "Kafka default/my-cluster publishes no address")
+    assert operator.condition() == ("False", "StrimziNotReady", "Kafka default/my-cluster has no address")
     operator.connector.trouble = None
     operator.step(loop)
     assert operator.condition()[:2] == ("True", "Settled")

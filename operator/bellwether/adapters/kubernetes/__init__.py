@@ -1,1 +1,1 @@
-"""The Kubernetes API behind the ports."""
+"""Kubernetes adapters: implementations of the ports on the Kubernetes API."""

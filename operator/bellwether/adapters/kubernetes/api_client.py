@@ -1,7 +1,7 @@
-"""Kubernetes API client over the official one: plain objects in, plain objects out, every call bounded in time.
+"""Kubernetes API client on top of the official one: plain objects in and out, every call with a timeout.
 
-Called by every other module of this package. Errors leave here already named by what the loop must do next:
-``Transient`` (away, overloaded), ``Terminal`` with the remedy (refused, invalid), and ``NotFound``, ``Conflict`` and
+Used by every other module of this package. Errors are classified by what the caller must do next: ``Transient``
+(unavailable, overloaded), ``Terminal`` with the remedy (rejected, invalid), and ``NotFound``, ``Conflict`` and
 ``NamespaceEnding`` for callers that expect them.
 """
 
@@ -30,15 +30,15 @@ DEFAULT_TIMEOUT_SECONDS = 5.0
 
 
 class NotFound(Terminal):
-    """The object, or its kind, is not there."""
+    """The object, or its kind, does not exist."""
 
 
 class NamespaceEnding(Terminal):
-    """Nothing can be made in a namespace that is being deleted."""
+    """Nothing can be created in a namespace that is being deleted."""
 
 
 class OutdatedDefinition(Terminal):
-    """The served definition of a kind does not know a field that this version writes."""
+    """The served CRD does not have a field that this version writes."""
 
 
 class Conflict(Transient):
@@ -47,7 +47,7 @@ class Conflict(Transient):
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A kind of object, as the API's addresses name it."""
+    """A resource type, as in the API's URLs."""
 
     prefix: str
     plural: str
@@ -55,7 +55,7 @@ class Resource:
     kind: str
 
     def path(self, namespace: str | None, name: str = "", sub: str = "") -> str:
-        """The address of the collection, of one object, or of its subresource."""
+        """URL path of the collection, of one object, or of its subresource."""
         parts = [self.prefix, *(["namespaces", namespace] if namespace else []), self.plural, name, sub]
         return "/".join(part for part in parts if part)
 
@@ -76,14 +76,14 @@ _DISCOVERY = Resource("", "/apis", "v1", "APIGroupList")
 
 
 Observe = Callable[[str, str, str, float], None]
-"""Is told of a request: verb (get, create, update, patch, delete), plural of its kind, outcome, seconds."""
+"""Called after each request with verb (get, create, update, patch, delete), plural, outcome and seconds."""
 
 
 class KubernetesClient:
     """One connection pool to one API server; safe to share between threads.
 
-    ``timeout_seconds`` bounds connecting and each wait for an answer; nothing is retried in here, as the caller knows
-    better what a lost answer means.
+    ``timeout_seconds`` is the timeout of connecting and of each read. Nothing is retried here, because only the caller
+    knows what a lost response means.
     """
 
     def __init__(
@@ -94,34 +94,34 @@ class KubernetesClient:
         self.timeout_seconds = timeout_seconds
 
     def with_timeout(self, timeout_seconds: float) -> KubernetesClient:
-        """The same connection pool under another time limit."""
+        """The same connection pool with another timeout."""
         return KubernetesClient(self._api, timeout_seconds, self._observe)
 
     def observed(self, observe: Observe) -> KubernetesClient:
-        """The same connection pool; ``observe`` is told of every request and of what came of it."""
+        """The same connection pool; ``observe`` is called after every request."""
         return KubernetesClient(self._api, self.timeout_seconds, observe)
 
     def get(self, resource: Resource, namespace: str, name: str) -> Object:
-        """One object. NotFound when it is not there."""
+        """Get one object. Raises NotFound if it does not exist."""
         return self._call("GET", resource, namespace, name)
 
     def find(self, resource: Resource, namespace: str, name: str) -> Object | None:
-        """One object, or None when it is not there."""
+        """Get one object; None if it does not exist."""
         try:
             return self.get(resource, namespace, name)
         except NotFound:
             return None
 
     def list(self, resource: Resource, namespace: str | None, labels: Mapping[str, str] | None = None) -> list[Object]:
-        """All objects with these labels, in one namespace or (None) in all."""
+        """List all objects with these labels, in one namespace or (None) in all."""
         query = {"labelSelector": ",".join(f"{key}={value}" for key, value in labels.items())} if labels else {}
         answer = self._call("GET", resource, namespace, "", query=query)
         items: list[Object] = answer.get("items") or []
-        # Members of a list come without their kind.
+        # Items of a list have no kind.
         return [{"apiVersion": resource.api_version, "kind": resource.kind, **item} for item in items]
 
     def served(self, group: str, version: str) -> frozenset[str]:
-        """The plurals of the kinds that discovery lists for a version of a group: none where it lists no such group."""
+        """Plurals of the kinds that discovery lists for a version of a group; empty if it does not list the group."""
         groups = self._call("GET", _DISCOVERY, None, "").get("groups") or []
         versions = {found["version"] for one in groups if one["name"] == group for found in one["versions"]}
         if version not in versions:
@@ -133,15 +133,15 @@ class KubernetesClient:
         return frozenset(one["name"] for one in listed.get("resources") or [])
 
     def create(self, resource: Resource, namespace: str, body: Object) -> Object:
-        """Create. Conflict when the name is taken."""
+        """Create an object. Raises Conflict if the name is in use."""
         return self._call("POST", resource, namespace, "", body=body, about=body["metadata"].get("name", ""))
 
     def replace(self, resource: Resource, namespace: str, body: Object) -> Object:
-        """Write a whole object; checked when the body carries a resourceVersion: Conflict when that is not the last."""
+        """Replace an object. Raises Conflict if the body has a resourceVersion that is not the latest."""
         return self._call("PUT", resource, namespace, body["metadata"]["name"], body=body)
 
     def merge(self, resource: Resource, namespace: str, name: str, patch: Object, sub: str = "") -> Object:
-        """A JSON merge patch."""
+        """Apply a JSON merge patch."""
         return self._call(
             "PATCH", resource, namespace, name, sub=sub, body=patch, content_type="application/merge-patch+json"
         )
@@ -156,7 +156,9 @@ class KubernetesClient:
         sub: str = "",
         force: bool = True,
     ) -> Object:
-        """Server-side apply: ``manager`` owns exactly the fields of ``body``, those that it no longer names go."""
+        """Server-side apply: ``manager`` owns exactly the fields of ``body``; fields that it no longer sets are
+        removed.
+        """
         whole = {"apiVersion": resource.api_version, "kind": resource.kind, **body}
         whole["metadata"] = {**body.get("metadata", {}), "name": name, "namespace": namespace}
         return self._call(
@@ -171,7 +173,7 @@ class KubernetesClient:
         )
 
     def delete(self, resource: Resource, namespace: str, name: str, resource_version: str | None = None) -> None:
-        """Delete; with ``resource_version`` only that very state, else Conflict. NotFound when it is not there."""
+        """Delete an object. Raises NotFound if it does not exist, and Conflict if it is not at ``resource_version``."""
         body: Object = {"kind": "DeleteOptions", "apiVersion": "v1"}
         if resource_version is not None:
             body["preconditions"] = {"resourceVersion": resource_version}
@@ -212,10 +214,12 @@ class KubernetesClient:
                 method, url, headers=headers, body=body, _request_timeout=self.timeout_seconds
             )
             text = answer.read()
-        except urllib3.exceptions.NewConnectionError as error:  # calls itself a timeout
-            raise Transient(f"Kubernetes API: {method} {what}: not reachable (refused)") from error
+        except urllib3.exceptions.NewConnectionError as error:  # a subclass of TimeoutError
+            raise Transient(f"Kubernetes API: {method} {what}: not reachable (connection refused)") from error
         except urllib3.exceptions.TimeoutError as error:
-            raise Transient(f"Kubernetes API: {method} {what}: no answer in {self.timeout_seconds:g} s") from error
+            raise Transient(
+                f"Kubernetes API: {method} {what}: no response within {self.timeout_seconds:g} s"
+            ) from error
         except (urllib3.exceptions.HTTPError, client.ApiException, OSError) as error:
             raise Transient(f"Kubernetes API: {method} {what}: not reachable ({type(error).__name__})") from error
         if not 200 <= answer.status < 300:
@@ -225,9 +229,9 @@ class KubernetesClient:
 
 
 def connect(kubeconfig: Path | None = None, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> KubernetesClient:
-    """A client from ``kubeconfig`` or ``KUBECONFIG``, else the pod's ServiceAccount, else ``~/.kube/config``.
+    """A client from ``kubeconfig`` or ``KUBECONFIG``, otherwise the pod's ServiceAccount, otherwise ``~/.kube/config``.
 
-    Terminal when there is none of them, or it cannot be read.
+    Raises Terminal if none of them exists or can be read.
     """
     configuration = client.Configuration()
     named = str(kubeconfig) if kubeconfig else os.environ.get("KUBECONFIG")
@@ -238,13 +242,13 @@ def connect(kubeconfig: Path | None = None, timeout_seconds: float = DEFAULT_TIM
             config.load_kube_config(config_file=named, client_configuration=configuration)
     except (config.ConfigException, OSError) as error:
         raise Terminal(
-            f"no Kubernetes API configured: run inside a cluster, or set KUBECONFIG ({str(error).splitlines()[0]})"
+            f"no Kubernetes API is configured: run in a cluster, or set KUBECONFIG ({str(error).splitlines()[0]})"
         ) from error
     return from_configuration(configuration, timeout_seconds)
 
 
 def from_configuration(configuration: Any, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> KubernetesClient:
-    """A client from the official client's own configuration object; its retries are switched off."""
+    """A client from a configuration of the official client, with its retries disabled."""
     configuration.retries = False
     made = client.ApiClient(configuration)
     verify_as_kubectl(made.rest_client.pool_manager.connection_pool_kw)
@@ -252,7 +256,7 @@ def from_configuration(configuration: Any, timeout_seconds: float = DEFAULT_TIME
 
 
 def _verb(method: str) -> str:
-    """The verb of RBAC that an HTTP method asks for; a list counts as get."""
+    """RBAC verb of an HTTP method; a list counts as get."""
     return {"POST": "create", "PUT": "update"}.get(method, method.lower())
 
 
@@ -281,15 +285,15 @@ def _refusal(status: int, text: bytes, method: str, what: str) -> Terminal | Tra
     unknown = _UNDECLARED.search(said)
     if unknown is not None and what.startswith((POLICIES.plural, BROKER_HEALTHS.plural)):
         return OutdatedDefinition(
-            f"Kubernetes API: {what}: the served definition of the kind is of an older version and does not know "
-            f"{unknown.group(1)}: upgrade the definitions (crds.install of the chart, or kubectl apply -f crds/)"
+            f"Kubernetes API: {what}: the installed CRD is older than this version and has no field"
+            f" {unknown.group(1)}: upgrade the CRDs (crds.install of the chart, or kubectl apply -f crds/)"
         )
     if status in (408, 429) or status >= 500:
         return Transient(f"Kubernetes API: {method} {what}: HTTP {status} {said}".rstrip())
     if status == 401:
-        return Terminal(f"Kubernetes API: {method} {what}: not authenticated: renew the token or the kubeconfig")
+        return Terminal(f"Kubernetes API: {method} {what}: authentication failed: renew the token or the kubeconfig")
     if status == 403 and "because it is being terminated" in said:
         return NamespaceEnding(f"Kubernetes API: cannot {_VERBS[method]} {what}: its namespace is being deleted")
     if status == 403:
         return Terminal(f"Kubernetes API: {denied(f'{method} {what}', said)}")
-    return Terminal(f"Kubernetes API: {method} {what} was refused: HTTP {status} {said}".rstrip())
+    return Terminal(f"Kubernetes API: {method} {what} was rejected: HTTP {status} {said}".rstrip())

@@ -1,7 +1,7 @@
-"""Messages for requests that the Kubernetes API forbids: who lacks which verb on what, and where to grant it.
+"""Messages for forbidden Kubernetes API requests: which account lacks which verb, and where to grant it.
 
-In: the API server's own words with HTTP 403, as RBAC and admission policies put them. Out: one sentence with the
-remedy. Called by ``api_client`` for every request that is forbidden.
+In: the API server's message with HTTP 403, from RBAC or an admission policy. Out: one sentence with the remedy. Called
+by ``api_client`` for every forbidden request.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _POLICY = re.compile(r"ValidatingAdmissionPolicy '(?P<policy>[^']*)'.* denied re
 
 
 def denied(what: str, said: str) -> str:
-    """The sentence for a request on ``what`` that was forbidden with the words ``said``."""
+    """Message for a request on ``what`` that the API server rejected with the message ``said``."""
     refused = _POLICY.search(said)
     if refused is not None:
-        return f"{what}: refused by the admission policy {refused['policy']}: {refused['why'].strip()}"
+        return f"{what}: rejected by the admission policy {refused['policy']}: {refused['why'].strip()}"
     found = _RBAC.search(said)
     if found is None:
         return f"{what}: forbidden: {said or 'no reason given'}: grant this account the permission ({PAGE})"
@@ -33,7 +33,7 @@ def denied(what: str, said: str) -> str:
 
 
 def who(user: str) -> str:
-    """A user as a person calls it."""
+    """Display name of a user."""
     if user.startswith(_ACCOUNT):
         return f"ServiceAccount {user.removeprefix(_ACCOUNT).replace(':', '/')}"
     return f"user {user}"

@@ -1,8 +1,9 @@
-"""Leases: who may move the leaders of one Kafka cluster (law 7), and who speaks for one vantage.
+"""Leases: which operator may move the leaders of a Kafka cluster (invariant 7), and which prober reports for a source.
 
-In: the API's Lease object and our own monotonic clock; nobody else's clock is trusted. Out: ``seconds_left``, which
-the executor asks before each batch. A cluster's Lease is named by Kafka's cluster id and its annotations name
-the policy that holds it, so two policies for one Kafka cluster find each other. A thread renews it.
+In: the Lease object of the API and the monotonic clock of this process; no other clock is trusted. Out:
+``seconds_left``, which the executor checks before each batch. A cluster's Lease is named after Kafka's cluster id, and
+its annotations contain the policy that holds it, so two policies for one Kafka cluster find each other. A thread renews
+it.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ POLICY_ANNOTATION = "bellwether.dev/policy"
 
 
 def micro_time(moment: datetime) -> str:
-    """A time as the API's MicroTime."""
+    """Format a time as the API's MicroTime."""
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 class HeldLease:
     """One coordination.k8s.io Lease that this process holds or waits for.
 
-    ``policy`` is ``namespace/name``; together with ``holder`` it is the holder's identity. A Lease of another holder is
-    free when it stood still on our own clock for its duration and ``margin_seconds`` more, or was cleanly released.
-    ``renew_seconds`` must leave room for several tries within the duration.
+    ``policy`` is ``namespace/name``; together with ``holder`` it is the identity of the holder. A Lease of another
+    holder is free if it was not renewed, by the clock of this process, for its duration plus ``margin_seconds``, or was
+    released. ``renew_seconds`` must allow several attempts within the duration.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class HeldLease:
         annotations: Mapping[str, str] | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> None:
-        # Three tries that hang must fit into the duration.
+        # Three attempts that hang must fit into the duration.
         self._api = api.with_timeout(min(api.timeout_seconds, max(renew_seconds, duration_seconds / 3)))
         self._namespace = namespace
         self._policy = policy
@@ -62,7 +63,7 @@ class HeldLease:
         self._labels = dict(labels or {})
         self.name = name
         self.holder = holder or str(uuid.uuid4())
-        # ``_io`` is held across requests; ``_state`` never is, so that seconds_left() does not wait for the network.
+        # ``_io`` is held during requests; ``_state`` is not, so that seconds_left() does not wait for the network.
         self._io = threading.Lock()
         self._state = threading.Lock()
         self._held: Object | None = None
@@ -79,38 +80,39 @@ class HeldLease:
         thread, stop = self._thread, self._stop
         with self._state:
             ours = self._held is not None and self._lost is None
-        # Nobody misses it where the Lease was lost or has run out: the next ``acquire`` starts another.
+        # Not needed if the Lease was lost or has expired: the next ``acquire`` starts another thread.
         if thread is None or not ours or stop.is_set() or self.seconds_left() == 0:
             return None
         return self._pulse.amiss(bound_seconds) if thread.is_alive() else f"{self._pulse.what} has died"
 
     @property
     def owner(self) -> str | None:
-        """Who holds the Lease as last seen, in words for a person; None while it is free or ours."""
+        """The current holder of the Lease for display; None if it is free or held by this process."""
         with self._state:
             return self._owner
 
     @property
     def lost(self) -> str | None:
-        """Why the Lease is no longer ours though it was; None otherwise. Cleared by the next ``acquire``."""
+        """Why this process lost the Lease; None otherwise. Reset by the next ``acquire``."""
         with self._state:
             return self._lost
 
     def seconds_left(self) -> float:
-        """How long this process surely still holds the Lease; counted from before its last renewal was sent."""
+        """Seconds for which this process certainly holds the Lease, counted from before the last renewal was sent."""
         with self._state:
             return max(0.0, self._held_until - self._clock.monotonic()) if self._lost is None else 0.0
 
     def check(self) -> None:
-        """Raise Fenced when the Lease was lost."""
+        """Raise Fenced if the Lease was lost."""
         lost = self.lost
         if lost is not None:
             raise Fenced(lost)
 
     def acquire(self) -> bool:
-        """Try once; True when the Lease is ours, and is renewed from now on. Otherwise try again in ``renew_seconds``.
+        """Try once to acquire the Lease; True if this process holds it, and renews it from now on.
 
-        Transient when the API is away, Terminal when it refuses.
+        Otherwise try again after ``renew_seconds``. Raises Transient if the API is unavailable, Terminal if it rejects
+        the request.
         """
         with self._io:
             if self.seconds_left() > 0:
@@ -128,18 +130,20 @@ class HeldLease:
         return taken
 
     def wait(self, stop: threading.Event) -> bool:
-        """Acquire, however long it takes; False when ``stop`` was set first. An API that is away is waited for, too."""
+        """Acquire the Lease, waiting as long as needed, also for the API; False if ``stop`` was set first."""
         while not stop.is_set():
             try:
                 if self.acquire():
                     return True
             except Transient:
-                pass  # the next try tells
+                pass  # try again
             stop.wait(self._renew_every)
         return False
 
     def release(self) -> None:
-        """Give the Lease up, so that the next holder need not wait. Only after the last batch has been answered."""
+        """Release the Lease, so that the next holder need not wait. Call it only after the last batch has been
+        answered.
+        """
         self._stop.set()
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
@@ -154,7 +158,7 @@ class HeldLease:
             try:
                 self._api.replace(LEASES, self._namespace, body)
             except (NotFound, Transient):
-                return  # it expires by itself, or is another's already
+                return  # it expires, or another process holds it already
 
     def _take(self) -> bool:
         found = self._api.find(LEASES, self._namespace, self.name)
@@ -219,13 +223,13 @@ class HeldLease:
                 try:
                     self._renew()
                 except (Transient, Terminal):
-                    continue  # seconds_left() runs down meanwhile; the next try may still come in time
+                    continue  # seconds_left() decreases; the next attempt may still be in time
                 except Fenced:
                     self._thread = None
                     return
 
     def _worth_renewing(self) -> bool:
-        """Whether the holder does what it holds the Lease for; a subclass may know better."""
+        """Whether the holder is still active; subclasses can override it."""
         return True
 
     def _renew(self) -> None:
@@ -239,7 +243,7 @@ class HeldLease:
         except Conflict:
             current = self._api.find(LEASES, self._namespace, self.name)
             if current is not None and self._still_ours(current):
-                # A renewal of ours landed without its answer, or somebody touched only the metadata.
+                # A renewal was written but its response was lost, or only metadata was changed.
                 with self._state:
                     self._held = current
                 return
@@ -258,8 +262,8 @@ class HeldLease:
             why = "it was deleted"
         else:
             annotations = current["metadata"].get("annotations") or {}
-            other = (current.get("spec") or {}).get("holderIdentity") or "nobody"
-            why = f"policy {annotations.get(POLICY_ANNOTATION, 'unknown')} (holder {other}) has it"
+            other = (current.get("spec") or {}).get("holderIdentity") or "none"
+            why = f"policy {annotations.get(POLICY_ANNOTATION, 'unknown')} (holder {other}) holds it"
         with self._state:
             self._lost = f"lost the Lease {self._namespace}/{self.name}: {why}"
             self._held, self._held_until = None, 0.0
@@ -267,11 +271,10 @@ class HeldLease:
 
 
 class ClusterLease(HeldLease):
-    """``ports.kubernetes.Leadership``: the Lease of one Kafka cluster, in the operator's own namespace.
+    """``ports.kubernetes.Leadership``: the Lease of one Kafka cluster, in the operator's namespace.
 
-    ``margin_seconds`` is the hard timeout of a Kafka request: a new holder waits that much longer than the Lease's
-    duration after the last sign of life of another one, so that a batch which the other sent at the last moment has
-    ended.
+    ``margin_seconds`` is the hard timeout of a Kafka request: a new holder waits that much longer than the duration of
+    the Lease after the last renewal, so that a batch that the old holder sent at the last moment has ended.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Managed fields: the last field manager that wrote a field, as the API server records them.
+"""Managed fields: the last field manager that wrote a field, as recorded by the API server.
 
-In: an object with its managedFields. Out: words for a person, empty where nobody is named. A manager is a program, not
-a person: the API server's own audit log knows the user.
+In: an object with its managedFields. Out: text for a message, empty if there is no manager. A manager is a program, not
+a person: the audit log of the API server contains the user.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Kubernetes object names from cluster ids, vantages and long policy names.
 
-Two different inputs never give the same name: whatever had to be changed is told apart by a digest.
+Different inputs never give the same name: a name that had to be changed gets a digest.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LEGAL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
 def legal(text: str, limit: int = 63) -> str:
-    """``text`` if it is a DNS label of at most ``limit`` characters, else a readable stem and a digest of it."""
+    """``text`` if it is a DNS label of at most ``limit`` characters, otherwise a readable prefix and a digest of it."""
     if len(text) <= limit and _LEGAL.fullmatch(text):
         return text
     digest = hashlib.sha256(text.encode()).hexdigest()[:10]
@@ -27,35 +27,35 @@ def legal(text: str, limit: int = 63) -> str:
 
 
 def cluster_lease(cluster_id: str) -> str:
-    """The name of the Lease that guards one Kafka cluster."""
+    """Name of the Lease of one Kafka cluster."""
     return f"bellwether-{legal(cluster_id, 52)}"
 
 
 def prober_lease(policy: str, signal_type: str, source: str) -> str:
-    """The name of one prober's own Lease."""
+    """Name of the Lease of one prober."""
     return legal(f"bellwether-prober-{policy}-{signal_type.lower()}-{source}", 253)
 
 
 def undo_record(policy: str) -> str:
-    """The name of the undo record's header; its shards add ``.<number>``, which no header's name contains."""
+    """Name of the undo record's header. Its shards add ``.<number>``, which no header's name contains."""
     return f"bellwether-undo-{legal(policy, 230)}"
 
 
 def audit_trail(policy: str) -> str:
-    """The stem of the audit trail's segments, which add ``.<number>``."""
+    """Name prefix of the audit log's segments, which add ``.<number>``."""
     return f"bellwether-audit-{legal(policy, 230)}"
 
 
 def broker_health(policy: str, broker: int) -> str:
-    """The name of one broker's BrokerHealth."""
+    """Name of the BrokerHealth of one broker."""
     return f"{legal(policy, 240)}-{broker}"
 
 
 def plan_job(policy: str, run: str) -> str:
-    """The name of the Job that makes a load plan; its pods' names add to it."""
+    """Name of the Job that computes a load plan. The names of its pods add to it."""
     return legal(f"bellwether-plan-{policy}-{run}")
 
 
 def prober_manager(signal_type: str, source: str) -> str:
-    """The field manager under which one prober owns its entries."""
+    """Field manager under which one prober owns its entries."""
     return f"bellwether-prober-{legal(f'{signal_type.lower()}-{source}', 100)}"

@@ -1,8 +1,8 @@
-"""What each process needs of the Kubernetes API, as one table, and which of it an account lacks.
+"""Kubernetes API permissions that each process needs, and which of them an account lacks.
 
-In: a client, and where its process works. Out: a sentence for each permission that is missing, asked of the API itself
-(SelfSubjectAccessReview). The chart's roles and ``docs/security/permissions.md`` hold this very table; tests compare
-them, and that every line of it is used and missed is shown on a real API server. Called by ``bellwether operator``.
+In: a client, and the namespaces of the process. Out: a message for each missing permission, from
+SelfSubjectAccessReview. The chart's roles and ``docs/security/permissions.md`` contain the same table: tests compare
+them, and show on a real API server that each permission is used and needed. Called by ``bellwether operator``.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ BELLWETHER, COORDINATION, STRIMZI = "bellwether.dev", "coordination.k8s.io", "ka
 
 
 class Where(StrEnum):
-    """In which namespaces a permission is needed."""
+    """Namespaces in which a permission is needed."""
 
     POLICIES = "each namespace with policies"
-    LEASES = "the operator's own namespace"
+    LEASES = "the operator's namespace"
 
 
 class Only(StrEnum):
-    """When a permission is needed."""
+    """Condition under which a permission is needed."""
 
     ALWAYS = ""
-    SECRETS = "policies refer to Secrets"
-    JOBS = "load plans are made in Jobs"
+    SECRETS = "policies reference Secrets"
+    JOBS = "load plans are computed in Jobs"
     STRIMZI = "policies name a Strimzi cluster"
-    RESTARTS = "policies have restarts watched"
+    RESTARTS = "policies detect restarts"
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Some verbs on one kind of object. ``resource`` may name a subresource, as in ``brokerhealths/status``."""
+    """Verbs on one resource type. ``resource`` may be a subresource such as ``brokerhealths/status``."""
 
     group: str
     resource: str
@@ -54,65 +54,71 @@ OPERATOR = (
         BELLWETHER,
         "leadershippolicies",
         ("get", "list", "watch", "patch"),
-        "its work; patch: the finalizer that lets it restore first",
+        "policies; patch: the finalizer that restores baselines on deletion",
     ),
-    Need(BELLWETHER, "leadershippolicies/status", ("patch",), "what it reports of a cluster"),
+    Need(BELLWETHER, "leadershippolicies/status", ("patch",), "status of a policy"),
     Need(
         BELLWETHER,
         "brokerhealths",
         ("get", "list", "watch", "create", "patch", "delete"),
-        "one for each broker, made by server-side apply",
+        "one object for each broker, created by server-side apply",
     ),
-    Need(BELLWETHER, "brokerhealths/status", ("patch",), "what it reports of a broker"),
+    Need(BELLWETHER, "brokerhealths/status", ("patch",), "status of a broker"),
     Need(
         "",
         "configmaps",
         ("get", "list", "create", "update", "patch", "delete"),
         "undo records; patch: their finalizer",
     ),
-    Need(COORDINATION, "leases", ("list", "watch"), "how fresh the word of each prober is"),
-    Need("events.k8s.io", "events", ("create", "patch"), "news for people"),
+    Need(COORDINATION, "leases", ("list", "watch"), "age of the signals of each prober"),
+    Need("events.k8s.io", "events", ("create", "patch"), "Kubernetes events"),
     Need("", "secrets", ("get",), "credentials for Kafka", only=Only.SECRETS),
     Need("batch", "jobs", ("get", "create"), "load plans", only=Only.JOBS),
-    Need("", "pods", ("list",), "why a Job does not start, or has failed", only=Only.JOBS),
+    Need("", "pods", ("list",), "why a Job does not start or has failed", only=Only.JOBS),
     Need(
-        STRIMZI, "kafkas", ("get", "list"), "how to reach the cluster; list: to name those there are", only=Only.STRIMZI
+        STRIMZI,
+        "kafkas",
+        ("get", "list"),
+        "how to reach the cluster; list: the names that exist, for messages",
+        only=Only.STRIMZI,
     ),
-    Need(STRIMZI, "kafkausers", ("get",), "whom to connect as", only=Only.STRIMZI),
+    Need(STRIMZI, "kafkausers", ("get",), "user for the connection", only=Only.STRIMZI),
     Need(STRIMZI, "kafkarebalances", ("list",), "whether the cluster is being rebalanced", only=Only.STRIMZI),
-    Need("", "pods", ("list",), "which pod is which broker", only=Only.STRIMZI),
+    Need("", "pods", ("list",), "pod of each broker", only=Only.STRIMZI),
     Need("", "pods", ("list",), "whether a broker's pod is terminating or not ready", only=Only.RESTARTS),
     Need(COORDINATION, "leases", ("get", "create", "update"), "the Lease of each Kafka cluster", Where.LEASES),
-    Need("", "configmaps", ("get", "create"), "undo records out of a namespace that is being deleted", Where.LEASES),
+    Need(
+        "", "configmaps", ("get", "create"), "copies of undo records of a namespace that is being deleted", Where.LEASES
+    ),
 )
-"""Of ``bellwether operator``."""
+"""Permissions of ``bellwether operator``."""
 
 _CLIENT_OF_STRIMZI = (
     Need(STRIMZI, "kafkas", ("get",), "how to reach the cluster", only=Only.STRIMZI),
-    Need(STRIMZI, "kafkausers", ("get",), "whom to connect as", only=Only.STRIMZI),
+    Need(STRIMZI, "kafkausers", ("get",), "user for the connection", only=Only.STRIMZI),
 )
 
 PROBER = (
     Need(BELLWETHER, "leadershippolicies", ("get",), "what to measure, and how"),
-    Need(BELLWETHER, "brokerhealths", ("get", "list"), "which brokers there are, and what it said of them"),
+    Need(BELLWETHER, "brokerhealths", ("get", "list"), "brokers, and its own entries"),
     Need(BELLWETHER, "brokerhealths/status", ("patch",), "its own entries in status.signals"),
     Need(COORDINATION, "leases", ("get", "create", "update"), "its own Lease"),
     Need("", "secrets", ("get",), "credentials for Kafka or Prometheus", only=Only.SECRETS),
     *_CLIENT_OF_STRIMZI,
 )
-"""Of ``bellwether probe``, whatever it measures."""
+"""Permissions of ``bellwether probe``, for all signal types."""
 
 SAMPLER = (
-    Need(BELLWETHER, "leadershippolicies", ("get",), "how to connect, and where to keep samples"),
+    Need(BELLWETHER, "leadershippolicies", ("get",), "how to connect, and where to store samples"),
     Need("", "secrets", ("get",), "credentials for Kafka", only=Only.SECRETS),
     *_CLIENT_OF_STRIMZI,
 )
-"""Of ``bellwether sample``."""
+"""Permissions of ``bellwether sample``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A permission that an account lacks, where it needs it: in a namespace, or in all (None)."""
+    """A missing permission, in one namespace or in all (None)."""
 
     verb: str
     group: str
@@ -127,12 +133,15 @@ class Missing:
 
 
 def operator_lacks(api: KubernetesClient, namespaces: Sequence[str], lease_namespace: str) -> Iterator[Missing]:
-    """What this account lacks to run the operator for ``namespaces`` (none: all). Raises Transient, Terminal."""
+    """Permissions that this account lacks to run the operator for ``namespaces`` (empty: all).
+
+    Raises Transient or Terminal.
+    """
     scopes: dict[Where, Sequence[str | None]] = {
         Where.POLICIES: namespaces or (None,),
         Where.LEASES: (lease_namespace,),
     }
-    # What only some policies need may be granted for some names or namespaces; its lack is told by those policies.
+    # Permissions that only some policies need may be granted for some names or namespaces; those policies report them.
     always = [need for need in OPERATOR if need.only is Only.ALWAYS]
     return (one for need in always for one in _lacks(api, need, scopes[need.where]))
 

@@ -1,1 +1,1 @@
-"""Store of files by date and by name: samples, problems and plans, wherever a URI leads."""
+"""Store of samples, problems and plans under a URI."""

@@ -1,7 +1,7 @@
 """Convert Arrow columns to Python lists, for millions of rows, and check them against the expected schema.
 
 In: record batches. Out: lists of integers, floats, strings and tuples. Called by the readers of problems, loads and
-plans. Values come straight from Arrow's buffers: a scalar object for each would take minutes.
+plans. Values are read directly from Arrow's buffers: creating a scalar object for each would take minutes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LETTERS = {4: "i", 8: "q"}
 
 
 def batches(store: Store, path: str, schema: Any) -> Iterator[Any]:
-    """A Parquet file's columns of ``schema``, a batch at a time, each of the schema's type.
+    """Columns of a Parquet file in batches, converted to ``schema``.
 
     Raises StoreError; StoreDamaged names a column that is missing, of another type, or null where it must not be.
     """
@@ -37,7 +37,7 @@ def batches(store: Store, path: str, schema: Any) -> Iterator[Any]:
 
 
 def checked(batch: Any, schema: Any, where: str) -> Any:
-    """The batch's columns in the schema's order and types. StoreDamaged names the column that cannot be had so."""
+    """Columns of the batch in the order and with the types of the schema. StoreDamaged names an unusable column."""
     arrays = []
     for wanted in schema:
         array = batch.column(wanted.name)
@@ -52,13 +52,13 @@ def checked(batch: Any, schema: Any, where: str) -> Any:
             raise StoreDamaged(f"{said}: {str(error).splitlines()[0]}") from None
         inner = array.flatten().null_count if pa.types.is_list(array.type) else 0
         if inner or (array.null_count and not wanted.nullable):
-            raise StoreDamaged(f"{where}: column {wanted.name} holds nulls")
+            raise StoreDamaged(f"{where}: column {wanted.name} contains nulls")
         arrays.append(array)
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def table_of(rows: Iterable[tuple[Any, ...]], schema: Any) -> Any:
-    """A table of rows whose fields stand in the schema's order."""
+    """Build a table from rows whose fields are in the schema's order."""
     columns: list[tuple[Any, ...]] = list(zip(*rows, strict=True)) or [() for _ in schema]
     arrays = [pa.array(column, wanted.type) for column, wanted in zip(columns, schema, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)
@@ -79,7 +79,7 @@ def floats(array: Any) -> list[float | None]:
 
 
 def texts(array: Any) -> list[str]:
-    """A string column without nulls; equal strings are one object."""
+    """A string column without nulls; equal strings share one object."""
     packed = array.dictionary_encode()
     words = packed.dictionary.to_pylist()
     return [words[i] for i in integers(packed.indices)]

@@ -1,8 +1,9 @@
-"""File store under one URI: a local path, or what pyarrow's file systems reach (file, s3, gs, abfs, hdfs).
+"""File store under one URI: a local path, or a file system that pyarrow supports (file, s3, gs, abfs, hdfs).
 
-In: paths below the URI, bytes and tables. Out: the same, or ``StoreError``. A file appears whole or not at all: where
-renaming is cheap it is written under a name that begins with ``_tmp-`` and then moved, in an object store it is put at
-once. Readers, Spark's too, leave out names that begin with ``_`` or ``.``. Used by everything that keeps Parquet.
+In: paths below the URI, bytes and tables. Out: the same, or ``StoreError``. A file appears completely or not at all:
+where renaming is cheap it is written under a name that begins with ``_tmp-`` and then moved, in an object store it is
+uploaded at once. Readers, including Spark, ignore names that begin with ``_`` or ``.``. Used by everything that stores
+Parquet.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ from bellwether.adapters.store.store_uri import Redacted
 
 TEMPORARY = "_tmp-"
 
-# What the errors of object stores say of themselves; those of a damaged page have no number either.
+# How errors of object stores begin; those of a damaged page have no number either.
 _FAR = ("aws error", "azure", "google::cloud", "curl", "hdfs")
-# How object stores say that somebody may not do a thing, or is not whom he claims to be.
+# Messages of object stores for missing permissions and invalid credentials.
 _DENIED = ("access_denied", "accessdenied", "permission denied", "access_key_id", "invalidaccesskeyid", "signature")
-# Moving is one step there; in an object store it would be a copy of the whole.
+# Moving is atomic there; in an object store it would copy the file.
 _RENAMING = ("local", "hdfs")
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Stored:
-    """A file: its path below the store's URI, its size in bytes, and when it was written, by the store's clock."""
+    """A file: its path below the store's URI, its size in bytes, and its modification time by the store's clock."""
 
     path: str
     size: int
@@ -59,19 +60,19 @@ class Store:
 
     @classmethod
     def open(cls, uri: str) -> Store:
-        """A store at a local path or a URI; nothing is made there yet. Raises StoreUnusable, which hides secrets."""
+        """A store at a local path or a URI; nothing is created yet. Raises StoreUnusable, which hides secrets."""
         shown = Redacted(uri)
         if not shown.scheme:
             if not uri.strip():
-                raise StoreUnusable("the store's URI is empty: give a directory, or a URI such as s3://bucket/path")
+                raise StoreUnusable("the store's URI is empty: set a directory, or a URI such as s3://bucket/path")
             return cls(fs.LocalFileSystem(), str(Path(uri).absolute()), shown)
         try:
             system, base = fs.FileSystem.from_uri(uri)
         except (pa.ArrowException, OSError, ImportError, ValueError) as error:
-            remedy = "give a directory, or a URI with file://, s3://, gs://, abfs:// or hdfs:// and what it needs"
-            raise StoreUnusable(f"{shown}: is no store: {shown.clean(_first_line(error))}: {remedy}") from None
+            remedy = "set a directory, or a URI with file://, s3://, gs://, abfs:// or hdfs:// and its options"
+            raise StoreUnusable(f"{shown}: is not a store: {shown.clean(_first_line(error))}: {remedy}") from None
         if not base.strip("/") and system.type_name != "local":
-            raise StoreUnusable(f"{shown}: names no bucket: give one, as in {shown.scheme}://bucket/path")
+            raise StoreUnusable(f"{shown}: has no bucket: add one, as in {shown.scheme}://bucket/path")
         return cls(system, base, shown)
 
     def __repr__(self) -> str:
@@ -81,20 +82,20 @@ class Store:
         return str(self._shown)
 
     def below(self, path: str) -> Store:
-        """A store at a directory of this one, which need not be there yet."""
+        """A store at a subdirectory, which need not exist yet."""
         return Store(self._system, self._full(path), self._shown.below(path))
 
     def where(self, path: str) -> str:
-        """A path as messages name it: under the store's URI, without its secrets."""
+        """A path for messages: the store's URI and the path, without secrets."""
         return f"{str(self._shown).rstrip('/')}/{path}"
 
     @property
     def filesystem(self) -> tuple[Any, str]:
-        """pyarrow's own file system and the path of this store in it, for scans of many files."""
+        """pyarrow's file system and the path of this store in it, for scans of many files."""
         return self._system, self._base
 
     def write_bytes(self, path: str, data: bytes) -> None:
-        """Write a whole file, over what was there. Raises StoreError."""
+        """Write a file, replacing an existing one. Raises StoreError."""
         with self._put(path) as stream:
             stream.write(data)
 
@@ -104,12 +105,12 @@ class Store:
             pq.write_table(table, stream, **options)
 
     def read_bytes(self, path: str) -> bytes:
-        """A whole file. Raises StoreError."""
+        """Read a file. Raises StoreError."""
         with self._translated(path, "read"), self._system.open_input_stream(self._full(path), compression=None) as file:
             return bytes(file.read())
 
     def read_table(self, path: str, columns: list[str] | None = None) -> Any:
-        """A whole Parquet file as a table. Raises StoreError; StoreDamaged where it is none."""
+        """Read a Parquet file as a table. Raises StoreError; StoreDamaged if it is not Parquet."""
         with self.parquet(path) as file, self._translated(path, "read"):
             return file.read(columns=columns)
 
@@ -129,16 +130,16 @@ class Store:
 
     @contextmanager
     def reading(self, path: str) -> Iterator[None]:
-        """Turns pyarrow's errors while a file is read into a StoreError that names it."""
+        """Convert pyarrow's errors while a file is read into a StoreError that names the file."""
         with self._translated(path, "read"):
             yield
 
     @contextmanager
     def stream(self, path: str) -> Iterator[Any]:
-        """A file to write piece by piece, which appears once the block has ended well. Raises StoreError.
+        """A file to write in pieces, which appears when the block has ended without error. Raises StoreError.
 
-        For what is too large to be held at once. In an object store a block that fails leaves what it wrote for a
-        moment, as pyarrow completes an upload that is broken off; a killed process leaves nothing there.
+        For content that is too large for memory. In an object store a failed block leaves a partial file for a moment,
+        because pyarrow completes an interrupted upload; a killed process leaves nothing there.
         """
         renames = self._system.type_name in _RENAMING
         draft = self._draft(path) if renames else path
@@ -156,10 +157,10 @@ class Store:
             raise
 
     def list(self, prefix: str = "", *, temporary: bool = False) -> tuple[Stored, ...]:
-        """The files below a directory, at any depth, sorted by path; none when there is no such directory.
+        """The files below a directory, at any depth, sorted by path; none if the directory does not exist.
 
-        Names that begin with ``_`` or ``.`` are left out, and what is below them; ``temporary`` gives those alone that
-        an interrupted write left. Raises StoreError.
+        Names that begin with ``_`` or ``.``, and everything below them, are ignored; ``temporary`` returns only those
+        that an interrupted write left. Raises StoreError.
         """
         full = self._full(prefix) if prefix else self._base
         with self._translated(prefix, "listed"):
@@ -177,12 +178,12 @@ class Store:
         return tuple(sorted(files, key=lambda file: file.path))
 
     def exists(self, path: str) -> bool:
-        """Whether a file, or a directory, is there. Raises StoreError."""
+        """Whether a file or a directory exists. Raises StoreError."""
         with self._translated(path, "looked at"):
             return bool(self._system.get_file_info(self._full(path)).type != fs.FileType.NotFound)
 
     def delete(self, path: str) -> None:
-        """Remove a file; nothing happens where there is none. Raises StoreError."""
+        """Remove a file, if it exists. Raises StoreError."""
         with self._translated(path, "deleted"):
             try:
                 self._system.delete_file(self._full(path))
@@ -190,7 +191,7 @@ class Store:
                 return
 
     def delete_directory(self, path: str) -> None:
-        """Remove a directory and all that is in it; nothing happens where there is none. Raises StoreError."""
+        """Remove a directory and its content, if it exists. Raises StoreError."""
         full = self._full(path)
         with self._translated(path, "deleted"):
             if self._system.get_file_info(full).type == fs.FileType.Directory:
@@ -202,7 +203,7 @@ class Store:
             with self.stream(path) as file:
                 yield file
             return
-        # Whole before it is sent: pyarrow completes an upload that is broken off.
+        # Complete before it is sent: pyarrow completes an interrupted upload.
         whole = pa.BufferOutputStream()
         yield whole
         with self._translated(path, "written"), self._system.open_output_stream(self._full(path)) as file:
@@ -211,7 +212,7 @@ class Store:
     def _full(self, path: str) -> str:
         parts = path.split("/")
         if not path or any(part in ("", ".", "..") for part in parts):
-            raise StoreUnusable(f"{path!r} is no path inside a store: use names joined by single slashes")
+            raise StoreUnusable(f"{path!r} is not a path inside a store: use names joined by single slashes")
         return f"{self._base}/{path}"
 
     @staticmethod
@@ -226,7 +227,7 @@ class Store:
                 self._system.create_dir(str(PurePosixPath(self._full(path)).parent), recursive=True)
 
     def _sync(self, full: str) -> None:
-        """What was written survives the loss of power, where the file system is this machine's."""
+        """Flush the file to disk, if the file system is local, so that it survives a power failure."""
         if self._system.type_name == "local":
             descriptor = os.open(full, os.O_RDONLY)
             try:
@@ -252,7 +253,7 @@ class Store:
         except (OSError, pa.ArrowException) as error:
             said = self._shown.clean(_said(error))
             if what == "read" and _of_content(error):
-                message = f"{where}: is damaged, or no Parquet file: {said}"
+                message = f"{where}: is damaged or not a Parquet file: {said}"
                 raise StoreDamaged(f"{message}. Move it out of the store") from None
             if not isinstance(error, OSError):
                 raise
@@ -262,24 +263,28 @@ class Store:
     def _refuse(error: OSError, message: str) -> None:
         lower = message.lower()
         if isinstance(error, PermissionError) or error.errno == errno.EROFS or any(word in lower for word in _DENIED):
-            raise StoreUnusable(f"{message}. Give this user the right to read, list, write and delete there") from None
+            raise StoreUnusable(
+                f"{message}. Grant this user permission to read, list, write and delete there"
+            ) from None
         if "no_such_bucket" in lower or "nosuchbucket" in lower:
-            raise StoreUnusable(f"{message}. Make the bucket, or correct its name") from None
+            raise StoreUnusable(f"{message}. Create the bucket, or correct its name") from None
         if isinstance(error, NotADirectoryError | IsADirectoryError | FileExistsError):
-            raise StoreUnusable(f"{message}. A file stands where a directory is needed, or the reverse") from None
+            raise StoreUnusable(
+                f"{message}. A file is in the place of a directory, or the reverse: remove it"
+            ) from None
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StoreUnavailable(f"{message}. Make room, or shorten the retention") from None
+            raise StoreUnavailable(f"{message}. Free some space, or shorten the retention") from None
         raise StoreUnavailable(f"{message}. Check that the store can be reached") from None
 
 
 def _said(error: BaseException) -> str:
-    """What the system said; an object store's word has no number."""
+    """The system's error text; errors of object stores have no number."""
     number = getattr(error, "errno", None)
     return os.strerror(number) if number else _first_line(error)
 
 
 def _of_content(error: OSError | pa.ArrowException) -> bool:
-    """Whether what was read is at fault: neither this machine's system nor an object store complains."""
+    """Whether the content is at fault: neither the local system nor an object store reports an error."""
     if not isinstance(error, OSError):
         return True
     return not error.errno and not any(word in str(error).lower() for word in _FAR)

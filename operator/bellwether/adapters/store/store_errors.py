@@ -1,7 +1,7 @@
-"""Errors of a store and of a plan in one, named by what the caller must do next.
+"""Errors of a store and of the plans in it, classified by what the caller must do next.
 
-Apart from the store itself, so that the operator can handle them without Arrow, which only a policy that rebalances
-needs. Raised by everything that keeps Parquet.
+Separate from the store, so that the operator can handle them without Arrow, which is needed only for rebalancing.
+Raised by everything that stores Parquet.
 """
 
 from __future__ import annotations
@@ -10,15 +10,17 @@ from bellwether.ports.errors import BellwetherError, Terminal, Transient
 
 
 class StoreError(BellwetherError):
-    """Base of what goes wrong with a store; raised as one of the classes below, which say what to do next."""
+    """Base of store errors; raised as one of the classes below, which say what to do next."""
 
 
 class StoreUnusable(StoreError, Terminal):
-    """A person must act: no such place, no permission, no such file system."""
+    """Manual action is needed: the location does not exist, a permission is missing, or the file system is not
+    supported.
+    """
 
 
 class StoreUnavailable(StoreError, Transient):
-    """It may pass: no answer, no room, a fault of the network."""
+    """May be temporary: no response, no space, a network error."""
 
 
 class StoreMissing(StoreUnusable):
@@ -26,8 +28,8 @@ class StoreMissing(StoreUnusable):
 
 
 class StoreDamaged(StoreUnusable):
-    """The file is there and is not what it should be: truncated, or no Parquet at all."""
+    """The file exists but is invalid: truncated, or not Parquet."""
 
 
 class PlanUnfit(Terminal):
-    """A plan that is not what was asked for, or not what was approved; it is not applied."""
+    """A plan that does not match the request or the approval; it is not applied."""

@@ -1,1 +1,1 @@
-"""bellwether.dev/v1alpha1: the models that the CRDs are generated from."""
+"""Models of bellwether.dev/v1alpha1, from which the CRDs are generated."""

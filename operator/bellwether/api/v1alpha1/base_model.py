@@ -1,8 +1,8 @@
-"""Base model of the API: camelCase names, unknown fields refused, rules checked on both sides.
+"""Base model of the API: camelCase names, unknown fields rejected, rules checked in CEL and in Python.
 
-A cross-field rule is written once, as CEL for the API server and as a predicate for objects that never meet one
-(``bellwether demote --policy FILE``). ``structural_schema`` reads both from the models; the operator and the CLI read
-objects through ``Object.read``, which says what is wrong without repeating what was given: that might be a secret.
+A cross-field rule is written once, as CEL for the API server and as a predicate for objects that are never sent to one
+(``bellwether demote --policy FILE``). ``structural_schema`` reads both from the models. The operator and the CLI read
+objects through ``Object.read``, whose errors do not repeat strings from the object: they might be secrets.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from bellwether.api.v1alpha1.validation_errors import describe
 from bellwether.ports.errors import Terminal
 
 GROUP = "bellwether.dev"
@@ -37,15 +38,16 @@ RULE = "rule"
 
 
 class InvalidObject(Terminal):
-    """An object that the API's rules refuse; the message names each field and the remedy."""
+    """An object that violates the API's rules. The message names each field and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule that a plain schema cannot say.
+    """One validation rule that OpenAPI cannot express.
 
-    ``cel`` is what the API server evaluates (KEP-2876), ``holds`` the same for Python; None where only the API server
-    can judge, as it alone knows the old object. ``field`` is the path, below the model, that the refusal names.
+    The API server evaluates ``cel`` (KEP-2876), Python evaluates ``holds``; it is None where only the API server can
+    decide, because only the API server knows the old object. ``field`` is the path of the invalid field, relative to
+    the model.
     """
 
     cel: str
@@ -62,7 +64,7 @@ class Rule:
 
 
 class Model(BaseModel):
-    """Base of everything that a person writes: an unknown field is an error, never ignored."""
+    """Base of everything that users write: an unknown field is an error, never ignored."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True)
 
@@ -83,12 +85,12 @@ class Model(BaseModel):
         return schema
 
     def body(self) -> dict[str, Any]:
-        """The object as it goes to the API: camelCase, JSON values, unset optional fields left out."""
+        """The object as sent to the API: camelCase, JSON values, without unset optional fields."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 class Reported(Model):
-    """Base of what Bellwether itself writes: fields of a newer version are passed over, for downgrades."""
+    """Base of what Bellwether itself writes: unknown fields of a newer version are ignored, for downgrades."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -108,7 +110,7 @@ class Metadata(Reported):
 
 
 class Object(Reported):
-    """Base of the kinds. ``longest_name`` bounds ``metadata.name``, and with it what rules on the name may cost."""
+    """Base of the kinds. ``longest_name`` limits ``metadata.name``, and the estimated CEL cost of rules on the name."""
 
     longest_name: ClassVar[int] = 253
 
@@ -123,39 +125,42 @@ class Object(Reported):
 
     @classmethod
     def read(cls, body: Mapping[str, Any]) -> Self:
-        """An object of the API, or of a file. Raises InvalidObject, which names every field that is wrong."""
+        """Read an object of the API or of a file. Raises InvalidObject, which names every invalid field."""
         try:
             return cls.model_validate(body)
         except ValidationError as error:
             metadata = body.get("metadata")
             name = metadata.get("name", "") if isinstance(metadata, Mapping) else ""
-            raise InvalidObject(f"{cls.__name__} {name}: {explain(error)}") from None
+            raise InvalidObject(f"{cls.__name__} {name}: {explain(error, cls)}") from None
 
 
-def explain(error: ValidationError) -> str:
-    """What is wrong, field by field, in one line and without the values that were given."""
-    told = []
-    for problem in error.errors(include_url=False, include_input=False):
-        below = problem.get("ctx", {}).get("field", "") if problem["type"] == RULE else ""
-        place = path((*problem["loc"], *([below] if below else [])))
-        told.append(f"{place}: {problem['msg'].removeprefix('Value error, ')}")
-    return "; ".join(told)
+def explain(error: ValidationError, model: type[BaseModel] | None = None) -> str:
+    """What is wrong, field by field, in one line, without repeating strings from the object.
+
+    With the ``model`` of the object, an unknown field is answered with the name that was probably meant.
+    """
+    messages = []
+    for details in error.errors(include_url=False):
+        below = details.get("ctx", {}).get("field", "") if details["type"] == RULE else ""
+        place = path((*details["loc"], *([below] if below else [])))
+        messages.append(f"{place}: {describe(details, model)}")
+    return "; ".join(messages)
 
 
 def refusal(message: str, field: str) -> PydanticCustomError:
-    """The error of a rule; ``field`` is the path, below the model that has the rule, of what is at fault."""
+    """The error of a rule. ``field`` is the path of the invalid field, relative to the model of the rule."""
     return PydanticCustomError(RULE, "{message}", {"message": message, "field": field})
 
 
 def path(location: tuple[int | str, ...]) -> str:
-    """A field's place as people write it: ``spec.kafka.bootstrapServers[0]``."""
+    """Path of a field as users write it: ``spec.kafka.bootstrapServers[0]``."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
     return text.removeprefix(".") or "object"
 
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """Marks a string of 1 to ``longest`` characters that matches ``pattern``; the refusal is a sentence."""
+    """Marks a string of 1 to ``longest`` characters that matches ``pattern``; ``message`` is the error."""
 
     pattern: str
     message: str
@@ -179,25 +184,25 @@ class Matching:
 def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
     twice = sorted({str(v) for v in values if values.count(v) > 1})
     if twice:
-        raise ValueError(f"names {', '.join(twice)} twice: keep one of each")
+        raise ValueError(f"contains {', '.join(twice)} twice: remove the duplicate")
     return values
 
 
 DISTINCT = AfterValidator(_distinct)
-"""Marks a list without duplicates for Python; ``AS_SET`` says the same to the API server."""
+"""Marks a list without duplicates for Python; ``AS_SET`` does the same for the API server."""
 AS_SET: dict[str, Any] = {"x-kubernetes-list-type": "set"}
 
 
 def as_map(*keys: str) -> dict[str, Any]:
-    """Marks a list whose entries are told apart by ``keys``, so that writers can each own some of them."""
+    """Marks a list whose entries are identified by ``keys``, so that each writer can own some of them."""
     return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
 
 
 def integer(default: Any, least: int, most: int, description: str) -> Any:
-    """A bounded whole number; a string that looks like one is refused, as the API server does."""
+    """A bounded integer; a string that contains one is rejected, as by the API server."""
     return Field(default=default, ge=least, le=most, strict=True, description=description)
 
 
 def timestamp(moment: datetime) -> str:
-    """A time as Kubernetes writes it: RFC 3339, UTC, whole seconds."""
+    """Format a time as Kubernetes does: RFC 3339, UTC, whole seconds."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

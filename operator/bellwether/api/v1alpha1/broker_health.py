@@ -1,7 +1,7 @@
-"""BrokerHealth: the signals and the verdict of one broker, and a person's override.
+"""BrokerHealth: the signals and the verdict of one broker, and its override.
 
-Probers write their own entries of ``status.signals`` by server-side apply, the operator the rest of the status, people
-``spec.override``. Read by the controllers, the probers and the CLI.
+Probers write their own entries of ``status.signals`` by server-side apply, the operator writes the rest of the status,
+people write ``spec.override``. Read by the controllers, the probers and the CLI.
 """
 
 from __future__ import annotations
@@ -26,130 +26,145 @@ OVERRIDE_REASON_LIMIT = 512
 
 
 class PolicyRef(Model):
-    """The policy that a broker's cluster belongs to, in the same namespace."""
+    """Reference to the LeadershipPolicy of the broker's cluster, in the same namespace."""
 
     name: str = Field(min_length=1, max_length=63, description="Name of the LeadershipPolicy, in the same namespace.")
 
 
 class Override(Model):
-    """A person's word on the broker. It beats signals and cap, and not suspend or Observe."""
+    """A manual decision on the broker. It takes precedence over signals and maxBrokers, but not over suspend or
+    Observe.
+    """
 
     state: signals.OverrideState = Field(
-        description="Demoted keeps the broker from leading, Promoted lets it lead, whatever its signals say."
+        description="Demoted keeps the broker from leading, Promoted lets it lead, regardless of its signals."
     )
     reason: str = Field(
         min_length=1,
         max_length=OVERRIDE_REASON_LIMIT,
-        description="Why, for whoever comes next; kept in conditions and events.",
+        description="Reason for the override, shown in conditions and events.",
     )
     until: AwareDatetime | None = Field(
-        default=None, description="When the override ends by itself, RFC 3339. Absent: when it is taken away."
+        default=None,
+        description="Time when the override ends (RFC 3339). If unset, it is in force until it is removed.",
     )
-    by: str = Field(default="", max_length=256, description="Who asks.")
+    by: str = Field(default="", max_length=256, description="Name of the person or system that set the override.")
     purpose: signals.Purpose | None = Field(
         default=None,
-        description="Maintenance drains the broker so that it may be stopped: held where partitions would have no"
-        " leader; its signals demote nobody meanwhile; it leads again once it is well.",
+        description="Maintenance drains the broker so that it can be stopped. Draining is blocked where partitions"
+        " would have no leader. While it lasts, the broker's signals demote no broker; afterwards its"
+        " leaders are restored once it is healthy.",
     )
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             cel="!has(self.purpose) || self.state == 'Demoted'",
-            message="must be Demoted with purpose Maintenance: a broker that is worked on leads nothing",
-            holds=lambda said: said.purpose is None or said.state is signals.OverrideState.DEMOTED,
+            message="must be Demoted if purpose is Maintenance",
+            holds=lambda o: o.purpose is None or o.state is signals.OverrideState.DEMOTED,
             field="state",
         ),
         Rule(
             cel="!has(self.purpose) || has(self.until)",
-            message="is needed with purpose Maintenance: say when it ends at the latest",
-            holds=lambda said: said.purpose is None or said.until is not None,
+            message="is required if purpose is Maintenance: set the time when the maintenance ends at the latest",
+            holds=lambda o: o.purpose is None or o.until is not None,
             field="until",
         ),
     )
 
 
 class BrokerHealthSpec(Model):
-    """Which broker, and a person's word on it."""
+    """The broker, and an optional override."""
 
-    policy_ref: PolicyRef = Field(description="The policy that made this object.")
-    broker_id: BrokerId = Field(strict=True, description="The broker's id in its Kafka cluster.")
-    override: Override | None = Field(default=None, description="A person's word on the broker.")
+    policy_ref: PolicyRef = Field(description="The policy that this object belongs to.")
+    broker_id: BrokerId = Field(strict=True, description="Node id of the broker in its Kafka cluster.")
+    override: Override | None = Field(
+        default=None, description="Manual decision on the broker. If unset, signals decide."
+    )
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             cel="self.brokerId == oldSelf.brokerId",
-            message="is immutable: an object is about one broker; the operator makes one for every broker",
+            message="is immutable: the operator creates one object for each broker",
             field="brokerId",
         ),
         Rule(
             cel="self.policyRef == oldSelf.policyRef",
-            message="is immutable: the operator makes one object for every broker of a policy",
+            message="is immutable: the operator creates one object for each broker of a policy",
             field="policyRef",
         ),
     )
 
 
 class EvidenceItem(Reported):
-    """One source's word, as it was judged."""
+    """One signal as it was judged."""
 
-    type: str = Field(max_length=63, description="Kind of evidence.")
-    source: str = Field(max_length=63, description="Where it comes from.")
-    reading: signals.Reading = Field(description="What the source says.")
-    since: AwareDatetime | None = Field(default=None, description="Since when the source has said so.")
-    message: Message = Field(default="", description="What was seen, and what it was compared with.")
-    ignored_reason: str = Field(default="", max_length=256, description="Why it did not count; absent when it did.")
+    type: str = Field(max_length=63, description="Type of the signal.")
+    source: str = Field(max_length=63, description="Source of the signal, for example a vantage or a rule.")
+    reading: signals.Reading = Field(description="Reading that the source reported.")
+    since: AwareDatetime | None = Field(
+        default=None, description="Time since which the source has reported this reading."
+    )
+    message: Message = Field(default="", description="Observation, and what it was compared with.")
+    ignored_reason: str = Field(
+        default="", max_length=256, description="Why the signal was ignored. Unset if it was used."
+    )
 
 
 class Flapping(Reported):
-    """How often signals demoted the broker in short succession."""
+    """Repeated demotion of the broker by signals."""
 
-    demotions: Count = Field(description="Demotions, each within promotion.flapWindowSeconds of the one before.")
-    last: AwareDatetime = Field(description="When the last one ended; when it began, while it lasts.")
-    stabilization_seconds: Count = Field(description="How long the broker must stay well before it is promoted.")
+    demotions: Count = Field(
+        description="Number of demotions, each within promotion.flapWindowSeconds of the previous one."
+    )
+    last: AwareDatetime = Field(description="Time when the last demotion ended, or began if the broker is demoted.")
+    stabilization_seconds: Count = Field(
+        description="Seconds for which the broker must be healthy before it is promoted."
+    )
 
     def to_core(self) -> FlapCounter:
-        """The counter for the next turn to carry on from."""
+        """Convert to the counter that the next reconcile continues from."""
         return FlapCounter(self.demotions, self.last)
 
 
 class Restoration(Reported):
-    """How far the broker's way back has come: it gets its leaders in waves."""
+    """Progress of restoring the broker's leaders in waves."""
 
-    wave: Count = Field(description="The step of promotion.waves that it has come to; 0 before the first one.")
-    waves: Count = Field(description="How many steps there are.")
-    share_percent: Count = Field(description="The share of its leaders that it may lead by now.")
-    pending_partitions: Count = Field(description="Partitions that it gets back with a later wave.")
-    since: AwareDatetime = Field(description="When its return began.")
-    wave_started_at: AwareDatetime = Field(description="When the step began that it has come to.")
-    blocked_by: Message = Field(default="", description="What the next step waits for.")
+    wave: Count = Field(description="Current step of promotion.waves; 0 before the first one.")
+    waves: Count = Field(description="Number of steps.")
+    share_percent: Count = Field(description="Percentage of its leaders that the broker may lead in this step.")
+    pending_partitions: Count = Field(description="Partitions that are restored in later steps.")
+    since: AwareDatetime = Field(description="Time when the restoration began.")
+    wave_started_at: AwareDatetime = Field(description="Time when the current step began.")
+    blocked_by: Message = Field(default="", description="What blocks the next step. Unset if nothing does.")
 
 
 class BrokerVerdict(Reported):
-    """What the signals of the broker add up to. A judgement and not an action: a Sick broker may lead."""
+    """Judgement of the broker from its signals. It is not an action: a Sick broker can still lead."""
 
-    state: HealthState = Field(description="The verdict.")
-    reason: ReasonName = Field(description="Why, in one word.")
-    message: Message = Field(default="", description="Why, in one sentence.")
-    since: AwareDatetime = Field(description="Since when state and reason have been so.")
+    state: HealthState = Field(description="Health state of the broker.")
+    reason: ReasonName = Field(description="Reason for the state, in CamelCase.")
+    message: Message = Field(default="", description="Explanation of the state, in one sentence.")
+    since: AwareDatetime = Field(description="Time since which state and reason have been the same.")
     evidence: tuple[EvidenceItem, ...] = Field(
         default=(),
         max_length=SIGNAL_LIMIT,
-        description="What was judged: each source's word, and why it did not count where it did not.",
+        description="Signals that were judged, and why some were ignored.",
         json_schema_extra=as_map("type", "source"),
     )
-    change: Message = Field(default="", description="What would make the verdict another one.")
+    change: Message = Field(default="", description="What would change the verdict.")
     restarted_at: AwareDatetime | None = Field(
         default=None,
-        description="When the broker came up, until it was reachable once or startupGraceSeconds are over.",
+        description="Time of the last restart, until the broker has been reachable once or startupGraceSeconds have"
+        " passed.",
     )
     resumed_at: AwareDatetime | None = Field(
         default=None,
-        description="When its maintenance was seen to be over, until startupGraceSeconds after that: what has failed"
-        " ever since before counts only then.",
+        description="Time when the end of maintenance was observed, for startupGraceSeconds. Signals that have"
+        " failed since before then are not counted in that time.",
     )
 
     def to_core(self, broker: int) -> Verdict | None:
-        """The verdict for the next turn to carry on from; None for a reason that this version does not know."""
+        """Convert to the verdict that the next reconcile continues from; None if its reason is unknown."""
         if self.reason not in set(Reason):
             return None
         return Verdict(
@@ -164,42 +179,47 @@ class BrokerVerdict(Reported):
 
 
 class BrokerHealthStatus(Reported):
-    """What is known of the broker."""
+    """Observed state of the broker."""
 
     observed_generation: int | None = Field(
-        default=None, ge=0, description="metadata.generation of the object that this status is about."
+        default=None, ge=0, description="metadata.generation that this status is based on."
     )
     signals: Signals = Field(
         default=(),
-        description="The last word of every source; each prober owns its own entries by server-side apply.",
+        description="Last signal of each source. Each prober owns its own entries by server-side apply.",
     )
-    verdict: BrokerVerdict | None = Field(default=None, description="What the signals add up to.")
-    leaders: Count | None = Field(default=None, description="Partitions that the broker leads.")
+    verdict: BrokerVerdict | None = Field(default=None, description="Judgement of the broker from its signals.")
+    leaders: Count | None = Field(default=None, description="Number of partitions that the broker leads.")
     preferred_leaders: Count | None = Field(
-        default=None, description="Partitions whose replica order has the broker first."
+        default=None, description="Number of partitions whose preferred leader is the broker."
     )
-    replicas: Count | None = Field(default=None, description="Partitions that have a replica on the broker.")
-    registered: bool | None = Field(default=None, description="Whether the controller knows the broker.")
-    rack: str | None = Field(default=None, max_length=256, description="The broker's rack.")
+    replicas: Count | None = Field(default=None, description="Number of partitions with a replica on the broker.")
+    registered: bool | None = Field(
+        default=None, description="Whether the broker is registered with the Kafka controller."
+    )
+    rack: str | None = Field(default=None, max_length=256, description="Rack of the broker (broker.rack).")
     pod: str | None = Field(
-        default=None, max_length=253, description="Name of the broker's pod, where Strimzi runs the cluster."
+        default=None, max_length=253, description="Name of the broker's pod, if Strimzi runs the cluster."
     )
     flapping: Flapping | None = Field(
-        default=None, description="Absent unless signals demoted the broker lately (promotion.flapWindowSeconds)."
+        default=None,
+        description="Repeated demotions by signals. Unset if none is recent (promotion.flapWindowSeconds).",
     )
     restoration: Restoration | None = Field(
-        default=None, description="Absent unless the broker gets its leaders back in waves (promotion.waves)."
+        default=None,
+        description="Progress of restoring the broker's leaders in waves. Unset if none is in progress"
+        " (promotion.waves).",
     )
     quarantine: QuarantineStatus | None = Field(
         default=None,
-        description="The order to pause the broker that stands, or that ended lately; the agent beside it obeys.",
+        description="Current or most recent order to pause the broker, carried out by its quarantine agent.",
     )
     conditions: Conditions = Field(
         default=(),
-        description="Healthy: whether the broker is well. Demoted: whether it is kept from leading. HoldsBackISR: it"
-        " follows slowly, and acks=all waits for it, whatever it leads. Drained: whether it may be stopped, while it is"
-        " in maintenance. Overridden: False while an override stands that has ended."
-        " Quarantined: it is paused, was lately, or would be but for the reason.",
+        description="Healthy: the broker is healthy. Demoted: the broker is kept from leading. HoldsBackISR: it"
+        " replicates slowly and delays acks=all. Drained: it is in maintenance and can be stopped."
+        " Overridden: False once the override has ended. Quarantined: the broker is paused; if False,"
+        " the reason says what blocks or ended the pause.",
     )
 
 
@@ -209,7 +229,7 @@ def _broker_of(name: str) -> int | None:
 
 
 class BrokerHealth(Object):
-    """The health of one broker. Made by the operator; spec.override is for people."""
+    """Health of one broker. The operator creates it; set spec.override to override its signals."""
 
     kind: Literal["BrokerHealth"] = "BrokerHealth"
     spec: BrokerHealthSpec
@@ -217,18 +237,19 @@ class BrokerHealth(Object):
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            # endsWith('-' + string(brokerId)) would say the same, and exceed the API server's cost limit.
+            # endsWith('-' + string(brokerId)) is equivalent, but exceeds the API server's cost limit.
             cel="self.metadata.name.matches('^.*-[0-9]{1,10}$')"
             " && int(self.metadata.name.substring(self.metadata.name.lastIndexOf('-') + 1)) == self.spec.brokerId",
-            message="metadata.name must end in '-' and spec.brokerId, as in main-0: the operator makes these objects",
+            message="metadata.name must end in '-' and spec.brokerId, such as main-0: the operator creates these"
+            " objects",
             holds=lambda health: _broker_of(health.metadata.name) == health.spec.broker_id,
         ),
     )
 
     def override_(self) -> signals.Override | None:
-        """The person's word on the broker, ended or not: ``signals.Override.active`` tells."""
-        said = self.spec.override
-        if said is None:
+        """The override, whether or not it has ended; check ``signals.Override.active``."""
+        override = self.spec.override
+        if override is None:
             return None
-        reason = f"{said.reason} ({said.by})" if said.by else said.reason
-        return signals.Override(self.spec.broker_id, said.state, reason, said.until, purpose=said.purpose)
+        reason = f"{override.reason} ({override.by})" if override.by else override.reason
+        return signals.Override(self.spec.broker_id, override.state, reason, override.until, purpose=override.purpose)

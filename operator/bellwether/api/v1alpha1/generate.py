@@ -1,7 +1,7 @@
-"""Writes the files that come from the models: ``crds/`` and ``docs/reference/crds.md``.
+"""Write the files generated from the models: ``crds/`` and ``docs/reference/crds.md``.
 
-``python -m bellwether.api.v1alpha1.generate`` writes them below the current directory; with ``--check`` it writes
-nothing, prints what differs and exits 1 when something does. ``make generate`` and the freshness test call it.
+``python -m bellwether.api.v1alpha1.generate`` writes them below the current directory. With ``--check`` it writes
+nothing, prints a diff and exits 1 if there is one. Called by ``make generate`` and the freshness test.
 """
 
 from __future__ import annotations

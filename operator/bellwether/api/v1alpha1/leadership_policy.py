@@ -1,6 +1,6 @@
-"""LeadershipPolicy: what a person asks for one Kafka cluster, and its status.
+"""LeadershipPolicy: the configuration of Bellwether for one Kafka cluster, and its status.
 
-Read by the controllers, the probers and the CLI; turns into ``core.settings.policy.Policy`` at the edge.
+Read by the controllers, the probers and the CLI, which convert it to ``core.settings.policy.Policy``.
 """
 
 from __future__ import annotations
@@ -32,35 +32,39 @@ def _cap_holds(demotion: Demotion) -> bool:
 
 
 class Demotion(Model):
-    """How many brokers may be kept from leading at once, and how long a broker must be sick before it is."""
+    """When a sick broker is demoted, and how many brokers may be unable to lead at once."""
 
     dwell_seconds: int = integer(
         _DEFAULTS.demotion.dwell_seconds,
         0,
         3600,
-        "How long a broker must be Sick before it is demoted: time for the signals of a common cause to come in.",
+        "Seconds for which a broker must be Sick before it is demoted, so that signals of a common cause can arrive.",
     )
     max_brokers: Annotated[int, Field(strict=True)] | str = Field(
         default=_DEFAULTS.demotion.max_brokers,
-        description="How many brokers may be unable to lead at once (down, fenced, demoted by anyone): a number, or a"
-        " percentage of the brokers, rounded down, at least one. A person's override is not bound by it.",
+        description="Maximum number of brokers that may be unable to lead at once (down, fenced or demoted): a"
+        " number, or a percentage of all brokers such as 20%, rounded down, at least 1. Overrides may"
+        " exceed it.",
         json_schema_extra={"maxLength": 3},
     )
     when_exceeded: core_policy.WhenExceeded = Field(
         default=_DEFAULTS.demotion.when_exceeded,
-        description="What to do when more brokers are sick than maxBrokers allows: Hold demotes nobody new, WorstFirst"
-        " the most severe ones up to the cap. From half of the brokers on nobody new is demoted either way.",
+        description="What happens when more brokers are Sick than maxBrokers allows. Hold demotes no further"
+        " broker; WorstFirst demotes the most severe ones up to maxBrokers. No further broker is demoted"
+        " once half of them are unavailable.",
     )
     max_failure_domains: int = integer(
         _DEFAULTS.demotion.max_failure_domains,
         1,
         100,
-        "Sick brokers of so many racks, all other racks being well, count as one cause and may exceed maxBrokers.",
+        "Number of racks whose failure may exceed maxBrokers: Sick brokers in at most so many racks"
+        " count as one failure if all brokers of the other racks are healthy.",
     )
     capacity: Capacity | None = Field(
         default=None,
-        description="What a broker can carry. Absent: anything. Where others cannot carry what a demoted broker leads,"
-        " it is demoted in part, the sickest broker first; the rest stays and is counted as CapacityReached.",
+        description="Limits on the leaders and load of one broker after a demotion. If unset, there are none. If"
+        " the other brokers have no capacity left, a demoted broker keeps its remaining leaders (reason"
+        " CapacityReached); the most severe broker is demoted first.",
     )
 
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -74,140 +78,151 @@ class Demotion(Model):
     )
 
     def to_core(self) -> core_policy.Demotion:
-        """The same as a value of the core."""
-        given = {**dict(self), "capacity": self.capacity.to_core() if self.capacity is not None else UNBOUNDED}
-        return core_policy.Demotion(**given)
+        """Convert to the settings of the core."""
+        values = {**dict(self), "capacity": self.capacity.to_core() if self.capacity is not None else UNBOUNDED}
+        return core_policy.Demotion(**values)
 
 
 class Promotion(Model):
-    """When a demoted broker gets its leaders back."""
+    """When and in which steps a demoted broker gets its leaders back."""
 
     mode: core_policy.PromotionMode = Field(
         default=_DEFAULTS.promotion.mode,
-        description="Automatic gives a recovered broker its leaders back; Manual waits for a person's override"
-        " Promoted.",
+        description="Automatic promotes a recovered broker; Manual waits for an override with state Promoted.",
     )
     stabilization_seconds: int = integer(
         _DEFAULTS.promotion.stabilization_seconds,
         0,
         86400,
-        "How long every signal of a demoted broker must pass before it counts as healthy.",
+        "Seconds for which every signal of a demoted broker must pass before it is promoted.",
     )
     flap_window_seconds: int = integer(
         _DEFAULTS.promotion.flap_window_seconds,
         0,
         604800,
-        "A broker that is demoted again within this time of its last promotion flaps: each time it must stay well twice"
-        " as long. 0 switches that off.",
+        "Seconds after a promotion in which a new demotion counts as flapping: each time the broker"
+        " must be healthy for twice as long before it is promoted. 0 disables this.",
     )
     max_stabilization_seconds: int = integer(
         _DEFAULTS.promotion.max_stabilization_seconds,
         0,
         604800,
-        "The longest that a flapping broker must stay well; stabilizationSeconds where that is longer.",
+        "Maximum stabilization time of a flapping broker, in seconds. If stabilizationSeconds is longer, that applies.",
     )
-    waves: Waves = Field(default_factory=Waves, description="In which steps the broker gets its leaders back.")
+    waves: Waves = Field(default_factory=Waves, description="Steps in which a promoted broker gets its leaders back.")
 
     def to_core(self) -> core_policy.Promotion:
-        """The same as a value of the core."""
+        """Convert to the settings of the core."""
         return core_policy.Promotion(**{**dict(self), "waves": self.waves.to_core()})
 
 
 class Election(Model):
-    """How large the batches are that reorder and elect, and how often leaders are brought back where they belong."""
+    """Batch sizes of reassignments and elections, and the interval of the periodic preferred leader election."""
 
     interval_seconds: int = integer(
         _DEFAULTS.election.interval_seconds,
         0,
         604800,
-        "How often leaders that are not the first in their replica order are moved back to that one, where it is in the"
-        " ISR and well. 0, the default, never does.",
+        "Interval of the periodic preferred leader election, in seconds: leadership moves to the first"
+        " replica of the order where that replica is healthy and in the ISR. 0 disables it.",
     )
 
     batch_size: int = integer(
         _DEFAULTS.election.batch_size,
         1,
         5000,
-        "Partitions in one request; Kafka's controller refuses more than 10,000 records in one operation.",
+        "Maximum number of partitions in one request. Kafka's controller rejects operations of more"
+        " than 10,000 records.",
     )
     internal_batch_size: int = integer(
         _DEFAULTS.election.internal_batch_size,
         1,
         1000,
-        "Partitions of internal topics in one request; each moves a coordinator, which reloads its log.",
+        "Maximum number of partitions of internal topics in one request. Each of them moves a"
+        " coordinator, which then reloads its state from the log.",
     )
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             cel="self.intervalSeconds == 0 || self.intervalSeconds >= 5",
-            message="must be 0, which switches it off, or at least 5",
+            message="must be 0 (disabled) or at least 5",
             holds=lambda election: election.interval_seconds == 0 or election.interval_seconds >= 5,
             field="intervalSeconds",
         ),
     )
 
     def to_core(self) -> core_policy.Election:
-        """The same as a value of the core."""
+        """Convert to the settings of the core."""
         return core_policy.Election(**dict(self))
 
 
 class LeadershipPolicySpec(Model):
-    """What is asked for."""
+    """Desired configuration of leader placement for one Kafka cluster."""
 
-    kafka: Kafka = Field(description="How to reach the Kafka cluster.")
+    kafka: Kafka = Field(description="Connection to the Kafka cluster.")
     mode: core_policy.Mode = Field(
-        description="Observe judges, plans and reports, and changes nothing; Enforce moves leaders. Required, so that a"
-        " person chooses."
+        description="Observe only reports what would be done; Enforce moves leaders. Required, so that it is a"
+        " deliberate choice."
     )
     suspend: bool = Field(
-        default=_DEFAULTS.suspend, strict=True, description="Freeze: neither move nor restore until it is false again."
+        default=_DEFAULTS.suspend,
+        strict=True,
+        description="Suspends the policy: nothing is moved or restored while it is true.",
     )
     deletion_policy: core_policy.DeletionPolicy = Field(
         default=_DEFAULTS.deletion_policy,
-        description="What happens to displaced replica orders when the policy is deleted: Restore puts those of healthy"
-        " brokers back, Abandon leaves them all.",
+        description="What happens to changed replica orders when the policy is deleted. Restore restores the"
+        " baselines of healthy brokers; Abandon leaves all orders as they are.",
     )
     deletion_timeout_seconds: int = integer(
         _DEFAULTS.deletion_timeout_seconds,
         1,
         86400,
-        "How long deletion may take to restore; then the policy goes and the undo record is exported.",
+        "Maximum seconds that the deletion may take to restore baselines. After that the undo record is"
+        " exported and the policy is removed.",
     )
-    detection: Detection = Field(default_factory=Detection, description="What counts as sick, per kind of signal.")
+    detection: Detection = Field(
+        default_factory=Detection, description="Signals by which brokers are judged, and their thresholds."
+    )
     demotion: Demotion = Field(
-        default_factory=Demotion, description="How many brokers may be kept from leading at once."
+        default_factory=Demotion,
+        description="When a sick broker is demoted, and how many brokers may be unable to lead at once.",
     )
-    promotion: Promotion = Field(default_factory=Promotion, description="When a demoted broker gets its leaders back.")
+    promotion: Promotion = Field(
+        default_factory=Promotion, description="When and in which steps a demoted broker gets its leaders back."
+    )
     election: Election = Field(
-        default_factory=Election, description="How large the batches are that reorder and elect."
+        default_factory=Election,
+        description="Batch sizes of reassignments and elections, and the interval of the periodic preferred leader"
+        " election.",
     )
     quarantine: Quarantine = Field(
         default_factory=Quarantine,
-        description="Whether a demoted broker that still holds acks=all back may have its process paused.",
+        description="Quarantine: whether the process of a demoted broker that still delays acks=all may be paused.",
     )
     rebalance: Rebalance | None = Field(
-        default=None, description="How leaders are spread by measured load. Absent: they are not."
+        default=None, description="Rebalancing of leaders by measured load. If unset, load is not rebalanced."
     )
     placement: Placement | None = Field(
-        default=None, description="Which racks are to lead. Absent: leaders stay where replica orders have them."
+        default=None, description="Preferred racks for leaders. If unset, replica orders decide."
     )
     maintenance: Maintenance | None = Field(
-        default=None, description="Restarts that nobody announces. Absent: none is told from other trouble."
+        default=None, description="Detect unannounced pod restarts. If unset, a restart looks like any other failure."
     )
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             cel="!has(self.maintenance) || !has(self.maintenance.pods) || has(self.kafka.strimzi)"
             " || has(self.maintenance.pods.selector)",
-            message="is needed: the labels of the brokers' pods, such as app=kafka (or name the cluster by"
-            " spec.kafka.strimzi, whose pods are known)",
+            message="is required: set the labels of the broker pods, such as app=kafka, or set spec.kafka.strimzi,"
+            " whose pods are known",
             holds=lambda spec: spec.pods_known(),
             field="maintenance.pods.selector",
         ),
         Rule(
             cel="!has(self.placement) || !has(self.rebalance) || !has(self.rebalance.objective)"
             " || !has(self.rebalance.objective.preferredRacks) || size(self.rebalance.objective.preferredRacks) == 0",
-            message="must go where spec.placement is: that says which racks lead, and load plans keep to it",
+            message="must not be set together with spec.placement, which also applies to load plans: remove it",
             holds=lambda spec: (
                 spec.placement is None or spec.rebalance is None or not spec.rebalance.objective.preferred_racks
             ),
@@ -216,34 +231,36 @@ class LeadershipPolicySpec(Model):
         Rule(
             cel="!has(self.demotion) || !has(self.demotion.capacity) || !has(self.demotion.capacity.maxBytesPerSecond)"
             " || has(self.rebalance)",
-            message="needs spec.rebalance, whose plans measure the loads: give it, or limit brokers by maxLeaders",
+            message="requires spec.rebalance, whose plans measure the load: set it, or limit brokers by maxLeaders",
             holds=lambda spec: spec.rebalance is not None or not spec.limits_loads(),
             field="demotion.capacity.maxBytesPerSecond",
         ),
     )
 
     def limits_loads(self) -> bool:
-        """Whether a broker may carry only so much load."""
+        """Whether the load of a broker is limited."""
         capacity = self.demotion.capacity
         return capacity is not None and capacity.max_bytes_per_second is not None
 
     def pods_known(self) -> bool:
-        """Whether the brokers' pods can be found, if anybody wants them watched."""
+        """Whether the broker pods can be found, if they are to be watched."""
         pods = self.maintenance.pods if self.maintenance is not None else None
         return pods is None or pods.selector is not None or self.kafka.strimzi is not None
 
 
 class LeadershipPolicy(Object):
-    """Keeps leadership of one Kafka cluster away from sick brokers, and gives it back when they are well."""
+    """Configures Bellwether for one Kafka cluster: it moves partition leadership away from sick brokers and restores it
+    when they are healthy.
+    """
 
-    longest_name: ClassVar[int] = 63  # it is the value of a label on what belongs to the policy
+    longest_name: ClassVar[int] = 63  # it is a label value on objects of the policy
 
     kind: Literal["LeadershipPolicy"] = "LeadershipPolicy"
     spec: LeadershipPolicySpec
     status: LeadershipPolicyStatus = Field(default_factory=LeadershipPolicyStatus)
 
     def policy(self) -> core_policy.Policy:
-        """What the cycle works with. Connection settings stay here: ``spec.kafka``."""
+        """The policy as a value of the core. Connection settings are not part of it: they stay in ``spec.kafka``."""
         spec = self.spec
         return core_policy.Policy(
             name=self.metadata.name,

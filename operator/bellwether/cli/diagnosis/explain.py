@@ -86,8 +86,7 @@ def told(health: BrokerHealth, now: datetime) -> Iterator[str]:
         yield f"It {counts}, first in the replica order of {status.preferred_leaders}{rack}."
     if (way := status.restoration) is not None:
         text = f"wave {way.wave} of {way.waves}, {way.share_percent} % of its leaders"
-        pending = f"{way.pending_partitions} partitions still wait"
-        yield f"Its leaders return in waves {_since(way.since, now)}: {text}, {pending}."
+        yield f"Its leaders return in waves {_since(way.since, now)}: {text}, {way.pending_partitions} partitions still wait."
         if way.blocked_by:
             yield f"  the next wave waits: {way.blocked_by}"
     yield from _history(health, verdict, now)

@@ -1,4 +1,4 @@
-"""``bellwether quarantine-agent``: the agent, which pauses its broker on the operator's order and releases it when in
+"""``bellwether quarantine-agent``: the quarantine agent, which pauses its broker on the operator's order and releases it when in
 doubt.
 """
 

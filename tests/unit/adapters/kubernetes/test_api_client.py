@@ -65,7 +65,7 @@ def client_of(port: int, timeout_seconds: float = 30) -> KubernetesClient:
         (403, Terminal, r"GET leases ns/403: forbidden: it said so: grant this account the permission"),
         (404, NotFound, "leases ns/404 not found"),
         (409, Conflict, "it said so"),
-        (422, Terminal, "was refused: HTTP 422 it said so"),
+        (422, Terminal, "was rejected: HTTP 422 it said so"),
         (429, Transient, "HTTP 429"),
         (500, Transient, "HTTP 500"),
         (502, Transient, "HTTP 502"),
@@ -91,7 +91,7 @@ def test_a_refused_connection_is_transient() -> None:
 def test_a_server_that_never_answers_is_given_up_in_time() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         started = time.monotonic()
-        with pytest.raises(Transient, match=r"no answer in 0\.3 s"):
+        with pytest.raises(Transient, match=r"no response within 0\.3 s"):
             client_of(silent.getsockname()[1], 0.3).get(SECRETS, "ns", "x")
     assert time.monotonic() - started < 30, "it would never have answered"
 

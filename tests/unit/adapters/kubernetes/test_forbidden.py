@@ -36,7 +36,7 @@ def test_an_admission_policys_refusal_is_told_in_its_own_words_and_not_as_a_miss
     )
     text = denied("PATCH brokerhealths kafka/main-1", said)
     assert text == (
-        "PATCH brokerhealths kafka/main-1: refused by the admission policy bw-probers: kafka/bw-prober may write "
+        "PATCH brokerhealths kafka/main-1: rejected by the admission policy bw-probers: kafka/bw-prober may write "
         "StorageLatency/broker-1 only"
     )
 

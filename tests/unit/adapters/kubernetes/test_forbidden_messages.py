@@ -27,7 +27,7 @@ def test_a_field_that_the_served_definition_does_not_know_is_named_with_the_reme
 ) -> None:
     error = refusal(status, TYPED + detail)
     assert isinstance(error, OutdatedDefinition)
-    assert f"does not know {field}: upgrade the definitions" in str(error)
+    assert f"has no field {field}: upgrade the CRDs" in str(error)
     assert "kubectl apply -f crds/" in str(error)
 
 

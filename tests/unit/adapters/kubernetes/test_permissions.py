@@ -33,7 +33,7 @@ def test_who_has_everything_lacks_nothing() -> None:
 def test_a_lack_is_told_with_its_use_and_the_role_that_would_grant_it() -> None:
     api = Reviewed(lambda asked: (asked["verb"], asked["resource"]) != ("create", "events"))
     assert [str(one) for one in operator_lacks(api, ["kafka"], "ops")] == [
-        "'create' on events in API group events.k8s.io (news for people): grant it in a Role of namespace kafka "
+        "'create' on events in API group events.k8s.io (Kubernetes events): grant it in a Role of namespace kafka "
         "(docs/security/permissions.md)"
     ]
     assert ["in a ClusterRole" in str(one) for one in operator_lacks(api, [], "ops")] == [True]

@@ -51,7 +51,7 @@ def test_other_widths_and_dictionaries_are_brought_into_the_schemas_types() -> N
     [
         (pa.array([2**40]), "column count is int64 where int32 is wanted"),
         (pa.array(["x"]), "column count is string where int32 is wanted"),
-        (pa.array([None], pa.int32()), "column count holds nulls"),
+        (pa.array([None], pa.int32()), "column count contains nulls"),
         (pa.array([1.5]), "column count is double where int32 is wanted"),
     ],
 )
@@ -62,7 +62,7 @@ def test_a_column_that_cannot_be_had_so_is_named(count: pa.Array, said: str) -> 
 
 def test_a_null_inside_a_list_is_named() -> None:
     schema = pa.schema([pa.field("replicas", pa.list_(pa.int32()), nullable=False)])
-    with pytest.raises(StoreDamaged, match="column replicas holds nulls"):
+    with pytest.raises(StoreDamaged, match="column replicas contains nulls"):
         checked(pa.record_batch({"replicas": pa.array([[1, None]], pa.list_(pa.int32()))}), schema, "here")
 
 

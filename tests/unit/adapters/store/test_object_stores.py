@@ -92,7 +92,7 @@ def test_a_compaction_that_is_broken_off_leaves_nothing_that_counts(store, bucke
 def test_a_bucket_that_refuses_is_named_without_the_keys(store, bucket):
     bucket.refuse = lambda _method, _key: "AccessDenied"
     for refused in (lambda: store.write_bytes("x", b""), lambda: store.list("samples")):
-        with pytest.raises(StoreUnusable, match="Give this user the right") as error:
+        with pytest.raises(StoreUnusable, match="Grant this user permission") as error:
             refused()
         assert "s3://bucket/store" in str(error.value)
         assert KEY not in str(error.value)

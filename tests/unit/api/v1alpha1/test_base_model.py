@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
-from bellwether.api.v1alpha1.base_model import InvalidObject, timestamp
-from bellwether.api.v1alpha1.broker_health import BrokerHealth
+import pytest
+from pydantic import ValidationError
+
+from bellwether.api.v1alpha1.base_model import InvalidObject, explain, timestamp
+from bellwether.api.v1alpha1.broker_health import BrokerHealth, Override
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from testkit.kubernetes import api_objects
 
@@ -39,6 +42,47 @@ def test_a_refusal_does_not_repeat_what_was_given():
     assert "spec.kafka.sasl.password" in str(refused.value)
     assert "hunter2" not in str(refused.value)
     assert refused.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (
+            {"promotion": {"stabilisationSeconds": 5}},
+            "promotion.stabilisationSeconds: no such field (did you mean stabil",
+        ),
+        (
+            {"kafka": {"bootstrapServer": ["h:1"]}},
+            "kafka.bootstrapServer: no such field (did you mean bootstrapServers?)",
+        ),
+        ({"detection": {"plugins": [{"type": "Wear", "kind": 1}]}}, "plugins[0].kind: no such field: remove it"),
+        ({"mode": "enforce"}, "mode: must be 'Observe' or 'Enforce' (did you mean Enforce?)"),
+        ({"mode": "Dance"}, "mode: must be 'Observe' or 'Enforce'"),
+        ({"mode": None}, "mode: must be 'Observe' or 'Enforce'"),
+        ({"election": {"batchSize": 9000}}, "election.batchSize: is 9000: must be at most 5000"),
+        ({"election": {"batchSize": 0}}, "election.batchSize: is 0: must be at least 1"),
+        ({"election": {"batchSize": "5"}}, "election.batchSize: must be an integer, without quotes"),
+        ({"suspend": "no"}, "suspend: must be true or false, without quotes"),
+        ({"kafka": {"strimzi": {}}}, "kafka.strimzi.clusterName: is required: set it"),
+        ({"kafka": ["h:1"]}, "kafka: must be an object with fields"),
+        ({"kafka": {"bootstrapServers": []}}, "kafka.bootstrapServers: has 0 entries: at least 1 must be set"),
+        ({"kafka": {"bootstrapServers": "h:1"}}, "kafka.bootstrapServers: must be a list"),
+        ({"kafka": {"strimzi": {"clusterName": 7}}}, "kafka.strimzi.clusterName: must be a string: put it in quotes"),
+        ({"kafka": {"strimzi": {"clusterName": "x" * 254}}}, "clusterName: is too long: at most 253 characters"),
+        ({"kafka": {"strimzi": {"clusterName": ""}}}, "clusterName: is too short: at least 1 characters"),
+    ],
+)
+def test_a_message_names_the_field_and_the_remedy(spec: dict[str, Any], message: str):
+    with pytest.raises(InvalidObject) as refused:
+        LeadershipPolicy.read(api_objects.policy(**spec))
+    assert message in str(refused.value)
+
+
+def test_a_field_that_is_unknown_everywhere_is_named_without_a_model():
+    with pytest.raises(ValidationError) as refused:
+        Override.model_validate({"state": "Demoted", "reason": "x", "untill": "x"})
+    assert explain(refused.value) == "untill: no such field: remove it"
+    assert explain(refused.value, Override) == "untill: no such field (did you mean until?)"
 
 
 def test_all_that_is_wrong_is_said_at_once():

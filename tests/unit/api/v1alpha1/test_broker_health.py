@@ -83,7 +83,7 @@ BROKEN: dict[str, tuple[Any, str]] = {
 def test_a_broken_entry_is_passed_over_and_named_and_the_others_stay(broken: Any, name: str):
     good, bad = read_entries([api_objects.entry("a"), broken, api_objects.entry("c")])
     assert [entry.source for entry in good] == ["a", "c"]
-    assert [str(b).split(" is passed over")[0] for b in bad] == [f"status.signals[1] {name}"]
+    assert [str(b).split(" is ignored")[0] for b in bad] == [f"status.signals[1] {name}"]
     status = {"signals": [api_objects.entry("a"), broken, api_objects.entry("c")]}
     assert BrokerHealth.read({**api_objects.health(), "status": status}).status.signals == good
 

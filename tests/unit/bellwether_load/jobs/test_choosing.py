@@ -94,10 +94,10 @@ def test_with_a_cluster_named_files_of_others_are_skipped_by_name(store: Store):
 @pytest.mark.parametrize(
     ("spoil", "word"),
     [
-        (lambda path: path.write_bytes(path.read_bytes()[:-20]), "is damaged, or no Parquet file"),
-        (lambda path: path.write_bytes(b""), "is damaged, or no Parquet file"),
-        (lambda path: path.write_text("not at all"), "is damaged, or no Parquet file"),
-        (lambda path: path.rename(path.with_name("notes.parquet")), "is no file of samples by its name"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-20]), "is damaged or not a Parquet file"),
+        (lambda path: path.write_bytes(b""), "is damaged or not a Parquet file"),
+        (lambda path: path.write_text("not at all"), "is damaged or not a Parquet file"),
+        (lambda path: path.rename(path.with_name("notes.parquet")), "does not have the name of a sample file"),
     ],
 )
 def test_a_file_that_is_no_whole_file_of_samples_is_skipped_by_name(

@@ -52,7 +52,7 @@ def test_damaged_files_are_named(tmp_path: Path):
     (tmp_path / path).write_text("no Parquet")
     result = run("--store", str(tmp_path), "--name", "x")
     assert result.exit_code == 3
-    assert f"skipped: {tmp_path}/{path}: is damaged, or no Parquet file" in result.stderr
+    assert f"skipped: {tmp_path}/{path}: is damaged or not a Parquet file" in result.stderr
     assert len(json.loads((tmp_path / "loads/x/_loads.json").read_text())["skipped"]) == 1
 
 

@@ -94,7 +94,7 @@ def test_a_round_that_is_damaged_beyond_its_footer_is_named_and_the_others_are_r
     assert found == Counter({row: n for row, n in told(HISTORIES).items() if row[2] != 5})
     (line,) = said
     assert paths[5] in line
-    assert "is damaged, or no Parquet file" in line
+    assert "is damaged or not a Parquet file" in line
 
 
 def test_a_damaged_compacted_file_is_named_and_what_was_read_before_stays(store: Store, tmp_path: Path):

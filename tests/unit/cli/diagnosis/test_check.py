@@ -156,10 +156,10 @@ def test_an_operator_that_is_not_ready_or_does_not_answer_is_a_failure(monkeypat
 def test_an_api_server_that_is_away_is_told_and_no_traceback(monkeypatch: pytest.MonkeyPatch):
     api = Reviewed()
     for resource in (POLICIES, BROKER_HEALTHS):
-        api.refuse("list", resource, Transient("Kubernetes API: not reachable (refused)"))
+        api.refuse("list", resource, Transient("Kubernetes API: not reachable (connection refused)"))
     done = run(monkeypatch, api)
     assert done.exit_code == 1
-    assert "FAILED  definitions: Kubernetes API: not reachable (refused)" in done.output
+    assert "FAILED  definitions: Kubernetes API: not reachable (connection refused)" in done.output
 
 
 def test_it_waits_until_all_is_well_and_no_longer_than_it_may(monkeypatch: pytest.MonkeyPatch):

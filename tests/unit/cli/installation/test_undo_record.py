@@ -187,5 +187,5 @@ def test_importing_needs_a_policy_that_has_reached_kafka(api: MemoryApi, tmp_pat
     document.write_bytes(exported(HELD))
     found = run("import", *OF_MAIN, document)
     assert found.exit_code == 1
-    assert "let the operator reach Kafka" in " ".join(found.output.split())
+    assert "wait until the operator reaches Kafka" in " ".join(found.output.split())
     assert api.all(CONFIG_MAPS) == []

@@ -375,7 +375,7 @@ def test_a_cluster_that_was_never_seen_is_why_no_broker_is_known(api: MemoryApi,
 @pytest.mark.parametrize("verb", ["demote", "release"])
 def test_without_a_kubernetes_api_the_remedy_is_named(verb: str, monkeypatch: pytest.MonkeyPatch):
     def nowhere() -> MemoryApi:
-        raise Terminal("no Kubernetes API configured: run inside a cluster, or set KUBECONFIG")
+        raise Terminal("no Kubernetes API is configured: run in a cluster, or set KUBECONFIG")
 
     monkeypatch.setattr(demote, "connect", nowhere)
     found = run(verb, 1, "--policy", "main")

@@ -62,7 +62,7 @@ def stopped(pid: int, *, becomes: bool) -> bool:
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        pytest.param(["--policy", "main", "--broker", "1"], "no Kubernetes API configured", id="no API"),
+        pytest.param(["--policy", "main", "--broker", "1"], "no Kubernetes API is configured", id="no API"),
         pytest.param([], "Missing option '--policy'", id="no policy"),
         pytest.param(["--policy", "main", "--broker", "1", "--metrics-port", "TAKEN"], "choose a free port", id="port"),
     ],

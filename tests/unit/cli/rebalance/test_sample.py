@@ -42,7 +42,7 @@ def test_options_that_make_no_sense_are_refused_with_the_remedy(arguments: tuple
 def test_a_store_that_is_none_is_refused_without_its_secrets(tmp_path: Path) -> None:
     code, output = sample("--bootstrap", "127.0.0.1:1", "--store", "ftp://anna:opensesame@host/x", "--once")
     assert code == 1
-    assert "ftp://host/x: is no store" in output
+    assert "ftp://host/x: is not a store" in output
     assert "opensesame" not in output
 
 

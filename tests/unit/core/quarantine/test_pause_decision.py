@@ -34,6 +34,7 @@ from testkit.values.quarantine_inputs import (
     opted_in,
     ordered,
     scene,
+    quarantine agent,
     weighed,
 )
 

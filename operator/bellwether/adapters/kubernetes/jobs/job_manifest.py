@@ -1,8 +1,8 @@
 """Manifest of the Kubernetes Job that computes a rebalance plan. Pure: a policy and a run in, a plain object out.
 
-One pod: an init container measures the loads, the container plans; both are ``python -m bellwether_load``. With Spark
-on Kubernetes that pod is the driver, in client mode, and makes its executors itself. The Job belongs to its policy and
-goes with it; what it writes lies in the store.
+One pod: an init container measures the loads, the container plans; both run ``python -m bellwether_load``. With Spark
+on Kubernetes that pod is the driver, in client mode, and creates its executors. The policy owns the Job, which is
+deleted with it; its results are in the store.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bellwether.api.v1alpha1.spec.plan_runner import Resources, Runner, RunnerTy
 from bellwether.api.v1alpha1.spec.rebalance_spec import Rebalance
 
 KEPT_SECONDS = 86400
-"""How long a Job that has ended stays, for people to look at."""
+"""Seconds for which a finished Job is kept, for troubleshooting."""
 
 RETRIES = 1
 TEMPLATE_DIRECTORY = "/etc/bellwether"
@@ -27,7 +27,7 @@ HISTORY, SCRATCH, TEMPLATES = "history", "scratch", "templates"
 
 
 def manifest(policy: LeadershipPolicy, rebalance: Rebalance, work: Work) -> Object:
-    """The Job of one run."""
+    """Manifest of the Job of one run."""
     metadata, runner = policy.metadata, rebalance.runner
     labels = {
         object_names.POLICY_LABEL: object_names.legal(metadata.name),
@@ -43,7 +43,7 @@ def manifest(policy: LeadershipPolicy, rebalance: Rebalance, work: Work) -> Obje
     }
     if runner.service_account_name:
         pod["serviceAccountName"] = runner.service_account_name
-    # Whatever the account says of itself: a driver makes pods, and nobody else here asks Kubernetes for anything.
+    # Regardless of the ServiceAccount's own setting: only the driver of Spark on Kubernetes uses the API.
     pod["automountServiceAccountToken"] = runner.type is RunnerType.SPARK_ON_KUBERNETES
     return {
         "apiVersion": JOBS.api_version,
@@ -80,7 +80,7 @@ def _container(name: str, command: list[str], rebalance: Rebalance, work: Work) 
         "env": _environment(runner, work),
         "resources": _resources(runner.resources),
         "volumeMounts": mounts,
-        # The end of the log tells why it failed, and is read without a right to logs.
+        # The end of the log contains the error, and reading it needs no permission for logs.
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": {
             "allowPrivilegeEscalation": False,
@@ -105,11 +105,11 @@ def _environment(runner: Runner, work: Work) -> list[Object]:
 
 
 def _executor_settings(runner: Runner, work: Work) -> dict[str, str]:
-    """How the driver makes its executors and how they find it. Kubernetes puts the pod's own values in."""
+    """Settings by which the driver creates its executors and they find it. Kubernetes fills in the pod's values."""
     each = runner.executors.resources
     settings = {
         "spark.driver.host": "$(POD_IP)",
-        # Executors are told this one (spark.kubernetes.executor.useDriverPodIP).
+        # Executors connect to this address (spark.kubernetes.executor.useDriverPodIP).
         "spark.driver.bindAddress": "$(POD_IP)",
         "spark.kubernetes.namespace": "$(POD_NAMESPACE)",
         "spark.kubernetes.driver.pod.name": "$(POD_NAME)",
@@ -120,7 +120,7 @@ def _executor_settings(runner: Runner, work: Work) -> dict[str, str]:
         "spark.kubernetes.executor.request.cores": each.cpu,
         "spark.kubernetes.executor.limit.cores": each.cpu,
         "spark.executor.memory": f"{heap_mebibytes(each.memory)}m",
-        # What Python and Arrow take beside the JVM.
+        # Memory of Python and Arrow in addition to the JVM.
         "spark.executor.memoryOverheadFactor": "0.66",
         f"spark.kubernetes.executor.label.{object_names.RUN_LABEL}": object_names.legal(work.run),
     }
@@ -130,7 +130,7 @@ def _executor_settings(runner: Runner, work: Work) -> dict[str, str]:
 
 
 def _executor_volume(runner: Runner, work: Work) -> dict[str, str]:
-    """The claim, where there is one, mounted in the executors as it is in the driver."""
+    """The claim, if there is one, mounted in the executors as in the driver."""
     if runner.persistent_volume_claim is None or not absolute_path(work.uri):
         return {}
     volume = f"spark.kubernetes.executor.volumes.persistentVolumeClaim.{HISTORY}"
@@ -153,7 +153,7 @@ def _volumes(runner: Runner) -> list[Object]:
 
 
 def _resources(given: Resources) -> dict[str, Any]:
-    """The same requested and as limit: the JVM counts its cores by the limit."""
+    """Equal requests and limits: the JVM counts its cores by the limit."""
     same = {"cpu": given.cpu, "memory": given.memory}
     return {"requests": same, "limits": dict(same)}
 

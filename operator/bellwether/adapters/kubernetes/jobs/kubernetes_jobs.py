@@ -1,7 +1,7 @@
 """Run plan jobs as Kubernetes Jobs: created once under the run's name, then polled (``ports.jobs.PlanJobs``).
 
-A Job is found by its name alone, so an operator that starts anew finds the one that its predecessor made. Why it failed
-is taken from its condition and from the last words of its pod.
+A Job is found by its name alone, so a restarted operator finds the Job of its predecessor. The cause of a failure is
+taken from its condition and from the termination message of its pod.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ class KubernetesJobs:
         self._said = ""
 
     def start(self, run: str) -> None:
-        """Make the Job of that run unless it is there."""
+        """Create the Job of that run unless it exists."""
         work = Work.of(self._policy, self._rebalance, run, self._cluster_id)
         try:
             self._api.create(JOBS, self._policy.metadata.namespace, manifest(self._policy, self._rebalance, work))
         except Conflict:
-            return  # made before: by us, or by the process before us
+            return  # created before, by this process or by the previous one
 
     def look(self, run: str) -> JobWord | None:
-        """What has become of the Job; None where it is not there (any more)."""
+        """State of the Job; None if it does not exist or is being deleted."""
         metadata = self._policy.metadata
         found = self._api.find(JOBS, metadata.namespace, object_names.plan_job(metadata.name, run))
         if found is None or found["metadata"].get("deletionTimestamp"):
@@ -54,7 +54,7 @@ class KubernetesJobs:
         return JobWord(JobState.ACTIVE, self._trouble(run))
 
     def close(self) -> None:
-        """Jobs need nobody: the next process finds them."""
+        """Nothing to close: Jobs continue, and the next process finds them."""
 
     def _why(self, job: Object, condition: Object) -> str:
         name = job["metadata"]["name"]
@@ -64,7 +64,7 @@ class KubernetesJobs:
         return f"{said}: {detail}" if detail else said
 
     def _trouble(self, run: str) -> str:
-        """Why its pod does not start, where that is known: an image that cannot be pulled, say."""
+        """Why its pod does not start, if known, for example an image that cannot be pulled."""
         labels = {
             object_names.POLICY_LABEL: object_names.legal(self._policy.metadata.name),
             object_names.RUN_LABEL: object_names.legal(run),
@@ -77,7 +77,7 @@ class KubernetesJobs:
         return ""
 
     def _pods(self, labels: dict[str, str]) -> list[Object]:
-        """The run's pods, oldest first; none where we may not list them: they only make a message better."""
+        """Pods of the run, the oldest first; none without the permission to list them, which only affects messages."""
         wanted = {k: v for k, v in labels.items() if k in (object_names.POLICY_LABEL, object_names.RUN_LABEL)}
         try:
             found = self._api.list(PODS, self._policy.metadata.namespace, wanted)

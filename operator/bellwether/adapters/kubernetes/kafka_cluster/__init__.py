@@ -1,1 +1,1 @@
-"""The Kafka cluster as Kubernetes objects describe it: Secrets, Strimzi resources, pods."""
+"""Kubernetes objects of the Kafka cluster: Secrets, Strimzi resources, pods."""

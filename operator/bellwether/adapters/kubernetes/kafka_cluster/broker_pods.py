@@ -1,8 +1,8 @@
-"""Poll the brokers' pods of one policy every few seconds, where the policy has restarts detected.
+"""Poll the broker pods of one policy every few seconds, if the policy detects restarts.
 
-In: what ``spec.maintenance.pods`` asks for. Out: which broker's pod is there, ready, or terminating; and what is amiss
-with looking. Called by ``controllers.cluster_connection``. What was seen last counts while the API does not answer: a
-silence of ours is nobody's restart (law 5).
+In: ``spec.maintenance.pods``. Out: which broker's pod exists, is ready or is terminating, and why pods cannot be
+listed. Called by ``controllers.cluster_connection``. While the API is unavailable the last result counts: a failure of
+the operator is no restart of a broker (invariant 5).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OVER = frozenset({"Succeeded", "Failed"})
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Where the pods stand, their labels, and the id of the broker in the pod that is numbered 0."""
+    """Namespace and labels of the pods, and the broker id of pod 0."""
 
     namespace: str
     labels: tuple[tuple[str, str], ...]
@@ -34,7 +34,7 @@ class Wanted:
 
     @classmethod
     def of(cls, policy: LeadershipPolicy) -> Wanted | None:
-        """What a policy asks for; None where it does not have restarts watched."""
+        """The pods of a policy; None if it does not detect restarts."""
         pods = policy.spec.maintenance.pods if policy.spec.maintenance is not None else None
         if pods is None:
             return None
@@ -46,7 +46,7 @@ class Wanted:
 
 
 class PodWatch:
-    """See the module. Used by one thread."""
+    """Polls the pods. Used by one thread."""
 
     def __init__(self, api: KubernetesClient, clock: Clock, every_seconds: float = LOOK_SECONDS) -> None:
         self._api = api
@@ -55,18 +55,18 @@ class PodWatch:
         self._wanted: Wanted | None = None
         self._look_at = 0.0
         self.seen: Mapping[int, Pod] | None = None
-        """The pods by broker, as last seen; None where nobody wants to know, or nothing was seen yet."""
+        """The pods by broker at the last poll; None before the first poll, or if restarts are not detected."""
         self.problem = ""
-        """Why restarts are not seen; empty when they are."""
+        """Why restarts cannot be detected; empty if they can."""
 
     def want(self, wanted: Wanted | None) -> None:
-        """What to look for from now on."""
+        """Set the pods to poll."""
         if wanted != self._wanted:
             self._wanted, self._look_at = wanted, 0.0
             self.seen, self.problem = None, ""
 
     def look(self) -> Mapping[int, Pod] | None:
-        """The pods, looked at anew if that is due. Never raises: ``problem`` says what was amiss."""
+        """The pods, polled again if that is due. Never raises: ``problem`` contains the error."""
         wanted, now = self._wanted, self._clock.monotonic()
         if wanted is None or now < self._look_at:
             return self.seen
@@ -82,7 +82,7 @@ class PodWatch:
 
 
 def by_broker(bodies: Iterable[Object], first: int = 0) -> tuple[dict[int, Pod], tuple[str, ...]]:
-    """Pods by broker, and the names of those that share a number: of them nobody knows whose they are."""
+    """Pods by broker, and the names of pods with the same number, which cannot be assigned to a broker."""
     found: dict[int, list[Pod]] = {}
     for body in bodies:
         number = _NUMBER.search(str(body["metadata"]["name"]))
@@ -102,7 +102,13 @@ def _problem(wanted: Wanted, seen: Mapping[int, Pod], twice: tuple[str, ...]) ->
     selector = ",".join(f"{key}={value}" for key, value in wanted.labels)
     if twice:
         some = ", ".join(twice[:4])
-        return f"pods {some} share a number, so nobody knows whose they are: select the brokers alone ({selector})"
+        return (
+            f"pods {some} have the same number and cannot be assigned to brokers: select only the broker"
+            f" pods ({selector})"
+        )
     if not seen:
-        return f"no pod in namespace {wanted.namespace} has the labels {selector} and a name that ends in a number"
+        return (
+            f"no pod in namespace {wanted.namespace} has the labels {selector} and a name that ends in a"
+            " number: correct spec.maintenance.pods.selector"
+        )
     return ""

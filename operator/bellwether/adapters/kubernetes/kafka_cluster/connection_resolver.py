@@ -1,9 +1,8 @@
 """Resolve ``spec.kafka`` of a policy and its Secrets to a Kafka connection.
 
-In: ``spec.kafka``. Out: a ``Connection``, in which everything has the name of the field that it comes from. Called
-wherever a policy's connection is made, and again and again: the operator, the probers, the command line. A Secret is
-read once each time, so that what is taken from it belongs together. Unauthenticated names field, Secret and key; what
-a Strimzi cluster lacks is StrimziUnavailable.
+In: ``spec.kafka``. Out: a ``Connection`` in which each value has the name of its field, for messages. Called by the
+operator, the probers and the CLI for every new connection. A Secret is read once per call, so that its values belong
+together. Unauthenticated names field, Secret and key; StrimziUnavailable names what a Strimzi cluster lacks.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ USER, STRIMZI = f"{KAFKA}.userSecretRef", f"{KAFKA}.strimzi"
 
 
 def connection(kafka: Kafka, secrets: SecretReader, bootstrap: tuple[str, ...] = ()) -> Connection:
-    """How to connect; ``bootstrap`` stands in for the policy's own addresses. Raises Transient or Terminal."""
+    """The connection; ``bootstrap`` replaces the policy's own addresses. Raises Transient or Terminal."""
     return _connection(kafka, secrets, _found(kafka, StrimziClusters(secrets)), bootstrap)
 
 
 def surroundings(kafka: Kafka, secrets: SecretReader) -> tuple[Connection, Strimzi | None]:
-    """How to connect, and what Strimzi does with the cluster now; None where another runs it."""
+    """The connection, and the current Strimzi operations on the cluster; None if Strimzi does not run it."""
     clusters = StrimziClusters(secrets)
     found = _found(kafka, clusters)
     made = _connection(kafka, secrets, found)
@@ -44,13 +43,13 @@ def surroundings(kafka: Kafka, secrets: SecretReader) -> tuple[Connection, Strim
 
 
 def at_work_now(known: Strimzi, secrets: SecretReader) -> Strimzi:
-    """What Strimzi does now with a cluster that was found before, whether or not it could be connected to."""
+    """Current Strimzi operations on a cluster that was found before, whether or not it could be connected to."""
     return StrimziClusters(secrets).at_work_now(known)
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """How to connect, and the listener of clients outside: what brokers call it, and where it is first connected to."""
+    """The connection, and the external listener: its name, and its bootstrap addresses."""
 
     connection: Connection
     listener: str
@@ -58,7 +57,7 @@ class Sides:
 
 
 def sides(kafka: Kafka, secrets: SecretReader, listener: str, outside: tuple[str, ...]) -> Sides:
-    """Both sides of a cluster, as the policy has them, or as Strimzi has where the policy does not say."""
+    """Internal connection and external listener, from the policy, or from Strimzi where it does not set them."""
     found = _found(kafka, StrimziClusters(secrets), listener)
     made = _connection(kafka, secrets, found)
     if found is None or found.outside is None:
@@ -78,7 +77,7 @@ def _connection(
 
 
 def _found(kafka: Kafka, clusters: StrimziClusters, outside_as: str = "") -> Found | None:
-    """The Strimzi cluster that the policy names; None where it names none."""
+    """The Strimzi cluster of the policy; None if it has none."""
     if kafka.strimzi is None:
         return None
     own_ca = kafka.tls is not None and kafka.tls.ca_secret_ref is not None
@@ -86,12 +85,12 @@ def _found(kafka: Kafka, clusters: StrimziClusters, outside_as: str = "") -> Fou
 
 
 def _beside(found: Found, kafka: Kafka, secrets: SecretReader) -> Security:
-    """What was found of a Strimzi cluster, beside what the policy says itself, which goes first."""
+    """Security settings of a Strimzi cluster; the policy's own settings take precedence."""
     own, tls = _security(kafka, secrets), found.listener.tls
     if own.mechanism is not None and not tls and not (kafka.sasl is not None and kafka.sasl.allow_plaintext):
         raise Terminal(
-            f"{STRIMZI}.listener: {found.listener} would get a password without TLS: name another listener, or set "
-            f"{SASL}.allowPlaintext to true to accept that"
+            f"{STRIMZI}.listener: {found.listener} would send a password without TLS: choose another"
+            f" listener, or set {SASL}.allowPlaintext to true to allow it"
         )
     names, who = dict(own.names), found.credentials
     if not own.ca_file:
@@ -155,7 +154,7 @@ def _protocol(encrypted: bool, sasl: bool) -> Protocol:
 
 
 def _pair(secrets: SecretReader, certificate: SecretKeyRef, key: SecretKeyRef) -> dict[str, object]:
-    """The client's own certificate and key; of one Secret, where they are in one."""
+    """The client's certificate and key; one read if both are in the same Secret."""
     with _about(f"{TLS}.certificateSecretRef"):
         of_certificate = secrets.open(certificate.name, repr(certificate.key))
         certificates(of_certificate, certificate.key)
@@ -197,7 +196,7 @@ def _oauth(secrets: SecretReader, oauth: OAuthSpec) -> OAuth:
 
 
 def _authorities(secrets: SecretReader, reference: AuthoritiesRef | None, field: str) -> str:
-    """A file of who is trusted; empty where that is the system's word."""
+    """File with the trusted CAs; empty for those of the system."""
     if reference is None:
         return ""
     with _about(field):
@@ -209,7 +208,7 @@ def _authorities(secrets: SecretReader, reference: AuthoritiesRef | None, field:
 
 @contextmanager
 def _about(field: str) -> Iterator[None]:
-    """Whatever is wrong in here is this field's."""
+    """Add this field to errors raised inside the block."""
     try:
         yield
     except Unauthenticated as error:
@@ -217,7 +216,7 @@ def _about(field: str) -> Iterator[None]:
 
 
 def _named(field: str, reference: SecretKeyRef | AuthoritiesRef | None) -> str:
-    """A field with the Secret that it names, for messages."""
+    """A field with its Secret, for messages."""
     if reference is None:
         return field
     return f"{field} ({reference.name}, {reference.key or '*.crt'})"

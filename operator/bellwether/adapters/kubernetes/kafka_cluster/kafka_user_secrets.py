@@ -1,8 +1,8 @@
-"""Parse Strimzi's Secrets: the cluster's certificate authorities, and a KafkaUser's credentials.
+"""Parse Strimzi's Secrets: the cluster's CA certificates, and a KafkaUser's credentials.
 
 In: the Secret's name. Out: paths of PEM files and a password that ``repr`` hides, for a ``kafka_connection.Security``.
 Called by ``connection_resolver``, for Secrets that a policy names and for those of a Strimzi cluster. Unauthenticated
-names the Secret, the key and the remedy. A Secret of the same shape need not come from Strimzi.
+names the Secret, the key and the remedy. A Secret with the same keys need not come from Strimzi.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _JAAS_OPTION = re.compile(r'\b(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserCredentials:
-    """How a user names itself: by certificate (``cert_file``, ``key_file``), or else by password.
+    """Credentials of a user: a certificate (``cert_file``, ``key_file``) or a password.
 
     ``mechanism`` is None for a certificate.
     """
@@ -42,9 +42,9 @@ class UserCredentials:
 
 
 def authorities(secrets: SecretReader, name: str) -> str:
-    """A PEM file of all certificates under keys that end in ``.crt``, as ``<cluster>-cluster-ca-cert`` has them.
+    """A PEM file of all certificates under keys that end in ``.crt``, as in ``<cluster>-cluster-ca-cert``.
 
-    Strimzi keeps the former authority beside ``ca.crt`` while it renews its key: brokers then show either's word.
+    During a CA renewal Strimzi keeps the old CA in addition to ``ca.crt``: brokers then have certificates of either.
     """
     secret = secrets.open(name, "'ca.crt'")
     keys = [key for key in secret.keys if key.endswith(AUTHORITY)]
@@ -56,9 +56,9 @@ def authorities(secrets: SecretReader, name: str) -> str:
 
 
 def user_credentials(secrets: SecretReader, name: str) -> UserCredentials:
-    """What the Secret of a KafkaUser holds: ``user.crt`` and ``user.key``, or ``password`` or ``sasl.jaas.config``.
+    """Credentials in the Secret of a KafkaUser: ``user.crt`` and ``user.key``, or ``password`` or ``sasl.jaas.config``.
 
-    Its ``ca.crt`` is the clients' authority and says nothing about brokers.
+    Its ``ca.crt`` is the clients CA and is not used to verify brokers.
     """
     secret = secrets.open(name, f"{USER_CERTIFICATE!r} and {USER_KEY!r}, or {PASSWORD!r}")
     held = set(secret.keys)
@@ -71,13 +71,13 @@ def user_credentials(secrets: SecretReader, name: str) -> UserCredentials:
         return UserCredentials(mechanism=Mechanism.SCRAM_SHA_512, username=name, password=secret.text(PASSWORD))
     there = ", ".join(secret.keys) or "none"
     raise Unauthenticated(
-        f"secret {secret.title} is not that of a user: it has neither {USER_CERTIFICATE!r} with {USER_KEY!r} nor "
-        f"{PASSWORD!r} nor {JAAS!r}; its keys: {there}"
+        f"secret {secret.title} is not that of a KafkaUser: it contains neither {USER_CERTIFICATE!r} with"
+        f" {USER_KEY!r} nor {PASSWORD!r} nor {JAAS!r}; its keys: {there}"
     )
 
 
 def certificates(secret: OpenSecret, key: str) -> bytes:
-    """A value that holds PEM certificates, checked to be that."""
+    """Check that a value contains PEM certificates, and return it."""
     data = secret.raw(key)
     try:
         pem.validities(data)
@@ -87,7 +87,7 @@ def certificates(secret: OpenSecret, key: str) -> bytes:
 
 
 def key_pair(of_certificate: OpenSecret, certificate: str, of_key: OpenSecret, key: str) -> tuple[str, str]:
-    """A certificate and the private key that belongs to it, as files; open one Secret once when it holds both."""
+    """A certificate and its private key, as files; pass the same opened Secret twice if it contains both."""
     cert_file = of_certificate.file(certificate, certificates(of_certificate, certificate))
     data = of_key.raw(key)
     try:
@@ -96,7 +96,7 @@ def key_pair(of_certificate: OpenSecret, certificate: str, of_key: OpenSecret, k
         raise Unauthenticated(f"secret {of_key.title}: key {key!r} {error}") from None
     key_file = of_key.file(key, data)
     try:
-        # Without a callback OpenSSL would ask the terminal for a passphrase, and wait.
+        # Without a callback OpenSSL would prompt for a passphrase, and wait.
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(cert_file, key_file, password=lambda: "")
     except (OSError, ValueError):
         one = f"secret {of_certificate.title}, key {certificate!r}"
@@ -106,16 +106,16 @@ def key_pair(of_certificate: OpenSecret, certificate: str, of_key: OpenSecret, k
 
 
 def _from_jaas(secret: OpenSecret) -> UserCredentials:
-    """User and password from JAAS's words, as Java clients are given them; ``password`` comes first where it is."""
+    """User and password from a JAAS configuration, as for Java clients; the key ``password`` takes precedence."""
     words = secret.text(JAAS)
     module = next((name for name in _LOGIN_MODULES if name in words), None)
     options = {name: _unescaped(quoted) or bare for name, quoted, bare in _JAAS_OPTION.findall(words)}
     if module is None or not options.get("username"):
         known = " or ".join(_LOGIN_MODULES)
-        raise Unauthenticated(f"secret {secret.title}: key {JAAS!r} is no {known} with a username and a password")
+        raise Unauthenticated(f"secret {secret.title}: key {JAAS!r} is not a {known} with username and password")
     password = secret.text(PASSWORD) if PASSWORD in secret.keys else options.get("password", "")
     if not password:
-        raise Unauthenticated(f"secret {secret.title}: key {JAAS!r} names no password, and there is no {PASSWORD!r}")
+        raise Unauthenticated(f"secret {secret.title}: key {JAAS!r} has no password, and there is no key {PASSWORD!r}")
     return UserCredentials(mechanism=_LOGIN_MODULES[module], username=options["username"], password=password)
 
 

@@ -1,8 +1,8 @@
-"""Read Kafka credentials from the Secrets that a policy refers to.
+"""Read Kafka credentials from the Secrets that a policy references.
 
-In: names of Secrets and keys. Out: the value, or a file that only this process's user can read, for clients that
-want one; the files go when the reader does, or at the end of the process. No value ever appears in a message (law 11).
-Called by ``controllers`` and the command line when a connection is made.
+In: names of Secrets and keys. Out: the value, or a file that only this process's user can read, for clients that need
+one; the files are removed with the reader, or at the end of the process. No value appears in a message (invariant 11).
+Called by ``controllers`` and the CLI when a connection is made.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from pathlib import Path
 from bellwether.adapters.kubernetes.api_client import SECRETS, KubernetesClient, NotFound
 from bellwether.ports.errors import Unauthenticated
 
-# A connection that was made from what a Secret said before may still work with its files for a while.
+# A connection that was made from an earlier version of a Secret may still use its files for a while.
 KEPT_SECONDS = 3600.0
 
 
 class OpenSecret:
-    """One Secret as it was when it was opened: what is taken from it belongs together, whoever writes it meanwhile."""
+    """One Secret at the time it was opened: its values belong together, even if it is changed meanwhile."""
 
     def __init__(self, title: str, data: Mapping[str, str], keep: Callable[[str, bytes], Path]) -> None:
         self.title = title
@@ -35,11 +35,11 @@ class OpenSecret:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The names of its values, in order."""
+        """Keys of the Secret, sorted."""
         return tuple(sorted(self._data))
 
     def raw(self, key: str) -> bytes:
-        """One value. Unauthenticated when there is no such key."""
+        """One value. Raises Unauthenticated if there is no such key."""
         if key not in self._data:
             raise Unauthenticated(f"secret {self.title} has no key {key!r}; its keys: {', '.join(self.keys) or 'none'}")
         try:
@@ -48,7 +48,7 @@ class OpenSecret:
             raise Unauthenticated(f"secret {self.title}: key {key!r} cannot be decoded") from None
 
     def text(self, key: str) -> str:
-        """One value as text, without line ends behind it. Unauthenticated when it is missing, empty or not text."""
+        """One value as text, without trailing line breaks. Unauthenticated if it is missing, empty or not text."""
         try:
             found = self.raw(key).decode().rstrip("\r\n")
         except UnicodeDecodeError:
@@ -58,12 +58,12 @@ class OpenSecret:
         return found
 
     def file(self, key: str, content: bytes | None = None) -> Path:
-        """One value, or ``content`` that was made of it, as a file; another content has another path."""
+        """One value, or ``content`` derived from it, as a file; different content has a different path."""
         return self._keep(f"{self.title}/{key}", self.raw(key) if content is None else content)
 
 
 class SecretReader:
-    """Reads the Secrets of one namespace. Keep it for as long as a client works with its files."""
+    """Reads the Secrets of one namespace. Keep it for as long as a client uses its files."""
 
     def __init__(self, api: KubernetesClient, namespace: str, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._api = api
@@ -76,22 +76,22 @@ class SecretReader:
 
     @property
     def api(self) -> KubernetesClient:
-        """Where it reads."""
+        """The API client."""
         return self._api
 
     @property
     def namespace(self) -> str:
-        """Whose Secrets it reads."""
+        """Namespace of the Secrets."""
         return self._namespace
 
     def of(self, namespace: str) -> SecretReader:
-        """A reader of that namespace, which lives as long as this one."""
+        """A reader of that namespace, with the same lifetime as this one."""
         if namespace == self._namespace:
             return self
         return self._elsewhere.setdefault(namespace, SecretReader(self._api, namespace, self._monotonic))
 
     def __enter__(self) -> SecretReader:
-        """Read within a with statement."""
+        """Use it in a with statement."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -99,7 +99,7 @@ class SecretReader:
         self.close()
 
     def close(self) -> None:
-        """Remove the files now, and not only when nobody refers to the reader any more or the process ends."""
+        """Remove the files now instead of when the reader is garbage-collected or the process ends."""
         for reader in self._elsewhere.values():
             reader.close()
         if self._removal is not None:
@@ -108,9 +108,9 @@ class SecretReader:
         self._used = {}
 
     def open(self, name: str, wanted: str = "") -> OpenSecret:
-        """A Secret as it stands, by one request. Unauthenticated when there is none, Transient, Terminal.
+        """Read a Secret in one request. Raises Unauthenticated if it does not exist, Transient or Terminal.
 
-        ``wanted`` names the keys that a person is told to put into it.
+        ``wanted`` names the keys that the error message lists.
         """
         title = f"{self._namespace}/{name}"
         try:
@@ -121,7 +121,7 @@ class SecretReader:
         return OpenSecret(title, found.get("data") or {}, self._file)
 
     def value(self, name: str, key: str) -> str:
-        """One value as text. Unauthenticated when the Secret or its key is missing, or is not text."""
+        """One value as text. Raises Unauthenticated if the Secret or its key is missing or not text."""
         return self.open(name, repr(key)).text(key)
 
     def file(self, name: str, key: str) -> Path:
@@ -143,13 +143,13 @@ class SecretReader:
         return path
 
     def _sweep(self, now: float) -> None:
-        """Remove what nobody has asked for in a long time: old keys do not pile up however often they are renewed."""
+        """Remove files that have not been used for a long time, so that old keys do not accumulate."""
         for path in [path for path, at in self._used.items() if now - at > KEPT_SECONDS]:
             del self._used[path]
             path.unlink(missing_ok=True)
 
     def _private(self) -> Path:
-        """The directory that takes the files, made for the first of them: most processes need none."""
+        """Directory of the files, created for the first one: most processes need none."""
         if self._directory is None:
             self._directory = Path(tempfile.mkdtemp(prefix="bellwether-"))
             self._removal = weakref.finalize(self, shutil.rmtree, self._directory, ignore_errors=True)

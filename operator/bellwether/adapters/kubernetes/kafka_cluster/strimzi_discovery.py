@@ -1,6 +1,6 @@
-"""Discover a Strimzi Kafka cluster: addresses, certificates, user, and operations under way on it.
+"""Discover a Strimzi Kafka cluster: addresses, certificates, user, and running operations.
 
-In: the name of a Kafka resource. Out: what was found, as values. Nothing is cached: each call reads the present state.
+In: the name of a Kafka resource. Out: the result, as values. Nothing is cached: each call reads the current state.
 ``StrimziUnavailable`` names what is missing and the remedy; what a Secret lacks is Unauthenticated. Called by
 ``connection_resolver`` and by ``controllers.cluster_connection``.
 """
@@ -40,7 +40,7 @@ _GROUPS = Resource("/apis", GROUP, "v1", "APIGroup")
 
 
 class StrimziUnavailable(Terminal):
-    """Something of a Strimzi cluster is missing or not ready; ``reason`` is the one that the condition gets."""
+    """A part of a Strimzi cluster is missing or not ready; ``reason`` is that of the condition."""
 
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
@@ -49,9 +49,9 @@ class StrimziUnavailable(Terminal):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A cluster as it was found. ``outside`` is the listener of clients outside; None where it has none.
+    """A cluster that was found. ``outside`` is the external listener; None if it has none.
 
-    ``credentials`` are None where the listener asks nobody for a name, or the policy brings its own.
+    ``credentials`` are None if the listener needs no authentication, or the policy has its own.
     """
 
     strimzi: Strimzi
@@ -62,7 +62,7 @@ class Found:
 
 
 class StrimziClusters:
-    """Strimzi's objects, read for policies of the namespace whose Secrets the reader reads."""
+    """Reads Strimzi's objects for policies in the namespace of ``secrets``."""
 
     def __init__(self, secrets: SecretReader) -> None:
         self._secrets = secrets
@@ -71,22 +71,22 @@ class StrimziClusters:
         self._version = VERSIONS[0]
 
     def find(self, wanted: Wanted, *, own_user: bool = False, own_ca: bool = False, outside_as: str = "") -> Found:
-        """The cluster as it stands. Raises StrimziUnavailable, Unauthenticated, Transient or Terminal.
+        """Find the cluster. Raises StrimziUnavailable, Unauthenticated, Transient or Terminal.
 
-        ``own_user`` and ``own_ca``: the policy brings its own. ``outside_as`` names the listener of clients outside.
+        ``own_user`` and ``own_ca``: the policy has its own. ``outside_as`` names the external listener.
         """
         namespace = wanted.namespace or self._namespace
         sight = _Sight(namespace, wanted.cluster_name, self._kafka(namespace, wanted.cluster_name))
         if not shapes.admits(sight.kafka, self._namespace):
             raise StrimziUnavailable(
                 Reason.STRIMZI_NOT_SHARED,
-                f"{sight.title} does not admit policies of namespace {self._namespace}: annotate it with "
-                f"{shapes.SHARING_ANNOTATION}={self._namespace}, or make the policy in namespace {namespace}",
+                f"{sight.title} does not permit policies of namespace {self._namespace}: annotate it with"
+                f" {shapes.SHARING_ANNOTATION}={self._namespace}, or create the policy in namespace {namespace}",
             )
         user = None if own_user else self._user(sight, wanted.user_name)
         listener = _listener(sight, wanted, user, own_user)
         if not listener.bootstrap:
-            raise _not_ready(sight.kafka, f"{sight.title} publishes no address of listener {listener.name}")
+            raise _not_ready(sight.kafka, f"{sight.title} has no address of listener {listener.name} in its status")
         credentials = None
         if user is not None and listener.authentication != NO_AUTHENTICATION:
             credentials = self._credentials(sight, user)
@@ -105,17 +105,17 @@ class StrimziClusters:
         )
 
     def at_work_now(self, known: Strimzi) -> Strimzi:
-        """A cluster that was found before, with what goes on by now. Raises Transient or Terminal."""
+        """A cluster that was found before, with its current operations. Raises Transient or Terminal."""
         kafka = self._kafka(known.namespace, known.name)
         return self.surroundings(replace(known, paused=shapes.paused(kafka)))
 
     def surroundings(self, strimzi: Strimzi) -> Strimzi:
-        """The same with what goes on around it: rebalances that run, brokers' pods. Raises Transient or Terminal."""
+        """The same with running rebalances and broker pods. Raises Transient or Terminal."""
         labels = {shapes.CLUSTER_LABEL: strimzi.name}
         try:
             rebalances = self._api.list(self._kind("kafkarebalances", "KafkaRebalance"), strimzi.namespace, labels)
         except NotFound:
-            rebalances = []  # Strimzi without Cruise Control's kinds
+            rebalances = []  # Strimzi without the KafkaRebalance CRD
         pods = self._api.list(PODS, strimzi.namespace, {**labels, shapes.BROKER_LABEL: "true"})
         return replace(strimzi, rebalancing=shapes.rebalancing(rebalances), pods=shapes.pods(pods))
 
@@ -130,12 +130,12 @@ class StrimziClusters:
             return found
         raise StrimziUnavailable(
             Reason.STRIMZI_CLUSTER_MISSING,
-            f"there is no Kafka {name} in namespace {namespace}{self._others(kind, namespace)}: correct "
-            "spec.kafka.strimzi, or create it",
+            f"Kafka {name} does not exist in namespace {namespace}{self._others(kind, namespace)}: correct"
+            " spec.kafka.strimzi, or create it",
         )
 
     def _learn_version(self) -> None:
-        """Which version is served; asked when something is not there, which may be its kind."""
+        """Find the served API version; called if an object is missing, because its kind may be missing."""
         try:
             served = {one["version"] for one in self._api.get(_GROUPS, "", "").get("versions") or ()}
         except NotFound:
@@ -145,27 +145,30 @@ class StrimziClusters:
             there = f"serves {', '.join(sorted(served))} only" if served else "is not served"
             raise StrimziUnavailable(
                 Reason.STRIMZI_CLUSTER_MISSING,
-                f"API group {GROUP} {there} here: install Strimzi with its CRDs ({' or '.join(VERSIONS)}), or name the "
-                "cluster by spec.kafka.bootstrapServers",
+                f"API group {GROUP} {there} here: install Strimzi with its CRDs ({' or '.join(VERSIONS)}), or"
+                " set spec.kafka.bootstrapServers instead",
             )
         self._version = known[0]
 
     def _user(self, sight: _Sight, name: str | None) -> shapes.User | None:
-        """The KafkaUser to connect as; None where none is named and the usual one is not there."""
+        """The KafkaUser to connect as; None if none is configured and the default one does not exist."""
         body = self._api.find(self._kind("kafkausers", "KafkaUser"), sight.namespace, name or DEFAULT_USER)
         if body is None and name is None:
             return None
         if body is None:
-            raise _unfit(f"there is no KafkaUser {name} in namespace {sight.namespace}: create it, or correct userName")
+            raise _unfit(
+                f"KafkaUser {name} does not exist in namespace {sight.namespace}: create it, or correct"
+                " spec.kafka.strimzi.userName"
+            )
         user = shapes.user(body)
         if user.cluster != sight.name:
-            whose = f"belongs to Kafka cluster {user.cluster}" if user.cluster else "names no Kafka cluster"
-            raise _unfit(f"KafkaUser {user.name} {whose}: its label {shapes.CLUSTER_LABEL} must be {sight.name}")
+            whose = f"belongs to Kafka cluster {user.cluster}" if user.cluster else "belongs to no Kafka cluster"
+            raise _unfit(f"KafkaUser {user.name} {whose}: set its label {shapes.CLUSTER_LABEL} to {sight.name}")
         if user.authentication not in (TLS, SCRAM):
             kind = user.authentication or "none"
             raise _unfit(
-                f"KafkaUser {user.name} has authentication {kind}, for which Strimzi makes no Secret: choose {TLS} or "
-                f"{SCRAM}, or bring credentials in spec.kafka.tls or spec.kafka.sasl"
+                f"KafkaUser {user.name} has authentication {kind}, for which Strimzi creates no Secret: use"
+                f" {TLS} or {SCRAM}, or set credentials in spec.kafka.tls or spec.kafka.sasl"
             )
         if not user.secret:
             raise _not_ready(body, f"KafkaUser {user.name} has no Secret yet")
@@ -175,19 +178,22 @@ class StrimziClusters:
         try:
             found = user_credentials(self._secrets.of(sight.namespace), user.secret)
         except Unauthenticated as error:
-            raise Unauthenticated(f"KafkaUser {user.name}: {error}. Strimzi's user operator makes it") from None
+            raise Unauthenticated(f"KafkaUser {user.name}: {error}. Strimzi's user operator creates it") from None
         if (found.mechanism is None) != (user.authentication == TLS):
-            raise _not_ready(sight.kafka, f"the Secret of KafkaUser {user.name} is not of kind {user.authentication}")
+            raise _not_ready(
+                sight.kafka,
+                f"the Secret of KafkaUser {user.name} does not match its authentication {user.authentication}",
+            )
         return found if found.mechanism is None else replace(found, username=user.username)
 
     def _authorities(self, sight: _Sight) -> str:
-        """A file of everybody whom the cluster's brokers may be vouched for by."""
+        """File with the CAs of the cluster, and of listeners with their own certificates."""
         name = f"{sight.name}-cluster-ca-cert"
         secrets = self._secrets.of(sight.namespace)
         try:
             path = authorities(secrets, name)
         except Unauthenticated as error:
-            raise Unauthenticated(f"{sight.title}: {error}. Strimzi's cluster operator makes it") from None
+            raise Unauthenticated(f"{sight.title}: {error}. Strimzi's cluster operator creates it") from None
         more = [one for listener in sight.listeners if listener.own_certificate for one in listener.certificates]
         if not more:
             return path
@@ -201,13 +207,13 @@ class StrimziClusters:
         try:
             names = sorted(str(one["metadata"]["name"]) for one in self._api.list(kind, namespace))
         except BellwetherError:
-            return ""  # who may not list them is told less
-        return f"; there is: {', '.join(names) or 'none'}"
+            return ""  # without the permission to list, the message is shorter
+        return f"; existing: {', '.join(names) or 'none'}"
 
 
 @dataclass(frozen=True)
 class _Sight:
-    """One Kafka resource as it was just read."""
+    """One Kafka resource that was just read."""
 
     namespace: str
     name: str
@@ -223,15 +229,15 @@ class _Sight:
 
 
 def _listener(sight: _Sight, wanted: Wanted, user: shapes.User | None, own_user: bool) -> Listener:
-    """The listener to connect to, given who we can be there."""
+    """The listener to connect to, depending on the user."""
     if own_user:
         accepted = tuple(dict.fromkeys(one.authentication for one in sight.listeners))
-        otherwise = "the policy brings credentials of its own"
+        otherwise = "the policy has its own credentials"
     elif user is None:
         accepted = (NO_AUTHENTICATION,)
         otherwise = (
-            f"there is no KafkaUser {DEFAULT_USER} in namespace {sight.namespace} (docs/strimzi.md has one to apply), "
-            "and spec.kafka.strimzi.userName names no other"
+            f"KafkaUser {DEFAULT_USER} does not exist in namespace {sight.namespace} (docs/strimzi.md has"
+            " one to apply), and spec.kafka.strimzi.userName is not set"
         )
     else:
         accepted = (user.authentication,) if wanted.user_name else (user.authentication, NO_AUTHENTICATION)
@@ -247,6 +253,6 @@ def _unfit(message: str) -> StrimziUnavailable:
 
 
 def _not_ready(body: Object, message: str) -> StrimziUnavailable:
-    said = shapes.amiss(body)
-    because = f" (Strimzi says: {said})" if said else ": is Strimzi's operator running, and has it finished?"
+    reported = shapes.not_ready_message(body)
+    because = f" (Strimzi reports: {reported})" if reported else ": check that the Strimzi operator is running"
     return StrimziUnavailable(Reason.STRIMZI_NOT_READY, f"{message}{because}")

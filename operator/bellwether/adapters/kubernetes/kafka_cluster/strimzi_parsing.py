@@ -1,6 +1,6 @@
-"""Parse Strimzi's objects into values of the core. Pure: bodies of the API in, values out; absent fields are absence.
+"""Parse Strimzi's objects into values of the core. Pure: API objects in, values out; absent fields are None or empty.
 
-Versions ``v1`` and ``v1beta2`` of ``kafka.strimzi.io`` look alike as far as they are read here. Called by
+Versions ``v1`` and ``v1beta2`` of ``kafka.strimzi.io`` are equal in the fields that are read here. Called by
 ``strimzi_discovery``.
 """
 
@@ -24,7 +24,7 @@ _NODE_ID = re.compile(r"-(\d+)$")
 
 
 def listeners(kafka: Object) -> tuple[Listener, ...]:
-    """The listeners of a Kafka resource in its own order, with what its status publishes of each."""
+    """Listeners of a Kafka resource in its order, with their status."""
     wanted = _within(kafka, "spec", "kafka").get("listeners") or ()
     published = {one.get("name") or one.get("type"): one for one in _within(kafka, "status").get("listeners") or ()}
     return tuple(_listener(one, published.get(one.get("name"), {})) for one in wanted)
@@ -46,7 +46,7 @@ def _listener(wanted: Mapping[str, Any], published: Mapping[str, Any]) -> Listen
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A KafkaUser: how it names itself, as whom, and the Secret with what that takes; empty until Strimzi made it."""
+    """A KafkaUser: its authentication, user name and Secret; the Secret is empty until Strimzi has created it."""
 
     name: str
     cluster: str
@@ -56,7 +56,7 @@ class User:
 
 
 def user(body: Object) -> User:
-    """What a KafkaUser says."""
+    """Parse a KafkaUser."""
     metadata, status = body["metadata"], _within(body, "status")
     return User(
         name=str(metadata["name"]),
@@ -68,7 +68,9 @@ def user(body: Object) -> User:
 
 
 def admits(kafka: Object, namespace: str) -> bool:
-    """Whether policies of that namespace may use the cluster: those of its own always, others where it says so."""
+    """Whether policies of that namespace may use the cluster: always in its own, in others if the annotation permits
+    it.
+    """
     metadata = kafka["metadata"]
     said = (metadata.get("annotations") or {}).get(SHARING_ANNOTATION, "")
     named = {one.strip() for one in said.split(",")}
@@ -76,17 +78,17 @@ def admits(kafka: Object, namespace: str) -> bool:
 
 
 def paused(kafka: Object) -> bool:
-    """Whether somebody has told Strimzi to leave the cluster alone."""
+    """Whether Strimzi's reconciliation of the cluster is paused."""
     return str((kafka["metadata"].get("annotations") or {}).get(PAUSE_ANNOTATION, "")).lower() == "true"
 
 
 def rebalancing(rebalances: Iterable[Object]) -> tuple[str, ...]:
-    """The names of the KafkaRebalances that move replicas or leaders now; their condition's type is their state."""
+    """Names of the KafkaRebalances that are moving replicas or leaders; their state is a condition type."""
     return tuple(sorted(str(one["metadata"]["name"]) for one in rebalances if "Rebalancing" in _true(one)))
 
 
 def pods(bodies: Iterable[Object]) -> dict[int, Pod]:
-    """The brokers' pods, by broker; a pod's name ends in the id of its node."""
+    """Broker pods by broker; a pod's name ends in the node id."""
     found = {}
     for body in bodies:
         metadata = body["metadata"]
@@ -96,21 +98,21 @@ def pods(bodies: Iterable[Object]) -> dict[int, Pod]:
     return dict(sorted(found.items()))
 
 
-def amiss(body: Object) -> str:
-    """Why Strimzi has not finished with an object, in its own words; empty where it says nothing."""
+def not_ready_message(body: Object) -> str:
+    """Why Strimzi reports an object as NotReady; empty if it does not."""
     conditions = _within(body, "status").get("conditions") or ()
     bad = [c for c in conditions if c.get("type") == "NotReady" and c.get("status") == "True"]
     return next((f"{c.get('reason', 'NotReady')}: {c.get('message', '')}".rstrip(": ") for c in bad), "")
 
 
 def _true(body: Object) -> set[str]:
-    """The types of the conditions that hold."""
+    """Types of the conditions that are True."""
     conditions = _within(body, "status").get("conditions") or ()
     return {str(c.get("type")) for c in conditions if c.get("status") == "True"}
 
 
 def _within(body: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
-    """An object inside an object; empty where there is none."""
+    """A nested object; empty if there is none."""
     for step in path:
         body = body.get(step) or {}
     return body

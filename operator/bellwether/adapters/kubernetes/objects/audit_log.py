@@ -1,10 +1,11 @@
 """Audit log in ConfigMaps: segments of entries, the oldest removed by count and by age.
 
-In: entries, one when a turn sets out to move something and the same one again with its outcome. Out: one JSON line each
-on the logger ``bellwether.audit``, and a segment written. A full segment is never written again. Nothing here ever
-stops a turn: what could not be written is kept and written with the next entry (decision 0023).
+In: entries, one when a reconcile starts to move something and the same one again with its outcome. Out: one JSON line
+each on the logger ``bellwether.audit``, and a segment. A full segment is never written again. Nothing here stops a
+reconcile: what could not be written is kept and written with the next entry (decision 0023).
 
-The segments have neither an owner nor a finalizer: they outlive their policy, and keep no namespace from ending.
+The segments have neither an owner nor a finalizer: they outlive their policy and do not block the deletion of a
+namespace.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ from bellwether.ports.errors import BellwetherError, Terminal, Transient
 LABEL = f"{object_names.GROUP}/audit"
 SEGMENT = "segment"
 FULL = 100
-"""Entries of one segment: some 30 kB, written anew with each entry."""
+"""Maximum number of entries of a segment: about 30 kB, rewritten with each entry."""
 
 FULL_CHARACTERS = 250_000
-"""A segment that has grown to that is full, too: some entries are large."""
+"""Size at which a segment is full as well: some entries are large."""
 
 SEGMENTS = 20
-"""How many segments of a policy stand, the one that is written to included."""
+"""Number of segments of a policy that are kept, including the current one."""
 
 KEPT_DAYS = 180
 AGAIN_SECONDS = 600.0
-"""How often the count of an entry that repeats itself is written."""
+"""Seconds between two updates of the count of a repeated entry."""
 
 _MOST_WAITING = 200
 _ATTEMPTS = 5
@@ -62,14 +63,14 @@ class ConfigMapAuditLog:
         self._ailing = False
 
     def begin(self, entry: AuditEntry) -> None:
-        """What a turn sets out to do; durable, if that is possible, before anything moves."""
+        """Record what a reconcile is about to do, if possible before anything moves."""
         self._open = entry
         if self._last is None or not self._repeats(entry):
             self._tell(entry)
             self._keep(entry)
 
     def conclude(self, entry: AuditEntry) -> None:
-        """The entry that was begun, with what came of it."""
+        """Record the entry that was begun, with its outcome."""
         last, began = self._last, self._open
         self._open = None
         if began is not None and last is not None and self._repeats(began) and last.same(entry):
@@ -83,23 +84,24 @@ class ConfigMapAuditLog:
         self._keep(entry)
 
     def read(self) -> list[AuditEntry]:
-        """All entries that stand, the oldest first. Raises Transient or Terminal."""
+        """All stored entries, the oldest first. Raises Transient or Terminal."""
         found: dict[tuple[datetime, int], AuditEntry] = {}
         for segment in self._segments():
             for entry in _entries(segment) or ():
-                # One that another writer's segment came between stands twice: with its outcome, and as it was begun.
+                # If another writer opened a segment in between, an entry is stored twice: as begun, and with its
+                # outcome.
                 if entry.outcome is not None or (entry.at, entry.epoch) not in found:
                     found[entry.at, entry.epoch] = entry
         return sorted(found.values(), key=lambda e: e.at)
 
     def _repeats(self, entry: AuditEntry) -> bool:
-        """Whether an entry that was only begun says what the last one said that came to its end."""
+        """Whether an entry without outcome repeats the last entry with outcome."""
         last = self._last
         return last is not None and last.same(_with_outcome_of(entry, last))
 
     def _tell(self, entry: AuditEntry) -> None:
         state = "begun" if entry.outcome is None else "concluded"
-        # The policy is bound where the loop runs; whoever reads these lines alone wants it in each.
+        # The policy is bound in the controller's logger, but each line must contain it when these are read alone.
         audit_log.info(state, policy=f"{self._namespace}/{self._policy}", **audit_codec.to_json(entry))
 
     def _keep(self, entry: AuditEntry) -> None:
@@ -115,7 +117,7 @@ class ConfigMapAuditLog:
         self._written = self._clock.monotonic()
 
     def _write(self) -> None:
-        """Write what waits. A segment that somebody else has written meanwhile is read again."""
+        """Write the pending entries. A segment that another writer has changed is read again."""
         for _ in range(_ATTEMPTS):
             segments = self._segments()
             current = segments[-1] if segments else None
@@ -127,10 +129,12 @@ class ConfigMapAuditLog:
             if opened:
                 self._retire(self._segments())
             return
-        raise Transient(f"configmap {self._namespace}/{self._name}: another writer was quicker {_ATTEMPTS} times")
+        raise Transient(
+            f"configmap {self._namespace}/{self._name}: {_ATTEMPTS} attempts to write failed because of other writers"
+        )
 
     def _put(self, current: Object | None, new: list[AuditEntry]) -> bool:
-        """Write the current segment, or open the next one where it is full or damaged; True when one was opened."""
+        """Write the current segment, or open the next one if it is full or damaged; True if one was opened."""
         number = _number(current) if current is not None else 0
         standing = _entries(current) if current is not None else None
         if current is None or standing is None:
@@ -142,7 +146,7 @@ class ConfigMapAuditLog:
         for entry in new:
             place = places.get((entry.at, entry.epoch))
             if place is not None:
-                kept[place] = entry  # what was begun has become this
+                kept[place] = entry  # now with its outcome
             elif full:
                 further.append(entry)
             else:
@@ -154,13 +158,15 @@ class ConfigMapAuditLog:
             try:
                 self._api.replace(CONFIG_MAPS, self._namespace, body)
             except NotFound as error:
-                raise Conflict(f"configmap {self._namespace}/{body['metadata']['name']} is gone") from error
+                raise Conflict(
+                    f"configmap {self._namespace}/{body['metadata']['name']} does not exist any more"
+                ) from error
         if further:
             self._api.create(CONFIG_MAPS, self._namespace, self._body(number + 1, _latest(further)))
         return bool(further)
 
     def _retire(self, segments: list[Object]) -> None:
-        """Remove the oldest segments beyond the count, and those whose last entry is older than the age."""
+        """Remove the oldest segments beyond the maximum count, and those whose last entry is too old."""
         oldest = self._clock.now() - timedelta(days=KEPT_DAYS)
         for place, segment in enumerate(segments[:-1]):
             if place < len(segments) - SEGMENTS or _until(segment) < oldest:
@@ -170,7 +176,7 @@ class ConfigMapAuditLog:
                     continue
 
     def _segments(self) -> list[Object]:
-        """The trail's segments, the oldest first."""
+        """Segments of the log, the oldest first."""
         found = self._api.list(CONFIG_MAPS, self._namespace, self._labels)
         mine = [o for o in found if o["metadata"]["name"].rpartition(".")[0] == self._name]
         return sorted(mine, key=_number)
@@ -191,7 +197,7 @@ class ConfigMapAuditLog:
 
 
 def _latest(entries: list[AuditEntry]) -> list[AuditEntry]:
-    """Each entry as it was last."""
+    """The latest version of each entry."""
     return list({(e.at, e.epoch): e for e in entries}.values())
 
 
@@ -204,7 +210,7 @@ def _packed(segment: Object) -> str:
 
 
 def _entries(segment: Object) -> list[AuditEntry] | None:
-    """What a segment holds; None when it is damaged."""
+    """Entries of a segment; None if it is damaged."""
     try:
         return audit_codec.unpack(base64.b64decode(_packed(segment)), f"configmap {segment['metadata']['name']}")
     except (Terminal, ValueError) as error:

@@ -1,7 +1,7 @@
 """Create, adopt and delete the BrokerHealth objects of a policy, and remove entries of stale probers.
 
-In: the policy object and the broker ids. Out: created, adopted and deleted objects. Called by ``controllers`` once a
-cycle; a settled cluster causes one list request and no write.
+In: the policy object and the broker ids. Out: created, adopted and deleted objects. Called by ``controllers`` at each
+reconcile; a settled cluster causes one list request and no write.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Tidied:
 
 
 class BrokerHealths:
-    """Keeps the BrokerHealth objects of policies."""
+    """Maintains the BrokerHealth objects of policies."""
 
     def __init__(self, api: KubernetesClient, clock: Clock) -> None:
         self._api = api
@@ -42,10 +42,10 @@ class BrokerHealths:
         self._silent: dict[tuple[str, str], tuple[str, float]] = {}
 
     def ensure_broker_healths(self, policy: Object, ids: Collection[int]) -> Tidied:
-        """One object for each id, and none that we made for any other broker.
+        """Create one object for each id, and delete those of other brokers that the operator created.
 
-        An object that a person made first, to override a broker early, is adopted; one that a person made for a broker
-        which nobody knows is left for the policy's report to name.
+        An object that a user created first, to override a broker early, is adopted. One that a user created for an
+        unknown broker is left alone, and the policy's status names it.
         """
         namespace, name = policy["metadata"]["namespace"], policy["metadata"]["name"]
         found = {o["metadata"]["name"]: o for o in self._api.list(BROKER_HEALTHS, namespace)}
@@ -62,14 +62,15 @@ class BrokerHealths:
             try:
                 self._api.delete(BROKER_HEALTHS, namespace, object_name, one["metadata"]["resourceVersion"])
             except (NotFound, Conflict):
-                continue  # gone already, or somebody has just written to it: the next call decides again
+                continue  # deleted already, or just changed: the next call decides again
             deleted.append(int(one["spec"]["brokerId"]))
         return Tidied(tuple(made), tuple(sorted(deleted)))
 
     def collect(self, namespace: str, policy: str, gone_after_seconds: float = GONE_AFTER_SECONDS) -> tuple[str, ...]:
-        """Remove the entries of probers whose Lease was missing, or stood still, for that long on our own clock.
+        """Remove the entries of probers whose Lease has been missing or not renewed for that long, by this process's
+        clock.
 
-        Returns what was removed, as ``<object>: <type>/<source>``.
+        Returns the removed entries as ``<object>: <type>/<source>``.
         """
         labels = {object_names.POLICY_LABEL: object_names.legal(policy)}
         leases = self._api.list(LEASES, namespace, {**labels, object_names.PROBER_LABEL: "true"})
@@ -98,7 +99,7 @@ class BrokerHealths:
         try:
             self._api.merge(BROKER_HEALTHS, namespace, one["metadata"]["name"], patch, sub="status")
         except (NotFound, Conflict):
-            return False  # a prober has just written: the next call looks again
+            return False  # a prober has just written: the next call tries again
         return True
 
 

@@ -1,9 +1,9 @@
-"""Record Kubernetes Events for ``kubectl describe`` and ``kubectl get events``, bounded while conditions flap.
+"""Record Kubernetes Events for ``kubectl describe`` and ``kubectl get events``, limited while conditions flap.
 
-In: the object that an event is about, a reason and a message for a person. Out: an Event for the first, and a series on
-it (count, last time) for the same words within ten minutes; where one reason goes on to be told of one object in ever
-new words, a series for all of these, with the newest words. Never more than so many requests a minute for all objects
-of one policy. Events expire and may be lost; nothing depends on them. Called by ``controllers``.
+In: the object that an event is about, a reason and a message. Out: an Event for the first occurrence, and a series
+(count, last time) for the same text within ten minutes. If one reason of an object recurs with many different texts,
+they become one series with the latest text. The number of requests per minute is limited for each policy. Events expire
+and can be lost; nothing depends on them. Called by ``controllers``.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 
 PER_MINUTE = 30
-"""Requests for the events of one policy in a minute, its brokers' included."""
+"""Maximum event requests per minute for one policy, including its brokers."""
 
 SERIES_SECONDS = 15.0
-"""How often the series of one event is written, however often it recurs."""
+"""Minimum seconds between two writes of the series of one event."""
 
 DISTINCT = 5
-"""So many events of one reason, in different words, stand side by side; the next ones are one series."""
+"""Maximum number of events of one reason with different texts; further ones become one series."""
 
 _NOTE_LENGTH = 1024
 _Key = tuple[str, str, bool, str]
@@ -36,13 +36,13 @@ log = structlog.get_logger(__name__)
 
 @dataclass
 class _Series:
-    """One event as it stands: its name, how often it was told, when last, and when that was last written."""
+    """One event: its name, how often it occurred, when last, and when that was last written."""
 
     namespace: str
     name: str
     whose: str
     count: int
-    told: float
+    recorded_at: float
     written: float
     note: str
     unwritten: bool = False
@@ -50,7 +50,7 @@ class _Series:
 
 @dataclass
 class _Budget:
-    """What one policy may still spend, and how much it could not say since it last could."""
+    """Remaining requests of one policy, and how many events were dropped since the last request."""
 
     left: float
     at: float
@@ -58,9 +58,10 @@ class _Budget:
 
 
 class EventWriter:
-    """Posts Events. ``instance`` names this process (the pod); what recurs within ``quiet_seconds`` is a series.
+    """Posts Events. ``instance`` names this process (the pod). An event that recurs within ``quiet_seconds`` is a
+    series.
 
-    Without ``again`` the very same words are told once in that time.
+    Without ``again`` the same text is recorded once in that time.
     """
 
     def __init__(
@@ -90,16 +91,16 @@ class EventWriter:
         again: bool = False,
         budget: str = "",
     ) -> bool:
-        """Tell of an object; True when it was written, not told lately, over the budget or refused.
+        """Record an event about an object; False if it was a repetition, over the limit, or rejected.
 
-        ``again`` counts it even if the same words were told lately: what happens twice is told twice. ``budget`` names
-        whose budget it is, by default the object's own.
+        ``again`` counts it even if the same text was recorded recently. ``budget`` names the object whose limit
+        applies, by default the object itself.
         """
         metadata, now = about["metadata"], self._clock.monotonic()
         uid, note = str(metadata.get("uid") or f"{metadata['namespace']}/{metadata['name']}"), message[:_NOTE_LENGTH]
         whose = budget or uid
         with self._lock:
-            self._series = {k: one for k, one in self._series.items() if now - one.told < self._quiet}
+            self._series = {k: one for k, one in self._series.items() if now - one.recorded_at < self._quiet}
             key: _Key = (uid, reason, warning, note)
             if key not in self._series and sum(k[:3] == key[:3] for k in self._series) >= DISTINCT:
                 key = (uid, reason, warning, "")
@@ -107,7 +108,8 @@ class EventWriter:
             if standing is not None:
                 if note == standing.note and not again:
                     return False
-                standing.count, standing.told, standing.note, standing.unwritten = standing.count + 1, now, note, True
+                standing.count, standing.recorded_at = standing.count + 1, now
+                standing.note, standing.unwritten = note, True
             elif not self._afford(whose, now):
                 return False
         if standing is None:
@@ -115,7 +117,7 @@ class EventWriter:
         return self._count(key, standing, now)
 
     def flush(self) -> None:
-        """Write the series that recurred too soon after they were written last. Called now and then."""
+        """Write the series that recurred too soon after their last write. Called periodically."""
         now = self._clock.monotonic()
         with self._lock:
             waiting = [(key, one) for key, one in self._series.items() if one.unwritten]
@@ -123,7 +125,7 @@ class EventWriter:
             self._count(key, one, now)
 
     def _afford(self, whose: str, now: float) -> bool:
-        """Whether one more request is within the budget, which fills up evenly."""
+        """Whether one more request is within the limit, which is refilled continuously."""
         budget = self._budgets.setdefault(whose, _Budget(self._per_minute, now))
         budget.left = min(self._per_minute, budget.left + (now - budget.at) * self._per_minute / 60)
         budget.at = now
@@ -172,7 +174,7 @@ class EventWriter:
         return True
 
     def _count(self, key: _Key, standing: _Series, now: float) -> bool:
-        """Write the series on the event that stands; one that has expired is told anew the next time."""
+        """Write the series to its event; one that has expired is created again the next time."""
         with self._lock:
             if now - standing.written < SERIES_SECONDS or not self._afford(standing.whose, now):
                 return False

@@ -1,8 +1,8 @@
-"""Signal cache: signals and overrides as last seen through watches, aged on our own clock (law 5).
+"""Signal cache: signals and overrides as last seen through watches, aged on the clock of this process (invariant 5).
 
-In: BrokerHealth and Lease objects, from whatever threads the watches run in. Out: ``core.signals`` values for one
-policy's cycle. An entry is as old as the last renewal that we saw of its prober's Lease; until one was seen its age is
-None, and it is no evidence. Called by ``controllers`` (feeding) and through ``ports.kubernetes.SignalSource``
+In: BrokerHealth and Lease objects, from any thread of the watches. Out: ``core.signals`` values for the reconciles of
+one policy. An entry is as old as the last observed renewal of its prober's Lease; until one was observed its age is
+None, and it is no evidence. Called by ``controllers`` (writing) and through ``ports.kubernetes.SignalSource``
 (reading).
 """
 
@@ -26,7 +26,7 @@ from bellwether.ports.clock import Clock
 
 @dataclass(frozen=True, slots=True)
 class _Pulse:
-    """One prober's Lease: its holder, the last renewal, when we saw it, and when it advanced (None: not yet)."""
+    """One prober's Lease: its holder, the last renewal, when it was observed, and when it advanced (None: not yet)."""
 
     holder: str
     renewed: datetime | None
@@ -63,9 +63,9 @@ class SignalCache:
         self._versions: dict[str, int] = {}
 
     def on_broker_health(self, found: Object) -> bool:
-        """A BrokerHealth was added or changed; True when its signals or its spec are news.
+        """A BrokerHealth was added or changed; True if its signals or its spec changed.
 
-        An older view than the last one, as a list may be that was asked for before a watch told more, is passed over.
+        An older version than the last one is ignored: a list can have been requested before a watch event arrived.
         """
         name, now = found["metadata"]["name"], _read(found)
         with self._lock:
@@ -83,7 +83,7 @@ class SignalCache:
             return self._brokers.pop(found["metadata"]["name"], None) is not None
 
     def _outdated(self, found: Object) -> bool:
-        """Whether a newer view of the object is known; resource versions of one kind are ordered (KEP-5504)."""
+        """Whether a newer version of the object is known; resource versions of one kind are ordered (KEP-5504)."""
         name, version = found["metadata"]["name"], str(found["metadata"].get("resourceVersion", ""))
         if not version.isdigit():
             return False
@@ -93,7 +93,7 @@ class SignalCache:
         return False
 
     def on_lease(self, found: Object) -> bool:
-        """A prober's Lease was added or changed; True when the evidence of its prober turned from stale to fresh."""
+        """A prober's Lease was added or changed; True if its signals turned from stale to fresh."""
         spec = found.get("spec") or {}
         name, holder, renewed = (
             found["metadata"]["name"],
@@ -110,19 +110,19 @@ class SignalCache:
                 return False
             advanced = now
             if renewed is not None and last.renewed is not None and renewed > last.renewed and holder == last.holder:
-                # After a gap in the watch an advance may be old news. The prober's clock is trusted for the distance
-                # between its own two renewals only, never for what time it is.
+                # After a gap in the watch an advance may be old. The prober's clock is trusted only for the interval
+                # between two of its own renewals, never for the current time.
                 advanced = min(now, last.seen + (renewed - last.renewed).total_seconds())
             self._pulses[name] = _Pulse(holder, renewed, now, advanced)
             return last.advanced is None or last.holder != holder
 
     def on_lease_gone(self, found: Object) -> bool:
-        """A prober's Lease was deleted; True when it was known. Its entries are no evidence from now on."""
+        """A prober's Lease was deleted; True if it was known. Its entries are no evidence any more."""
         with self._lock:
             return self._pulses.pop(found["metadata"]["name"], None) is not None
 
     def signals(self) -> tuple[Signal, ...]:
-        """The last word of every source, in order of broker, type and source."""
+        """Last signal of every source, ordered by broker, type and source."""
         now = self._clock.monotonic()
         with self._lock:
             aged = [
@@ -133,25 +133,25 @@ class SignalCache:
         return tuple(sorted(aged, key=lambda s: (s.broker, s.type, s.source)))
 
     def overrides(self) -> tuple[Override, ...]:
-        """What people asked for, expired ones included, in order of broker."""
+        """Overrides, including expired ones, ordered by broker."""
         with self._lock:
             found = [broker.override for broker in self._brokers.values() if broker.override is not None]
         return tuple(sorted(found, key=lambda o: o.broker))
 
     def generations(self) -> dict[int, int]:
-        """Of which generation of each broker's spec the override is."""
+        """Generation of each broker's spec that its override is from."""
         with self._lock:
             found = [(broker.broker, broker.generation) for broker in self._brokers.values()]
         return {broker: generation for broker, generation in found if broker is not None and generation is not None}
 
     def problems(self) -> tuple[str, ...]:
-        """The entries that could not be read, each named with what is wrong with it."""
+        """Entries and overrides that are invalid, each with its error."""
         with self._lock:
             return tuple(sorted(text for broker in self._brokers.values() for text in broker.problems))
 
 
 def _aged(entry: _Entry, pulse: _Pulse | None, now: float) -> Signal:
-    # A Lease in another prober's hands says nothing of the prober that wrote the entry.
+    # A Lease that another prober holds proves nothing about the prober that wrote the entry.
     if pulse is None or pulse.holder != entry.prober or pulse.advanced is None:
         return entry.signal
     return replace(entry.signal, age_seconds=max(0.0, now - pulse.advanced))
@@ -161,7 +161,9 @@ def _read(found: Object) -> _Broker:
     name, spec = found["metadata"]["name"], found.get("spec") or {}
     broker = spec.get("brokerId")
     if not isinstance(broker, int):
-        return _Broker((), None, (f"brokerhealth {name}: spec.brokerId is missing: let the operator make the object",))
+        return _Broker(
+            (), None, (f"brokerhealth {name}: spec.brokerId is missing: delete the object, the operator creates it",)
+        )
     good, bad = read_entries((found.get("status") or {}).get("signals"))
     entries = tuple(_Entry(entry.to_core(broker, None), entry.lease_name, entry.prober_uid) for entry in good)
     problems = [f"brokerhealth {name}: {unreadable}" for unreadable in bad]
@@ -169,7 +171,7 @@ def _read(found: Object) -> _Broker:
     try:
         override = _override(broker, spec.get("override"), owner_of(found, "spec", "override"))
     except ValidationError as error:
-        problems.append(f"brokerhealth {name}: spec.override is passed over: {explain(error)}")
+        problems.append(f"brokerhealth {name}: spec.override is ignored: {explain(error, broker_health.Override)}")
     return _Broker(entries, override, tuple(problems), broker, found["metadata"].get("generation"))
 
 
@@ -182,7 +184,7 @@ def _override(broker: int, raw: Any, owner: str) -> Override | None:
 
 
 def _time(value: Any) -> datetime | None:
-    """A Lease's time; None where there is none or it cannot be read. A watch may have parsed it already."""
+    """Parse a time of a Lease, which a watch may have parsed already; None if it is missing or invalid."""
     if isinstance(value, datetime):
         return value
     try:

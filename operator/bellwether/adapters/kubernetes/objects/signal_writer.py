@@ -1,9 +1,9 @@
 """Write a prober's signals: its own Lease, and its own entries in ``BrokerHealth.status.signals``.
 
-In: readings, as a prober has confirmed them. Out: one list-map entry per broker and source by server-side apply, on
-news only; freshness is the Lease's renewal, not the entry's. Most probers have one source; one that has several (a
-rule, an alert) holds one Lease for all of them. Each source is a field manager of its own, so that its entries are
-written and removed without a word about the others. Called by ``bellwether probe ...``.
+In: confirmed readings of a prober. Out: one list-map entry per broker and source by server-side apply, only on changes;
+freshness is the renewal of the Lease, not of the entry. Most probers have one source; one with several (rules, alerts)
+holds one Lease for all of them. Each source is a field manager of its own, so that its entries are written and removed
+independently. Called by ``bellwether probe ...``.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ TYPE_ANNOTATION = "bellwether.dev/signal-type"
 
 
 class ProberLease(HeldLease):
-    """One prober's Lease, named by its kind of signal and its source. Of several replicas one holds it, others wait.
+    """One prober's Lease, named by its signal type and source. One of several replicas holds it, the others wait.
 
-    Call ``beat`` after each finished round: a prober whose rounds hang must not look fresh, so without a beat for
-    ``duration_seconds`` the Lease is not renewed.
+    Call ``beat`` after each finished round: a prober whose rounds hang must not look fresh, so the Lease is not renewed
+    without a beat within ``duration_seconds``.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class ProberLease(HeldLease):
         self._beaten = clock.monotonic()
 
     def beat(self) -> None:
-        """A round of probes has just ended, whatever it found."""
+        """Record that a round of probes has ended, whatever its result."""
         self._beaten = self._clock.monotonic()
 
     def _worth_renewing(self) -> bool:
@@ -69,8 +69,8 @@ class ProberLease(HeldLease):
 class SignalWriter:
     """Writes one prober's entries while it holds ``lease``; safe to use from several threads.
 
-    ``source`` None means that every signal brings its own. Which word is news is the prober's to say: a word that says
-    what stands already is not written again.
+    If ``source`` is None, every signal has its own. The prober decides which signal is a change: one that equals the
+    stored entry is not written.
     """
 
     def __init__(
@@ -93,19 +93,19 @@ class SignalWriter:
         self._sequence = 0
 
     def write(self, signal: Signal) -> None:
-        """Replace this prober's entry on the signal's broker; Transient while the broker has no BrokerHealth yet."""
+        """Replace this prober's entry on the signal's broker. Raises Transient while the broker has no BrokerHealth."""
         if signal.type != self._type or self._source not in (None, signal.source):
             own = f"{self._type}/{self._source or 'any source'}"
-            raise ValueError(f"{signal.type}/{signal.source} is not this prober's: it is {own}")
+            raise ValueError(f"{signal.type}/{signal.source} does not belong to this prober, which is {own}")
         with self._lock:
             if _word(self._written.get((signal.broker, signal.source))) != _word(signal):
                 self._apply(signal)
 
     def forget(self, broker: int, source: str | None = None) -> None:
-        """Take this prober's entry on a broker away; a broker that has none is fine. None means the one source."""
+        """Remove this prober's entry on a broker, if there is one. ``source`` None means the only source."""
         source = source or self._source
         if source is None:
-            raise ValueError("a prober of several sources must say whose entry it forgets")
+            raise ValueError("source is required for a prober of several sources")
         with self._lock:
             self._written.pop((broker, source), None)
             one = self._api.find(BROKER_HEALTHS, self._namespace, object_names.broker_health(self._policy, broker))
@@ -113,9 +113,10 @@ class SignalWriter:
                 self._remove(one, source)
 
     def check(self, sources: Collection[str] | None = None) -> tuple[int, ...]:
-        """Write those of our entries again that somebody removed; returns their brokers. One list request.
+        """Write those of this prober's entries again that were removed by others; returns their brokers. One list
+        request.
 
-        Given ``sources``, entries of ours of any other source are removed, those of an earlier process included.
+        With ``sources``, this prober's entries of any other source are removed, including those of an earlier process.
         """
         labels = {object_names.POLICY_LABEL: object_names.legal(self._policy)}
         found = {o["metadata"]["name"]: o for o in self._api.list(BROKER_HEALTHS, self._namespace, labels)}
@@ -132,7 +133,7 @@ class SignalWriter:
         return tuple(sorted(again))
 
     def standing(self) -> list[tuple[Signal, bool]]:
-        """The entries that stand under this prober's Lease, each with whether this very process wrote it."""
+        """Entries with this prober's Lease, each with whether this process wrote it."""
         labels = {object_names.POLICY_LABEL: object_names.legal(self._policy)}
         found = []
         for one in self._api.list(BROKER_HEALTHS, self._namespace, labels):
@@ -153,9 +154,11 @@ class SignalWriter:
                     left = self._remove(left, str(entry["source"]))
 
     def _remove(self, one: Object, source: str) -> Object | None:
-        """Take one entry out of an object as it was just read; returns it as it is then, None when it is gone."""
+        """Remove one entry from an object that was just read; returns the new object, None if it does not exist any
+        more.
+        """
         name, manager = one["metadata"]["name"], self._manager_of(source)
-        # Applying nothing where nothing else stands would leave a status that is null, which the API refuses.
+        # An empty apply to an object without other entries would leave a status of null, which the API rejects.
         alone = set(one["status"]) == {"signals"} and len(_entries(one)) == 1
         version = {"resourceVersion": one["metadata"]["resourceVersion"]}
         try:
@@ -164,7 +167,7 @@ class SignalWriter:
                 return self._api.merge(BROKER_HEALTHS, self._namespace, name, emptied, sub="status")
             return self._api.apply(BROKER_HEALTHS, self._namespace, name, {"status": {}}, manager, sub="status")
         except NotFound:
-            return None  # it went meanwhile, and the entry with it
+            return None  # deleted meanwhile, with the entry
 
     def _apply(self, signal: Signal) -> None:
         name, key = object_names.broker_health(self._policy, signal.broker), (signal.broker, signal.source)
@@ -184,12 +187,12 @@ class SignalWriter:
         except NotFound:
             self._written.pop(key, None)
             raise Transient(
-                f"brokerhealth {self._namespace}/{name} does not exist yet: the operator makes it"
+                f"brokerhealth {self._namespace}/{name} does not exist yet: the operator creates it"
             ) from None
         self._written[key] = signal
 
     def _carry_on(self, signal: Signal, entry: Object | None) -> Signal:
-        """A prober that starts again goes on with the since-time of its predecessor while the two agree."""
+        """A restarted prober keeps the since-time of its predecessor while both report the same reading."""
         entries, _ = read_entries([entry] if entry is not None else None)
         if entries and entries[0].reading is signal.reading:
             return replace(signal, since=entries[0].since)

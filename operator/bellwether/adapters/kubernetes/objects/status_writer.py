@@ -1,8 +1,8 @@
-"""Write status by server-side apply, only when it differs (law 8).
+"""Write status by server-side apply, only when it differs (invariant 8).
 
-In: a status as plain values. Out: server-side apply under the operator's own field manager, which never names
-``signals``: those are the probers'. What somebody else writes over it, as a process that was frozen while it led may on
-waking up, is found through the watches and written anew. Called by ``controllers`` at the end of each cycle.
+In: a status as plain values. Out: server-side apply under the operator's field manager, which never sets ``signals``:
+those belong to the probers. If another process overwrites it, such as a former leader that was frozen, the watches
+report that and it is written again. Called by ``controllers`` at the end of each reconcile.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MANAGER = "bellwether-operator"
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What stands, as far as this process knows: the status, and the resource version that it was seen at."""
+    """The last known status, and the resource version at which it was seen."""
 
     status: str
     version: int
@@ -41,19 +41,19 @@ class StatusWriter:
         self._last: dict[tuple[str, str, str], _Written] = {}
 
     def write_policy(self, namespace: str, name: str, status: Object) -> bool:
-        """Make this the policy's status; True when it had to be written. A policy that is gone is left in peace."""
+        """Write the policy's status if it differs; True if it was written. A deleted policy is ignored."""
         return self._write(POLICIES, namespace, name, status)
 
     def write_broker_health(self, namespace: str, policy: str, broker: int, status: Object) -> bool:
-        """Make this the operator's part of one broker's status; True when it had to be written."""
+        """Write the operator's part of one broker's status if it differs; True if it was written."""
         if "signals" in status:
-            raise ValueError("status.signals belongs to the probers: leave it out")
+            raise ValueError("status.signals belongs to the probers: remove it")
         return self._write(BROKER_HEALTHS, namespace, object_names.broker_health(policy, broker), status)
 
     def overwritten(self, resource: Resource, found: Object) -> bool:
-        """Whether a newer view of an object has another status than was written here last; if so it will be written.
+        """Whether a newer version of an object has another status than was last written; if so it will be written.
 
-        Resource versions of one kind are ordered (KEP-5504): what is older than the last write says nothing.
+        Resource versions of one kind are ordered (KEP-5504): a version older than the last write is ignored.
         """
         key = (resource.plural, found["metadata"]["namespace"], found["metadata"]["name"])
         with self._lock:
@@ -64,7 +64,7 @@ class StatusWriter:
         return True
 
     def saw(self, resource: Resource, found: Object) -> None:
-        """An object as it was just listed: what stands there need be neither read again nor written."""
+        """Record an object that was just listed, so that an equal status is neither read again nor written."""
         metadata = found["metadata"]
         with self._lock:
             self._last[resource.plural, metadata["namespace"], metadata["name"]] = _Written(
@@ -72,7 +72,7 @@ class StatusWriter:
             )
 
     def forget(self, namespace: str, policy: str) -> None:
-        """Drop what is remembered of a policy that is gone."""
+        """Forget a deleted policy."""
         prefix = f"{object_names.broker_health(policy, 0)[:-1]}"
         with self._lock:
             for key in [k for k in self._last if k[1] == namespace and (k[2] == policy or k[2].startswith(prefix))]:
@@ -85,7 +85,7 @@ class StatusWriter:
         if last is not None and last.status == wanted:
             return False
         try:
-            # After a restart it may stand already.
+            # After a restart it may be stored already.
             found = self._api.get(resource, namespace, name) if last is None else None
             if written := found is None or _status_of(found) != wanted:
                 found = self._api.apply(resource, namespace, name, {"status": status}, MANAGER, sub="status")
@@ -99,7 +99,7 @@ class StatusWriter:
 
 
 def _status_of(found: Object) -> str:
-    """The operator's part of an object's status, as text that is the same for the same content."""
+    """The operator's part of an object's status as text, equal for equal content."""
     status = {key: value for key, value in (found.get("status") or {}).items() if key != "signals"}
     return json.dumps(status, sort_keys=True)
 

@@ -1,12 +1,11 @@
-"""Undo record store in ConfigMaps: a header and a fixed number of compressed shards (laws 6, 7 and 8).
+"""Undo record store in ConfigMaps: a header and a fixed number of compressed shards (invariants 6, 7 and 8).
 
 In: whole ``UndoRecord`` values. Out: only the shards that changed, each by a resourceVersion-checked write, then the
-header. Every object names the epoch and the writer that wrote it last. A take-over rewrites all of them, so that the
-next write of an older holder meets a resourceVersion that it does not know, and finds another writer: ``Fenced``.
+header. Every object contains the epoch and the writer of its last write. A takeover rewrites all of them, so that the
+next write of an older holder meets an unknown resourceVersion and finds another writer: ``Fenced``.
 
-Shards first is safe in that order: every entry stands on its own, and one that was recorded without its reorder having
-happened costs nothing. No object has an owner reference: foreground deletion would take the record before the policy's
-finalizer could restore from it.
+This order is safe: every entry is independent, and one that was recorded without its reorder has no effect. No object
+has an owner reference: foreground deletion would delete the record before the policy's finalizer could restore from it.
 """
 
 from __future__ import annotations
@@ -29,19 +28,17 @@ from bellwether.ports.errors import Fenced, Terminal, Transient
 FINALIZER = "bellwether.dev/undo-record"
 PART_LABEL = "bellwether.dev/undo-record"
 REBALANCE = "rebalance"
-"""Key of the header for how far a load plan has come; absent where none was ever applied."""
+"""Key of the header for the progress of a load plan; absent if none was ever applied."""
 RETURNING = "returning"
-"""Key of the header for the brokers on their way back; absent where nobody is."""
+"""Key of the header for brokers whose leaders are being restored; absent if there are none."""
 SHARDS = 8
-# A topic's partitions spread in blocks, so that one enormous topic does not overflow its shard.
+# A topic's partitions are spread in blocks, so that a very large topic does not overflow its shard.
 BLOCK = 512
 _ATTEMPTS = 5
 
 
 class ConfigMapRecords:
-    """``ports.kubernetes.UndoRecords`` for one policy. One instance is one writer; call ``take_over`` before
-    ``save``.
-    """
+    """``ports.kubernetes.UndoRecords`` for one policy. One instance is one writer; ``take_over`` comes first."""
 
     def __init__(self, api: KubernetesClient, namespace: str, policy: str) -> None:
         self._api = api
@@ -59,14 +56,14 @@ class ConfigMapRecords:
         self._fenced: str | None = None
 
     def read(self) -> UndoRecord | None:
-        """The record as it stands, without taking it over; None when this policy has none."""
+        """Read the stored record without taking it over; None if this policy has none."""
         return _assemble(self._load())
 
     def take_over(self, cluster_id: str) -> UndoRecord:
-        """Read the record and raise its epoch in every object of it.
+        """Read the record and raise its epoch in all of its objects.
 
-        Terminal when the record belongs to another Kafka cluster and is not empty, is newer than this program or is
-        damaged. Transient when another writer was quicker again and again.
+        Raises Terminal if the record belongs to another Kafka cluster and is not empty, is newer than this program or
+        is damaged. Raises Transient if other writers were faster in all attempts.
         """
         with self._lock:
             for _ in range(_ATTEMPTS):
@@ -75,18 +72,21 @@ class ConfigMapRecords:
                     return self._saved
                 except Conflict:
                     continue
-            raise Transient(f"undo record {self._namespace}/{self._name}: another writer was quicker {_ATTEMPTS} times")
+            raise Transient(
+                f"undo record {self._namespace}/{self._name}: {_ATTEMPTS} attempts to write failed because of"
+                " other writers"
+            )
 
     def save(self, record: UndoRecord) -> None:
-        """Write what changed since the last call, and nothing when nothing did.
+        """Write what changed since the last call, if anything did.
 
-        Fenced when another writer has taken over; Transient when the API is away: what did not arrive is sent
-        again by the next call.
+        Raises Fenced if another writer has taken over, Transient if the API is unavailable: unconfirmed changes are
+        sent again by the next call.
         """
         with self._lock:
             saved = self._saved
             if saved is None:
-                raise Fenced("the undo record was not taken over: nothing may be written")
+                raise Fenced("the undo record was not taken over: call take_over before writing")
             if self._fenced is not None:
                 raise Fenced(self._fenced)
             if record.epoch != saved.epoch or record.cluster_id != saved.cluster_id:
@@ -94,7 +94,7 @@ class ConfigMapRecords:
             self._dirty |= _changed_shards(saved.entries, record.entries)
             self._header_dirty |= bool(self._dirty) or saved.demoted != record.demoted
             self._header_dirty |= saved.application != record.application or saved.returning != record.returning
-            # From here on ``_saved`` is what was asked for, and the dirty marks are what may not have arrived.
+            # From here on ``_saved`` is the requested record, and the dirty marks are what may not have been written.
             self._saved = record
             for shard, packed in _pack_shards(record.entries, sorted(self._dirty)):
                 self._write(self._shard_name(shard), self._stamp(record.epoch), packed)
@@ -105,65 +105,65 @@ class ConfigMapRecords:
                 self._header_dirty = False
 
     def check(self) -> None:
-        """Fenced when another writer has taken over meanwhile, as ``bellwether undo-record import`` does. One read."""
+        """Raise Fenced if another writer has taken over, such as ``bellwether undo-record import``. One read."""
         with self._lock:
             found = self._api.find(CONFIG_MAPS, self._namespace, self._name)
             if self._saved is not None and ((found or {}).get("data") or {}).get("writer") != self._writer:
                 raise self._fence(self._name, found)
 
     def delete(self, force: bool = False) -> None:
-        """Remove the record's objects, finalizers included. Terminal when it is not empty, unless ``force``."""
+        """Delete the record's objects and their finalizers. Raises Terminal if it is not empty, unless ``force``."""
         with self._lock:
             found = self._load()
             record = _assemble(found) if not force else None
             if record is not None and not record.empty:
                 raise Terminal(
-                    f"the undo record of policy {self._namespace}/{self._policy} still holds {len(record.entries)} "
-                    "partitions: restore them, or export it and force its deletion"
+                    f"the undo record of policy {self._namespace}/{self._policy} still contains"
+                    f" {len(record.entries)} partitions: restore them, or export it and force its deletion"
                 )
-            # Header first: what is left of an interrupted deletion is still found by its label.
+            # Header first: the rest of an interrupted deletion is still found by its label.
             for name in sorted(found):
                 self._remove(found[name])
             self._saved, self._versions = None, {}
 
     def ending(self) -> bool:
-        """Whether any of the record's objects is being deleted, and stands only by its finalizer. One list."""
+        """Whether any of the record's objects is being deleted and only kept by its finalizer. One list."""
         return any(found["metadata"].get("deletionTimestamp") for found in self._load().values())
 
     def let_go(self) -> None:
-        """Leave the record's objects where they are and take their finalizers away, so that nothing waits for them."""
+        """Remove the finalizers of the record's objects, so that nothing waits for them."""
         with self._lock:
             for found in self._api.list(CONFIG_MAPS, self._namespace, self._labels):
                 self._release(found)
             self._saved, self._versions = None, {}
 
     def export(self) -> bytes:
-        """The record as one document for ``import_record``. Terminal when there is none."""
+        """The record as one document for ``import_record``. Raises Terminal if there is none."""
         record = self.read()
         if record is None:
             raise Terminal(f"policy {self._namespace}/{self._policy} has no undo record")
         return undo_record_codec.export_record(record)
 
     def check_import(self, data: bytes) -> UndoRecord:
-        """The record that ``import_record`` would put in place, looked at before anybody is fenced; writes nothing.
+        """The record that ``import_record`` would store, checked before another writer is fenced; writes nothing.
 
-        Terminal when the document cannot be read, holds nothing or is of another Kafka cluster, and when this policy
-        has no record yet or one that is not empty.
+        Raises Terminal if the document is invalid, empty or of another Kafka cluster, and if this policy has no record
+        yet or one that is not empty.
         """
         given, standing = undo_record_codec.import_record(data, "imported undo record"), self.read()
         if standing is None:
             raise Terminal(
-                f"policy {self._namespace}/{self._policy} has no undo record yet: create the policy, let the operator "
-                "reach Kafka"
+                f"policy {self._namespace}/{self._policy} has no undo record yet: create the policy, and wait"
+                " until the operator reaches Kafka"
             )
         _check_import(given, standing)
         return given
 
     def import_record(self, data: bytes) -> UndoRecord:
-        """Put an exported record in the place of an empty one, under this writer's epoch; needs ``take_over`` first."""
+        """Replace an empty record by an exported one, with this writer's epoch; requires ``take_over``."""
         saved, given = self._saved, undo_record_codec.import_record(data, "imported undo record")
         if saved is None:
-            raise Fenced("the undo record was not taken over: nothing may be written")
+            raise Fenced("the undo record was not taken over: call take_over before writing")
         _check_import(given, saved)
         record = replace(given, epoch=saved.epoch)
         self.save(record)
@@ -175,14 +175,14 @@ class ConfigMapRecords:
         return {name: o for name, o in mine.items() if name == self._name or name.startswith(f"{self._name}.")}
 
     def _take_over(self, cluster_id: str) -> UndoRecord:
-        """One try; Conflict when anybody else wrote meanwhile."""
+        """One attempt; raises Conflict if another writer wrote in between."""
         found = self._load()
         record = _assemble(found) or UndoRecord(cluster_id=cluster_id)
         if record.cluster_id not in ("", cluster_id) and not record.empty:
             raise Terminal(
-                f"the undo record of policy {self._namespace}/{self._policy} belongs to Kafka cluster "
-                f"{record.cluster_id}, the policy now reaches {cluster_id}: point the policy back at the old "
-                "cluster, or export and delete the record"
+                f"the undo record of policy {self._namespace}/{self._policy} belongs to Kafka cluster"
+                f" {record.cluster_id}, the policy now reaches {cluster_id}: point the policy back at the old"
+                " cluster, or export and delete the record"
             )
         if record.cluster_id != cluster_id:
             record = replace(record, application=None)
@@ -190,8 +190,8 @@ class ConfigMapRecords:
         self._versions, self._dirty, self._header_dirty = {}, set(), False
         self._sequence = _sequence(found.get(self._name))
         record = replace(record, cluster_id=cluster_id, epoch=record.epoch + 1)
-        # The header first: from here on an older holder cannot finish a save. Its last shards may still land until each
-        # is rewritten below, so what counts is what stands there at that moment.
+        # The header first: from here on an older holder cannot finish a save. Its last shards may still arrive until
+        # each is rewritten below, so the content at that moment counts.
         self._stamp_part(self._name, self._header_data(record), None, found.get(self._name))
         entries: dict[PartitionKey, UndoEntry] = {}
         for shard in range(SHARDS):
@@ -200,19 +200,21 @@ class ConfigMapRecords:
         return replace(record, entries=entries)
 
     def _claim(self, name: str, epoch: int, seen: Object | None) -> Object:
-        """Put our stamp on one shard, keeping the entries that stand there at that very moment."""
+        """Set this writer and epoch on one shard, keeping its entries at that moment."""
         for _ in range(_ATTEMPTS):
             packed = undo_record_codec.pack_entries(())
             if seen is not None:
                 _check(seen)
                 if _epoch(seen) >= epoch:
-                    raise Conflict(f"{_where(seen)}: another writer takes over at the same time")
+                    raise Conflict(f"{_where(seen)}: another writer is taking over at the same time")
                 packed = base64.b64decode((seen.get("binaryData") or {}).get("entries", "")) or packed
             try:
                 return self._stamp_part(name, self._stamp(epoch), packed, seen)
             except Conflict:
                 seen = self._api.find(CONFIG_MAPS, self._namespace, name)
-        raise Conflict(f"configmap {self._namespace}/{name}: another writer was quicker {_ATTEMPTS} times")
+        raise Conflict(
+            f"configmap {self._namespace}/{name}: {_ATTEMPTS} attempts to write failed because of other writers"
+        )
 
     def _stamp_part(self, name: str, data: dict[str, str], packed: bytes | None, seen: Object | None) -> Object:
         body = self._body(name, data, packed)
@@ -231,7 +233,8 @@ class ConfigMapRecords:
             try:
                 written = self._api.replace(CONFIG_MAPS, self._namespace, body)
             except Conflict:
-                # Ours, if an earlier write of ours landed without its answer, or somebody touched only the metadata.
+                # From this writer if an earlier write succeeded but its response was lost, or only metadata was
+                # changed.
                 current = self._api.find(CONFIG_MAPS, self._namespace, name)
                 if current is None or (current.get("data") or {}).get("writer") != self._writer:
                     raise self._fence(name, current) from None
@@ -241,10 +244,10 @@ class ConfigMapRecords:
                 raise self._fence(name, None) from None
             self._versions[name] = written["metadata"]["resourceVersion"]
             return
-        raise Transient(f"configmap {self._namespace}/{name} changed {_ATTEMPTS} times under our hands")
+        raise Transient(f"configmap {self._namespace}/{name} was changed by others in all {_ATTEMPTS} attempts")
 
     def _fence(self, name: str, current: Object | None) -> Fenced:
-        epoch = "it is gone" if current is None else f"it has epoch {(current.get('data') or {}).get('epoch')}"
+        epoch = "it was deleted" if current is None else f"it has epoch {(current.get('data') or {}).get('epoch')}"
         self._fenced = f"another writer has taken over the undo record: configmap {self._namespace}/{name}: {epoch}"
         return Fenced(self._fenced)
 
@@ -253,7 +256,7 @@ class ConfigMapRecords:
             self._release(found)
             self._api.delete(CONFIG_MAPS, self._namespace, found["metadata"]["name"])
         except NotFound:
-            return  # it was already marked for deletion, and went with its finalizer
+            return  # it was already marked for deletion and was removed with its finalizer
 
     def _release(self, found: Object) -> None:
         kept = [f for f in found["metadata"].get("finalizers", []) if f != FINALIZER]
@@ -293,7 +296,7 @@ class ConfigMapRecords:
 
 
 def shard_of(key: PartitionKey) -> int:
-    """The shard that keeps a partition; fixed for ever by topic id and partition."""
+    """Shard of a partition; determined by topic id and partition, and never changed."""
     return zlib.crc32(f"{key.topic_id}/{key.partition // BLOCK}".encode()) % SHARDS
 
 
@@ -349,17 +352,17 @@ def _shard_entries(shard: Object) -> dict[PartitionKey, UndoEntry]:
 
 
 def _check_import(given: UndoRecord, standing: UndoRecord) -> None:
-    """Terminal unless ``given`` may stand in the place of ``standing``."""
+    """Raise Terminal unless ``given`` may replace ``standing``."""
     if not standing.empty:
         raise Terminal("the undo record is not empty: restore or delete it before another one is imported")
     if given.cluster_id != standing.cluster_id:
         raise Terminal(f"the imported record is of Kafka cluster {given.cluster_id}, not of {standing.cluster_id}")
     if given.empty:
-        raise Terminal("the document holds no displaced partition and no demoted broker: there is nothing to import")
+        raise Terminal("the document contains no displaced partition and no demoted broker: there is nothing to import")
 
 
 def _assemble(found: Mapping[str, Object]) -> UndoRecord | None:
-    """One record from its objects; None from none. Terminal when a part is missing, damaged or too new."""
+    """Assemble the record from its objects; None without any. Terminal if a part is missing, damaged or too new."""
     if not found:
         return None
     for part in found.values():
@@ -375,8 +378,9 @@ def _assemble(found: Mapping[str, Object]) -> UndoRecord | None:
     header = headers[0]
     if _sequence(header) and len(shards) < SHARDS:
         raise Terminal(
-            f"{_where(header)}: the undo record has {len(shards)} of {SHARDS} shards, somebody deleted the others: "
-            "import an exported copy, or delete the record by force after comparing the replica orders"
+            f"{_where(header)}: the undo record has {len(shards)} of {SHARDS} shards, the others were"
+            " deleted: import an exported copy, or delete the record by force after comparing the replica"
+            " orders"
         )
     try:
         data = header["data"]

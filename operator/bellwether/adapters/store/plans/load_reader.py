@@ -1,7 +1,7 @@
 """Read the measured loads of a run from a store: the cost of leading each partition, packed.
 
 In: a store, the name of a problem and of the loads that were measured for it, the policy's objective. Out:
-``core.model.loads.Loads``, or a StoreError that names the file. Rows are streamed; what is kept is a few megabytes for
+``core.model.loads.Loads``, or a StoreError that names the file. Rows are streamed; the result takes a few megabytes for
 hundreds of thousands of partitions. Called by ``plan_store``.
 """
 
@@ -32,10 +32,10 @@ _SCHEMA = pa.schema([problem_files.SCHEMA.field(name) for name in ("topic_id", "
 def read_loads(
     store: Store, name: str, terms: ProblemHeader, objective: Objective, capacities: Mapping[int, int]
 ) -> Loads:
-    """What was measured for a problem of these ``terms``, weighed as ``objective`` says.
+    """Loads that were measured for a problem with these ``terms``, weighted by ``objective``.
 
-    A partition without a load row is left out. A load that no plan could rest on (not a number, negative, there twice)
-    is StoreDamaged: then nothing of it counts.
+    A partition without a load row is omitted. A load that no plan can use (not a number, negative, duplicate) raises
+    StoreDamaged, and none is used.
     """
     table = load_table(store.below(f"{LOADS}/{name}"), STATISTICS[str(objective.statistic)])
     path = f"{problem_files.FOLDER}/{name}/{problem_files.PARTITIONS}"

@@ -1,7 +1,7 @@
 """Rebalance plan files in a store: ``plans/<digest>/plan.json`` and ``moves.parquet``.
 
-In: a plan and its moves. Out: the same, moves one by one; and the plans that a store has, for their history. Called by
-the operator, the CLI and the page. The JSON is written last: a plan that has it is whole.
+In: a plan and its moves. Out: the same, moves one by one, and the list of plans in a store. Called by the operator, the
+CLI and the plan page. The JSON is written last: a plan that has it is complete.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ def write_columns(store: Store, plan: RebalancePlan, moves: Any) -> str:
 
 
 def read_plan(store: Store, digest: str) -> RebalancePlan:
-    """What a plan says in sum. StoreDamaged names the field that cannot be read."""
+    """Read the summary of a plan. StoreDamaged names the field that cannot be read."""
     path = f"{FOLDER}/{digest}/{SUMS}"
     try:
         plan = RebalancePlan.read(json.loads(store.read_bytes(path)))
     except (InvalidDocument, ValueError, RecursionError) as error:
         raise StoreDamaged(f"{store.where(path)}: {error}") from None
     if plan.digest != digest:
-        raise StoreDamaged(f"{store.where(path)}: digest is {plan.digest!r}: the plan of another folder was put here")
+        raise StoreDamaged(f"{store.where(path)}: digest is {plan.digest!r}: the file belongs to another plan")
     return plan
 
 
@@ -79,7 +79,7 @@ def read_moves(store: Store, digest: str) -> Iterator[RebalanceMove]:
 
 
 def sources(store: Store, plan: RebalancePlan) -> tuple[str | None, str | None]:
-    """The names of the problem and of the loads that a plan was made from, where the store leaves no doubt."""
+    """Names of the problem and of the loads of a plan, if they are unambiguous."""
     posed = []
     for stored in store.list(problem_files.FOLDER):
         parts = stored.path.split("/")
@@ -102,7 +102,7 @@ def _poses(store: Store, name: str, plan: RebalancePlan) -> bool:
 
 
 def plans(store: Store) -> tuple[RebalancePlan, ...]:
-    """Every whole plan of the store, oldest problem first; what cannot be read is left out."""
+    """All complete plans of the store, the oldest problem first; unreadable ones are ignored."""
     found = []
     for stored in store.list(FOLDER):
         parts = stored.path.split("/")

@@ -1,9 +1,8 @@
 """Plan store of one policy: save a problem, find the plan computed for it, verify it.
 
-In: a policy's problems, by the name of their run. Out: plans that were found, rechecked and bound to what was approved;
-the loads that were measured for them.
-Nothing that a job wrote is trusted: the recheck derives it anew, and the digest holds the moves. Called by the operator
-and by ``bellwether rebalance``.
+In: a policy's problems, by the name of their run. Out: plans that were found, verified and compared with what was
+approved; the loads that were measured for them. Nothing that a job wrote is trusted: the verification derives it again,
+and the digest covers the moves. Called by the operator and by ``bellwether rebalance``.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ from bellwether.core.settings.objective import Objective
 from bellwether.plan_verifier.partition_sums import FORCED
 
 KEPT = 5
-"""How many problems of a policy stay, with their loads: to recheck a plan by. Plans stay all, for their history."""
+"""Number of problems of a policy that are kept with their loads, to verify plans. All plans are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rechecked:
-    """A plan whose every claim is so, and how many of its leaders may not stay where they are (racks, say)."""
+    """A verified plan, and the number of its leaders that must move (because of racks, for example)."""
 
     plan: RebalancePlan
     forced: int
 
 
 class FilePlanStore:
-    """The part of a store that one policy works with; its plans must name that ``cluster_id`` and that ``policy``."""
+    """The part of a store that belongs to one policy; its plans must be for that ``cluster_id`` and ``policy``."""
 
     def __init__(self, store: Store, cluster_id: str, policy: str) -> None:
         self._store = store
@@ -45,21 +44,21 @@ class FilePlanStore:
         self._policy = policy
 
     def has_problem(self, name: str) -> bool:
-        """Whether a whole problem of that name is there."""
+        """Whether a complete problem of that name exists."""
         return self._store.exists(f"{problem_files.FOLDER}/{name}/{problem_files.TERMS}")
 
     def put_problem(self, name: str, problem: Problem) -> None:
-        """Write a problem. Raises StoreError, or Terminal where it makes no sense."""
+        """Write a problem. Raises StoreError, or Terminal if it is invalid."""
         problem_files.write_problem(self._store, name, problem)
 
     def plan_for(self, name: str) -> Rechecked:
-        """The plan that was made of a problem, rechecked from its inputs alone. PlanUnfit names what is wrong."""
+        """The plan for a problem, verified from its inputs alone. PlanUnfit names what is wrong."""
         terms = problem_files.read_terms(self._store, name)
         wanted = (terms.cluster_id, terms.policy, terms.made_at)
         found = [p for p in plan_files.plans(self._store) if (p.cluster_id, p.policy, p.made_at) == wanted]
         if not found:
             raise PlanUnfit(
-                f"the job ended well and {self._store.where(plan_files.FOLDER)} holds no plan of problem {name}"
+                f"the job succeeded, but {self._store.where(plan_files.FOLDER)} has no plan for problem {name}"
             )
         plan = found[-1]
         self._check_whose(plan)
@@ -71,12 +70,12 @@ class FilePlanStore:
         )
         if not report.passed:
             more = f" (and {len(report.faults) - 3} more)" if len(report.faults) > 3 else ""
-            raise PlanUnfit(f"plan {plan.digest} is refused: {'; '.join(report.faults[:3])}{more}")
+            raise PlanUnfit(f"plan {plan.digest} is rejected: {'; '.join(report.faults[:3])}{more}")
         forced = next(check.found for check in report.checks if check.name == FORCED)
         return Rechecked(plan, int(forced.replace(",", "")))
 
     def accepted(self, digest: str) -> ApprovedPlan:
-        """An approved plan, ready to be applied. PlanUnfit where its moves are not those that the digest names."""
+        """An approved plan, ready to be applied. Raises PlanUnfit if its moves do not match the digest."""
         try:
             plan = plan_files.read_plan(self._store, digest)
             moves = list(plan_files.read_moves(self._store, digest))
@@ -85,13 +84,13 @@ class FilePlanStore:
         self._check_whose(plan)
         found = plan_digest(plan.problem_digest, moves)
         if found != digest:
-            raise PlanUnfit(f"plan {digest} is refused: its moves have the digest {found}, somebody changed them")
+            raise PlanUnfit(f"plan {digest} is rejected: its moves have the digest {found}, they were changed")
         return ApprovedPlan.of(plan, moves)
 
     def finished(self, prefix: str) -> tuple[str, ...]:
-        """Of this policy's problems whose names begin so: those that a plan was made of, the newest first.
+        """This policy's problems with this name prefix for which a plan exists, the newest first.
 
-        Then their loads are whole. What cannot be read is left out. Raises StoreError.
+        Their loads are then complete. Unreadable ones are ignored. Raises StoreError.
         """
         ours = (self._cluster_id, self._policy)
         made = {p.made_at for p in plan_files.plans(self._store) if (p.cluster_id, p.policy) == ours}
@@ -104,26 +103,26 @@ class FilePlanStore:
         return tuple(name for _, name in sorted(found, reverse=True))
 
     def measured(self, name: str, objective: Objective, capacities: Mapping[int, int]) -> Loads:
-        """What was measured for a problem, weighed as ``objective`` says. Raises StoreError."""
+        """Loads that were measured for a problem, weighted by ``objective``. Raises StoreError."""
         terms = problem_files.read_terms(self._store, name)
         if (terms.cluster_id, terms.policy) != (self._cluster_id, self._policy):
             where = self._store.where(f"{problem_files.FOLDER}/{name}")
             whose = f"policy {terms.policy} on Kafka cluster {terms.cluster_id}"
-            raise StoreDamaged(f"{where}: is a problem of {whose}, not of {self._policy} on {self._cluster_id}")
+            raise StoreDamaged(f"{where}: belongs to {whose}, not to {self._policy} on {self._cluster_id}")
         return read_loads(self._store, name, terms, objective, capacities)
 
     def tidy(self, prefix: str) -> None:
-        """Remove all but the last problems, and their loads, whose names are this and a run's name."""
+        """Remove all but the latest problems with this name prefix, and their loads."""
         for name in self._runs(prefix)[:-KEPT]:
             self._store.delete_directory(f"{problem_files.FOLDER}/{name}")
             self._store.delete_directory(f"{LOADS}/{name}")
 
     def _runs(self, prefix: str) -> list[str]:
-        """The whole problems whose names are this and a run's name, the oldest first."""
+        """The complete problems with this name prefix, the oldest first."""
         found = []
         for stored in self._store.list(problem_files.FOLDER):
             _, name, *rest = stored.path.split("/")
-            # A run's name has no dot: what has one belongs to a policy whose name begins like this one's.
+            # A run's name has no dot: others belong to a policy whose name has the same prefix.
             if rest == [problem_files.TERMS] and name.startswith(prefix) and "." not in name.removeprefix(prefix):
                 found.append((str(stored.modified), name))
         return [name for _, name in sorted(found)]

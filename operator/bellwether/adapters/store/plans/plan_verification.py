@@ -1,7 +1,7 @@
 """Verify a plan from three folders of a store: read problem, loads and plan, and pass them to ``plan_verifier``.
 
-In: a store opened at each folder. Out: the verifier's report, or a StoreError where a file cannot be read. Partitions
-and moves are streamed; the loads alone are held. Called by ``bellwether verify-plan`` and by the operator.
+In: a store opened at each folder. Out: the verifier's report, or a StoreError if a file cannot be read. Partitions and
+moves are streamed; only the loads are in memory. Called by ``bellwether verify-plan`` and by the operator.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ T = TypeVar("T")
 def recheck(
     problem: Store, loads: Store, plan: Store, progress: Callable[[str, int, int], None] | None = None
 ) -> Report:
-    """Check a plan. ``progress`` is told what is being read, how much of it, and of how many."""
+    """Verify a plan. ``progress`` is called with what is being read, the number of rows read, and their total."""
     tell = progress or (lambda *_: None)
     posed = _read(problem, problem_files.TERMS, problem_of)
     claimed = _read(plan, plan_files.SUMS, plan_of)
@@ -48,7 +48,7 @@ def recheck(
 
 
 def load_table(store: Store, statistic: str, progress: Callable[[int, int], None] | None = None) -> LoadTable:
-    """One statistic (``median``, ``p95``, ``peak``) of every partition that the loads know."""
+    """One statistic (``median``, ``p95``, ``peak``) of every partition with loads."""
     columns = (f"produce_{statistic}", f"consume_{statistic}")
     schema = pa.schema(
         [
@@ -60,7 +60,7 @@ def load_table(store: Store, statistic: str, progress: Callable[[int, int], None
     )
     files = [f.path for f in store.list() if f.path.endswith(".parquet")]
     if not files:
-        raise StoreMissing(f"{store}: holds no Parquet files: name the folder that the loads job has written")
+        raise StoreMissing(f"{store}: contains no Parquet files: set the folder that the loads job has written")
     found = [batch for path in files for batch in batches(store, path, schema)]
     whole = pa.Table.from_batches(found, schema=schema)
     del found
@@ -121,10 +121,10 @@ def _once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise Unreadable(f"{name} stands there twice")
+            raise Unreadable(f"{name} is there twice")
         found[name] = value
     return found
 
 
 def _no_number(word: str) -> Any:
-    raise Unreadable(f"{word} is no number")
+    raise Unreadable(f"{word} is not a number")

@@ -1,7 +1,7 @@
 """Rebalance problem files in a store: ``problems/<name>/problem.json`` and ``partitions.parquet``.
 
-In: a problem, or its terms and a table of its partitions where they are millions. Out: the same, partitions one by one.
-Called by whoever poses a problem or shows it. The JSON is written last: a problem that has it is whole.
+In: a problem, or its header and a table of its partitions if there are millions. Out: the same, partitions one by one.
+The JSON is written last: a problem that has it is complete.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ORDER = [("topic", "ascending"), ("topic_id", "ascending"), ("partition", "ascen
 
 
 def write_problem(store: Store, name: str, problem: Problem) -> str:
-    """Write a problem; its path in the store. Terminal names what makes no sense in it, and nothing is written."""
+    """Write a problem; returns its path in the store. Terminal names what is invalid in it, and nothing is written."""
     known = {b.id for b in problem.header.brokers}
     try:
         for slot in problem.partitions:
@@ -52,9 +52,10 @@ def write_problem(store: Store, name: str, problem: Problem) -> str:
 
 
 def write_columns(store: Store, name: str, terms: ProblemHeader, partitions: Any) -> str:
-    """Write a problem whose partitions are an Arrow table with the columns of ``SCHEMA``; its path in the store.
+    """Write a problem whose partitions are an Arrow table with the columns of ``SCHEMA``; returns its path in the
+    store.
 
-    The table is put into order. Terminal names what is wrong with the terms; StoreDamaged a column.
+    The table is sorted. Terminal names what is wrong with the header, StoreDamaged a column.
     """
     folder = f"{FOLDER}/{name}"
     try:
@@ -86,5 +87,5 @@ def read_slots(store: Store, name: str) -> Iterator[PartitionInput]:
 
 
 def read_problem(store: Store, name: str) -> Problem:
-    """A whole problem as values. For a cluster whose partitions fit into memory."""
+    """Read a complete problem. For a cluster whose partitions fit into memory."""
     return Problem(read_terms(store, name), tuple(read_slots(store, name)))

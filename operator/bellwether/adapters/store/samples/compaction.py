@@ -1,8 +1,8 @@
 """Compact sample files: the rounds of an hour into one file, the files of a day into one when the day is over.
 
-In: a store. Out: compacted files that say which rounds they hold; what they hold goes half an hour later. Killed at any
-point, every sample counts once (``sampling.coverage``), and the next run goes on. Called by ``bellwether sample``, on a
-thread of its own.
+In: a store. Out: compacted files that list their rounds; the files that they replace are removed half an hour later. If
+it is killed at any point, every sample still counts once (``sampling.coverage``), and the next run continues. Called by
+``bellwether sample``, in a thread of its own.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from bellwether.adapters.store.samples.sample_files import (
 from bellwether.adapters.store.store_errors import StoreDamaged, StoreError, StoreMissing
 from bellwether.sampling import coverage, filenames, fileplans
 
-# Whoever has a list of files may go on reading for so long.
+# A reader that has listed the files may read them for this long.
 LINGER = timedelta(minutes=30)
-# An interrupted write leaves a file behind that nobody reads.
+# An interrupted write leaves a file that is never read.
 FORGOTTEN = timedelta(hours=6)
 _TEMPORARY_PREFIX = filenames.FOLDER
 
-# Hours are merged again: then a group of each is held. Days are read by many workers at once.
+# Hours are merged again, which loads a group of each. Days are read by many workers in parallel.
 _SHORT_GROUP_ROWS, _LONG_GROUP_ROWS = 1 << 14, 1 << 20
 _MANY_ROUNDS = 200
 
 
 class Stopped(Exception):
-    """The work was broken off because the process is to end."""
+    """Compaction was interrupted because the process is stopping."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What one run did."""
+    """Result of one run."""
 
     written: int = 0
     rows: int = 0
@@ -54,10 +54,10 @@ class Done:
 
 
 class Compactor:
-    """Keeps the files of one cluster's samples few. For one thread; other processes may do the same."""
+    """Keeps the number of sample files of one cluster low. For one thread; other processes may do the same."""
 
     def __init__(self, store: Store, cluster_id: str, said: Said, stopped: Callable[[], bool] = lambda: False) -> None:
-        """``said`` is told a path and why it is left out; ``stopped`` whether to break off."""
+        """``said`` is called with a path and why it is ignored; ``stopped`` returns whether to stop."""
         self._store = store
         self._cluster = cluster_id
         self._said = said
@@ -65,7 +65,7 @@ class Compactor:
         self._unreadable: set[str] = set()
 
     def run(self, now: datetime) -> Done:
-        """Do all that is due. Raises StoreError, Stopped."""
+        """Compact everything that is due. Raises StoreError, Stopped."""
         done = Done()
         listed = self._store.list(filenames.FOLDER)
         for day in filenames.days(file.path for file in listed):
@@ -103,13 +103,13 @@ class Compactor:
         return removed
 
     def _merge(self, day: date, files: dict[str, SampleFile]) -> Done:
-        """Write one file in the place of several; nothing where one of them cannot be read, or has gone."""
+        """Replace several files by one, unless one of them cannot be read or no longer exists."""
         rounds = frozenset().union(*(file.rounds for file in files.values()))
         path = filenames.compacted_path(day, rounds, uuid.uuid4().hex[:8])
         try:
             self._write(path, rounds, files)
         except StoreMissing:
-            return Done()  # somebody else has compacted them meanwhile
+            return Done()  # another process has compacted them meanwhile
         except StoreDamaged as error:
             self._blame(files, error)
             return Done()
@@ -129,12 +129,12 @@ class Compactor:
                 written += part.num_rows
             expected = sum(file.rows for file in files.values())
             if written != expected:
-                raise StoreError(f"{self._store.where(path)}: has {written} rows in place of {expected}: not written")
+                raise StoreError(f"{self._store.where(path)}: has {written} rows instead of {expected}: not written")
             # Only now: pyarrow completes a file that is broken off, and in an object store it is there for a moment.
             writer.add_key_value_metadata(holding(rounds))
 
     def _blame(self, files: dict[str, SampleFile], error: StoreDamaged) -> None:
-        """From now on leave out the file that the error names."""
+        """Ignore the file that the error names from now on."""
         for path in files:
             if str(error).startswith(f"{self._store.where(path)}: "):
                 self._unreadable.add(path)

@@ -1,7 +1,7 @@
 """Compaction worker: a thread of the sampler's process that compacts a store's files and removes old ones.
 
-In: a store, how many days to keep. Out: files compacted and days removed, now and then. Started by ``bellwether
-sample``. What goes wrong is said once and tried again; rounds do not wait for it.
+In: a store, the number of days to keep. Out: files compacted and days removed, periodically. Started by ``bellwether
+sample``. An error is logged once and the work is retried; sampling rounds do not wait for it.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ UPKEEP_SECONDS = 300.0
 
 
 class Observer(Protocol):
-    """Is told what was done, for metrics; ``telemetry.metrics.sampler_metrics`` has the real one."""
+    """Called with what was done, for metrics; ``telemetry.metrics.sampler_metrics`` implements it."""
 
     def compacted(self, size: int, removed: int) -> None:
-        """Files were made into one, and files went that are no longer needed."""
+        """Files were compacted, and files that are no longer needed were removed."""
         ...
 
     def expired(self, days: int) -> None:
-        """So many days went."""
+        """That many days were removed."""
         ...
 
     def refused(self) -> None:
-        """The store took nothing."""
+        """The store failed."""
         ...
 
 
 class Upkeep:
-    """The upkeep of one cluster's samples. ``start`` it once the cluster is known, and ``stop`` it at the end."""
+    """Compaction of one cluster's samples. ``start`` it once the cluster is known, and ``stop`` it at the end."""
 
     def __init__(self, store: Store, keep_days: int, clock: Clock, observer: Observer) -> None:
         self._store = store
@@ -51,20 +51,20 @@ class Upkeep:
         self._thread: threading.Thread | None = None
 
     def start(self, cluster_id: str) -> None:
-        """Begin, unless it has begun."""
+        """Start, unless it is running."""
         if self._thread is None:
             self._compactor = Compactor(self._store, cluster_id, self._leave_out, self._stop.is_set)
             self._thread = threading.Thread(target=self._run, name="upkeep", daemon=True)
             self._thread.start()
 
     def stop(self, timeout_seconds: float = 10.0) -> None:
-        """Break off what is under way, which leaves no trace."""
+        """Interrupt the current work, which leaves no partial files."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join(timeout_seconds)
 
     def once(self) -> None:
-        """Do what is due."""
+        """Compact and remove what is due."""
         now = self._clock.now()
         try:
             if self._compactor is not None:

@@ -1,7 +1,7 @@
-"""Last sample of some partitions: log end offsets of partitions that cannot be asked any more.
+"""Last sample of some partitions: log end offsets of partitions that cannot be queried any more.
 
-In: a store that ``bellwether sample`` keeps, and partitions. Out: where each ended on its leader when it was last
-sampled. The newest files are read first, and no more than are needed. Called by ``bellwether doctor``.
+In: a store that ``bellwether sample`` writes, and partitions. Out: the log end offset of each on its leader at the last
+sample. The newest files are read first, and no more than needed. Called by ``bellwether doctor``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bellwether.core.model.cluster import PartitionKey
 from bellwether.sampling import filenames
 
 MOST_FILES = 3000
-"""How many files are looked into for a partition that was never sampled: two days of rounds that nobody compacted."""
+"""Maximum number of files that are searched for a partition without samples: two days of uncompacted rounds."""
 
 _COLUMNS = ("at", "topic_id", "partition", "leader", "leader_epoch", "end_offset")
 _PLAIN = {"topic_id": pa.string()}
@@ -42,7 +42,7 @@ def last_samples(
                 if key not in found or found[key].at < sample.at:
                     found[key] = sample
         except StoreMissing:
-            continue  # compacted since it was listed: what it held is in a file of its day
+            continue  # compacted since it was listed: its samples are in a file of its day
         missing -= set(found)
     return found
 
@@ -54,7 +54,7 @@ def _newest_first(store: Store, cluster_id: str, said: Said | None) -> Iterator[
 
 
 def _until(path: str) -> str:
-    """The last minute that a file has samples of, as HHMM."""
+    """The last minute for which a file has samples, as HHMM."""
     name = filenames.name_of(path)
     return name.split("-")[2] if filenames.is_compacted(path) else name[:4]
 

@@ -1,8 +1,8 @@
 """Merge sample files into one that is sorted by (topic, partition, at), a few row groups at a time.
 
-In: files that are sorted by (topic, partition), each opened once and read from its beginning to its end. Out: tables in
-order, to be written one after the other. One row group of each file is held, so memory does not grow with their rows.
-Called by ``compaction``.
+In: files that are sorted by (topic, partition), each opened once and read from beginning to end. Out: tables in order,
+to be written one after the other. One row group of each file is in memory, so memory does not grow with the number of
+rows. Called by ``compaction``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bellwether.adapters.store.samples.sample_files import SCHEMA
 
 Key = tuple[str, int]
 
-# Parquet knows no whole seconds: files hold milliseconds, and so do tables on their way from file to file.
+# Parquet has no type for whole seconds: files contain milliseconds, and so do tables that are copied between files.
 AS_STORED = SCHEMA.set(0, SCHEMA.field("at").with_type(pa.timestamp("ms", tz="UTC")))
 
 
@@ -37,21 +37,21 @@ class _Stream:
 
     @property
     def unread(self) -> bool:
-        """Whether the file has more than what is held."""
+        """Whether the file has more rows than those in memory."""
         return self._next < int(self._file.num_row_groups)
 
     @property
     def last(self) -> Key | None:
-        """The key of the last row that is held."""
+        """Key of the last row in memory."""
         return self._last
 
     @property
     def rows(self) -> int:
-        """How many are held."""
+        """Number of rows in memory."""
         return int(self._held.num_rows)
 
     def read(self) -> None:
-        """Hold one row group more. Raises StoreError."""
+        """Read one more row group. Raises StoreError."""
         with self._store.reading(self._path):
             group = self._file.read_row_group(self._next).replace_schema_metadata(None).cast(AS_STORED)
         self._next += 1
@@ -60,7 +60,7 @@ class _Stream:
             self._last = _key(group, group.num_rows - 1)
 
     def take(self, bound: Key | None) -> Any:
-        """Let go of the rows before a key, or of all."""
+        """Drop the rows before a key, or all."""
         held = self._held
         end = held.num_rows if bound is None else bisect_left(range(held.num_rows), bound, key=lambda i: _key(held, i))
         self._held = held.slice(end)
@@ -68,7 +68,7 @@ class _Stream:
 
 
 def merged(store: Store, paths: Sequence[str]) -> Iterator[Any]:
-    """The rows of these files as tables, each sorted, one following on the other. Raises StoreError."""
+    """The rows of these files as sorted tables in order. Raises StoreError."""
     with ExitStack() as files:
         streams = [_Stream(store, path, files.enter_context(store.parquet(path))) for path in paths]
         while True:
@@ -83,7 +83,7 @@ def merged(store: Store, paths: Sequence[str]) -> Iterator[Any]:
             elif bound is None:
                 return
             else:
-                # All that is held has the bound's own key, whose rows may go on in the next group.
+                # All rows in memory have the key of the bound, and more may follow in the next group.
                 for last, stream in bounds:
                     if last == bound:
                         stream.read()

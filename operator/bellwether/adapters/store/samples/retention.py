@@ -1,7 +1,7 @@
 """Retention: remove the samples of days that are older than the configured age.
 
-In: a store, how many days, a date. Out: what was removed. Called by ``bellwether sample``, beside compaction. Foreign
-files stay where they are, and so does the folder that holds them.
+In: a store, the number of days, a date. Out: what was removed. Called by ``bellwether sample``, in addition to
+compaction. Other files, and folders that contain them, are kept.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bellwether.sampling import filenames, fileplans
 def expire(store: Store, keep_days: int, today: date, said: Callable[[date, str], None]) -> tuple[date, ...]:
     """Keep the newest ``keep_days`` days that have samples; the days that went. Raises StoreError.
 
-    ``said`` is told of days that are yet to come: they count for nothing until they are past, or a person moves them.
+    ``said`` is called for days in the future: they are ignored until they are past, or are moved manually.
     """
     samples: dict[date, list[str]] = defaultdict(list)
     foreign: set[date] = set()
@@ -32,7 +32,10 @@ def expire(store: Store, keep_days: int, today: date, said: Callable[[date, str]
         else:
             foreign.add(day)
     for day in fileplans.astray(samples, today):
-        said(day, f"{store.where(filenames.folder(day))}: is yet to come: a clock has jumped. Move it out of the store")
+        said(
+            day,
+            f"{store.where(filenames.folder(day))}: is in the future, so a clock was wrong: move it out of the store",
+        )
     going = fileplans.expired(samples, keep_days, today)
     for day in going:
         for path in samples[day]:

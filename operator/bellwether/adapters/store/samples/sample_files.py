@@ -1,7 +1,7 @@
 """Sample files in Parquet: schema, encoding, and which files of a day are to be read.
 
-In: rounds of the sampler. Out: one file for each, below ``samples/date=.../``. ``current_files`` is the rule for every
-reader, Spark's jobs included: it leaves out what a compacted file holds already, and what is no file of samples.
+In: rounds of the sampler. Out: one file for each, below ``samples/date=.../``. Every reader, including Spark's jobs,
+uses ``current_files``: it omits files that a compacted file replaces, and files that contain no samples.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ SCHEMA = pa.schema(
     ]
 )
 
-# How values are laid out. Over a day each partition has a long run of rows whose counters grow by little. Where runs
-# are short, as in a round and in an hour, every step to the next partition would spoil the differences beside it.
+# Encoding of values. Over a day each partition has many rows whose counters grow slowly. Where it has few, as in a
+# round and in an hour, the step to the next partition would spoil the delta encoding.
 _GROWING = ("end_offset", "log_bytes")
 _COMMON: dict[str, Any] = {
     "compression": "zstd",
@@ -49,19 +49,19 @@ _COMMON: dict[str, Any] = {
 _ENCODED = dict.fromkeys(("at", "partition"), "DELTA_BINARY_PACKED") | {"consume_bytes_per_second": "BYTE_STREAM_SPLIT"}
 SHORT_RUNS = _COMMON | {"column_encoding": _ENCODED | dict.fromkeys(_GROWING, "BYTE_STREAM_SPLIT")}
 LONG_RUNS = _COMMON | {"column_encoding": _ENCODED | dict.fromkeys(_GROWING, "DELTA_BINARY_PACKED")}
-# Several such groups, one of each file, are held at once when files are merged.
+# One such group of each file is in memory when files are merged.
 ROUND_GROUP_ROWS = 8_192
 
-# Where a footer is a question to an object store, most of the time is waiting.
+# If a footer is a request to an object store, most of the time is waiting.
 _READ_AT_ONCE = 8
 
 Said = Callable[[str, str], None]
-"""Is told a path and why it is left out."""
+"""Called with a path and why it is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleFile:
-    """A readable file of samples: which rounds it holds, of which cluster."""
+    """A readable file of samples: its rounds and its cluster."""
 
     stored: Stored
     rounds: frozenset[str]
@@ -93,12 +93,12 @@ def described(cluster_id: str, rounds: frozenset[str] | None = None) -> Any:
 
 
 def holding(rounds: frozenset[str]) -> dict[bytes, bytes]:
-    """The metadata by which a compacted file says which rounds it holds: without it the file counts for nothing."""
+    """Metadata key for the rounds of a compacted file, without which the file is ignored."""
     return {ROUNDS_KEY: json.dumps(sorted(rounds)).encode()}
 
 
 def write_round(store: Store, rows: Rows, tag: str) -> int:
-    """Write one round; how many bytes it took. ``tag``: eight hexadecimal digits of its own. Raises StoreError."""
+    """Write one round; returns the number of bytes. ``tag``: eight hexadecimal digits of its own. Raises StoreError."""
     whole = pa.BufferOutputStream()
     pq.write_table(table(rows), whole, row_group_size=ROUND_GROUP_ROWS, **SHORT_RUNS)
     data = whole.getvalue()
@@ -117,8 +117,8 @@ def current_files(
     """The paths, below the store, of a day's files to read: every sample once. Raises StoreError.
 
     A day without files gives none. A foreign, truncated or damaged file, and one of another cluster than
-    ``cluster_id``, is left out, and ``said`` is told why. Files that are left out here stay for half an hour at least
-    after a compacted one has taken their place, so that who has this list can still read them.
+    ``cluster_id``, is ignored, and ``said`` is called with the reason. Files that a compacted file has replaced are
+    kept for at least half an hour, so that they can still be read from this list.
     """
     found = readable(store, day if isinstance(day, date) else date.fromisoformat(day), said, cluster_id=cluster_id)
     return coverage.current({path: file.rounds for path, file in found.items()})
@@ -145,23 +145,23 @@ def _inspect(store: Store, stored: Stored, cluster_id: str | None) -> SampleFile
     try:
         file = _open(store, stored)
     except StoreMissing:
-        return ""  # somebody compacts at this moment, and the list was made before
+        return ""  # compacted by another process since the list was made
     except StoreUnusable as error:
         return str(error)
     if cluster_id is not None and file.cluster_id != cluster_id:
         return (
-            f"{store.where(stored.path)}: has samples of Kafka cluster {file.cluster_id}, not of {cluster_id}: "
-            "give each cluster a store of its own"
+            f"{store.where(stored.path)}: has samples of Kafka cluster {file.cluster_id}, not of"
+            f" {cluster_id}: use a separate store for each cluster"
         )
     return file
 
 
 def _open(store: Store, stored: Stored) -> SampleFile:
-    """What a file holds, by its name and its footer. Raises StoreError, StoreDamaged for what is no file of samples."""
+    """Content of a file, by its name and its footer. Raises StoreError, StoreDamaged if it is not a sample file."""
     path = stored.path
     compacted = filenames.is_compacted(path)
     if not compacted and not filenames.is_round(path):
-        raise StoreDamaged(f"{store.where(path)}: is no file of samples by its name. Move it out of the store")
+        raise StoreDamaged(f"{store.where(path)}: does not have the name of a sample file. Move it out of the store")
     with store.parquet(path) as file:
         metadata = file.metadata.metadata or {}
         names, rows = file.schema_arrow.names, file.metadata.num_rows
@@ -172,7 +172,7 @@ def _open(store: Store, stored: Stored) -> SampleFile:
         )
     rounds = _rounds(metadata.get(ROUNDS_KEY)) if compacted else frozenset({filenames.name_of(path)})
     if rounds is None:
-        raise StoreDamaged(f"{store.where(path)}: does not say which rounds it holds. Move it out of the store")
+        raise StoreDamaged(f"{store.where(path)}: does not list its rounds. Move it out of the store")
     return SampleFile(stored, rounds, metadata.get(CLUSTER_KEY, b"").decode(errors="replace"), rows)
 
 

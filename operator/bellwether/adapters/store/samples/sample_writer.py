@@ -1,7 +1,7 @@
 """Write rounds of samples into a store that belongs to one cluster.
 
-In: rounds. Out: files. Called by ``bellwether sample``. Two samplers may write into one store at once: their files have
-names of their own, and readers take the first sample of each minute.
+In: rounds. Out: files. Called by ``bellwether sample``. Two samplers may write to one store at the same time: their
+files have different names, and readers use the first sample of each minute.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bellwether.sampling.rows import Rows
 
 
 class SampleWriter:
-    """Writes one cluster's rounds; ``begun`` is told the cluster's id once its first round is in the store."""
+    """Writes one cluster's rounds; ``begun`` is called with the cluster's id once its first round is stored."""
 
     def __init__(self, store: Store, begun: Callable[[str], None] = lambda _: None) -> None:
         self._store = store
@@ -24,7 +24,7 @@ class SampleWriter:
         self._cluster = ""
 
     def write(self, rows: Rows) -> int:
-        """Write a round; the bytes that it took. Raises StoreError; StoreUnusable for a store of another cluster."""
+        """Write a round; returns its bytes. Raises StoreError; StoreUnusable for a store of another cluster."""
         if not self._cluster:
             self._refuse_strangers(rows.cluster_id)
         size = sample_files.write_round(self._store, rows, secrets.token_hex(4))
@@ -34,14 +34,14 @@ class SampleWriter:
         return size
 
     def _refuse_strangers(self, cluster_id: str) -> None:
-        """Look at the newest day: a store is one cluster's, as readers of its samples must not mix two."""
+        """Check the newest day: a store belongs to one cluster, because its readers must not mix two."""
         for day in reversed(sample_files.days(self._store)):
             found = {file.cluster_id for file in sample_files.readable(self._store, day).values()}
             if found and cluster_id not in found:
                 others = ", ".join(sorted(found))
                 raise StoreUnusable(
-                    f"{self._store}: has samples of Kafka cluster {others}, and this is {cluster_id}: "
-                    "give each cluster a store of its own"
+                    f"{self._store}: has samples of Kafka cluster {others}, and this is {cluster_id}: use a separate"
+                    " store for each cluster"
                 )
             if found:
                 return

@@ -1,5 +1,5 @@
-"""CustomResourceDefinition manifests of both kinds, built from their models. For ``generate`` and
-``bellwether crds``.
+"""CustomResourceDefinition manifests of both kinds, built from their models. Used by ``generate`` and ``bellwether
+crds``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bellwether.api.v1alpha1.schema.structural_schema import structural
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind, with what its model does not say."""
+    """One kind: its model, names and printer columns."""
 
     model: type[Object]
     plural: str
@@ -28,7 +28,7 @@ class Kind:
 
     @property
     def name(self) -> str:
-        """The kind's name, as in manifests."""
+        """Name of the kind, as in manifests."""
         return self.model.__name__
 
     def part(self, field: str) -> type[Model]:
@@ -39,10 +39,10 @@ class Kind:
         return annotation
 
     def schema(self) -> dict[str, Any]:
-        """The structural schema of the whole object; metadata is the API server's own."""
+        """Structural schema of the object. The API server adds that of metadata."""
         whole: dict[str, Any] = {
             "type": "object",
-            "description": (self.model.__doc__ or "").strip(),
+            "description": " ".join((self.model.__doc__ or "").split()),
             "required": ["spec"],
             "properties": {
                 "apiVersion": {"type": "string", "description": f"Always {GROUP}/{VERSION}."},
@@ -83,7 +83,7 @@ class Kind:
                         "storage": True,
                         "subresources": {"status": {}},
                         "additionalPrinterColumns": [column.schema() for column in self.columns],
-                        "schema": {"openAPIV3Schema": self.schema()},
+                        "schema": {"openAPIV3Schema": with_defaults(self.schema())},
                     }
                 ],
             },
@@ -96,8 +96,22 @@ KINDS = (
 )
 
 
+def with_defaults(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema with each field's default in its description, because ``kubectl explain`` does not show defaults."""
+    result = dict(schema)
+    default = schema.get("default")
+    if default is not None and not isinstance(default, dict):
+        shown = str(default).lower() if isinstance(default, bool) else default
+        result["description"] = f"{schema['description']} Defaults to {shown}."
+    if "properties" in schema:
+        result["properties"] = {name: with_defaults(field) for name, field in schema["properties"].items()}
+    if "items" in schema:
+        result["items"] = with_defaults(schema["items"])
+    return result
+
+
 class _Plain(yaml.SafeDumper):
-    """Writes every mapping in full: an anchor saves lines and costs the reader."""
+    """YAML dumper that writes every mapping in full, without anchors, so that the file is easy to read."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
         return True
@@ -109,5 +123,5 @@ def manifest(kind: Kind) -> str:
 
 
 def manifests() -> str:
-    """All of them as one stream of YAML documents, for ``kubectl apply -f -``."""
+    """All manifests as one stream of YAML documents, for ``kubectl apply -f -``."""
     return "".join(f"---\n{manifest(kind)}" for kind in KINDS)

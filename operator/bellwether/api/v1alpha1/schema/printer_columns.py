@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column; those of ``priority`` 1 show with ``-o wide`` only."""
+    """One column; with ``priority`` 1 it is shown with ``-o wide`` only."""
 
     name: str
     path: str
@@ -26,31 +26,42 @@ def _condition(type_: str, field: str) -> str:
     return f'.status.conditions[?(@.type=="{type_}")].{field}'
 
 
-AGE = Column("Age", ".metadata.creationTimestamp", "Since the object was created.", "date")
+AGE = Column("Age", ".metadata.creationTimestamp", "Time since the object was created.", "date")
 
 LEADERSHIP_POLICY = (
-    Column("Mode", ".spec.mode", "Whether the policy acts."),
-    Column("Ready", _condition("Ready", "status"), "Whether the policy does its work."),
-    Column("Reason", _condition("Ready", "reason"), "Why it is, or is not, ready."),
-    Column("Sick", ".status.brokers.sick", "Brokers judged Sick.", "integer"),
-    Column("Demoted", ".status.brokers.demoted", "Brokers kept from leading.", "integer"),
-    Column("Displaced", ".status.displacedPartitions", "Partitions in another replica order than before.", "integer"),
-    Column("Cluster", ".status.cluster", "The Kafka cluster that was found: Strimzi's name for it, else its id."),
-    Column("Pending", ".status.leadersOutOfPlace", "Partitions that the wrong broker leads.", "integer", priority=1),
-    Column("Rebalance", ".status.rebalance.state", "How the rebalance by load stands.", priority=1),
-    Column("Message", ".status.message", "The news in one sentence.", priority=1),
+    Column("Mode", ".spec.mode", "Observe reports only; Enforce moves leaders."),
+    Column("Ready", _condition("Ready", "status"), "Whether the policy is working."),
+    Column("Reason", _condition("Ready", "reason"), "Reason of the Ready condition."),
+    Column("Sick", ".status.brokers.sick", "Number of Sick brokers.", "integer"),
+    Column("Demoted", ".status.brokers.demoted", "Number of demoted brokers.", "integer"),
+    Column(
+        "Displaced",
+        ".status.displacedPartitions",
+        "Number of partitions whose replica order differs from the baseline.",
+        "integer",
+    ),
+    Column("Cluster", ".status.cluster", "Name of the Strimzi cluster, otherwise the id of the Kafka cluster."),
+    Column(
+        "Pending",
+        ".status.leadersOutOfPlace",
+        "Number of partitions whose leader still has to move.",
+        "integer",
+        priority=1,
+    ),
+    Column("Rebalance", ".status.rebalance.state", "State of the load rebalance.", priority=1),
+    Column("Message", ".status.message", "Summary in one sentence.", priority=1),
     AGE,
 )
 
 BROKER_HEALTH = (
-    Column("Broker", ".spec.brokerId", "The broker's id.", "integer"),
-    Column("Verdict", ".status.verdict.state", "What the signals add up to."),
-    Column("Reason", ".status.verdict.reason", "Why."),
-    Column("Since", ".status.verdict.since", "How long it has been so.", "date"),
-    Column("Leaders", ".status.leaders", "Partitions that the broker leads.", "integer"),
-    Column("Demoted", _condition("Demoted", "status"), "Whether the broker is kept from leading."),
-    Column("Override", ".spec.override.state", "A person's word on the broker."),
-    Column("Pod", ".status.pod", "The broker's pod, where Strimzi runs it.", priority=1),
-    Column("Policy", ".spec.policyRef.name", "The policy of the broker's cluster.", priority=1),
-    Column("Message", ".status.verdict.message", "Why, in one sentence.", priority=1),
+    Column("Broker", ".spec.brokerId", "Node id of the broker.", "integer"),
+    Column("Verdict", ".status.verdict.state", "Health state of the broker."),
+    Column("Reason", ".status.verdict.reason", "Reason of the verdict."),
+    Column("Since", ".status.verdict.since", "Time since which the verdict has been the same.", "date"),
+    Column("Leaders", ".status.leaders", "Number of partitions that the broker leads.", "integer"),
+    Column("Demoted", _condition("Demoted", "status"), "Whether the broker is demoted."),
+    Column("Override", ".spec.override.state", "State of the override."),
+    Column("Pod", ".status.pod", "Name of the broker's pod, if Strimzi runs the cluster.", priority=1),
+    Column("Policy", ".spec.policyRef.name", "LeadershipPolicy of the broker's cluster.", priority=1),
+    Column("Message", ".status.verdict.message", "Explanation of the verdict, in one sentence.", priority=1),
 )

@@ -1,4 +1,4 @@
-"""Reference page of the API, from the same schemas as the CRDs. Called by ``generate``."""
+"""API reference page, generated from the same schemas as the CRDs. Called by ``generate``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HEAD = f"""<!-- Generated from operator/bellwether/api/v1alpha1; do not edit: m
 # API reference: `{API_VERSION}`
 
 Both kinds are namespaced and in the category `bellwether`: `kubectl get bellwether` lists them. A field in **bold**
-must be given where its parent is. `[]` marks the entries of a list.
+is required if its parent is set. `[]` marks the entries of a list.
 """
 
 
@@ -32,7 +32,7 @@ def _kind(kind: Kind) -> Iterator[str]:
     for part in ("spec", "status"):
         yield f"### {kind.name}: `{part}`"
         yield ""
-        yield "| field | type | default | what |"
+        yield "| field | type | default | description |"
         yield "|---|---|---|---|"
         yield from _rows(schema["properties"][part], "")
         yield ""
@@ -59,7 +59,7 @@ def _rows(schema: dict[str, Any], prefix: str) -> Iterator[str]:
 
 
 def _type(field: dict[str, Any]) -> str:
-    """The type with its bounds, for people."""
+    """The type with its limits, for readers."""
     if "enum" in field:
         return " \\| ".join(f"`{value}`" for value in field["enum"])
     if "items" in field:

@@ -1,7 +1,7 @@
 """Structural schema of a model: the subset of OpenAPI that CustomResourceDefinitions accept.
 
-References are written out, ``null`` becomes an absent field, titles go, and what the API server would refuse stops the
-generator instead: the mistake is ours, and is to be seen here. Called by ``crd_manifests``.
+References are inlined, ``null`` becomes an optional field, titles are dropped. A keyword that the API server would
+reject raises an error here, so that it is found at generation. Called by ``crd_manifests``.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ KEPT = frozenset(
         VALIDATIONS,
     }
 )
-"""Every keyword that may appear in our CRDs. The API server knows more; another one is added when it is needed."""
+"""Keywords that may appear in the CRDs. The API server knows more; add one when it is needed."""
 
 _DROPPED = frozenset({"title", "$defs", "additionalProperties"})
 
 
 def structural(model: type[Model], *, defaults: bool) -> Schema:
-    """The structural schema of a model. ValueError for what a CRD cannot say.
+    """Structural schema of a model. Raises ValueError for what a CRD cannot express.
 
-    ``defaults`` is for what people write. A status gets none: what nobody has reported is absent.
+    ``defaults`` is True for what users write. A status has no defaults: what has not been reported is unset.
     """
     whole = model.model_json_schema(by_alias=True)
     return _walk(whole, whole.get("$defs", {}), defaults, model.__name__)
@@ -54,9 +54,9 @@ def _walk(schema: Schema, definitions: Schema, defaults: bool, where: str) -> Sc
     result: Schema = {}
     for keyword, value in schema.items():
         if keyword == "properties":
-            needed = schema.get("required", ())  # what a person has to write is never made up
+            required = schema.get("required", ())  # a required field gets no default
             result[keyword] = {
-                n: _property(v, definitions, defaults, f"{where}.{n}", made_up=n not in needed)
+                n: _property(v, definitions, defaults, f"{where}.{n}", optional=n not in required)
                 for n, v in value.items()
             }
         elif keyword == "items":
@@ -64,6 +64,8 @@ def _walk(schema: Schema, definitions: Schema, defaults: bool, where: str) -> Sc
         elif keyword == "default":
             if defaults and value not in (None, "", []):
                 result[keyword] = value
+        elif keyword == "description":
+            result[keyword] = " ".join(value.split())
         elif keyword in KEPT:
             result[keyword] = value
         elif keyword not in _DROPPED:
@@ -73,20 +75,20 @@ def _walk(schema: Schema, definitions: Schema, defaults: bool, where: str) -> Sc
     return result
 
 
-def _property(schema: Schema, definitions: Schema, defaults: bool, where: str, *, made_up: bool) -> Schema:
+def _property(schema: Schema, definitions: Schema, defaults: bool, where: str, *, optional: bool) -> Schema:
     result = _walk(schema, definitions, defaults, where)
     if "description" not in result:
         raise ValueError(f"{where}: a field needs a description; kubectl explain shows it")
     nested = result.get("type") == "object" and not result.get("required")
-    if defaults and made_up and nested and not _nullable(schema):
+    if defaults and optional and nested and not _nullable(schema):
         result["default"] = _default(result)
     return result
 
 
 def _default(schema: Schema) -> Schema:
-    """What an object that is left out starts from: empty, as the API server then fills in the defaults inside.
+    """Default of an omitted object: empty, and the API server fills in the defaults of its fields.
 
-    Where a rule looks at the object it is written out: the rule is tried on the default as it stands here.
+    If rules apply to the object, its default is written out, because the rules are checked against the default itself.
     """
     if VALIDATIONS not in schema:
         return {}
@@ -98,7 +100,7 @@ def _nullable(schema: Schema) -> bool:
 
 
 def _resolved(schema: Schema, definitions: Schema) -> Schema:
-    """The schema with references written out and alternatives reduced to what a CRD can say."""
+    """The schema with references inlined and alternatives reduced to what a CRD can express."""
     rest = {k: v for k, v in schema.items() if k not in ("$ref", "anyOf", "const")}
     if "const" in schema:
         rest["enum"] = [schema["const"]]
@@ -106,10 +108,10 @@ def _resolved(schema: Schema, definitions: Schema) -> Schema:
         target = definitions[schema["$ref"].rpartition("/")[2]]
         return {**_resolved(target, definitions), **rest}
     if "anyOf" in schema:
-        ways = [way for way in schema["anyOf"] if way != {"type": "null"}]
-        if len(ways) == 1:
-            return {**_resolved(ways[0], definitions), **rest}
-        if sorted(way.get("type", "") for way in ways) == ["integer", "string"]:
+        choices = [choice for choice in schema["anyOf"] if choice != {"type": "null"}]
+        if len(choices) == 1:
+            return {**_resolved(choices[0], definitions), **rest}
+        if sorted(choice.get("type", "") for choice in choices) == ["integer", "string"]:
             return {**rest, "x-kubernetes-int-or-string": True}
-        raise ValueError(f"a CustomResourceDefinition cannot choose between {ways}")
+        raise ValueError(f"a CustomResourceDefinition cannot choose between {choices}")
     return rest

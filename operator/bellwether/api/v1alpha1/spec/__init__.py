@@ -1,1 +1,1 @@
-"""Models of ``spec``: what a policy asks for."""
+"""Models of ``spec``: the configuration in a policy."""

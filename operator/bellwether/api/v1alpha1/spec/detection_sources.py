@@ -1,4 +1,4 @@
-"""``spec.detection`` sources from elsewhere: Prometheus queries, Alertmanager's webhook, plug-in probers."""
+"""``spec.detection`` sources other than the built-in probers: Prometheus, Alertmanager, plug-ins."""
 
 from __future__ import annotations
 
@@ -19,15 +19,19 @@ _RULE = detection.PrometheusRule(name="", query="", threshold=0)
 _ALERTMANAGER = detection.Alertmanager()
 _PLUGIN = detection.Plugin(type="")
 
-_ON_FAILING = "Demote makes a failing broker Sick, Suspect only names it."
-_BROKER_LABEL = "Label that carries the broker's id: a number, or a name that ends in one, such as main-kafka-2."
+_ON_FAILING = "Effect of a failing signal: Demote makes the broker Sick, Suspect only reports it."
+_BROKER_LABEL = (
+    "Label that identifies the broker: its value is a node id, or a name that ends in one, such as main-kafka-2."
+)
 
 SourceName = Annotated[
     str,
     Matching("^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$", "must consist of letters, digits, '-', '_' and '.'", 63),
 ]
 LabelName = Annotated[str, Matching("^[a-zA-Z_][a-zA-Z0-9_]*$", "must be the name of a Prometheus label", 128)]
-KindName = Annotated[str, Matching("^[A-Z][A-Za-z0-9]*$", "must be the name of a kind of signal in UpperCamelCase", 63)]
+KindName = Annotated[
+    str, Matching("^[A-Z][A-Za-z0-9]*$", "must be a signal type in UpperCamelCase, such as DiskQueue", 63)
+]
 Decimal = Annotated[
     str, Matching(r"^-?[0-9]+(\.[0-9]+)?$", "must be a decimal number in quotes, such as '0.5' or '200'", 20)
 ]
@@ -49,29 +53,29 @@ Selector = Annotated[
 
 
 def _preset_rules() -> tuple[Rule, ...]:
-    """What a preset demands of the rule that names it: that the policy says openly what it will be judged by."""
+    """Rules for a rule with a preset: the policy must state what the preset needs."""
 
-    def named(wanted: Iterable[str]) -> str:
-        return f"has(self.preset) && self.preset in [{', '.join(repr(name) for name in wanted)}]"
+    def named(names: Iterable[str]) -> str:
+        return f"has(self.preset) && self.preset in [{', '.join(repr(name) for name in names)}]"
 
     known = [preset.name for preset in PRESETS]
     leading = [preset.name for preset in PRESETS if preset.leaders_only]
     rules = [
         Rule(
             cel=f"!has(self.preset) || self.preset == '' || ({named(known)})",
-            message=f"names no ready-made query; there are {', '.join(known)}",
+            message=f"is not a preset: use one of {', '.join(known)}",
             holds=lambda rule: rule.preset in ("", *BY_NAME),
             field="preset",
         ),
         Rule(
             cel=f"!({named(leading)}) || self.leadersOnly",
-            message=f"must be true for {' and '.join(leading)}, which say nothing of a broker that leads nothing",
+            message=f"must be true for {' and '.join(leading)}: a broker without leaders has no meaningful value",
             holds=lambda rule: rule.preset not in leading or rule.leaders_only,
             field="leadersOnly",
         ),
         Rule(
             cel="!has(self.selector) || (has(self.preset) && self.preset != '')",
-            message="goes with preset alone: write the matchers into your own query",
+            message="requires preset: write the matchers into query instead",
             holds=lambda rule: rule.selector is None or bool(rule.preset),
             field="selector",
         ),
@@ -94,54 +98,62 @@ def _compared(presets: frozenset[str], comparison: detection.Comparison) -> Call
 
 
 class PrometheusRule(Model):
-    """One query that yields a value for each broker, and when that value is bad."""
+    """One query with a value per broker, and the threshold beyond which the value is bad."""
 
-    name: Annotated[SourceName, Field(description="Name of the rule; the source of its signals.")]
+    name: Annotated[SourceName, Field(description="Name of the rule, and source of its signals.")]
     query: str = Field(
-        default="", max_length=4096, description="PromQL; every series needs the broker label. Absent: that of preset."
+        default="",
+        max_length=4096,
+        description="PromQL query. Every series needs the label brokerLabel. Required unless preset is set.",
     )
     preset: str = Field(
         default="",
         max_length=63,
-        description="Name of a ready-made query, as listed by 'bellwether probe prometheus --presets'.",
+        description="Name of a preset query, as listed by 'bellwether probe prometheus --presets'. Required unless"
+        " query is set.",
     )
     selector: Selector | None = Field(
         default=None,
-        description="Label matchers that narrow a preset to this cluster's brokers, such as"
-        ' namespace="kafka",strimzi_io_cluster="main". Needed where one Prometheus watches several clusters.',
+        description="Label matchers that limit a preset to the brokers of this cluster, such as"
+        ' namespace="kafka",strimzi_io_cluster="main". Required if the Prometheus scrapes several Kafka'
+        " clusters.",
     )
     threshold: Annotated[
         Decimal,
         Field(
-            description="The value beyond which a broker fails, in the query's own unit. Quoted: API"
-            " conventions have no floating point numbers."
+            description="Threshold in the unit of the query. It is a string, because Kubernetes APIs do not use"
+            " floating point numbers."
         ),
     ]
     comparison: detection.Comparison = Field(
-        default=_RULE.comparison, description="Whether values Above or Below the threshold are bad."
+        default=_RULE.comparison, description="Above: values above the threshold are bad. Below: values below it are."
     )
     peer_ratio: int = integer(
         _RULE.peer_ratio,
         0,
         1000,
-        "Ask besides that the value be so many times the median of the other brokers' (Below: so many times less)."
-        " 0 asks for nothing.",
+        "A value is bad only if it is also at least this multiple of the median of the other brokers"
+        " (Below: at most that fraction). 0 disables the comparison.",
     )
     broker_label: Annotated[LabelName, Field(description=_BROKER_LABEL)] = _RULE.broker_label
     leaders_only: bool = Field(
         default=_RULE.leaders_only,
         strict=True,
-        description="The value means something only while the broker leads, as produce latency does: a demoted broker"
+        description="The value is meaningful only while the broker leads, such as produce latency: a demoted broker"
         " is not judged by it.",
     )
-    failure_threshold: int = integer(_RULE.failure_threshold, 1, 100, "Bad values in a row that make Failing.")
-    success_threshold: int = integer(_RULE.success_threshold, 1, 100, "Good values in a row that make Passing again.")
+    failure_threshold: int = integer(
+        _RULE.failure_threshold, 1, 100, "Consecutive bad values after which the signal is Failing."
+    )
+    success_threshold: int = integer(
+        _RULE.success_threshold, 1, 100, "Consecutive good values after which the signal is Passing again."
+    )
     on_failing: detection.OnFailing = Field(default=_RULE.on_failing, description=_ON_FAILING)
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             cel="(has(self.query) && self.query != '') != (has(self.preset) && self.preset != '')",
-            message="needs either query or preset, and not both",
+            message="exactly one of query and preset must be set",
             holds=lambda rule: bool(rule.query) != bool(rule.preset),
             field="query",
         ),
@@ -149,50 +161,62 @@ class PrometheusRule(Model):
     )
 
     def to_core(self) -> detection.PrometheusRule:
-        """The same as a value of the core, with the preset's query filled in."""
-        said = dict(self)
-        preset, selector = said.pop("preset"), said.pop("selector")
+        """Convert to the settings of the core, with the query of the preset."""
+        values = dict(self)
+        preset, selector = values.pop("preset"), values.pop("selector")
         if preset:
-            said["query"] = BY_NAME[preset].query(Scope(self.broker_label, selector or ""))
-        return detection.PrometheusRule(**{**said, "threshold": float(self.threshold)})
+            values["query"] = BY_NAME[preset].query(Scope(self.broker_label, selector or ""))
+        return detection.PrometheusRule(**{**values, "threshold": float(self.threshold)})
 
 
 class Prometheus(Model):
-    """Which Prometheus is asked, and what for."""
+    """Prometheus server and its queries."""
 
     url: Annotated[Url, Field(description="Base URL of the Prometheus HTTP API, such as http://prometheus:9090.")]
     bearer_token_secret_ref: SecretKeyRef | None = Field(
-        default=None, description="A token to authenticate with; needs an https URL."
+        default=None,
+        description="Secret with a bearer token. Requires an https URL. If unset, requests are not authenticated.",
     )
     ca_secret_ref: SecretKeyRef | None = Field(
-        default=None, description="PEM certificates of the authority that signs the server's. Absent: the system's."
+        default=None,
+        description="Secret with the CA certificates (PEM) that signed the server's certificate. If unset, the CAs"
+        " of the system are trusted.",
     )
-    period_seconds: int = integer(_PROMETHEUS.period_seconds, 1, 3600, "How often each query is asked.")
-    timeout_seconds: int = integer(_PROMETHEUS.timeout_seconds, 1, 300, "How long one query may take.")
+    period_seconds: int = integer(_PROMETHEUS.period_seconds, 1, 3600, "Seconds between two runs of each query.")
+    timeout_seconds: int = integer(_PROMETHEUS.timeout_seconds, 1, 300, "Timeout of one query, in seconds.")
     stale_after_seconds: int = integer(
-        _PROMETHEUS.stale_after_seconds, 2, 7200, "Silence of the prober after which its word counts for nothing."
+        _PROMETHEUS.stale_after_seconds,
+        2,
+        7200,
+        "Signals older than this, in seconds, are ignored: the prober has not renewed its Lease.",
     )
     rules_: tuple[PrometheusRule, ...] = Field(
-        alias="rules", min_length=1, max_length=32, description="The queries.", json_schema_extra=as_map("name")
+        alias="rules",
+        min_length=1,
+        max_length=32,
+        description="Queries and their thresholds.",
+        json_schema_extra=as_map("name"),
     )
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             cel="self.staleAfterSeconds > self.periodSeconds + self.timeoutSeconds",
-            message="must exceed periodSeconds + timeoutSeconds, or evidence goes stale between two queries: raise it",
+            message="must be greater than periodSeconds + timeoutSeconds, or signals become stale between two"
+            " queries: raise it",
             holds=lambda p: p.stale_after_seconds > p.period_seconds + p.timeout_seconds,
             field="staleAfterSeconds",
         ),
         Rule(
             cel="!has(self.bearerTokenSecretRef) || self.url.startsWith('https://')",
-            message="sends a token without TLS: use an https URL, or remove bearerTokenSecretRef",
+            message="must be an https URL, because bearerTokenSecretRef is set: change it, or remove"
+            " bearerTokenSecretRef",
             holds=lambda p: p.bearer_token_secret_ref is None or p.url.startswith("https://"),
             field="url",
         ),
     )
 
     def to_core(self) -> detection.Prometheus:
-        """The same as a value of the core."""
+        """Convert to the settings of the core."""
         return detection.Prometheus(
             url=self.url,
             period_seconds=self.period_seconds,
@@ -203,56 +227,70 @@ class Prometheus(Model):
 
 
 class Alertmanager(Model):
-    """Which alerts count. The webhook itself is started by 'bellwether probe alertmanager'."""
+    """Alerts that are used as signals. 'bellwether probe alertmanager' serves the webhook that receives them."""
 
     alerts: Annotated[
         tuple[SourceName, ...],
         Field(
             min_length=1,
             max_length=32,
-            description="Names of the alerts that count (label alertname); all others are passed over.",
+            description="Names of the alerts that are used (label alertname). All others are ignored.",
             json_schema_extra=AS_SET,
         ),
         DISTINCT,
     ]
     broker_label: Annotated[LabelName, Field(description=_BROKER_LABEL)] = _ALERTMANAGER.broker_label
     stale_after_seconds: int = integer(
-        _ALERTMANAGER.stale_after_seconds, 2, 7200, "Silence of the webhook after which its word counts for nothing."
+        _ALERTMANAGER.stale_after_seconds,
+        2,
+        7200,
+        "Signals older than this, in seconds, are ignored: the webhook has not renewed its Lease.",
     )
     on_failing: detection.OnFailing = Field(default=_ALERTMANAGER.on_failing, description=_ON_FAILING)
 
     def to_core(self) -> detection.Alertmanager:
-        """The same as a value of the core."""
+        """Convert to the settings of the core."""
         return detection.Alertmanager(**dict(self))
 
 
 class Setting(Model):
-    """One setting of a plugged-in prober."""
+    """One setting of a plug-in."""
 
     name: str = Field(min_length=1, max_length=63, description="Name of the setting.")
-    value: str = Field(max_length=1024, description="Its value.")
+    value: str = Field(max_length=1024, description="Value of the setting.")
 
 
 class Plugin(Model):
-    """A kind of signal that somebody else's prober measures."""
+    """A signal type that a plug-in measures."""
 
-    type: Annotated[KindName, Field(description="Name of the kind, as its entry point says.")]
-    sources: int = integer(_PLUGIN.sources, 1, 16, "How many sources must agree that a broker fails.")
-    period_seconds: int = integer(_PLUGIN.period_seconds, 1, 3600, "How often it is measured.")
-    timeout_seconds: int = integer(_PLUGIN.timeout_seconds, 1, 300, "How long one measurement may take.")
-    failure_threshold: int = integer(_PLUGIN.failure_threshold, 1, 100, "Failures in a row that make Failing.")
-    success_threshold: int = integer(_PLUGIN.success_threshold, 1, 100, "Successes in a row that make Passing again.")
+    type: Annotated[KindName, Field(description="Signal type, as named by the plug-in's entry point.")]
+    sources: int = integer(
+        _PLUGIN.sources, 1, 16, "Number of sources that must report Failing before the broker is judged failing."
+    )
+    period_seconds: int = integer(_PLUGIN.period_seconds, 1, 3600, "Seconds between two measurements.")
+    timeout_seconds: int = integer(_PLUGIN.timeout_seconds, 1, 300, "Timeout of one measurement, in seconds.")
+    failure_threshold: int = integer(
+        _PLUGIN.failure_threshold, 1, 100, "Consecutive failures after which the signal is Failing."
+    )
+    success_threshold: int = integer(
+        _PLUGIN.success_threshold, 1, 100, "Consecutive successes after which the signal is Passing again."
+    )
     stale_after_seconds: int = integer(
-        _PLUGIN.stale_after_seconds, 2, 7200, "Silence of the prober after which its word counts for nothing."
+        _PLUGIN.stale_after_seconds,
+        2,
+        7200,
+        "Signals older than this, in seconds, are ignored: the prober has not renewed its Lease.",
     )
     leaders_only: bool = Field(
-        default=_PLUGIN.leaders_only, strict=True, description="It means something only while the broker leads."
+        default=_PLUGIN.leaders_only,
+        strict=True,
+        description="The signal is meaningful only while the broker leads: a demoted broker is not judged by it.",
     )
     on_failing: detection.OnFailing = Field(default=_PLUGIN.on_failing, description=_ON_FAILING)
     settings: tuple[Setting, ...] = Field(
         default=(),
         max_length=32,
-        description="Settings of its own, handed to the prober as they are.",
+        description="Settings that are passed to the plug-in unchanged.",
         json_schema_extra=as_map("name"),
     )
 
@@ -260,18 +298,19 @@ class Plugin(Model):
         Rule(
             cel="!(self.type in ['ExternalReachability', 'SelfReachability', 'StorageLatency', 'ReplicationLag',"
             " 'Prometheus', 'Alertmanager'])",
-            message="is a kind of Bellwether's own: name the plugged-in kind",
+            message="is a built-in signal type: use the type of the plug-in",
             holds=lambda plugin: plugin.type not in set(SignalType),
             field="type",
         ),
         Rule(
             cel="self.staleAfterSeconds > self.periodSeconds + self.timeoutSeconds",
-            message="must exceed periodSeconds + timeoutSeconds, or evidence goes stale between two looks: raise it",
+            message="must be greater than periodSeconds + timeoutSeconds, or signals become stale between two"
+            " measurements: raise it",
             holds=lambda p: p.stale_after_seconds > p.period_seconds + p.timeout_seconds,
             field="staleAfterSeconds",
         ),
     )
 
     def to_core(self) -> detection.Plugin:
-        """The same as a value of the core."""
+        """Convert to the settings of the core."""
         return detection.Plugin(**{**dict(self), "settings": tuple(sorted((s.name, s.value) for s in self.settings))})

@@ -1,6 +1,4 @@
-"""``spec.detection``: thresholds per type of signal. Defaults are those of ``core.settings.detection``, written once
-there.
-"""
+"""``spec.detection``: thresholds for each signal type. Defaults come from ``core.settings.detection``."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ _LAG = detection.ReplicationLag()
 
 Listener = Annotated[
     str,
-    Matching("^[A-Za-z0-9_.-]+$", "must be the name of a listener as in advertised.listeners, such as EXTERNAL", 64),
+    Matching("^[A-Za-z0-9_.-]+$", "must be the name of a listener, as in advertised.listeners, such as EXTERNAL", 64),
 ]
 Vantage = Annotated[
     str,
@@ -31,38 +29,38 @@ Vantage = Annotated[
     ),
 ]
 
-_FAILURES = "Failures in a row after which the signal says Failing."
-_SUCCESSES = "Successes in a row after which the signal says Passing again."
-_SILENCE = "Silence of a prober after which its word counts for nothing."
-_ENABLED = "Whether this kind of signal is judged."
+_FAILURES = "Consecutive failures after which the signal is Failing."
+_SUCCESSES = "Consecutive successes after which the signal is Passing again."
+_SILENCE = "Signals older than this, in seconds, are ignored: the prober has not renewed its Lease."
+_ENABLED = "Whether signals of this type are used."
 
 _STALE = Rule(
     cel="self.staleAfterSeconds > self.periodSeconds + self.timeoutSeconds",
-    message="must exceed periodSeconds + timeoutSeconds, or evidence goes stale between two probes: raise it",
+    message="must be greater than periodSeconds + timeoutSeconds, or signals become stale between two probes: raise it",
     holds=lambda s: s.stale_after_seconds > s.period_seconds + s.timeout_seconds,
     field="staleAfterSeconds",
 )
 _WINDOW = Rule(
     cel="self.failureThreshold <= self.windowSamples",
-    message="must be at most windowSamples, or it can never be reached: lower it, or raise windowSamples",
+    message="must not exceed windowSamples, or it is never reached: lower it, or raise windowSamples",
     holds=lambda s: s.failure_threshold <= s.window_samples,
     field="failureThreshold",
 )
 
 
 class ExternalReachability(Model):
-    """Whether clients outside reach each broker at the address that its external listener advertises."""
+    """Whether external clients can reach each broker at the address that its external listener advertises."""
 
     enabled: bool = Field(default=_REACHABILITY.enabled, strict=True, description=_ENABLED)
     listener: Annotated[
-        Listener, Field(description="Name of the external listener, as in the brokers' advertised.listeners.")
+        Listener, Field(description="Name of the external listener, as in advertised.listeners of the brokers.")
     ] = _REACHABILITY.listener
     bootstrap_servers: Annotated[
         tuple[HostPort, ...],
         Field(
             max_length=32,
-            description="Where probers connect first, from outside. Empty: every broker's advertised address is learned"
-            " through kafka.bootstrapServers.",
+            description="Initial addresses of the probers, as host:port on the external listener. If empty, the"
+            " advertised addresses are read from the cluster that spec.kafka connects to.",
             json_schema_extra=AS_SET,
         ),
         DISTINCT,
@@ -71,157 +69,169 @@ class ExternalReachability(Model):
         tuple[Vantage, ...],
         Field(
             max_length=16,
-            description="Names of the places that probe. A majority of them, at least two where two exist, must agree."
-            " Empty: whichever vantages have reported.",
+            description="Names of the vantages. A majority of them, and at least two where two exist, must agree that a"
+            " broker is unreachable. If empty, every vantage that has reported counts.",
             json_schema_extra=AS_SET,
         ),
         DISTINCT,
     ] = _REACHABILITY.vantages
-    period_seconds: int = integer(_REACHABILITY.period_seconds, 1, 3600, "How often to probe.")
-    timeout_seconds: int = integer(_REACHABILITY.timeout_seconds, 1, 300, "How long one probe may take.")
+    period_seconds: int = integer(_REACHABILITY.period_seconds, 1, 3600, "Seconds between two probes.")
+    timeout_seconds: int = integer(_REACHABILITY.timeout_seconds, 1, 300, "Timeout of one probe, in seconds.")
     failure_threshold: int = integer(
-        _REACHABILITY.failure_threshold, 1, 100, "Failures in a row after which a signal says Failing."
+        _REACHABILITY.failure_threshold, 1, 100, "Consecutive failures after which the signal is Failing."
     )
     success_threshold: int = integer(
-        _REACHABILITY.success_threshold, 1, 100, "Successes in a row after which a vantage says Passing again."
+        _REACHABILITY.success_threshold, 1, 100, "Consecutive successes after which the signal is Passing again."
     )
     stale_after_seconds: int = integer(_REACHABILITY.stale_after_seconds, 2, 7200, _SILENCE)
     startup_grace_seconds: int = integer(
         _REACHABILITY.startup_grace_seconds,
         0,
         86400,
-        "How long after a restart an unreachable broker is given, while its internal listener answers: load balancers"
-        " take tens of seconds to register a target. Over as soon as the broker was reachable once.",
+        "Seconds after a restart for which an unreachable broker is only Suspect while its internal"
+        " listener is reachable, because load balancers need time to register a target. Ends when the"
+        " broker is reachable.",
     )
 
     vantage_conflict_after_seconds: int = integer(
         _REACHABILITY.vantage_conflict_after_seconds,
         0,
         604800,
-        "How long a quorum must have failed before it counts while another vantage still reaches the broker: one at"
-        " fault is unreachable from everywhere.",
+        "Seconds for which a quorum of the vantages must have failed before the broker is judged"
+        " unreachable while another vantage still reaches it.",
     )
 
     rules: ClassVar[tuple[Rule, ...]] = (_STALE,)
 
     def to_core(self) -> detection.Reachability:
-        """The same as a value of the core."""
+        """Convert to the settings of the core."""
         return detection.Reachability(**dict(self))
 
 
 class StorageLatency(Model):
-    """How fast a small write with fdatasync is in each broker's log directory."""
+    """Latency of a small write with fdatasync in the log directory of each broker."""
 
     enabled: bool = Field(default=_STORAGE.enabled, strict=True, description=_ENABLED)
-    period_seconds: int = integer(_STORAGE.period_seconds, 1, 3600, "How often to probe.")
+    period_seconds: int = integer(_STORAGE.period_seconds, 1, 3600, "Seconds between two probes.")
     timeout_seconds: int = integer(
-        _STORAGE.timeout_seconds, 1, 300, "How long one write may take before it counts as slow, unfinished."
+        _STORAGE.timeout_seconds, 1, 300, "Timeout of one write, in seconds. A write that reaches it counts as slow."
     )
     threshold_milliseconds: int = integer(
-        _STORAGE.threshold_milliseconds, 1, 60000, "The floor: a write that takes no longer is never slow."
+        _STORAGE.threshold_milliseconds, 1, 60000, "Latency in milliseconds up to which a write is never slow."
     )
     history_ratio: int = integer(
-        _STORAGE.history_ratio, 1, 100, "A write is slow if it takes so many times what is usual for that very disk."
+        _STORAGE.history_ratio,
+        1,
+        100,
+        "A write is slow only if its latency exceeds this multiple of the usual latency of that disk.",
     )
     peer_ratio: int = integer(
         _STORAGE.peer_ratio,
         1,
         100,
-        "A disk is slow if it takes so many times the median of the other brokers' disks; what slows all of them is no"
-        " fault of one broker.",
+        "A disk is slow only if its latency is at least this multiple of the median across the other brokers.",
     )
-    window_samples: int = integer(_STORAGE.window_samples, 1, 1000, "How many of the last writes are looked at.")
+    window_samples: int = integer(
+        _STORAGE.window_samples, 1, 1000, "Number of most recent writes in which slow writes are counted."
+    )
     failure_threshold: int = integer(
-        _STORAGE.failure_threshold, 1, 1000, "Slow writes in the window from which on the prober says Failing."
+        _STORAGE.failure_threshold, 1, 1000, "Slow writes within windowSamples from which on the signal is Failing."
     )
     success_threshold: int = integer(
-        _STORAGE.success_threshold, 1, 1000, "Fast writes in a row after which the prober says Passing again."
+        _STORAGE.success_threshold, 1, 1000, "Consecutive fast writes after which the signal is Passing again."
     )
     stale_after_seconds: int = integer(_STORAGE.stale_after_seconds, 2, 7200, _SILENCE)
 
     rules: ClassVar[tuple[Rule, ...]] = (_STALE, _WINDOW)
 
     def to_core(self) -> detection.StorageLatency:
-        """The same as a value of the core."""
+        """Convert to the settings of the core."""
         return detection.StorageLatency(**dict(self))
 
 
 class SelfReachability(Model):
-    """Whether a broker's own socket table shows that somebody outside talks to it, while peers are talked to."""
+    """Whether the broker's socket table shows active external clients. It is used only while most other brokers have
+    some.
+    """
 
     enabled: bool = Field(default=_SELF.enabled, strict=True, description=_ENABLED)
-    period_seconds: int = integer(_SELF.period_seconds, 1, 3600, "How often the sidecar looks at the socket table.")
+    period_seconds: int = integer(_SELF.period_seconds, 1, 3600, "Seconds between two checks of the socket table.")
     idle_after_seconds: int = integer(
-        _SELF.idle_after_seconds, 1, 86400, "How long nobody outside may have been heard of before a look fails."
+        _SELF.idle_after_seconds, 1, 86400, "Seconds without an active external client after which a check fails."
     )
     failure_threshold: int = integer(_SELF.failure_threshold, 1, 100, _FAILURES)
     success_threshold: int = integer(_SELF.success_threshold, 1, 100, _SUCCESSES)
     stale_after_seconds: int = integer(_SELF.stale_after_seconds, 2, 7200, _SILENCE)
 
     def to_core(self) -> detection.SelfReachability:
-        """The same as a value of the core."""
+        """Convert to the settings of the core."""
         return detection.SelfReachability(**dict(self))
 
 
 class ReplicationLag(Model):
-    """How far followers trail their leaders, from log-end offsets that both are asked for."""
+    """How far followers lag behind their leaders, by the log-end offsets of both."""
 
     enabled: bool = Field(default=_LAG.enabled, strict=True, description=_ENABLED)
-    period_seconds: int = integer(_LAG.period_seconds, 1, 3600, "How often brokers are asked for log-end offsets.")
-    timeout_seconds: int = integer(_LAG.timeout_seconds, 1, 300, "How long one broker's answer may take.")
+    period_seconds: int = integer(_LAG.period_seconds, 1, 3600, "Seconds between two requests for log-end offsets.")
+    timeout_seconds: int = integer(_LAG.timeout_seconds, 1, 300, "Timeout of the request to one broker, in seconds.")
     threshold_seconds: int = integer(
         _LAG.threshold_seconds,
         1,
         3600,
-        "A follower lags when its log ends where its leader's did longer ago than this.",
+        "A follower lags if its log ends where the leader's log ended longer ago than this, in seconds.",
     )
     failure_threshold: int = integer(_LAG.failure_threshold, 1, 100, _FAILURES)
     success_threshold: int = integer(_LAG.success_threshold, 1, 100, _SUCCESSES)
     stale_after_seconds: int = integer(_LAG.stale_after_seconds, 2, 7200, _SILENCE)
     on_failing: detection.OnFailing = Field(
-        default=_LAG.on_failing, description="Demote makes a lagging broker Sick, Suspect only names it."
+        default=_LAG.on_failing,
+        description="Effect of a failing signal: Demote makes the broker Sick, Suspect only reports it.",
     )
 
     rules: ClassVar[tuple[Rule, ...]] = (_STALE,)
 
     def to_core(self) -> detection.ReplicationLag:
-        """The same as a value of the core."""
+        """Convert to the settings of the core."""
         return detection.ReplicationLag(**dict(self))
 
 
 class Detection(Model):
-    """What counts as sick, per kind of signal."""
+    """Signals by which brokers are judged, and their thresholds."""
 
     external_reachability: ExternalReachability = Field(
         default_factory=ExternalReachability,
-        description="Whether clients outside reach each broker at the address that its external listener advertises.",
+        description="Whether external clients can reach each broker at the address that its external listener"
+        " advertises.",
     )
     self_reachability: SelfReachability = Field(
         default_factory=SelfReachability,
-        description="Whether a broker's own socket table shows that somebody outside talks to it.",
+        description="Whether the broker's socket table shows active external clients. It is used only while most"
+        " other brokers have some.",
     )
     storage_latency: StorageLatency = Field(
         default_factory=StorageLatency,
-        description="How fast a small write with fdatasync is in each broker's log directory.",
+        description="Latency of a small write with fdatasync in the log directory of each broker.",
     )
     replication_lag: ReplicationLag = Field(
-        default_factory=ReplicationLag, description="How far followers trail their leaders."
+        default_factory=ReplicationLag,
+        description="How far followers lag behind their leaders, by the log-end offsets of both.",
     )
     prometheus: Prometheus | None = Field(
-        default=None, description="Queries that a Prometheus is asked; absent: none is."
+        default=None, description="Queries to a Prometheus server. If unset, there are none."
     )
     alertmanager: Alertmanager | None = Field(
-        default=None, description="Alerts that an Alertmanager sends to our webhook; absent: none counts."
+        default=None,
+        description="Alerts that an Alertmanager sends to the webhook of Bellwether. If unset, none is used.",
     )
     plugins: tuple[Plugin, ...] = Field(
         default=(),
         max_length=16,
-        description="Kinds of signal that other people's probers bring.",
+        description="Signal types that plug-ins measure.",
         json_schema_extra=as_map("type"),
     )
 
     def to_core(self) -> detection.Detection:
-        """The same as a value of the core."""
+        """Convert to the settings of the core."""
         return detection.Detection(
             reachability=self.external_reachability.to_core(),
             self_reachability=self.self_reachability.to_core(),

@@ -1,6 +1,4 @@
-"""``spec.kafka``: how to connect to the Kafka cluster. Secrets are named here and never held: whoever connects resolves
-them.
-"""
+"""``spec.kafka``: how to connect to the Kafka cluster. Secrets are referenced only, and resolved at the connection."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ HttpsUrl = Annotated[
     str,
     Matching(
         r"^https://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~:/@!$&()*+,;=%-]*)?$",
-        "must be a URL that begins with https://, without user, query and fragment",
+        "must be a URL that begins with https://, without user, query or fragment",
         2048,
     ),
 ]
@@ -45,56 +43,59 @@ ClientId = Annotated[str, Matching("^[A-Za-z0-9._-]+$", "must consist of letters
 
 
 class SecretKeyRef(Model):
-    """One key of one Secret in the policy's own namespace."""
+    """One key of a Secret in the policy's namespace."""
 
-    name: Annotated[SecretName, Field(description="Name of the Secret, in the policy's own namespace.")]
-    key: Annotated[SecretKey, Field(description="Key of the Secret's data.")]
+    name: Annotated[SecretName, Field(description="Name of the Secret, in the policy's namespace.")]
+    key: Annotated[SecretKey, Field(description="Key in the data of the Secret.")]
 
 
 class SecretRef(Model):
-    """One Secret in the policy's own namespace."""
+    """A Secret in the policy's namespace."""
 
-    name: Annotated[SecretName, Field(description="Name of the Secret, in the policy's own namespace.")]
+    name: Annotated[SecretName, Field(description="Name of the Secret, in the policy's namespace.")]
 
 
 class AuthoritiesRef(Model):
-    """Certificates of authorities in one Secret in the policy's own namespace."""
+    """CA certificates in a Secret in the policy's namespace."""
 
-    name: Annotated[SecretName, Field(description="Name of the Secret, in the policy's own namespace.")]
+    name: Annotated[SecretName, Field(description="Name of the Secret, in the policy's namespace.")]
     key: SecretKey | None = Field(
         default=None,
-        description="Key of the Secret's data. Absent: all keys that end in .crt: Strimzi's <cluster>-cluster-ca-cert"
-        " has one for each authority while it renews them.",
+        description="Key in the data of the Secret. If unset, all keys that end in .crt are used, because Strimzi's"
+        " <cluster>-cluster-ca-cert has several during a CA renewal.",
     )
 
 
 class Tls(Model):
-    """Encryption, and who is trusted."""
+    """TLS settings and trusted CAs."""
 
     enabled: bool = Field(default=True, strict=True, description="Whether connections use TLS.")
     ca_secret_ref: AuthoritiesRef | None = Field(
         default=None,
-        description="PEM certificates of the authorities that sign the brokers'. Absent: those of the system.",
+        description="Secret with the CA certificates (PEM) that signed the brokers' certificates. If unset, the CAs"
+        " of the system are trusted.",
     )
     certificate_secret_ref: SecretKeyRef | None = Field(
-        default=None, description="PEM certificate chain to authenticate with (mutual TLS); needs keySecretRef."
+        default=None,
+        description="Secret with the client certificate chain (PEM) for mutual TLS. Requires keySecretRef.",
     )
     key_secret_ref: SecretKeyRef | None = Field(
-        default=None, description="PEM private key that belongs to certificateSecretRef, not encrypted."
+        default=None, description="Secret with the private key (PEM, not encrypted) of certificateSecretRef."
     )
     verify_hostname: bool = Field(
-        default=True, strict=True, description="Whether a broker's certificate must carry the host name connected to."
+        default=True, strict=True, description="Whether the certificate of a broker must match the host name."
     )
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             cel="has(self.certificateSecretRef) == has(self.keySecretRef)",
-            message="certificateSecretRef and keySecretRef go together: set both for mutual TLS, or neither",
+            message="certificateSecretRef and keySecretRef must be set together: set both for mutual TLS, or neither",
             holds=lambda tls: (tls.certificate_secret_ref is None) == (tls.key_secret_ref is None),
         ),
         Rule(
             cel="self.enabled || !(has(self.caSecretRef) || has(self.certificateSecretRef) || has(self.keySecretRef))",
-            message="is false though Secrets for TLS are named: set enabled to true, or remove the references",
+            message="is false, but Secrets for TLS are set: set it to true, or remove caSecretRef,"
+            " certificateSecretRef and keySecretRef",
             holds=lambda tls: (
                 tls.enabled or not (tls.ca_secret_ref or tls.certificate_secret_ref or tls.key_secret_ref)
             ),
@@ -104,7 +105,7 @@ class Tls(Model):
 
 
 class SaslMechanism(StrEnum):
-    """The SASL mechanisms that both Kafka clients speak."""
+    """SASL mechanisms that both Kafka clients support."""
 
     PLAIN = "PLAIN"
     SCRAM_SHA_256 = "SCRAM-SHA-256"
@@ -113,15 +114,16 @@ class SaslMechanism(StrEnum):
 
 
 class OAuth(Model):
-    """Tokens for OAUTHBEARER, by client credentials (RFC 6749, 4.4)."""
+    """Tokens for OAUTHBEARER by the client credentials grant (RFC 6749, 4.4)."""
 
-    token_endpoint: Annotated[HttpsUrl, Field(description="URL of the token endpoint, over HTTPS.")]
-    client_id: str = Field(min_length=1, max_length=256, description="Client id at the token endpoint.")
-    client_secret_ref: SecretKeyRef = Field(description="Where the client's secret is.")
-    scope: str = Field(default="", max_length=1024, description="Scope to ask for, where the endpoint wants one.")
+    token_endpoint: Annotated[HttpsUrl, Field(description="URL of the token endpoint, with https.")]
+    client_id: str = Field(min_length=1, max_length=256, description="Client id for the token endpoint.")
+    client_secret_ref: SecretKeyRef = Field(description="Secret with the client secret.")
+    scope: str = Field(default="", max_length=1024, description="Scope to request. If unset, none is requested.")
     ca_secret_ref: AuthoritiesRef | None = Field(
         default=None,
-        description="PEM certificates of the authorities that sign the endpoint's. Absent: those of the system.",
+        description="Secret with the CA certificates (PEM) that signed the endpoint's certificate. If unset, the"
+        " CAs of the system are trusted.",
     )
 
 
@@ -130,39 +132,42 @@ class Sasl(Model):
 
     mechanism: SaslMechanism = Field(description="SASL mechanism of the listener.")
     username: str | None = Field(
-        default=None, min_length=1, max_length=256, description="User name; for all mechanisms but OAUTHBEARER."
+        default=None,
+        min_length=1,
+        max_length=256,
+        description="User name. Required for all mechanisms except OAUTHBEARER.",
     )
     password_secret_ref: SecretKeyRef | None = Field(
-        default=None, description="Where the password is; for all mechanisms but OAUTHBEARER."
+        default=None, description="Secret with the password. Required for all mechanisms except OAUTHBEARER."
     )
-    oauth: OAuth | None = Field(default=None, description="Where tokens come from; for OAUTHBEARER.")
+    oauth: OAuth | None = Field(default=None, description="Token endpoint and client. Required for OAUTHBEARER.")
     allow_plaintext: bool = Field(
-        default=False, strict=True, description="Accept that the password travels over connections without TLS."
+        default=False, strict=True, description="Allow sending credentials over connections without TLS."
     )
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             cel="self.mechanism == 'OAUTHBEARER' || has(self.username)",
-            message="is the user whom PLAIN and SCRAM authenticate: set it",
+            message="is required for PLAIN and SCRAM: set it",
             holds=lambda s: s.mechanism is SaslMechanism.OAUTHBEARER or s.username is not None,
             field="username",
         ),
         Rule(
             cel="self.mechanism == 'OAUTHBEARER' || has(self.passwordSecretRef)",
-            message="names the password for PLAIN and SCRAM: set it",
+            message="is required for PLAIN and SCRAM: set it",
             holds=lambda s: s.mechanism is SaslMechanism.OAUTHBEARER or s.password_secret_ref is not None,
             field="passwordSecretRef",
         ),
         Rule(
             cel="(self.mechanism == 'OAUTHBEARER') == has(self.oauth)",
-            message="says where tokens come from: set it for OAUTHBEARER, and for no other mechanism",
+            message="is required for OAUTHBEARER and invalid for other mechanisms: set or remove it",
             holds=lambda s: (s.mechanism is SaslMechanism.OAUTHBEARER) == (s.oauth is not None),
             field="oauth",
         ),
         Rule(
             cel="self.mechanism != 'OAUTHBEARER' || !(has(self.username) || has(self.passwordSecretRef))",
-            message="OAUTHBEARER takes neither username nor passwordSecretRef: put clientId and clientSecretRef into"
-            " oauth",
+            message="OAUTHBEARER does not use username or passwordSecretRef: set clientId and clientSecretRef in"
+            " oauth instead",
             holds=lambda s: s.mechanism is not SaslMechanism.OAUTHBEARER or not (s.username or s.password_secret_ref),
             field="mechanism",
         ),
@@ -170,51 +175,57 @@ class Sasl(Model):
 
 
 class Kafka(Model):
-    """How to reach the Kafka cluster."""
+    """Connection to the Kafka cluster."""
 
     bootstrap_servers: Annotated[
         tuple[HostPort, ...],
         Field(
             min_length=1,
             max_length=32,
-            description="Where to connect first, as host:port, on a listener that the operator can reach. Or strimzi.",
+            description="Initial addresses, as host:port, on a listener that the operator can reach. Required unless"
+            " strimzi is set.",
             json_schema_extra=AS_SET,
         ),
         DISTINCT,
     ] = ()
     strimzi: Strimzi | None = Field(
         default=None,
-        description="A Strimzi cluster by name, in place of bootstrapServers: addresses, certificates and user are"
-        " found. What tls and sasl say goes before what is found.",
+        description="A Strimzi cluster by name, instead of bootstrapServers: addresses, certificates and user are"
+        " discovered. Values in tls and sasl take precedence.",
     )
-    tls: Tls | None = Field(default=None, description="TLS of the operator's and the probers' connections.")
-    sasl: Sasl | None = Field(default=None, description="SASL of the operator's and the probers' connections.")
+    tls: Tls | None = Field(
+        default=None,
+        description="TLS for connections of the operator and the probers. If unset, connections are not encrypted.",
+    )
+    sasl: Sasl | None = Field(
+        default=None, description="SASL for connections of the operator and the probers. If unset, SASL is not used."
+    )
     user_secret_ref: SecretRef | None = Field(
         default=None,
-        description="Secret of a Strimzi KafkaUser, or one of its shape: user.crt and user.key for mutual TLS, or"
-        " password and sasl.jaas.config for SCRAM-SHA-512. In place of sasl and of tls.certificateSecretRef.",
+        description="Secret of a Strimzi KafkaUser, or one with the same keys: user.crt and user.key for mutual"
+        " TLS, or password and sasl.jaas.config for SCRAM-SHA-512. Use it instead of sasl and"
+        " tls.certificateSecretRef.",
     )
-    client_id: Annotated[ClientId, Field(description="Client id that brokers see in requests, logs and quotas.")] = (
-        "bellwether"
-    )
+    client_id: Annotated[
+        ClientId, Field(description="Kafka client id, shown in the brokers' request logs and quotas.")
+    ] = "bellwether"
     broker_session_timeout_seconds: int = integer(
         core_policy.Policy(name="").session_timeout_seconds,
         1,
         3600,
-        "The brokers' broker.session.timeout.ms in seconds: how long Kafka's own fencing is given for a broker that"
-        " answers nobody.",
+        "The brokers' broker.session.timeout.ms in seconds: the time in which Kafka must fence an unreachable broker.",
     )
 
     @property
     def brings_credentials(self) -> bool:
-        """Whether the policy itself says who is to connect."""
+        """Whether the policy itself contains credentials."""
         certificate = self.tls.certificate_secret_ref if self.tls is not None else None
         return bool(self.sasl or self.user_secret_ref or certificate)
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             cel="has(self.bootstrapServers) != has(self.strimzi)",
-            message="name the cluster once: bootstrapServers, or strimzi with a clusterName",
+            message="set exactly one of bootstrapServers and strimzi",
             holds=lambda k: bool(k.bootstrap_servers) != (k.strimzi is not None),
             field="bootstrapServers",
         ),
@@ -222,8 +233,8 @@ class Kafka(Model):
             cel="!has(self.strimzi) || !(has(self.sasl) || has(self.userSecretRef)"
             " || (has(self.tls) && has(self.tls.certificateSecretRef)))"
             " || (has(self.strimzi.listener) && !has(self.strimzi.userName))",
-            message="where sasl, tls or userSecretRef bring credentials, name the listener that takes them, and no"
-            " userName",
+            message="if sasl, tls.certificateSecretRef or userSecretRef is set, set strimzi.listener to a listener"
+            " that accepts these credentials, and do not set strimzi.userName",
             holds=lambda k: (
                 k.strimzi is None
                 or not k.brings_credentials
@@ -233,20 +244,20 @@ class Kafka(Model):
         ),
         Rule(
             cel="!has(self.sasl) || (has(self.tls) && self.tls.enabled) || self.sasl.allowPlaintext",
-            message="sends a password without TLS: set kafka.tls, or sasl.allowPlaintext to true to accept that",
+            message="sends credentials without TLS: set kafka.tls, or set sasl.allowPlaintext to true to allow it",
             holds=lambda k: k.sasl is None or (k.tls is not None and k.tls.enabled) or k.sasl.allow_plaintext,
             field="sasl",
         ),
         Rule(
             cel="!has(self.userSecretRef) || (has(self.tls) && self.tls.enabled)",
-            message="names a user to authenticate over TLS: set kafka.tls",
+            message="requires TLS: set kafka.tls",
             holds=lambda k: k.user_secret_ref is None or (k.tls is not None and k.tls.enabled),
             field="userSecretRef",
         ),
         Rule(
             cel="!has(self.userSecretRef)"
             " || !(has(self.sasl) || (has(self.tls) && has(self.tls.certificateSecretRef)))",
-            message="stands in place of sasl and of tls.certificateSecretRef: remove one or the other",
+            message="replaces sasl and tls.certificateSecretRef: remove one or the other",
             holds=lambda k: (
                 k.user_secret_ref is None
                 or not (k.sasl or (k.tls is not None and k.tls.certificate_secret_ref is not None))

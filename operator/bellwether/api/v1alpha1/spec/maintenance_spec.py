@@ -1,4 +1,4 @@
-"""``spec.maintenance``: planned restarts, and where to find the brokers' pods. Says where to find the brokers' pods."""
+"""``spec.maintenance``: detection of pod restarts, and how to find the broker pods."""
 
 from __future__ import annotations
 
@@ -16,37 +16,40 @@ Selector = Annotated[
     str,
     Matching(
         pattern=f"^{_LABEL}(,{_LABEL})*$",
-        message="must be labels with their values, separated by commas, such as app=kafka,role=broker",
+        message="must be labels with values, separated by commas, such as app=kafka,role=broker",
         longest=512,
     ),
 ]
 
 
 class BrokerPods(Model):
-    """The brokers' pods. One that is terminating or not ready has its broker drained, and hands it back once ready."""
+    """How to find the broker pods. A broker is drained while its pod is terminating or not ready, and its leaders are
+    restored once the pod is ready.
+    """
 
     selector: Selector | None = Field(
         default=None,
-        description="Labels of the brokers' pods and of no others, as kubectl takes them: app=kafka,role=broker. The"
-        " pods stand in the policy's namespace, and their names end in a number. May be left out where"
-        " spec.kafka.strimzi names the cluster, whose pods are known.",
+        description="Labels of the broker pods, and of no other pods, separated by commas: app=kafka,role=broker."
+        " The pods must be in the policy's namespace, and their names must end in a number. Required"
+        " unless spec.kafka.strimzi is set, whose pods are known.",
     )
     first_broker_id: int = integer(
-        0, 0, 2147483647, "Id of the broker in the pod whose name ends in -0; each further one has the next."
+        0, 0, 2147483647, "Node id of the broker in the pod whose name ends in -0; pod -1 has the next id, and so on."
     )
 
     @property
     def labels(self) -> dict[str, str]:
-        """The selector, label by label."""
+        """The selector as a mapping of labels."""
         pairs = (one.partition("=") for one in (self.selector or "").split(",") if one)
         return {key: value for key, _, value in pairs}
 
 
 class Maintenance(Model):
-    """Planned work on brokers that nobody has to announce."""
+    """Detection of planned restarts without an announcement."""
 
     pods: BrokerPods | None = Field(
         default=None,
-        description="Watch restarts by the state of the brokers' pods, as of a StatefulSet or a StrimziPodSet. Absent:"
-        " only bellwether drain, or an override with purpose Maintenance, drains a broker.",
+        description="Detect restarts by the state of the broker pods, for example of a StatefulSet or"
+        " StrimziPodSet. If unset, a broker is drained only by 'bellwether drain' or an override with"
+        " purpose Maintenance.",
     )

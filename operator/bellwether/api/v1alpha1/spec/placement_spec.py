@@ -1,6 +1,4 @@
-"""``spec.placement`` and capacity: preferred racks, and how much a broker can carry. Where absent, no rack
-and no limit.
-"""
+"""``spec.placement`` and ``spec.demotion.capacity``: preferred racks, and limits per broker."""
 
 from __future__ import annotations
 
@@ -22,10 +20,12 @@ Racks = Annotated[tuple[RackName, ...], Field(max_length=RACK_LIMIT, json_schema
 
 
 class RackWeight(Model):
-    """One rack's share of the leaders."""
+    """Share of one rack in the leaders."""
 
-    rack: RackName = Field(description="The rack, as brokers name it in broker.rack.")
-    weight: int = Field(ge=1, le=1000, strict=True, description="Its share beside the weights of the other racks.")
+    rack: RackName = Field(description="Name of the rack, as in broker.rack.")
+    weight: int = Field(
+        ge=1, le=1000, strict=True, description="Share of the rack, relative to the weights of the other racks."
+    )
 
 
 def _once_each(weights: tuple[RackWeight, ...]) -> bool:
@@ -37,30 +37,33 @@ _WEIGHTS_GIVEN = "(has(self.weights) && size(self.weights) > 0)"
 _TOPICS_GIVEN = "(has(self.topics) && size(self.topics) > 0)"
 _EITHER = Rule(
     cel=f"!({_RACKS_GIVEN} && {_WEIGHTS_GIVEN})",
-    message="goes without racks: name the racks in order, or give them weights",
+    message="must not be set together with racks: set racks for an order of preference, or weights for shares",
     holds=lambda p: not (p.racks and p.weights),
     field="weights",
 )
 _ONCE = Rule(
     cel="!has(self.weights) || self.weights.all(w, self.weights.exists_one(other, other.rack == w.rack))",
-    message="names a rack twice: keep one of each",
+    message="contains a rack twice: remove the duplicate",
     holds=lambda p: _once_each(p.weights),
     field="weights",
 )
 _RACKS_ONCE = Rule(
-    # A list whose order counts is no set to the API server.
+    # The API server checks uniqueness only for sets, and the order of this list matters.
     cel="!has(self.racks) || self.racks.all(r, self.racks.exists_one(other, other == r))",
-    message="names a rack twice: keep one of each",
+    message="contains a rack twice: remove the duplicate",
     field="racks",
 )
-_RACKS = "Racks that are to lead, the most preferred first: the next one leads where no replica of a better one can."
-_WEIGHTS = "Racks that are to lead side by side, in proportion to their weights. Either this or racks."
+_RACKS = (
+    "Preferred racks for leaders, the most preferred first. The next rack is used where no replica"
+    " of a better one can lead."
+)
+_WEIGHTS = "Racks that share the leaders in proportion to their weights. Set either weights or racks."
 
 
 class TopicPlacement(Model):
-    """Racks for the topics that match a pattern."""
+    """Preferred racks for the topics that match a pattern."""
 
-    pattern: TopicPattern = Field(description="The topics; * and ? stand for any letters.")
+    pattern: TopicPattern = Field(description="Topic name, with * and ? as wildcards.")
     racks: Racks = Field(default=(), description=_RACKS)
     weights: tuple[RackWeight, ...] = Field(
         default=(), max_length=RACK_LIMIT, description=_WEIGHTS, json_schema_extra=_ATOMIC
@@ -72,37 +75,39 @@ class TopicPlacement(Model):
         _RACKS_ONCE,
         Rule(
             cel=f"{_RACKS_GIVEN} || {_WEIGHTS_GIVEN}",
-            message="must name a rack, or weights must: a rule without either does nothing",
+            message="is required unless weights is set: set one of them, or remove the rule",
             holds=lambda p: bool(p.racks or p.weights),
             field="racks",
         ),
         Rule(
             cel="!self.pattern.matches('^[*]+$')",
-            message="matches every topic: name the racks in spec.placement itself, for all topics",
+            message="matches every topic: set racks or weights in spec.placement instead",
             holds=lambda p: p.pattern.strip("*") != "",
             field="pattern",
         ),
     )
 
     def to_core(self) -> core_placement.TopicRule:
-        """The same as a value of the core."""
+        """Convert to the settings of the core."""
         return core_placement.TopicRule(self.pattern, _preference(self.racks, self.weights))
 
 
 class Placement(Model):
-    """Which racks are to lead. Rules for topics come first, in their order; the rest is for all other topics."""
+    """Preferred racks for leaders. The first rule in topics that matches a topic applies to it; all other topics use
+    racks or weights.
+    """
 
-    racks: Racks = Field(default=(), description=f"{_RACKS} For topics that no rule of topics matches.")
+    racks: Racks = Field(default=(), description=f"{_RACKS} Used for topics that no rule in topics matches.")
     weights: tuple[RackWeight, ...] = Field(
         default=(),
         max_length=RACK_LIMIT,
-        description=f"{_WEIGHTS} For topics that no rule of topics matches.",
+        description=f"{_WEIGHTS} Used for topics that no rule in topics matches.",
         json_schema_extra=_ATOMIC,
     )
     topics: tuple[TopicPlacement, ...] = Field(
         default=(),
         max_length=RULE_LIMIT,
-        description="Rules for topics by their names: the first one that matches counts.",
+        description="Rules for topics by name; the first rule that matches applies.",
         json_schema_extra=_ATOMIC,
     )
 
@@ -112,55 +117,55 @@ class Placement(Model):
         _RACKS_ONCE,
         Rule(
             cel=f"{_RACKS_GIVEN} || {_WEIGHTS_GIVEN} || {_TOPICS_GIVEN}",
-            message="must name a rack, or weights or topics must: leave placement out where no rack is preferred",
+            message="is required unless weights or topics is set: set one of them, or remove placement",
             holds=lambda p: bool(p.racks or p.weights or p.topics),
             field="racks",
         ),
         Rule(
             cel="!has(self.topics) || self.topics.all(t, self.topics.exists_one(other, other.pattern == t.pattern))",
-            message="names a pattern twice: the first rule takes every topic of the second",
+            message="contains a pattern twice, and only the first rule applies: remove the other",
             holds=lambda p: len({t.pattern for t in p.topics}) == len(p.topics),
             field="topics",
         ),
     )
 
     def to_core(self) -> core_placement.Placement:
-        """The same as a value of the core."""
-        wanted = _preference(self.racks, self.weights)
-        return core_placement.Placement(wanted if wanted.named else None, tuple(t.to_core() for t in self.topics))
+        """Convert to the settings of the core."""
+        default = _preference(self.racks, self.weights)
+        return core_placement.Placement(default if default.named else None, tuple(t.to_core() for t in self.topics))
 
 
 class Capacity(Model):
-    """What a demotion may put on one broker."""
+    """Limits per broker on what it may lead after a demotion."""
 
     max_leaders: int | None = Field(
         default=None,
         ge=1,
         le=1000000,
         strict=True,
-        description="How many partitions one broker may lead. Absent: any number.",
+        description="Maximum number of partitions that one broker may lead. If unset, there is no limit.",
     )
     max_bytes_per_second: int | None = Field(
         default=None,
         ge=1,
         le=10**15,
         strict=True,
-        description=f"How much a broker of capacity {WHOLE} may carry by leading and following, in the measure of"
-        " spec.rebalance.objective; others in proportion to their capacities there. The loads are those of the last"
-        " load plan; until there is one, this limits nothing. Absent: any load.",
+        description=f"Maximum load in bytes per second, leading and following, of a broker with capacity {WHOLE} in"
+        " spec.rebalance.objective; proportional for other capacities. Uses the loads of the last load"
+        " plan; until there is one, it limits nothing. If unset, there is no limit.",
     )
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             cel="has(self.maxLeaders) || has(self.maxBytesPerSecond)",
-            message="must be given, or maxBytesPerSecond must: leave capacity out where brokers have no limit",
+            message="is required unless maxBytesPerSecond is set: set one of them, or remove capacity",
             holds=lambda c: c.max_leaders is not None or c.max_bytes_per_second is not None,
             field="maxLeaders",
         ),
     )
 
     def to_core(self) -> core_capacity.Capacity:
-        """The same as a value of the core."""
+        """Convert to the settings of the core."""
         return core_capacity.Capacity(max_leaders=self.max_leaders, max_load=self.max_bytes_per_second)
 
 

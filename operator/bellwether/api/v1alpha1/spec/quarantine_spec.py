@@ -1,7 +1,6 @@
-"""Quarantine: ``spec.quarantine`` of a policy, and the order in ``status.quarantine`` of a BrokerHealth.
+"""Quarantine: ``spec.quarantine`` of a LeadershipPolicy, and the order in ``status.quarantine`` of a BrokerHealth.
 
-``Quarantine`` is ``spec.quarantine`` of a LeadershipPolicy, ``QuarantineStatus`` is ``status.quarantine`` of a
-BrokerHealth: written by the operator, obeyed by the quarantine agent beside the broker.
+The operator writes the order, the quarantine agent next to the broker carries it out.
 """
 
 from __future__ import annotations
@@ -20,34 +19,37 @@ _DEFAULTS = core_policy.Quarantine()
 
 
 class Quarantine(Model):
-    """Whether a demoted broker that still holds acks=all back may have its process paused."""
+    """Whether and for how long the process of a demoted broker that still delays acks=all may be paused."""
 
     mode: core_policy.QuarantineMode = Field(
         default=_DEFAULTS.mode,
-        description="Enabled: the quarantine agent of such a broker pauses it, so that it leaves the ISR, one broker"
-        " at a time. Needs `bellwether quarantine-agent` and `bellwether probe storage` in every broker pod.",
+        description="Enabled lets the quarantine agent pause the process of such a broker, one broker at a time, so"
+        " that it leaves the ISR. It requires the quarantine agent and the storage prober next to every"
+        " broker. Off pauses no broker.",
     )
     after_seconds: int = integer(
         _DEFAULTS.after_seconds,
         0,
         3600,
-        "How long a broker must have been demoted: time for the demotion to help.",
+        "Seconds for which a broker must have been demoted before it is paused.",
     )
     limit_seconds: int = integer(
         _DEFAULTS.limit_seconds,
         30,
         86400,
-        "The longest pause. A broker that is still slow then is left running for as long again.",
+        "Maximum duration of a pause, in seconds. After a pause that ended early, the next one starts"
+        " no sooner than this.",
     )
     spare_isr_members: int = integer(
         _DEFAULTS.spare_isr_members,
         0,
         10,
-        "Every partition of the broker must keep min.insync.replicas live ISR members without it, and so many more.",
+        "Number of live ISR members beyond min.insync.replicas that every partition of the broker must"
+        " keep without it.",
     )
 
     def to_core(self) -> core_policy.Quarantine:
-        """The same as a value of the core."""
+        """Convert to the settings of the core."""
         return core_policy.Quarantine(**dict(self))
 
 
@@ -59,24 +61,28 @@ Moment = Annotated[AwareDatetime, AfterValidator(_whole)]
 
 
 class QuarantineStatus(Reported):
-    """An order to pause the broker. It holds while it is renewed; whoever obeys it counts on a clock of its own."""
+    """An order to pause the broker. It is valid while the operator renews it; the quarantine agent measures that with
+    its own clock.
+    """
 
-    epoch: Count = Field(description="Epoch of the undo record under which it was given; a lower one's is not obeyed.")
-    number: Count = Field(description="Tells it from every other order.")
-    since: Moment = Field(description="When it was given.")
-    until: Moment = Field(description="When it ends at the latest.")
-    renewed_at: Moment = Field(
-        description=f"When it was last renewed, every {RENEW_SECONDS:.0f} s. The agent releases the broker when it has"
-        f" seen no other value for {EXPIRES_AFTER_SECONDS:.0f} s."
+    epoch: Count = Field(
+        description="Epoch of the undo record when the order was given. An order with a lower epoch is ignored."
     )
-    paused_at: Moment | None = Field(default=None, description="When the broker was first seen to be paused.")
-    ended_at: Moment | None = Field(default=None, description="When it ended. Absent while it stands.")
-    reason: ReasonName = Field(description="Why it stands, or why it ended, in one word.")
-    message: Message = Field(default="", description="The same in one sentence.")
+    number: Count = Field(description="Number of the order, unique within the epoch.")
+    since: Moment = Field(description="Time when the order was given.")
+    until: Moment = Field(description="Time when the order ends at the latest.")
+    renewed_at: Moment = Field(
+        description=f"Time of the last renewal, every {RENEW_SECONDS:.0f} s. The quarantine agent resumes the broker"
+        f" if it sees no renewal for {EXPIRES_AFTER_SECONDS:.0f} s."
+    )
+    paused_at: Moment | None = Field(default=None, description="Time when the broker was first observed to be paused.")
+    ended_at: Moment | None = Field(default=None, description="Time when the order ended. Unset while it is active.")
+    reason: ReasonName = Field(description="Reason for the order or, once it has ended, for its end, in CamelCase.")
+    message: Message = Field(default="", description="Explanation of the reason, in one sentence.")
 
     @classmethod
     def of(cls, order: QuarantineOrder) -> QuarantineStatus:
-        """The order as it is written."""
+        """Convert an order of the core."""
         return cls(
             epoch=order.epoch,
             number=order.number,
@@ -90,7 +96,7 @@ class QuarantineStatus(Reported):
         )
 
     def to_core(self, broker: int) -> QuarantineOrder:
-        """The order for the next turn to carry on from."""
+        """Convert to the order that the next reconcile continues from."""
         return QuarantineOrder(
             broker=broker,
             epoch=self.epoch,

@@ -1,8 +1,8 @@
-"""Preset Prometheus queries: what a policy may name as ``preset`` instead of writing PromQL.
+"""Preset Prometheus queries: what a policy can name as ``preset`` instead of writing PromQL.
 
-One table. In: a preset's name, the broker label and a selector. Out: PromQL that answers under every exporter's names,
-so that nobody need know which one runs. Read by the policy's models, ``bellwether probe prometheus --presets`` and the
-documentation, which a test holds against this table.
+One table. In: a preset's name, the broker label and a selector. Out: PromQL that matches the metric names of every
+supported exporter, so that the exporter need not be known. Read by the policy's models, ``bellwether probe prometheus
+--presets`` and the documentation, which a test compares with this table.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Query = Callable[[Scope], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
-    """One ready-made query; ``threshold`` and ``peer_ratio`` are where to begin."""
+    """One preset query; ``threshold`` and ``peer_ratio`` are suggested values."""
 
     name: str
     sentence: str
@@ -40,13 +40,13 @@ class Preset:
     dialects: tuple[tuple[str, Query], ...]
 
     def query(self, scope: Scope, dialect: str = "") -> str:
-        """PromQL for every dialect at once, or for one of them."""
-        wanted = [make(scope) for name, make in self.dialects if dialect in ("", name)]
-        return scope.either(*wanted) if len(wanted) > 1 else wanted[0]
+        """PromQL for all dialects, or for one of them."""
+        queries = [make(scope) for name, make in self.dialects if dialect in ("", name)]
+        return scope.either(*queries) if len(queries) > 1 else queries[0]
 
 
 def _quantile(metric: str, quantile: str, *matchers: str) -> Query:
-    """A percentile of Kafka's own, while it still gets samples: without any it keeps its last value for good."""
+    """A percentile that Kafka computes, only while it gets new samples: otherwise it keeps its last value forever."""
 
     def make(scope: Scope) -> str:
         value = scope.series(metric, *matchers, f'quantile="{quantile}"')
@@ -83,21 +83,21 @@ def _stalled_pressure(series: Callable[..., str]) -> str:
     return f"rate({series('node_pressure_io_stalled_seconds_total')}[2m])"
 
 
-def _everywhere(metric: str, *matchers: str) -> str:
+def _unscoped(metric: str, *matchers: str) -> str:
     return f"{metric}{{{','.join(matchers)}}}" if matchers else metric
 
 
 def _of_node(figure: Callable[[Callable[..., str]], str]) -> tuple[tuple[str, Query], ...]:
     return (
         (NODE_LABELLED, lambda scope: scope.each(figure(scope.labelled))),
-        (NODE, lambda scope: of_node(scope, figure(_everywhere))),
+        (NODE, lambda scope: of_node(scope, figure(_unscoped))),
     )
 
 
 def _ebs_queue(scope: Scope) -> str:
-    done = [f"max by (volume_id) (rate(aws_ebs_csi_{way}_ops_total[2m]))" for way in ("read", "write")]
-    waiting = "max by (volume_id) (aws_ebs_csi_volume_queue_length)"
-    return of_volume(scope, f"({waiting} * on (volume_id) ({done[0]} + on (volume_id) {done[1]} == bool 0))")
+    completed = [f"max by (volume_id) (rate(aws_ebs_csi_{kind}_ops_total[2m]))" for kind in ("read", "write")]
+    queued = "max by (volume_id) (aws_ebs_csi_volume_queue_length)"
+    return of_volume(scope, f"({queued} * on (volume_id) ({completed[0]} + on (volume_id) {completed[1]} == bool 0))")
 
 
 def _ebs_check(scope: Scope) -> str:
@@ -112,43 +112,43 @@ def _blackbox(scope: Scope) -> str:
 
 
 _NODE_LABELS = (
-    "the node exporter's series need the broker label, or Kafka's the labels node_name and node_ip that Strimzi's"
-    " PodMonitor gives them; brokers that share a node share its figure"
+    "the broker label on the node exporter's series, or the labels node_name and node_ip on Kafka's"
+    " series, as set by Strimzi's PodMonitor; brokers on the same node share its value"
 )
 
 PRESETS = (
     Preset(
         name="ProduceLocalTimeP99",
-        sentence="99th percentile of the time that a produce request spends in the leader's own log.",
+        sentence="99th percentile of the local time of produce requests at the leader.",
         unit="ms",
         threshold="200",
         peer_ratio=3,
         leaders_only=True,
-        needs="RequestMetrics, which Strimzi's newest example rules for the JMX exporter leave out",
+        needs="RequestMetrics, which the newest Strimzi example rules for the JMX exporter omit",
         dialects=((BOTH, _quantile("kafka_network_requestmetrics_localtimems", "0.99", 'request="Produce"')),),
     ),
     Preset(
         name="LogFlushTimeP999",
-        sentence="99.9th percentile of the time of a log flush; brokers flush seldom, so it is often silent.",
+        sentence="99.9th percentile of the time of a log flush. Brokers flush rarely, so it often has no value.",
         unit="ms",
         threshold="1000",
         peer_ratio=3,
-        needs="kafka_log_logflushstats.* in the Metrics Reporter's allowList, which has it not by default",
+        needs="kafka_log_logflushstats.* in the Metrics Reporter's allowList, which by default does not contain it",
         dialects=((BOTH, _quantile("kafka_log_logflushstats_logflushrateandtimems", "0.999")),),
     ),
     Preset(
         name="RequestHandlerIdle",
-        sentence="Share of the last two minutes in which the request handler threads had nothing to do.",
+        sentence="Idle share of the request handler threads in the last two minutes.",
         unit="ratio",
         threshold="0.2",
         peer_ratio=3,
         comparison=Comparison.BELOW,
-        needs="process_start_time_seconds beside the JMX exporter's figure, which is a mean since the start",
+        needs="process_start_time_seconds in addition to the JMX exporter's metric, which is a mean since the start",
         dialects=((REPORTER, _handlers_by_reporter), (JMX, _handlers_by_jmx)),
     ),
     Preset(
         name="NetworkProcessorIdle",
-        sentence="Share of time in which the network threads have nothing to do.",
+        sentence="Idle share of the network threads.",
         unit="ratio",
         threshold="0.2",
         peer_ratio=3,
@@ -160,8 +160,8 @@ PRESETS = (
     ),
     Preset(
         name="UnderReplicatedPartitions",
-        sentence="Partitions led by the broker whose followers lag: it names the leader, not who lags. Use onFailing:"
-        " Suspect.",
+        sentence="Partitions led by the broker that have lagging followers. It names the leader, not the"
+        " follower: use onFailing Suspect.",
         unit="partitions",
         threshold="0",
         peer_ratio=3,
@@ -170,15 +170,15 @@ PRESETS = (
     ),
     Preset(
         name="OfflineLogDirectories",
-        sentence="Log directories that the broker has given up.",
+        sentence="Log directories that are offline.",
         unit="directories",
         threshold="0",
-        needs="kafka_log_logmanager.* in the Metrics Reporter's allowList, which has it not by default",
+        needs="kafka_log_logmanager.* in the Metrics Reporter's allowList, which by default does not contain it",
         dialects=((BOTH, _gauge("kafka_log_logmanager_offlinelogdirectorycount")),),
     ),
     Preset(
         name="NodeDiskWriteLatency",
-        sentence="Mean time of a write to the slowest disk of the broker's node.",
+        sentence="Mean latency of writes to the slowest disk of the broker's node.",
         unit="ms",
         threshold="50",
         peer_ratio=3,
@@ -187,7 +187,7 @@ PRESETS = (
     ),
     Preset(
         name="NodeIoStalled",
-        sentence="Share of time in which every task of the broker's node waited for its disks (PSI).",
+        sentence="Share of time in which all tasks of the broker's node waited for I/O (PSI).",
         unit="ratio",
         threshold="0.5",
         peer_ratio=3,
@@ -196,7 +196,7 @@ PRESETS = (
     ),
     Preset(
         name="EbsStalledIo",
-        sentence="I/O of the broker's EBS volume that waits while none completes, or CloudWatch's check for it.",
+        sentence="Pending I/O of the broker's EBS volume while none completes, or CloudWatch's check for stalled I/O.",
         unit="operations",
         threshold="0",
         needs="kube-state-metrics, and Kafka's series with the labels namespace and pod, to find the broker's volume",
@@ -204,7 +204,7 @@ PRESETS = (
     ),
     Preset(
         name="BlackboxProbe",
-        sentence="Share of the blackbox exporter's probes of the last minute that reached the broker.",
+        sentence="Share of the blackbox exporter's probes in the last minute that reached the broker.",
         unit="ratio",
         threshold="0.5",
         comparison=Comparison.BELOW,

@@ -1,4 +1,4 @@
-"""``spec.rebalance``: schedule, objective, approval and waves of rebalancing by load. Off where absent."""
+"""``spec.rebalance``: schedule, objective, approval and waves of load rebalancing. Off if unset."""
 
 from __future__ import annotations
 
@@ -17,33 +17,42 @@ _DEFAULTS = core_rebalance.Rebalance()
 _OBJECTIVE = _DEFAULTS.objective
 
 TopicPattern = Annotated[
-    str, Matching(r"^[A-Za-z0-9._*?-]+$", "must be the name of a topic; * and ? stand for any letters", 249)
+    str, Matching(r"^[A-Za-z0-9._*?-]+$", "must be the name of a topic, with * and ? as wildcards", 249)
 ]
 RackName = Annotated[str, Field(min_length=1, max_length=256)]
 CronExpression = Annotated[
     str,
     Matching(
         r"^\s*\S+(\s+\S+){4}\s*$",
-        "must have five fields, in UTC: minute, hour, day, month and weekday, such as '0 4 * * *'",
+        "must have five fields (minute, hour, day, month, weekday) in UTC, such as '0 4 * * *'",
         100,
     ),
 ]
 
 
 class Weights(Model):
-    """What a byte costs whom, in percent of a byte of a producer."""
+    """Cost of one byte of each kind of traffic, in percent."""
 
-    produce: int = integer(_OBJECTIVE.produce_weight, 0, 10000, "A byte that a leader takes from a producer.")
-    replication: int = integer(
-        _OBJECTIVE.replication_weight, 0, 10000, "A byte that a leader hands to a follower, for each follower."
+    produce: int = integer(
+        _OBJECTIVE.produce_weight, 0, 10000, "Cost of a byte that a leader receives from a producer, in percent."
     )
-    consume: int = integer(_OBJECTIVE.consume_weight, 0, 10000, "A byte that a leader hands to consumers.")
-    follow: int = integer(_OBJECTIVE.follow_weight, 0, 10000, "A byte that a follower takes from its leader.")
+    replication: int = integer(
+        _OBJECTIVE.replication_weight,
+        0,
+        10000,
+        "Cost of a byte that a leader sends to a follower, for each follower, in percent.",
+    )
+    consume: int = integer(
+        _OBJECTIVE.consume_weight, 0, 10000, "Cost of a byte that a leader sends to consumers, in percent."
+    )
+    follow: int = integer(
+        _OBJECTIVE.follow_weight, 0, 10000, "Cost of a byte that a follower receives from its leader, in percent."
+    )
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             cel="self.follow <= self.produce",
-            message="must not exceed produce: leading cannot cost less than following",
+            message="must not exceed produce, because leading cannot cost less than following: lower it",
             holds=lambda w: w.follow <= w.produce,
             field="follow",
         ),
@@ -51,52 +60,63 @@ class Weights(Model):
 
 
 class BrokerCapacity(Model):
-    """What one broker can carry beside the others."""
+    """Relative capacity of one broker."""
 
-    broker_id: int = Field(ge=0, le=2147483647, strict=True, description="The broker.")
+    broker_id: int = Field(ge=0, le=2147483647, strict=True, description="Node id of the broker.")
     capacity: int = Field(
-        ge=1, le=1000000, strict=True, description=f"Its capacity, relative to that of others ({core_objective.WHOLE})."
+        ge=1,
+        le=1000000,
+        strict=True,
+        description=f"Capacity of the broker relative to the others, whose capacity is {core_objective.WHOLE}.",
     )
 
 
 class LoadObjective(Model):
-    """What a plan is to make small, and what it must keep to."""
+    """Objective and limits of a load plan."""
 
     statistic: core_objective.Statistic = Field(
         default=_OBJECTIVE.statistic,
-        description="Which figure of a partition's history counts: Median, P95, or Peak (the median of daily peaks).",
+        description="Statistic of a partition's history that is used as its load: Median, P95, or Peak (the median"
+        " of the daily peaks).",
     )
-    weights: Weights = Field(default_factory=Weights, description="What a byte costs whom, in percent.")
+    weights: Weights = Field(
+        default_factory=Weights, description="Cost of one byte of each kind of traffic, in percent."
+    )
     capacities: tuple[BrokerCapacity, ...] = Field(
         default=(),
         max_length=1000,
-        description=f"Brokers that can carry more or less than the others, whose capacity is {core_objective.WHOLE}.",
+        description=f"Brokers whose capacity differs from the default of {core_objective.WHOLE}.",
         json_schema_extra=as_map("brokerId"),
     )
     preferred_racks: Annotated[
         tuple[RackName, ...],
         Field(
             max_length=16,
-            description="Racks that are to lead where they can, the most preferred first.",
+            description="Preferred racks for leaders, the most preferred first.",
             json_schema_extra={"x-kubernetes-list-type": "atomic"},
         ),
         DISTINCT,
     ] = ()
     max_moves: int | None = Field(
-        default=None, ge=1, le=10000000, strict=True, description="The most leaders that a plan may move. Absent: any."
+        default=None,
+        ge=1,
+        le=10000000,
+        strict=True,
+        description="Maximum number of leaders that a plan may move. If unset, there is no limit.",
     )
     excluded_topics: Annotated[
         tuple[TopicPattern, ...],
         Field(
             max_length=100,
-            description="Topics that stay where they are. Kafka's internal topics always do.",
+            description="Names of topics that plans leave unchanged, with * and ? as wildcards. Kafka's internal topics"
+            " are always left unchanged.",
             json_schema_extra=AS_SET,
         ),
         DISTINCT,
     ] = ()
 
     def to_core(self) -> core_objective.Objective:
-        """The same as a value of the core; capacities and excluded topics stand elsewhere there."""
+        """Convert to the objective of the core; capacities and excluded topics are separate there."""
         weights = {f"{name}_weight": value for name, value in dict(self.weights).items()}
         return core_objective.Objective(
             statistic=self.statistic, preferred_racks=self.preferred_racks, max_moves=self.max_moves, **weights
@@ -104,69 +124,76 @@ class LoadObjective(Model):
 
 
 class Waves(Model):
-    """How an approved plan is applied."""
+    """How an approved plan is applied: number of partitions per wave, and pause between waves."""
 
-    partitions: int = integer(_DEFAULTS.waves.partitions, 1, 100000, "Partitions that get their new order at a time.")
+    partitions: int = integer(
+        _DEFAULTS.waves.partitions, 1, 100000, "Maximum number of partitions that are reordered in one wave."
+    )
     pause_seconds: int = integer(
         _DEFAULTS.waves.pause_seconds,
         0,
         86400,
-        "The least time from one wave to the next. The next one also waits until the last one stands.",
+        "Minimum seconds between two waves. The next wave also waits until the previous one is complete.",
     )
 
     def to_core(self) -> core_rebalance.RebalanceWaves:
-        """The same as a value of the core."""
+        """Convert to the settings of the core."""
         return core_rebalance.RebalanceWaves(**dict(self))
 
 
 class Rebalance(Model):
-    """How leaders are spread by what they cost: measured, planned with a proof, approved, applied in waves."""
+    """Rebalancing of leaders by measured load: plans are computed, verified, approved and applied in waves."""
 
-    history: HistoryStore = Field(description="Where samples, loads, problems and plans are kept.")
+    history: HistoryStore = Field(description="Store for load samples and plans.")
     schedule: Annotated[
         CronExpression | None,
-        Field(description="When a plan is made: a cron expression in UTC. Absent: when a person asks for it."),
+        Field(
+            description="Cron expression (UTC) by which plans are computed. If unset, plans are computed only on"
+            " request."
+        ),
     ] = None
     approval: core_rebalance.Approval = Field(
         default=_DEFAULTS.approval,
-        description="Manual waits until the annotation bellwether.dev/approve-plan names the plan's digest; Automatic"
-        " applies what is worth while.",
+        description="Manual applies a plan once the annotation bellwether.dev/approve-plan contains its digest;"
+        " Automatic applies every proposed plan.",
     )
-    objective: LoadObjective = Field(
-        default_factory=LoadObjective, description="What a plan is to make small, and what it must keep to."
-    )
+    objective: LoadObjective = Field(default_factory=LoadObjective, description="Objective and limits of a load plan.")
     minimum_improvement_percent: int = integer(
         _DEFAULTS.minimum_improvement_percent,
         0,
         100,
-        "A plan that lowers the highest relative load by less than this is not proposed.",
+        "Minimum improvement in percent: a plan that lowers the highest relative load by less is not proposed.",
     )
     valid_seconds: int = integer(
         _DEFAULTS.valid_seconds,
         60,
         2592000,
-        "How old a plan may be: an older one is neither begun nor gone on with.",
+        "Maximum age of a plan in seconds; an older one is not started and is aborted if running.",
     )
-    waves: Waves = Field(default_factory=Waves, description="How an approved plan is applied.")
-    runner: Runner = Field(default_factory=Runner, description="What computes the plan, and with what.")
+    waves: Waves = Field(
+        default_factory=Waves,
+        description="How an approved plan is applied: number of partitions per wave, and pause between waves.",
+    )
+    runner: Runner = Field(default_factory=Runner, description="How and with which resources plans are computed.")
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             cel="self.runner.type == 'Process' || (has(self.runner.image) && self.runner.image != '')",
-            message="must name an image that holds Bellwether with Spark, unless type is Process",
+            message="must be an image with Bellwether and Spark, unless type is Process: set it",
             holds=lambda r: r.runner.type is RunnerType.PROCESS or bool(r.runner.image),
             field="runner.image",
         ),
         Rule(
             cel="!has(self.runner.persistentVolumeClaim) || self.history.uri.startsWith('/')",
-            message="goes with a history that is a path: the claim is mounted there",
+            message="requires a history.uri that is an absolute path, where the claim is mounted: change the URI,"
+            " or remove the claim",
             holds=lambda r: r.runner.persistent_volume_claim is None or absolute_path(r.history.uri),
             field="runner.persistentVolumeClaim",
         ),
     )
 
     def model_post_init(self, _context: Any) -> None:
-        """Refuses a schedule that cron cannot read; the API server sees only whether it has five fields."""
+        """Reject a schedule that is not valid cron; the API server only checks that it has five fields."""
         if self.schedule is not None:
             try:
                 Schedule(self.schedule)
@@ -174,7 +201,7 @@ class Rebalance(Model):
                 raise PydanticCustomError(RULE, "{message}", {"message": str(error), "field": "schedule"}) from None
 
     def to_core(self) -> core_rebalance.Rebalance:
-        """The same as a value of the core, without what runs the job and where the history lies."""
+        """Convert to the settings of the core, without runner and history."""
         return core_rebalance.Rebalance(
             schedule=Schedule(self.schedule) if self.schedule is not None else None,
             approval=self.approval,

@@ -1,1 +1,1 @@
-"""Models of ``status``: what operator and probers report."""
+"""Models of ``status``: what the operator and the probers report."""

@@ -1,6 +1,6 @@
 """``status`` of a LeadershipPolicy: counts, plan digest, conditions, and why partitions do not move.
 
-Everything is bounded: a cluster has more partitions than an object may have bytes.
+All lists are bounded, because the details of all partitions of a cluster do not fit into one object.
 """
 
 from __future__ import annotations
@@ -26,192 +26,208 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class BrokerCounts(Reported):
-    """Brokers by verdict, and how many are demoted."""
+    """Number of brokers by health state, and number of demoted brokers."""
 
-    healthy: Count = Field(default=0, description="Brokers judged Healthy.")
-    suspect: Count = Field(default=0, description="Brokers judged Suspect.")
-    sick: Count = Field(default=0, description="Brokers judged Sick.")
-    down: Count = Field(default=0, description="Brokers judged Down.")
-    recovering: Count = Field(default=0, description="Brokers judged Recovering.")
-    unknown: Count = Field(default=0, description="Brokers without enough fresh evidence.")
-    demoted: Count = Field(default=0, description="Brokers kept from leading, whatever their verdict.")
+    healthy: Count = Field(default=0, description="Number of Healthy brokers.")
+    suspect: Count = Field(default=0, description="Number of Suspect brokers.")
+    sick: Count = Field(default=0, description="Number of Sick brokers.")
+    down: Count = Field(default=0, description="Number of Down brokers.")
+    recovering: Count = Field(default=0, description="Number of Recovering brokers.")
+    unknown: Count = Field(default=0, description="Number of Unknown brokers: their signals are missing or stale.")
+    demoted: Count = Field(default=0, description="Number of demoted brokers, whatever their health state.")
     restoring: Count | None = Field(
-        default=None, description="Getting their leaders back in waves; absent while none is."
+        default=None, description="Number of brokers whose leaders are being restored in waves. Unset if there is none."
     )
 
 
 class PeriodicElection(Reported):
-    """What the periodic election found and did."""
+    """Last run of the periodic preferred leader election."""
 
     auto_rebalance: AutoRebalance = Field(
-        description="What brokers say of Kafka's own auto.leader.rebalance.enable; in a KRaft cluster the active"
-        " controller's counts."
+        description="Value of auto.leader.rebalance.enable in the broker configuration; in a KRaft cluster that of"
+        " the active controller."
     )
-    last_run: AwareDatetime | None = Field(default=None, description="When leaders were last moved by it.")
+    last_run: AwareDatetime | None = Field(default=None, description="Time when it last moved leaders.")
     imbalance_before: Count | None = Field(
-        default=None, description="Partitions that were led by another than the first in their order, before that."
+        default=None, description="Number of partitions not led by their preferred leader before the last run."
     )
-    elected: Count | None = Field(default=None, description="How many leaders it moved.")
-    imbalance_after: Count | None = Field(default=None, description="The same afterwards, as metadata shows it.")
+    elected: Count | None = Field(default=None, description="Number of leaders that the last run moved.")
+    imbalance_after: Count | None = Field(
+        default=None, description="Number of partitions not led by their preferred leader after the last run."
+    )
 
 
 class PlanSummary(Reported):
-    """The current plan as counts and a digest."""
+    """Current plan as counts and a digest."""
 
-    digest: str = Field(default="", max_length=64, description="Fingerprint of the plan's moves; empty without any.")
-    moves: Count = Field(default=0, description="Partitions whose order or leader is to change.")
-    elections: Count = Field(default=0, description="Moves among them that elect another leader.")
-    blocked: Count = Field(default=0, description="Partitions whose move is held back.")
-    message: Message = Field(default="", description="The plan in one sentence.")
+    digest: str = Field(default="", max_length=64, description="Digest of the plan's moves. Empty if there are none.")
+    moves: Count = Field(default=0, description="Number of partitions whose replica order or leader will change.")
+    elections: Count = Field(default=0, description="Number of these partitions that get another leader.")
+    blocked: Count = Field(default=0, description="Number of partitions whose move is blocked.")
+    message: Message = Field(default="", description="Summary of the plan in one sentence.")
 
 
 class PartitionAtRisk(Reported):
-    """One partition that a demoted or sick broker still leads, or that nobody else can lead."""
+    """A partition that a demoted or sick broker still leads, or that no other broker can lead."""
 
-    topic: str = Field(max_length=249, description="Topic.")
-    partition: Count = Field(description="Partition.")
-    reason: ReasonName = Field(description="Why its leader cannot move.")
+    topic: str = Field(max_length=249, description="Name of the topic.")
+    partition: Count = Field(description="Number of the partition.")
+    reason: ReasonName = Field(description="Why the leader cannot move, in CamelCase.")
 
 
 class PartitionsAtRisk(Reported):
-    """Partitions that stay with a broker that should not lead them."""
+    """Partitions that are still led by a broker that should not lead them."""
 
-    total: Count = Field(default=0, description="How many there are.")
+    total: Count = Field(default=0, description="Number of these partitions.")
     sample: tuple[PartitionAtRisk, ...] = Field(
         default=(),
         max_length=SAMPLE_LIMIT,
-        description="The first of them, by topic and partition.",
+        description="First partitions, by topic and partition.",
         json_schema_extra={"x-kubernetes-list-type": "atomic"},
     )
 
 
 class RiskCount(Reported):
-    """How many partitions are in one class of risk."""
+    """Number of partitions in one risk class."""
 
-    risk: ReasonName = Field(description="The class.")
-    count: Count = Field(description="How many partitions are in it.")
-    message: Message = Field(default="", description="What the class means.")
+    risk: ReasonName = Field(description="Risk class.")
+    count: Count = Field(description="Number of partitions in the class.")
+    message: Message = Field(default="", description="Meaning of the class.")
 
 
 class RiskyPartition(Reported):
-    """One partition whose replicas are not all in sync, or that has no leader."""
+    """A partition with replicas out of sync, or without a leader."""
 
-    topic: str = Field(max_length=249, description="Topic.")
-    partition: Count = Field(description="Partition.")
-    risk: ReasonName = Field(description="Its class.")
+    topic: str = Field(max_length=249, description="Name of the topic.")
+    partition: Count = Field(description="Number of the partition.")
+    risk: ReasonName = Field(description="Risk class of the partition.")
 
 
 class PartitionRisks(Reported):
-    """How near partitions are to losing writes, reads or records, whoever leads them."""
+    """Partitions with replicas out of sync, or without a leader."""
 
-    total: Count = Field(description="How many are at risk.")
+    total: Count = Field(description="Number of partitions at risk.")
     classes: tuple[RiskCount, ...] = Field(
-        default=(), max_length=REASON_LIMIT, description="How many of each class.", json_schema_extra=as_map("risk")
+        default=(),
+        max_length=REASON_LIMIT,
+        description="Number of partitions in each risk class.",
+        json_schema_extra=as_map("risk"),
     )
     sample: tuple[RiskyPartition, ...] = Field(
         default=(),
         max_length=SAMPLE_LIMIT,
-        description="The worst of them, then by topic and partition.",
+        description="Partitions with the highest risk, then by topic and partition.",
         json_schema_extra={"x-kubernetes-list-type": "atomic"},
     )
 
 
 class HeldReason(Reported):
-    """How many moves one reason holds back."""
+    """Number of moves that one reason blocks."""
 
-    reason: ReasonName = Field(description="The reason.")
-    count: Count = Field(description="How many moves it holds back.")
-    message: Message = Field(default="", description="What the reason means.")
+    reason: ReasonName = Field(description="Reason, in CamelCase.")
+    count: Count = Field(description="Number of moves that it blocks.")
+    message: Message = Field(default="", description="Meaning of the reason.")
 
 
 class LastElection(Reported):
-    """The last time that leaders moved."""
+    """Last time that leaders were moved."""
 
-    time: AwareDatetime = Field(description="When it ended.")
-    partitions: Count = Field(description="How many partitions got another leader.")
+    time: AwareDatetime = Field(description="Time when the election ended.")
+    partitions: Count = Field(description="Number of partitions that got another leader.")
 
 
 class WouldDemote(Reported):
-    """A broker that an enforcing policy would demote."""
+    """A broker that would be demoted if mode were Enforce."""
 
-    broker_id: BrokerId = Field(description="The broker.")
-    reason: ReasonName = Field(description="Why.")
-    message: Message = Field(default="", description="Why, in one sentence.")
-    since: AwareDatetime = Field(description="Since when.")
+    broker_id: BrokerId = Field(description="Node id of the broker.")
+    reason: ReasonName = Field(description="Reason, in CamelCase.")
+    message: Message = Field(default="", description="Explanation of the reason, in one sentence.")
+    since: AwareDatetime = Field(description="Time since which the broker would be demoted.")
 
 
 class StrimziStatus(Reported):
-    """The Strimzi cluster that was found, and what goes on there."""
+    """The Strimzi cluster that was found, and operations that run on it."""
 
     namespace: str = Field(max_length=63, description="Namespace of the Kafka resource.")
-    listener: str = Field(max_length=64, description="The listener that is connected to.")
-    user: str = Field(default="", max_length=253, description="The KafkaUser that it is connected as; empty without.")
-    paused: bool = Field(default=False, description="Whether its reconciliation is paused.")
+    listener: str = Field(max_length=64, description="Name of the listener that is used.")
+    user: str = Field(
+        default="",
+        max_length=253,
+        description="Name of the KafkaUser that is used. Empty without authentication by a KafkaUser.",
+    )
+    paused: bool = Field(default=False, description="Whether Strimzi's reconciliation of the cluster is paused.")
     rebalancing: tuple[Annotated[str, Field(max_length=253)], ...] = Field(
-        default=(), max_length=SAMPLE_LIMIT, description="The KafkaRebalances that are running."
+        default=(), max_length=SAMPLE_LIMIT, description="Names of the KafkaRebalances that are running."
     )
 
 
 class LeadershipPolicyStatus(Reported):
-    """What Bellwether last saw, thought and did."""
+    """State of the policy at the last reconcile."""
 
     observed_generation: int | None = Field(
-        default=None, ge=0, description="metadata.generation of the policy that this status is about."
+        default=None, ge=0, description="metadata.generation that this status is based on."
     )
     conditions: Conditions = Field(
         default=(),
-        description="Ready sums up: the policy does its work. Connected: the pinned Kafka cluster answers."
-        " Settled: nothing is left to move. Contested: somebody"
-        " else reorders what the policy displaced. DemotionBlocked: a broker's demotion or promotion is held back."
-        " RebalanceProposed: a load plan waits for approval. Rebalancing: one is being applied."
-        " PlacementFits: the racks that it prefers are there. PlacementMet: they lead.",
+        description="Ready: the policy is working. Connected: the Kafka cluster is reachable. CredentialsCurrent:"
+        " the credentials in use are up to date. Settled: no leader has to move now. Contested: another"
+        " tool changes the replica order of managed partitions. DemotionBlocked: a demotion or promotion is"
+        " blocked. WaitingForExternalOperation: an operation of another tool must end first. RestartDetection: False"
+        " if pod restarts cannot be detected. LoadsAvailable: False if loads are unknown."
+        " RebalanceProposed: a load plan is ready for approval. Rebalancing: a load plan is being"
+        " applied. PlacementFits: the preferred racks exist. PlacementMet: the preferred racks lead.",
     )
     cluster_id: str = Field(
-        default="", max_length=64, description="Id of the Kafka cluster that the policy is pinned to once seen."
+        default="",
+        max_length=64,
+        description="Id of the Kafka cluster. The policy is pinned to it once it has been seen.",
     )
     cluster: str = Field(
         default="",
         max_length=317,
-        description="What people call the Kafka cluster that was found: the name of Strimzi's Kafka resource, with its"
-        " namespace where that is not the policy's own; else its id.",
+        description="Name of the Kafka resource of Strimzi, with its namespace if that is not the policy's;"
+        " otherwise the cluster id.",
     )
     strimzi: StrimziStatus | None = Field(
-        default=None, description="What was found of it. Absent unless spec.kafka.strimzi names it."
+        default=None,
+        description="Connection and operations of the Strimzi cluster. Unset unless spec.kafka.strimzi is set.",
     )
-    epoch: Count | None = Field(default=None, description="Epoch of the undo record's writer.")
-    brokers: BrokerCounts | None = Field(default=None, description="Brokers by verdict.")
+    epoch: Count | None = Field(default=None, description="Epoch of the undo record that the operator writes.")
+    brokers: BrokerCounts | None = Field(default=None, description="Number of brokers by health state.")
     displaced_partitions: Count | None = Field(
-        default=None, description="Partitions whose replica order is not the one that they had before."
+        default=None, description="Number of partitions whose replica order differs from the baseline."
     )
     leaders_out_of_place: Count | None = Field(
-        default=None, description="Partitions led by another broker than the one that should lead them now."
+        default=None, description="Number of partitions whose leader still has to move."
     )
     periodic_election: PeriodicElection | None = Field(
-        default=None, description="What the periodic election found and did; absent unless the policy asks for one."
+        default=None,
+        description="Last run of the periodic preferred leader election. Unset unless spec.election.intervalSeconds"
+        " is set.",
     )
-    plan: PlanSummary | None = Field(default=None, description="The current plan.")
+    plan: PlanSummary | None = Field(default=None, description="Current plan as counts and a digest.")
     partitions_at_risk: PartitionsAtRisk | None = Field(
-        default=None, description="Partitions that stay with a broker that should not lead them."
+        default=None, description="Partitions that are still led by a broker that should not lead them."
     )
     partition_risks: PartitionRisks | None = Field(
         default=None,
-        description="Partitions that miss replicas in sync, or a leader. Absent when none does. `bellwether doctor`"
-        " says what to do.",
+        description="Partitions with replicas out of sync, or without a leader. Unset if there are none."
+        " 'bellwether doctor' shows what to do.",
     )
     blocked_by_reason: tuple[HeldReason, ...] = Field(
         default=(),
         max_length=REASON_LIMIT,
-        description="Moves held back, by reason.",
+        description="Blocked moves by reason.",
         json_schema_extra=as_map("reason"),
     )
-    last_election: LastElection | None = Field(default=None, description="The last time that leaders moved.")
+    last_election: LastElection | None = Field(default=None, description="Last time that leaders were moved.")
     would_demote: tuple[WouldDemote, ...] = Field(
         default=(),
         max_length=BROKER_LIMIT,
-        description="Brokers that the policy would demote if its mode were Enforce.",
+        description="Brokers that would be demoted if mode were Enforce.",
         json_schema_extra=as_map("brokerId"),
     )
     rebalance: RebalanceStatus | None = Field(
-        default=None, description="How the rebalance by load stands. Absent where the policy asks for none."
+        default=None, description="State of the load rebalance. Unset unless spec.rebalance is set."
     )
-    message: Message = Field(default="", description="The news in one sentence.")
+    message: Message = Field(default="", description="Summary of the policy's state in one sentence.")

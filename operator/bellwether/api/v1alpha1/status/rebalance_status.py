@@ -1,7 +1,7 @@
-"""``status.rebalance``: phase, plan figures, and what was left out.
+"""``status.rebalance``: state, plan figures, and partitions that were skipped.
 
-Made from a ``core.rebalance.lifecycle.Run`` and read back into one, so that an operator that takes over knows where
-things stand. Numbers are whole, and percentages text, as API conventions have no floating point numbers.
+Converted from a ``core.rebalance.lifecycle.RebalanceRun`` and back, so that an operator that takes over continues the
+run. Numbers are integers and percentages are strings, because Kubernetes APIs do not use floating point numbers.
 """
 
 from __future__ import annotations
@@ -26,39 +26,47 @@ Percent = Annotated[str, Field(max_length=32, pattern=r"^-?[0-9]+(\.[0-9]+)?$")]
 
 
 class SkippedReason(Reported):
-    """How many partitions of the plan one reason left out."""
+    """Number of partitions of the plan that one reason skipped."""
 
-    reason: ReasonName = Field(description="The reason.")
-    count: Count = Field(description="How many partitions it left out.")
+    reason: ReasonName = Field(description="Reason, in CamelCase.")
+    count: Count = Field(description="Number of partitions that were skipped for this reason.")
 
 
 class SkippedPartition(Reported):
-    """One partition of the plan that was left out."""
+    """A partition of the plan that was skipped."""
 
-    topic: str = Field(max_length=249, description="Topic.")
-    partition: Count = Field(description="Partition.")
-    reason: ReasonName = Field(description="Why.")
+    topic: str = Field(max_length=249, description="Name of the topic.")
+    partition: Count = Field(description="Number of the partition.")
+    reason: ReasonName = Field(description="Why it was skipped, in CamelCase.")
 
 
 class PlanFigures(Reported):
-    """A load plan in sum. Loads are those of the busiest broker, in bytes/s per 100 of capacity."""
+    """Figures of a load plan. Loads are those of the busiest broker, in bytes/s per 100 of capacity."""
 
-    load_before: Count = Field(description="The highest relative load before.")
-    load_after: Count = Field(description="The highest relative load that the plan leads to.")
-    bound: Count = Field(description="Below this no plan can bring it: the certificate proves that.")
-    gap_percent: Percent | None = Field(
-        default=None, description="By how much loadAfter exceeds the bound. Absent where the bound is 0."
+    load_before: Count = Field(description="Highest relative load before the plan.")
+    load_after: Count = Field(description="Highest relative load after the plan.")
+    bound: Count = Field(
+        description="Lower bound of the highest relative load that any plan can reach, as proved by the certificate."
     )
-    spread_percent_before: Percent = Field(description="By how much the highest load exceeds the mean before.")
-    spread_percent_after: Percent = Field(description="And after.")
-    moves: Count = Field(description="Leaders that move.")
-    reorders: Count = Field(description="Partitions of which only the replica order changes.")
-    moved_bytes_per_second: Count = Field(description="Load of the leaders that move.")
-    least_moved_bytes_per_second: Count = Field(description="What any plan to loadAfter must move at least.")
+    gap_percent: Percent | None = Field(
+        default=None, description="Percentage by which loadAfter exceeds the bound. Unset if the bound is 0."
+    )
+    spread_percent_before: Percent = Field(
+        description="Percentage by which the highest load exceeds the mean before the plan."
+    )
+    spread_percent_after: Percent = Field(
+        description="Percentage by which the highest load exceeds the mean after the plan."
+    )
+    moves: Count = Field(description="Number of leaders that move.")
+    reorders: Count = Field(description="Number of partitions whose replica order changes but not their leader.")
+    moved_bytes_per_second: Count = Field(description="Load of the leaders that move, in bytes per second.")
+    least_moved_bytes_per_second: Count = Field(
+        description="Minimum load that any plan that reaches loadAfter has to move, in bytes per second."
+    )
 
     @classmethod
     def of(cls, figures: lifecycle.RebalanceFigures) -> PlanFigures:
-        """The figures as status has them."""
+        """Convert figures of the core."""
         return cls(
             load_before=round(figures.before),
             load_after=round(figures.after),
@@ -73,7 +81,7 @@ class PlanFigures(Reported):
         )
 
     def to_core(self) -> lifecycle.RebalanceFigures:
-        """The figures as a value of the core, rounded as they stand here."""
+        """Convert to figures of the core, rounded as in status."""
         return lifecycle.RebalanceFigures(
             before=float(self.load_before),
             after=float(self.load_after),
@@ -89,37 +97,50 @@ class PlanFigures(Reported):
 
 
 class RebalanceStatus(Reported):
-    """How the rebalance by load stands."""
+    """State of the load rebalance."""
 
     state: lifecycle.RunState = Field(
-        description="Idle: nothing is proposed. Running: a job makes a plan. Proposed: a plan waits for approval."
-        " Approved, Applying, Done: its orders become baselines. Failed: there is no plan. Stale: too much has changed,"
-        " or it is too old. Superseded: another one was asked for."
+        description="Idle: there is no plan. Running: a job computes a plan. Proposed: the plan is ready for"
+        " approval. Approved: the plan is about to be applied. Applying: its waves are being applied."
+        " Done: it has been applied, and its orders are the baselines. Failed: the plan could not be computed or"
+        " verified. Stale: the plan is too old, or the cluster has changed too much. Superseded: a new plan was"
+        " requested."
     )
-    reason: ReasonName = Field(description="Why it stands so.")
-    message: str = Field(default="", max_length=MESSAGE_LIMIT, description="The same in a sentence.")
-    run: str = Field(default="", max_length=63, description="Name of the run: of its problem, its loads and its job.")
-    request: str = Field(default="", max_length=REQUEST_LIMIT, description="The last word of a person that was served.")
-    started_at: AwareDatetime | None = Field(default=None, description="When the run began.")
-    next_at: AwareDatetime | None = Field(default=None, description="When the schedule begins the next one.")
-    digest: str = Field(default="", max_length=64, description="The plan's digest, which an approval names.")
-    made_at: AwareDatetime | None = Field(default=None, description="What moment of the cluster the plan is for.")
-    plan: PlanFigures | None = Field(default=None, description="The plan in figures.")
-    applied: Count = Field(default=0, description="Partitions of the plan that got its order, or had it.")
-    skipped: Count = Field(default=0, description="Partitions of the plan that were left out.")
+    reason: ReasonName = Field(description="Reason for the state, in CamelCase.")
+    message: str = Field(
+        default="", max_length=MESSAGE_LIMIT, description="Explanation of the reason, in one sentence."
+    )
+    run: str = Field(default="", max_length=63, description="Name of the run, its files and its job.")
+    request: str = Field(
+        default="",
+        max_length=REQUEST_LIMIT,
+        description="The last processed value of the bellwether.dev/rebalance annotation.",
+    )
+    started_at: AwareDatetime | None = Field(default=None, description="Time when the run started.")
+    next_at: AwareDatetime | None = Field(default=None, description="Time when the schedule starts the next run.")
+    digest: str = Field(default="", max_length=64, description="Digest of the plan, required for its approval.")
+    made_at: AwareDatetime | None = Field(
+        default=None, description="Time of the cluster state for which the plan was computed."
+    )
+    plan: PlanFigures | None = Field(default=None, description="Figures of the plan.")
+    applied: Count = Field(default=0, description="Number of partitions that have the order of the plan.")
+    skipped: Count = Field(default=0, description="Number of partitions of the plan that were skipped.")
     skipped_by_reason: tuple[SkippedReason, ...] = Field(
-        default=(), max_length=REASON_LIMIT, description="The same by reason.", json_schema_extra=as_map("reason")
+        default=(),
+        max_length=REASON_LIMIT,
+        description="Skipped partitions by reason.",
+        json_schema_extra=as_map("reason"),
     )
     skipped_sample: tuple[SkippedPartition, ...] = Field(
         default=(),
         max_length=SAMPLE_SIZE,
-        description="The first of them.",
+        description="First skipped partitions.",
         json_schema_extra={"x-kubernetes-list-type": "atomic"},
     )
 
     @classmethod
     def of(cls, run: lifecycle.RebalanceRun) -> RebalanceStatus:
-        """A run as status has it."""
+        """Convert a run of the core."""
         skipped = sum(run.left.values())
         return cls(
             state=run.state,
@@ -141,7 +162,7 @@ class RebalanceStatus(Reported):
         )
 
     def to_core(self) -> lifecycle.RebalanceRun:
-        """The run, as it was last said to stand."""
+        """Convert to the run that the next reconcile continues from."""
         return lifecycle.RebalanceRun(
             state=self.state,
             reason=reason_named(self.reason),

@@ -1,7 +1,7 @@
 """Signal entries in ``BrokerHealth.status.signals``: the last reading of each source, written on changes only.
 
-Each prober owns its own entries by server-side apply. They are read one by one: a broken entry is passed over and
-named, and takes no other down with it.
+Each prober owns its own entries by server-side apply. Entries are parsed one by one: an invalid entry is ignored and
+reported, and does not affect the others.
 """
 
 from __future__ import annotations
@@ -22,53 +22,58 @@ LONGEST_LATENCY = 86_400_000_000
 
 
 class SignalEntry(Reported):
-    """One source's last word on the broker. It is as fresh as the last renewal of its prober's Lease."""
+    """Last signal of one source about the broker. It is as recent as the last renewal of its prober's Lease."""
 
     type: str = Field(
         min_length=1,
         max_length=63,
         pattern="^[A-Z][A-Za-z0-9]*$",
-        description="Kind of evidence: ExternalReachability, SelfReachability, StorageLatency, ReplicationLag,"
-        " Prometheus, Alertmanager, or the name of a kind that was plugged in.",
+        description="Type of the signal: ExternalReachability, SelfReachability, StorageLatency, ReplicationLag,"
+        " Prometheus, Alertmanager, Quarantine, or the type of a plug-in.",
     )
     source: str = Field(
         min_length=1,
         max_length=63,
         pattern="^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$",
-        description="Stable name of where it comes from: a vantage, a prober's place, a Prometheus rule, an alert.",
+        description="Stable name of the source: a vantage, a prober, a Prometheus rule, an alert.",
     )
-    reading: Reading = Field(description="What the source says, its own thresholds already applied.")
+    reading: Reading = Field(description="Reading of the source, after its thresholds.")
     control: Reading = Field(
         default=Reading.UNKNOWN,
-        description="The internal listener's answer to the same request (ExternalReachability).",
+        description="Reading of the same request to the internal listener (ExternalReachability only).",
     )
-    since: AwareDatetime = Field(description="Since when the source has said so.")
-    message: str = Field(default="", max_length=SIGNAL_MESSAGE_LIMIT, description="What was seen, in one sentence.")
+    since: AwareDatetime = Field(description="Time since which the source has reported this reading.")
+    message: str = Field(default="", max_length=SIGNAL_MESSAGE_LIMIT, description="Observation in one sentence.")
     latency_microseconds: int | None = Field(
-        default=None, ge=0, le=LONGEST_LATENCY, description="Latency when this entry was written."
+        default=None, ge=0, le=LONGEST_LATENCY, description="Latency when this entry was written, in microseconds."
     )
     usual_latency_microseconds: int | None = Field(
-        default=None, ge=0, le=LONGEST_LATENCY, description="What is usual for this very disk (StorageLatency)."
+        default=None,
+        ge=0,
+        le=LONGEST_LATENCY,
+        description="Usual latency of the same disk, in microseconds (StorageLatency only).",
     )
     value: str | None = Field(
         default=None,
         max_length=32,
         pattern=r"^-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?$",
-        description="The figure that was compared when this entry was written, as a decimal number.",
+        description="Value that was compared with the threshold when this entry was written, as a decimal number.",
     )
     prober_uid: str = Field(
         alias="proberUID",
         min_length=1,
         max_length=64,
-        description="UUID of the prober's process.",
+        description="UUID of the prober process.",
     )
-    sequence: int = Field(ge=0, description="Counts the entries that this prober's process has written.")
+    sequence: int = Field(ge=0, description="Sequence number of the entry, counted by the prober process.")
     lease_name: str = Field(
-        min_length=1, max_length=253, description="The prober's Lease; the entry counts while it is renewed."
+        min_length=1,
+        max_length=253,
+        description="Name of the prober's Lease. The entry is valid while the Lease is renewed.",
     )
 
     def to_core(self, broker: int, age_seconds: float | None) -> Signal:
-        """The entry as evidence; ``age_seconds`` as in Signal."""
+        """Convert to a signal of the core; ``age_seconds`` as in Signal."""
         return Signal(
             broker=broker,
             type=self.type,
@@ -85,7 +90,7 @@ class SignalEntry(Reported):
 
 
 def entry_of(signal: Signal, prober_uid: str, sequence: int, lease_name: str) -> SignalEntry:
-    """What a prober writes for a signal of its own; a message that is too long is cut."""
+    """Entry that a prober writes for one of its signals; a message that is too long is truncated."""
     return SignalEntry(
         type=str(signal.type),
         source=signal.source,
@@ -114,18 +119,18 @@ def _seconds(microseconds: int | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """An entry that was passed over: where it stands, what it calls itself, and what is wrong with it."""
+    """An entry that was ignored: its index, its type and source, and the error."""
 
     index: int
     name: str
     problem: str
 
     def __str__(self) -> str:
-        return f"status.signals[{self.index}] {self.name} is passed over: {self.problem}"
+        return f"status.signals[{self.index}] {self.name} is ignored: {self.problem}"
 
 
 def read_entries(entries: Any) -> tuple[tuple[SignalEntry, ...], tuple[Unreadable, ...]]:
-    """The entries that can be judged, and those that cannot, named. Never raises."""
+    """Parse the entries; returns the valid ones, and the invalid ones with their errors. Never raises."""
     if not isinstance(entries, Iterable) or isinstance(entries, str | bytes):
         return (), (() if entries is None else (Unreadable(0, "", "status.signals is not a list"),))
     good: list[SignalEntry] = []
@@ -141,7 +146,7 @@ def read_entries(entries: Any) -> tuple[tuple[SignalEntry, ...], tuple[Unreadabl
 
 
 def _name(entry: Any) -> str:
-    """What an entry calls itself, whatever it is made of."""
+    """Type and source of an entry that may be invalid."""
     if isinstance(entry, SignalEntry):
         return f"{entry.type}/{entry.source}"
     if not isinstance(entry, dict):

@@ -1,4 +1,4 @@
-"""Status conditions in Kubernetes' form. Filled from ``core.reporting``, read by people."""
+"""Status conditions in Kubernetes' form, and the names of Bellwether's conditions. Filled from ``core.reporting``."""
 
 from __future__ import annotations
 
@@ -10,8 +10,31 @@ from pydantic import AwareDatetime, Field
 from bellwether.api.v1alpha1.base_model import Reported, as_map
 
 
+class PolicyCondition(StrEnum):
+    """Condition types of a LeadershipPolicy; each describes a state, never a transition."""
+
+    READY = "Ready"
+    CONNECTED = "Connected"
+    CREDENTIALS_CURRENT = "CredentialsCurrent"
+    SETTLED = "Settled"
+    CONTESTED = "Contested"
+    DEMOTION_BLOCKED = "DemotionBlocked"
+    WAITING_FOR_EXTERNAL_OPERATION = "WaitingForExternalOperation"
+    RESTART_DETECTION = "RestartDetection"
+    LOADS_AVAILABLE = "LoadsAvailable"
+
+
+class BrokerCondition(StrEnum):
+    """Condition types of a BrokerHealth."""
+
+    HEALTHY = "Healthy"
+    DEMOTED = "Demoted"
+    DRAINED = "Drained"
+    OVERRIDDEN = "Overridden"
+
+
 class ConditionStatus(StrEnum):
-    """Unknown is a status of its own, not False."""
+    """Status of a condition. Unknown is different from False."""
 
     TRUE = "True"
     FALSE = "False"
@@ -19,28 +42,31 @@ class ConditionStatus(StrEnum):
 
 
 class Condition(Reported):
-    """One aspect of the object's state, as last observed."""
+    """One aspect of the object's state at the last observation."""
 
     type: str = Field(
         min_length=1,
         max_length=316,
         pattern="^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$",
-        description="Name of the condition.",
+        description="Type of the condition.",
     )
-    status: ConditionStatus = Field(description="Whether it holds.")
+    status: ConditionStatus = Field(description="True, False or Unknown.")
     observed_generation: int | None = Field(
-        default=None, ge=0, description="metadata.generation of the object that the condition was judged on."
+        default=None, ge=0, description="metadata.generation that the condition is based on."
     )
-    last_transition_time: AwareDatetime = Field(description="When status last changed.")
+    last_transition_time: AwareDatetime = Field(description="Time when status last changed.")
     reason: str = Field(
-        min_length=1, max_length=128, pattern="^[A-Za-z][A-Za-z0-9]*$", description="One CamelCase word for why."
+        min_length=1,
+        max_length=128,
+        pattern="^[A-Za-z][A-Za-z0-9]*$",
+        description="Reason for the status, in CamelCase.",
     )
-    message: str = Field(default="", max_length=2048, description="One sentence for a person.")
+    message: str = Field(default="", max_length=2048, description="Explanation of the status, in one sentence.")
 
 
 Conditions = Annotated[tuple[Condition, ...], Field(max_length=16, json_schema_extra=as_map("type"))]
 
 
 def condition(conditions: tuple[Condition, ...], name: str) -> Condition | None:
-    """The condition of that type, if the list has it."""
+    """The condition of that type; None if there is none."""
     return next((c for c in conditions if c.type == name), None)

@@ -132,7 +132,7 @@ def test_labels_that_no_pod_has_are_named(watch: PodWatch):
 def test_labels_of_too_many_pods_are_named(api: MemoryApi, watch: PodWatch):
     api.put(PODS, pod(0, "controller"))
     assert 0 not in (watch.look() or {})
-    assert "controller-0, kafka-0 share a number" in watch.problem
+    assert "controller-0, kafka-0 have the same number" in watch.problem
 
 
 def test_who_asks_for_something_else_does_not_see_what_was_there(watch: PodWatch):

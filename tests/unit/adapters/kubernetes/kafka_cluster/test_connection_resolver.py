@@ -161,7 +161,7 @@ def test_the_same_secrets_make_the_same_connection(desk: Desk):
         ),
         pytest.param(
             {"tls": {}, "userSecretRef": {"name": "ca"}},
-            "spec.kafka.userSecretRef: secret default/ca is not that of a user",
+            "spec.kafka.userSecretRef: secret default/ca is not that of a KafkaUser",
             id="no user's Secret",
         ),
         pytest.param(

@@ -118,12 +118,12 @@ def test_the_password_is_printed_nowhere(api: MemoryApi, secrets: SecretReader):
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        pytest.param({}, "is not that of a user", id="nothing"),
+        pytest.param({}, "is not that of a KafkaUser", id="nothing"),
         pytest.param({"ca_crt": "hunter2"}, "its keys: ca.crt", id="a cluster's"),
         pytest.param({"password": ""}, "key 'password' is empty", id="an empty password"),
         pytest.param({"password": b"\xffhunter2"}, "is not UTF-8 text", id="bytes for a password"),
-        pytest.param({"sasl_jaas_config": "hunter2"}, "is no PlainLoginModule or ScramLoginModule", id="no JAAS"),
-        pytest.param({"sasl_jaas_config": SCRAM.format("u", "")}, "names no password", id="JAAS without a password"),
+        pytest.param({"sasl_jaas_config": "hunter2"}, "is not a PlainLoginModule or ScramLoginModule", id="no JAAS"),
+        pytest.param({"sasl_jaas_config": SCRAM.format("u", "")}, "has no password", id="JAAS without a password"),
     ],
 )
 def test_a_secret_that_is_no_user_s_is_named_and_not_shown(

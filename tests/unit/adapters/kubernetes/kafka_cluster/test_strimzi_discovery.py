@@ -69,7 +69,7 @@ def test_nobody_is_needed_where_a_listener_asks_nobody(api: MemoryApi, clusters:
 
 
 def test_a_user_that_is_named_is_never_left_out(api: MemoryApi, clusters: StrimziClusters):
-    with pytest.raises(StrimziUnavailable, match="no KafkaUser other in namespace default") as caught:
+    with pytest.raises(StrimziUnavailable, match="KafkaUser other does not exist in namespace default") as caught:
         clusters.find(Wanted(cluster_name="my-cluster", user_name="other"))
     assert caught.value.reason is Reason.STRIMZI_USER_UNFIT
     api.put(USERS, kafka_user("other", "tls"))
@@ -184,13 +184,17 @@ def test_a_version_that_nobody_here_speaks_is_named(secrets: SecretReader, api: 
 
 def test_a_cluster_that_is_not_there_is_told_with_those_that_are(clusters: StrimziClusters):
     found = refused(clusters, Wanted(cluster_name="orders"))
-    told(found, Reason.STRIMZI_CLUSTER_MISSING, ["no Kafka orders in namespace default", "there is: my-cluster"])
+    told(
+        found,
+        Reason.STRIMZI_CLUSTER_MISSING,
+        ["Kafka orders does not exist in namespace default", "existing: my-cluster"],
+    )
 
 
 def test_who_may_not_list_clusters_is_told_less(clusters: StrimziClusters, api: MemoryApi):
     api.refuse("list", KAFKAS, Terminal("grant list"))
     found = refused(clusters, Wanted(cluster_name="orders"))
-    told(found, Reason.STRIMZI_CLUSTER_MISSING, ["no Kafka orders in namespace default: correct"])
+    told(found, Reason.STRIMZI_CLUSTER_MISSING, ["Kafka orders does not exist in namespace default: correct"])
 
 
 def test_a_listener_that_is_not_there_is_told_with_those_that_are(clusters: StrimziClusters):
@@ -202,7 +206,7 @@ def test_a_listener_that_is_not_there_is_told_with_those_that_are(clusters: Stri
 def test_without_a_user_the_remedy_is_one_to_apply(api: MemoryApi, clusters: StrimziClusters):
     api.delete(USERS, "default", "bellwether")
     api.put(KAFKAS, kafka(listeners=[listener("tls", 9093, user="tls")]))
-    words = ["no KafkaUser bellwether in namespace default", "docs/strimzi.md", "userName"]
+    words = ["KafkaUser bellwether does not exist in namespace default", "docs/strimzi.md", "userName"]
     told(refused(clusters), Reason.STRIMZI_LISTENER_UNFIT, words)
 
 
@@ -212,7 +216,9 @@ def test_without_a_user_the_remedy_is_one_to_apply(api: MemoryApi, clusters: Str
         pytest.param(
             kafka_user(cluster="other"), Reason.STRIMZI_USER_UNFIT, ["belongs to Kafka cluster other"], id="of another"
         ),
-        pytest.param(kafka_user(cluster=""), Reason.STRIMZI_USER_UNFIT, ["names no Kafka cluster"], id="of nobody"),
+        pytest.param(
+            kafka_user(cluster=""), Reason.STRIMZI_USER_UNFIT, ["belongs to no Kafka cluster"], id="of nobody"
+        ),
         pytest.param(kafka_user(kind=""), Reason.STRIMZI_USER_UNFIT, ["authentication none"], id="without a kind"),
         pytest.param(
             kafka_user(kind="tls-external"),
@@ -223,7 +229,7 @@ def test_without_a_user_the_remedy_is_one_to_apply(api: MemoryApi, clusters: Str
         pytest.param(
             kafka_user(ready=False),
             Reason.STRIMZI_NOT_READY,
-            ["has no Secret yet", "Strimzi says: InvalidResourceException: Cluster CA is missing"],
+            ["has no Secret yet", "Strimzi reports: InvalidResourceException: Cluster CA is missing"],
             id="not made yet",
         ),
     ],
@@ -240,10 +246,10 @@ def test_a_cluster_that_has_not_come_up_is_not_ready(api: MemoryApi, clusters: S
         KAFKAS,
         kafka(bootstrap={}, conditions=[strimzi_objects.not_ready("Creating", "Kafka cluster is being deployed")]),
     )
-    words = ["publishes no address of listener tls", "Strimzi says: Creating: Kafka cluster is being deployed"]
+    words = ["has no address of listener tls", "Strimzi reports: Creating: Kafka cluster is being deployed"]
     told(refused(clusters), Reason.STRIMZI_NOT_READY, words)
     api.put(KAFKAS, kafka(bootstrap={}, conditions=[]))
-    told(refused(clusters), Reason.STRIMZI_NOT_READY, ["is Strimzi's operator running"])
+    told(refused(clusters), Reason.STRIMZI_NOT_READY, ["check that the Strimzi operator is running"])
 
 
 def test_a_cluster_that_was_up_and_is_sick_now_is_found_all_the_same(api: MemoryApi, clusters: StrimziClusters):
@@ -271,7 +277,11 @@ def test_a_secret_that_is_missing_is_named_with_who_makes_it(
 def test_a_secret_of_the_users_former_kind_is_waited_out(api: MemoryApi, clusters: StrimziClusters):
     api.put(KAFKAS, kafka(listeners=[listener("tls", 9093, user="tls")]))
     api.put(USERS, kafka_user(kind="tls"))
-    told(refused(clusters), Reason.STRIMZI_NOT_READY, ["Secret of KafkaUser bellwether is not of kind tls"])
+    told(
+        refused(clusters),
+        Reason.STRIMZI_NOT_READY,
+        ["Secret of KafkaUser bellwether does not match its authentication tls"],
+    )
 
 
 def test_a_cluster_elsewhere_has_to_agree(api: MemoryApi, secrets: SecretReader, authority: Authority):
@@ -282,7 +292,7 @@ def test_a_cluster_elsewhere_has_to_agree(api: MemoryApi, secrets: SecretReader,
     name = "my-cluster-cluster-ca-cert"
     api.put(SECRETS, strimzi_objects.secret(name, "kafka", ca_crt=authority.path.read_text()))
     clusters = StrimziClusters(secrets)
-    words = ["kafka/my-cluster does not admit", "namespace default", "bellwether.dev/policies-from=default"]
+    words = ["kafka/my-cluster does not permit", "namespace default", "bellwether.dev/policies-from=default"]
     told(refused(clusters, elsewhere), Reason.STRIMZI_NOT_SHARED, words)
     api.put(KAFKAS, kafka(namespace="kafka", annotations={"bellwether.dev/policies-from": "default"}))
     found = clusters.find(elsewhere)

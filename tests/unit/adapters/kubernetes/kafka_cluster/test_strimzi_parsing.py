@@ -49,7 +49,7 @@ def test_an_older_status_calls_the_name_a_type():
 def test_nothing_yet_is_no_listener(body: dict[str, Any]):
     assert shapes.listeners(body) == ()
     assert not shapes.paused(body)
-    assert shapes.amiss(body) == ""
+    assert shapes.not_ready_message(body) == ""
 
 
 def test_a_listener_that_is_not_published_has_no_address():
@@ -116,4 +116,4 @@ def test_a_pod_that_somebody_else_labelled_is_nobodys():
 
 def test_what_stops_strimzi_is_told_in_its_own_words():
     body = strimzi_objects.kafka(conditions=[strimzi_objects.not_ready("InvalidResource", "no such version")])
-    assert shapes.amiss(body) == "InvalidResource: no such version"
+    assert shapes.not_ready_message(body) == "InvalidResource: no such version"

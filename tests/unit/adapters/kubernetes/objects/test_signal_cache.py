@@ -153,13 +153,15 @@ def test_a_bad_override_is_named_and_holds_nothing(book: SignalCache) -> None:
     assert (override.broker, override.reason, override.until) == (2, "disk swap (ann)", None)
     assert len(book.signals()) == 1
     (problem,) = book.problems()
-    assert "spec.override is passed over: state" in problem
+    assert "spec.override is ignored: state" in problem
 
 
 def test_an_object_without_a_broker_is_named(book: SignalCache) -> None:
     book.on_broker_health({"metadata": {"name": "main-x"}, "spec": {}})
     assert book.signals() == ()
-    assert book.problems() == ("brokerhealth main-x: spec.brokerId is missing: let the operator make the object",)
+    assert book.problems() == (
+        "brokerhealth main-x: spec.brokerId is missing: delete the object, the operator creates it",
+    )
 
 
 def versioned(found: dict[str, Any], version: int) -> dict[str, Any]:

@@ -62,12 +62,12 @@ def test_a_source_is_forgotten_without_touching_the_others(api: MemoryApi) -> No
 
 
 def test_a_prober_of_many_sources_must_say_whose_entry_goes(api: MemoryApi) -> None:
-    with pytest.raises(ValueError, match="must say whose"):
+    with pytest.raises(ValueError, match="source is required"):
         writer_of(api).forget(1)
 
 
 def test_a_prober_of_one_source_writes_no_other(api: MemoryApi) -> None:
-    with pytest.raises(ValueError, match="Prometheus/idle is not this prober's: it is Prometheus/flush"):
+    with pytest.raises(ValueError, match="Prometheus/idle does not belong to this prober, which is Prometheus/flush"):
         writer_of(api, "flush").write(word("idle"))
 
 

@@ -97,9 +97,7 @@ def test_a_folder_that_is_gone_is_told(store: Store, shelf: FilePlanStore, folde
 
 def test_the_loads_of_another_policy_are_not_taken(store: Store, shelf: FilePlanStore):
     run(store, posed=at(12, policy="kafka/other"))
-    with pytest.raises(
-        StoreDamaged, match="is a problem of policy kafka/other on Kafka cluster memory-cluster, not of"
-    ):
+    with pytest.raises(StoreDamaged, match="belongs to policy kafka/other on Kafka cluster memory-cluster, not to"):
         shelf.measured(NAME, Objective(), {})
 
 

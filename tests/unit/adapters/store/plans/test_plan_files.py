@@ -50,7 +50,7 @@ def test_a_plan_that_was_put_into_another_folder_is_refused(tmp_path: Path) -> N
     plan, moves = planned(POSED, loads(POSED, 100.0, 50.0))
     write_plan(store, plan, moves)
     shutil.copytree(tmp_path / "plans" / plan.digest, tmp_path / "plans" / "0123456789abcdef")
-    with pytest.raises(StoreDamaged, match="the plan of another folder"):
+    with pytest.raises(StoreDamaged, match="the file belongs to another plan"):
         read_plan(store, "0123456789abcdef")
 
 

@@ -70,7 +70,7 @@ def test_leaders_that_may_not_stay_are_counted(shelf: FilePlanStore, store: Stor
 
 def test_a_job_that_brought_no_plan_is_told(shelf: FilePlanStore):
     shelf.put_problem(NAME, POSED)
-    with pytest.raises(PlanUnfit, match=rf"holds no plan of problem {NAME}"):
+    with pytest.raises(PlanUnfit, match=rf"has no plan for problem {NAME}"):
         shelf.plan_for(NAME)
 
 
@@ -79,7 +79,7 @@ def test_a_plan_that_boasts_is_refused(shelf: FilePlanStore, store: Store):
     boast = replace(plan, after=replace(plan.after, max=plan.after.max / 2))
     shelf.put_problem(NAME, POSED)
     work(store, boast, moves)
-    with pytest.raises(PlanUnfit, match=rf"plan {plan.digest} is refused: .*after"):
+    with pytest.raises(PlanUnfit, match=rf"plan {plan.digest} is rejected: .*after"):
         shelf.plan_for(NAME)
 
 
@@ -95,7 +95,7 @@ def test_a_plan_of_other_loads_is_refused(shelf: FilePlanStore, store: Store):
     shelf.put_problem(NAME, POSED)
     work(store)
     write_loads(store, NAME, loads(POSED, *([101.0] * 6)))
-    with pytest.raises(PlanUnfit, match="is refused"):
+    with pytest.raises(PlanUnfit, match="is rejected"):
         shelf.plan_for(NAME)
 
 
@@ -110,7 +110,7 @@ def test_moves_that_were_changed_after_the_approval_are_refused(shelf: FilePlanS
     other = (*moves[:-1], moves[-1]._replace(order=(2, 1, 3), to_leader=2))
     assert again(plan, other).digest != plan.digest
     work(store, plan, other)
-    with pytest.raises(PlanUnfit, match=r"its moves have the digest [0-9a-f]{16}, somebody changed them"):
+    with pytest.raises(PlanUnfit, match=r"its moves have the digest [0-9a-f]{16}, they were changed"):
         shelf.accepted(plan.digest)
 
 
@@ -136,7 +136,7 @@ def test_a_plan_put_into_the_folder_of_another_is_refused(shelf: FilePlanStore, 
     for name in (plan_files.SUMS, plan_files.MOVES):
         data = store.read_bytes(f"{plan_files.FOLDER}/{plan.digest}/{name}")
         store.write_bytes(f"{plan_files.FOLDER}/0123456789abcdef/{name}", data)
-    with pytest.raises(StoreDamaged, match="the plan of another folder was put here"):
+    with pytest.raises(StoreDamaged, match="the file belongs to another plan"):
         shelf.accepted("0123456789abcdef")
 
 

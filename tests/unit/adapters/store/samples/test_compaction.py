@@ -173,7 +173,7 @@ def test_foreign_files_are_named_and_stay(store):
     store.write_bytes(f"{FOLDER}/notes.txt", b"mine")
     said = {}
     compactor(store, said.__setitem__).run(NEXT_DAY)
-    assert "is no file of samples by its name" in said[f"{FOLDER}/notes.txt"]
+    assert "does not have the name of a sample file" in said[f"{FOLDER}/notes.txt"]
     assert store.read_bytes(f"{FOLDER}/notes.txt") == b"mine"
     assert held(store) == wanted
 

@@ -54,7 +54,7 @@ def test_what_is_left_out_is_named_once(store, metrics):
         one.once()
     warned = [line["error"] for line in said if line["log_level"] == "warning"]
     assert len(warned) == 1
-    assert "notes.txt: is no file of samples by its name" in warned[0]
+    assert "notes.txt: does not have the name of a sample file" in warned[0]
 
 
 def test_a_store_that_refuses_is_named_once_and_tried_again(tmp_path, metrics):

@@ -66,10 +66,10 @@ def test_the_days_with_samples_are_told(store):
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        ("README.txt", b"hello", "is no file of samples by its name"),
-        ("part-00000.parquet", b"PAR1", "is no file of samples by its name"),
-        ("000500-0a1b2c3d.parquet", b"", "is damaged, or no Parquet file"),
-        ("000500-0a1b2c3d.parquet", b"not Parquet" * 20, "is damaged, or no Parquet file"),
+        ("README.txt", b"hello", "does not have the name of a sample file"),
+        ("part-00000.parquet", b"PAR1", "does not have the name of a sample file"),
+        ("000500-0a1b2c3d.parquet", b"", "is damaged or not a Parquet file"),
+        ("000500-0a1b2c3d.parquet", b"not Parquet" * 20, "is damaged or not a Parquet file"),
     ],
 )
 def test_a_foreign_file_is_named_and_left_out(store, name, content, why):
@@ -134,7 +134,7 @@ def test_a_compacted_file_that_was_completed_too_early_takes_no_rounds_place(sto
     said = {}
     found = sample_files.current_files(store, DAY, said=said.__setitem__)
     assert found == (f"{FOLDER}/000000-0a1b2c3d.parquet",)
-    assert "does not say which rounds it holds" in next(iter(said.values()))
+    assert "does not list its rounds" in next(iter(said.values()))
 
 
 @pytest.mark.parametrize("rounds", [frozenset(), frozenset({"no round"}), frozenset({"../../etc/passwd"})])
@@ -142,7 +142,7 @@ def test_a_compacted_file_that_does_not_say_what_it_holds_is_left_out(store, rou
     compacted(store, "compacted-0000-0001-0a1b2c3d.parquet", rounds)
     said = {}
     assert sample_files.current_files(store, DAY, said=said.__setitem__) == ()
-    assert "does not say which rounds it holds" in next(iter(said.values()))
+    assert "does not list its rounds" in next(iter(said.values()))
 
 
 def test_a_file_that_is_being_written_is_no_file(store):

@@ -37,7 +37,9 @@ def test_a_store_of_another_cluster_is_refused_and_left_as_it_is(store):
     SampleWriter(store).write(rows(0, cluster_id="another"))
     before = store.list()
     begun = []
-    with pytest.raises(StoreUnusable, match=f"has samples of Kafka cluster another, and this is {CLUSTER}: give each"):
+    with pytest.raises(
+        StoreUnusable, match=f"has samples of Kafka cluster another, and this is {CLUSTER}: use a separate"
+    ):
         SampleWriter(store, begun.append).write(rows(1))
     assert (store.list(), begun) == (before, [])
 

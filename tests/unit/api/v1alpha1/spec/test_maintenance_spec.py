@@ -64,8 +64,8 @@ def test_an_override_reaches_the_core_with_its_purpose():
 @pytest.mark.parametrize(
     ("said", "refused"),
     [
-        ({"state": "Promoted", "until": api_objects.LATER}, "state: must be Demoted with purpose Maintenance"),
-        ({"state": "Demoted"}, "until: is needed with purpose Maintenance"),
+        ({"state": "Promoted", "until": api_objects.LATER}, "state: must be Demoted if purpose is Maintenance"),
+        ({"state": "Demoted"}, "until: is required if purpose is Maintenance"),
     ],
 )
 def test_what_contradicts_itself_is_refused_with_the_field(said: dict[str, str], refused: str):

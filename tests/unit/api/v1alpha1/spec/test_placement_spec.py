@@ -63,23 +63,23 @@ WEIGHT = {"rack": "a", "weight": 1}
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        pytest.param({"placement": {}}, "spec.placement.racks: must name a rack", id="a placement without a wish"),
+        pytest.param({"placement": {}}, "spec.placement.racks: is required unless", id="a placement without racks"),
         pytest.param(
             {"placement": {"racks": ["a"], "weights": [WEIGHT]}},
-            "spec.placement.weights: goes without racks",
+            "spec.placement.weights: must not be set together with racks",
             id="both",
         ),
-        pytest.param({"placement": {"racks": ["a", "a"]}}, "names a twice", id="a rack twice"),
+        pytest.param({"placement": {"racks": ["a", "a"]}}, "contains a twice: remove", id="a rack twice"),
         pytest.param(
             {"placement": {"weights": [WEIGHT, WEIGHT]}},
-            "spec.placement.weights: names a rack twice",
+            "spec.placement.weights: contains a rack twice",
             id="a weight twice",
         ),
         pytest.param({"placement": {"weights": [{"rack": "a", "weight": 0}]}}, "weight", id="a weight of nothing"),
         pytest.param({"placement": {"racks": [""]}}, "racks[0]", id="a rack without a name"),
         pytest.param(
             {"placement": {"topics": [{"pattern": "x"}]}},
-            "spec.placement.topics[0].racks: must name",
+            "spec.placement.topics[0].racks: is required unless",
             id="an empty rule",
         ),
         pytest.param(
@@ -89,7 +89,7 @@ WEIGHT = {"rack": "a", "weight": 1}
         ),
         pytest.param(
             {"placement": {"topics": [{"pattern": "x", "racks": ["a"]}, {"pattern": "x", "racks": ["b"]}]}},
-            "spec.placement.topics: names a pattern twice",
+            "spec.placement.topics: contains a pattern twice",
             id="a pattern twice",
         ),
         pytest.param(
@@ -97,7 +97,7 @@ WEIGHT = {"rack": "a", "weight": 1}
             "must be the name of a topic",
             id="no topic",
         ),
-        pytest.param({"demotion": {"capacity": {}}}, "spec.demotion.capacity.maxLeaders: must be given", id="no limit"),
+        pytest.param({"demotion": {"capacity": {}}}, "spec.demotion.capacity.maxLeaders: is required", id="no limit"),
         pytest.param({"demotion": {"capacity": {"maxLeaders": 0}}}, "maxLeaders", id="a limit of nothing"),
         pytest.param({"demotion": {"capacity": {"maxBytesPerSecond": 0}}}, "maxBytesPerSecond", id="a load of nothing"),
         pytest.param(
@@ -105,8 +105,8 @@ WEIGHT = {"rack": "a", "weight": 1}
         ),
         pytest.param(
             {"demotion": {"capacity": {"maxBytesPerSecond": 10**9, "maxLeaders": 9}}},
-            "spec.demotion.capacity.maxBytesPerSecond: needs spec.rebalance, whose plans measure the loads: give it, or"
-            " limit brokers by maxLeaders",
+            "spec.demotion.capacity.maxBytesPerSecond: requires spec.rebalance, whose plans measure the load: set it,"
+            " or limit brokers by maxLeaders",
             id="a load that nobody measures",
         ),
     ],
@@ -120,5 +120,7 @@ def test_what_makes_no_sense_is_refused_by_name(spec: dict[str, Any], said: str)
 def test_racks_are_preferred_in_one_place():
     body = api_objects.rebalance(objective={"preferredRacks": ["a"]})
     body["spec"]["placement"] = {"racks": ["b"]}
-    with pytest.raises(InvalidObject, match=r"spec\.rebalance\.objective\.preferredRacks: must go"):
+    with pytest.raises(
+        InvalidObject, match=r"spec\.rebalance\.objective\.preferredRacks: must not be set together with"
+    ):
         LeadershipPolicy.read(body)

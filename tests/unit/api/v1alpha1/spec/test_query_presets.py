@@ -71,7 +71,7 @@ def test_names_are_distinct_and_sentences_are_sentences() -> None:
 
 
 def test_an_unknown_preset_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(InvalidObject, match="names no ready-made query; there are ProduceLocalTimeP99, LogFlush"):
+    with pytest.raises(InvalidObject, match="is not a preset: use one of ProduceLocalTimeP99, LogFlush"):
         LeadershipPolicy.read(prometheus(preset="Magic"))
 
 
