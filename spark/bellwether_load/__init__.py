@@ -1,1 +1,1 @@
-"""Leaders balanced by measured load, on Spark: from the sampler's history to loads, and from loads to a plan."""
+"""Spark jobs for load balancing: compute loads from the sampler's history, and a plan from the loads."""

@@ -1,7 +1,7 @@
-"""``python -m bellwether_load loads|plan``: the jobs, one a file, each imported only when it is asked for.
+"""``python -m bellwether_load loads|plan``: the jobs, one per file, imported only when they run.
 
-Exit status: 0 done; 1 it cannot be done, and the message says why; 2 wrong arguments; 3 done, and there was nothing to
-do it with.
+Exit status: 0: finished; 1: failed, with a message; 2: wrong arguments; 3: finished without a result, as there is no
+usable input.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class Jobs(click.Group):
     """The jobs by name."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """All jobs, in alphabetical order."""
+        """All job names, in alphabetical order."""
         return sorted(JOBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
-        """One job; None when there is none of that name."""
+        """Import a job; None if there is none with that name."""
         if cmd_name not in JOBS:
             return None
         module, _, name = JOBS[cmd_name].partition(":")
@@ -37,7 +37,7 @@ class Jobs(click.Group):
     cls=Jobs, context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "BELLWETHER_LOAD"}
 )
 def main() -> None:
-    """Measure what each Kafka partition carries, and plan who should lead it, on Spark."""
+    """Compute the load of each Kafka partition, and plan its leader, on Spark."""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Plain English: no literary word in README, CONTRIBUTING, the user documentation, the examples' READMEs and the CRDs.
+"""Plain English: no literary word in README, CONTRIBUTING, user documentation, examples' READMEs, CRDs and CLI help.
 
 The chart's values, notes and README, the alert rules and the help texts of metrics (docs/reference/metrics.md) are
 checked, too. Decisions are history and are left out, as are other generated pages, code, links and the parts of a page
@@ -11,9 +11,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 import yaml
 
+from bellwether.cli.main import main
+from bellwether_load.__main__ import main as load_main
 from sourcetree import ROOT, texts
 
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/", "examples/", "helm/bellwether/")
@@ -46,8 +49,45 @@ def literary_words(root: Path) -> list[str]:
     return found
 
 
+def help_texts(command: click.Command, name: str) -> Iterator[tuple[str, str]]:
+    """Help of a command, its options and its subcommands, each with its place."""
+    yield name, command.help or ""
+    for option in command.params:
+        if isinstance(option, click.Option):
+            yield f"{name} {option.opts[-1]}", option.help or ""
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for verb in command.list_commands(context):
+            found = command.get_command(context, verb)
+            assert found is not None
+            yield from help_texts(found, f"{name} {verb}")
+
+
+def literary_words_of_help(command: click.Command, name: str) -> list[str]:
+    """Every literary word in the help of a command and its subcommands, and every option without help."""
+    found = []
+    for place, text in help_texts(command, name):
+        found += (
+            [f"{place}: {word}" for word in WORD.findall(NO_PROSE.sub("", text))] if text else [f"{place}: no help"]
+        )
+    return found
+
+
 def test_the_documentation_is_in_plain_english() -> None:
     assert literary_words(ROOT) == []
+
+
+@pytest.mark.parametrize(("command", "name"), [(main, "bellwether"), (load_main, "bellwether_load")])
+def test_the_help_of_every_command_is_in_plain_english(command: click.Command, name: str) -> None:
+    assert literary_words_of_help(command, name) == []
+
+
+def test_a_literary_word_in_help_is_found_with_its_option() -> None:
+    option = click.Option(["-x", "--exclude"], help="Whom nobody asked.")
+    group = click.Group("tool", [click.Command("move", params=[option], help="Hand over leaders.")], help="A tool.")
+    assert literary_words_of_help(group, "tool") == ["tool move: Hand over", "tool move --exclude: nobody"]
+    silent = click.Command("move", params=[click.Option(["--wait"])])
+    assert literary_words_of_help(silent, "move") == ["move: no help", "move --wait: no help"]
 
 
 @pytest.mark.parametrize("word", ["amiss", "Whoever", "hands over", "stands", "passed over", "of its own accord"])

@@ -8,7 +8,7 @@ policy=$1 namespace=$2 command=$3
 shift 3
 
 for broker in "$@"; do
-    bellwether drain "$broker" --policy "$policy" -n "$namespace" --until 30m --wait --timeout 10m --reason "rolling restart"
+    bellwether drain "$broker" --policy "$policy" -n "$namespace" --for 30m --wait --timeout 10m --reason "rolling restart"
     $command "$broker"
     bellwether drain "$broker" --policy "$policy" -n "$namespace" --end --wait --timeout 20m
 done

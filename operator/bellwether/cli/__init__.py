@@ -1,1 +1,1 @@
-"""Command line: the work of each verb, by subject; ``commands`` has the options and the help."""
+"""Command line: implementation of the commands, by subject; ``commands`` has the options and help texts."""

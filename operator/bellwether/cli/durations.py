@@ -1,4 +1,4 @@
-"""Times as people write them on a command line: ``30s``, ``10m``, ``2h``, ``1d``."""
+"""Parse durations of command-line options: ``30s``, ``10m``, ``2h``, ``1d``."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def duration(text: str, option: str) -> timedelta:
-    """The time that an option was given. UsageError names the option and the form."""
+    """Parse the value of an option. UsageError names the option, the value and the format."""
     found = _DURATION.fullmatch(text)
     if found is None:
-        raise click.UsageError(f"{option} {text!r}: a number with s, m, h or d, as in 30m")
+        raise click.UsageError(f"{option} {text!r} is not a duration: use a number with s, m, h or d, such as 30m")
     try:
         return timedelta(**{_UNITS[found[2]]: int(found[1])})
     except OverflowError:
-        raise click.UsageError(f"{option} {text!r} is longer than a calendar reaches") from None
+        raise click.UsageError(f"{option} {text!r} is too long: use a shorter duration") from None

@@ -1,4 +1,4 @@
-"""Kafka connection from the options of the command line."""
+"""Build a Kafka connection from command-line options."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def connection_from(
     oauth_scope: str | None = None,
     oauth_ca: Path | None = None,
 ) -> Connection:
-    """The connection that the options describe, with what their files hold now. UsageError names what is missing.
+    """Build the connection from the options and the current content of their files.
 
-    Unauthenticated names a file that cannot be used.
+    UsageError names a missing option, Unauthenticated a file that cannot be used.
     """
     encrypted = tls or tls_ca is not None or tls_cert is not None
     protocol = Protocol(
@@ -72,7 +72,7 @@ _OAUTH_NAMES = (
 
 
 def _names(ca: Path | None, certificate: Path | None, key: Path | None) -> tuple[tuple[str, str], ...]:
-    """What the options are called that fields come from."""
+    """The option of each field, for error messages."""
     files = {"ca_file": ("--tls-ca", ca), "cert_file": ("--tls-cert", certificate), "key_file": ("--tls-key", key)}
     named = {field: f"{option} {path}" if path else option for field, (option, path) in files.items()}
     words = {"mechanism": "--sasl-mechanism", "username": "--sasl-username", "password": "--sasl-password-file"}
@@ -80,7 +80,7 @@ def _names(ca: Path | None, certificate: Path | None, key: Path | None) -> tuple
 
 
 def _secret(path: Path | None, option: str) -> str:
-    """What a file holds, without line ends behind it."""
+    """Content of a file, without trailing line ends."""
     if path is None:
         return ""
     try:

@@ -1,4 +1,4 @@
-"""Click group that loads its commands by name, and names the extra that a command lacks."""
+"""Click group that imports a command only when it is used, and names the missing extra of a command."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from bellwether.extras import needed_extra
 
 
 class MissingExtra(click.ClickException):
-    """The verb needs packages that are not installed."""
+    """The command needs packages that are not installed."""
 
     exit_code = click.UsageError.exit_code
 
 
-class Verbs(click.Group):
-    """A click group made from ``verbs``: verb to ``module:command``."""
+class LazyGroup(click.Group):
+    """Click group of ``verbs``: command name to ``module:object``."""
 
     def __init__(self, *args: Any, verbs: Mapping[str, str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._verbs = verbs
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """All verbs, in alphabetical order."""
+        """All command names, in alphabetical order."""
         return sorted(self._verbs)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
-        """One verb; None when there is none of that name."""
+        """Import a command; None if there is none with that name."""
         if cmd_name not in self._verbs:
             return None
         module, _, name = self._verbs[cmd_name].partition(":")
@@ -37,7 +37,7 @@ class Verbs(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the verb. MissingExtra names the extra that brings what it lacks."""
+        """Run the command. MissingExtra names the extra to install."""
         try:
             return super().invoke(ctx)
         except ModuleNotFoundError as error:

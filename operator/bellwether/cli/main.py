@@ -1,13 +1,13 @@
-"""The root of the command line: which verb is where. A verb's work is imported when it runs, not for its help."""
+"""Root of the command line: commands and their modules. A command's implementation is imported when it runs."""
 
 from __future__ import annotations
 
 import click
 
 from bellwether import __version__
-from bellwether.cli.lazy_group import Verbs
+from bellwether.cli.lazy_group import LazyGroup
 
-# verb -> module:command
+# command -> module:object
 VERBS = {
     "check": "bellwether.cli.commands.diagnosis.check:check",
     "crds": "bellwether.cli.commands.installation.crds:crds",
@@ -33,11 +33,13 @@ VERBS = {
 
 
 @click.group(
-    cls=Verbs, verbs=VERBS, context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "BELLWETHER"}
+    cls=LazyGroup,
+    verbs=VERBS,
+    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "BELLWETHER"},
 )
 @click.version_option(__version__, prog_name="bellwether", message="%(prog)s %(version)s")
 def main() -> None:
-    """Move leadership away from sick Apache Kafka brokers, and back when they are well.
+    """Manage leader placement on Apache Kafka: move leaders away from sick brokers, and back after recovery.
 
-    Every option can also be set in the environment: BELLWETHER_<VERB>_<OPTION>.
+    Every option can also be set by an environment variable: BELLWETHER_<COMMAND>_<OPTION>.
     """

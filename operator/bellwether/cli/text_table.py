@@ -1,4 +1,4 @@
-"""Text tables for the terminal, not cut when piped: columns are as wide as they must be."""
+"""Plain text tables; column widths fit the content, also when the output is piped."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 
 def printed(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    """Print a table with its headings."""
+    """Print a table with its header."""
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
     for row in (head, *rows):
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

@@ -66,12 +66,12 @@ def verdict(plan: RebalancePlan, unit: Unit) -> str:
         less = change(plan.before.max, plan.after.max)
         did = f"The busiest broker goes from {unit.said(plan.before.max)} to {most} ({less})"
     if proof.gap is None:
-        return f"{did}. Nothing is proved of how much lower it could be."
+        return f"{did}. There is no proof of how much lower it could be."
     bound = f"No plan can bring it below {unit.said(proof.bound)}"
     if proof.gap <= 0:
-        return f"{did}. {bound}, so this one is the best there is."
+        return f"{did}. {bound}, so this plan is optimal."
     near = "less than 0.01 %" if proof.gap < 0.0001 else f"at most {percent(proof.gap, 2)}"
-    return f"{did}. {bound}, so this one is {near} above the best."
+    return f"{did}. {bound}, so this plan is {near} above the optimum."
 
 
 def _opening(plan: RebalancePlan, unit: Unit) -> Markup:
@@ -148,7 +148,7 @@ def _moves(story: Story) -> Markup:
 
     def place(broker: int) -> str:
         if broker == NOBODY:
-            return "nobody"
+            return "none"
         rack = racks.get(broker)
         return f"{broker} ({rack})" if rack else str(broker)
 
@@ -189,9 +189,7 @@ def _history(story: Story, unit: Unit) -> Markup:
 
 
 _COVERS = "The digest covers the problem, the loads and every new order: an approval of it approves nothing else."
-_CHECK = (
-    "Anybody can check what this page claims, from the files alone, by code that shares nothing with the plan's maker:"
-)
+_CHECK = "To verify the figures on this page from the files, with code that is independent of the planner:"
 
 
 def _deciding(story: Story) -> Markup:
@@ -206,8 +204,8 @@ def _deciding(story: Story) -> Markup:
     of = join("digest ", tag("code", plan.digest), ", of the problem ", tag("code", plan.problem_digest))
     return tag(
         "section",
-        tag("h2", "Approve it, or check it"),
-        tag("p", "Where the policy waits for a person's word:"),
+        tag("h2", "Approve or verify"),
+        tag("p", "If the policy requires approval:"),
         tag("pre", shlex.join(approve)),
         tag("p", _COVERS, class_="soft"),
         tag("p", _CHECK),
@@ -219,7 +217,7 @@ def _deciding(story: Story) -> Markup:
 def _asked(plan: RebalancePlan) -> Markup:
     asked = plan.objective
     racks = ", ".join(asked.preferred_racks) or "none"
-    cap = "none" if asked.max_moves is None else f"{asked.max_moves:,} leaders, and whoever must move"
+    cap = "none" if asked.max_moves is None else f"{asked.max_moves:,} leaders, plus mandatory moves"
     rows: tuple[tuple[str, str], ...] = (
         ("a partition's load is its", str(asked.statistic)),
         ("a byte from a producer", f"{asked.produce_weight} %"),
@@ -229,12 +227,12 @@ def _asked(plan: RebalancePlan) -> Markup:
         ("preferred racks", racks),
         ("cap on moves", cap),
         ("partitions", f"{plan.partitions:,}"),
-        ("without a measured load: they stay", f"{plan.without_load:,}"),
-        ("held: they stay", f"{plan.held:,}"),
+        ("without a measured load (not moved)", f"{plan.without_load:,}"),
+        ("pinned (not moved)", f"{plan.held:,}"),
         ("largest load that has a choice", Unit.of(plan.certificate.largest_item).said(plan.certificate.largest_item)),
     )
     table = tag("table", *(tag("tr", tag("td", name), tag("td", said, class_="n")) for name, said in rows))
-    return tag("section", tag("h2", "What was asked"), table)
+    return tag("section", tag("h2", "Settings"), table)
 
 
 def _all_brokers(story: Story, unit: Unit) -> Markup:

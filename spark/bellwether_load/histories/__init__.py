@@ -1,5 +1,5 @@
-"""What the samples of a partition say of its load: numpy alone, no Spark and no IO.
+"""Compute the load of partitions from their samples: numpy only, no Spark and no IO.
 
-In the order of use: samples (many partitions at once), order (sorted, each moment once), intervals (what lies between
-two samples), sizes (bytes of an interval), quantiles, measures.
+In the order of use: samples (many partitions at once), order (sorted, unique times), intervals (between consecutive
+samples), sizes (bytes of an interval), quantiles, measures.
 """

@@ -1,6 +1,6 @@
-"""What lies between two samples of a partition that follow each other: seconds, messages, and what the log grew by.
+"""Intervals between consecutive samples of a partition: seconds, messages, and growth of the log.
 
-In: samples in order of time. Out: the intervals of which something can be said.
+In: samples in order of time. Out: the usable intervals.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Intervals:
     """Rows of intervals; those of partition i are ``bounds[i]:bounds[i + 1]``.
 
     ``ended``: when, in seconds since 1970. ``seconds`` > 0. ``messages`` >= 0. ``grown``: bytes by which the leader's
-    log grew, or shrank; it means something where ``sized``: one replica led throughout and told its size twice.
+    log grew, or shrank; valid where ``sized``: one replica led throughout and both sizes are known.
     ``consume``: bytes/s, NaN where unknown. ``samples``: for each partition, how many samples bound its intervals.
     """
 
@@ -33,22 +33,22 @@ class Intervals:
 
 
 def between(samples: Samples, longest: int) -> Intervals:
-    """The intervals of at most ``longest`` seconds in which the end of the log did not go back, nor beside them.
+    """Intervals of at most ``longest`` seconds in which the log end did not decrease, nor in an adjacent interval.
 
-    An end that goes back is a log cut short by an unclean election, or a new leader that has not yet heard how far
-    the followers are, or a clock that was set back, so that two histories interleave. The steps beside it are no
-    better: what is lost there is made good, or the other history is met again.
+    A decreasing log end means a log truncated by an unclean election, a new leader that does not know its followers'
+    progress yet, or a clock that was set back, so that two histories interleave. The adjacent intervals are invalid,
+    too: they contain the opposite error.
 
     Two sizes are compared only under the same leader in the same epoch: each replica rolls and deletes its segments
-    by itself, and a replica that led before may have been copied anew since.
+    independently, and a former leader may have copied its log again since.
     """
     seconds, messages = np.diff(samples.at), np.diff(samples.end)
     within = inner(samples.bounds, len(samples.at))
     back = within & (messages < 0)
-    amiss = back.copy()
-    amiss[1:] |= back[:-1]
-    amiss[:-1] |= back[1:]
-    usable = within & ~amiss & (seconds <= longest)
+    invalid = back.copy()
+    invalid[1:] |= back[:-1]
+    invalid[:-1] |= back[1:]
+    usable = within & ~invalid & (seconds <= longest)
     sized = (
         (np.diff(samples.leader) == 0)
         & (np.diff(samples.epoch) == 0)

@@ -1,6 +1,6 @@
-"""From samples of many partitions to what each of them carries: the whole way, in one call.
+"""Compute the loads of many partitions from their samples, in one call.
 
-In: samples, rules. Out: arrays with one row a partition. Called by the transform, a few million samples at a time.
+In: samples, rules. Out: arrays with one row per partition. Called by the transform, a few million samples at a time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DAY = 86_400
 class Levels:
     """Of a rate over time: half of the time it is at most ``median``, 95 % of the time at most ``p95``.
 
-    ``peak``: the highest rate that it reached, or exceeded, for a few minutes of one day. NaN where nothing is known.
+    ``peak``: the highest rate that was reached or exceeded for a few minutes of one day. NaN where unknown.
     """
 
     median: Floats
@@ -33,9 +33,9 @@ class Levels:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measures:
-    """Loads of partitions. Rates per second; ``samples`` bound the intervals that say something, ``covered`` seconds.
+    """Loads of partitions. Rates per second; ``samples`` bound the usable intervals, which cover ``covered`` seconds.
 
-    ``sized``: whether bytes are known; where they are not, produce means nothing.
+    ``sized``: whether bytes are known; if not, ``produce`` is invalid.
     """
 
     produce: Levels
@@ -47,17 +47,17 @@ class Measures:
 
 
 def measure(samples: Samples, rules: Rules) -> Measures:
-    """What each partition carries. A partition with fewer than two usable samples has ``samples`` 0 and NaN."""
+    """Load of each partition. A partition with fewer than two usable samples has ``samples`` 0 and NaN."""
     intervals = between(usable(samples, rules.shortest), rules.longest)
     seconds, bounds = intervals.seconds, intervals.bounds
     bytes_in, sized = produced(intervals)
     covered = summed(seconds, bounds)
     (messages_median,) = at_weights(intervals.messages / seconds, seconds, bounds, [(covered + 1) // 2])
-    told = np.isfinite(intervals.consume) & (intervals.consume >= 0)
-    consume = intervals.consume[told].astype(np.float64)
+    known = np.isfinite(intervals.consume) & (intervals.consume >= 0)
+    consume = intervals.consume[known].astype(np.float64)
     return Measures(
         produce=_levels(np.nan_to_num(bytes_in / seconds), seconds, intervals.ended, bounds, rules.peak),
-        consume=_levels(consume, seconds[told], intervals.ended[told], counted(told, bounds), rules.peak),
+        consume=_levels(consume, seconds[known], intervals.ended[known], counted(known, bounds), rules.peak),
         messages_median=messages_median,
         samples=intervals.samples,
         covered=covered,
@@ -68,28 +68,28 @@ def measure(samples: Samples, rules: Rules) -> Measures:
 def _levels(rates: Floats, seconds: Ints, ended: Ints, bounds: Ints, peak: int) -> Levels:
     """The peak is the highest of the days' peaks; an interval belongs to the UTC day of its last second.
 
-    Where little was seen, less than ``peak`` seconds are asked for: a twentieth of what was seen on a day on average,
-    so that the peak is never below the 95th percentile.
+    With few samples, less than ``peak`` seconds are required: a twentieth of the covered seconds per day on average, so
+    that the peak is never below the 95th percentile.
     """
     total = summed(seconds, bounds)
     owner, day_bounds = _days(ended, bounds)
     days = np.bincount(owner, minlength=len(total))
-    asked = np.clip(total // np.maximum(days * 20, 1), 1, peak)
+    required = np.clip(total // np.maximum(days * 20, 1), 1, peak)
     levels = [(total + 1) // 2, (total * 95 + 99) // 100]
     if (days <= 1).all():
-        # Usual, and half the work: each partition's only day holds all of it.
-        return Levels(*at_weights(rates, seconds, bounds, [*levels, total - asked + 1]))
+        # The usual case, at half the cost: all intervals of each partition are on one day.
+        return Levels(*at_weights(rates, seconds, bounds, [*levels, total - required + 1]))
     median, p95 = at_weights(rates, seconds, bounds, levels)
     on_day = summed(seconds, day_bounds)
-    (peaks,) = at_weights(rates, seconds, day_bounds, [on_day - asked[owner] + 1])
-    enough = on_day >= asked[owner]
+    (peaks,) = at_weights(rates, seconds, day_bounds, [on_day - required[owner] + 1])
+    enough = on_day >= required[owner]
     found = np.full(len(total), np.nan)
     np.fmax.at(found, owner[enough], peaks[enough])
     return Levels(median, p95, found)
 
 
 def _days(ended: Ints, bounds: Ints) -> tuple[Ints, Ints]:
-    """The days of all partitions, one after the other: to whom each belongs, and the bounds of its intervals."""
+    """Days of all partitions: the partition of each day, and the bounds of its intervals."""
     begins = np.ones(len(ended), dtype=np.bool_)
     begins[1:] = (np.diff((ended - 1) // DAY) != 0) | ~inner(bounds, len(ended))
     firsts = np.flatnonzero(begins)

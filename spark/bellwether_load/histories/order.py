@@ -1,7 +1,7 @@
-"""Samples in order of time, and no two so close that nothing can be said between them.
+"""Sort samples by time, and drop samples that are too close together.
 
-In: samples as files gave them: two samplers at once, the same file read twice, a clock that was set back, brokers that
-did not answer. Out: the answered ones, rising in time. The result does not depend on the order of the rows.
+In: samples as read from files: of two samplers at once, of a file read twice, after a clock that was set back, of
+brokers that did not answer. Out: the answered ones, in order of time. The result does not depend on the row order.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def usable(samples: Samples, shortest: int) -> Samples:
 
 
 def _in_time(samples: Samples, moment: Ints) -> Rows:
-    """The rows by partition and time; of those at one moment the best informed first, whatever order they came in."""
+    """Row order by partition and time; of rows at the same time the most recent state comes first."""
     order = np.argsort(moment, kind="stable")
     same = np.diff(moment[order]) == 0
     if same.any():
@@ -37,7 +37,7 @@ def _in_time(samples: Samples, moment: Ints) -> Rows:
         tied[1:] |= same
         tied[:-1] |= same
         rows = order[tied]
-        # The last key counts most. A later epoch knows more, then a further end, then a size where there is one.
+        # The last key counts most: a later epoch first, then a higher log end, then a known size.
         keys = (samples.consume, samples.leader, samples.size, samples.end, samples.epoch)
         order[tied] = rows[np.lexsort((*(-key[rows] for key in keys), moment[rows]))]
     return order

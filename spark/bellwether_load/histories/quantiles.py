@@ -1,4 +1,4 @@
-"""Weighted quantiles of many groups at once, exact, and the same whichever groups stand beside one another.
+"""Weighted quantiles of many groups at once; exact, and independent of the order of the groups.
 
 In: values in groups, each with a whole weight (seconds, messages). Out: for each group the value at a weight.
 """
@@ -17,7 +17,7 @@ _CELLS = 1 << 18
 
 
 def at_weights(values: Floats, weights: Ints, bounds: Ints, wanted: Sequence[Ints]) -> list[Floats]:
-    """For each array of weights the least value up to which a group's values weigh at least so much.
+    """For each array of weights: the smallest value at which a group's cumulative weight reaches it.
 
     ``values`` are finite, ``weights`` at least 1; group i is ``bounds[i]:bounds[i + 1]``. Each of ``wanted`` holds one
     weight a group; one beyond the group's total means the total, one below 1 its least value. NaN for an empty group.
@@ -41,7 +41,7 @@ def at_weights(values: Floats, weights: Ints, bounds: Ints, wanted: Sequence[Int
 
 
 def _matrices(lengths: Ints) -> Iterator[tuple[Rows, int]]:
-    """Groups of like lengths, none empty, and the greatest length among them."""
+    """Groups of similar lengths, none empty, and the greatest length among them."""
     order: NDArray[np.intp] = np.argsort(lengths, kind="stable")
     start = int(np.searchsorted(lengths[order], 1))
     while start < len(order):

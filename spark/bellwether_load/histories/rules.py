@@ -1,4 +1,4 @@
-"""What counts as evidence, and over how long: the few numbers that the loads depend on."""
+"""Settings of the load computation: minimum and maximum interval, duration of a peak."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Seconds, all whole and at least 1.
+    """Whole seconds, each at least 1.
 
     ``shortest``: samples closer together than this are not compared: moments are whole seconds, so a rate over a few
-    of them is mostly rounding, and two samplers' clocks differ. ``longest``: over a gap longer than this nothing is
-    said. ``peak``: the peak is the rate that was reached for this long in a day.
+    of them is mostly rounding, and two samplers' clocks differ. ``longest``: an interval longer than this is
+    ignored. ``peak``: the peak is the rate that was reached for this long in a day.
     """
 
     shortest: int = 30

@@ -1,6 +1,6 @@
-"""Samples of many partitions side by side, as arrays: what all the arithmetic of this folder works on.
+"""Samples of many partitions as arrays, the input of all computations in this folder.
 
-One partition's samples lie together. Nothing here knows which partition is which: that is the caller's.
+The samples of one partition are consecutive. The names of the partitions are the caller's.
 """
 
 from __future__ import annotations

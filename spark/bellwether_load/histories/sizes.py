@@ -1,4 +1,4 @@
-"""The bytes that came in during an interval, though logs also shrink and change hands.
+"""Bytes received during an interval, also if the log shrank or the leader changed.
 
 In: intervals. Out: bytes for each of them, and for which partitions they are known. The size of a log counts the bytes
 of its segments, compressed as they are stored and sent (Kafka: ``UnifiedLog.size``), without indexes and without what
@@ -19,12 +19,12 @@ LEAST = 0.625
 
 
 def produced(intervals: Intervals) -> tuple[Floats, Bools]:
-    """Bytes of each interval, NaN where unknown; and for each partition whether all of its are known.
+    """Bytes of each interval, NaN where unknown; and for each partition whether all are known.
 
-    A log that grew under one leader tells the bytes itself. Where it shrank, or hardly grew for its messages, segments
-    were deleted or compacted meanwhile; where the leader changed, the sizes of two replicas say nothing of one
-    another. There it is messages times the partition's bytes per message, taken from the intervals that are near its
-    median. A partition whose log never grew in sight has no bytes per message, and no known load if it had messages.
+    Growth of the log under one leader gives the bytes directly. If the log shrank, or hardly grew for its messages,
+    segments were deleted or compacted; if the leader changed, the sizes of two replicas cannot be compared. Then the
+    bytes are messages times the partition's bytes per message, taken from the intervals near its median. A partition
+    whose log never grew has no bytes per message, and its load is unknown if it had messages.
     """
     ratio = np.zeros(len(intervals.messages))
     growing = intervals.sized & (intervals.messages > 0) & (intervals.grown > 0)

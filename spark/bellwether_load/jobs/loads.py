@@ -1,6 +1,6 @@
-"""``loads``: from the sampler's history to the load of each partition, in the store. The folder is said on stdout.
+"""``loads``: compute the load of each partition from the sampler's history. Prints the folder in the store.
 
-Exit status: 0; 1 it cannot be done; 2 wrong arguments; 3 the history says nothing: the loads are written and empty.
+Exit status: 0: finished; 1: failed; 2: wrong arguments; 3: no usable samples, the loads are written and empty.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from bellwether_load.transforms.loads import loads as with_load
 from bellwether_load.transforms.loads import measured, summary
 
 NOTHING = 3
-# A shuffle of counters that grow by little: a third of what lz4 leaves on local disks, for hardly more work.
+# Slowly growing counters: a third of the size of lz4 on local disks, at hardly more CPU.
 SETTINGS = {"spark.io.compression.codec": "zstd"}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
@@ -42,27 +42,27 @@ class Moment(click.ParamType[date]):
     name = "moment"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> date | datetime:
-        """The value, or a usage error."""
+        """Parse the value; a usage error if it is none."""
         try:
             return value if isinstance(value, date) else moment(value)
         except ValueError:
-            self.fail(f"{value!r} is no day or moment: write 2026-11-21, or 2026-11-21T12:00:00 (UTC)", param, ctx)
+            self.fail(f"{value!r} is not a day or time: use 2026-11-21, or 2026-11-21T12:00:00 (UTC)", param, ctx)
 
 
 @click.command()
-@click.option("--store", "uri", required=True, metavar="URI", help="Where samples and loads are kept.")
-@click.option("--name", required=True, metavar="NAME", help="What to call the loads: they go to loads/NAME.")
-@click.option("--from", "start", type=Moment(), help="The first day, or moment, to read (UTC).")
-@click.option("--to", "end", type=Moment(), help="The last day to read, or the moment at which to stop (UTC).")
-@click.option("--days", "count", type=int, help=f"How many days, ending with the newest ({USUAL_DAYS}).")
-@click.option("--cluster", "cluster_id", metavar="ID", help="The Kafka cluster, where the store has several.")
+@click.option("--store", "uri", required=True, metavar="URI", help="Store of samples and loads.")
+@click.option("--name", required=True, metavar="NAME", help="Name of the loads; they are written to loads/NAME.")
+@click.option("--from", "start", type=Moment(), help="First day, or start time (UTC).")
+@click.option("--to", "end", type=Moment(), help="Last day, or end time (UTC).")
+@click.option("--days", "count", type=int, help=f"Number of days, ending with the newest.  [default: {USUAL_DAYS}]")
+@click.option("--cluster", "cluster_id", metavar="ID", help="Id of the Kafka cluster, if the store has several.")
 @click.option(
     "--shortest-seconds",
     "shortest",
     type=click.IntRange(1),
     default=Rules().shortest,
     show_default=True,
-    help="Samples of a partition closer together than this are passed over.",
+    help="Minimum interval between two samples of a partition, in seconds; closer samples are ignored.",
 )
 @click.option(
     "--longest-seconds",
@@ -70,7 +70,7 @@ class Moment(click.ParamType[date]):
     type=click.IntRange(1),
     default=Rules().longest,
     show_default=True,
-    help="Over gaps longer than this nothing is said.",
+    help="Maximum interval between two samples, in seconds; longer intervals are ignored.",
 )
 @click.option(
     "--peak-seconds",
@@ -78,12 +78,10 @@ class Moment(click.ParamType[date]):
     type=click.IntRange(1),
     default=Rules().peak,
     show_default=True,
-    help="The peak is the rate that was reached for this long in a day.",
+    help="Duration of a peak, in seconds: the peak is the rate that was reached for this long in a day.",
 )
-@click.option("--master", metavar="URL", help="Spark's master; by default spark-submit's own, or local[*].")
-@click.option(
-    "--memory", default="2g", show_default=True, metavar="SIZE", help="The driver's heap, as Spark writes it."
-)
+@click.option("--master", metavar="URL", help="Spark master.  [default: that of spark-submit, or local[*]]")
+@click.option("--memory", default="2g", show_default=True, metavar="SIZE", help="Heap of the driver, such as 2g.")
 def loads(
     uri: str,
     name: str,
@@ -97,7 +95,7 @@ def loads(
     master: str | None,
     memory: str,
 ) -> None:
-    """Measure what each partition carries: bytes in, bytes out and messages, from the sampler's history."""
+    """Compute the load of each partition (bytes in, bytes out, messages) from the sampler's history."""
     began = time.monotonic()
 
     def tell(line: str) -> None:
@@ -109,7 +107,7 @@ def loads(
             raise Terminal(
                 f"--name {name!r}: use letters, digits, dots, dashes and underscores, first a letter or digit"
             )
-        # Executors may stand in another directory.
+        # Executors may run in another directory.
         uri = uri if ":" in uri else str(Path(uri).absolute())
         choice = choose(Store.open(uri), Period(start, end, count), cluster_id)
         _tell_choice(choice, tell)
@@ -117,7 +115,7 @@ def loads(
             folder, found = write_loads(uri, name, None, 0, _account(choice, rules, {}, ())), 0
         else:
             with session("loads", master=master, memory=memory, settings=SETTINGS) as spark:
-                tell(f"Spark {spark.version} is up, master {spark.sparkContext.master}")
+                tell(f"Spark {spark.version} started, master {spark.sparkContext.master}")
                 folder, found = run(spark, uri, name, choice, rules, tell)
     except BellwetherError as error:
         click.echo(f"error: {error}", err=True)
@@ -125,12 +123,12 @@ def loads(
     click.echo(folder)
     if not found:
         why = f"a partition needs two samples, {shortest} to {longest} s apart, and a log that grew"
-        click.echo(f"{folder} is empty: the samples of this period tell no partition's load ({why})", err=True)
+        click.echo(f"{folder} is empty: this period has no usable samples ({why})", err=True)
         sys.exit(NOTHING)
 
 
 def run(spark: SparkSession, uri: str, name: str, choice: Choice, rules: Rules, tell: Tell) -> tuple[str, int]:
-    """Measure and write; the folder in the store and how many loads it holds. Raises StoreError."""
+    """Compute and write the loads; returns their folder and their number. Raises StoreError."""
     rows = sum(source.rows for source in choice.sources)
     packed, unreadable = stretches(spark, uri, portions(choice.sources), choice.window)
     found = measured(packed, rows, rules).persist(StorageLevel.MEMORY_AND_DISK)
@@ -142,7 +140,7 @@ def run(spark: SparkSession, uri: str, name: str, choice: Choice, rules: Rules, 
         f" {sums['too_few_samples']:,} too few samples, {sums['without_sizes']:,} messages but no size that grew"
     )
     if sums["refused"]:
-        tell(f"{sums['refused']:,} samples had a number that no broker gives, taken as unknown")
+        tell(f"{sums['refused']:,} samples had an invalid number, which is treated as unknown")
     account = _account(choice, rules, sums, unreadable.value)
     folder = write_loads(uri, name, with_load(found), sums["loads"], account)
     found.unpersist()
@@ -172,7 +170,7 @@ def _written(seconds: int | None) -> str | None:
 
 
 def _account(choice: Choice, rules: Rules, sums: dict[str, Any], unreadable: Any) -> dict[str, Any]:
-    """What the loads are made of, for people and for whoever asks later; the same for the same samples."""
+    """Description of the loads' inputs; identical for identical samples."""
     return {
         "format": 1,
         "clusterId": choice.cluster_id,

@@ -1,4 +1,4 @@
-"""Makes a plan on Spark: partitions and rates in, the plan and its moves out. No files: ``jobs.plan`` has those."""
+"""Compute a plan on Spark: partitions and rates in, the plan and its moves out. ``jobs.plan`` does the file IO."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def plan_of(
     tell: Callable[[str], None] = lambda _: None,
     few: int = MOST_PARTITIONS,
 ) -> Made:
-    """The plan for a problem and loads of a store, by their names. Raises StoreError, and Refused as ``make`` does."""
+    """Compute the plan for a problem and loads of a store, by name. Raises StoreError and Refused."""
     terms = read_terms(Store.open(uri), problem)
     posed = read_posed(spark, uri, problem)
     statistic = str(terms.objective.statistic).lower()
@@ -67,9 +67,9 @@ def make(
     tell: Callable[[str], None] = lambda _: None,
     few: int = MOST_PARTITIONS,
 ) -> Made:
-    """The plan for a problem and the loads of its pieces. Raises Refused when the inputs make none.
+    """Compute the plan for a problem and the loads of its pieces. Raises Refused for invalid inputs.
 
-    Up to ``few`` partitions are balanced here, without a task: the plan is the same, and there sooner.
+    Up to ``few`` partitions are balanced in the driver, without tasks: faster, with the same result.
     """
     slots, costs = slots_of(terms), costs_of(terms)
     pieces = together(posed.pieces, loads, posed.borders).persist(StorageLevel.MEMORY_AND_DISK)
@@ -95,7 +95,7 @@ def make(
 
 
 def refused(error: PySparkException) -> Exception:
-    """What a task said when it refused its input, out of all that Spark says around it."""
+    """Extract a task's ``Refused`` message from Spark's error."""
     said = re.search(r"\.Refused: (.+)", str(error))
     return Refused(said.group(1).strip()) if said else error
 
@@ -124,7 +124,7 @@ def _survey(terms: ProblemHeader, pieces: DataFrame, slots: Slots, costs: Costs)
     """Sums over all partitions, and the problem's digest."""
     told = surveyed(pieces, slots, costs).persist(StorageLevel.MEMORY_AND_DISK)
     surveys = told.select("survey").collect()
-    # Unpickled is what our own tasks have pickled.
+    # Pickled by tasks of this job.
     survey = Survey.total((pickle.loads(row["survey"]) for row in surveys), len(slots.ids))  # noqa: S301
     lines = (bytes(row["lines"]) for row in told.select("piece", "lines").sort("piece").toLocalIterator())
     digest = rebalance_plan.digest_of_lines(terms, lines)

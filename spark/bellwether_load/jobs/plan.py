@@ -1,4 +1,4 @@
-"""``plan``: from a posed problem and measured loads to a plan in the store. The last line said is its digest."""
+"""``plan``: compute a plan from a problem and measured loads. The last line of the output is its digest."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ SETTINGS = {"spark.sql.execution.arrow.maxRecordsPerBatch": "65536", "spark.sql.
 
 
 @click.command()
-@click.option("--store", "uri", required=True, metavar="URI", help="Where problems, loads and plans are kept.")
-@click.option("--problem", "problem", required=True, metavar="NAME", help="The problem: problems/NAME in the store.")
-@click.option("--loads", "loads", required=True, metavar="NAME", help="The measured loads: loads/NAME in the store.")
-@click.option("--master", metavar="URL", help="Spark's master; by default spark-submit's own, or local[*].")
+@click.option("--store", "uri", required=True, metavar="URI", help="Store of problems, loads and plans.")
 @click.option(
-    "--memory", default="2g", show_default=True, metavar="SIZE", help="The driver's heap, as Spark writes it."
+    "--problem", "problem", required=True, metavar="NAME", help="Name of the problem: problems/NAME in the store."
 )
+@click.option("--loads", "loads", required=True, metavar="NAME", help="Name of the loads: loads/NAME in the store.")
+@click.option("--master", metavar="URL", help="Spark master.  [default: that of spark-submit, or local[*]]")
+@click.option("--memory", default="2g", show_default=True, metavar="SIZE", help="Heap of the driver, such as 2g.")
 def plan(uri: str, problem: str, loads: str, master: str | None, memory: str) -> None:
-    """Choose who leads what, so that the busiest broker carries as little as possible, with few moves."""
+    """Compute a plan: minimize the load of the busiest broker, with few moves."""
     started = time.monotonic()
 
     def tell(line: str) -> None:
@@ -35,7 +35,7 @@ def plan(uri: str, problem: str, loads: str, master: str | None, memory: str) ->
     try:
         store = Store.open(uri)
         with session("plan", master=master, memory=memory, settings=SETTINGS) as spark:
-            tell("Spark is up")
+            tell("Spark started")
             made = plan_of(spark, uri, problem, loads, tell)
             folder = write_columns(store, made.plan, made.moves)
     except (BellwetherError, Refused) as error:
@@ -43,7 +43,7 @@ def plan(uri: str, problem: str, loads: str, master: str | None, memory: str) ->
         sys.exit(1)
     before, after, gap = made.plan.before, made.plan.after, made.plan.certificate.gap
     tell(
-        f"the busiest broker from {before.max:,.0f} to {after.max:,.0f} bytes/s, at most"
+        f"busiest broker: {before.max:,.0f} before, {after.max:,.0f} bytes/s after, at most"
         f" {'?' if gap is None else format(gap, '.3%')} above the best possible; {folder}"
     )
     click.echo(made.plan.digest)

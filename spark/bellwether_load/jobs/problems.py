@@ -1,7 +1,7 @@
-"""Reads a posed problem and measured loads for the plan job.
+"""Read a problem and measured loads for the plan job.
 
-Files are read by the executors, a row group at a time, without a detour over Spark's rows; so the store must be within
-their reach. A row group of the problem is a piece.
+The executors read the files, one row group at a time, without conversion to Spark rows; so they must reach the store. A
+row group of the problem is a piece.
 """
 
 from __future__ import annotations

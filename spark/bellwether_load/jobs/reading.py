@@ -1,8 +1,8 @@
-"""Reading samples on the executors: from a list of files to stretches.
+"""Read samples on the executors: from a list of files to stretches.
 
-In: which files to read, and from when to when. Out: a DataFrame of stretches, and the names of files that turned out to
-be unreadable beyond their footers. Files are read by pyarrow: it keeps topic names as codes and needs none of Hadoop's
-file systems, so a store is reached here as the sampler reaches it.
+In: files to read, and a time window. Out: a DataFrame of stretches, and messages about files that are unreadable beyond
+their footers. Files are read by pyarrow: it keeps topic names as codes and needs none of Hadoop's
+file systems, so a store is accessed as in the sampler.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BATCH_ROWS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file to read: its path in the store, its rows, and whether a partition's rows stand together in it."""
+    """A file to read: its path in the store, its rows, and whether the rows of a partition are consecutive in it."""
 
     path: str
     rows: int
@@ -56,10 +56,10 @@ class Window:
 
 
 class Unreadable(AccumulatorParam[frozenset[str]]):
-    """Messages about files that could not be read; one that is said twice counts once, as tasks may be repeated."""
+    """Messages about files that could not be read; a repeated one counts once, because tasks may be repeated."""
 
     def zero(self, value: frozenset[str]) -> frozenset[str]:
-        """Nothing said."""
+        """No message."""
         return value & frozenset()
 
     def addInPlace(self, value1: frozenset[str], value2: frozenset[str]) -> frozenset[str]:  # noqa: N802 - Spark's name
@@ -68,7 +68,7 @@ class Unreadable(AccumulatorParam[frozenset[str]]):
 
 
 def portions(sources: Sequence[Source], rows: int = TASK_ROWS) -> tuple[Portion, ...]:
-    """Portions of about so many rows: large files in parts, single rounds several together."""
+    """Split the work into portions of about ``rows`` rows: large files in parts, several single rounds together."""
     found: list[Portion] = []
     together: list[str] = []
     held = 0
@@ -101,9 +101,9 @@ def stretches(spark: SparkSession, uri: str, work: Sequence[Portion], window: Wi
 
 
 def read_portion(store: Store, portion: Portion, window: Window, said: Said) -> Iterator[Any]:
-    """A portion as record batches of stretches. A file that cannot be read is said, and skipped from there on.
+    """A portion as record batches of stretches. An unreadable file is reported, and the rest of it is skipped.
 
-    Raises StoreUnavailable when the store does not answer: that passes, and Spark tries the task again.
+    Raises StoreUnavailable if the store does not answer; Spark then retries the task.
     """
     if portion.compacted:
         (path,) = portion.paths
@@ -126,7 +126,7 @@ def _tables(store: Store, path: str, portion: Portion, window: Window, said: Sai
 
 
 def _together(tables: Iterator[Any]) -> Iterator[list[Any]]:
-    """Small row groups several at a time: a file of an hour has hundreds."""
+    """Combine small row groups: a file of an hour has hundreds."""
     held: list[Any] = []
     for table in tables:
         held.append(table)
@@ -142,7 +142,9 @@ def _conformed(table: Any, where: str) -> Any:
         return table.cast(FORMAT)
     except (pa.ArrowException, ValueError) as error:
         reason = str(error).splitlines()[0]
-        raise StoreDamaged(f"{where}: does not hold what samples hold: {reason}. Move it out of the store") from None
+        raise StoreDamaged(
+            f"{where}: does not have the columns of samples: {reason}. Move it out of the store"
+        ) from None
 
 
 def within(table: Any, window: Window) -> Any:
@@ -163,6 +165,6 @@ def _packed(tables: Mapping[str, Sequence[Any]], store: Store, said: Said, *, so
         if len(tables) == 1:
             said(f"{store.where(next(iter(tables)))}: {error}. Move it out of the store")
             return
-        # One of several: each by itself, so that only the bad one is left out.
+        # Several files: pack each one separately, so that only the invalid one is skipped.
         for path, found in tables.items():
             yield from _packed({path: found}, store, said, sort=sort)

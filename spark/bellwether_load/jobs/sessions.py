@@ -1,7 +1,7 @@
-"""A Spark session for a job: on the master that was asked for, on spark-submit's own, or on this machine alone.
+"""Spark session of a job: on the given master, on that of spark-submit, or local.
 
-In: a master, memory and further settings. Out: a session that is stopped at the end of the block. Raises NoJava where
-no JVM can be started. Called by every job.
+In: a master, memory and further settings. Out: a session that is stopped at the end of the block. Raises NoJava if no
+JVM can be started. Called by every job.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from pyspark.sql import SparkSession
 from bellwether_load.jobs.java import find_java
 
 LOCAL = "local[*]"
-# A job's own words go to stderr; Spark's are for when it fails.
+# The job's messages go to stderr; Spark's logs are limited to failures.
 LOGGING = Path(__file__).with_name("log4j2.properties")
-# spark-submit has started the JVM already, and told us where it listens.
+# Set by spark-submit, which has already started the JVM: the port of the JVM.
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
 # It ends in about a second; a heap full of blocks takes longer.
 JVM_PATIENCE_SECONDS = 30.0
@@ -30,7 +30,7 @@ JVM_PATIENCE_SECONDS = 30.0
 _ALWAYS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.showConsoleProgress": "false",
-    # Rows here are long: thousands of samples each.
+    # Rows are long: thousands of samples each.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
 }
 
@@ -42,18 +42,18 @@ def session(
     """A session for one job.
 
     ``master`` None: that of spark-submit, else ``local[*]``. ``memory``: the driver's heap as Spark writes it (``2g``),
-    which in ``local`` is all there is; under spark-submit the JVM has it already and nothing can be changed.
-    ``settings`` are Spark's and beat ours. Raises NoJava.
+    which is all memory in ``local``; under spark-submit the JVM is already running and it has no effect.
+    ``settings`` are Spark settings and override the defaults. Raises NoJava.
     """
-    # mapInArrow asks for pandas and then does without it.
+    # mapInArrow warns about pandas, which it does not use.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     given = dict(settings or {})
     if SUBMITTED in os.environ:
-        # Without the connection to the JVM a SparkConf knows nothing of what spark-submit was told.
+        # Only with a connection to the JVM does SparkConf contain the settings of spark-submit.
         SparkContext._ensure_initialized()
     else:
         find_java()
-        # Workers run what runs this; also how Spark's scripts find Spark.
+        # Workers use this interpreter; Spark's scripts find Spark by it, too.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     conf = SparkConf()
     chosen = master or conf.get("spark.master", LOCAL) or LOCAL
@@ -69,14 +69,14 @@ def session(
 
 
 def _end_jvm() -> None:
-    """End the JVM that PySpark started for us, and see it gone: PySpark leaves that to the end of the process."""
+    """Stop the JVM that PySpark started and wait for its end; PySpark would stop it only at process exit."""
     gateway = SparkContext._gateway
     process = getattr(gateway, "proc", None)
     if gateway is None or process is None:
         return
     SparkContext._gateway = SparkContext._jvm = None
     gateway.shutdown()
-    process.stdin.close()  # the JVM ends when nobody holds the other end
+    process.stdin.close()  # the JVM exits when its input is closed
     try:
         process.wait(JVM_PATIENCE_SECONDS)
     except subprocess.TimeoutExpired:
@@ -85,14 +85,14 @@ def _end_jvm() -> None:
 
 
 def defaults(master: str, memory: str | None) -> dict[str, str]:
-    """Our settings for what neither the user nor spark-submit has said."""
+    """Default settings, where neither the user nor spark-submit has set one."""
     found = dict(_ALWAYS)
     if memory is not None:
         found["spark.driver.memory"] = memory
     if SUBMITTED not in os.environ:
         found["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={LOGGING.as_uri()}"
     if master.startswith("local"):
-        # Nobody else need reach it, and the machine's name need not lead anywhere.
+        # No other host connects to it, and the host name may not resolve.
         found |= {
             "spark.driver.host": "localhost",
             "spark.driver.bindAddress": "127.0.0.1",

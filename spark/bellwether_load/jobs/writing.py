@@ -1,7 +1,7 @@
-"""Loads into the store: ``loads/<name>/part-NNNNN.parquet``, and ``_loads.json``, which says what they are made of.
+"""Write loads to the store: ``loads/<name>/part-NNNNN.parquet``, and ``_loads.json`` with their inputs.
 
-In: a DataFrame of loads. Executors write a part each; the JSON goes first when loads are written anew and comes last,
-so loads that have it are whole. Spark and the readers of the store leave its name out.
+In: a DataFrame of loads. Each executor writes a part. When loads are overwritten, the JSON is deleted first and written
+last, so loads that have it are complete. Spark and the readers of the store ignore its name.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SCHEMA = pa.schema(
 
 
 def write_loads(uri: str, name: str, loads: DataFrame | None, count: int, account: Mapping[str, Any]) -> str:
-    """Write ``count`` loads over what was there; their folder in the store. None: there are none. Raises StoreError."""
+    """Write ``count`` loads, replacing existing ones; returns their folder. None: no loads. Raises StoreError."""
     store = Store.open(uri)
     folder = f"{FOLDER}/{name}"
     store.delete(f"{folder}/{ACCOUNT}")

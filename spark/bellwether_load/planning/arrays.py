@@ -24,7 +24,7 @@ BLOCK = pa.schema(
 
 
 def pack(array: NDArray[Any]) -> bytes:
-    """An array's bytes; shape and type are the reader's to know."""
+    """An array's bytes, without shape and type."""
     return array.tobytes()
 
 

@@ -1,7 +1,7 @@
-"""A block: some partitions, their loads, who may lead them and who leads them now, as arrays.
+"""A block: some partitions with their loads, eligible brokers and leaders, as arrays.
 
-Blocks are what executors hold and what one task works on. A partition belongs to the block of the broker that leads it
-when planning begins, so that nearly all that leaves a broker is decided in one place.
+Executors hold blocks, and a task works on one. A partition belongs to the block of the broker that leads it at the
+start, so that most decisions about a broker are made in one place.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class Block:
 
     @property
     def changed(self) -> int:
-        """How many partitions have got another leader."""
+        """Number of partitions with a changed leader."""
         return int((self.leader != self.home).sum())
 
     @property
     def changes(self) -> tuple[Int64s, Int32s]:
-        """The ids of these, and who leads them by now."""
+        """Ids of these partitions, and their new leaders."""
         away = self.leader != self.home
         return self.ids[away], self.leader[away]
 
@@ -57,7 +57,7 @@ class Block:
 
 
 def joined(number: int, parts: list[Block]) -> Block:
-    """One block of several with other partitions, sorted by id."""
+    """Merge several disjoint blocks, sorted by id."""
     width = max(p.eligible.shape[1] for p in parts)
     brokers = parts[0].brokers
     wide = [np.pad(p.eligible, ((0, 0), (0, width - p.eligible.shape[1])), constant_values=brokers) for p in parts]
@@ -80,7 +80,7 @@ def sums(at: NDArray[np.integer], values: Int64s, length: int) -> Int64s:
 
 
 def first_choice(ids: Int64s, eligible: Int32s, brokers: int) -> Int32s:
-    """A leader for partitions whose own may not lead: one of the eligible, spread evenly and the same every time."""
+    """A leader for partitions whose own is not eligible: one of the eligible, evenly spread and deterministic."""
     eligible = np.sort(eligible, axis=1)  # padding is the highest index
     count = (eligible < brokers).sum(axis=1)
     pick = (spread(ids, 0) * count).astype(np.int64)
@@ -89,7 +89,7 @@ def first_choice(ids: Int64s, eligible: Int32s, brokers: int) -> Int32s:
 
 
 def spread(ids: Int64s, salt: int) -> NDArray[np.float64]:
-    """A number in [0, 1) for each id that looks random and is the same everywhere (the finaliser of SplitMix64)."""
+    """A pseudo-random, deterministic number in [0, 1) for each id (the finaliser of SplitMix64)."""
     z = ids.astype(np.uint64) + np.uint64((0x9E3779B97F4A7C15 * (salt + 1)) % 2**64)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -1,4 +1,4 @@
-"""How low the busiest broker's load can possibly be: what some brokers must carry between them.
+"""Lower bounds on the load of the busiest broker.
 
 Loads that only the brokers of a set may lead stay in that set, whatever the plan. So the set's fixed load and these,
 over the set's capacity, bound the busiest broker from below; by linear-programming duality the best such set gives the
@@ -33,7 +33,7 @@ def contained(block: Block, place: Int64s) -> Int64s:
 
 
 def busiest_first(brokers: Brokers, carried: Int64s) -> Int64s:
-    """The place of every broker: open ones by relative load, the busiest first; the closed behind them."""
+    """Rank of every broker: open ones by relative load, the busiest first; closed ones last."""
     order = np.lexsort((np.arange(len(carried)), -(carried / brokers.capacity), ~brokers.open))
     place = np.empty(len(carried), np.int64)
     place[order] = np.arange(len(carried))
@@ -50,7 +50,7 @@ def best_prefix(brokers: Brokers, place: Int64s, inside: Int64s) -> Bound:
 
 
 def heaviest_item(block: Block, brokers: Brokers) -> float:
-    """The partition that weighs most wherever it may go: the relative load of its best broker with it alone."""
+    """Heaviest partition: the relative load of its best broker with this partition alone."""
     if not len(block):
         return 0.0
     fixed, capacity = np.append(brokers.base, 0), np.append(brokers.capacity, 1)

@@ -35,6 +35,6 @@ class Brokers:
         )
 
     def room(self, carried: Int64s, target: Fraction) -> Int64s:
-        """How much more each broker may carry under ``target``; negative where it carries too much, 0 where closed."""
+        """Remaining capacity of each broker under ``target``; negative above it, 0 for closed brokers."""
         allowed = np.array([int(target * int(c)) for c in self.capacity], np.int64)
         return np.where(self.open, allowed - carried, 0)

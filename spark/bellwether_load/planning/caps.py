@@ -1,4 +1,4 @@
-"""As low as so many moves can bring it: the more load the busiest broker may keep, the fewer leaders move."""
+"""Balance with a limited number of moves: the higher the target, the fewer leaders move."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HALVINGS = 7
 
 
 def capped(pool: Pool, brokers: Brokers, most: int | None, *, tell: Callable[[str], None] = lambda _: None) -> Balance:
-    """The pool balanced with at most ``most`` changed leaders; those that must change count, and change in any case."""
+    """Balance with at most ``most`` changed leaders; mandatory changes count, and are always made."""
     forced = pool.changed()
     found = balance(pool, brokers, tell=tell)
     if most is None or pool.changed() <= max(most, forced):
@@ -26,7 +26,7 @@ def capped(pool: Pool, brokers: Brokers, most: int | None, *, tell: Callable[[st
         pool.reset()
         balance(pool, brokers, target=target)
         moved = pool.changed()
-        tell(f"with the busiest broker at {float(target):.4g}: {moved} leaders move, {most} may")
+        tell(f"target {float(target):.4g} for the busiest broker: {moved} leaders move, limit {most}")
         if moved <= max(most, forced):
             best = high = target
         else:
@@ -36,5 +36,5 @@ def capped(pool: Pool, brokers: Brokers, most: int | None, *, tell: Callable[[st
 
 
 def _highest(pool: Pool, brokers: Brokers) -> Fraction:
-    """What the busiest broker carries while nobody moves but those that must."""
+    """Load of the busiest broker with mandatory moves only."""
     return brokers.busiest(balance(pool, brokers, target=Fraction(2**62)).carried)

@@ -1,7 +1,7 @@
-"""From what a problem says of partitions to numbers: loads, who is eligible, what each broker carries in any case.
+"""Convert the partitions of a problem to arrays: loads, eligible brokers, fixed load of each broker.
 
 In: a record batch of partitions with their measured rates. Out: arrays, and sums a broker. All in whole numbers, by the
-rules of the files' documentation, so that everybody who checks a plan comes to the same ones.
+rules of the files' documentation, so that every verifier of a plan computes the same ones.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from bellwether_load.planning.blocks import Int32s, Int64s
 
 
 class Refused(ValueError):
-    """The inputs make no plan: names the partition or the field."""
+    """Invalid input; the message names the partition or the field."""
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Percent weights: what a byte costs the leader and a follower."""
+    """Weights in percent: cost of a byte for the leader and for a follower."""
 
     produce: int
     replication: int
@@ -67,7 +67,7 @@ class Choices:
 
     @property
     def out(self) -> NDArray[np.bool_]:
-        """Nobody leads it and nobody may."""
+        """It has no leader and no eligible broker."""
         nobody: NDArray[np.bool_] = (self.eligible == self.brokers).all(axis=1)
         return nobody
 
@@ -79,7 +79,7 @@ class Choices:
 
     @property
     def fixed(self) -> NDArray[np.bool_]:
-        """There is nothing to choose: it stays with its leader."""
+        """It has no choice and stays with its leader."""
         alone: NDArray[np.bool_] = (self.eligible < self.brokers).sum(axis=1) == 1
         return self.at_home & alone
 
@@ -90,7 +90,7 @@ class Choices:
 
 
 def choices(batch: pa.RecordBatch, slots: Slots, costs: Costs) -> Choices:
-    """The partitions of a batch with the columns of ``planning.tables.beside``. Refused names what makes no sense."""
+    """The partitions of a batch with the columns of ``planning.tables.beside``. Refused names an invalid value."""
     brokers = len(slots.ids)
     replicas = _indices(batch.column("replicas"), slots)
     rf = (replicas < brokers).sum(axis=1)
@@ -119,7 +119,7 @@ def choices(batch: pa.RecordBatch, slots: Slots, costs: Costs) -> Choices:
 
 
 def rates(batch: pa.RecordBatch) -> tuple[Int64s, Int64s]:
-    """What comes in and goes out in bytes/s, rounded half to even; 0 where unknown. Refused names what is no rate."""
+    """Bytes/s in and out, rounded half to even; 0 where unknown. Refused names an invalid rate."""
     return _whole(batch, "produce"), _whole(batch, "consume")
 
 
@@ -147,7 +147,7 @@ def _indices(lists: pa.ListArray, slots: Slots) -> Int32s:
 
 
 def _index(ids: Int64s, slots: Slots) -> Int32s:
-    """Broker ids as indices; -1, nobody, as one past the last. Refused names an id that is not listed."""
+    """Broker ids as indices; -1 (no broker) as one past the last. Refused names an unknown id."""
     if not len(slots.ids):
         raise Refused("brokers: the problem lists none")
     at = np.minimum(np.searchsorted(slots.ids, ids), len(slots.ids) - 1)

@@ -1,7 +1,7 @@
-"""The last step where partitions are few: the busiest broker hands one on, maybe to one that hands on another first.
+"""Last step for few partitions: move one from the busiest broker, with a second move to make room if needed.
 
-Flows and single fits leave a broker too busy when its partitions are heavy beside the room that is left. With thousands
-of partitions a broker that hardly happens; with a dozen it does. This looks at all pairs, so it is for few partitions.
+Flows and single fits leave a broker too busy if its partitions are heavy compared to the remaining capacity. This is
+rare with thousands of partitions per broker, and common with a dozen. All pairs are tried, hence only few partitions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def exchange(block: Block, brokers: Brokers, carried: Int64s, goal: Fraction) ->
         busiest = int(relative.argmax())
         if relative[busiest] <= float(goal):
             break
-        # What every broker may carry at the end of a step so that none is as busy as this one was.
+        # Load limit of every broker after a step, so that none is as busy as this one was.
         ceiling = np.ceil(relative[busiest] * reach).astype(np.int64) - 1
         step = _step(block, leader, ceiling - carried, busiest)
         if step is None:

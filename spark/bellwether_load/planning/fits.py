@@ -1,4 +1,4 @@
-"""Single partitions that fit: what is left over when flows have done their part is smaller than a partition.
+"""Move single partitions: after the flows the remaining excess is smaller than a partition.
 
 A partition may be heavier than its broker's excess: that broker then has room again for others.
 """

@@ -1,4 +1,4 @@
-"""How much load to send from which broker to which: a maximum flow over the pairs that have something on offer.
+"""Load to move between each pair of brokers: a maximum flow over the pairs with offers.
 
 Dinic's algorithm fills the shortest ways first, so load goes to its new broker directly where it can, and over a third
 broker, which then passes other load on, only where it must.

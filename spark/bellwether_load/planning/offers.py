@@ -1,7 +1,7 @@
-"""What the partitions of a block could do for the balance, and doing what was asked of them.
+"""Offers of a block's partitions, and the moves that the driver requests.
 
-In a round every partition offers itself to one other eligible broker; the driver asks for so much load from one broker
-to another, and each block moves partitions of about that load, the heaviest first, so that the moves are few.
+In a round every partition is offered to one other eligible broker; the driver requests an amount of load per pair of
+brokers, and each block moves partitions of about that load, the heaviest first, so that the moves are few.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the blocks are: in this process, or on Spark's executors. The rounds see them through this protocol alone."""
+"""Pool of all blocks: in this process, or on Spark executors. The rounds use only this protocol."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bellwether_load.planning.offers import Pairs, Terms, offered, settle
 
 @dataclass(frozen=True)
 class Opening:
-    """What one block tells before anything is asked of it."""
+    """Initial sums of one block."""
 
     block: int
     led: Int64s
@@ -27,7 +27,7 @@ class Opening:
 
 @dataclass(frozen=True)
 class Offer:
-    """What one block's partitions offer."""
+    """Offers of one block's partitions."""
 
     block: int
     pairs: Pairs
@@ -35,7 +35,7 @@ class Offer:
 
 
 class Pool(Protocol):
-    """All blocks. Answers come in the order of the blocks' numbers, whatever ran where."""
+    """All blocks. Results are in the order of the blocks' numbers."""
 
     def open(self, brokers: Brokers, place: Int64s) -> list[Opening]:
         """What each block's brokers lead, what its partitions keep inside each prefix, its heaviest partition."""
@@ -46,7 +46,7 @@ class Pool(Protocol):
         ...
 
     def settle(self, terms: Terms, asked: Mapping[int, Pairs]) -> list[Int64s]:
-        """Move what was asked of each block; answers what its brokers lead afterwards."""
+        """Make the requested moves in each block; returns what its brokers lead afterwards."""
         ...
 
     def fitting(self, excess: Int64s, room: Int64s) -> list[Fit]:
@@ -54,7 +54,7 @@ class Pool(Protocol):
         ...
 
     def place(self, wanted: Mapping[int, int]) -> None:
-        """Give some partitions, by id, other leaders."""
+        """Change the leaders of some partitions, by id."""
         ...
 
     def size(self) -> int:
@@ -66,15 +66,15 @@ class Pool(Protocol):
         ...
 
     def changed(self) -> int:
-        """How many partitions have got another leader."""
+        """Number of partitions with a changed leader."""
         ...
 
     def changes(self) -> tuple[Int64s, Int32s]:
-        """The ids of these partitions, ascending, and who leads them by now."""
+        """Ids of these partitions, ascending, and their new leaders."""
         ...
 
     def reset(self) -> None:
-        """Everything as it was before the first change."""
+        """Undo all changes."""
         ...
 
 

@@ -1,7 +1,7 @@
-"""The rounds that balance: bound the optimum, ask for flows towards it, settle, look again.
+"""Balancing rounds: bound the optimum, request flows towards it, settle, repeat.
 
-Partition-sized work happens in the pool; here are arrays of a broker's or a pair's length. The same input gives the
-same plan, on however many executors: every sum is of integers, every choice by chance is a hash of the partition.
+Work on partitions happens in the pool; the arrays here have one entry per broker or pair. The same input gives the same
+plan on any number of executors: all sums are of integers, all pseudo-random choices are hashes of the partition.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PATIENCE = 4
 
 @dataclass(frozen=True)
 class Balance:
-    """What the rounds came to: the load each broker carries, the bound and who proves it, and how many rounds."""
+    """Result: load of each broker, the bound with the brokers that prove it, and the number of rounds."""
 
     carried: Int64s
     bound: Bound
@@ -87,7 +87,7 @@ def balance(
 
 
 def _open(pool: Pool, brokers: Brokers) -> tuple[Int64s, Bound, float]:
-    """Loads before the first round, and the better bound of two orders: by what brokers carry, and by what is fixed."""
+    """Loads before the first round, and the better bound of two broker orders: by load and by fixed load."""
     by_fixed = busiest_first(brokers, brokers.fixed)
     told = pool.open(brokers, by_fixed)
     carried = brokers.fixed + _total([s.led for s in told], brokers)
@@ -115,7 +115,7 @@ def _fit(pool: Pool, brokers: Brokers, carried: Int64s, near: Fraction) -> Int64
 
 
 def _exchange(pool: Pool, brokers: Brokers, carried: Int64s, goal: Fraction) -> Int64s:
-    """What is left where partitions are few and heavy beside the room there is."""
+    """Exchange step for few and heavy partitions."""
     if brokers.busiest(carried) <= goal or pool.size() > MOST_PARTITIONS:
         return carried
     before = pool.gathered()
@@ -134,13 +134,13 @@ def _excess(room: Int64s) -> Int64s:
 
 
 def _pull(room: Int64s, near: Fraction, brokers: Brokers) -> Int64s:
-    """Who draws offers: brokers with room, by how much; the others hardly, so that load may pass over them."""
+    """Weights for choosing targets: brokers with room, by its size; others slightly, to allow load to pass through."""
     hardly = np.maximum(1, brokers.capacity * int(near) // 1_000_000)
     return np.where(brokers.open, np.maximum(room, 0) + hardly, 0)
 
 
 def _heaviest(room: Int64s, number: int) -> int:
-    """The heaviest load to offer: flows of little width are not for heavy partitions."""
+    """Maximum load of an offered partition: small flows exclude heavy partitions."""
     most = int(_excess(room).max())
     if number < 2 or number % 3 == 0:
         return 2**62
@@ -160,7 +160,7 @@ def _merged(offers: Sequence[Offer], room: Int64s, *, direct: bool) -> Pairs:
 
 
 def _shares(offers: Sequence[Offer], asked: Pairs) -> dict[int, Pairs]:
-    """What to ask of each block: the pair's load, from one block after the other, as far as each one offers it."""
+    """Request to each block: a pair's load, from one block after the other, up to its offer."""
     left = asked.loads.copy()
     shares = {}
     for offer in offers:

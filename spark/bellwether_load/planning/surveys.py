@@ -1,4 +1,4 @@
-"""What a piece of the problem's partitions comes to, a broker at a time: all that the driver needs of them in sum."""
+"""Sums of a piece of the problem's partitions per broker: all that the driver needs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bellwether_load.planning.choices import Choices
 
 @dataclass(frozen=True)
 class Survey:
-    """Sums over partitions; arrays have an entry a broker, ``leaders`` one more for those led by nobody that may.
+    """Sums over partitions; arrays have an entry a broker, ``leaders`` one more for those without an eligible leader.
 
     ``base``: what following costs. ``fixed``: loads of partitions without a choice. ``led``: loads by the leader as
     found. ``leaders``: how many partitions with a choice each broker leads. ``widest``: the largest load of a partition

@@ -1,4 +1,4 @@
-"""Partitions beside their measured rates, as Arrow tables: joined, put into lines, cut at borders.
+"""Partitions with their measured rates, as Arrow tables: joined, serialized to lines, split at borders.
 
 In and out: tables of some pieces of a problem, a piece being a run of partitions in the problem's order. Called in
 tasks; all work is Arrow's own.
@@ -64,7 +64,7 @@ def routed(loads: pa.Table, borders: Sequence[Key]) -> Iterator[tuple[int, pa.Ta
 
 
 def beside(partitions: pa.Table, loads: pa.Table, border: Key | None = None) -> pa.Table:
-    """The partitions in their order, with ``produce`` and ``consume`` in bytes/s; null where nothing is known.
+    """The partitions in their order, with ``produce`` and ``consume`` in bytes/s; null where unknown.
 
     ``border``: the first key of the next piece. Refused when partitions are not in order, or are there twice, or have
     two rows of loads.
@@ -75,7 +75,7 @@ def beside(partitions: pa.Table, loads: pa.Table, border: Key | None = None) -> 
     twice = loads.group_by(keys).aggregate([([], "count_all")]).filter(pc.field("count_all") > 1)
     if twice.num_rows:
         raise Refused(f"loads: partition {twice['partition'][0]} of topic id {twice['topic_id'][0]} has two rows")
-    # Arrow joins no lists: the lists stay here, and what is found is put beside them.
+    # Arrow cannot join lists: the lists stay here, and the joined columns are added to them.
     bare = numbered.select([*keys, "row"])
     found = bare.join(loads.select([*keys, "produce", "consume"]), keys, join_type="left outer").sort_by("row")
     for name in ("produce", "consume"):

@@ -1,4 +1,4 @@
-"""From stretches of samples to the load of each partition.
+"""Compute the load of each partition from stretches of samples.
 
 In: a DataFrame of ``stretches.SCHEMA``, in any order and any number of rows a partition. Out: one row a partition. The
 values do not depend on how the stretches are cut or spread.
@@ -45,7 +45,7 @@ def measured(stretches: DataFrame, samples: int, rules: Rules) -> DataFrame:
     """All partitions that have samples, those without a load too, as rows of ``MEASURED``.
 
     ``samples``: about how many there are in all. ``sized``: whether bytes are known. ``given``: how many samples there
-    were. ``refused``: how many of them held a number that no broker gives.
+    were. ``refused``: how many of them had an invalid number.
     """
     tasks = max(1, -(-samples // TASK_SAMPLES))
 
@@ -62,7 +62,7 @@ def loads(found: DataFrame) -> DataFrame:
 
 
 def summary(found: DataFrame) -> DataFrame:
-    """One row: of all measured partitions how many there are, and what became of them and of their samples."""
+    """One row with counts: measured partitions, partitions with and without a load, samples."""
     few = F.col("samples") < 2
     return found.agg(
         F.count("*").alias("partitions"),

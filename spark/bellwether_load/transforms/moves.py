@@ -1,4 +1,4 @@
-"""From leaders chosen to moves: what changes for each partition, beside what it was."""
+"""Moves of a plan from the chosen leaders: old and new order and leader of each changed partition."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def moves(pieces: DataFrame, slots: Slots, costs: Costs, starts: Int64s, ids: In
 
 
 def _targets(ids: Int64s, found: Choices, changing: Int64s, leaders: Int32s) -> Int32s:
-    """Who leads each partition after the plan, as an index; nobody where nobody does."""
+    """Leader of each partition after the plan, as an index; the index past the last for no leader."""
     if not len(changing):
         return found.leader
     at = np.minimum(np.searchsorted(changing, ids), len(changing) - 1)

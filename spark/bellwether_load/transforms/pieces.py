@@ -1,7 +1,7 @@
-"""Pieces of a problem beside the loads that belong to them. A row holds a whole piece, as an Arrow stream.
+"""Pieces of a problem joined with their loads. A row holds a whole piece, as an Arrow stream.
 
-Millions of rows with lists in them cost Spark far more than the few large ones that hold the same: what is shuffled and
-cached here are bytes, and what works on them is Arrow.
+Millions of rows with lists cost Spark far more than a few large rows with the same content: bytes are shuffled and
+cached here, and Arrow processes them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def piece_row(piece: int, kind: str, table: pa.Table) -> pa.RecordBatch:
 
 
 def together(partitions: DataFrame, loads: DataFrame, borders: Sequence[Key]) -> DataFrame:
-    """Both kinds of pieces in, one row a piece out: partitions beside their rates."""
+    """Both kinds of pieces in, one row a piece out: partitions with their rates."""
     count = max(1, len(borders))
 
     def join(batches: Batches) -> Batches:

@@ -1,7 +1,7 @@
-"""The pool of blocks on Spark's executors: the blocks are cached there and never change, what has moved is told anew.
+"""Pool of blocks on Spark executors: the cached blocks never change; each request includes the changed leaders.
 
-A round asks a question or two of all blocks. Each goes with the leaders that differ from those at the start, so nothing
-partition-sized comes back, and an executor that is lost costs no more than reading its blocks again.
+A round sends one or two requests to all blocks, with the leaders that differ from those at the start. So no result is
+as large as the partitions, and a lost executor only means that its blocks are read again.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class SparkPool:
         return self._ask_both(lambda _, block: question(block))
 
     def _ask_both(self, question: Callable[[Block, Block], _Answer]) -> list[_Answer]:
-        """Each block's answer, in the order of the blocks, to a question about it at the start and as it stands."""
+        """Results of a request on each block, at the start and at present, in the order of the blocks."""
         now = self._blocks.sparkSession.sparkContext.broadcast((self._moved, self._placed))
 
         def answer(start: Block) -> pa.RecordBatch:
@@ -110,7 +110,7 @@ class SparkPool:
 
         rows = each_block(self._blocks, self._brokers, answer, "block int, answer binary").collect()
         now.destroy()
-        # What is unpickled was pickled by our own tasks a moment ago.
+        # Pickled by tasks of this job.
         return [pickle.loads(row["answer"]) for row in sorted(rows, key=lambda r: r["block"])]  # noqa: S301
 
 

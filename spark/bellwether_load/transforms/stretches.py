@@ -1,4 +1,4 @@
-"""Stretches: samples of one partition that one read of a file found together, packed into a row.
+"""Stretches: consecutive samples of one partition from one read of a file, packed into a row.
 
 In: an Arrow table of samples, columns and types as docs/load/files.md has them. Out: rows of ``SCHEMA``, and back from
 such rows to arrays. A day of 200,000 partitions is 288 million samples; as rows of Spark's they would take minutes to
@@ -26,11 +26,11 @@ _LATEST = 1 << 32
 
 
 class NoSamples(Exception):
-    """The table holds what no sampler writes; the message says in which column."""
+    """The table has an invalid value; the message names the column."""
 
 
 def pack(table: Any, *, sort: bool) -> Any:
-    """A record batch of stretches. ``sort`` where a partition's rows do not stand together. Raises NoSamples.
+    """A record batch of stretches. ``sort``: the rows of a partition are not consecutive. Raises NoSamples.
 
     Numbers that no broker gives (negative, not a number, infinite) become unknown, and are counted in ``refused``.
     """

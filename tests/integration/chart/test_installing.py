@@ -86,7 +86,7 @@ def test_a_release_is_installed_upgraded_rolled_back_and_taken_away(
         installing.run("uninstall", RELEASE, "--namespace", release)
     (ran,) = errand.ran
     assert (ran.kind, ran.arguments[0], ran.status) == ("Job", "uninstall", 0), ran.output
-    assert "every order is as it was" in ran.output
+    assert "all replica orders are restored" in ran.output
     assert left_of(chartserver, release) == []
     assert spec_of(chartserver, release) == before, "policies and their definition stay"
 
@@ -179,7 +179,7 @@ def test_helm_test_asks_the_operator_itself(
     early, late = errand.ran
     assert (early.status, late.status) == (1, 0), late.output
     assert "FAILED  operator" in early.output
-    assert "this account may do all that the operator does" in late.output
+    assert "this account has all permissions of the operator" in late.output
     assert f"http://127.0.0.1:{health}/readyz: 200" in late.output
 
 

@@ -74,7 +74,7 @@ def test_the_last_replica_is_waited_for_or_else_records_are_lost(four: Any, topi
     elected = run(elect, typed=f"{topic}-0\n")
     assert elected.returncode == 0, elected.stderr
     assert "the loss is unknown" in elected.stdout
-    assert f"{topic}-0 is led by broker 2 now: AtMinIsr" in elected.stdout
+    assert f"{topic}-0: leader is now broker 2; class AtMinIsr" in elected.stdout
     assert consume(bootstrap, [topic], [topic], 60)[topic] == before
     four.broker(1).start()
     site.eventually(lambda c: _isr(c.partitions, topic) == {1, 2})

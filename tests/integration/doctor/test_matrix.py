@@ -134,14 +134,14 @@ def _elect_uncleanly(walk: Walk, reached: dict[str, int]) -> dict[str, int]:
         name = f"{topic}-0"
         shown = walk.doctor("--unclean-election", name)
         assert shown.exit_code == 3, shown.output
-        assert "nothing was done: --accept-loss" in shown.output
+        assert "to accept this loss, add --accept-loss" in shown.output
         refused = walk.doctor("--unclean-election", name, "--accept-loss", typed="yes\n")
         assert refused.exit_code == 3, refused.output
         assert walk.examined().of(TopicPartition(topic, 0)).partition.leader is None
         candidate_end = walk.ends(3)[topic]
         done = walk.doctor("--unclean-election", name, "--accept-loss", typed=f"{name}\n")
         assert done.exit_code == 0, done.output
-        assert f"{name} is led by broker 3 now" in done.output
+        assert f"{name}: leader is now broker 3" in done.output
         (least,) = re.findall(r"at least (\d+) offsets are lost, and all that came after the sample", done.output)
         lost[topic] = reached[topic] - candidate_end
         # One record came after the sample: the bound holds, and is as near as it can be.
@@ -162,7 +162,7 @@ def _choose_the_furthest_log(walk: Walk) -> None:
     walk.reorder(name, (2, 1, 3))
     done = walk.doctor("--unclean-election", str(name), "--accept-loss", typed=f"{name}\n")
     assert done.exit_code == 0, done.output
-    assert f"{name} is led by broker 2 now" in done.output
+    assert f"{name}: leader is now broker 2" in done.output
 
 
 def _nothing_is_lost_but_what_was_said(walk: Walk, losses: dict[str, int], *, clean: bool) -> None:

@@ -36,7 +36,7 @@ def test_case_1_and_case_2_are_told_and_whoever_is_awaited_leads(walk: Walk) -> 
     assert document["brokers"]["live"] == [2, 4]
     under = _of(document, walk.topic("rf3-min2"))
     assert (under["class"], under["isr"], under["elr"], under["minInsyncReplicas"]) == ("UnderMinIsr", [2], [1], 2)
-    assert any("min.insync.replicas=1" in command for way in under["ways"] for command in way["commands"])
+    assert any("min.insync.replicas=1" in command for way in under["remedies"] for command in way["commands"])
 
     walk.lose(2)
     walk.step("all lost (case 2)", "XXXXXXXX")
@@ -56,7 +56,7 @@ def test_case_1_and_case_2_are_told_and_whoever_is_awaited_leads(walk: Walk) -> 
     walk.step("all lost, all back (case 2a)", "SSSASSSS")
     well = walk.doctor(*(word for topic in walk.topics for word in ("--topic", topic)))
     assert well.exit_code == 0
-    assert well.output.endswith("nothing is at risk\n")
+    assert well.output.endswith("no partition is at risk\n")
     shown = walk.shown()
     for topic in walk.topics:
         assert set(walk.written[topic]) <= set(shown[topic]), f"{topic}: acknowledged to acks=all, and lost"

@@ -197,7 +197,7 @@ def carried(standing: Mapping[int, Partition], produced: Mapping[int, float]) ->
 
 def run(kafka: KafkaCluster, store: Path, *arguments: str) -> str:
     command = [sys.executable, "-m", "bellwether", "rebalance", "--bootstrap", kafka.bootstrap, "--store", str(store)]
-    command += ["--statistic", "Median", "--memory", "2Gi", "--wave", "3", "--pause", "1", *arguments]
+    command += ["--statistic", "Median", "--memory", "2Gi", "--wave-size", "3", "--wave-pause", "1", *arguments]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=limit(400), check=False, env=dict(os.environ)
     )
@@ -218,7 +218,7 @@ def test_loads_forecast_and_data_hold_on_real_brokers(
         ends = checks.ends()
 
         said = run(kafka, store, "--dry-run")
-        found = re.search(r"plan ([0-9a-f]{16}) was rechecked", said)
+        found = re.search(r"plan ([0-9a-f]{16}): verified", said)
         assert found is not None, said
         digest = found[1]
 

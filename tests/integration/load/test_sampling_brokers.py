@@ -302,7 +302,7 @@ def test_one_round_is_a_table_and_an_exit_status(breakable_kafka: KafkaCluster, 
         return once(status)
 
     whole = once(0)
-    assert "BROKER  LEADS  ENDS  SIZES  MOVED  MESSAGE" in whole.stdout
+    assert "BROKER  LEADERS  OFFSETS  SIZES  MOVED  MESSAGE" in whole.stdout
     assert f"bytes written to {tmp_path / 'store'}" in whole.stdout
     breakable_kafka.broker(3).pause()
     assert "no answer in time" in once(1).stdout

@@ -132,7 +132,7 @@ def test_what_cannot_move_is_named_and_told_by_the_exit_status(
 def test_a_broker_that_there_is_not_is_refused_before_anything_is_written(bellwether: Bellwether, record: Path) -> None:
     code, said = bellwether("demote", 99)
     assert code == FAILED
-    assert "no broker 99 in this cluster; it has 1, 2, 3, 4" in said
+    assert "has no broker 99; it has: 1, 2, 3, 4" in said
     assert not record.exists()
 
 

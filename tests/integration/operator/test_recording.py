@@ -54,7 +54,7 @@ def ended(site: Site, process: ManagedProcess) -> None:
     """End a recorder as Ctrl-C does."""
     os.kill(process.pid, signal.SIGINT)
     site.until(lambda: not process.alive, 30, "the recorder ends", process.tail)
-    assert "instants in" in process.tail(1), process.tail()
+    assert "samples in" in process.tail(1), process.tail()
 
 
 def probed(site: Site, kafka: KafkaCluster) -> None:
@@ -182,11 +182,13 @@ def test_a_recording_survives_the_api_and_a_kill(
     apiserver.pause_apiserver()
     try:
         site.until(
-            lambda: "going on without the Kubernetes API" in recording.tail(20), 30, "that is said", recording.tail
+            lambda: "continuing without the Kubernetes API" in recording.tail(20), 30, "that is said", recording.tail
         )
     finally:
         apiserver.resume_apiserver()
-    site.until(lambda: "the Kubernetes API answers again" in recording.tail(20), 30, "that is said", recording.tail)
+    site.until(
+        lambda: "the Kubernetes API is available again" in recording.tail(20), 30, "that is said", recording.tail
+    )
     recording.kill()
     reader = TraceReader(path)
     instants = list(reader.instants())

@@ -42,14 +42,14 @@ def test_all_orders_are_back_and_nothing_waits_for_an_operator(site: Site) -> No
     site.demote(1)
     site.until_demoted(1, before)
     done = uninstall(site)
-    assert "every order is as it was before Bellwether moved it" in done.log.read_text()
+    assert "all replica orders are restored" in done.log.read_text()
     assert site.restored(before)
     assert held(site) == []
     assert not site.gone(), "the policy is its owner's"
     site.until(lambda: site.ready()[0] == "Withdrawn", 30, "its condition says so", site.ready)
 
     again = uninstall(site)
-    assert "every order is as it was" in again.log.read_text()
+    assert "all replica orders are restored" in again.log.read_text()
     site.processes[0].stop()
     site.delete()
     site.until(site.gone, 30, "a policy that is deleted afterwards waits for nobody")
@@ -66,7 +66,7 @@ def test_a_namespace_deleted_with_its_operator_in_mid_demotion_has_a_way_out(sit
         site.kubectl("delete", kind, "--all", "--wait=false")
     assert "main" in held(site)
 
-    uninstall(site, "--by-hand", "--export-to", str(tmp_path / "records"))
+    uninstall(site, "--without-operator", "--export-to", str(tmp_path / "records"))
     assert held(site) == []
     site.until(site.gone, 30, "the policy is gone")
     assert [m for m in site.api.list(CONFIG_MAPS, site.namespace) if "undo" in m["metadata"]["name"]] == []

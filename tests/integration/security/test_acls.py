@@ -235,7 +235,7 @@ def test_the_doctor_works_with_what_is_documented_and_says_what_it_misses(
     refused(lambda: configs.topic_configs(["orders"], ["min.insync.replicas"]), str(settings))
     done = command("doctor", "--topic", "orders")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"min.insync.replicas is not known: {connection.bootstrap[0].partition(':')[0]}" in done.stdout
+    assert f"min.insync.replicas is unknown: {connection.bootstrap[0].partition(':')[0]}" in done.stdout
     assert f"grant the ACL {settings}" in done.stdout
 
 

@@ -35,7 +35,7 @@ def test_one_storage_measurement_needs_no_cluster_and_leaves_nothing(tmp_path: P
     ("arguments", "said"),
     [
         (["reachability"], "--policy"),
-        (["reachability", "--policy", "p", "--bootstrap", "h:1"], "--bootstrap goes with --once"),
+        (["reachability", "--policy", "p", "--bootstrap", "h:1"], "--bootstrap requires --once"),
         (["reachability", "--once", "--bootstrap", "nonsense"], "not host:port"),
         (["storage", "--policy", "p"], "--directory"),
         (["storage", "--directory", "/tmp", "--broker", "1"], "--policy"),

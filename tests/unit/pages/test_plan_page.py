@@ -183,7 +183,7 @@ def test_a_plan_with_nothing_proved_says_so() -> None:
     plan, moves = small_plan()
     proof = replace(plan.certificate, bound=0.0, gap=None)
     text = said(taken_apart(plan_page(tell(replace(plan, certificate=proof), moves))))
-    assert "Nothing is proved of how much lower it could be." in text
+    assert "There is no proof of how much lower it could be." in text
 
 
 def test_other_capacities_show_in_the_unit() -> None:
@@ -196,7 +196,7 @@ def test_other_capacities_show_in_the_unit() -> None:
 def test_the_cap_and_the_racks_that_were_asked_for_are_told() -> None:
     text = said(taken_apart(page(12, objective=Objective(preferred_racks=("zone-a", "zone-b"), max_moves=1000))))
     assert "preferred racks zone-a, zone-b" in text
-    assert "1,000 leaders, and whoever must move" in text
+    assert "1,000 leaders, plus mandatory moves" in text
 
 
 # Strangers' names

@@ -1,5 +1,5 @@
-"""What each verb is called, takes and says for help, one verb a file.
+"""Options and help texts of the commands, one command per file.
 
-A verb's work is in a file of the same name one level up, which is imported when the verb runs and not before: help and
-completion wait for no client. Only click, the standard library and light modules of ours are imported here.
+The implementation is in a file of the same name one level up and is imported only when the command runs, so that help
+and completion stay fast. Only click, the standard library and light modules of Bellwether may be imported here.
 """

@@ -16,19 +16,21 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 def kafka_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--bootstrap`` and the TLS and SASL options to a command."""
     options = (
-        click.option("--bootstrap", "-b", help="Kafka bootstrap servers, host:port, separated by commas."),
-        click.option("--tls/--no-tls", default=False, help="Encrypt connections."),
-        click.option("--tls-ca", type=_FILE, help="PEM file of the authorities to trust; implies --tls."),
-        click.option("--tls-cert", type=_FILE, help="PEM file of the client's certificate; implies --tls."),
-        click.option("--tls-key", type=_FILE, help="PEM file of the client's key."),
-        click.option("--sasl-mechanism", type=click.Choice([str(m) for m in Mechanism])),
-        click.option("--sasl-username", help="User name for SASL."),
-        click.option("--sasl-password-file", type=_FILE, help="File that holds the password; never an argument."),
-        click.option("--oauth-token-endpoint", metavar="URL", help="Where tokens come from (OAUTHBEARER); https://."),
-        click.option("--oauth-client-id", help="Client id at the token endpoint."),
-        click.option("--oauth-client-secret-file", type=_FILE, help="File that holds the client's secret."),
-        click.option("--oauth-scope", help="Scope to ask for."),
-        click.option("--oauth-ca", type=_FILE, help="PEM file of the authorities to trust at the token endpoint."),
+        click.option("--bootstrap", "-b", help="Kafka bootstrap servers: HOST:PORT, separated by commas."),
+        click.option("--tls/--no-tls", default=False, help="Connect with TLS."),
+        click.option("--tls-ca", type=_FILE, help="PEM file of the trusted CA certificates; implies --tls."),
+        click.option("--tls-cert", type=_FILE, help="PEM file of the client certificate; implies --tls."),
+        click.option("--tls-key", type=_FILE, help="PEM file of the client's private key."),
+        click.option(
+            "--sasl-mechanism", type=click.Choice([str(m) for m in Mechanism]), help="SASL mechanism; unset: no SASL."
+        ),
+        click.option("--sasl-username", help="SASL user name."),
+        click.option("--sasl-password-file", type=_FILE, help="File with the SASL password."),
+        click.option("--oauth-token-endpoint", metavar="URL", help="Token endpoint of OAUTHBEARER; https://."),
+        click.option("--oauth-client-id", help="OAuth client id."),
+        click.option("--oauth-client-secret-file", type=_FILE, help="File with the OAuth client secret."),
+        click.option("--oauth-scope", help="OAuth scope to request."),
+        click.option("--oauth-ca", type=_FILE, help="PEM file of the CA certificates that the token endpoint uses."),
     )
     for option in reversed(options):
         command = option(command)

@@ -1,1 +1,1 @@
-"""Verbs that read and explain: check, doctor, explain, history."""
+"""Diagnostic commands: check, doctor, explain, history."""

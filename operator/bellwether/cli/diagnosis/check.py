@@ -1,7 +1,7 @@
-"""``bellwether check``: does an installation work: CRDs, permissions, operator and Leases.
+"""``bellwether check``: check an installation: CRDs, permissions, operator and Leases.
 
-In: the API, as the operator's own account, and the operator's address. Out: a line for each check, and exit status 1
-when one fails until the time is over. The chart's test pod runs it; it changes nothing.
+In: the Kubernetes API, with the operator's ServiceAccount, and the operator's URL. Out: one line per check, and exit
+status 1 if a check still fails at the time limit. The chart's test pod runs it. It changes nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from bellwether.telemetry import logs
 
 _POLL_SECONDS = 2.0
 _ANSWER_SECONDS = 5.0
-_WORDS = 300
+_BODY_CHARACTERS = 300
 
 
 def check(namespaces: tuple[str, ...], lease_namespace: str, address: str | None, wait_seconds: int) -> None:
@@ -43,23 +43,23 @@ def check(namespaces: tuple[str, ...], lease_namespace: str, address: str | None
         raise click.ClickException(str(error)) from error
     findings = examined(Installation(api, namespaces, lease_namespace, address), SystemClock(), wait_seconds)
     for finding in findings:
-        click.echo(f"{'ok    ' if finding.well else 'FAILED'}  {finding.what}: {finding.words}")
-    if not all(finding.well for finding in findings):
-        raise click.ClickException("the installation is not well; what failed says what to do")
+        click.echo(f"{'ok    ' if finding.passed else 'FAILED'}  {finding.what}: {finding.message}")
+    if failed := sum(not finding.passed for finding in findings):
+        raise click.ClickException(f"{failed} of {len(findings)} checks failed; see the lines marked FAILED")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What came of one check."""
+    """Result of one check."""
 
     what: str
-    well: bool
-    words: str
+    passed: bool
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What is looked at. ``namespaces`` none: all."""
+    """Installation to check. Empty ``namespaces``: all."""
 
     api: KubernetesClient
     namespaces: Sequence[str]
@@ -68,18 +68,18 @@ class Installation:
 
 
 def examined(at: Installation, clock: Clock, wait_seconds: float) -> list[Finding]:
-    """Every check, again and again until all are well or the time is over."""
+    """Run all checks, repeatedly until all pass or the time limit is reached."""
     last = clock.monotonic() + wait_seconds
     while True:
         findings = _once(at)
-        if all(finding.well for finding in findings) or clock.monotonic() >= last:
+        if all(finding.passed for finding in findings) or clock.monotonic() >= last:
             return findings
         clock.sleep(_POLL_SECONDS)
 
 
 def _once(at: Installation) -> list[Finding]:
     steps: list[tuple[str, Callable[[Installation], Iterator[Finding]]]] = [
-        ("definitions", _definitions),
+        ("CRDs", _definitions),
         ("permissions", _permissions),
         ("operator", _operator),
         ("leases", _leases),
@@ -98,17 +98,17 @@ def _definitions(at: Installation) -> Iterator[Finding]:
         try:
             _everywhere(at, resource)
         except NotFound:
-            words = f"{resource.plural} are not served: install the definitions (crds.install, or crds/)"
-            yield Finding("definitions", False, words)
+            message = f"{resource.plural} are not served: install the CRDs (chart value crds.install, or crds/)"
+            yield Finding("CRDs", False, message)
         else:
-            yield Finding("definitions", True, f"{resource.plural} are served as {resource.api_version}")
+            yield Finding("CRDs", True, f"{resource.plural} are served as {resource.api_version}")
 
 
 def _permissions(at: Installation) -> Iterator[Finding]:
     lacking = [str(missing) for missing in operator_lacks(at.api, at.namespaces, at.lease_namespace)]
     yield from (Finding("permissions", False, f"missing: {one}") for one in lacking)
     if not lacking:
-        yield Finding("permissions", True, "this account may do all that the operator does")
+        yield Finding("permissions", True, "this account has all permissions of the operator")
 
 
 def _operator(at: Installation) -> Iterator[Finding]:
@@ -117,20 +117,24 @@ def _operator(at: Installation) -> Iterator[Finding]:
     url = f"{at.address.rstrip('/')}/readyz"
     try:
         with requests.Session() as session:
-            session.trust_env = False  # a proxy of this machine knows no Service
+            session.trust_env = False  # a proxy cannot resolve a Service
             answer = session.get(url, timeout=_ANSWER_SECONDS)
     except requests.RequestException as error:
-        yield Finding("operator", False, f"{url} does not answer ({type(error).__name__}): look at its pods' logs")
+        yield Finding(
+            "operator",
+            False,
+            f"{url} is not reachable ({type(error).__name__}): check the operator's pods and their logs",
+        )
         return
-    said = " ".join(answer.text.split())[:_WORDS]
-    yield Finding("operator", answer.status_code == requests.codes.ok, f"{url}: {answer.status_code} {said}".rstrip())
+    body = " ".join(answer.text.split())[:_BODY_CHARACTERS]
+    yield Finding("operator", answer.status_code == requests.codes.ok, f"{url}: {answer.status_code} {body}".rstrip())
 
 
 def _leases(at: Installation) -> Iterator[Finding]:
     try:
         policies = _everywhere(at, POLICIES)
     except NotFound:
-        return  # said above
+        return  # already reported
     for policy in policies:
         name = f"policy {policy['metadata']['namespace']}/{policy['metadata']['name']}"
         cluster = (policy.get("status") or {}).get("clusterId")
@@ -139,10 +143,10 @@ def _leases(at: Installation) -> Iterator[Finding]:
             continue
         lease = at.api.find(LEASES, at.lease_namespace, object_names.cluster_lease(cluster))
         holder = ((lease or {}).get("spec") or {}).get("holderIdentity")
-        words = f"{name}: {f'led by {holder}' if holder else f'nobody leads Kafka cluster {cluster}'}"
-        yield Finding("leases", bool(holder), words)
+        missing = f"no operator holds the Lease of Kafka cluster {cluster}: check that an operator is running"
+        yield Finding("leases", bool(holder), f"{name}: {f'Lease held by {holder}' if holder else missing}")
     if not policies:
-        yield Finding("leases", True, "there is no policy yet, so none is needed")
+        yield Finding("leases", True, "no LeadershipPolicy exists, so no Lease is needed")
 
 
 def _everywhere(at: Installation, resource: Resource) -> list[Object]:
@@ -150,8 +154,8 @@ def _everywhere(at: Installation, resource: Resource) -> list[Object]:
 
 
 def _readiness(policy: Object) -> str:
-    """Why a policy whose Kafka cluster was never seen is not at work, as its own condition has it."""
+    """Condition Ready of a policy whose Kafka cluster was never contacted."""
     for condition in (policy.get("status") or {}).get("conditions") or []:
         if condition.get("type") == "Ready":
-            return f"its cluster was not seen yet: {condition.get('reason')}: {condition.get('message')}"
-    return "its cluster was not seen yet"
+            return f"Kafka cluster not contacted yet: {condition.get('reason')}: {condition.get('message')}"
+    return "Kafka cluster not contacted yet"

@@ -1,7 +1,7 @@
-"""Examine a cluster for ``bellwether doctor``: read it, ask its brokers, and diagnose every partition.
+"""Examine a cluster for ``bellwether doctor``: read metadata, contact every broker, diagnose every partition.
 
-In: the ports, and a way to look samples up. Out: an ``Examination``. Metadata calls a broker alive until its session
-runs out, so every one is spoken to as well; where copies end is asked only of partitions that nobody may lead.
+In: the ports, and a lookup of samples. Out: an ``Examination``. Metadata lists a broker as alive until its session
+expires, so every broker is contacted as well. Log end offsets are read only for partitions without an eligible leader.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ _ASKED_AT_ONCE = 32
 TIMEOUT_SECONDS, LONGEST_SECONDS = 2.0, 8.0
 
 Samples = Callable[[str, Collection[PartitionKey]], Mapping[PartitionKey, LogEndSample]]
-"""The last samples of some partitions of a cluster, by its id."""
+"""Last samples of some partitions of a cluster, given by its id."""
 
 
 def no_samples(_cluster_id: str, _wanted: Collection[PartitionKey]) -> Mapping[PartitionKey, LogEndSample]:
-    """What is known without a store."""
+    """``Samples`` without a store."""
     return {}
 
 
 @dataclass(frozen=True)
 class Examination:
-    """What was found; ``silent`` are brokers that metadata calls alive and that did not answer, and why.
+    """Result. ``silent``: brokers that metadata lists as alive and that did not answer, with the error.
 
-    ``troubles`` says what could not be found out.
+    ``troubles``: what could not be read.
     """
 
     cluster: Cluster
@@ -51,15 +51,15 @@ class Examination:
     troubles: tuple[str, ...] = ()
 
     def of(self, name: TopicPartition) -> Diagnosis:
-        """One partition's diagnosis. Raises Terminal where there is no such partition."""
+        """Diagnosis of one partition. Raises Terminal if it does not exist."""
         for found in self.risk_summary.diagnoses:
             if found.partition.name == name:
                 return found
-        raise Terminal(f"there is no partition {name} in Kafka cluster {self.cluster.cluster_id}: check the name")
+        raise Terminal(f"Kafka cluster {self.cluster.cluster_id} has no partition {name}: check the name")
 
 
 class Examiner:
-    """Examines one cluster, as often as asked."""
+    """Examines one cluster."""
 
     def __init__(self, reader: ClusterReader, configs: TopicConfigReader, ends: AsksEnds, samples: Samples) -> None:
         self._reader = reader
@@ -68,14 +68,14 @@ class Examiner:
         self._samples = samples
 
     def examine(self, topics: Collection[str] = ()) -> Examination:
-        """Examine some topics, or all. Raises what reading metadata raises; Terminal for a topic that there is not."""
+        """Examine some topics, or all. Raises Terminal for an unknown topic, and the errors of reading metadata."""
         whole = self._reader.read()
         cluster = replace(whole, partitions=tuple(p for p in whole.partitions if not topics or p.topic in topics))
         if unknown := sorted(set(topics) - {p.topic for p in cluster.partitions}):
-            raise Terminal(f"there is no topic {unknown[0]} in Kafka cluster {cluster.cluster_id}: check the name")
+            raise Terminal(f"Kafka cluster {cluster.cluster_id} has no topic {unknown[0]}: check the name")
         troubles: list[str] = []
         silent = self._silent(cluster, troubles)
-        self._reader.avoid(silent)  # the settings come from a broker that answers
+        self._reader.avoid(silent)  # read topic settings from a broker that answers
         facts = self._settings(cluster, troubles)
         lost = [d.partition for d in diagnose_cluster(cluster, facts, silent).diagnoses if d.loss is not None]
         if lost:
@@ -84,15 +84,15 @@ class Examiner:
         return Examination(cluster, diagnose_cluster(cluster, facts, silent), facts, silent, tuple(troubles))
 
     def _silent(self, cluster: Cluster, troubles: list[str]) -> dict[int, str]:
-        """Who does not answer. Where nobody does, that is about us: somebody has just told us of the cluster."""
+        """Brokers that do not answer; none if all fail, since then this client's network is the cause."""
         needed = {r for p in cluster.partitions for r in p.replicas} & cluster.live
         silent = self._unanswering(cluster, needed)
         if not silent or len(silent) < len(needed) or self._anybody(cluster, cluster.live - needed):
             return silent
         number, why = min(silent.items())
         troubles.append(
-            "no broker answers where metadata says that it is, and one has told this metadata: judged by it alone; run "
-            f"the doctor where the addresses of that listener lead to the brokers (broker {number}: {why})"
+            "no broker is reachable at its advertised address; results are based on metadata from one bootstrap broker "
+            f"only; run the command where the advertised addresses are reachable (broker {number}: {why})"
         )
         return {}
 
@@ -108,7 +108,7 @@ class Examiner:
         try:
             found = self._configs.topic_configs(topics, (MIN_ISR, UNCLEAN))
         except BellwetherError as error:
-            troubles.append(f"{MIN_ISR} is not known: {error}")
+            troubles.append(f"{MIN_ISR} is unknown: {error}")
             return RiskInputs()
         floors = {topic: int(settings[MIN_ISR]) for topic, settings in found.items() if MIN_ISR in settings}
         unclean = {topic: settings[UNCLEAN] == "true" for topic, settings in found.items() if UNCLEAN in settings}
@@ -120,13 +120,13 @@ class Examiner:
         try:
             return self._samples(cluster_id, {p.key for p in lost})
         except BellwetherError as error:
-            troubles.append(f"no samples: {error}")
+            troubles.append(f"samples are unavailable: {error}")
             return {}
 
     def _where(
         self, cluster: Cluster, lost: Iterable[Partition], silent: Collection[int]
     ) -> Mapping[TopicPartition, Mapping[int, int]]:
-        """Where the copies of living replicas end, by partition and broker."""
+        """Log end offsets of live replicas, by partition and broker."""
         questions: dict[int, dict[TopicPartition, int]] = {}
         for p in lost:
             for replica in cluster.live.intersection(p.replicas).difference(silent):
@@ -141,12 +141,12 @@ class Examiner:
     def _ask(
         self, brokers: Mapping[int, Broker], questions: Mapping[int, Mapping[TopicPartition, int]]
     ) -> dict[int, tuple[Mapping[TopicPartition, int], str]]:
-        """What each told, and why it did not tell; every broker is greeted, with or without a question."""
+        """Log ends and the error of each broker; brokers without a question are contacted, too."""
 
         def ask(number: int) -> tuple[Mapping[TopicPartition, int], str]:
             broker = brokers[number]
             if not broker.host or broker.port <= 0:
-                return {}, "metadata names no address"
+                return {}, "metadata contains no address for it"
             address = join_address(broker.host, broker.port)
             told = self._ends.ask(address, questions.get(number, {}), TIMEOUT_SECONDS, LONGEST_SECONDS)
             return told.ends, told.problem

@@ -1,7 +1,7 @@
-"""``bellwether doctor``: which partitions are at risk, what clients see, and what a person can do about it.
+"""``bellwether doctor``: report partitions at risk, the effect on clients, and the remedies.
 
-In: a Kafka cluster, and a store of samples if there is one. Out: a summary by class, the worst partitions with advice
-and commands, as text or JSON; the exit status tells how bad it is. Reads only, but for ``--unclean-election``.
+In: a Kafka cluster, and optionally a store of samples. Out: a summary by class, and the worst partitions with remedies
+and commands, as text or JSON; the exit status is the severity. Read-only except for ``--unclean-election``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bellwether.cli.commands.diagnosis.doctor import SHOWN
 from bellwether.cli.diagnosis import doctor_output
 from bellwether.cli.diagnosis.cluster_examination import Examiner, Samples, no_samples
 from bellwether.cli.kafka_target import connection_from
-from bellwether.cli.offline.unclean_election import Refused, Unled, elect_uncleanly
+from bellwether.cli.offline.unclean_election import NoLeaderElected, Refused, elect_uncleanly
 from bellwether.core.doctor.remediation import CommandOptions
 from bellwether.core.doctor.risks import OFFLINE, LogEndSample
 from bellwether.core.model.cluster import PartitionKey, TopicPartition
@@ -33,7 +33,7 @@ from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import BellwetherError
 
 AT_RISK, OFFLINE_STATUS, UNSEEN = 1, 3, 4
-"""Exit statuses: something is at risk, something can be neither read nor written, the cluster could not be examined."""
+"""Exit statuses: partitions at risk, partitions offline, cluster could not be examined."""
 
 
 class Unseen(click.ClickException):
@@ -51,13 +51,15 @@ def doctor(
     accept_loss: bool,
     **kafka: Any,
 ) -> None:
-    """List the partitions at risk, what clients see, what is safe, and what costs what to mend."""
+    """Report partitions at risk, or run one unclean election."""
     if accept_loss and not lossy:
-        raise click.UsageError("--accept-loss goes with --unclean-election TOPIC-PARTITION")
+        raise click.UsageError("--accept-loss requires --unclean-election TOPIC-PARTITION")
     if lossy and output != "text":
-        raise click.UsageError("--unclean-election asks and is answered: it has no --output json")
+        raise click.UsageError("--unclean-election is interactive: use it without --output json")
     if not kafka["bootstrap"]:
-        raise click.UsageError("Name the cluster: --bootstrap HOST:PORT, with the TLS and SASL options that it needs.")
+        raise click.UsageError(
+            "Missing option '--bootstrap HOST:PORT', with the TLS and SASL options that the cluster requires."
+        )
     chosen = _partition(lossy) if lossy else None
     try:
         connection = connection_from(**kafka)
@@ -74,12 +76,12 @@ def doctor(
                 _ask,
                 accepted=accept_loss,
             )
-            stands = after.of(chosen)
-            click.echo(f"{chosen} is led by broker {stands.partition.leader} now: {stands.risk}")
-            doctor_output.advised(stands, tools, elr=after.cluster.elr_enabled)
+            diagnosis = after.of(chosen)
+            click.echo(f"{chosen}: leader is now broker {diagnosis.partition.leader}; class {diagnosis.risk}")
+            doctor_output.print_remedies(diagnosis, tools, elr=after.cluster.elr_enabled)
             return
         found = examiner.examine(topics)
-    except (Refused, Unled) as error:
+    except (Refused, NoLeaderElected) as error:
         click.echo(str(error), err=True)
         raise click.exceptions.Exit(OFFLINE_STATUS) from None
     except BellwetherError as error:
@@ -88,18 +90,18 @@ def doctor(
     if output == "json":
         click.echo(json.dumps(doctor_output.document(found, shown, tools), indent=1))
     else:
-        doctor_output.told(found, shown, tools)
+        doctor_output.print_report(found, shown, tools)
     raise click.exceptions.Exit(status(d.risk in OFFLINE for d in found.risk_summary.at_risk))
 
 
 def status(offline: Any) -> int:
-    """The exit status: ``offline`` tells of each partition at risk whether it can be neither read nor written."""
-    told = list(offline)
-    return OFFLINE_STATUS if any(told) else AT_RISK if told else 0
+    """Exit status; ``offline`` has for each partition at risk whether it is offline."""
+    found = list(offline)
+    return OFFLINE_STATUS if any(found) else AT_RISK if found else 0
 
 
 def _ask(question: str) -> str:
-    """What the person answers; nothing where nobody does."""
+    """The user's answer; empty if there is none."""
     try:
         return str(click.prompt(question, default="", show_default=False))
     except click.Abort:
@@ -109,14 +111,14 @@ def _ask(question: str) -> str:
 def _partition(text: str) -> TopicPartition:
     topic, dash, number = text.rpartition("-")
     if not dash or not topic or not number.isdecimal():
-        raise click.UsageError(f"--unclean-election {text!r}: a topic and a partition, as in orders-0")
+        raise click.UsageError(f"--unclean-election {text!r} is not TOPIC-PARTITION: use a value such as orders-0")
     return TopicPartition(topic, int(number))
 
 
 def _samples(uri: str | None) -> Samples:
     if uri is None:
         return no_samples
-    from bellwether.adapters.store.filesystems import Store  # noqa: PLC0415 - Arrow is for --store alone
+    from bellwether.adapters.store.filesystems import Store  # noqa: PLC0415 - Arrow is needed for --store only
     from bellwether.adapters.store.samples.last_samples import last_samples  # noqa: PLC0415
 
     store = Store.open(uri)
@@ -128,14 +130,14 @@ def _samples(uri: str | None) -> Samples:
 
 
 def _again(uri: str | None) -> str:
-    """The option that names the store, for a printed command; what may hold a secret is left to be filled in."""
+    """Option --store for a printed command; a URI that may contain a secret is replaced with a placeholder."""
     if not uri:
         return ""
     return f" --store {shlex.quote(uri) if str(Redacted(uri)) == uri else 'URI'}"
 
 
 def _tools(connection: Connection, kafka: Mapping[str, Any]) -> CommandOptions:
-    """How the commands that are printed reach the cluster: ours with the options that were given."""
+    """Connection options for the printed commands, from the options of this command."""
     given = [
         f" --{name.replace('_', '-')}" + ("" if value is True else f" {shlex.quote(str(value))}")
         for name, value in kafka.items()

@@ -1,4 +1,4 @@
-"""Output of ``bellwether doctor``: as text for a person, as a document for a program."""
+"""Output of ``bellwether doctor`` as text and as JSON."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from bellwether.core.doctor.risks import RISK_DESCRIPTIONS, WORST_FIRST, Diagnos
 Document = dict[str, Any]
 
 
-def told(found: Examination, shown: Sequence[Diagnosis], tools: CommandOptions) -> None:
-    """Print the summary, then the partitions that are ``shown``, each with its advice."""
+def print_report(found: Examination, shown: Sequence[Diagnosis], tools: CommandOptions) -> None:
+    """Print the summary, and the partitions ``shown`` with their remedies."""
     cluster, risk_summary = found.cluster, found.risk_summary
-    elr = "keeps" if cluster.elr_enabled else "does not keep"
     click.echo(
         f"Kafka cluster {cluster.cluster_id}: {len(cluster.live)} of {len(cluster.named)} brokers live, "
-        f"{len(cluster.partitions)} partitions; it {elr} eligible leader replicas"
+        f"{len(cluster.partitions)} partitions; "
+        f"eligible leader replicas (KIP-966): {'on' if cluster.elr_enabled else 'off'}"
     )
     for broker, why in sorted(found.silent.items()):
-        click.echo(f"broker {broker} does not answer, and metadata calls it alive: {why}")
+        click.echo(f"broker {broker} does not answer, but metadata lists it as alive: {why}")
     for trouble in found.troubles:
         click.echo(trouble)
     click.echo()
@@ -33,15 +33,18 @@ def told(found: Examination, shown: Sequence[Diagnosis], tools: CommandOptions) 
     rows = [(str(risk), str(counts[risk]), RISK_DESCRIPTIONS[risk]) for risk in WORST_FIRST if counts[risk]]
     printed(("CLASS", "PARTITIONS", ""), rows)
     if designed := sum(d.designed for d in risk_summary.diagnoses):
-        click.echo(f"\n{designed} of those at min.insync.replicas have all their replicas: their settings spare none")
+        click.echo(
+            f"\n{designed} of the partitions at min.insync.replicas have all replicas in sync: by their settings no "
+            "replica may fail"
+        )
     for one in shown:
         click.echo()
         _partition(one)
-        advised(one, tools, elr=cluster.elr_enabled)
+        print_remedies(one, tools, elr=cluster.elr_enabled)
     if (more := len(risk_summary.at_risk) - len(shown)) > 0:
-        click.echo(f"\nand {more} more at risk, no worse than these: --all shows them, --topic some of them")
+        click.echo(f"\nand {more} more at risk, none worse than these; show them with --all or --topic")
     if not risk_summary.at_risk:
-        click.echo("\nnothing is at risk")
+        click.echo("\nno partition is at risk")
 
 
 def _partition(found: Diagnosis) -> None:
@@ -56,37 +59,40 @@ def _partition(found: Diagnosis) -> None:
     )
 
 
-def advised(found: Diagnosis, tools: CommandOptions, *, elr: bool) -> None:
-    """Print the advice for one partition."""
+def print_remedies(found: Diagnosis, tools: CommandOptions, *, elr: bool) -> None:
+    """Print the remedies for one partition."""
     advice = remediation_plan(found, tools, elr=elr)
     click.echo(f"  clients: {advice.clients}")
     click.echo(f"  safe:    {advice.safe}")
     for number, way in enumerate(advice.remediations, 1):
         click.echo(f"  {number}. {way.do}")
-        click.echo(f"     costs {way.cost}")
+        click.echo(f"     cost: {way.cost}")
         for command in way.commands:
             click.echo(f"     $ {command}")
 
 
 def document(found: Examination, shown: Sequence[Diagnosis], tools: CommandOptions) -> Document:
-    """Everything as plain values; ``partitions`` are those that are shown."""
+    """The JSON document; ``partitions`` are those that are shown."""
     cluster, risk_summary = found.cluster, found.risk_summary
     counts = Counter(d.risk for d in risk_summary.diagnoses)
     return {
         "clusterId": cluster.cluster_id,
-        "brokers": {"live": sorted(cluster.live), "silent": {str(b): why for b, why in sorted(found.silent.items())}},
+        "brokers": {
+            "live": sorted(cluster.live),
+            "unreachable": {str(b): why for b, why in sorted(found.silent.items())},
+        },
         "eligibleLeaderReplicas": cluster.elr_enabled,
-        "troubles": list(found.troubles),
+        "warnings": list(found.troubles),
         "classes": {str(risk): counts[risk] for risk in WORST_FIRST},
         "atRisk": len(risk_summary.at_risk),
-        "withoutSpareByDesign": sum(d.designed for d in risk_summary.diagnoses),
+        "atMinIsrBySettings": sum(d.designed for d in risk_summary.diagnoses),
         "partitions": [_document(one, tools, elr=cluster.elr_enabled) for one in shown],
     }
 
 
 def _document(found: Diagnosis, tools: CommandOptions, *, elr: bool) -> Document:
     p, loss, advice = found.partition, found.loss, remediation_plan(found, tools, elr=elr)
-    told: Document = {
+    row: Document = {
         "topic": p.topic,
         "partition": p.index,
         "class": str(found.risk),
@@ -100,14 +106,16 @@ def _document(found: Diagnosis, tools: CommandOptions, *, elr: bool) -> Document
         "awaited": list(found.awaited),
         "clients": advice.clients,
         "safe": advice.safe,
-        "ways": [{"do": way.do, "cost": way.cost, "commands": list(way.commands)} for way in advice.remediations],
+        "remedies": [
+            {"action": way.do, "cost": way.cost, "commands": list(way.commands)} for way in advice.remediations
+        ],
     }
     if loss is not None:
-        told["loss"] = {
+        row["loss"] = {
             "candidate": loss.candidate,
             "candidateEnd": loss.candidate_end,
             "sampledEnd": loss.sample.end if loss.sample else None,
             "sampledAt": loss.sample.at.isoformat() if loss.sample else None,
             "atLeast": loss.least,
         }
-    return told
+    return row

@@ -1,7 +1,7 @@
-"""``bellwether explain``: why a broker is judged as it is, from what, since when, and what would change it.
+"""``bellwether explain``: explain a broker's verdict: evidence, since when, and what would change it.
 
-In: BrokerHealth and LeadershipPolicy objects. Out: text for a person, or JSON. Reads Kubernetes only: it says what the
-operator has judged, and judges nothing itself.
+In: BrokerHealth and LeadershipPolicy objects. Out: text or JSON. It reads the Kubernetes API only, and shows the
+verdict of the operator; it does not judge by itself.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ from bellwether.ports.errors import BellwetherError, Terminal
 
 
 def explain(broker: int, policy: str | None, namespace: str, output: str) -> None:
-    """Say why a broker is judged as it is, and what would change that."""
+    """Explain the verdict on a broker."""
     try:
         api = connect()
         name = policy or only_policy(api, namespace)
         health = BrokerHealth.read(broker_lookup.find_health(api, namespace, name, broker))
-        amiss = broker_lookup.trouble(broker_lookup.find_policy(api, namespace, name))
+        problem = broker_lookup.trouble(broker_lookup.find_policy(api, namespace, name))
     except BellwetherError as error:
         raise click.ClickException(str(error)) from error
     if output == "json":
         click.echo(json.dumps(facts(health), indent=2))
         return
-    if amiss is not None:
-        click.echo(f"What follows is what was last known, for {amiss}\n")
-    for line in told(health, SystemClock().now()):
+    if problem is not None:
+        click.echo(f"warning: the status below may be outdated: {problem}\n")
+    for line in explanation(health, SystemClock().now()):
         click.echo(line)
 
 
 def only_policy(api: KubernetesClient, namespace: str) -> str:
-    """The namespace's only policy. Terminal when there is none, or several."""
+    """The only policy of a namespace. Terminal if there is none, or more than one."""
     found = sorted(str(p["metadata"]["name"]) for p in api.list(POLICIES, namespace))
     if not found:
-        raise Terminal(f"there is no LeadershipPolicy in namespace {namespace}: name its namespace with --namespace")
+        raise Terminal(f"namespace {namespace} has no LeadershipPolicy: set --namespace")
     if len(found) > 1:
-        raise Terminal(f"namespace {namespace} has the policies {', '.join(found)}: name one with --policy")
+        raise Terminal(f"namespace {namespace} has several policies ({', '.join(found)}): set --policy")
     return found[0]
 
 
 def facts(health: BrokerHealth) -> dict[str, Any]:
-    """What is known, for programs: the status without the probers' raw entries, and the override."""
+    """JSON document: the status without raw signals, and the override."""
     body = health.status.body()
     body.pop("signals", None)
     override = health.spec.override
@@ -62,12 +62,12 @@ def facts(health: BrokerHealth) -> dict[str, Any]:
     }
 
 
-def told(health: BrokerHealth, now: datetime) -> Iterator[str]:
-    """What is known, line by line, for a person."""
+def explanation(health: BrokerHealth, now: datetime) -> Iterator[str]:
+    """Text, line by line."""
     status, verdict = health.status, health.status.verdict
     name = f"Broker {health.spec.broker_id} of policy {health.metadata.namespace}/{health.spec.policy_ref.name}"
     if verdict is None:
-        yield f"{name} has not been judged yet: is an operator running, and does the policy say Ready?"
+        yield f"{name} has no verdict yet: check that an operator is running and that the policy is Ready"
         return
     yield f"{name} is {verdict.state}: {verdict.reason}, {_since(verdict.since, now)}"
     yield f"  {verdict.message or DESCRIPTIONS[reason_named(verdict.reason)]}"
@@ -81,14 +81,14 @@ def told(health: BrokerHealth, now: datetime) -> Iterator[str]:
             yield f"{condition.type}: {state} ({condition.reason}), {since}"
             yield f"  {condition.message}"
     if status.leaders is not None:
-        rack = f", in rack {status.rack}" if status.rack else ""
-        counts = f"leads {status.leaders} of the {status.replicas} partitions that it holds"
-        yield f"It {counts}, first in the replica order of {status.preferred_leaders}{rack}."
+        rack = f"; rack {status.rack}" if status.rack else ""
+        counts = f"leads {status.leaders} of its {status.replicas} partitions"
+        yield f"It {counts} and is the preferred leader of {status.preferred_leaders}{rack}."
     if (way := status.restoration) is not None:
         text = f"wave {way.wave} of {way.waves}, {way.share_percent} % of its leaders"
-        yield f"Its leaders return in waves {_since(way.since, now)}: {text}, {way.pending_partitions} partitions still wait."
+        yield f"Restoration in waves {_since(way.since, now)}: {text}, {way.pending_partitions} partitions pending."
         if way.blocked_by:
-            yield f"  the next wave waits: {way.blocked_by}"
+            yield f"  next wave blocked: {way.blocked_by}"
     yield from _history(health, verdict, now)
     yield ""
     yield from _evidence(verdict.evidence, now)
@@ -97,31 +97,33 @@ def told(health: BrokerHealth, now: datetime) -> Iterator[str]:
 def _history(health: BrokerHealth, verdict: BrokerVerdict, now: datetime) -> Iterator[str]:
     flapping, override = health.status.flapping, health.spec.override
     if verdict.restarted_at is not None:
-        yield f"It has come up {_since(verdict.restarted_at, now)}, and the load balancer is given time to find it."
+        yield f"Restarted {_since(verdict.restarted_at, now)}; grace period for the load balancer."
     if flapping is not None:
-        times = "once" if flapping.demotions == 1 else f"{flapping.demotions} times in short succession"
-        yield f"Signals demoted it {times}: it must stay well for {flapping.stabilization_seconds} s to be promoted."
+        times = "once" if flapping.demotions == 1 else f"{flapping.demotions} times"
+        yield (
+            f"Recently demoted {times} by signals: it must stay healthy for {flapping.stabilization_seconds} s before "
+            "promotion."
+        )
     if override is not None:
         until = f" until {_clock(override.until)}" if override.until is not None else ""
         ended = override.until is not None and override.until <= now
         by = f" by {override.by}" if override.by else ""
-        said = "asked for" if not ended else "asked for, and has ended"
-        purpose = f" for {override.purpose}" if override.purpose is not None else ""
-        yield f"Override {override.state}{purpose}{by}{until}: {said}: {override.reason}"
+        purpose = f" ({override.purpose})" if override.purpose is not None else ""
+        yield f"Override {override.state}{purpose}{by}{until}{', ended' if ended else ''}: {override.reason}"
 
 
 def _evidence(items: tuple[EvidenceItem, ...], now: datetime) -> Iterator[str]:
     if not items:
-        yield "No signal was judged."
+        yield "No signal was evaluated."
         return
-    head = ("SIGNAL", "SOURCE", "SAYS", "SINCE", "SEEN")
+    head = ("SIGNAL", "SOURCE", "READING", "SINCE", "MESSAGE")
     rows = [
         (
             item.type,
             item.source,
             f"{item.reading}" if not item.ignored_reason else f"({item.reading})",
             _ago(item.since, now) if item.since is not None else "",
-            f"{item.message}; not counted: {item.ignored_reason}" if item.ignored_reason else item.message,
+            f"{item.message}; ignored: {item.ignored_reason}" if item.ignored_reason else item.message,
         )
         for item in items
     ]
@@ -144,5 +146,5 @@ def _ago(moment: datetime, now: datetime) -> str:
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)
     parts = [(days, "d"), (hours, "h"), (minutes, "min"), (seconds, "s")]
-    said = [f"{n} {unit}" for n, unit in parts if n][:2]
-    return f"{' '.join(said) or '0 s'} ago"
+    parts_shown = [f"{n} {unit}" for n, unit in parts if n][:2]
+    return f"{' '.join(parts_shown) or '0 s'} ago"

@@ -1,6 +1,6 @@
-"""``bellwether history``: what Bellwether moved for a policy, when, why and on whose request.
+"""``bellwether history``: list the leader moves of a policy from the audit log.
 
-In: the audit trail in the Kubernetes API. Out: text for a person, or JSON. It outlives the policy and every operator.
+In: the audit log in the Kubernetes API, which remains when the policy is deleted. Out: text or JSON.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ _DURATION = re.compile(r"\d+[smhd]")
 
 
 def moment(text: str, now: datetime) -> datetime:
-    """A time, or how long ago: ``2h``, ``7d``, ``2026-01-31T08:00:00Z``; UTC where no zone is named. UsageError."""
+    """Parse a time or an age: ``2h``, ``7d``, ``2026-01-31T08:00:00Z``; without a zone, UTC. Raises UsageError."""
     if _DURATION.fullmatch(text):
         return now - duration(text, "--since")
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
         raise click.UsageError(
-            f"--since {text!r}: a time, as in 2026-01-31T08:00:00Z, or how long ago, as in 2h or 7d"
+            f"--since {text!r} is not a time: use a time such as 2026-01-31T08:00:00Z, or an age such as 2h or 7d"
         ) from None
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
 def history(policy: str, namespace: str, after: str | None, broker: int | None, output: str) -> None:
-    """Say what was moved for POLICY, when, why and by whose word, the oldest first."""
+    """Print the audit log of POLICY, the oldest entry first."""
     clock = SystemClock()
     since = moment(after, clock.now()) if after is not None else None
     try:
@@ -53,14 +53,14 @@ def history(policy: str, namespace: str, after: str | None, broker: int | None, 
         click.echo(json.dumps([audit_codec.to_json(entry) for entry in shown], indent=2, ensure_ascii=False))
         return
     if not shown:
-        there = f"; {len(found)} other entries do not match" if found else ""
-        click.echo(f"nothing was moved for policy {namespace}/{policy}, as far as its audit trail goes back{there}")
+        none = f"none of the {len(found)} entries matches" if found else "no entries"
+        click.echo(f"audit log of policy {namespace}/{policy}: {none}")
     for entry in shown:
-        for line in told(entry):
+        for line in entry_lines(entry):
             click.echo(line)
 
 
-def told(entry: AuditEntry) -> Iterator[str]:
+def entry_lines(entry: AuditEntry) -> Iterator[str]:
     """One entry, line by line."""
     times = f", {entry.times} times until {_clock(entry.last or entry.at)}" if entry.times > 1 else ""
     yield f"{_clock(entry.at)}  epoch {entry.epoch}{f'  {entry.occasion}' if entry.occasion else ''}{times}"
@@ -71,7 +71,7 @@ def told(entry: AuditEntry) -> Iterator[str]:
     if entry.plan is not None:
         step = entry.plan
         ended = f", {step.ended}" if step.ended else ""
-        so_far = f"{step.taken_up} of {step.moves} taken up{ended}"
+        so_far = f"{step.taken_up} of {step.moves} partitions applied{ended}"
         yield f"  load plan {step.digest}: {so_far}; approved by {step.approved_by}"
     if entry.moves is not None:
         yield from _moved(entry.moves)
@@ -80,17 +80,21 @@ def told(entry: AuditEntry) -> Iterator[str]:
 
 def _changed(change: BrokerChange) -> Iterator[str]:
     became = "demoted" if change.demoted else "promoted"
-    yield f"  broker {change.broker} {became} by {change.word}: {change.reason}: {change.message}"
+    who = change.word.removeprefix("override by ")
+    if who != change.word:
+        yield f"  broker {change.broker} {became} by {who} (override): {change.message.removesuffix(f' ({who})')}"
+    else:
+        yield f"  broker {change.broker} {became} by {change.word}: {change.reason}: {change.message}"
     for line in change.evidence:
         yield f"    {line}"
 
 
 def _moved(moves: MoveSummary) -> Iterator[str]:
-    restores = f", {moves.restores} of them back home" if moves.restores else ""
-    partitions = f"{moves.reorders} reorders and {moves.elections} elections in {moves.topics} topics{restores}"
-    yield f"  to move: {partitions} (digest {moves.digest})"
+    restores = f", {moves.restores} of them restored to the baseline" if moves.restores else ""
+    partitions = f"{moves.reorders} reorders, {moves.elections} elections in {moves.topics} topics{restores}"
+    yield f"  planned: {partitions} (digest {moves.digest})"
     if moves.leaving or moves.coming:
-        yield f"    leaders leave {_counted(moves.leaving)}; come to {_counted(moves.coming)}"
+        yield f"    leaders lost: {_counted(moves.leaving)}; gained: {_counted(moves.coming)}"
     for line in moves.sample:
         yield f"    {line}"
     more = moves.reorders + moves.elections
@@ -105,13 +109,13 @@ def _counted(leaders: Mapping[int, int]) -> str:
 def _outcome(entry: AuditEntry) -> str:
     done = entry.outcome
     if done is None:
-        return "outcome not known: the process ended, or lost its Lease, before it could say"
+        return "result unknown: the process ended or lost its Lease before it recorded the result"
     held = ", ".join(f"{n} {reason}" for reason, n in done.held.items())
     parts = [f"{done.reordered} reordered, {done.elected} elected"]
-    parts += [f"held: {held}"] if held else []
-    parts += [f"{done.touched} replica sets changed around it"] if done.touched else []
-    parts += [f"stopped: {done.stopped}"] if done.stopped else []
-    return f"came to: {'; '.join(parts)}"
+    parts += [f"blocked: {held}"] if held else []
+    parts += [f"{done.touched} replica sets changed concurrently"] if done.touched else []
+    parts += [f"aborted: {done.stopped}"] if done.stopped else []
+    return f"result: {'; '.join(parts)}"
 
 
 def _clock(moment: datetime) -> str:

@@ -8,5 +8,5 @@ from bellwether.api.v1alpha1.schema.crd_manifests import manifests
 
 
 def crds() -> None:
-    """Print the custom resource definitions that this version works with, as YAML."""
+    """Print the custom resource definitions of this version as YAML."""
     click.echo(manifests(), nl=False)

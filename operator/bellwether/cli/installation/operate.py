@@ -1,4 +1,4 @@
-"""``bellwether operator``: watch the policies and act on them."""
+"""``bellwether operator``: run the operator: watch and reconcile LeadershipPolicies."""
 
 from __future__ import annotations
 
@@ -49,17 +49,21 @@ def operator(
     log_format: logs.Format,
     log_level: str,
 ) -> None:
-    """Watch LeadershipPolicies and keep leadership away from sick brokers."""
+    """Run the operator."""
     if lease_renew * 3 > lease_duration:
-        raise click.UsageError("--lease-duration must be at least three times --lease-renew, to survive a lost renewal")
+        raise click.UsageError(
+            f"--lease-duration ({lease_duration} s) must be at least three times --lease-renew ({lease_renew:g} s), so "
+            "that one renewal may fail"
+        )
     if lease_duration - lease_renew <= Limits().mutation_seconds:
         raise click.UsageError(
-            f"--lease-duration must exceed --lease-renew by more than {Limits().mutation_seconds:g} s, which one "
-            "request to Kafka may take: nothing is sent on a Lease that could end before its answer"
+            f"--lease-duration ({lease_duration} s) must exceed --lease-renew ({lease_renew:g} s) by more than "
+            f"{Limits().mutation_seconds:g} s, the time limit of a request to Kafka: the Lease must not expire before "
+            "the answer"
         )
     collect_seldom()
     logs.configure(log_format, log_level)
-    # kopf tells of every watched event; ours are told by the loops.
+    # kopf logs every watched event; the controllers log the relevant ones.
     logging.getLogger("kopf").setLevel(logging.WARNING)
     clock, metrics, health = SystemClock(), OperatorMetrics(), Health()
     try:
@@ -106,6 +110,6 @@ def operator(
         except OSError as error:
             raise click.ClickException(f"--health-port {health_port}: {error.strerror}; choose another") from None
     readiness.start()
-    preflight.tell_missing_permissions(api, namespaces, lease_namespace)
+    preflight.log_missing_permissions(api, namespaces, lease_namespace)
     log.info("watching", namespaces=list(namespaces) or "all", pid=os.getpid())
     watches.run()

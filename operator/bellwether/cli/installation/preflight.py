@@ -1,7 +1,7 @@
-"""The permissions of ``bellwether operator``, checked before it watches.
+"""Permission check of ``bellwether operator`` at startup.
 
-In: a client and the namespaces to watch. Out: log lines that name what is missing and the remedy. Nothing ends the
-operator: after a permission was granted it need not be restarted.
+In: a client and the namespaces to watch. Out: log lines with each missing permission and the remedy. The operator
+continues: no restart is needed after a permission is granted.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from bellwether.ports.errors import BellwetherError
 log = structlog.get_logger(__name__)
 
 
-def tell_missing_permissions(api: KubernetesClient, namespaces: Sequence[str], lease_namespace: str) -> None:
-    """Log each permission that this account lacks. An API that does not answer is the watches' matter."""
+def log_missing_permissions(api: KubernetesClient, namespaces: Sequence[str], lease_namespace: str) -> None:
+    """Log each missing permission of this account. An unreachable API is handled by the watches."""
     try:
         for missing in operator_lacks(api, namespaces, lease_namespace):
             log.error("a permission is missing", permission=str(missing))

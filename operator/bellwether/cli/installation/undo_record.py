@@ -1,4 +1,4 @@
-"""``bellwether undo-record``: look at a policy's undo record, take a copy of it, and put a copy back."""
+"""``bellwether undo-record``: show, export or import the undo record of a policy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bellwether.ports.errors import BellwetherError
 
 
 def show(policy: str, namespace: str) -> None:
-    """Who is demoted, how many partitions are displaced, and how far the last load plan has come."""
+    """Show demoted brokers, displaced partitions and the progress of the last load plan."""
     try:
         found = ConfigMapRecords(connect(), namespace, policy).read()
     except BellwetherError as error:
@@ -27,19 +27,21 @@ def show(policy: str, namespace: str) -> None:
         click.echo(f"broker {demoted.broker} is demoted since {since} ({demoted.cause}): {demoted.message}")
     for wave in found.returning.values():
         since = wave.since.isoformat(timespec="seconds")
-        click.echo(f"broker {wave.broker} is on its way back since {since}: it may lead {wave.share} % of its leaders")
+        click.echo(
+            f"broker {wave.broker} is being restored since {since}: at most {wave.share} % of its leaders so far"
+        )
     for state, count in sorted(Counter(e.state for e in found.entries.values()).items()):
-        click.echo(f"{count} partitions {state}")
+        click.echo(f"{count} partition{'s are' if count != 1 else ' is'} {str(state).lower()}")
     if found.empty:
-        click.echo("nothing is displaced")
+        click.echo("no partition is displaced")
     if found.application is not None:
         plan = found.application
-        text = plan.message if plan.ended is not None else f"{plan.taken_up} of {plan.moves} partitions taken up"
+        text = plan.message if plan.ended is not None else f"{plan.taken_up} of {plan.moves} partitions applied"
         click.echo(f"load plan {plan.digest}: {plan.ended or 'being applied'}: {text}")
 
 
 def export(policy: str, namespace: str, output: Path | None) -> None:
-    """Write the record as one JSON document."""
+    """Export the undo record as one JSON document."""
     try:
         document = ConfigMapRecords(connect(), namespace, policy).export()
     except BellwetherError as error:
@@ -52,10 +54,10 @@ def export(policy: str, namespace: str, output: Path | None) -> None:
 
 
 def import_(policy: str, namespace: str, document: Path) -> None:
-    """Put an exported DOCUMENT in the place of the policy's empty record."""
+    """Import an exported DOCUMENT into the policy's empty undo record."""
     try:
         records, data = ConfigMapRecords(connect(), namespace, policy), document.read_bytes()
-        # All checks come first: taking over fences the operator that runs, which a refused document must not do.
+        # Check first: taking over fences the running operator, which a rejected document must not do.
         records.take_over(records.check_import(data).cluster_id)
         imported = records.import_record(data)
     except BellwetherError as error:

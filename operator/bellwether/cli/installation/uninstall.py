@@ -1,8 +1,8 @@
-"""``bellwether uninstall``: before Bellwether is taken away, put every order back or export what cannot be put back.
+"""``bellwether uninstall``: restore or export all replica orders before Bellwether is removed.
 
-In: the policies of some namespaces, and the operator that still runs. Out: policies without finalizers, no undo record
-that nobody would look after, and a line on each. Run by the chart before it is deleted, and by a person where a
-namespace hangs in Terminating because the operator went with it.
+In: the policies of some namespaces, and the running operator. Out: policies and undo records without finalizers, and
+one line per policy. The chart runs it in a pre-delete hook. Run it manually if a namespace stays in Terminating because
+its operator was deleted with it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.telemetry import logs
 
 _POLL_SECONDS = 1.0
-# What the operator still does when its time is over: one request to Kafka, the export, the status.
+# After the time limit the operator still finishes: one Kafka request, the export, the status.
 _LAST_SECONDS = 15.0
 _HEADER = "bellwether-undo-"
 
@@ -36,34 +36,34 @@ Named = tuple[str, str]
 
 
 def uninstall(
-    namespaces: tuple[str, ...], mode: str, timeout_seconds: int, export_to: Path | None, by_hand: bool
+    namespaces: tuple[str, ...], mode: str, timeout_seconds: int, export_to: Path | None, without_operator: bool
 ) -> None:
-    """Prepare all policies for Bellwether's removal."""
+    """Prepare all policies for the removal of Bellwether."""
     logs.configure("auto", "warning")
     try:
         api = connect()
         work = _Uninstall(api, SystemClock(), namespaces, export_to)
-        if not by_hand:
-            work.ask(mode == "restore", timeout_seconds)
+        if not without_operator:
+            work.request(mode == "restore", timeout_seconds)
         troubles = work.finish()
     except BellwetherError as error:
         raise click.ClickException(str(error)) from error
     if troubles:
-        raise click.ClickException("not everything could be brought to its end:\n  " + "\n  ".join(troubles))
+        raise click.ClickException("some policies could not be finished:\n  " + "\n  ".join(troubles))
 
 
 @dataclass
 class _Uninstall:
-    """One run of the verb."""
+    """One run of the command."""
 
     api: KubernetesClient
     clock: Clock
     namespaces: tuple[str, ...]
     export_to: Path | None
-    told: set[Named] = field(default_factory=set)
+    finished: set[Named] = field(default_factory=set)
 
-    def ask(self, restore: bool, timeout_seconds: int) -> None:
-        """Ask the operator, and wait until it has done its part or its time is over. Raises Transient, Terminal."""
+    def request(self, restore: bool, timeout_seconds: int) -> None:
+        """Request the uninstall and wait until the operator is done or timed out. Raises Transient, Terminal."""
         until = self.clock.now() + timedelta(seconds=timeout_seconds)
         value = str(UninstallRequest(restore, until))
         for body in self._policies():
@@ -78,13 +78,13 @@ class _Uninstall:
                 if not self._held():
                     return
             except Transient:
-                pass  # the next look tells
+                pass  # retried in the next round
             self.clock.sleep(_POLL_SECONDS)
 
     def finish(self) -> list[str]:
-        """Do from here what is left, say of each policy how it ended; returns what could not be done."""
+        """Finish the remaining policies and report the result of each; returns the failures."""
         finalizer = PolicyFinalizer(
-            self.api, BaselineExports(self.api, hand_over=self._hand_over, at_hand=self.export_to is not None)
+            self.api, BaselineExports(self.api, hand_over=self._export_record, at_hand=self.export_to is not None)
         )
         troubles = []
         for named, body in self._held().items():
@@ -94,16 +94,16 @@ class _Uninstall:
             except (Transient, Terminal) as error:
                 troubles.append(f"{'/'.join(named)}: {error}")
                 continue
-            self.told.add(named)
-            left = f"left as it is, {exported}" if exported else "nothing was displaced any more"
-            click.echo(f"{'/'.join(named)}: no operator finished it in time; {left}")
+            self.finished.add(named)
+            left = f"replica orders unchanged, {exported}" if exported else "no partition was displaced"
+            click.echo(f"{'/'.join(named)}: not finished by an operator in time; {left}")
         for body in self._policies():
-            if _named(body) not in self.told and not any(t.startswith("/".join(_named(body))) for t in troubles):
+            if _named(body) not in self.finished and not any(t.startswith("/".join(_named(body))) for t in troubles):
                 click.echo(f"{'/'.join(_named(body))}: {self._outcome(body)}")
         return troubles
 
     def _held(self) -> dict[Named, Object]:
-        """What still waits for an operator: policies, and undo records whose policy is gone, by namespace and name."""
+        """Policies and orphaned undo records that still have a finalizer, by namespace and name."""
         known = {_named(body): body for body in self._policies()}
         held = {named: body for named, body in known.items() if FINALIZER in _finalizers(body)}
         headers = {(namespace, object_names.undo_record(name)): (namespace, name) for namespace, name in known}
@@ -117,10 +117,10 @@ class _Uninstall:
             try:
                 yield from self.api.list(POLICIES, namespace)
             except NotFound:
-                continue  # no such kind: whatever policies there were are gone
+                continue  # the CRD is gone, and all policies with it
 
     def _records(self) -> set[Named]:
-        """Undo records with a part that would keep its namespace from ending, by namespace and header's name."""
+        """Undo records that have a finalizer, by namespace and name of the header."""
         return {
             (str(found["metadata"]["namespace"]), str(found["metadata"]["name"]).partition(".")[0])
             for namespace in self.namespaces or (None,)
@@ -130,7 +130,7 @@ class _Uninstall:
         }
 
     def _outcome(self, body: Object) -> str:
-        """What became of a policy that the operator finished."""
+        """Result of a policy that the operator has finished."""
         namespace, name = _named(body)
         kept = [
             m["metadata"]["name"]
@@ -139,11 +139,13 @@ class _Uninstall:
             and (m["metadata"].get("annotations") or {}).get(POLICY_ANNOTATION) == name
         ]
         if kept:
-            return f"what could not be put back is in ConfigMap {', '.join(kept)} (bellwether undo-record import)"
-        return "every order is as it was before Bellwether moved it"
+            return (
+                f"baselines that were not restored are in ConfigMap {', '.join(kept)} (bellwether undo-record import)"
+            )
+        return "all replica orders are restored"
 
-    def _hand_over(self, namespace: str, policy: str, document: bytes) -> str:
-        """Give a person a record that can be kept nowhere else."""
+    def _export_record(self, namespace: str, policy: str, document: bytes) -> str:
+        """Write a record to ``--export-to``, or to standard output."""
         target = self.export_to
         if target is None or str(target) == "-":
             click.echo(document.decode().rstrip("\n"))
@@ -157,7 +159,7 @@ class _Uninstall:
                 path = target / f"{namespace}-{policy}-record-{number}.json"
             path.write_bytes(document)
         except OSError as error:
-            raise Terminal(f"--export-to {target}: {error.strerror}; name a directory that can be written") from error
+            raise Terminal(f"--export-to {target}: {error.strerror}; use a writable directory") from error
         return f"written to {path}"
 
 

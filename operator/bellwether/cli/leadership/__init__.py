@@ -1,1 +1,1 @@
-"""Verbs that move leadership by hand through the operator: demote, promote, release, drain."""
+"""Commands that move leadership manually through the operator: demote, promote, release, drain."""

@@ -1,7 +1,7 @@
-"""``bellwether drain``: take leadership from a broker before it is stopped, wait until that may be done, hand it back.
+"""``bellwether drain``: move leadership away from a broker before a restart, and back afterwards.
 
-In: a policy's and a broker's names. Out: an override with purpose Maintenance on its BrokerHealth, sentences, and an
-exit status that a rollout script can go by. The operator does the work.
+In: a policy's name and a broker id. Out: an override with purpose Maintenance on the BrokerHealth, progress messages,
+and an exit status for scripts. The operator moves the leaders.
 """
 
 from __future__ import annotations
@@ -24,44 +24,44 @@ from bellwether.core.signals import OverrideState, Purpose
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
 
 EXIT_HELD = 3
-"""Exit status when the drain is held or does not end in time, so that scripts can tell it from other trouble."""
+"""Exit status if the drain is blocked or not finished in time, for scripts."""
 
 POLL_SECONDS = 0.5
 ANSWER_SECONDS = 20.0
-"""How long the operator is given to say that it holds a drain that nobody waits for."""
+"""Without ``--wait``: time limit for the operator's first response."""
 
 UNDER_WAY = frozenset({str(Reason.DRAINING), str(Reason.DRAINED)})
 
 
 @dataclass(frozen=True)
-class Sight:
-    """How a drain stands: the condition ``Drained``, and ``Demoted`` where there is none (None: not judged yet)."""
+class DrainProgress:
+    """Progress of a drain: the condition ``Drained``, else ``Demoted`` (None: not set yet)."""
 
     drained: bool | None
     demoted: bool | None
     reason: str
     message: str
     current: bool
-    """Whether it is about the override as it stands now."""
+    """Whether the status was written for the present override."""
 
     @property
     def held(self) -> bool:
-        """Whether the operator refuses to drain the broker for now."""
+        """Whether the operator blocks the drain at present."""
         return self.current and self.drained is False and self.reason not in UNDER_WAY
 
     @property
     def leads(self) -> bool:
-        """Whether the maintenance is over and all leaders may be back, later waves included."""
+        """Whether the maintenance is over and no restoration wave is pending."""
         returning = self.reason == Reason.RETURNING_IN_WAVES
         return self.current and self.drained is None and self.demoted is False and not returning
 
 
 def drain(broker: int, policy: str, namespace: str, **options: Any) -> None:
-    """Take leadership from BROKER before a restart, so that it may be stopped."""
+    """Move leadership away from BROKER before a restart."""
     limit = durations.duration(options["timeout"], "--timeout")
-    lasts = durations.duration(options["until"], "--until")
+    lasts = durations.duration(options["duration"], "--for")
     if lasts <= timedelta(0):
-        raise click.UsageError("--until 0: the maintenance would be over before it begins")
+        raise click.UsageError("--for must be longer than 0, such as 30m")
     try:
         api = connect()
         if options["end"]:
@@ -75,10 +75,10 @@ def drain(broker: int, policy: str, namespace: str, **options: Any) -> None:
 
 
 def _begin(api: KubernetesClient, namespace: str, policy: str, broker: int, reason: str, until: datetime) -> None:
-    standing = _override(api, namespace, policy, broker)
-    if standing is not None and not overrides.ended(standing, SystemClock().now()) and not _maintains(standing):
+    present = _override(api, namespace, policy, broker)
+    if present is not None and not overrides.ended(present, SystemClock().now()) and not _maintains(present):
         raise Terminal(
-            f"broker {broker} has an override {standing.get('state')} already ({standing.get('reason')}): take it away "
+            f"broker {broker} already has an override {present.get('state')} ({present.get('reason')}): remove it "
             f"first with bellwether release {broker} --policy {policy} -n {namespace}"
         )
     body = overrides.override_body(OverrideState.DEMOTED, reason, overrides.whoami(), until, Purpose.MAINTENANCE)
@@ -87,98 +87,100 @@ def _begin(api: KubernetesClient, namespace: str, policy: str, broker: int, reas
 
 
 def _end(api: KubernetesClient, namespace: str, policy: str, broker: int, limit: timedelta | None) -> None:
-    standing = _override(api, namespace, policy, broker)
-    if standing is not None and not _maintains(standing):
+    present = _override(api, namespace, policy, broker)
+    if present is not None and not _maintains(present):
         raise Terminal(
-            f"broker {broker} is not in maintenance: its override {standing.get('state')} ({standing.get('reason')}) "
-            f"has another purpose, and ends with bellwether release {broker} --policy {policy} -n {namespace}"
+            f"broker {broker} is not in maintenance: its override {present.get('state')} ({present.get('reason')}) "
+            f"has another purpose; remove it with bellwether release {broker} --policy {policy} -n {namespace}"
         )
-    if standing is None:
-        click.echo(f"broker {broker} has no maintenance to end")
+    if present is None:
+        click.echo(f"broker {broker} is not in maintenance")
     else:
         overrides.set_override(api, namespace, policy, broker, None)
-        click.echo(f"broker {broker}: its maintenance is over; it leads again once it is well")
+        click.echo(f"broker {broker}: maintenance ended; it leads again once it is healthy")
     if limit is None:
         return
-    last = _look_until(api, namespace, policy, broker, limit, lambda sight: sight.leads)
+    last = _poll_until(api, namespace, policy, broker, limit, lambda progress: progress.leads)
     if not last.leads:
-        _give_up(f"broker {broker} does not lead again within {_seconds(limit)}: {last.message} ({last.reason})")
-    click.echo(f"nothing keeps broker {broker} from leading")
+        _exit_blocked(f"broker {broker} does not lead again after {_seconds(limit)}: {last.message} ({last.reason})")
+    click.echo(f"broker {broker} is free to lead")
 
 
 def _await(api: KubernetesClient, namespace: str, policy: str, broker: int, limit: timedelta, *, wait: bool) -> None:
-    """Wait for the drain, or only for the operator's first word on it."""
+    """Wait for the drain, or only for the operator's first response."""
     idle = overrides.without_effect(broker_lookup.find_policy(api, namespace, policy))
     if idle is not None:
-        _give_up(f"not drained: {idle}")
+        _exit_blocked(f"not drained: {idle}")
     if not wait:
         limit = min(limit, timedelta(seconds=ANSWER_SECONDS))
     name = object_names.broker_health(policy, broker)
-    later = f"kubectl wait --for=condition=Drained bh/{name} -n {namespace} waits for the end of the drain"
+    later = f"to wait for its end: kubectl wait --for=condition=Drained bh/{name} -n {namespace}"
 
-    def enough(sight: Sight) -> bool:
-        lasting = sight.held and sight.reason in _LASTING
-        return sight.current and (bool(sight.drained) or lasting or (not wait and sight.drained is not None))
+    def enough(progress: DrainProgress) -> bool:
+        lasting = progress.held and progress.reason in _LASTING
+        return progress.current and (bool(progress.drained) or lasting or (not wait and progress.drained is not None))
 
-    last = _look_until(api, namespace, policy, broker, limit, enough)
+    last = _poll_until(api, namespace, policy, broker, limit, enough)
     if last.drained and last.current:
-        click.echo(f"broker {broker} is drained: it may be stopped")
+        click.echo(f"broker {broker} is drained; it is safe to stop")
     elif last.held:
         undo = f"bellwether drain {broker} --policy {policy} -n {namespace} --end"
-        _give_up(f"held: {last.message} ({last.reason}); it goes on by itself once it can, {undo} gives it up")
-    elif wait:
-        amiss = (
-            broker_lookup.trouble(broker_lookup.find_policy(api, namespace, policy))
-            or "the operator has not looked yet"
+        _exit_blocked(
+            f"blocked: {last.message} ({last.reason}); it continues by itself once possible; to cancel: {undo}"
         )
-        _give_up(f"not drained within {_seconds(limit)}: {last.message if last.current else amiss}")
+    elif wait:
+        problem = (
+            broker_lookup.trouble(broker_lookup.find_policy(api, namespace, policy))
+            or "the operator has not responded yet"
+        )
+        _exit_blocked(f"not drained within {_seconds(limit)}: {last.message if last.current else problem}")
     else:
-        click.echo(f"the drain is under way; {later}")
+        click.echo(f"the drain is in progress; {later}")
 
 
 _LASTING = frozenset({str(r) for r in (Reason.LAST_HEALTHY_BROKER, Reason.OBSERVING, Reason.SUSPENDED)})
-"""Why a drain is held that waiting does not cure."""
+"""Reasons of a blocked drain that do not end by waiting."""
 
 
-def _look_until(
+def _poll_until(
     api: KubernetesClient,
     namespace: str,
     policy: str,
     broker: int,
     limit: timedelta,
-    enough: Callable[[Sight], bool],
-) -> Sight:
-    """Look until it is enough, or the time is over; tells every change. The last thing seen."""
-    end, said = time.monotonic() + limit.total_seconds(), ""
-    last = Sight(None, None, "", "", current=False)
+    enough: Callable[[DrainProgress], bool],
+) -> DrainProgress:
+    """Poll until ``enough`` or the time limit, and print every change. Returns the last progress."""
+    end, printed = time.monotonic() + limit.total_seconds(), ""
+    last = DrainProgress(None, None, "", "", current=False)
     while True:
         try:
             last = look(api, namespace, policy, broker)
             text = f"{last.message} ({last.reason})" if last.reason and last.current else ""
         except Transient as error:
-            text = f"going on: {error}"
+            text = f"retrying: {error}"
         else:
             if enough(last):
                 return last
-        if text not in ("", said):
+        if text not in ("", printed):
             click.echo(text)
-            said = text
+            printed = text
         if time.monotonic() >= end:
             return last
         time.sleep(POLL_SECONDS)
 
 
-def look(api: KubernetesClient, namespace: str, policy: str, broker: int) -> Sight:
-    """How the drain of a broker stands now. Raises Transient, and Terminal where the broker is unknown."""
+def look(api: KubernetesClient, namespace: str, policy: str, broker: int) -> DrainProgress:
+    """Read the progress of a drain. Raises Transient, and Terminal if the broker is unknown."""
     body = broker_lookup.find_health(api, namespace, policy, broker)
     drained, demoted = broker_lookup.condition(body, "Drained"), broker_lookup.condition(body, "Demoted")
-    told = drained or demoted or {}
+    condition = drained or demoted or {}
     seen = (body.get("status") or {}).get("observedGeneration")
-    return Sight(
+    return DrainProgress(
         drained=None if drained is None else drained["status"] == "True",
         demoted=None if demoted is None else demoted["status"] == "True",
-        reason=str(told.get("reason", "")),
-        message=str(told.get("message", "")),
+        reason=str(condition.get("reason", "")),
+        message=str(condition.get("message", "")),
         current=seen is not None and seen >= int(body["metadata"].get("generation") or 0),
     )
 
@@ -194,7 +196,7 @@ def _maintains(override: dict[str, Any]) -> bool:
     return override.get("purpose") == Purpose.MAINTENANCE
 
 
-def _give_up(text: str) -> None:
+def _exit_blocked(text: str) -> None:
     click.echo(text, err=True)
     raise click.exceptions.Exit(EXIT_HELD)
 
@@ -203,7 +205,7 @@ def _later(now: datetime, lasts: timedelta) -> datetime:
     try:
         return now + lasts
     except OverflowError:
-        raise click.UsageError(f"--until {lasts} is longer than a calendar reaches") from None
+        raise click.UsageError(f"--for {lasts} is too long: use a shorter duration") from None
 
 
 def _seconds(limit: timedelta) -> str:

@@ -1,6 +1,6 @@
-"""Override on a BrokerHealth by a person: set it, remove it, and warn when half of the brokers could not lead.
+"""Overrides on a BrokerHealth: set, remove, and warn if half of the brokers could not lead.
 
-Called by the verbs ``demote``, ``promote`` and ``release`` when ``--policy`` names a LeadershipPolicy.
+Called by the commands ``demote``, ``promote``, ``release`` and ``drain`` with ``--policy``.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def set_override(
     broker: int,
     override: dict[str, Any] | None,
 ) -> dict[str, Any] | None:
-    """Write, or with None take away, the override of one broker; returns the one that stood before.
+    """Set the override of one broker, or remove it with None; returns the former one.
 
-    Terminal when the policy or the broker is unknown.
+    Terminal if the policy or the broker is unknown.
     """
     before = (broker_lookup.find_health(api, namespace, policy, broker).get("spec") or {}).get("override")
     if before is not None or override is not None:
@@ -41,51 +41,51 @@ def set_override(
 def override_body(
     state: OverrideState, reason: str, by: str, until: datetime | None, purpose: Purpose | None = None
 ) -> dict[str, Any]:
-    """The override as the API takes it."""
+    """Build the override for the API."""
     body: dict[str, Any] = {"state": str(state), "reason": reason, "by": by}
-    # Always named: a merge patch would keep the end, and the purpose, of an earlier override.
+    # Always set: a merge patch would keep the end and the purpose of an earlier override.
     body["until"] = until.replace(microsecond=0).isoformat() if until is not None else None
     body["purpose"] = str(purpose) if purpose is not None else None
     return body
 
 
 def whoami() -> str:
-    """Who runs this command, as the system knows them."""
+    """Name of the user who runs this command."""
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # a container's user id often has no name
+    except (KeyError, OSError):  # a user id in a container often has no name
         return f"uid {os.getuid()}"
 
 
 def ended(override: dict[str, Any], now: datetime) -> bool:
-    """Whether an override's time is over: it then has no effect, and stands until somebody takes it away."""
+    """Whether an override has expired; it then has no effect, but remains until it is removed."""
     until = override.get("until")
     return until is not None and datetime.fromisoformat(str(until)) <= now
 
 
 def without_effect(policy: Object) -> str | None:
-    """Why no override moves a leader now, whatever it says; None when it does."""
+    """Why overrides have no effect under this policy; None if they have."""
     spec = policy["spec"]
     if spec.get("suspend"):
-        return "the policy is suspended (spec.suspend): nothing moves until it is not"
+        return "the policy is suspended: no leader moves until spec.suspend is false"
     if spec.get("mode", Mode.OBSERVE) != Mode.ENFORCE:
-        return "the policy only observes (spec.mode): nothing moves until it is Enforce"
+        return "the policy is in mode Observe: no leader moves until spec.mode is Enforce"
     return None
 
 
 def too_many(healths: Iterable[Object], broker: int) -> str | None:
-    """What to warn of when, with this broker demoted, half of the brokers or more cannot lead or are sick."""
-    ailing, total = {broker}, 0
+    """Warning if, with this broker demoted, half or more of the brokers cannot lead or are sick."""
+    unavailable, total = {broker}, 0
     for health in healths:
         total += 1
         status = health.get("status") or {}
         state = (status.get("verdict") or {}).get("state")
         demoted = (broker_lookup.condition(health, "Demoted") or {}).get("status") == "True"
         if demoted or state in (HealthState.SICK, HealthState.DOWN) or status.get("registered") is False:
-            ailing.add(health["spec"]["brokerId"])
-    if 2 * len(ailing) < total:
+            unavailable.add(health["spec"]["brokerId"])
+    if 2 * len(unavailable) < total:
         return None
     return (
-        f"with broker {broker} demoted, {len(ailing)} of {total} brokers cannot lead or are sick: from half on, and "
-        "above the cap (spec.demotion.maxBrokers), nobody else is demoted by signals until some are back"
+        f"with broker {broker} demoted, {len(unavailable)} of {total} brokers cannot lead or are sick: signals demote "
+        "no further broker while half of the brokers, or more than spec.demotion.maxBrokers, are unavailable"
     )

@@ -1,7 +1,7 @@
 """Wait until the operator has applied an override, or its removal, and report progress.
 
-In: BrokerHealth and LeadershipPolicy objects, looked at again and again. Out: sentences, and whether it came in time.
-Called by the verbs ``demote``, ``promote`` and ``release`` when ``--policy`` names a LeadershipPolicy.
+In: BrokerHealth and LeadershipPolicy objects, polled. Out: progress messages, and whether it finished in time. Called
+by the commands ``demote``, ``promote`` and ``release`` with ``--policy``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UNDECIDED = frozenset({str(Reason.LEADING_ALLOWED), str(Reason.DWELLING)})
 
 @dataclass(frozen=True)
 class View:
-    """How a broker stands, as the operator says it; ``demoted`` is None before it has said anything."""
+    """State of a broker as reported by the operator; ``demoted`` is None before the first report."""
 
     broker: int
     demoted: bool | None
@@ -38,19 +38,20 @@ class View:
     settled: bool
     held: bool
     work: str
-    """What the operator is still busy with; empty when it is not."""
+    """What is still in progress, for the message; empty if nothing."""
 
     def __str__(self) -> str:
-        return f"broker {self.broker} leads {self.leaders} partitions ({self.message}){self.work}"
+        state = "free to lead" if self.demoted is False and self.reason == Reason.LEADING_ALLOWED else self.message
+        return f"broker {self.broker} leads {self.leaders} partitions; {state}{self.work}"
 
     @property
     def leads_again(self) -> bool:
-        """Whether nothing keeps the broker from leading, and the leaders are back that can be."""
+        """Whether the broker is free to lead and has all leaders back that can be restored."""
         return self.demoted is False and self.settled and (not self.held or self.leaders >= self.preferred)
 
 
 Outcome = Callable[[View], str | None]
-"""What is to be told once it is done; None while it is not."""
+"""Final message once the wanted state is reached; None until then."""
 
 
 def await_outcome(
@@ -62,20 +63,20 @@ def await_outcome(
     limit: timedelta,
     say: Callable[[str], None],
 ) -> bool:
-    """Look until ``outcome`` has something to tell; False when it has not within ``limit``. Tells every change."""
+    """Poll until ``outcome`` returns a message; False if the time limit is reached. Prints every change."""
     end = time.monotonic() + limit.total_seconds()
-    said = ""
+    printed = ""
     while time.monotonic() < end:
         done = None
         try:
             view = look(api, namespace, policy, broker)
         except Transient as error:
-            text = f"going on: {error}"
+            text = f"retrying: {error}"
         else:
             text, done = str(view), outcome(view)
-        if text != said:
+        if text != printed:
             say(text)
-            said = text
+            printed = text
         if done is not None:
             say(done)
             return True
@@ -84,78 +85,78 @@ def await_outcome(
 
 
 def look(api: KubernetesClient, namespace: str, policy: str, broker: int) -> View:
-    """How the broker stands now. Raises Transient, and Terminal when the policy or the broker is unknown."""
-    # A turn writes the brokers' status first: read in this order the policy's is never of a later turn than theirs.
+    """Read the broker's state. Raises Transient, and Terminal if the policy or the broker is unknown."""
+    # A reconcile writes the brokers' status first: read in this order, the policy's is never newer than theirs.
     found = broker_lookup.find_policy(api, namespace, policy)
     body = broker_lookup.find_health(api, namespace, policy, broker)
     status = body.get("status") or {}
     demoted, settled = broker_lookup.condition(body, "Demoted"), broker_lookup.condition(found, "Settled")
-    amiss = broker_lookup.trouble(found)
-    work = f"; {amiss}" if amiss else ""
-    if not amiss and settled is not None and settled["status"] != "True":
+    problem = broker_lookup.trouble(found)
+    work = f"; {problem}" if problem else ""
+    if not problem and settled is not None and settled["status"] != "True":
         work = f"; {settled.get('message')}"
-    # Another broker's way back in waves takes minutes, and holds nothing else up.
+    # The restoration of another broker in waves takes minutes and blocks nothing else.
     rests = settled is not None and (settled["status"] == "True" or settled.get("reason") == Reason.RETURNING_IN_WAVES)
-    done = amiss is None and rests
+    done = problem is None and rests
     return View(
         broker=broker,
         demoted=None if demoted is None else demoted["status"] == "True",
         reason=str((demoted or {}).get("reason")),
-        message=str(demoted["message"] if demoted else "not judged yet"),
+        message=str(demoted["message"] if demoted else "no verdict yet"),
         state=str((status.get("verdict") or {}).get("state", "")),
         leaders=int(status.get("leaders") or 0),
         preferred=int(status.get("preferredLeaders") or 0),
-        settled=done and _of_one_turn(found, broker_lookup.healths(api, namespace, policy)),
+        settled=done and _of_one_reconcile(found, broker_lookup.healths(api, namespace, policy)),
         held=settled is not None and settled.get("reason") == Reason.HELD,
         work=work,
     )
 
 
-def _of_one_turn(policy: Object, healths: list[Object]) -> bool:
-    """Whether the policy's status was written after the brokers': a turn writes theirs first."""
+def _of_one_reconcile(policy: Object, healths: list[Object]) -> bool:
+    """Whether the policy's status was written after the brokers', which a reconcile writes first."""
     counts = (policy.get("status") or {}).get("brokers")
     now = sum(1 for h in healths if (broker_lookup.condition(h, "Demoted") or {}).get("status") == "True")
     return counts is None or counts.get("demoted", 0) == now
 
 
 def demoted(reason: str) -> Outcome:
-    """Done when the broker leads nothing and the override, or what signals said before it, keeps it so."""
+    """Done when the broker leads nothing because of the override, or of an earlier demotion by signals."""
 
     def outcome(view: View) -> str | None:
         if not view.demoted or view.leaders:
             return None
         if view.reason == Reason.IN_MAINTENANCE:
-            return None  # a drain's word still stands
+            return None  # still the status of a drain
         if view.reason not in _BY_HAND:
             return (
-                f"broker {view.broker} is demoted by its signals ({view.reason}); the override keeps it from leading "
-                "for as long as it lasts, whatever they say"
+                f"broker {view.broker} is already demoted by its signals ({view.reason}); the override keeps it "
+                "demoted until it ends"
             )
         if view.reason == Reason.OVERRIDE_DEMOTED and not view.message.startswith(reason):
-            return None  # an earlier override's word still stands
+            return None  # still the status of an earlier override
         return f"broker {view.broker} is demoted ({view.reason})"
 
     return outcome
 
 
 def promoted(view: View) -> str | None:
-    """Done when nothing keeps the broker from leading and its leaders are back."""
+    """Done when the broker is free to lead and its leaders are back."""
     if not view.leads_again:
         return None
-    return f"broker {view.broker} leads {view.leaders} partitions; the override keeps its signals from demoting it"
+    return f"broker {view.broker} leads {view.leaders} partitions; the override prevents a demotion by its signals"
 
 
 def released(was: str | None) -> Outcome:
-    """Done when it is clear what holds without the override. ``was`` is its state, None when it had ended before."""
+    """Done when the state without the override is known. ``was``: its former state, None if it had ended."""
 
     def outcome(view: View) -> str | None:
         if view.demoted and (was != "Demoted" or view.reason not in _OVERRIDDEN):
             why = f"{view.reason}: {view.message}"
-            return f"broker {view.broker} stays demoted ({why}); its leaders come back when it is well"
+            return f"broker {view.broker} stays demoted ({why}); its leaders are restored when it is healthy"
         if view.demoted is False and was == "Promoted" and view.state == HealthState.SICK:
             if view.reason in _UNDECIDED:
                 return None
-            return f"broker {view.broker} is sick, and not demoted ({view.reason}: {view.message})"
+            return f"broker {view.broker} is sick and not demoted ({view.reason}: {view.message})"
         if view.demoted is False and view.reason == Reason.RETURNING_IN_WAVES:
             return f"broker {view.broker} leads {view.leaders} partitions; {view.message}"
         return (

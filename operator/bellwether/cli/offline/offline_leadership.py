@@ -1,6 +1,6 @@
-"""Demote and promote offline, without a Kubernetes API: reconciles with a person's decision.
+"""Demote and promote offline, without a Kubernetes API: reconciles with a manual decision.
 
-Called by the verbs ``demote`` and ``promote`` when ``--record FILE`` keeps the undo record.
+Called by the commands ``demote`` and ``promote`` with ``--record FILE``.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from bellwether.kafka_connection import Connection
 from bellwether.ports.world import World
 from bellwether.reconcile import reconcile
 
-MOST_TURNS = 20
-MOST_STOPS = 3
-"""How many turns in a row may end before their plan does, until the rest is left to another run."""
+MAX_RECONCILES = 20
+MAX_ABORTS = 3
+"""Aborted reconciles in a row after which the run ends."""
 
 PAUSE_SECONDS = 1.0
 
 
 class NoSignals:
-    """``ports.kubernetes.SignalSource`` where there are no probers: a person has judged."""
+    """``ports.kubernetes.SignalSource`` without probers."""
 
     def signals(self) -> tuple[Signal, ...]:
         """None."""
@@ -51,7 +51,7 @@ class NoSignals:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run by hand came to; ``before`` are the brokers that the record named as demoted when it began."""
+    """Result of an offline run; ``before`` are the brokers that were demoted in the record at the start."""
 
     before: frozenset[int]
     report: Report
@@ -60,7 +60,7 @@ class Run:
     elected: int
 
 
-def run_by_hand(
+def run_offline(
     connection: Connection,
     record: Path,
     decide: DecisionFunction,
@@ -69,15 +69,14 @@ def run_by_hand(
     dry_run: bool,
     say: Callable[[str], None],
 ) -> Run:
-    """Turns until nothing is left to do, or nothing that is left can be done now.
+    """Reconcile until nothing is left to do, or all that is left is blocked.
 
-    Raises Terminal, Transient or Fenced; the record then stands, and the same
-    command goes on where this one stopped.
+    Raises Terminal, Transient or Fenced; the record is kept then, and the same command continues.
     """
     nodes = BrokerPool(connection)
     nodes.avoid(brokers)
     reader, mover, leadership, clock = KafkaReader(nodes), KafkaMover(nodes), FileLeadership(record), SystemClock()
-    if not dry_run:  # which writes nothing, not even a lock
+    if not dry_run:  # a dry run writes nothing, not even a lock
         leadership.acquire()
     try:
         records = FileRecords(record, leadership)
@@ -87,30 +86,30 @@ def run_by_hand(
         unknown = [b for b in brokers if b not in cluster.named and b not in found.demoted]
         if unknown:
             known = ", ".join(str(b) for b in sorted(cluster.named))
-            raise UnknownBroker(f"no broker {unknown[0]} in this cluster; it has {known}")
+            raise UnknownBroker(f"Kafka cluster {cluster.cluster_id} has no broker {unknown[0]}; it has: {known}")
         if not dry_run:
             found = records.take_over(cluster.cluster_id)
-        if away := _away_for_nobody(found, cluster, brokers):
+        if away := _displaced_without_cause(found, cluster, brokers):
             say(
-                f"{away} orders stand away though no demoted broker holds them: they go back to what they were before,"
-                " as by hand no policy is known, and so no preferred rack (spec.placement)"
+                f"{away} replica orders were changed without a demoted broker, probably for preferred racks"
+                " (spec.placement): they are restored, because this command reads no policy"
             )
         world = World(reader, mover, records, leadership, NoSignals(), clock)
         policy = Policy(name="command", mode=Mode.OBSERVE if dry_run else Mode.ENFORCE)
         memory = Memory(found, grace_seconds=mover.request_timeout_seconds, distrusted=frozenset(brokers))
         reordered = elected = stops = 0
-        for _ in range(MOST_TURNS):
+        for _ in range(MAX_RECONCILES):
             report, after = reconcile(world, policy, memory, decide)
             reordered += report.result.reordered
             elected += report.result.elected
             if report.result.changed:
                 say(f"{report.result.reordered} partitions reordered, {report.result.elected} leaders elected")
             if report.result.stopped is not None:
-                say(f"stopped: {report.result.stopped.message}")
+                say(f"aborted: {report.result.stopped.message}")
             stops = stops + 1 if report.result.stopped is not None else 0
             quiet = not report.result.changed and after.record == memory.record
             memory = after
-            if dry_run or (quiet and not 0 < stops < MOST_STOPS):
+            if dry_run or (quiet and not 0 < stops < MAX_ABORTS):
                 break
             if not report.result.changed:
                 clock.sleep(PAUSE_SECONDS)
@@ -119,8 +118,8 @@ def run_by_hand(
         leadership.release()
 
 
-def _away_for_nobody(record: UndoRecord, cluster: Cluster, brokers: Collection[int]) -> int:
-    """How many partitions a record displaces without a broker that explains it: mostly for the sake of racks."""
+def _displaced_without_cause(record: UndoRecord, cluster: Cluster, brokers: Collection[int]) -> int:
+    """Number of displaced partitions without a demoted broker: usually displaced for preferred racks."""
     explained = {*record.demoted, *record.returning, *brokers}
     return sum(
         entry.state is EntryState.DISPLACED
@@ -132,12 +131,12 @@ def _away_for_nobody(record: UndoRecord, cluster: Cluster, brokers: Collection[i
 
 
 class UnknownBroker(ValueError):
-    """A broker id that the cluster does not know."""
+    """A broker id that the cluster does not have."""
 
 
 def show(run: Run, console: Console) -> None:
-    """The brokers after the run, and what is held back, by reason."""
-    table = Table("broker", "rack", "leaders", "first in order", "replicas", "demoted", box=None, pad_edge=False)
+    """Print the brokers after the run, and the blocked moves by reason."""
+    table = Table("broker", "rack", "leaders", "preferred", "replicas", "demoted", box=None, pad_edge=False)
     for broker in run.report.brokers:
         table.add_row(
             str(broker.broker),
@@ -149,6 +148,6 @@ def show(run: Run, console: Console) -> None:
         )
     console.print(table)
     for reason, count in sorted(Counter(h.reason for h in run.report.held).items()):
-        console.print(f"{count} held back, {reason}: {DESCRIPTIONS[reason]}")
+        console.print(f"{count} blocked, {reason}: {DESCRIPTIONS[reason]}")
     for hold in run.report.held_sample:
         console.print(f"  {hold.topic}-{hold.key.partition}: {hold.message}", highlight=False)

@@ -1,7 +1,7 @@
 """Rebalance offline, without a Kubernetes API: build the problem, plan in local processes, verify, apply in waves.
 
-Called by ``bellwether rebalance`` with ``--bootstrap``. The orders that a plan gives are baselines in an undo record,
-kept in a file: a run that was broken off is gone on with by the plan's digest.
+Called by ``bellwether rebalance`` with ``--bootstrap``. The orders of a plan become baselines in an undo record, which
+is kept in a file; an interrupted run can be continued with the plan's digest.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ from bellwether.ports.jobs import JobState
 from bellwether.ports.world import World
 from bellwether.reconcile import reconcile
 
-WHOSE = "by-hand/rebalance"
-"""What stands for a policy in problems and plans that a person makes."""
+POLICY_NAME = "offline/rebalance"
+"""Policy name in problems and plans of an offline rebalance."""
 
 LOOK_SECONDS = 0.5
-TURN_SECONDS = 1.0
+RECONCILE_SECONDS = 1.0
 MOST_STOPS = 5
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Means:
-    """What a run by hand works with: the cluster, the store, how many days to look back on, and Spark's heap."""
+class OfflineRun:
+    """Inputs of an offline run: cluster, store, days of samples, and Spark's memory."""
 
     connection: Connection
     uri: str
@@ -63,16 +63,16 @@ class Means:
 
 @dataclass(frozen=True)
 class Applied:
-    """What came of a plan: how far it has come, and the last turn's report."""
+    """Result: progress of the plan, and the last reconcile's report."""
 
     application: PlanApplication | None
     report: Report
 
 
-def plan_by_hand(means: Means, record: Path | None, settings: Rebalance, say: Say) -> RebalancePlan:
-    """Make a plan of the cluster as it stands, and recheck it. Raises Terminal or Transient; nothing was moved."""
+def plan_offline(inputs: OfflineRun, record: Path | None, settings: Rebalance, say: Say) -> RebalancePlan:
+    """Compute a plan for the present cluster, and verify it. Raises Terminal or Transient; moves nothing."""
     clock = SystemClock()
-    reader = KafkaReader(BrokerPool(means.connection))
+    reader = KafkaReader(BrokerPool(inputs.connection))
     cluster = reader.read()
     say(f"Kafka cluster {cluster.cluster_id}: {len(cluster.brokers)} brokers, {len(cluster.partitions)} partitions")
     known = UndoRecord(cluster.cluster_id)
@@ -85,105 +85,107 @@ def plan_by_hand(means: Means, record: Path | None, settings: Rebalance, say: Sa
         known,
         ineligible_brokers(cluster, known, verdicts),
         settings.objective,
-        policy=WHOSE,
+        policy=POLICY_NAME,
         made_at=now,
         capacities=settings.capacities,
         excluded=settings.excluded_topics,
     )
     run = f"at-{now:%Y%m%d-%H%M%S}"
-    shelf = FilePlanStore(Store.open(means.uri), cluster.cluster_id, WHOSE)
-    shelf.put_problem(_name(run), problem)
-    _work(means, run, problem, say)
-    plan = shelf.plan_for(_name(run)).plan
-    say(f"plan {plan.digest} was rechecked from its inputs: everything that it claims is so")
+    plans = FilePlanStore(Store.open(inputs.uri), cluster.cluster_id, POLICY_NAME)
+    plans.put_problem(_name(run), problem)
+    _work(inputs, run, problem, say)
+    plan = plans.plan_for(_name(run)).plan
+    say(f"plan {plan.digest}: verified from its inputs")
     return plan
 
 
-def apply_by_hand(means: Means, record: Path, settings: Rebalance, digest: str, say: Say) -> Applied:
-    """Apply a plan of the store in waves until it has ended, or can go on no further now.
+def apply_offline(inputs: OfflineRun, record: Path, settings: Rebalance, digest: str, say: Say) -> Applied:
+    """Apply a plan of the store in waves until it has ended, or cannot continue at present.
 
-    Raises Terminal, Transient or Fenced; the record then stands, and the same digest goes on where this stopped.
+    Raises Terminal, Transient or Fenced; the record is kept then, and a run with the same digest continues.
     """
     clock, leadership = SystemClock(), FileLeadership(record)
-    nodes = BrokerPool(means.connection)
+    nodes = BrokerPool(inputs.connection)
     reader, mover = KafkaReader(nodes), KafkaMover(nodes)
     with _held(leadership):
         records = FileRecords(record, leadership)
         cluster_id = reader.read().cluster_id
-        accepted = FilePlanStore(Store.open(means.uri), cluster_id, WHOSE).accepted(digest)
+        accepted = FilePlanStore(Store.open(inputs.uri), cluster_id, POLICY_NAME).accepted(digest)
         taken = records.take_over(cluster_id)
         under_way = taken.application
         if under_way is not None and under_way.digest == digest and under_way.taken_up:
-            say(f"going on: {under_way.taken_up} of {under_way.moves} partitions were taken up before")
+            say(f"continuing: {under_way.taken_up} of {under_way.moves} partitions were already applied")
         world = World(reader, mover, records, leadership, NoSignals(), clock)
         policy = Policy(name="command", mode=Mode.ENFORCE, rebalance=settings)
         memory = Memory(taken, grace_seconds=mover.request_timeout_seconds)
-        return _turns(world, policy, memory, accepted, say)
+        return _reconcile_until_ended(world, policy, memory, accepted, say)
 
 
-def _turns(world: World, policy: Policy, memory: Memory, accepted: ApprovedPlan, say: Say) -> Applied:
-    told, stops = "", 0
+def _reconcile_until_ended(world: World, policy: Policy, memory: Memory, accepted: ApprovedPlan, say: Say) -> Applied:
+    printed, stops = "", 0
     while True:
         report, memory = reconcile(world, policy, memory, manual_decision(), RebalanceInput(accepted))
         progress, application = report.progress, memory.record.application
         if report.result.stopped is not None:
-            say(f"stopped: {report.result.stopped.message}")
+            say(f"aborted: {report.result.stopped.message}")
             stops += 1
         elif report.result.changed:
             stops = 0
-        text = _told(application, progress.waits.message if progress is not None and progress.waits is not None else "")
-        if text != told:
+        text = _progress_text(
+            application, progress.waits.message if progress is not None and progress.waits is not None else ""
+        )
+        if text != printed:
             say(text)
-            told = text
+            printed = text
         over = application is not None and application.ended is not None
         if (over and report.settled) or stops >= MOST_STOPS:
             return Applied(application, report)
         if not report.result.changed:
-            pause = progress.again_seconds if progress is not None and progress.again_seconds else TURN_SECONDS
-            world.clock.sleep(min(pause, 5 * TURN_SECONDS))
+            pause = progress.again_seconds if progress is not None and progress.again_seconds else RECONCILE_SECONDS
+            world.clock.sleep(min(pause, 5 * RECONCILE_SECONDS))
 
 
-def _told(application: PlanApplication | None, waits: str) -> str:
+def _progress_text(application: PlanApplication | None, waits: str) -> str:
     if application is None:
-        return f"waiting: {waits}" if waits else "beginning"
+        return f"waiting: {waits}" if waits else "starting"
     if application.ended is not None:
         return f"{application.ended}: {application.message}"
-    text = f"{application.taken_up} of {application.moves} partitions taken up, {application.left_out} left out"
+    text = f"{application.taken_up} of {application.moves} partitions applied, {application.left_out} skipped"
     return f"{text}; {waits}" if waits else text
 
 
-def _work(means: Means, run: str, problem: Problem, say: Say) -> None:
+def _work(inputs: OfflineRun, run: str, problem: Problem, say: Say) -> None:
     runner = Runner(
-        type=RunnerType.PROCESS, resources=Resources(memory=means.memory), timeout_seconds=means.timeout_seconds
+        type=RunnerType.PROCESS, resources=Resources(memory=inputs.memory), timeout_seconds=inputs.timeout_seconds
     )
-    work = Work(run, _name(run), means.uri, means.days, problem.header.cluster_id)
+    work = Work(run, _name(run), inputs.uri, inputs.days, problem.header.cluster_id)
     clock = SystemClock()
     jobs = ProcessJobs(lambda _: work, runner, clock)
     try:
         jobs.start(run)
-        step, heard = "", 0
+        step, printed = "", 0
         while True:
-            word = jobs.look(run)
-            if word is None:
-                raise Terminal(f"run {run} is not known any more")
-            if word.state is JobState.FAILED:
-                raise Terminal(f"no plan was made: {word.message}")
-            if word.state is JobState.SUCCEEDED:
+            job = jobs.look(run)
+            if job is None:
+                raise Terminal(f"run {run} is unknown: its processes have ended; run the command again")
+            if job.state is JobState.FAILED:
+                raise Terminal(f"the planner failed: {job.message}")
+            if job.state is JobState.SUCCEEDED:
                 return
-            if word.message != step:
-                step, heard = word.message, 0
+            if job.message != step:
+                step, printed = job.message, 0
                 say({"loads": "measuring loads", "plan": "planning"}.get(step, step))
             lines = jobs.said(run)
-            for line in lines[heard:]:
+            for line in lines[printed:]:
                 say(f"  {line}")
-            heard = len(lines)
+            printed = len(lines)
             clock.sleep(LOOK_SECONDS)
     finally:
         jobs.close()
 
 
 def _name(run: str) -> str:
-    namespace, _, policy = WHOSE.partition("/")
+    namespace, _, policy = POLICY_NAME.partition("/")
     return file_name(namespace, policy, run)
 
 

@@ -1,7 +1,7 @@
-"""Unclean leader election by hand: bound of the loss, confirmation, one request, result.
+"""Manual unclean leader election: estimate of the loss, confirmation, one request, result.
 
-In: an examination of the partition, and ``ports.kafka.UncleanElections``. Called by ``bellwether doctor
---unclean-election``, which is the only way to it. Refused while anybody may lead without loss (law 2).
+In: an examination of the partition, and ``ports.kafka.UncleanElections``. Only ``bellwether doctor
+--unclean-election`` calls it. Refused while any replica may lead without loss (invariant 2).
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ Say = Callable[[str], None]
 Ask = Callable[[str], str]
 
 
-_UNTOLD = "REQUEST_TIMED_OUT"
-"""Kafka's word for an election that it has begun and has not seen the end of."""
+_UNFINISHED = "REQUEST_TIMED_OUT"
+"""Kafka's error for an election that was started and not finished in time."""
 
 
 class Refused(Terminal):
-    """Nothing was done, and why."""
+    """Nothing was changed, with the reason."""
 
 
-class Unled(Terminal):
-    """An election was asked for, and nobody was seen to lead afterwards."""
+class NoLeaderElected(Terminal):
+    """An election was requested, and no leader was seen afterwards."""
 
 
 def elect_uncleanly(
@@ -44,38 +44,38 @@ def elect_uncleanly(
     *,
     accepted: bool,
 ) -> Examination:
-    """Show what would be lost and, where it is accepted, elect; how things stand afterwards.
+    """Show the expected loss and, if it is accepted, elect. Returns the examination afterwards.
 
-    ``ask`` puts a question to the person and returns the answer. Raises Refused where nothing was done, Unled where
-    nobody is seen to lead afterwards, and before the request what the ports raise.
+    ``ask`` prompts the user and returns the answer. Raises Refused if nothing was changed, NoLeaderElected if no leader
+    is seen afterwards, and before the request the errors of the ports.
     """
     found = examine().of(name)
     loss = refusable(found)
     for line in bounds(found, loss):
         say(line)
     if not accepted:
-        raise Refused("nothing was done: --accept-loss says that you accept this loss")
-    if ask(f"Type {name} to elect broker {loss.candidate} and to lose those records") != str(name):
-        raise Refused("nothing was done: the partition was not named")
+        raise Refused("nothing was changed: to accept this loss, add --accept-loss")
+    if ask(f"Type {name} to elect broker {loss.candidate} and lose these records") != str(name):
+        raise Refused(f"nothing was changed: the answer was not {name}")
     again = examine().of(name)
     if refusable(again).candidate != loss.candidate or again.partition.leader_epoch != found.partition.leader_epoch:
-        raise Refused(f"nothing was done: {name} has changed meanwhile; look again")
+        raise Refused(f"nothing was changed: the state of {name} changed in the meantime; run the command again")
     return _awaited(name, examine, clock, _held(name, elections))
 
 
 def _held(name: TopicPartition, elections: UncleanElections) -> str:
-    """What the request came to, in words. Raises Refused where Kafka says that nothing was done."""
+    """Result of the request as text. Raises Refused if Kafka rejected it."""
     try:
         outcome = elections.elect(name)
     except Transient as error:
-        return str(error)  # it may have been carried out, and only the partition can tell
-    if outcome.error not in ("NONE", _UNTOLD):
-        raise Refused(f"nothing was done: Kafka answered {outcome.error} ({outcome.message})")
-    return "Kafka took the request" if outcome.error == "NONE" else f"Kafka answered {outcome.error}"
+        return str(error)  # it may have been executed; only the partition's metadata shows that
+    if outcome.error not in ("NONE", _UNFINISHED):
+        raise Refused(f"nothing was changed: Kafka returned {outcome.error} ({outcome.message})")
+    return "Kafka accepted the request" if outcome.error == "NONE" else f"Kafka returned {outcome.error}"
 
 
 def _awaited(name: TopicPartition, examine: Callable[[], Examination], clock: Clock, held: str) -> Examination:
-    """How things stand once somebody leads. Raises Unled where nobody is seen to, in some time."""
+    """Wait for a leader. Raises NoLeaderElected if there is none within ``WAIT_SECONDS``."""
     until, seen = clock.monotonic() + WAIT_SECONDS, "it has no leader"
     while True:
         try:
@@ -86,42 +86,47 @@ def _awaited(name: TopicPartition, examine: Callable[[], Examination], clock: Cl
         except (Transient, Terminal) as error:
             seen = str(error)
         if clock.monotonic() >= until:
-            raise Unled(
-                f"an unclean election of {name} was asked for: {held}; {WAIT_SECONDS:.0f} s later {seen}: look again "
-                "before anything else"
+            raise NoLeaderElected(
+                f"an unclean election of {name} was requested ({held}), but after {WAIT_SECONDS:.0f} s {seen}: run "
+                "bellwether doctor again before you do anything else"
             )
         clock.sleep(_PAUSE_SECONDS)
 
 
 def refusable(found: Diagnosis) -> DataLoss:
-    """The loss of an unclean election. Raises Refused where none is needed, or none is possible."""
+    """Loss of an unclean election. Raises Refused if none is needed or possible."""
     p, name = found.partition, found.partition.name
     if found.risk is Risk.ALL_REPLICAS_LOST:
-        raise Refused(f"no replica of {name} lives, so nobody can be elected: start one of {list(p.replicas)}")
+        raise Refused(
+            f"no replica of {name} is alive, so no leader can be elected: start one of the brokers {list(p.replicas)}"
+        )
     if found.risk is Risk.LEADER_LOST:
-        raise Refused(f"{list(found.awaited)} may lead {name} without loss: Kafka elects by itself")
+        raise Refused(
+            f"an unclean election of {name} is not needed: brokers {list(found.awaited)} can lead without loss, and "
+            "Kafka elects one by itself"
+        )
     if found.loss is None:
-        raise Refused(f"{name} is led by broker {p.leader}: nobody needs electing")
+        raise Refused(f"an unclean election of {name} is not needed: its leader is broker {p.leader}")
     if p.leader is not None:
         raise Refused(
-            f"the controller still takes broker {p.leader} for {name}'s leader: it gives it up when its session ends "
-            "(broker.session.timeout.ms, 9 s by default), so look again then"
+            f"the controller still has broker {p.leader} as the leader of {name} until that broker's session expires "
+            "(broker.session.timeout.ms, 9 s by default): run the command again then"
         )
     return found.loss
 
 
 def bounds(found: Diagnosis, loss: DataLoss) -> list[str]:
-    """What a person must know before the loss is accepted."""
+    """What the user must know before the loss is accepted."""
     p = found.partition
-    awaited = ", ".join(str(b) for b in found.awaited) or "nobody"
+    awaited = ", ".join(str(b) for b in found.awaited) or "none"
     lines = [
-        f"{p.name}: unclean election of broker {loss.candidate}, the first in the order {list(p.replicas)} that lives",
-        f"  without loss could lead: {awaited} (does not live; waiting for it loses nothing)",
+        f"{p.name}: unclean election of broker {loss.candidate}, the first live replica of {list(p.replicas)}",
+        f"  could lead without loss: {awaited} (not alive; waiting for it loses nothing)",
         f"  {loss}",
     ]
     if found.further:
         broker, end = found.further
         lines.append(
-            f"  broker {broker}'s log reaches further, to offset {end}: put it first in the order to lose less"
+            f"  broker {broker}'s log is longer and ends at offset {end}: put it first in the order to lose less"
         )
     return lines

@@ -1,1 +1,1 @@
-"""The probers of ``bellwether probe``, one a file, each put together from what its policy says."""
+"""Probers of ``bellwether probe``, one per file, configured from the policy."""

@@ -1,4 +1,4 @@
-"""``bellwether probe alertmanager``: a webhook whose alerts become signals."""
+"""``bellwether probe alertmanager``: receive alerts by webhook and report them as signals."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ def alertmanager(
     log_format: Any,
     log_level: str,
 ) -> None:
-    """Take alerts from Alertmanager, and report those that the policy names."""
+    """Receive alerts from Alertmanager, and report those in detection.alertmanager of the policy."""
     configure(log_format, log_level)
     if once:
-        raise click.UsageError("--once makes no sense here: Alertmanager sends when it has something to say.")
-    need(policy, "--policy", "the LeadershipPolicy to follow")
+        raise click.UsageError("--once is not supported: Alertmanager decides when it sends.")
+    need(policy, "--policy", "the LeadershipPolicy to read settings from")
     host, port = _address(listen)
     if bool(tls_cert) != bool(tls_key):
-        raise click.UsageError("--tls-cert and --tls-key go together.")
+        raise click.UsageError("--tls-cert and --tls-key must be set together.")
     if insecure_no_auth and token_file:
-        raise click.UsageError("--token-file and --insecure-no-auth exclude one another.")
+        raise click.UsageError("--token-file and --insecure-no-auth exclude each other.")
     if insecure_no_auth and not _loopback(host):
-        raise click.UsageError("--insecure-no-auth goes with a loopback address alone, as in --listen 127.0.0.1:9098.")
+        raise click.UsageError("--insecure-no-auth requires a loopback address, such as --listen 127.0.0.1:9098.")
     if not insecure_no_auth:
-        need(token_file, "--token-file", "whoever can send alerts can have leaders moved")
+        need(token_file, "--token-file", "alerts can move leaders, so senders must authenticate")
     with reported():
         token = TokenFile(token_file) if token_file else None
         files = ServerFiles(tls_cert, tls_key) if tls_cert and tls_key else None
@@ -73,7 +73,7 @@ def alertmanager(
 
 
 class _Receiver:
-    """The prober and its webhook. Its probe, as the prober sees it, is alive while both serve and tell."""
+    """The prober and its webhook. As a probe it is alive while the webhook serves and alerts are processed."""
 
     def __init__(
         self, api: KubernetesClient, namespace: str, policy: str, metrics: ProbeMetrics, forget_after_seconds: int
@@ -113,7 +113,7 @@ class _Receiver:
         ended = threading.Event()
 
         def end() -> None:
-            # What was taken is told first: the prober's own end is the end of telling.
+            # Report accepted alerts first: nothing is reported after the prober has stopped.
             stop.wait()
             self._close()
             ended.set()
@@ -126,11 +126,11 @@ class _Receiver:
             self._close()
 
     def repeat(self) -> None:
-        """Tell the present words again."""
+        """Report the present state again."""
         self._alerts.repeat()
 
     def alive(self) -> bool:
-        """Whether alerts would be heard and told."""
+        """Whether alerts would be received and reported."""
         return self._alerts.alive() and self._webhook is not None and self._webhook.alive()
 
     def _follow(self, found: LeadershipPolicy | None) -> bool:
@@ -158,7 +158,7 @@ def _address(listen: str) -> tuple[str, int]:
     try:
         host, port = split_address(listen if not listen.startswith(":") else f"every{listen}")
     except ValueError:
-        raise click.UsageError(f"--listen {listen!r} is not HOST:PORT or :PORT, as in :9098") from None
+        raise click.UsageError(f"--listen {listen!r} is not HOST:PORT or :PORT: use a value such as :9098") from None
     return ("" if listen.startswith(":") else host), port
 
 

@@ -1,6 +1,6 @@
-"""Table of one measurement, printed by ``bellwether probe ... --once``. --once`` prints. Nothing is written anywhere.
+"""Table of one measurement, printed by ``bellwether probe ... --once``; nothing is reported.
 
-Each function returns the exit status: 0 when everything passed, 1 otherwise.
+Each function returns the exit status: 0 if everything passed, 1 otherwise.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from bellwether.probes.storage.storage_probe import Writer, measure_once, readin
 
 
 def reachability(roster: Roster, asker: Asker, settings: Reachability) -> int:
-    """Ask every broker once, over both paths."""
+    """Probe every broker once, at its external and its internal address."""
     seats = roster.seats()
     with ThreadPoolExecutor(max(1, len(seats))) as pool:
         rows = list(pool.map(lambda item: _broker(item[0], item[1], asker, settings), seats.items()))
@@ -49,10 +49,10 @@ def reachability(roster: Roster, asker: Asker, settings: Reachability) -> int:
 
 
 def storage(writer: Writer, directory: str, settings: StorageLatency, clock: Clock) -> int:
-    """Write once."""
+    """Measure one write."""
     sample = measure_once(writer, settings.timeout_seconds, clock)
     found = reading(sample, settings)
-    message = "the write has not ended in time" if sample.stalled else sample.problem
+    message = f"the write did not finish within {settings.timeout_seconds:g} s" if sample.stalled else sample.problem
     limit = f"{settings.threshold_milliseconds} ms"
     printed(
         ("DIRECTORY", "WRITE", "LATENCY", "THRESHOLD", "MESSAGE"),
@@ -62,7 +62,7 @@ def storage(writer: Writer, directory: str, settings: StorageLatency, clock: Clo
 
 
 def replication(soundings: LagRounds, settings: ReplicationLag, clock: Clock) -> int:
-    """Watch the followers that are behind until it is plain whether they lag."""
+    """Watch the followers that are behind until it is clear whether they lag."""
     rows = [
         (
             str(broker),
@@ -79,7 +79,7 @@ def replication(soundings: LagRounds, settings: ReplicationLag, clock: Clock) ->
 
 
 def plugin(kind: Kind, brokers: Mapping[int, Mapping[str, str]], settings: Plugin, clock: Clock) -> int:
-    """Measure every broker once with a plugged-in kind."""
+    """Measure every broker once with a plugin."""
     rows = []
     for broker, seen in attempted(kind, brokers, settings, clock).items():
         reading = {True: Reading.PASSING, False: Reading.FAILING, None: Reading.UNKNOWN}[seen.ok]
@@ -89,26 +89,26 @@ def plugin(kind: Kind, brokers: Mapping[int, Mapping[str, str]], settings: Plugi
 
 
 def prometheus(client: Querier, settings: Prometheus, brokers: Collection[int]) -> int:
-    """Ask every rule's query once. No brokers given means all that the answers name."""
+    """Evaluate every rule once. Empty ``brokers``: all brokers in the query results."""
     rows = [row for rule in settings.rules for row in _rule(client, rule, settings.timeout_seconds, brokers)]
     printed(("RULE", "BROKER", "PROMETHEUS", "VALUE", "PEERS", "THRESHOLD", "MESSAGE"), rows)
     return 0 if rows and all(row[2] == Reading.PASSING for row in rows) else 1
 
 
 def kinds(found: Sequence[Found]) -> int:
-    """The kinds that are installed."""
+    """Print the installed plugins."""
     rows = [(one.type, one.origin, one.target, one.problem or "ready") for one in found]
-    printed(("KIND", "PACKAGE", "ENTRY POINT", "STATE"), rows)
+    printed(("TYPE", "PACKAGE", "ENTRY POINT", "STATE"), rows)
     return 1 if any(one.problem for one in found) else 0
 
 
 def self_reachability(table: SocketTable, port: int, settings: SelfReachability, clock: Clock) -> int:
-    """Look until somebody is heard of, or until that would count as quiet."""
+    """Watch until an external client is seen, or until the listener counts as idle."""
     try:
         look, found, seconds = look_once(table, settings, clock)
     finally:
         table.close()
-    deaf = "" if look.listening else "nothing listens on this port"
+    deaf = "" if look.listening else "no process listens on this port"
     blind = look.blind if found is Reading.UNKNOWN else ""
     row = (
         str(port),
@@ -118,7 +118,7 @@ def self_reachability(table: SocketTable, port: int, settings: SelfReachability,
         "" if found is Reading.UNKNOWN else f"{seconds:.1f} s",
         look.problem or deaf or blind,
     )
-    printed(("PORT", "TABLE", "CONNECTIONS", "OUTSIDE", "HEARD", "MESSAGE"), [row])
+    printed(("PORT", "TABLE", "CONNECTIONS", "CLIENTS", "LAST SEEN", "MESSAGE"), [row])
     return 0 if found is Reading.PASSING else 1
 
 
@@ -139,7 +139,7 @@ def _rule(
         cells = ["" if figure is None else f"{figure:.4g}" for figure in (seen.value, seen.peers)]
         rows.append((rule.name, str(broker), str(reading), *cells, limit, seen.problem))
     rows += [(rule.name, "?", str(Reading.UNKNOWN), "", "", limit, odd) for odd in found.odd.values()]
-    return rows or [(rule.name, "?", str(Reading.UNKNOWN), "", "", limit, "the query yields nothing")]
+    return rows or [(rule.name, "?", str(Reading.UNKNOWN), "", "", limit, "the query returned no result")]
 
 
 def _broker(broker: int, seat: BrokerAddress, asker: Asker, settings: Reachability) -> tuple[str, ...]:
@@ -149,7 +149,7 @@ def _broker(broker: int, seat: BrokerAddress, asker: Asker, settings: Reachabili
     outside = _ask(asker, address, broker, settings)
     if not address:
         names = ", ".join(sorted(said)) or "nothing"
-        note = f"no external address: it advertises {names}, not {settings.listener}"
+        note = f"no external address: the broker advertises {names}, not {settings.listener}"
     else:
         note = "; ".join(a.message for a in (outside, inside) if a is not None and a.message)
     return (str(broker), address or "?", *_cells(outside), *_cells(inside), note)

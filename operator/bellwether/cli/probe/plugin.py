@@ -1,4 +1,4 @@
-"""``bellwether probe plugin``: measure every broker with a kind of signal that another package brings along."""
+"""``bellwether probe plugin``: measure every broker with a signal type from another package."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ def plugin(
     log_format: Any,
     log_level: str,
 ) -> None:
-    """Measure every broker with a kind of signal from another package."""
+    """Measure every broker with a plugin."""
     configure(log_format, "warning" if once and log_level == "info" else log_level)
     if list_:
         sys.exit(measurement_table.kinds(plugin_discovery.found()))
     if bootstrap and not once:
-        raise click.UsageError("--bootstrap goes with --once: without Kubernetes there is nowhere to report to.")
+        raise click.UsageError("--bootstrap requires --once: signals can be reported to Kubernetes only.")
     if settings and not bootstrap:
         raise click.UsageError(
-            "--setting goes with --bootstrap: a policy has its own, in detection.plugins[].settings."
+            "--setting requires --bootstrap: with --policy the settings are those in detection.plugins[].settings."
         )
-    need(type_, "--type", "the kind to measure (--list lists those that are installed)")
-    need(policy or bootstrap, "--policy", "the LeadershipPolicy to follow (or --once with --bootstrap)")
+    need(type_, "--type", "the signal type to measure (--list shows the installed ones)")
+    need(policy or bootstrap, "--policy", "the LeadershipPolicy to read settings from (or --once with --bootstrap)")
     with reported():
         kind = plugin_discovery.load(str(type_))
         if bootstrap:
@@ -68,15 +68,17 @@ def plugin(
             secrets = SecretReader(api, namespace)
             chosen = _chosen(found, str(type_))
             if chosen is None:
-                raise Terminal(f"the policy {namespace}/{policy} names no such kind: add {type_} to detection.plugins")
+                raise Terminal(
+                    f"policy {namespace}/{policy} has no plugin of type {type_}: add it to spec.detection.plugins"
+                )
             sys.exit(_once(kind, connection(found.spec.kafka, secrets), chosen))
-        need(source, "--source", "a stable name for this place, such as eu-west-1a")
+        need(source, "--source", "a stable name of this location, such as eu-west-1a")
         metrics = serve_metrics(metrics_port, namespace, str(policy), str(type_), str(source))
         _Plugged(api, namespace, str(policy), kind).run(str(source), metrics, stop_on_signals())
 
 
 class _Plugged:
-    """The prober's parts, put together from what its policy says."""
+    """The prober, configured from its policy."""
 
     def __init__(self, api: KubernetesClient, namespace: str, policy: str, kind: Kind) -> None:
         self._api = api
@@ -114,7 +116,7 @@ class _Plugged:
                 listeners = self._listeners
                 if listeners is not None and self._wanted:
                     known, there = listeners.refresh(), prober.brokers()
-                    # A signal stands on a BrokerHealth: whoever has one is a broker of this policy, dead or alive.
+                    # Signals are stored in BrokerHealths: a broker that has one belongs to this policy, dead or alive.
                     if there is not None and self._wanted:
                         running.refresh({broker: known.get(broker, {}) for broker in there})
                 stop.wait(ROSTER_SECONDS if listeners is not None else 0.2)
@@ -128,19 +130,19 @@ class _Plugged:
 
 
 def _chosen(found: LeadershipPolicy, type_: str) -> Plugin | None:
-    """The policy's settings for the kind; None when it does not judge it."""
+    """The policy's settings for the plugin; None if it has none."""
     return next((p for p in found.policy().detection.plugins if p.type == type_), None)
 
 
 def _once(kind: Kind, made: Connection, settings: Plugin) -> int:
     clock = SystemClock()
     brokers = BrokerDirectory(made).brokers
-    brokers()  # names what is wrong with the connection, where looking around would go on without
+    brokers()  # raises connection errors, which Listeners.refresh would ignore
     return measurement_table.plugin(kind, Listeners(brokers, BrokerProbe(made), clock).refresh(), settings, clock)
 
 
 def _pairs(settings: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     pairs = [setting.partition("=") for setting in settings]
     if bad := [name for name, sign, _ in pairs if not sign or not name]:
-        raise click.UsageError(f"--setting {bad[0]!r} is not NAME=VALUE")
+        raise click.UsageError(f"--setting {bad[0]!r} is not NAME=VALUE: use a value such as region=eu-west-1")
     return tuple(sorted((name, value) for name, _, value in pairs))

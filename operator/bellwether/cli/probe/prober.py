@@ -1,7 +1,7 @@
-"""Prober: follow the policy, hold the Lease, deliver signals, stop cleanly, whatever is probed.
+"""Prober: watch the policy, hold the Lease, report signals, stop cleanly; the same for all kinds of probes.
 
-In: a probe, and what to do when the policy has changed. Out: this prober's entries in the Kubernetes API. Called by the
-verbs of ``bellwether probe``.
+In: a probe, and a callback for changes of the policy. Out: this prober's signals in the Kubernetes API. Called by the
+commands of ``bellwether probe``.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 POLICY_SECONDS = 10.0
 CHECK_SECONDS = 30.0
 _TICK_SECONDS = 0.5
-# A probe whose threads have been gone for so long does not come back: the process ends and is started anew.
+# A probe whose threads have been dead for this long does not recover: the process exits and is restarted.
 _DEAD_SECONDS = 30.0
 
 
 class Probe(Protocol):
-    """What is run."""
+    """A running measurement."""
 
     def repeat(self) -> None:
-        """Tell the present words again."""
+        """Report the present state again."""
         ...
 
     def alive(self) -> bool:
@@ -47,10 +47,10 @@ class ProbeDied(RuntimeError):
 
 
 class Prober:
-    """One prober of one policy. ``post`` and ``forget`` are what its probe tells its news to.
+    """One prober of one policy. Its probe reports with ``post`` and ``forget``.
 
-    With ``many`` every signal brings a source of its own, such as the name of a rule or an alert; ``source`` then names
-    the prober itself, whose one Lease all these entries are as fresh as.
+    With ``many`` every signal has a source of its own, such as the name of a rule or an alert; ``source`` is then the
+    name of the prober, whose Lease determines the freshness of all its signals.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Prober:
         metrics.health.watch(self.amiss)
 
     def amiss(self, bound_seconds: float = STUCK_SECONDS) -> list[str]:
-        """What only a new process can cure: a thread that stands still, or that died. Waits for nobody."""
+        """Failures that only a restart fixes: a stuck or dead thread. Does not block."""
         found = (
             self._round.amiss(bound_seconds),
             self._beats.amiss(bound_seconds),
@@ -96,27 +96,27 @@ class Prober:
         return [one for one in found if one is not None]
 
     def post(self, signal: Signal) -> None:
-        """Take a probe's news; dropped while another replica is this vantage's voice."""
+        """Report a signal; dropped while another replica reports for this source."""
         if self._voice:
             self._outbox.post(signal)
 
     def forget(self, broker: int, source: str | None = None) -> None:
-        """Take an entry away. A prober of many sources says whose."""
+        """Remove a signal. A prober with ``many`` sources names the source."""
         if self._voice:
             self._outbox.forget(broker, source or self._source)
 
     def keep(self, sources: Collection[str]) -> None:
-        """Of many sources these are still wanted; entries of all others go, those of an earlier process included."""
+        """Keep only these of ``many`` sources; signals of all others are removed, also those of an earlier process."""
         wanted = frozenset(sources)
         if wanted != self._sources:
             self._sources, self._check_due = wanted, 0.0
 
     def speaks(self) -> bool:
-        """Whether this prober is the one that reports for its source."""
+        """Whether this replica reports for its source."""
         return self._voice
 
     def standing(self) -> list[tuple[Signal, bool]]:
-        """Its entries as they stand, each with whether this very process wrote it. Raises Transient, Terminal."""
+        """Its stored signals, each with whether this process wrote it. Raises Transient, Terminal."""
         return self._writer.standing()
 
     def read_policy(self) -> LeadershipPolicy:
@@ -124,7 +124,7 @@ class Prober:
         return LeadershipPolicy.read(self._api.get(POLICIES, self._namespace, self._policy))
 
     def brokers(self) -> frozenset[int] | None:
-        """The brokers that have a BrokerHealth of this policy; None when that cannot be known now."""
+        """Brokers with a BrokerHealth of this policy; None if the API cannot be read."""
         labels = {object_names.POLICY_LABEL: object_names.legal(self._policy)}
         try:
             found = self._api.list(BROKER_HEALTHS, self._namespace, labels)
@@ -133,7 +133,7 @@ class Prober:
         return frozenset(int(one["spec"]["brokerId"]) for one in found)
 
     def run(self, probe: Probe, follow: Callable[[LeadershipPolicy | None], bool], stop: threading.Event) -> None:
-        """Work until ``stop``. ``follow`` gets the policy as read (None: it is gone); False when nothing is to be done.
+        """Run until ``stop``. ``follow`` gets the policy (None: deleted) and returns whether to measure.
 
         Raises ProbeDied.
         """
@@ -164,7 +164,7 @@ class Prober:
             self._log.info("stopped")
 
     def _beat(self, probe: Probe, stop: threading.Event) -> None:
-        """Let the Lease be renewed while the probe measures, however long the API takes elsewhere."""
+        """Allow renewal of the Lease while the probe measures, also while other API requests are slow."""
         while not stop.wait(_TICK_SECONDS):
             self._beats.beat()
             if probe.alive():
@@ -180,7 +180,7 @@ class Prober:
         self._wanted = follow(policy)
 
     def _speak(self, probe: Probe) -> None:
-        """Hold the Lease while there is something to do; on becoming the voice say everything once."""
+        """Hold the Lease while the policy wants signals; on acquiring it report everything once."""
         held = self._lease.seconds_left() > 0
         if not self._wanted and held:
             self._voice = False
@@ -204,7 +204,7 @@ class Prober:
             self._log.warning("entries had been removed by somebody else; written again", brokers=list(again))
 
     def _attempt(self, what: str, action: Callable[[], None]) -> None:
-        """Do it; a trouble is told once and does not end the prober."""
+        """Run an action; a failure is logged once and does not stop the prober."""
         try:
             action()
         except (Transient, Terminal) as error:
@@ -219,7 +219,7 @@ class Prober:
                 self._log.info("works again", doing=what)
 
     def _say(self, event: str, **facts: object) -> None:
-        """Say a state once, not at every turn."""
+        """Log a state once, not in every round."""
         if self._said.get("state") != f"{event}{facts}":
             self._said["state"] = f"{event}{facts}"
             self._log.info(event, **facts)

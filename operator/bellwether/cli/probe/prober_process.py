@@ -1,4 +1,4 @@
-"""Process of a prober, shared by every verb of ``bellwether probe``: policy, metrics, signals, exit."""
+"""Process of a prober, shared by the commands of ``bellwether probe``: policy, metrics, signals, exit."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 
 
 class Settings(Protocol):
-    """How one kind is measured, as a policy says it."""
+    """Settings of one signal type in a policy."""
 
     @property
     def enabled(self) -> bool:
-        """Whether it is wanted at all."""
+        """Whether it is enabled."""
         ...
 
 
@@ -34,14 +34,14 @@ Chosen_contra = TypeVar("Chosen_contra", bound=Settings, contravariant=True)
 
 
 class Sidecar(Probe, Protocol[Chosen_contra]):
-    """What runs beside one broker and knows everything but its policy's settings from its options."""
+    """A probe in the pod of one broker; only its settings come from the policy."""
 
     def configure(self, settings: Chosen_contra) -> None:
-        """Go on under these settings."""
+        """Apply these settings."""
         ...
 
     def start(self) -> None:
-        """Begin to measure."""
+        """Start measuring."""
         ...
 
     def stop(self) -> None:
@@ -55,13 +55,13 @@ def read_policy(api: KubernetesClient, namespace: str, policy: str) -> Leadershi
 
 
 def need(value: object, option: str, what: str) -> None:
-    """Refuse to go on without an option."""
+    """Raise UsageError if an option is missing."""
     if not value:
         raise click.UsageError(f"Missing option '{option}': {what}.")
 
 
-class reported:  # noqa: N801 - used as a with statement's word
-    """Errors of the ports become one line for a person, and exit status 1."""
+class reported:  # noqa: N801 - used as a with statement
+    """Context that turns errors of the ports into one line and exit status 1."""
 
     def __enter__(self) -> None:
         return None
@@ -72,9 +72,9 @@ class reported:  # noqa: N801 - used as a with statement's word
 
 
 def serve_metrics(port: int | None, namespace: str, policy: str, signal_type: str, source: str) -> ProbeMetrics:
-    """Metrics of the prober of that policy, kind and source, and its health, served on a port where one is given.
+    """Create the prober's metrics and health, and serve them on ``port``, if given.
 
-    Health is served on ``--health-port``, too.
+    Health is also served on ``--health-port``.
     """
     labels = {"namespace": namespace, "policy": policy, "type": signal_type, "source": source}
     metrics, context = ProbeMetrics(labels), click.get_current_context(silent=True)
@@ -83,7 +83,7 @@ def serve_metrics(port: int | None, namespace: str, policy: str, signal_type: st
 
 
 def serve(health: Health, registry: CollectorRegistry, metrics_port: int | None, health_port: int | None) -> None:
-    """Serve what is asked for. A port that cannot be had is a ClickException that names its option."""
+    """Serve metrics and health. ClickException names the option of a port that cannot be opened."""
     wanted = (("--metrics-port", metrics_port, registry), ("--health-port", health_port, None))
     for option, port, served in wanted:
         if port is None or (served is None and port == metrics_port):
@@ -95,7 +95,7 @@ def serve(health: Health, registry: CollectorRegistry, metrics_port: int | None,
 
 
 def stop_on_signals() -> threading.Event:
-    """Set when the process is asked to end."""
+    """Event that is set on SIGTERM and SIGINT."""
     stop = threading.Event()
 
     def on_signal(number: int, _frame: object) -> None:
@@ -110,7 +110,7 @@ def stop_on_signals() -> threading.Event:
 def run_beside_a_broker(
     prober: Prober, probe: Sidecar[Chosen_contra], chosen: Callable[[Detection], Chosen_contra], stop: threading.Event
 ) -> None:
-    """Measure until ``stop``, under what ``chosen`` takes from the policy as it is. Raises ProbeDied."""
+    """Measure until ``stop``, with the settings that ``chosen`` selects from the policy. Raises ProbeDied."""
 
     def follow(found: LeadershipPolicy | None) -> bool:
         if found is None:

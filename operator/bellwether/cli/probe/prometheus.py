@@ -1,4 +1,4 @@
-"""``bellwether probe prometheus``: ask a Prometheus the policy's rules, and report what the values say of brokers."""
+"""``bellwether probe prometheus``: evaluate the policy's Prometheus rules and report signals."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def prometheus(
     log_format: Any,
     log_level: str,
 ) -> None:
-    """Ask a Prometheus the queries of the policy's detection.prometheus, each period."""
+    """Evaluate the rules in detection.prometheus of the policy, once per period."""
     configure(log_format, "warning" if once and log_level == "info" else log_level)
     if presets:
         click.echo("\n\n".join(described(preset) for preset in PRESETS))
         return
-    need(policy, "--policy", "the LeadershipPolicy to follow (or --presets)")
+    need(policy, "--policy", "the LeadershipPolicy to read rules from (or --presets)")
     with reported():
         api = connect()
         prober = _Rules(api, namespace, str(policy))
@@ -59,29 +59,29 @@ def prometheus(
 
 
 def described(preset: Preset) -> str:
-    """One preset for a person: what it says, how it is to be used, what each exporter is asked."""
+    """Text of one preset: meaning, initial settings, and the query for each exporter."""
     rule = f"comparison: {preset.comparison}, threshold: '{preset.threshold}'"
     rule += f", peerRatio: {preset.peer_ratio}" if preset.peer_ratio else ""
     rule += ", leadersOnly: true" if preset.leaders_only else ""
-    lines = [f"{preset.name} ({preset.unit})", *textwrap.wrap(preset.sentence, 110), f"begin with {rule}"]
+    lines = [f"{preset.name} ({preset.unit})", *textwrap.wrap(preset.sentence, 110), f"start with {rule}"]
     lines += textwrap.wrap(f"needs {preset.needs}", 110) if preset.needs else []
     lines += [f"{name}: {preset.query(Scope(), name)}" for name, _ in preset.dialects]
     return "\n  ".join(lines)
 
 
 class _Unable:
-    """Stands for a Prometheus that cannot be asked, as its Secret is missing, say: every question says why."""
+    """Client of a Prometheus that cannot be queried, for example without its Secret; each query raises the error."""
 
     def __init__(self, error: Terminal) -> None:
         self._error = error
 
     def ask(self, query: str, label: str, timeout_seconds: float) -> Answer:  # noqa: ARG002 - the port's signature
         """Raise Terminal."""
-        raise Terminal(f"cannot be asked: {self._error}")
+        raise Terminal(f"cannot be queried: {self._error}")
 
 
 class _Rules:
-    """The prober's parts, put together from what its policy says."""
+    """The prober, configured from its policy."""
 
     def __init__(self, api: KubernetesClient, namespace: str, policy: str) -> None:
         self._api = api
@@ -92,7 +92,7 @@ class _Rules:
         self._made_of: tuple[str, str, Path | None] | None = None
 
     def once(self) -> int:
-        """Ask every rule once; the exit status."""
+        """Evaluate every rule once; returns the exit status."""
         found = read_policy(self._api, self._namespace, self._policy)
         section = found.spec.detection.prometheus
         if section is None:
@@ -101,7 +101,7 @@ class _Rules:
         return measurement_table.prometheus(self._asker(section), section.to_core(), known)
 
     def run(self, metrics: ProbeMetrics, stop: threading.Event) -> None:
-        """Ask until ``stop``."""
+        """Evaluate the rules until ``stop``."""
         prober = self._prober(metrics)
         running = PrometheusProbe(prober.post, SystemClock(), QueryMetrics(metrics))
 
@@ -143,7 +143,7 @@ class _Rules:
         )
 
     def _asker(self, section: Prometheus) -> Asker:
-        """The client for what the policy says now; a renewed token or certificate makes another one."""
+        """Client for the present policy; a new token or certificate creates a new one."""
         token, authority = section.bearer_token_secret_ref, section.ca_secret_ref
         try:
             made_of = (

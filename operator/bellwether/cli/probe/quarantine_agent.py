@@ -1,5 +1,6 @@
-"""``bellwether quarantine-agent``: the quarantine agent, which pauses its broker on the operator's order and releases it when in
-doubt.
+"""``bellwether quarantine-agent``: run the quarantine agent, which pauses its broker on the operator's order.
+
+In doubt it resumes the broker.
 """
 
 from __future__ import annotations
@@ -38,18 +39,18 @@ def quarantine_agent(
     log_format: Any,
     log_level: str,
 ) -> None:
-    """Pause the broker's process while the operator orders it (spec.quarantine of the policy), and release it."""
+    """Pause the broker's process while the operator orders it (spec.quarantine), and resume it."""
     configure(log_format, "warning" if once and log_level == "info" else log_level)
     with reported():
         process = BrokerProcess(pid, pattern or KAFKA)
         if once:
             state = process.state()
-            printed(("PROCESS", "MAY BE PAUSED"), [(str(state), "yes" if state is ProcessState.RUNNING else "no")])
+            printed(("PROCESS", "CAN BE PAUSED"), [(str(state), "yes" if state is ProcessState.RUNNING else "no")])
             sys.exit(0 if state is ProcessState.RUNNING else 1)
-        # Before anything that may fail: whoever paused it is dead, and a crash loop is waited for ever longer.
+        # First of all, because later steps may fail: the agent that paused it is dead, and crash loops back off.
         release_found(process)
-        need(policy, "--policy", "the LeadershipPolicy to follow")
-        need(broker is not None, "--broker", "the id of the broker beside us")
+        need(policy, "--policy", "the LeadershipPolicy to read settings from")
+        need(broker is not None, "--broker", "the id of the broker in this pod")
         number, source = int(broker or 0), f"broker-{broker}"
         metrics = serve_metrics(metrics_port, namespace, str(policy), QUARANTINE_AGENT, source)
         stop, clock, api = stop_on_signals(), SystemClock(), connect()
@@ -72,7 +73,7 @@ def quarantine_agent(
 
 
 def release_found(process: Beside) -> None:
-    """Release a broker that is found paused; where that fails the quarantine agent's turns try again."""
+    """Resume a broker that is paused; on failure the agent's loop retries."""
     with suppress(Transient):
         if process.state() is ProcessState.STOPPED:
             process.release()

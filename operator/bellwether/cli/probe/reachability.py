@@ -1,4 +1,4 @@
-"""``bellwether probe reachability``: ask every broker from outside, with its internal listener as the control."""
+"""``bellwether probe reachability``: probe every broker's external listener, with the internal one as control."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def reachability(
     log_format: Any,
     log_level: str,
 ) -> None:
-    """Ask every broker at its external address, and at its internal one as the control."""
+    """Probe every broker at its external address, and at its internal one as the control."""
     configure(log_format, "warning" if once and log_level == "info" else log_level)
     if bootstrap and not once:
-        raise click.UsageError("--bootstrap goes with --once: without Kubernetes there is nowhere to report to.")
+        raise click.UsageError("--bootstrap requires --once: signals can be reported to Kubernetes only.")
     if listener and not bootstrap:
-        raise click.UsageError("--listener goes with --bootstrap: a policy names its own.")
-    need(policy or bootstrap, "--policy", "the LeadershipPolicy to follow (or --once with --bootstrap)")
+        raise click.UsageError("--listener requires --bootstrap: with --policy the listener is the policy's.")
+    need(policy or bootstrap, "--policy", "the LeadershipPolicy to read settings from (or --once with --bootstrap)")
     with reported():
         if bootstrap:
             settings = Reachability(listener=listener) if listener else Reachability()
@@ -59,14 +59,14 @@ def reachability(
         if once:
             made, settings = prober.connection(read_policy(api, namespace, str(policy)))
             sys.exit(_once_reachability(made, settings, no_internal))
-        need(vantage, "--vantage", "a stable name for this place, such as eu-west-1a")
+        need(vantage, "--vantage", "a stable name of this vantage, such as eu-west-1a")
         kind = SignalType.EXTERNAL_REACHABILITY
         metrics = serve_metrics(metrics_port, namespace, str(policy), kind, str(vantage))
         prober.run(str(vantage), metrics, stop_on_signals())
 
 
 class _Reachability:
-    """The reachability prober's parts, put together from what its policy says."""
+    """The reachability prober, configured from its policy."""
 
     def __init__(self, api: KubernetesClient, namespace: str, policy: str, no_internal: bool) -> None:
         self._api = api
@@ -79,7 +79,7 @@ class _Reachability:
         self._wanted = False
 
     def connection(self, found: LeadershipPolicy) -> tuple[Connection, Reachability]:
-        """How to ask, and under which settings."""
+        """Connection and settings from the policy."""
         settings = found.policy().detection.reachability
         both = sides(found.spec.kafka, self._secrets, settings.listener, settings.bootstrap_servers)
         return both.connection, replace(settings, listener=both.listener, bootstrap_servers=both.outside)
@@ -90,7 +90,7 @@ class _Reachability:
         prober = Prober(
             self._api, self._namespace, self._policy, SignalType.EXTERNAL_REACHABILITY, vantage, clock, metrics
         )
-        # Replaced before the first question is asked, and when the credentials change.
+        # Replaced before the first request, and when the credentials change.
         asker = BrokerProbe(Connection(("unknown.invalid:9092",)))
         running = ReachabilityProbe(vantage, asker, Reachability(), prober.post, prober.forget, clock, metrics)
 

@@ -1,4 +1,4 @@
-"""``bellwether probe replication``: ask leaders and followers where their logs end, and name the followers that lag."""
+"""``bellwether probe replication``: compare log end offsets and report followers that lag."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def replication(
     log_level: str,
     **kafka: Any,
 ) -> None:
-    """Ask leaders and followers where their logs end, and name the followers that lag."""
+    """Measure replication lag and report slow followers."""
     configure(log_format, "warning" if once and log_level == "info" else log_level)
     named = any(kafka.values())
     if named and not (once and kafka["bootstrap"]):
         raise click.UsageError(
-            "--bootstrap, TLS and SASL options go together with --once: a policy says how to connect."
+            "--bootstrap and the TLS and SASL options require --once: with --policy the connection is the policy's."
         )
-    need(policy or named, "--policy", "the LeadershipPolicy to follow (or --once with --bootstrap)")
+    need(policy or named, "--policy", "the LeadershipPolicy to read settings from (or --once with --bootstrap)")
     with reported():
         if named:
             sys.exit(_once(connection_from(**kafka), ReplicationLag()))
@@ -60,7 +60,7 @@ def replication(
 
 
 class _Replication:
-    """The replication prober's parts, put together from what its policy says."""
+    """The replication prober, configured from its policy."""
 
     def __init__(self, api: KubernetesClient, namespace: str, policy: str) -> None:
         self._api = api
@@ -68,10 +68,10 @@ class _Replication:
         self._policy = policy
         self._secrets = SecretReader(api, namespace)
         self._connection: Connection | None = None
-        self._soundings: LagRounds | None = None
+        self._lag_rounds: LagRounds | None = None
 
     def connection(self, found: LeadershipPolicy) -> tuple[Connection, ReplicationLag]:
-        """How to ask, and under which settings."""
+        """Connection and settings from the policy."""
         return connection(found.spec.kafka, self._secrets), found.policy().detection.replication_lag
 
     def run(self, source: str, metrics: ProbeMetrics, stop: threading.Event) -> None:
@@ -83,12 +83,12 @@ class _Replication:
         def follow(found: LeadershipPolicy | None) -> bool:
             if found is None or not found.spec.detection.replication_lag.enabled:
                 running.configure(None, ReplicationLag())
-                self._connection = self._soundings = None
+                self._connection = self._lag_rounds = None
                 return False
             made, settings = self.connection(found)
-            if made != self._connection or self._soundings is None:
-                self._connection, self._soundings = made, _soundings(made)
-            running.configure(self._soundings, settings)
+            if made != self._connection or self._lag_rounds is None:
+                self._connection, self._lag_rounds = made, _lag_rounds(made)
+            running.configure(self._lag_rounds, settings)
             return True
 
         running.start()
@@ -98,13 +98,13 @@ class _Replication:
             running.stop()
 
 
-def _soundings(made: Connection) -> LagRounds:
+def _lag_rounds(made: Connection) -> LagRounds:
     return LagRounds(KafkaReader(BrokerPool(made)), LogEnds(made), SystemClock())
 
 
 def _once(made: Connection, settings: ReplicationLag) -> int:
-    soundings = _soundings(made)
+    rounds = _lag_rounds(made)
     try:
-        return measurement_table.replication(soundings, settings, SystemClock())
+        return measurement_table.replication(rounds, settings, SystemClock())
     finally:
-        soundings.close()
+        rounds.close()

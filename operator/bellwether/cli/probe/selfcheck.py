@@ -1,4 +1,4 @@
-"""``bellwether probe self``: look from beside a broker whether anybody from outside is heard of on its listener."""
+"""``bellwether probe self``: check next to a broker whether external clients are connected to its listener."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def selfcheck(
     log_format: Any,
     log_level: str,
 ) -> None:
-    """Look each second whether anybody from outside is heard of on the external listener's port."""
+    """Check once per second whether external clients are connected to the port of the external listener."""
     configure(log_format, "warning" if once and log_level == "info" else log_level)
     try:
         networks = Ignored(ignored)
     except ValueError as error:
-        advice = "give networks such as 10.0.0.0/8 or 2001:db8::/32"
+        advice = "use a network such as 10.0.0.0/8 or 2001:db8::/32"
         raise click.BadParameter(f"{error}; {advice}", param_hint="'--ignore'") from error
     need(port, "--port", "the port that the broker's external listener is bound to")
     with reported():
@@ -58,8 +58,8 @@ def selfcheck(
                     _open(int(port or 0), networks), int(port or 0), settings, SystemClock()
                 )
             )
-        need(policy, "--policy", "the LeadershipPolicy to follow")
-        need(broker is not None, "--broker", "the id of the broker beside which this runs")
+        need(policy, "--policy", "the LeadershipPolicy to read settings from")
+        need(broker is not None, "--broker", "the id of the broker in this pod")
         number, name = int(broker or 0), source or f"broker-{broker}"
         metrics = serve_metrics(metrics_port, namespace, str(policy), SignalType.SELF_REACHABILITY, name)
         stop, clock = stop_on_signals(), SystemClock()

@@ -1,4 +1,4 @@
-"""``bellwether probe storage``: time small durable writes in a broker's log directory."""
+"""``bellwether probe storage``: measure the latency of durable writes in a broker's log directory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def storage(
     log_format: Any,
     log_level: str,
 ) -> None:
-    """Time a small write with fdatasync in a broker's log directory, each second."""
+    """Measure one small write with fdatasync per second in a broker's log directory."""
     configure(log_format, "warning" if once and log_level == "info" else log_level)
     need(directory, "--directory", "the broker's log directory")
     assert directory is not None  # noqa: S101 - for the type checker
@@ -46,8 +46,8 @@ def storage(
             if policy:
                 settings = read_policy(connect(), namespace, policy).policy().detection.storage
             sys.exit(measurement_table.storage(DiskWriter(directory), str(directory), settings, SystemClock()))
-        need(policy, "--policy", "the LeadershipPolicy to follow")
-        need(broker is not None, "--broker", "the id of the broker whose volume this is")
+        need(policy, "--policy", "the LeadershipPolicy to read settings from")
+        need(broker is not None, "--broker", "the id of the broker that owns the volume")
         number, name = int(broker or 0), source or f"broker-{broker}"
         metrics = serve_metrics(metrics_port, namespace, str(policy), SignalType.STORAGE_LATENCY, name)
         stop, clock = stop_on_signals(), SystemClock()

@@ -1,4 +1,4 @@
-"""``bellwether plan``: show a load plan of a store in the terminal, or as one HTML page."""
+"""``bellwether plan``: show a load plan in the terminal or as an HTML page."""
 
 from __future__ import annotations
 
@@ -47,12 +47,14 @@ def plan(digest: str | None, uri: str, policy: str | None, page: Path | None, to
 
 
 def newest(history: tuple[RebalancePlan, ...], store: str, policy: str | None) -> RebalancePlan:
-    """The newest plan, of one policy if told. Terminal when there is none."""
+    """The newest plan, of one policy if given. Terminal if there is none."""
     mine = [p for p in history if policy in (None, p.policy)]
     if not mine:
         others = ", ".join(sorted({p.policy for p in history}))
-        said = f"{store} holds no plan" + (f" of policy {policy}; it holds plans of {others}" if others else "")
-        raise Terminal(f"{said}: run the plan job, or name another store with --store")
+        missing = f"{store} contains no plan" + (
+            f" of policy {policy}; it contains plans of {others}" if others else ""
+        )
+        raise Terminal(f"{missing}: run `bellwether rebalance`, or use another --store")
     return mine[-1]
 
 
@@ -60,7 +62,7 @@ def _write(page: Path, text: str) -> None:
     try:
         page.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise Terminal(f"{page}: cannot be written: {error.strerror}: choose another file with --html") from None
+        raise Terminal(f"--html {page} cannot be written ({error.strerror}): use another file") from None
 
 
 def _show(story: Story, top: int) -> None:
@@ -75,7 +77,7 @@ def _show(story: Story, top: int) -> None:
     say(_brokers(found, unit, top, console.width))
     more = len(found.brokers) - top
     if more > 0:
-        say(f"and {more:,} brokers that carry less: --top {len(found.brokers)} shows all")
+        say(f"and {more:,} brokers with less load; --top {len(found.brokers)} shows all")
     if story.heaviest:
         say()
         say(_moves(story, top))
@@ -96,10 +98,10 @@ def _sums(found: RebalancePlan, unit: Unit) -> Table:
     table.add_row("spread", percent(found.before.spread), percent(found.after.spread), "")
     gap = f"gap {percent(found.certificate.gap, 2)}"
     table.add_row("bound", "", unit.said(found.certificate.bound), gap)
-    moved = f"{unit_of_load(found.moved.load)}; at least {unit_of_load(found.moved.lower_bound)} must"
-    table.add_row("leaders that move", "", f"{found.moved.partitions:,}", moved)
-    table.add_row("orders that change alone", "", f"{found.moved.reordered:,}", "")
-    stay = f"{found.without_load:,} have no measured load and {found.held:,} are held: they stay"
+    moved = f"{unit_of_load(found.moved.load)}; minimum {unit_of_load(found.moved.lower_bound)}"
+    table.add_row("leaders moved", "", f"{found.moved.partitions:,}", moved)
+    table.add_row("only reordered", "", f"{found.moved.reordered:,}", "")
+    stay = f"not moved: {found.without_load:,} without measured load, {found.held:,} pinned"
     table.add_row("partitions", "", f"{found.partitions:,}", stay)
     return table
 
@@ -121,7 +123,7 @@ def _brokers(found: RebalancePlan, unit: Unit, top: int, width: int) -> Table:
         cells[at(broker.before)] = (_BEFORE, "yellow")
         bar = Text.assemble(*cells)
         if not broker.open:
-            bar.append(" closed")
+            bar.append(" ineligible")
         rack = escape(plain(broker.rack or "–"))
         table.add_row(str(broker.id), rack, unit.bare(broker.before), unit.bare(broker.after), bar)
     return table
@@ -132,7 +134,7 @@ def _moves(story: Story, top: int) -> Table:
     heads = (("HEAVIEST MOVES", "left"), ("FROM", "right"), ("TO", "right"), (scale.name, "right"))
     table = _table(*heads)
     for move in story.heaviest[:top]:
-        start = str(move.from_leader) if move.from_leader >= 0 else "nobody"
+        start = str(move.from_leader) if move.from_leader >= 0 else "none"
         table.add_row(escape(plain(str(move.name))), start, str(move.to_leader), scale.bare(move.load / 100))
     return table
 

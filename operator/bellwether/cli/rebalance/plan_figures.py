@@ -1,6 +1,6 @@
-"""Figures of a rebalance plan in the terminal: the busiest broker before and after, the bound, the moves.
+"""Summary of a load plan in the terminal: busiest broker before and after, bound, moves.
 
-In: figures, from a policy's status or from a plan in the store. Out: lines on a console. Called by ``rebalance``.
+In: figures from a policy's status or from a plan in the store. Out: lines on a console. Called by ``rebalance``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _UNITS = ("B/s", "kB/s", "MB/s", "GB/s", "TB/s")
 
 
 def rate(value: float) -> str:
-    """Bytes/s as people read them, with three figures."""
+    """Format bytes/s with three significant digits."""
     for unit in _UNITS:
         if value < 999.5 or unit == _UNITS[-1]:
             return f"{value:.3g} {unit}"
@@ -28,21 +28,21 @@ def rate(value: float) -> str:
 
 
 def show_figures(figures: RebalanceFigures, digest: str, console: Console) -> None:
-    """A plan in sum."""
-    gap = "" if figures.gap is None else f", {max(0.0, figures.gap):.3%} above it"
+    """Print the summary of a plan."""
+    gap = "" if figures.gap is None else f"; the plan is {max(0.0, figures.gap):.3%} above it"
     for line in (
-        f"plan {digest}: {figures.moves} leaders move, {figures.reorders} replica orders change besides",
+        f"plan {digest}: {figures.moves} leaders move, {figures.reorders} partitions are only reordered",
         f"busiest broker   {rate(figures.before)} before, {rate(figures.after)} after ({-figures.improvement:.1%})",
-        f"best possible    {rate(figures.bound)}; the plan is{gap or ' at it'}",
+        f"best possible    {rate(figures.bound)}{gap}",
         f"above the mean   {figures.spread_before:.1%} before, {figures.spread_after:.1%} after",
-        f"load that moves  {rate(figures.load)}, of which {rate(figures.least_load)} must",
+        f"load that moves  {rate(figures.load)}; minimum {rate(figures.least_load)}",
     ):
         console.print(line, highlight=False)
 
 
 def show_brokers(plan: RebalancePlan, console: Console) -> None:
-    """Each broker's load before and after, the busiest first."""
-    table = Table("broker", "rack", "capacity", "before", "after", "may lead", box=None, pad_edge=False)
+    """Print each broker's load before and after, the busiest first."""
+    table = Table("broker", "rack", "capacity", "before", "after", "eligible", box=None, pad_edge=False)
     for broker in sorted(plan.brokers, key=lambda b: (-b.before, b.id)):
         table.add_row(
             str(broker.id),
@@ -56,8 +56,8 @@ def show_brokers(plan: RebalancePlan, console: Console) -> None:
 
 
 def show_left(left: Mapping[str, int], sample: Iterable[SkippedPartition], console: Console) -> None:
-    """What a plan left out, by reason, and the first of it by name."""
+    """Print the skipped partitions of a plan by reason, with samples."""
     for reason, count in sorted(left.items()):
-        console.print(f"{count} left out, {reason}: {DESCRIPTIONS[reason_named(reason)]}", highlight=False)
+        console.print(f"{count} skipped, {reason}: {DESCRIPTIONS[reason_named(reason)]}", highlight=False)
     for one in sample:
         console.print(f"  {one.topic}-{one.partition}: {one.reason}", highlight=False)

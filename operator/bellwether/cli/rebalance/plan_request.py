@@ -1,7 +1,7 @@
-"""Request a rebalance plan from a policy's operator, or approve one, and report progress.
+"""Request a load plan from the operator, or approve one, and report progress.
 
-In: LeadershipPolicy objects, looked at again and again. Out: the run as it stands in the end, and sentences on the way.
-Called by ``bellwether rebalance`` with ``--policy``.
+In: LeadershipPolicy objects, polled. Out: the final state of the run, and progress messages. Called by
+``bellwether rebalance`` with ``--policy``.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ POLL_SECONDS = 0.5
 Say = Callable[[str], None]
 
 
-def ask(api: KubernetesClient, namespace: str, policy: str, token: str, seconds: float, say: Say) -> RebalanceRun:
-    """Ask for a plan, and wait for what comes of it. Terminal when the policy rebalances nothing, or time is up."""
+def request_plan(
+    api: KubernetesClient, namespace: str, policy: str, token: str, seconds: float, say: Say
+) -> RebalanceRun:
+    """Request a plan and wait for the result. Terminal without spec.rebalance, or at the time limit."""
     _rebalanced(api, namespace, policy)
     _annotate(api, namespace, policy, REQUEST_ANNOTATION, token)
-    say(f"policy {namespace}/{policy} is asked for a plan")
+    say(f"policy {namespace}/{policy}: plan requested")
 
     def planned(run: RebalanceRun) -> bool:
         return run.request == token and run.state is not RunState.RUNNING
@@ -34,11 +36,11 @@ def ask(api: KubernetesClient, namespace: str, policy: str, token: str, seconds:
 
 
 def approve(api: KubernetesClient, namespace: str, policy: str, digest: str, seconds: float, say: Say) -> RebalanceRun:
-    """Approve the plan of that digest, and wait until it has been applied. Terminal when another plan is proposed."""
+    """Approve the plan with this digest, and wait until it is applied. Terminal if it is not the present plan."""
     run = _rebalanced(api, namespace, policy)
     if run.digest != digest:
-        standing = f"it has plan {run.digest} ({run.state})" if run.digest else f"it has no plan ({run.state})"
-        raise Terminal(f"policy {namespace}/{policy} does not have plan {digest}: {standing}")
+        present = f"its plan is {run.digest} ({run.state})" if run.digest else f"it has no plan ({run.state})"
+        raise Terminal(f"policy {namespace}/{policy} has no plan {digest}: {present}")
     _annotate(api, namespace, policy, APPROVE_ANNOTATION, digest)
     say(f"plan {digest} is approved")
 
@@ -51,7 +53,7 @@ def approve(api: KubernetesClient, namespace: str, policy: str, digest: str, sec
 def _rebalanced(api: KubernetesClient, namespace: str, policy: str) -> RebalanceRun:
     found = LeadershipPolicy.read(broker_lookup.find_policy(api, namespace, policy))
     if found.spec.rebalance is None:
-        raise Terminal(f"policy {namespace}/{policy} has no spec.rebalance: give it one, as in examples/policies")
+        raise Terminal(f"policy {namespace}/{policy} has no spec.rebalance: add it, as in examples/policies")
     return found.status.rebalance.to_core() if found.status.rebalance is not None else RebalanceRun()
 
 
@@ -63,23 +65,23 @@ def _await(
     api: KubernetesClient, namespace: str, policy: str, over: Callable[[RebalanceRun], bool], seconds: float, say: Say
 ) -> RebalanceRun:
     end = time.monotonic() + seconds
-    told = ""
+    printed = ""
     while True:
         try:
             body = broker_lookup.find_policy(api, namespace, policy)
             status = LeadershipPolicy.read(body).status.rebalance
             run = status.to_core() if status is not None else RebalanceRun()
-            amiss = broker_lookup.trouble(body)
-            text = f"{run.state}: {run.message}" + (f"; {amiss}" if amiss else "")
+            problem = broker_lookup.trouble(body)
+            text = f"{run.state}: {run.message}" + (f"; {problem}" if problem else "")
         except Transient as error:
-            run, text = None, f"going on: {error}"
+            run, text = None, f"retrying: {error}"
         if run is not None and over(run):
-            if text != told:
+            if text != printed:
                 say(text)
             return run
-        if text != told:
+        if text != printed:
             say(text)
-            told = text
+            printed = text
         if time.monotonic() >= end:
-            raise Terminal(f"not done within {seconds:g} s: see `kubectl describe lp {policy} -n {namespace}`")
+            raise Terminal(f"not finished within {seconds:g} s: see `kubectl describe lp {policy} -n {namespace}`")
         time.sleep(POLL_SECONDS)

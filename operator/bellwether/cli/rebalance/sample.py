@@ -1,4 +1,4 @@
-"""``bellwether sample``: measure each minute where every partition's log ends and how large it is, and keep it."""
+"""``bellwether sample``: record the log end offset and log size of every partition once per minute."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from bellwether.adapters.store.samples.sample_writer import SampleWriter
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.kafka_target import connection_from
 from bellwether.cli.probe.prober_process import need, read_policy, reported, serve, stop_on_signals
-from bellwether.cli.rebalance.sample_table import told
+from bellwether.cli.rebalance.sample_table import print_sample
 from bellwether.kafka_connection import Connection, Hidden
 from bellwether.ports.errors import Terminal
 from bellwether.sampling.rounds import Rounds, Sources
@@ -38,7 +38,7 @@ from bellwether.telemetry.logs import configure
 from bellwether.telemetry.metrics.sampler_metrics import SamplingMetrics
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-# Metadata of a large cluster takes its time; it must leave some for the questions of the same round.
+# Time limit for the metadata of a large cluster; the rest of the period is for the requests of the same round.
 _MAP_SECONDS, _MAP_SHARE = 20.0, 1 / 3
 _DEFAULT_DAYS = 14
 
@@ -55,24 +55,26 @@ def sample(
     consume_query: str | None,
     prometheus_token_file: Path | None,
     prometheus_ca: Path | None,
-    upkeep: bool,
+    compaction: bool,
     metrics_port: int | None,
     health_port: int | None,
     log_format: Any,
     log_level: str,
     **kafka: Any,
 ) -> None:
-    """Ask all leaders each minute where their logs end and how large they are, and keep the answers as Parquet."""
+    """Record log end offsets and log sizes of all leaders once per minute, as Parquet files."""
     configure(log_format, "warning" if once and log_level == "info" else log_level)
     if bool(policy) == bool(kafka["bootstrap"]):
-        raise click.UsageError("Name the cluster: --policy, or --bootstrap with the TLS and SASL options.")
+        raise click.UsageError("Set either --policy, or --bootstrap with the TLS and SASL options.")
     if policy and any(value for name, value in kafka.items() if name != "bootstrap"):
-        raise click.UsageError("TLS and SASL options go together with --bootstrap: a policy says how to connect.")
+        raise click.UsageError(
+            "TLS and SASL options require --bootstrap: with --policy the connection is the policy's."
+        )
     with reported():
         options = partial(connection_from, **kafka)
         cluster = _Cluster.of_policy(policy, namespace) if policy else _Cluster(options(), options)
         uri, days = uri or cluster.uri, retention_days or cluster.days
-        need(uri, "--store", "where samples are to be kept (or a policy with rebalance.history)")
+        need(uri, "--store", "the store of the samples (or a policy with spec.rebalance.history)")
         store = Store.open(str(uri))
         consumers = Consumers(prometheus, consume_query or DEFAULT_QUERY, prometheus_token_file, prometheus_ca)
         readers = consumers.read()
@@ -83,10 +85,10 @@ def sample(
             _sources(cluster.connection, readers, period), clock, timeout_seconds=broker_timeout, period_seconds=period
         )
         keeping = Upkeep(store, days, clock, metrics)
-        writer = SampleWriter(store, keeping.start if upkeep and not once else lambda _: None)
+        writer = SampleWriter(store, keeping.start if compaction and not once else lambda _: None)
         try:
             if once:
-                sys.exit(told(rounds.take(clock.now().replace(microsecond=0)), writer.write, str(store)))
+                sys.exit(print_sample(rounds.take(clock.now().replace(microsecond=0)), writer.write, str(store)))
 
             def prepare() -> None:
                 nonlocal readers
@@ -98,7 +100,7 @@ def sample(
                     rounds.sources = _sources(cluster.connection, readers, period)
 
             sampler, health = Sampler(rounds, writer.write, Schedule(period), clock, metrics), Health()
-            # A round of its own may take a whole period, and the store its time besides.
+            # A round may take a whole period, and the store another one.
             health.watch(lambda: sampler.amiss(STUCK_SECONDS + 2 * period))
             serve(health, metrics.registry, metrics_port, health_port)
             sampler.run(stop_on_signals(), prepare)
@@ -109,7 +111,7 @@ def sample(
 
 
 class _Cluster:
-    """Which cluster is sampled, and how it is reached: by options, or as a policy says now."""
+    """Cluster to sample, with the connection from options or from the present policy."""
 
     def __init__(self, made: Connection, options: Callable[[], Connection] | None = None) -> None:
         self.connection = made
@@ -120,7 +122,7 @@ class _Cluster:
 
     @classmethod
     def of_policy(cls, policy: str, namespace: str) -> _Cluster:
-        """As the policy says. Raises Transient or Terminal."""
+        """Cluster of a policy. Raises Transient or Terminal."""
         where, _, name = policy.rpartition("/")
         again = _Policy(where or namespace, name)
         found = again.read()
@@ -132,9 +134,9 @@ class _Cluster:
         return cluster
 
     def read(self) -> bool:
-        """Whether the policy and its Secrets, or the options' files, say another connection than before, now taken.
+        """Read the policy and its Secrets, or the options' files, again; returns whether the connection changed.
 
-        Raises Transient or Terminal; the connection of before then stays.
+        Raises Transient or Terminal; the former connection is kept then.
         """
         if self._again is not None:
             made = self._again.connection(self._again.read())
@@ -144,7 +146,7 @@ class _Cluster:
         return changed
 
     def close(self) -> None:
-        """Remove what was made for the connection."""
+        """Remove temporary files of the connection."""
         if self._again is not None:
             self._again.secrets.close()
 
@@ -158,11 +160,11 @@ class _Policy:
         self.secrets = SecretReader(self._api, namespace)
 
     def read(self) -> LeadershipPolicy:
-        """As it is now. Raises Transient or Terminal."""
+        """Read the policy. Raises Transient or Terminal."""
         return read_policy(self._api, self._namespace, self._name)
 
     def connection(self, policy: LeadershipPolicy) -> Connection:
-        """How it says that the cluster is reached. Raises Transient or Terminal."""
+        """Resolve the connection. Raises Transient or Terminal."""
         return connection(policy.spec.kafka, self.secrets)
 
 
@@ -173,19 +175,19 @@ def _sources(made: Connection, readers: TopicReaders | None, period: int) -> Sou
 
 
 class Consumers:
-    """Asks a Prometheus what consumers read of each topic; the token's file counts as it is when it is read."""
+    """Client for consumer throughput per topic in Prometheus; the token file is read again in each round."""
 
     def __init__(self, url: str | None, query: str, token: Path | None, ca: Path | None) -> None:
         if url is None and (token or ca):
-            raise click.UsageError("--prometheus-token-file and --prometheus-ca go together with --prometheus.")
+            raise click.UsageError("--prometheus-token-file and --prometheus-ca require --prometheus.")
         if url is not None and not url.startswith(("http://", "https://")):
-            raise click.UsageError("--prometheus must be a URL such as http://prometheus:9090.")
+            raise click.UsageError(f"--prometheus {url!r} is not a URL: use a value such as http://prometheus:9090.")
         self._url, self._query, self._token, self._ca = url, query, token, ca
         self._made: TopicReaders | None = None
         self._secret = Hidden("")
 
     def read(self) -> TopicReaders | None:
-        """Whom to ask, None where nobody; another one when the token has changed. Terminal names a bad file."""
+        """The client, None without --prometheus; a new one if the token has changed. Terminal names a bad file."""
         if self._url is None:
             return None
         try:

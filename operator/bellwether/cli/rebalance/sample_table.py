@@ -1,4 +1,4 @@
-"""Table of one round of samples, printed by ``bellwether sample --once``."""
+"""Table of one sample, printed by ``bellwether sample --once``."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bellwether.sampling.rounds import Round
 from bellwether.sampling.rows import Rows
 
 
-def told(found: Round, write: Callable[[Rows], int], store: str) -> int:
-    """Write a round and print what each broker told of it; the exit status. Raises Transient or Terminal."""
+def print_sample(found: Round, write: Callable[[Rows], int], store: str) -> int:
+    """Write a sample and print the result per broker; returns the exit status. Raises Transient or Terminal."""
     size = write(found.rows)
     printed(
-        ("BROKER", "LEADS", "ENDS", "SIZES", "MOVED", "MESSAGE"),
+        ("BROKER", "LEADERS", "OFFSETS", "SIZES", "MOVED", "MESSAGE"),
         [
             (str(number), str(one.asked), str(len(one.ends)), str(len(one.sizes)), str(one.moved), one.problem)
             for number, one in sorted(found.told.items())

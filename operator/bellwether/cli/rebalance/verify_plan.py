@@ -1,7 +1,7 @@
-"""``bellwether verify-plan``: recheck a load plan from its inputs alone, and say what was checked.
+"""``bellwether verify-plan``: verify a load plan independently, from its inputs.
 
-In: the folders of problem, loads and plan. Out: a table, or JSON; exit 0 when everything that the plan claims is so, 1
-when it is refused, 2 when an input cannot be read.
+In: the folders of problem, loads and plan. Out: a table, or JSON; exit status 0 if every figure of the plan is correct,
+1 if the plan is rejected, 2 if an input cannot be read.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _UNITS = "(maximum, mean, item and bound: bytes/s per 100 units of capacity; mov
 
 
 def verify_plan(problem: str, loads: str, plan: str, as_json: bool) -> None:
-    """Recheck a load plan."""
+    """Verify a load plan."""
     try:
-        with _telling() as tell:
+        with _progress_callback() as tell:
             report = recheck(Store.open(problem), Store.open(loads), Store.open(plan), tell)
     except BellwetherError as error:
         if as_json:
@@ -51,33 +51,33 @@ def verify_plan(problem: str, loads: str, plan: str, as_json: bool) -> None:
 def _show(report: Report, folder: str) -> None:
     console = Console(highlight=False, soft_wrap=False)
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name, justify in (("CHECK", "left"), ("THE PLAN SAYS", "right"), ("THE FILES GIVE", "right"), ("", "left")):
+    for name, justify in (("CHECK", "left"), ("IN THE PLAN", "right"), ("RECOMPUTED", "right"), ("", "left")):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     for check in report.checks:
-        word = "[green]ok[/]" if check.passed else "[bold red]refused[/]"
+        word = "[green]ok[/]" if check.passed else "[bold red]rejected[/]"
         table.add_row(check.name, escape(plain(check.said)), escape(plain(check.found)), word)
     console.print(table)
     click.echo(_UNITS)
     for note in report.notes:
         click.echo(f"note: {note}")
     for fault in report.faults:
-        click.echo(plain(f"refused: {fault}"))
+        click.echo(plain(f"rejected: {fault}"))
     if report.passed:
-        click.echo(f"plan {report.digest}: everything that it claims is so")
+        click.echo(f"plan {report.digest}: verified")
         if folder != report.digest:
-            click.echo(f"note: its folder is named {plain(folder)}")
+            click.echo(f"note: the plan's folder has another name: {plain(folder)}")
     else:
-        click.echo(plain(f"plan {report.digest}: refused"))
+        click.echo(plain(f"plan {report.digest}: rejected"))
 
 
 def plain(text: str) -> str:
-    """One line without codes for the terminal: names may be a stranger's."""
+    """One line without terminal control codes: names may come from an untrusted source."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
 @contextmanager
-def _telling() -> Iterator[Tell]:
-    """A way to tell the progress: a bar in a terminal, a line for each quarter of a long input elsewhere."""
+def _progress_callback() -> Iterator[Tell]:
+    """Progress callback: a bar on a terminal, else a line per quarter of a long input."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield _Quarters()
@@ -93,15 +93,15 @@ def _telling() -> Iterator[Tell]:
 
 
 class _Quarters:
-    """Says a line at each quarter, of inputs that take long."""
+    """Prints a line at each quarter of a long input."""
 
     LONG = 200_000
 
     def __init__(self) -> None:
-        self._told: dict[str, int] = {}
+        self._printed: dict[str, int] = {}
 
     def __call__(self, what: str, done: int, of: int) -> None:
         quarter = 4 * done // max(1, of)
-        if of >= self.LONG and quarter > self._told.get(what, 0):
-            self._told[what] = quarter
+        if of >= self.LONG and quarter > self._printed.get(what, 0):
+            self._printed[what] = quarter
             click.echo(f"read {done:,} of {of:,} {what}", err=True)

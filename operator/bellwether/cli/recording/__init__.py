@@ -1,1 +1,1 @@
-"""Verbs for traces: record, replay."""
+"""Commands for traces: record, replay."""

@@ -1,4 +1,4 @@
-"""``bellwether record``: write down what is seen of a policy, so that it can be judged again later."""
+"""``bellwether record``: record the inputs and verdicts of a policy in a trace file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def record(
     no_partitions: bool,
     max_size: int,
 ) -> None:
-    """Record what probers, people and Kafka say of a policy's brokers, and what the operator makes of it."""
+    """Record signals, overrides, Kafka metadata and the operator's verdicts for a policy."""
     seconds = duration(limit, "--duration").total_seconds() if limit is not None else float("inf")
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -66,25 +66,25 @@ def record(
         finally:
             stop.set()
             writer.close()
-    instants = "1 instant" if writer.instants == 1 else f"{writer.instants} instants"
-    click.echo(f"{instants} in {recorder.seconds:.0f} s written to {output} ({size(writer.written)})")
+    samples = "1 sample" if writer.instants == 1 else f"{writer.instants} samples"
+    click.echo(f"{samples} in {recorder.seconds:.0f} s written to {output} ({size(writer.written)})")
 
 
 def cluster_reader(policy: LeadershipPolicy, secrets: SecretReader) -> ClusterReader:
-    """Reads the metadata of the policy's cluster, with the policy's own credentials. Raises Transient or Terminal."""
+    """Reader of the cluster's metadata, with the policy's credentials. Raises Transient or Terminal."""
     return RenewedReader(lambda: connection(policy.spec.kafka, secrets), SystemClock())
 
 
 def opening(
     policy: LeadershipPolicy, metadata: Metadata, now: datetime, anonymize: bool, partitions: bool
 ) -> tuple[Header, Scope]:
-    """The trace's header, and what is to be left out. Terminal when names are to be digests and no cluster is known."""
+    """Header and scope of the trace. Terminal if names must be anonymized and the cluster id is unknown."""
     cluster = metadata.cluster.cluster_id if metadata.cluster is not None else policy.status.cluster_id
     name, namespace = policy.metadata.name, policy.metadata.namespace
     if not anonymize:
         return Header(name, namespace, now, cluster, __version__, partitions=partitions), Scope(partitions)
     if not cluster:
-        raise Terminal(f"--anonymize needs the id of the Kafka cluster, and it does not answer: {metadata.trouble}")
+        raise Terminal(f"--anonymize requires the id of the Kafka cluster, which is not reachable: {metadata.trouble}")
     hidden = Anonymity(cluster)
     header = Header(
         hidden.name("policy", name),
@@ -101,7 +101,7 @@ def opening(
 def follow(
     recorder: Recorder, writer: TraceWriter, stop: threading.Event, seconds: float, period: float, progress: Progress
 ) -> None:
-    """Look again and again until ``stop``, or the time is over. Raises Full."""
+    """Take samples until ``stop`` or the time limit. Raises Full."""
     due = recorder.clock.monotonic()
     end = due + seconds
     while not stop.is_set() and recorder.clock.monotonic() < end:
@@ -113,7 +113,7 @@ def follow(
 
 
 class Progress:
-    """One line that is renewed on a terminal; elsewhere a line now and then, and whenever something goes away."""
+    """Progress: one updated line on a terminal, else a line every ``SAY_SECONDS``; and a line per failure."""
 
     def __init__(self) -> None:
         self._renewed = sys.stderr.isatty()
@@ -121,15 +121,15 @@ class Progress:
         self._trouble: dict[str, str] = {}
 
     def show(self, recorder: Recorder, writer: TraceWriter) -> None:
-        """How far the recording is."""
+        """Print the progress."""
         for what, why in recorder.trouble.items():
             if what not in self._trouble:
-                self._line(f"going on without {what}: {why}")
+                self._line(f"continuing without {what}: {why}")
         for what in self._trouble:
             if what not in recorder.trouble:
-                self._line(f"{what} answers again")
+                self._line(f"{what} is available again")
         self._trouble = dict(recorder.trouble)
-        text = f"recording {recorder.seconds:.0f} s: {recorder.brokers} brokers, {writer.instants} instants, "
+        text = f"recording {recorder.seconds:.0f} s: {recorder.brokers} brokers, {writer.instants} samples, "
         text += size(writer.written)
         if self._renewed:
             click.echo(f"\r\x1b[K{text}", nl=False, err=True)
@@ -138,7 +138,7 @@ class Progress:
             click.echo(text, err=True)
 
     def end(self) -> None:
-        """Leave the line."""
+        """End the progress line."""
         if self._renewed:
             click.echo("", err=True)
 
@@ -147,5 +147,5 @@ class Progress:
 
 
 def size(count: int) -> str:
-    """Bytes as people say them."""
+    """Format a number of bytes."""
     return f"{count / MEGABYTE:.1f} MB" if count >= MEGABYTE else f"{count / 1000:.1f} kB"

@@ -1,4 +1,4 @@
-"""``bellwether replay``: judge a recorded trace again, under the settings of then or under others."""
+"""``bellwether replay``: replay a recorded trace with its own or with other settings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def replay(trace: Path, changes: tuple[str, ...], policy_file: Path | None, no_plan: bool, as_json: bool) -> None:
-    """Play TRACE through the judgement and the plan of this version, and print what would have been done when."""
+    """Replay TRACE with this version, and print what it would have done and when."""
     try:
         reader = TraceReader(trace)
         settings = settings_of_file(policy_file.read_text(), str(policy_file)) if policy_file is not None else None
@@ -29,7 +29,7 @@ def replay(trace: Path, changes: tuple[str, ...], policy_file: Path | None, no_p
     except (BellwetherError, UnreadableTrace) as error:
         raise click.ClickException(str(error)) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise click.ClickException(str(Terminal(f"{policy_file}: cannot be read ({error})"))) from None
+        raise click.ClickException(str(Terminal(f"--policy {policy_file} cannot be read: {error}"))) from None
     idle = [said for said in map(without_effect, changed) if said is not None]
     for said in dict.fromkeys([*idle, NO_LOADS] if played.limited_loads else idle):
         click.echo(f"note: {_plain(said)}", err=True)
@@ -41,25 +41,25 @@ def replay(trace: Path, changes: tuple[str, ...], policy_file: Path | None, no_p
     click.echo(_plain(f"{header.namespace}/{header.policy}, from {text_of(header.started)} (times are UTC)"))
     for row in timeline.rows:
         click.echo(_plain(row))
-    _say_differences(found, asked_otherwise=bool(changes or policy_file), said=bool(timeline.said))
+    _print_differences(found, asked_otherwise=bool(changes or policy_file), said=bool(timeline.said))
     if reader.truncated:
-        click.echo("the trace breaks off: the recording did not end by itself", err=True)
+        click.echo("warning: the trace is incomplete: the recording was interrupted", err=True)
 
 
-def _say_differences(found: list[Difference], *, asked_otherwise: bool, said: bool) -> None:
+def _print_differences(found: list[Difference], *, asked_otherwise: bool, said: bool) -> None:
     if not said:
-        click.echo("the operator said nothing while this was recorded: there is nothing to compare with")
+        click.echo("the trace contains no verdicts of the operator: nothing to compare with")
     elif not found:
-        click.echo("the same as the operator said then")
+        click.echo("no differences from the operator's recorded decisions")
     else:
-        settings = "with other settings" if asked_otherwise else "with the settings of then"
-        click.echo(f"{len(found)} differences from what the operator said then, {settings}:")
+        settings = "with other settings" if asked_otherwise else "with the recorded settings"
+        click.echo(f"{len(found)} differences from the operator's recorded decisions, {settings}:")
         for one in found:
             click.echo(f"  {_plain(one)}")
 
 
 def _plain(said: object) -> str:
-    """What a trace says, in one line and without codes for the terminal: it may be a stranger's."""
+    """One line without terminal control codes: a trace may come from an untrusted source."""
     return "".join(c if c.isprintable() else "?" for c in str(said))
 
 
@@ -69,7 +69,7 @@ def _document(reader: TraceReader, played: Replay, found: list[Difference]) -> d
         "policy": header.policy,
         "namespace": header.namespace,
         "started": text_of(header.started),
-        "turns": played.turns,
+        "reconciles": played.turns,
         "truncated": reader.truncated,
         "timeline": [row.document() for row in played.timeline.rows],
         "differences": [one.document() for one in found],

@@ -76,7 +76,7 @@ def test_several_clusters_are_refused_by_name(store: Store):
     write_round(store, on(20, cluster_id="one"), "0a1b2c3d")
     write_round(store, on(21, cluster_id="two"), "0a1b2c3d")
     with pytest.raises(
-        Terminal, match=r"several Kafka clusters: one \(samples/.*\), two \(.*\)\. Name one with --cluster"
+        Terminal, match=r"several Kafka clusters: one \(samples/.*\), two \(.*\)\. Select one with --cluster"
     ):
         choose(store, Period())
 
@@ -179,7 +179,7 @@ class TestDays:
     ("period", "word"),
     [
         ({"count": 0}, "--days must be at least 1, and is 0"),
-        ({"start": DAY, "end": DAY, "count": 1}, "together say too much"),
+        ({"start": DAY, "end": DAY, "count": 1}, "cannot be used together"),
         ({"start": DAY, "end": DAY - timedelta(days=1)}, "--from 2026-11-20 is not before --to 2026-11-19"),
         ({"start": datetime(2026, 11, 20, tzinfo=UTC), "end": datetime(2026, 11, 20, tzinfo=UTC)}, "is not before"),
     ],

@@ -23,7 +23,7 @@ def run(*arguments: str) -> Result:
 def test_without_any_history_the_loads_are_empty_and_the_status_says_so(tmp_path: Path):
     result = run("--store", str(tmp_path), "--name", "week")
     assert (result.exit_code, result.stdout) == (3, "loads/week\n")
-    assert "loads/week is empty: the samples of this period tell no partition's load" in result.stderr
+    assert "loads/week is empty: this period has no usable samples" in result.stderr
     assert "a partition needs two samples, 30 to 600 s apart, and a log that grew" in result.stderr
     assert pq.read_schema(tmp_path / "loads/week/part-00000.parquet").equals(SCHEMA)
     assert pq.read_table(tmp_path / "loads/week").num_rows == 0
@@ -89,7 +89,7 @@ def test_wrong_arguments_have_a_status_of_their_own(arguments: tuple[str, ...]):
 
 def test_a_day_that_is_none_is_told_how_to_write_one():
     result = run("--store", "x", "--name", "x", "--from", "21.11.2026")
-    assert "'21.11.2026' is no day or moment: write 2026-11-21, or 2026-11-21T12:00:00 (UTC)" in result.stderr
+    assert "'21.11.2026' is not a day or time: use 2026-11-21, or 2026-11-21T12:00:00 (UTC)" in result.stderr
 
 
 def test_two_clusters_in_one_store_are_refused(tmp_path: Path):
@@ -98,7 +98,7 @@ def test_two_clusters_in_one_store_are_refused(tmp_path: Path):
     write_rounds(store, {("apples", 0): steady(1, first=5)}, "two")
     result = run("--store", str(tmp_path), "--name", "x")
     assert result.exit_code == 1
-    assert "Name one with --cluster" in result.stderr
+    assert "Select one with --cluster" in result.stderr
 
 
 def test_without_java_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -136,7 +136,7 @@ def test_a_foreign_file_is_named_and_skipped(store: Store, name: str, column: An
     found, said = read(store, Portion(("samples/date=2026-11-20/foreign.parquet", *good), False))
     assert found == Counter({("pears", 0, 0, 0): 1})
     (line,) = said
-    assert "foreign.parquet: does not hold what samples hold" in line
+    assert "foreign.parquet: does not have the columns of samples" in line
     assert word in line
 
 

@@ -95,9 +95,9 @@ def test_a_fresh_installation_without_policies_is_well(monkeypatch: pytest.Monke
     assert "FAILED" not in done.output
     for words in (
         "leadershippolicies are served as bellwether.dev/v1alpha1",
-        "this account may do all that the operator does",
+        "this account has all permissions of the operator",
         "/readyz: 200 ready",
-        "there is no policy yet",
+        "no LeadershipPolicy exists",
     ):
         assert words in done.output
 
@@ -108,7 +108,7 @@ def test_a_policy_whose_lease_is_held_is_well_and_says_by_whom(monkeypatch: pyte
     a_lease(api, "operator-1")
     done = run(monkeypatch, api)
     assert done.exit_code == 0, done.output
-    assert "policy kafka/main: led by operator-1" in done.output
+    assert "policy kafka/main: Lease held by operator-1" in done.output
 
 
 @pytest.mark.parametrize("leased", [True, False])
@@ -119,7 +119,7 @@ def test_a_policy_that_nobody_leads_is_a_failure(monkeypatch: pytest.MonkeyPatch
         a_lease(api, "")
     done = run(monkeypatch, api)
     assert done.exit_code == 1
-    assert f"FAILED  leases: policy kafka/main: nobody leads Kafka cluster {CLUSTER}" in done.output
+    assert f"FAILED  leases: policy kafka/main: no operator holds the Lease of Kafka cluster {CLUSTER}" in done.output
 
 
 def test_a_policy_whose_cluster_was_never_seen_says_why_and_is_no_fault_of_the_installation(
@@ -129,7 +129,7 @@ def test_a_policy_whose_cluster_was_never_seen_says_why_and_is_no_fault_of_the_i
     a_policy(api, conditions=[{"type": "Ready", "reason": "ConnectionFailed", "message": "no broker answers"}])
     done = run(monkeypatch, api)
     assert done.exit_code == 0
-    assert "its cluster was not seen yet: ConnectionFailed: no broker answers" in done.output
+    assert "Kafka cluster not contacted yet: ConnectionFailed: no broker answers" in done.output
 
 
 def test_each_missing_definition_and_permission_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch):
@@ -137,9 +137,9 @@ def test_each_missing_definition_and_permission_is_named_with_its_remedy(monkeyp
     api.refuse("list", BROKER_HEALTHS, NotFound("no such kind"))
     done = run(monkeypatch, api)
     assert done.exit_code == 1
-    assert "FAILED  definitions: brokerhealths are not served: install the definitions" in done.output
+    assert "FAILED  CRDs: brokerhealths are not served: install the CRDs" in done.output
     assert "FAILED  permissions: missing: 'delete' on brokerhealths in API group bellwether.dev" in done.output
-    assert "ok      definitions: leadershippolicies are served" in done.output
+    assert "ok      CRDs: leadershippolicies are served" in done.output
 
 
 def test_an_operator_that_is_not_ready_or_does_not_answer_is_a_failure(monkeypatch: pytest.MonkeyPatch):
@@ -150,7 +150,7 @@ def test_an_operator_that_is_not_ready_or_does_not_answer_is_a_failure(monkeypat
     assert "/readyz: 503 the API server is away" in done.output
     with HeldPorts() as ports:
         done = run(monkeypatch, Reviewed(), "--operator", f"http://127.0.0.1:{ports.take()}")
-    assert "does not answer (ConnectionError): look at its pods' logs" in done.output
+    assert "is not reachable (ConnectionError): check the operator's pods" in done.output
 
 
 def test_an_api_server_that_is_away_is_told_and_no_traceback(monkeypatch: pytest.MonkeyPatch):
@@ -159,7 +159,7 @@ def test_an_api_server_that_is_away_is_told_and_no_traceback(monkeypatch: pytest
         api.refuse("list", resource, Transient("Kubernetes API: not reachable (connection refused)"))
     done = run(monkeypatch, api)
     assert done.exit_code == 1
-    assert "FAILED  definitions: Kubernetes API: not reachable (connection refused)" in done.output
+    assert "FAILED  CRDs: Kubernetes API: not reachable (refused)" in done.output
 
 
 def test_it_waits_until_all_is_well_and_no_longer_than_it_may(monkeypatch: pytest.MonkeyPatch):

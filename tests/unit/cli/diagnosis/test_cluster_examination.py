@@ -87,7 +87,7 @@ def test_settings_that_may_not_be_read_leave_the_rest_told(kafka: MemoryCluster)
     kafka.kill(1)
     found = Examiner(MemoryReader(kafka), Refusing(kafka), MemoryEnds(kafka), no_samples).examine()
     assert found.of(name("orders")).risk is Risk.UNDER_REPLICATED
-    assert found.troubles == ("min.insync.replicas is not known: grant the ACL DescribeConfigs on Topic *",)
+    assert found.troubles == ("min.insync.replicas is unknown: grant the ACL DescribeConfigs on Topic *",)
 
 
 def test_a_store_that_cannot_be_read_leaves_the_loss_unknown(kafka: MemoryCluster):
@@ -98,7 +98,7 @@ def test_a_store_that_cannot_be_read_leaves_the_loss_unknown(kafka: MemoryCluste
         kafka.kill(broker)
     kafka.revive(2)
     found = Examiner(MemoryReader(kafka), MemoryConfigs(kafka), MemoryEnds(kafka), failing).examine()  # type: ignore[arg-type]
-    assert found.troubles == ("no samples: the store is away",)
+    assert found.troubles == ("samples are unavailable: the store is away",)
     loss = found.of(name("payments")).loss
     assert loss is not None
     assert loss.least is None
@@ -106,9 +106,9 @@ def test_a_store_that_cannot_be_read_leaves_the_loss_unknown(kafka: MemoryCluste
 
 def test_a_topic_or_partition_that_there_is_not_is_named(kafka: MemoryCluster):
     examiner = MemoryWard(kafka).examiner()
-    with pytest.raises(Terminal, match="there is no topic nonsense"):
+    with pytest.raises(Terminal, match="has no topic nonsense"):
         examiner.examine(["orders", "nonsense"])
-    with pytest.raises(Terminal, match="there is no partition orders-7"):
+    with pytest.raises(Terminal, match="has no partition orders-7"):
         examiner.examine().of(name("orders", 7))
 
 
@@ -138,7 +138,7 @@ def test_where_no_broker_can_be_reached_metadata_alone_is_believed_and_that_is_s
     assert {d.risk for d in found.risk_summary.diagnoses} == {Risk.AT_MIN_ISR, Risk.IN_SYNC}, "as broker 3 is gone"
     assert not found.silent
     (trouble,) = found.troubles
-    assert "no broker answers where metadata says that it is" in trouble
+    assert "no broker is reachable at its advertised address" in trouble
     assert "broker 1: broker-1.test:9092: cannot connect" in trouble
 
 

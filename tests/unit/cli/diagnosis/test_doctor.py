@@ -20,14 +20,17 @@ def doctor(*arguments: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "Name the cluster: --bootstrap HOST:PORT"),
+        ((), "Missing option '--bootstrap HOST:PORT'"),
         (("--bootstrap", "nonsense"), "not host:port"),
-        (("--bootstrap", "h:1", "--accept-loss"), "goes with --unclean-election"),
-        (("--bootstrap", "h:1", "--unclean-election", "orders"), "a topic and a partition, as in orders-0"),
-        (("--bootstrap", "h:1", "--unclean-election", "-0"), "a topic and a partition"),
-        (("--bootstrap", "h:1", "--unclean-election", "orders-x"), "a topic and a partition"),
+        (("--bootstrap", "h:1", "--accept-loss"), "requires --unclean-election"),
+        (
+            ("--bootstrap", "h:1", "--unclean-election", "orders"),
+            "is not TOPIC-PARTITION: use a value such as orders-0",
+        ),
+        (("--bootstrap", "h:1", "--unclean-election", "-0"), "is not TOPIC-PARTITION"),
+        (("--bootstrap", "h:1", "--unclean-election", "orders-x"), "is not TOPIC-PARTITION"),
         (("--bootstrap", "h:1", "--output", "xml"), "--output"),
-        (("--bootstrap", "h:1", "--unclean-election", "orders-0", "--output", "json"), "it has no --output json"),
+        (("--bootstrap", "h:1", "--unclean-election", "orders-0", "--output", "json"), "use it without --output json"),
     ],
 )
 def test_options_that_make_no_sense_are_refused_with_the_remedy(arguments: tuple[str, ...], said: str) -> None:
@@ -61,7 +64,12 @@ def test_the_exit_status_tells_how_bad_it_is(offline: tuple[bool, ...], code: in
 
 def test_the_exit_statuses_are_in_the_help() -> None:
     _, output = doctor("--help")
-    for line in ("0  nothing is at risk", "1  something is at risk", "3  a partition can be neither", "4  the cluster"):
+    for line in (
+        "0  no partition is at risk",
+        "1  partitions are at risk",
+        "3  a partition is offline",
+        "4  the cluster",
+    ):
         assert line in output
 
 

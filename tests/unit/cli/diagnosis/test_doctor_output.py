@@ -36,14 +36,14 @@ def examination(kafka: MemoryCluster) -> Examination:
 
 
 def printed(found: Examination, capsys: pytest.CaptureFixture[str], shown: int = 10) -> str:
-    doctor_output.told(found, found.risk_summary.at_risk[:shown], TOOLS)
+    doctor_output.print_report(found, found.risk_summary.at_risk[:shown], TOOLS)
     return capsys.readouterr().out
 
 
 def test_the_summary_counts_every_class_the_worst_first(kafka, capsys):
     lines = printed(examination(kafka), capsys).splitlines()
     assert lines[0] == (
-        "Kafka cluster memory-cluster: 3 of 4 brokers live, 3 partitions; it does not keep eligible leader replicas"
+        "Kafka cluster memory-cluster: 3 of 4 brokers live, 3 partitions; eligible leader replicas (KIP-966): off"
     )
     table = [line.split()[:2] for line in lines[2:5]]
     assert table == [["CLASS", "PARTITIONS"], ["LastIsrMemberLost", "1"], ["AtMinIsr", "2"]]
@@ -68,20 +68,20 @@ def test_the_worst_are_shown_and_the_others_counted(kafka, capsys):
 
 def test_what_has_no_spare_by_design_is_said_and_is_not_at_risk(kafka, capsys):
     out = printed(examination(kafka), capsys)
-    assert "1 of those at min.insync.replicas have all their replicas" in out
+    assert "1 of the partitions at min.insync.replicas have all replicas in sync" in out
     assert "payments-0:" not in out
 
 
 def test_nothing_at_risk_is_said(capsys):
     made = MemoryCluster(3)
     made.create_topic("orders")
-    assert printed(MemoryWard(made).examiner().examine(), capsys).endswith("\nnothing is at risk\n")
+    assert printed(MemoryWard(made).examiner().examine(), capsys).endswith("\nno partition is at risk\n")
 
 
 def test_brokers_that_do_not_answer_and_what_is_not_known_are_said(kafka, capsys):
     kafka.freeze(4)
     out = printed(examination(kafka), capsys)
-    assert "broker 4 does not answer, and metadata calls it alive: broker-4.test:9092: no answer" in out
+    assert "broker 4 does not answer, but metadata lists it as alive: broker-4.test:9092: no answer" in out
 
 
 def test_eligible_replicas_and_the_last_known_leader_are_shown(capsys):
@@ -96,7 +96,7 @@ def test_the_document_holds_what_the_text_says(kafka):
     document = doctor_output.document(found, found.risk_summary.at_risk, TOOLS)
     assert json.loads(json.dumps(document)) == document
     assert document["classes"] == {str(risk): found.risk_summary.counts.get(risk, 0) for risk in Risk} | {"AtMinIsr": 2}
-    assert (document["atRisk"], document["withoutSpareByDesign"]) == (2, 1)
+    assert (document["atRisk"], document["atMinIsrBySettings"]) == (2, 1)
     lost, at_floor = document["partitions"]
     assert lost["class"] == "LastIsrMemberLost"
     assert lost["awaited"] == [1]
@@ -107,8 +107,8 @@ def test_the_document_holds_what_the_text_says(kafka):
         "sampledAt": "2026-01-01T00:00:00+00:00",
         "atLeast": 30,
     }
-    assert lost["ways"][1]["commands"] == [
+    assert lost["remedies"][1]["commands"] == [
         "bellwether doctor --unclean-election orders-0 --accept-loss --bootstrap broker:9092"
     ]
     assert "loss" not in at_floor
-    assert document["brokers"] == {"live": [2, 3, 4], "silent": {}}
+    assert document["brokers"] == {"live": [2, 3, 4], "unreachable": {}}

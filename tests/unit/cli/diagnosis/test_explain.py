@@ -79,12 +79,12 @@ class TestText:
         _, said = run("1")
         assert "Demoted: yes (ExternallyUnreachable), since" in said
         assert "HoldsBackISR: no (FollowingFast), since" in said
-        assert "It leads 0 of the 1 partitions that it holds, first in the replica order of 0." in said
+        assert "It leads 0 of its 1 partitions and is the preferred leader of 0." in said
 
     def test_flapping_and_the_override_are_told(self):
         _, said = run("1")
-        assert "Signals demoted it 2 times in short succession: it must stay well for 120 s to be promoted." in said
-        assert "Override Demoted by ann until 2026-01-01 00:30:00Z: asked for: disk swap" in said
+        assert "Recently demoted 2 times by signals: it must stay healthy for 120 s before promotion." in said
+        assert "Override Demoted by ann until 2026-01-01 00:30:00Z: disk swap" in said
 
     def test_how_far_its_way_back_has_come_is_told(self, api: MemoryApi):
         health = api.find(BROKER_HEALTHS, "default", "main-1")
@@ -101,8 +101,8 @@ class TestText:
         api.put(BROKER_HEALTHS, health)
         _, said = run("1")
         assert (
-            "Its leaders return in waves since 2026-01-01 00:00:00Z (2 min 5 s ago): wave 1 of 3, 10 % of its leaders,"
-            " 27 partitions still wait.\n  the next wave waits: 60 s from wave to wave"
+            "Restoration in waves since 2026-01-01 00:00:00Z (2 min 5 s ago): wave 1 of 3, 10 % of its leaders,"
+            " 27 partitions pending.\n  next wave blocked: 60 s from wave to wave"
         ) in said
 
     def test_every_signal_stands_in_a_row_and_says_why_it_did_not_count(self):
@@ -112,11 +112,11 @@ class TestText:
         assert rows[0][2].startswith("Failing")
         assert rows[0][2].endswith("connection refused 9 times")
         assert rows[2][2].startswith("(Passing)")
-        assert rows[2][2].endswith("not counted: its prober has been silent for more than 10 s")
+        assert rows[2][2].endswith("ignored: its prober has been silent for more than 10 s")
 
     def test_a_broker_that_was_not_judged_yet_says_where_to_look(self):
         status, said = run("2", "--policy", "main")
-        assert (status, "has not been judged yet" in said) == (0, True)
+        assert (status, "has no verdict yet" in said) == (0, True)
 
 
 @pytest.mark.usefixtures("api")
@@ -132,9 +132,9 @@ def test_programs_get_the_same_as_json():
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        pytest.param(["9"], "policy default/main knows no broker 9; it knows: 1", id="an unknown broker"),
-        pytest.param(["1", "-n", "elsewhere"], "there is no LeadershipPolicy in namespace elsewhere", id="no policy"),
-        pytest.param(["1", "--policy", "nosuch"], "there is no LeadershipPolicy nosuch", id="no policy of that name"),
+        pytest.param(["9"], "policy default/main has no broker 9; it has: 1", id="an unknown broker"),
+        pytest.param(["1", "-n", "elsewhere"], "namespace elsewhere has no LeadershipPolicy", id="no policy"),
+        pytest.param(["1", "--policy", "nosuch"], "has no LeadershipPolicy nosuch", id="no policy of that name"),
         pytest.param(["one"], "'one' is not a valid integer", id="no number"),
     ],
 )
@@ -151,20 +151,20 @@ def test_a_policy_in_trouble_is_named_before_what_was_last_known(api: MemoryApi)
     status, said = run("1")
     assert (status, said.splitlines()[0]) == (
         0,
-        "What follows is what was last known, for the policy is not Ready: ClusterUnreachable: nobody answers",
+        "warning: the status below may be outdated: the policy is not Ready: ClusterUnreachable: nobody answers",
     )
     assert "Broker 1 of policy default/main is Sick" in said
     status, said = run("9")
-    assert (status, "knows no broker 9: the policy is not Ready: ClusterUnreachable" in said) == (1, True)
+    assert (status, "has no broker 9: the policy is not Ready: ClusterUnreachable" in said) == (1, True)
 
 
 def test_a_policy_that_no_operator_has_looked_at_says_so(api: MemoryApi):
     api.put(POLICIES, api_objects.policy("new"))
     status, said = run("1", "--policy", "new")
-    assert (status, "no operator has looked at the policy yet" in said) == (1, True)
+    assert (status, "the policy was never reconciled" in said) == (1, True)
 
 
 def test_of_several_policies_one_must_be_named(api: MemoryApi):
     api.put(POLICIES, api_objects.policy("other"))
     status, said = run("1")
-    assert (status, "has the policies main, other: name one with --policy" in said) == (1, True)
+    assert (status, "has several policies (main, other): set --policy" in said) == (1, True)

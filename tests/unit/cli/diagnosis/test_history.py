@@ -63,17 +63,17 @@ def test_a_person_reads_it_from_top_to_bottom():
         "2026-01-01 00:00:00Z  epoch 4",
         "  broker 2 demoted by signals: StorageSlow: 80 ms",
         "    StorageLatency b2: Failing: 80 ms",
-        "  to move: 40 reorders and 20 elections in 3 topics (digest 0123456789abcdef)",
-        "    leaders leave broker 2: 20; come to broker 1: 12, broker 3: 8",
+        "  planned: 40 reorders, 20 elections in 3 topics (digest 0123456789abcdef)",
+        "    leaders lost: broker 2: 20; gained: broker 1: 12, broker 3: 8",
         "    orders-0: [2, 1, 3] -> [1, 3, 2]",
         "    ...",
-        "  came to: 40 reordered, 20 elected; held: 2 NotApplied",
+        "  result: 40 reordered, 20 elected; blocked: 2 NotApplied",
         "2026-01-01 01:00:00Z  epoch 4",
-        "  broker 2 promoted by override by ann: OverridePromoted: the disk is new",
-        "  came to: 0 reordered, 0 elected",
+        "  broker 2 promoted by ann (override): the disk is new",
+        "  result: 0 reordered, 0 elected",
         "2026-01-01 02:00:00Z  epoch 5",
-        "  load plan fedcba9876543210: 30 of 90 taken up; approved by field manager kubectl-annotate",
-        "  outcome not known: the process ended, or lost its Lease, before it could say",
+        "  load plan fedcba9876543210: 30 of 90 partitions applied; approved by field manager kubectl-annotate",
+        "  result unknown: the process ended or lost its Lease before it recorded the result",
     ]
 
 
@@ -102,14 +102,14 @@ def test_programs_get_all_of_it():
 
 @pytest.mark.usefixtures("trail")
 def test_where_nothing_matches_it_says_how_much_there_is():
-    assert "3 other entries do not match" in run("--broker", "9").stdout
+    assert "none of the 3 entries matches" in run("--broker", "9").stdout
 
 
 @pytest.mark.usefixtures("api", "clock")
 def test_where_nothing_was_moved_it_says_so():
     found = run()
     assert found.exit_code == 0
-    assert found.stdout.startswith("nothing was moved for policy default/main")
+    assert found.stdout.startswith("audit log of policy default/main: no entries")
 
 
 @pytest.mark.usefixtures("trail")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import structlog
 
 from bellwether.adapters.kubernetes.api_client import KubernetesClient, Object, Resource
-from bellwether.cli.installation.preflight import tell_missing_permissions
+from bellwether.cli.installation.preflight import log_missing_permissions
 from bellwether.ports.errors import Transient
 
 
@@ -25,7 +25,7 @@ class Reviewing(KubernetesClient):
 
 def test_each_permission_that_is_missing_is_an_error_in_the_log() -> None:
     with structlog.testing.capture_logs() as logs:
-        tell_missing_permissions(Reviewing("delete"), [], "ops")
+        log_missing_permissions(Reviewing("delete"), [], "ops")
     assert {entry["log_level"] for entry in logs} == {"error"}
     assert ["on brokerhealths in API group" in e["permission"] for e in logs] == [True, False]
     assert ["on configmaps in the core API group" in e["permission"] for e in logs] == [False, True]
@@ -33,5 +33,5 @@ def test_each_permission_that_is_missing_is_an_error_in_the_log() -> None:
 
 def test_an_api_that_is_away_does_not_keep_the_operator_from_starting() -> None:
     with structlog.testing.capture_logs() as logs:
-        tell_missing_permissions(Reviewing("", away=True), [], "ops")
+        log_missing_permissions(Reviewing("", away=True), [], "ops")
     assert [(entry["log_level"], entry["why"]) for entry in logs] == [("warning", "no answer in 5 s")]

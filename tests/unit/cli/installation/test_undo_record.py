@@ -46,18 +46,18 @@ def test_show_says_who_is_demoted_and_what_is_displaced(api: MemoryApi):
     assert found.exit_code == 0
     assert f"Kafka cluster {CLUSTER_ID}, epoch 1" in found.output
     assert "broker 1 is demoted since 2026-01-01T00:00:00+00:00 (Signals)" in found.output
-    assert "1 partitions Displaced" in found.output
+    assert "1 partition is displaced" in found.output
 
 
 def test_show_says_that_nothing_is_displaced(api: MemoryApi):
     keep(api, displaced=False)
-    assert "nothing is displaced" in run("show", *OF_MAIN).output
+    assert "no partition is displaced" in run("show", *OF_MAIN).output
 
 
 @pytest.mark.parametrize(
     ("ended", "text"),
     [
-        (None, "load plan 0123456789abcdef: being applied: 3 of 9 partitions taken up"),
+        (None, "load plan 0123456789abcdef: being applied: 3 of 9 partitions applied"),
         (ApplicationEnd.DONE, "load plan 0123456789abcdef: Done: 9 of 9 partitions stand in the plan's order"),
     ],
 )
@@ -73,8 +73,8 @@ def test_show_says_who_is_on_the_way_back(api: MemoryApi):
     records = ConfigMapRecords(api, "default", "main")
     records.save(replace(records.take_over(CLUSTER_ID), returning={1: returning(1, 10)}))
     said = run("show", *OF_MAIN).output
-    assert "broker 1 is on its way back since 2026-01-01T00:00:00+00:00: it may lead 10 % of its leaders" in said
-    assert "nothing is displaced" not in said
+    assert "broker 1 is being restored since 2026-01-01T00:00:00+00:00: at most 10 % of its leaders so far" in said
+    assert "no partition is displaced" not in said
 
 
 def test_who_is_on_the_way_back_stands_in_the_header_and_only_while_there_is_somebody(api: MemoryApi):

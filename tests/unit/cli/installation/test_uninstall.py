@@ -78,7 +78,7 @@ def test_the_operator_restores_and_the_command_says_so(monkeypatch: pytest.Monke
     loop = demoting(operator)
     operator.site.signals.say(1, Reading.PASSING)
     found = run(monkeypatch, operator, loop)
-    assert (found.exit_code, found.output) == (0, "default/main: every order is as it was before Bellwether moved it\n")
+    assert (found.exit_code, found.output) == (0, "default/main: all replica orders are restored\n")
     assert operator.site.cluster.partitions()[0].replicas == (1, 2, 3)
     assert (held(operator), exports(operator)) == ([], [])
 
@@ -87,7 +87,7 @@ def test_what_stays_displaced_is_said_to_be_exported(monkeypatch: pytest.MonkeyP
     loop = demoting(operator)
     found = run(monkeypatch, operator, loop)
     assert found.exit_code == 0
-    assert f"default/main: what could not be put back is in ConfigMap {exports(operator)[0]}" in found.output
+    assert f"default/main: baselines that were not restored are in ConfigMap {exports(operator)[0]}" in found.output
     assert held(operator) == []
 
 
@@ -107,14 +107,17 @@ def test_without_an_operator_the_record_is_exported_when_the_time_is_over(
     found = run(monkeypatch, operator, None, "--timeout", 30)
     assert found.exit_code == 0
     assert 30 <= operator.site.clock.monotonic() - began <= 50
-    assert "default/main: no operator finished it in time; left as it is, default/bellwether-undo-main" in found.output
+    assert (
+        "default/main: not finished by an operator in time; replica orders unchanged, default/bellwether-undo-main"
+        in found.output
+    )
     assert (held(operator), len(exports(operator))) == ([], 1)
 
 
 def test_by_hand_nobody_is_waited_for(monkeypatch: pytest.MonkeyPatch, operator: MemoryOperator):
     demoting(operator)
     began = operator.site.clock.monotonic()
-    assert run(monkeypatch, operator, None, "--by-hand").exit_code == 0
+    assert run(monkeypatch, operator, None, "--without-operator").exit_code == 0
     assert operator.site.clock.monotonic() == began
     assert (held(operator), len(exports(operator))) == ([], 1)
 
@@ -127,7 +130,7 @@ def test_a_namespace_that_hangs_is_freed_and_its_record_printed(
     operator.api.delete(POLICIES, "default", "main")
     for one in operator.api.list(CONFIG_MAPS, "default"):
         operator.api.delete(CONFIG_MAPS, "default", one["metadata"]["name"])
-    found = run(monkeypatch, operator, None, "--by-hand", "-n", "default")
+    found = run(monkeypatch, operator, None, "--without-operator", "-n", "default")
     assert found.exit_code == 0
     document = json.loads(found.stdout.splitlines()[0])
     assert [one["broker"] for one in document["demoted"]] == [1]
@@ -140,7 +143,7 @@ def test_a_record_goes_to_a_directory_and_over_no_other(
 ):
     demoting(operator)
     (tmp_path / "default-main-record.json").write_text("an older one")
-    found = run(monkeypatch, operator, None, "--by-hand", "--export-to", tmp_path)
+    found = run(monkeypatch, operator, None, "--without-operator", "--export-to", tmp_path)
     assert found.exit_code == 0
     assert (tmp_path / "default-main-record.json").read_text() == "an older one"
     assert json.loads((tmp_path / "default-main-record-2.json").read_text())["demoted"]
@@ -156,10 +159,10 @@ def test_a_directory_that_cannot_be_written_loses_nothing(
     operator.api.refuse("create", CONFIG_MAPS, NamespaceEnding("its namespace is being deleted"))
     for one in operator.api.list(CONFIG_MAPS, "default"):
         operator.api.delete(CONFIG_MAPS, "default", one["metadata"]["name"])
-    found = run(monkeypatch, operator, None, "--by-hand", "--export-to", tmp_path / "file")
+    found = run(monkeypatch, operator, None, "--without-operator", "--export-to", tmp_path / "file")
     assert found.exit_code == 1
     assert "--export-to" in found.output
-    assert "name a directory that can be written" in found.output
+    assert "use a writable directory" in found.output
     assert held(operator) == before
 
 
@@ -167,7 +170,7 @@ def test_a_record_whose_policy_is_gone_is_exported_and_freed(monkeypatch: pytest
     demoting(operator)
     operator.api.merge(POLICIES, "default", "main", {"metadata": {"finalizers": []}})
     operator.api.delete(POLICIES, "default", "main")
-    found = run(monkeypatch, operator, None, "--by-hand")
+    found = run(monkeypatch, operator, None, "--without-operator")
     assert found.exit_code == 0
     assert (held(operator), exports(operator)) == ([], ["bellwether-undo-main-export-gone"])
 
@@ -177,12 +180,12 @@ def test_what_is_refused_is_named_and_tried_again_the_next_time(
 ):
     demoting(operator)
     operator.api.refuse("merge", CONFIG_MAPS, Terminal("not allowed to patch configmaps"))
-    found = run(monkeypatch, operator, None, "--by-hand")
+    found = run(monkeypatch, operator, None, "--without-operator")
     assert found.exit_code == 1
     assert "default/main: not allowed to patch configmaps" in found.output
     assert FINALIZER in operator.body()["metadata"]["finalizers"]
     operator.api.refuse("merge", CONFIG_MAPS, None)
-    assert run(monkeypatch, operator, None, "--by-hand").exit_code == 0
+    assert run(monkeypatch, operator, None, "--without-operator").exit_code == 0
     assert held(operator) == []
 
 

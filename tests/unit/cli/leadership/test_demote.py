@@ -51,15 +51,23 @@ def test_help_names_every_option_with_its_meaning(verb: str):
         pytest.param([], "Missing argument 'BROKER'", id="no broker"),
         pytest.param(["one"], "'one' is not a valid integer", id="a broker in words"),
         pytest.param(["--", "-1"], "-1 is not in the range", id="a negative broker"),
-        pytest.param(["1"], "give either --policy NAME", id="neither policy nor record"),
-        pytest.param(["1", "--policy", "p", "--record", "r"], "give either --policy NAME", id="both"),
-        pytest.param(["1", "--record", "r"], "--record needs --bootstrap HOST:PORT", id="no bootstrap"),
-        pytest.param(["1", "--policy", "p", *BOOTSTRAP], "a policy knows its own cluster", id="bootstrap and policy"),
-        pytest.param(["1", "--policy", "p", "--dry-run"], "--dry-run and --bootstrap go with --record", id="dry run"),
-        pytest.param(["1", "--policy", "p", "--for", "soon"], "--for 'soon': a number with s, m, h or d", id="soon"),
-        pytest.param(["1", "--policy", "p", "--for", "9" * 20 + "d"], "longer than a calendar reaches", id="for ever"),
+        pytest.param(["1"], "set either --policy NAME", id="neither policy nor record"),
+        pytest.param(["1", "--policy", "p", "--record", "r"], "set either --policy NAME", id="both"),
+        pytest.param(["1", "--record", "r"], "--record requires --bootstrap HOST:PORT", id="no bootstrap"),
         pytest.param(
-            ["1", "--record", "r", *BOOTSTRAP, "--for", "1h"], "--for goes with --policy", id="nobody would end it"
+            ["1", "--policy", "p", *BOOTSTRAP], "with --policy the cluster is the policy's", id="bootstrap and policy"
+        ),
+        pytest.param(["1", "--policy", "p", "--dry-run"], "--dry-run and --bootstrap require --record", id="dry run"),
+        pytest.param(
+            ["1", "--policy", "p", "--for", "soon"],
+            "--for 'soon' is not a duration: use a number with s, m, h or d",
+            id="soon",
+        ),
+        pytest.param(
+            ["1", "--policy", "p", "--for", "9" * 20 + "d"], "is too long: use a shorter duration", id="for ever"
+        ),
+        pytest.param(
+            ["1", "--record", "r", *BOOTSTRAP, "--for", "1h"], "--for requires --policy", id="nobody would end it"
         ),
         pytest.param(["1", "--record", "r", "--bootstrap", "kafka"], "host:port", id="a bootstrap without a port"),
         pytest.param(
@@ -80,7 +88,7 @@ def test_a_mistake_is_answered_with_the_option_and_the_remedy(verb: str, argumen
 def test_promoting_needs_the_record_that_demoting_wrote(kafka: MemorySite, tmp_path: Path):
     found = run("promote", 1, "--record", tmp_path / "none.json", *BOOTSTRAP)
     assert found.exit_code == 2
-    assert "promoting needs the record that demoting wrote" in words(found)
+    assert "does not exist: use the file that `bellwether demote` wrote" in words(found)
 
 
 class TestByHand:
@@ -110,7 +118,7 @@ class TestByHand:
         kafka.cluster.create_topic("alone", assignment=[(1,)])
         found = run("demote", 1, "--record", tmp_path / "undo.json", *BOOTSTRAP)
         assert found.exit_code == 3
-        assert "1 held back, OnlyReplica" in found.output
+        assert "1 blocked, OnlyReplica" in found.output
         assert "alone-0" in found.output
         assert kafka.cluster.snapshot().leaders()[1] == 1
 
@@ -118,7 +126,7 @@ class TestByHand:
         before = kafka.cluster.mutations
         found = run("demote", 9, "--record", tmp_path / "undo.json", *BOOTSTRAP)
         assert found.exit_code == 1
-        assert "no broker 9 in this cluster; it has 1, 2, 3" in found.output
+        assert "has no broker 9; it has: 1, 2, 3" in found.output
         assert kafka.cluster.mutations == before
 
     def test_promoting_who_is_not_demoted_says_so(self, kafka: MemorySite, tmp_path: Path):

@@ -91,10 +91,18 @@ def leaders(operator: MemoryOperator) -> int:
     ("arguments", "said"),
     [
         pytest.param(["2"], "Missing option '--policy'", id="no policy"),
-        pytest.param([*ASKED[1:], "--until", "soon"], "--until 'soon': a number with s, m, h or d", id="until soon"),
-        pytest.param([*ASKED[1:], "--until", "0s"], "would be over before it begins", id="no time"),
-        pytest.param([*ASKED[1:], "--until", "9" * 18 + "d"], "longer than a calendar reaches", id="for ever"),
-        pytest.param([*ASKED[1:], "--timeout", "1"], "--timeout '1': a number with s, m, h or d", id="no unit"),
+        pytest.param(
+            [*ASKED[1:], "--for", "soon"],
+            "--for 'soon' is not a duration: use a number with s, m, h or d",
+            id="until soon",
+        ),
+        pytest.param([*ASKED[1:], "--for", "0s"], "--for must be longer than 0", id="no time"),
+        pytest.param([*ASKED[1:], "--for", "9" * 18 + "d"], "is too long: use a shorter duration", id="for ever"),
+        pytest.param(
+            [*ASKED[1:], "--timeout", "1"],
+            "--timeout '1' is not a duration: use a number with s, m, h or d",
+            id="no unit",
+        ),
     ],
 )
 def test_a_mistake_is_answered_with_the_option_and_the_remedy(arguments: list[object], said: str):
@@ -105,7 +113,7 @@ def test_a_mistake_is_answered_with_the_option_and_the_remedy(arguments: list[ob
 
 class TestBeginning:
     def test_the_override_names_purpose_reason_and_end(self, operator: MemoryOperator):
-        run(*ASKED, "--until", "45m", "--reason", "kernel")
+        run(*ASKED, "--for", "45m", "--reason", "kernel")
         said = override(operator)
         assert said is not None
         assert (said["state"], said["purpose"], said["reason"]) == ("Demoted", "Maintenance", "kernel")
@@ -115,7 +123,7 @@ class TestBeginning:
     def test_waiting_ends_when_the_broker_may_be_stopped(self, operator: MemoryOperator):
         found = run(*ASKED, "--wait")
         assert found.exit_code == 0
-        assert found.output.splitlines()[-1] == "broker 2 is drained: it may be stopped"
+        assert found.output.splitlines()[-1] == "broker 2 is drained; it is safe to stop"
         assert leaders(operator) == 0
         assert {p.replicas[-1] for p in operator.site.cluster.partitions() if 2 in p.replicas} == {2}
 
@@ -131,7 +139,7 @@ class TestBeginning:
     def test_a_second_time_only_moves_the_end(self, operator: MemoryOperator):
         run(*ASKED, "--wait")
         before = operator.site.cluster.mutations
-        found = run(*ASKED, "--wait", "--until", "2h")
+        found = run(*ASKED, "--wait", "--for", "2h")
         assert (found.exit_code, operator.site.cluster.mutations) == (0, before)
 
     def test_an_override_that_has_ended_is_in_nobodys_way(self, operator: MemoryOperator):
@@ -143,13 +151,13 @@ class TestBeginning:
         put_override(operator, state=state, reason="mine")
         found = run(*ASKED)
         assert found.exit_code == 1
-        assert f"has an override {state} already (mine): take it away first" in words(found)
+        assert f"already has an override {state} (mine): remove it first" in words(found)
         assert "bellwether release 2 --policy main -n default" in words(found)
 
     def test_an_unknown_broker_is_refused_with_those_there_are(self):
         found = run("drain", 9, "--policy", "main")
         assert found.exit_code == 1
-        assert "knows no broker 9; it knows: 1, 2, 3" in words(found)
+        assert "has no broker 9; it has: 1, 2, 3" in words(found)
 
 
 class TestHolding:
@@ -168,11 +176,11 @@ class TestHolding:
         operator.site.cluster.create_topic("alone", assignment=[(2,)])
         found = run(*ASKED, *waiting, "--timeout", "30s")
         assert found.exit_code == 3
-        assert "held: not drained: 1 partitions would be left without a leader without broker 2 (alone-0)" in words(
+        assert "blocked: not drained: 1 partitions would be left without a leader without broker 2 (alone-0)" in words(
             found
         )
         assert "(NoLeaderLeft)" in words(found)
-        assert "bellwether drain 2 --policy main -n default --end gives it up" in words(found)
+        assert "to cancel: bellwether drain 2 --policy main -n default --end" in words(found)
         assert leaders(operator) == 3
 
     def test_waiting_outlasts_a_hold_that_passes(self, shift: Shift, operator: MemoryOperator):
@@ -188,8 +196,12 @@ class TestHolding:
     @pytest.mark.parametrize(
         ("spec", "said"),
         [
-            pytest.param({"mode": "Observe"}, "the policy only observes (spec.mode)", id="observing"),
-            pytest.param({"suspend": True}, "the policy is suspended (spec.suspend)", id="suspended"),
+            pytest.param({"mode": "Observe"}, "the policy is in mode Observe", id="observing"),
+            pytest.param(
+                {"suspend": True},
+                "the policy is suspended: no leader moves until spec.suspend is false",
+                id="suspended",
+            ),
         ],
     )
     def test_a_policy_that_does_not_act_drains_nobody(
@@ -207,7 +219,7 @@ class TestHolding:
         shift.events = {n: [lambda: operator.site.clock.advance(1)] for n in range(1, 400)}
         found = run(*ASKED, "--wait", "--timeout", "60s")
         assert found.exit_code == 3
-        assert "not drained within 60 s: the operator has not looked yet" in words(found)
+        assert "not drained within 60 s: the operator has not responded yet" in words(found)
 
 
 class TestEnding:
@@ -222,7 +234,7 @@ class TestEnding:
         found = run(*ASKED, "--end", "--wait")
         assert found.exit_code == 0
         assert "HandingBack" in words(found)
-        assert found.output.splitlines()[-1] == "nothing keeps broker 2 from leading"
+        assert found.output.splitlines()[-1] == "broker 2 is free to lead"
         assert override(operator) is None
         for _ in range(5):
             shift.turn()
@@ -241,18 +253,18 @@ class TestEnding:
         run(*ASKED)
         found = run(*ASKED, "--end")
         assert found.exit_code == 0
-        assert "its maintenance is over; it leads again once it is well" in words(found)
+        assert "maintenance ended; it leads again once it is healthy" in words(found)
 
     def test_what_takes_too_long_is_told_with_what_it_waits_for(self, operator: MemoryOperator):
         run(*ASKED, "--wait")
         operator.site.cluster.kill(2)
         found = run(*ASKED, "--end", "--wait", "--timeout", "20s")
         assert found.exit_code == 3
-        assert "does not lead again within 20 s" in words(found)
+        assert "does not lead again after 20 s" in words(found)
 
     def test_nothing_to_end_is_no_mistake(self):
         found = run(*ASKED, "--end")
-        assert (found.exit_code, words(found)) == (0, "broker 2 has no maintenance to end")
+        assert (found.exit_code, words(found)) == (0, "broker 2 is not in maintenance")
 
     def test_an_override_of_another_purpose_is_left_alone(self, operator: MemoryOperator):
         put_override(operator, state="Demoted", reason="mine")

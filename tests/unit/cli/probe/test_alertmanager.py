@@ -27,13 +27,13 @@ def token(tmp_path: Path) -> str:
     [
         ([], "--policy"),
         (["--policy", "p"], "--token-file"),
-        (["--policy", "p", "--once"], "--once makes no sense"),
+        (["--policy", "p", "--once"], "--once is not supported"),
         (["--policy", "p", "--listen", "nonsense"], "not HOST:PORT"),
         (["--policy", "p", "--listen", ":0x50"], "not HOST:PORT"),
-        (["--policy", "p", "--tls-cert", "c.pem"], "--tls-cert and --tls-key go together"),
-        (["--policy", "p", "--insecure-no-auth"], "goes with a loopback address alone"),
-        (["--policy", "p", "--insecure-no-auth", "--listen", "0.0.0.0:9098"], "goes with a loopback address alone"),
-        (["--policy", "p", "--insecure-no-auth", "--listen", "kafka.example:9098"], "goes with a loopback address"),
+        (["--policy", "p", "--tls-cert", "c.pem"], "--tls-cert and --tls-key must be set together"),
+        (["--policy", "p", "--insecure-no-auth"], "requires a loopback address"),
+        (["--policy", "p", "--insecure-no-auth", "--listen", "0.0.0.0:9098"], "requires a loopback address"),
+        (["--policy", "p", "--insecure-no-auth", "--listen", "kafka.example:9098"], "requires a loopback address"),
         (["--policy", "p", "--token-file", "/nowhere/token"], "name a file that holds the token"),
     ],
 )
@@ -45,7 +45,7 @@ def test_what_is_missing_wrong_or_unsafe_is_named_before_anything_is_opened(argu
 
 def test_no_authentication_and_a_token_exclude_one_another(token: str) -> None:
     arguments = ["--policy", "p", "--insecure-no-auth", "--token-file", token, "--listen", "127.0.0.1:9098"]
-    assert "exclude one another" in run(*arguments)[1]
+    assert "exclude each other" in run(*arguments)[1]
 
 
 def test_a_token_that_is_too_short_is_refused_with_the_remedy(tmp_path: Path) -> None:

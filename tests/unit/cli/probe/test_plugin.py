@@ -19,8 +19,8 @@ def run(*arguments: str) -> tuple[int, str]:
     [
         (["--policy", "p"], "--type"),
         (["--type", "Kind"], "--policy"),
-        (["--type", "Kind", "--bootstrap", "h:1"], "--bootstrap goes with --once"),
-        (["--type", "Kind", "--policy", "p", "--setting", "a=b"], "--setting goes with --bootstrap"),
+        (["--type", "Kind", "--bootstrap", "h:1"], "--bootstrap requires --once"),
+        (["--type", "Kind", "--policy", "p", "--setting", "a=b"], "--setting requires --bootstrap"),
         (["--type", "Nobodys", "--policy", "p", "--source", "s"], "no installed package brings the kind Nobodys"),
         (["--type", "Prometheus", "--policy", "p", "--source", "s"], "a kind of Bellwether's own"),
         (["--type", "no kind", "--policy", "p", "--source", "s"], "UpperCamelCase"),

@@ -21,9 +21,9 @@ def run(*arguments: str) -> Any:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ([], "Missing option '--policy': the LeadershipPolicy to follow (or --once with --bootstrap)"),
-        (["--policy", "main", "--bootstrap", "h:9092"], "go together with --once"),
-        (["--policy", "main", "--once", "--tls"], "go together with --once"),
+        ([], "Missing option '--policy': the LeadershipPolicy to read settings from (or --once with --bootstrap)"),
+        (["--policy", "main", "--bootstrap", "h:9092"], "require --once"),
+        (["--policy", "main", "--once", "--tls"], "require --once"),
         (["--once", "--bootstrap", "h"], "'h' is not host:port"),
         (["--once", "--bootstrap", "h:9092", "--sasl-mechanism", "PLAIN"], "needs username, password"),
     ],

@@ -40,7 +40,7 @@ def test_one_measurement_needs_neither_policy_nor_broker(talked_to: int) -> None
     code, said = run("--once", "--port", str(talked_to))
     assert (code, said.splitlines()[0].split()) == (
         0,
-        ["PORT", "TABLE", "CONNECTIONS", "OUTSIDE", "HEARD", "MESSAGE"],
+        ["PORT", "TABLE", "CONNECTIONS", "CLIENTS", "LAST", "SEEN", "MESSAGE"],
     )
     assert said.splitlines()[1].split()[:4] == [str(talked_to), "netlink", "1", "Passing"]
 
@@ -50,7 +50,7 @@ def test_a_port_that_nobody_listens_on_is_unknown_and_no_success() -> None:
         code, said = run("--once", "--port", str(ports.take()))
     assert code == 1
     assert "Unknown" in said
-    assert "nothing listens on this port" in said
+    assert "no process listens on this port" in said
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_port_that_nobody_listens_on_is_unknown_and_no_success() -> None:
         (["--port", "9094", "--policy", "main"], "'--broker'"),
         (["--port", "0"], "'--port'"),
         (["--port", "9094", "--ignore", "10.0.0.0/99"], "'--ignore'"),
-        (["--port", "9094", "--ignore", "our operator"], "give networks such as 10.0.0.0/8"),
+        (["--port", "9094", "--ignore", "our operator"], "use a network such as 10.0.0.0/8"),
     ],
 )
 def test_what_is_missing_or_wrong_is_named_by_its_option(arguments: list[str], complaint: str) -> None:

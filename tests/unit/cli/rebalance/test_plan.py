@@ -61,7 +61,7 @@ def test_one_policys_newest_plan_can_be_asked_for(written: Folders) -> None:
     missing = shown(written, "--policy", "kafka/third")
     assert (
         missing.exit_code,
-        "of policy kafka/third; it holds plans of kafka/main, kafka/other" in missing.output,
+        "of policy kafka/third; it contains plans of kafka/main, kafka/other" in missing.output,
     ) == (
         1,
         True,
@@ -72,10 +72,10 @@ def test_many_brokers_are_cut_to_the_busiest(written: Folders) -> None:
     plan, moves = plan_of_size(100, closed=(7,))
     write_plan(written.store, replace(plan, made_at=plan.made_at + timedelta(days=1)), moves)
     found = shown(written, "--top", "5").output
-    assert "and 95 brokers that carry less: --top 100 shows all" in found
+    assert "and 95 brokers with less load; --top 100 shows all" in found
     assert "and 35 lighter moves" in found
     assert len(found.splitlines()) < 40
-    assert "closed" in shown(written, "--top", "100").output
+    assert "ineligible" in shown(written, "--top", "100").output
 
 
 def test_the_page_is_written_with_history_and_the_names_of_its_sources(written: Folders, tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_json_is_the_plan_as_it_is_kept(written: Folders) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--html", "/nowhere/plan.html"], "/nowhere/plan.html: cannot be written: No such file or directory"),
+        (["--html", "/nowhere/plan.html"], "--html /nowhere/plan.html cannot be written (No such file or directory)"),
         (["0123456789abcdef"], "plans/0123456789abcdef/plan.json: cannot be read: "),
     ],
 )
@@ -110,7 +110,7 @@ def test_what_is_amiss_is_said(written: Folders, arguments: list[str], message: 
 
 def test_an_empty_store_holds_no_plan(tmp_path: Path) -> None:
     found = CliRunner().invoke(main, ["plan", "--store", str(tmp_path)])
-    assert (found.exit_code, "holds no plan: run the plan job" in found.output) == (1, True)
+    assert (found.exit_code, "contains no plan: run `bellwether rebalance`" in found.output) == (1, True)
 
 
 def test_strangers_names_bring_no_codes_to_the_terminal(tmp_path: Path) -> None:

@@ -63,15 +63,21 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("arguments", "remedy"),
         [
-            ([], "give either --policy NAME (the operator does it) or --bootstrap HOST:PORT"),
-            (["--policy", "main", *BOOTSTRAP], "give either --policy NAME"),
-            (BOOTSTRAP, "--bootstrap needs --store URI"),
-            ([*BOOTSTRAP, "--store", "/s"], "give --record FILE"),
-            ([*BOOTSTRAP, "--store", "/s", "--dry-run", "--approve", "x"], "--approve applies a plan"),
+            ([], "set either --policy NAME (through the operator) or --bootstrap HOST:PORT"),
+            (["--policy", "main", *BOOTSTRAP], "set either --policy NAME"),
+            (BOOTSTRAP, "--bootstrap requires --store URI"),
+            ([*BOOTSTRAP, "--store", "/s"], "set --record FILE"),
+            (
+                [*BOOTSTRAP, "--store", "/s", "--dry-run", "--approve", "x"],
+                "--approve and --dry-run exclude each other",
+            ),
             ([*BOOTSTRAP, "--store", "/s", "--dry-run", "--capacity", "3"], "--capacity '3' is not ID=N"),
             ([*BOOTSTRAP, "--store", "/s", "--dry-run", "--capacity", "3=0"], "--capacity '3=0' is not ID=N"),
-            (["--policy", "main", "--dry-run"], "--dry-run: goes with --bootstrap"),
-            (["--policy", "main", "--max-moves", "3", "--wave", "9"], "--max-moves, --wave: goes with --bootstrap"),
+            (["--policy", "main", "--dry-run"], "--dry-run: requires --bootstrap"),
+            (
+                ["--policy", "main", "--max-moves", "3", "--wave-size", "9"],
+                "--max-moves, --wave-size: requires --bootstrap",
+            ),
         ],
     )
     def test_a_misuse_is_refused_with_the_remedy(self, arguments: list[str], remedy: str):
@@ -97,7 +103,7 @@ class Hand:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.site: MemorySite = site(3, {"orders": 8})
         self.folder = folder
-        self.planner = Planner(Store.open(str(folder / "store")), policy=("by-hand", "rebalance"))
+        self.planner = Planner(Store.open(str(folder / "store")), policy=("offline", "rebalance"))
         made = self.site
 
         class Jobs:
@@ -117,7 +123,7 @@ class Hand:
         monkeypatch.setattr(offline_rebalance, "ProcessJobs", Jobs)
 
     def run(self, *more: object) -> Result:
-        return run(*BOOTSTRAP, "--store", self.folder / "store", "--wave", 2, "--pause", 5, *more)
+        return run(*BOOTSTRAP, "--store", self.folder / "store", "--wave-size", 2, "--wave-pause", 5, *more)
 
     @property
     def record(self) -> list[object]:
@@ -138,7 +144,7 @@ class TestByHand:
         found = hand.run("--dry-run")
         assert found.exit_code == DONE, found.output
         assert "Kafka cluster memory-cluster: 3 brokers, 8 partitions" in found.output
-        assert "was rechecked from its inputs: everything that it claims is so" in found.output
+        assert "verified from its inputs" in found.output
         assert re.search(r"busiest broker   5\.5 kB/s before, 4\.72 kB/s after \(-14\.3%\)", found.output)
         assert hand.site.cluster.mutations == before
         assert not (hand.folder / "undo.json").exists()
@@ -146,7 +152,7 @@ class TestByHand:
     def test_the_plan_is_applied_in_waves_and_what_stands_is_told(self, hand: Hand):
         found = hand.run(*hand.record, "--yes")
         assert found.exit_code == DONE, found.output
-        assert "2 of 3 partitions taken up, 0 left out; 5 s from wave to wave" in found.output
+        assert "2 of 3 partitions applied, 0 skipped; 5 s from wave to wave" in found.output
         assert "Done: 3 of 3 partitions stand in the plan's order" in found.output
         assert all(p.leader == p.replicas[0] for p in hand.site.cluster.partitions())
 
@@ -155,7 +161,7 @@ class TestByHand:
         found = hand.run(*hand.record)
         assert found.exit_code == DONE
         digest = digest_in(found)
-        assert f"nothing was moved; the same command with --approve {digest} applies it" in found.output
+        assert f"nothing was moved; to apply the plan, repeat the command with --approve {digest}" in found.output
         assert hand.site.cluster.mutations == before
         applied = hand.run(*hand.record, "--approve", digest)
         assert applied.exit_code == DONE, applied.output
@@ -171,18 +177,18 @@ class TestByHand:
         monkeypatch.setattr(hand.site.clock, "sleep", broken)
         found = hand.run(*hand.record, "--approve", digest)
         assert found.exit_code == FAILED
-        assert f"the same command with --approve {digest} goes on" in found.output
+        assert f"interrupted; to continue, repeat the command with --approve {digest}" in found.output
         monkeypatch.setattr(hand.site.clock, "sleep", sleep)
         again = hand.run(*hand.record, "--approve", digest)
         assert again.exit_code == DONE, again.output
-        assert "going on: 2 of 3 partitions were taken up before" in again.output
+        assert "continuing: 2 of 3 partitions were already applied" in again.output
         assert "Done: 3 of 3 partitions" in again.output
 
     def test_nothing_to_move_is_told(self, hand: Hand):
         hand.run(*hand.record, "--yes")
         found = hand.run(*hand.record, "--yes")
         assert found.exit_code == DONE
-        assert "there is nothing to move" in found.output
+        assert "the plan moves nothing" in found.output
 
     def test_a_plan_that_nobody_made_is_refused(self, hand: Hand):
         found = hand.run(*hand.record, "--approve", "0123456789abcdef")
@@ -193,7 +199,7 @@ class TestByHand:
         hand.planner.fails = "loads: exit status 3: the history is empty"
         found = hand.run("--dry-run")
         assert found.exit_code == FAILED
-        assert "no plan was made: loads: exit status 3: the history is empty" in words(found)
+        assert "the planner failed: loads: exit status 3: the history is empty" in words(found)
 
     def test_a_job_is_closed_however_it_ends(self, hand: Hand):
         hand.run("--dry-run")
@@ -218,7 +224,7 @@ class TestByHand:
         hand.site.cluster.foreign_reorder(hand.site.cluster.partition("many", one["partition"]).name, (3, 2, 1))
         found = hand.run(*hand.record, "--approve", digest)
         assert found.exit_code == HELD, found.output
-        assert "1 left out, OrderChanged: Somebody else changed the replica order" in words(found)
+        assert "1 skipped, OrderChanged: Somebody else changed the replica order" in words(found)
         assert f"many-{one['partition']}: OrderChanged" in found.output
         assert f"{len(moved) - 1} of {len(moved)} partitions stand in the plan's order" in found.output
 
@@ -291,7 +297,7 @@ class TestThroughTheOperator:
         run("--policy", "main")
         found = run("--policy", "main", "--approve", "f" * 16)
         assert found.exit_code == FAILED
-        assert "does not have plan ffffffffffffffff: it has plan" in words(found)
+        assert "has no plan ffffffffffffffff: its plan is" in words(found)
         assert "bellwether.dev/approve-plan" not in served.operator.body()["metadata"]["annotations"]
 
     def test_what_is_not_worth_while_is_told_and_the_exit_status_says_so(self, served: Served):
@@ -310,7 +316,7 @@ class TestThroughTheOperator:
         served.planner.looks = 10**9
         found = run("--policy", "main", "--wait", 1)
         assert found.exit_code == FAILED
-        assert "not done within 1 s: see `kubectl describe lp main -n default`" in words(found)
+        assert "not finished within 1 s: see `kubectl describe lp main -n default`" in words(found)
 
 
 def test_a_policy_that_rebalances_nothing_is_told_so(monkeypatch: pytest.MonkeyPatch):
@@ -326,4 +332,4 @@ def test_a_policy_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(rebalance, "connect", MemoryApi)
     found = run("--policy", "main")
     assert found.exit_code == FAILED
-    assert "there is no LeadershipPolicy main in namespace default" in words(found)
+    assert "namespace default has no LeadershipPolicy main" in words(found)

@@ -21,16 +21,19 @@ def sample(*arguments: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "Name the cluster: --policy, or --bootstrap"),
-        (("--policy", "p", "--bootstrap", "h:1"), "Name the cluster"),
-        (("--policy", "p", "--tls"), "go together with --bootstrap"),
+        ((), "Set either --policy, or --bootstrap"),
+        (("--policy", "p", "--bootstrap", "h:1"), "Set either --policy"),
+        (("--policy", "p", "--tls"), "require --bootstrap"),
         (("--bootstrap", "h:1"), "Missing option '--store'"),
         (("--bootstrap", "nonsense", "--store", "x"), "not host:port"),
         (("--bootstrap", "h:1", "--store", "x", "--period", "0"), "--period"),
         (("--bootstrap", "h:1", "--store", "x", "--broker-timeout", "0"), "--broker-timeout"),
         (("--bootstrap", "h:1", "--store", "x", "--retention-days", "0"), "--retention-days"),
-        (("--bootstrap", "h:1", "--store", "x", "--prometheus", "prometheus:9090"), "must be a URL such as"),
-        (("--bootstrap", "h:1", "--store", "x", "--prometheus-ca", __file__), "go together with --prometheus"),
+        (
+            ("--bootstrap", "h:1", "--store", "x", "--prometheus", "prometheus:9090"),
+            "is not a URL: use a value such as",
+        ),
+        (("--bootstrap", "h:1", "--store", "x", "--prometheus-ca", __file__), "require --prometheus"),
     ],
 )
 def test_options_that_make_no_sense_are_refused_with_the_remedy(arguments: tuple[str, ...], said: str) -> None:

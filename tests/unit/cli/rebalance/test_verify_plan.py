@@ -44,8 +44,8 @@ def test_a_true_plan_passes_and_every_check_is_shown_with_its_figures(written: F
     assert found.exit_code == 0, found.output
     rows = [line.split() for line in found.output.splitlines()]
     assert ["bound", "3,500.00", "3,500.00", "ok"] in rows
-    assert "refused" not in found.output
-    assert found.output.splitlines()[-1].endswith("everything that it claims is so")
+    assert "rejected" not in found.output
+    assert found.output.splitlines()[-1].endswith("verified")
     assert "note: the gap is within the" in found.output
 
 
@@ -116,7 +116,7 @@ def test_whatever_was_tampered_with_is_refused_and_named(
     tamper(written)
     found = verified(written)
     assert (found.exit_code, said in found.output) == (1, True), found.output
-    assert found.output.splitlines()[-1].endswith("refused")
+    assert found.output.splitlines()[-1].endswith("rejected")
     told = json.loads(verified(written, "--json").stdout)
     assert told["passed"] is False
     assert any(said in f"{c['check']}: {fault}" for c in told["checks"] for fault in c["faults"])
@@ -196,7 +196,7 @@ def test_a_copied_folder_of_another_name_passes_and_is_told(written: Folders, tm
     moved = tmp_path / "plans" / "mine"
     shutil.move(tmp_path / written.plan, moved)
     found = verified(replace(written, plan="plans/mine"))
-    assert (found.exit_code, "note: its folder is named mine" in found.output) == (0, True)
+    assert (found.exit_code, "note: the plan's folder has another name: mine" in found.output) == (0, True)
 
 
 def test_hostile_names_bring_no_codes_to_the_terminal(tmp_path: Path) -> None:

@@ -123,10 +123,12 @@ def test_anonymity_needs_the_clusters_id(watched: Watched, tmp_path: Path, monke
     path = tmp_path / "incident.jsonl"
     refused = run("record", "--policy", "main", "-o", path, "--duration", "1s", "--anonymize")
     assert (refused.exit_code, path.exists()) == (1, False)
-    assert "--anonymize needs the id of the Kafka cluster, and it does not answer: no broker answers" in refused.output
+    assert (
+        "--anonymize requires the id of the Kafka cluster, which is not reachable: no broker answers" in refused.output
+    )
     plain = run("record", "--policy", "main", "-o", path, "--duration", "1s")
     assert plain.exit_code == 0
-    assert "going on without Kafka: no broker answers" in plain.output
+    assert "continuing without Kafka: no broker answers" in plain.output
 
 
 def test_a_file_that_exists_is_kept(watched: Watched, tmp_path: Path):
@@ -157,13 +159,13 @@ def test_a_replay_tells_the_incident_and_that_it_is_the_same(tmp_path: Path):
     assert found.exit_code == 0
     assert "00:00:05 broker 1 Healthy -> Sick ExternallyUnreachable: unreachable from" in found.output
     assert "00:00:07 broker 1 is demoted, Signals ExternallyUnreachable" in found.output
-    assert found.output.endswith("the same as the operator said then\n")
+    assert found.output.endswith("no differences from the operator's recorded decisions\n")
 
 
 def test_a_replay_with_other_settings_tells_what_would_have_differed(tmp_path: Path):
     found = run("replay", recorded(tmp_path), "--set", "demotion.dwellSeconds=60")
     assert "is demoted" not in found.output
-    assert "differences from what the operator said then, with other settings:" in found.output
+    assert "differences from the operator's recorded decisions, with other settings:" in found.output
 
 
 def test_a_replay_can_leave_the_plan_out(tmp_path: Path):
@@ -191,7 +193,7 @@ def test_a_trace_that_breaks_off_is_replayed_and_told(tmp_path: Path):
     found = run("replay", path)
     assert found.exit_code == 0
     assert "is demoted" in found.output
-    assert "the trace breaks off" in found.output
+    assert "the trace is incomplete" in found.output
 
 
 @pytest.mark.parametrize(

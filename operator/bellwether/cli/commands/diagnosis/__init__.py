@@ -1,1 +1,1 @@
-"""Options and help of the verbs that read and explain."""
+"""Options and help of the diagnostic commands."""

@@ -1,4 +1,4 @@
-"""``bellwether check``: does an installation work: CRDs, permissions, operator and Leases."""
+"""``bellwether check``: check an installation: CRDs, permissions, operator and Leases."""
 
 from __future__ import annotations
 
@@ -8,28 +8,31 @@ import click
 
 
 @click.command()
-@click.option("--namespace", "-n", "namespaces", multiple=True, help="Namespaces of policies; repeat it. Default: all.")
+@click.option(
+    "--namespace", "-n", "namespaces", multiple=True, help="Check only this namespace; repeatable.  [default: all]"
+)
 @click.option(
     "--lease-namespace",
     envvar="POD_NAMESPACE",
     default="default",
     show_default=True,
-    help="Where the Leases of Kafka clusters stand.",
+    help="Namespace of the Leases of Kafka clusters.",
 )
-@click.option("--operator", "address", metavar="URL", help="Where the operator serves /readyz.  [default: not asked]")
+@click.option("--operator", "address", metavar="URL", help="Operator's URL; checks /readyz.  [default: skip]")
 @click.option(
     "--wait",
     "wait_seconds",
     type=click.IntRange(0, 3600),
     default=0,
     show_default=True,
-    help="Seconds that it may take until all is well.",
+    help="Retry for at most this many seconds until every check passes.",
 )
 def check(**options: Any) -> None:
     """Check that an installation works.
 
-    Checks the definitions, the permissions of this account, the operator, and which operator leads each policy. Run it
-    as the operator's ServiceAccount, as `helm test` does.
+    Checks the CRDs, the permissions of this account, the operator's readiness, and that an operator holds the Lease of
+    each Kafka cluster. Changes nothing. Run it with the operator's ServiceAccount, as `helm test` does. Exit status 1
+    if a check fails.
     """
     from bellwether.cli.diagnosis.check import check as run
 

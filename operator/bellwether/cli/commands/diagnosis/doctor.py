@@ -1,4 +1,4 @@
-"""``bellwether doctor``: which partitions are at risk, what clients see, and what a person can do about it."""
+"""``bellwether doctor``: report partitions at risk, the effect on clients, and the remedies."""
 
 from __future__ import annotations
 
@@ -9,36 +9,40 @@ import click
 from bellwether.cli.commands.kafka_options import kafka_options
 
 SHOWN = 10
-"""How many partitions at risk are shown where not all are asked for."""
+"""Number of partitions at risk that are shown without ``--all``."""
 
 
 @click.command()
 @kafka_options
-@click.option("--topic", "topics", multiple=True, help="Only this topic; may be given several times.")
-@click.option("--all", "everything", is_flag=True, help=f"Show every partition at risk, not the {SHOWN} worst.")
-@click.option("--store", "uri", metavar="URI", help="Samples of `bellwether sample`: they bound what would be lost.")
-@click.option("--output", "-o", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--topic", "topics", multiple=True, help="Examine only this topic; repeatable.")
+@click.option("--all", "everything", is_flag=True, help=f"Show every partition at risk, not only the {SHOWN} worst.")
+@click.option("--store", "uri", metavar="URI", help="Store of `bellwether sample`; used to estimate data loss.")
+@click.option(
+    "--output", "-o", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output format."
+)
 @click.option(
     "--unclean-election",
     "lossy",
     metavar="TOPIC-PARTITION",
-    help="Elect a leader for this partition that lacks records. Shows first what would be lost; needs --accept-loss.",
+    help="Elect an out-of-sync replica as leader of this partition; records are lost. Shows the expected loss first;"
+    " requires --accept-loss.",
 )
-@click.option("--accept-loss", is_flag=True, help="Accept that loss; it is still asked for by name.")
+@click.option("--accept-loss", is_flag=True, help="Accept the data loss; asks for confirmation by name.")
 def doctor(**options: Any) -> None:
-    """List the partitions at risk, and what to do about each.
+    """Report partitions at risk and the remedies.
 
-    Says what clients see, what is safe, and what each way out costs.
+    Reads the cluster's metadata, contacts every broker, and classifies every partition. For each partition at risk it
+    reports the effect on clients, what is safe to do, and the remedies with their cost.
 
     \b
     Exit status:
-      0  nothing is at risk
-      1  something is at risk, and every partition is led
-      3  a partition can be neither read nor written, or an unclean election was not held, or has no leader to show
+      0  no partition is at risk
+      1  partitions are at risk, and every partition has a leader
+      3  a partition is offline, or an unclean election was refused or has not produced a leader
       4  the cluster could not be examined
 
-    With --unclean-election it elects a leader without whom records are lost, for one partition that nobody can lead
-    otherwise. Nothing else in Bellwether ever does that.
+    With --unclean-election it elects an out-of-sync replica as leader of one partition that has no eligible leader;
+    records are lost. No other command and no controller of Bellwether does this.
     """
     from bellwether.cli.diagnosis.doctor import doctor as run
 

@@ -1,4 +1,4 @@
-"""``bellwether explain``: why a broker is judged as it is, from what, since when, and what would change it."""
+"""``bellwether explain``: explain a broker's verdict: evidence, since when, and what would change it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import click
 
 @click.command()
 @click.argument("broker", type=click.IntRange(0))
-@click.option("--policy", metavar="NAME", help="The LeadershipPolicy.  [default: the only one of the namespace]")
-@click.option("--namespace", "-n", default="default", show_default=True, help="The policy's namespace.")
-@click.option("--output", "-o", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--policy", metavar="NAME", help="LeadershipPolicy.  [default: the only one in the namespace]")
+@click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy.")
+@click.option(
+    "--output", "-o", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output format."
+)
 def explain(**options: Any) -> None:
-    """Say why BROKER is judged as it is.
+    """Explain the verdict on BROKER.
 
-    Says what would change that, too.
-
-    Shows which signals were judged, what they saw, what they were compared with, since when, which of them did not
-    count and why, and what keeps the broker from leading.
+    Shows each signal with its reading, its threshold and since when; which signals were ignored and why; what keeps
+    the broker from leading; and what would change the verdict.
     """
     from bellwether.cli.diagnosis.explain import explain as run
 

@@ -1,4 +1,4 @@
-"""``bellwether history``: what Bellwether moved for a policy, when, why and on whose request."""
+"""``bellwether history``: list the leader moves of a policy from the audit log."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import click
 
 @click.command()
 @click.argument("policy")
-@click.option("--namespace", "-n", default="default", show_default=True, help="The policy's namespace.")
+@click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy.")
+@click.option("--since", "after", metavar="TIME", help="Only entries since this time, or of the last 2h, 7d, ...")
+@click.option("--broker", type=click.IntRange(0), help="Only entries that concern this broker.")
 @click.option(
-    "--since", "after", metavar="TIME", help="Only what came after: a time, or how long ago, such as 2h or 7d."
+    "--output", "-o", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output format."
 )
-@click.option("--broker", type=click.IntRange(0), help="Only what names this broker.")
-@click.option("--output", "-o", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def history(**options: Any) -> None:
-    """List what was moved for POLICY, when and why.
+    """List the leader moves of POLICY, with time and reason.
 
-    The oldest comes first. A broker that was demoted or promoted stands with the evidence or the person's word that it
-    was for; moves are summed up, with a digest and a few names. The trail stays when the policy is deleted.
+    Reads the audit log; the oldest entry comes first. A demotion or promotion is shown with its evidence or the
+    override that caused it; moves are shown as a summary with a digest and sample partitions. The audit log remains
+    when the policy is deleted.
     """
     from bellwether.cli.diagnosis.history import history as run
 

@@ -1,1 +1,1 @@
-"""Options and help of the verbs around an installation."""
+"""Options and help of the installation commands."""

@@ -9,7 +9,7 @@ import click
 
 @click.command()
 def crds(**options: Any) -> None:
-    """Print the custom resource definitions as YAML.
+    """Print the custom resource definitions (CRDs) as YAML.
 
     Install or upgrade them with: bellwether crds | kubectl apply --server-side -f -
     """

@@ -1,4 +1,4 @@
-"""``bellwether undo-record``: look at a policy's undo record, take a copy of it, and put a copy back."""
+"""``bellwether undo-record``: show, export or import the undo record of a policy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-_POLICY = click.option("--policy", required=True, help="LeadershipPolicy whose record it is.")
+_POLICY = click.option("--policy", required=True, help="LeadershipPolicy that the undo record belongs to.")
 _NAMESPACE = click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy.")
 
 
@@ -15,7 +15,7 @@ _NAMESPACE = click.option("--namespace", "-n", default="default", show_default=T
 def undo_record() -> None:
     """Show, export or import the undo record of a policy.
 
-    It keeps the replica order that each displaced partition had before Bellwether moved it.
+    The undo record stores the replica order that each partition had before Bellwether changed it (the baseline).
     """
 
 
@@ -23,9 +23,9 @@ def undo_record() -> None:
 @_POLICY
 @_NAMESPACE
 def show(**options: Any) -> None:
-    """Show who is demoted and how much is displaced.
+    """Show demoted brokers and the number of displaced partitions.
 
-    Shows how far the last load plan has come, too.
+    Also shows the progress of the last load plan.
     """
     from bellwether.cli.installation.undo_record import show as run
 
@@ -35,9 +35,11 @@ def show(**options: Any) -> None:
 @undo_record.command()
 @_POLICY
 @_NAMESPACE
-@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="File; default: standard output.")
+@click.option(
+    "--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Output file.  [default: standard output]"
+)
 def export(**options: Any) -> None:
-    """Write the record as one JSON document."""
+    """Export the undo record as one JSON document."""
     from bellwether.cli.installation.undo_record import export as run
 
     run(**options)
@@ -48,10 +50,10 @@ def export(**options: Any) -> None:
 @_NAMESPACE
 @click.argument("document", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def import_(**options: Any) -> None:
-    """Put an exported DOCUMENT in place of an empty record.
+    """Import an exported DOCUMENT into an empty undo record.
 
-    The operator that runs notices within its next turn, and restores or keeps displaced what the document names. A
-    document that is refused changes nothing.
+    The operator reads it in its next reconcile, and then restores the partitions in it or keeps them displaced. A
+    rejected document changes nothing.
     """
     from bellwether.cli.installation.undo_record import import_ as run
 

@@ -1,4 +1,4 @@
-"""``bellwether uninstall``: before Bellwether is taken away, put every order back or export what cannot be put back."""
+"""``bellwether uninstall``: restore or export all replica orders before Bellwether is removed."""
 
 from __future__ import annotations
 
@@ -9,13 +9,20 @@ import click
 
 
 @click.command()
-@click.option("--namespace", "-n", "namespaces", multiple=True, help="Of these namespaces; repeat it. Default: all.")
+@click.option(
+    "--namespace",
+    "-n",
+    "namespaces",
+    multiple=True,
+    help="Only policies in this namespace; repeatable.  [default: all]",
+)
 @click.option(
     "--mode",
     type=click.Choice(["restore", "export"]),
     default="restore",
     show_default=True,
-    help="Put orders back and export those of brokers that are still sick; or leave all orders and export them.",
+    help="restore: restore replica orders, and export those of brokers that are still sick. export: change no"
+    " order, and export all.",
 )
 @click.option(
     "--timeout",
@@ -23,19 +30,22 @@ import click
     type=click.IntRange(0, 86400),
     default=120,
     show_default=True,
-    help="Seconds that restoring may take; then what is left is exported.",
+    help="Time limit of the operator's part, in seconds; then the command exports what is left.",
 )
 @click.option(
     "--export-to",
     type=click.Path(path_type=Path, allow_dash=True),
-    help="A directory for exported undo records, or - for standard output.  [default: a ConfigMap beside the policy]",
+    help="Directory for exported undo records, or - for standard output.  [default: ConfigMaps]",
 )
-@click.option("--by-hand", is_flag=True, help="No operator runs any more: export at once and take the finalizers away.")
+@click.option(
+    "--without-operator", is_flag=True, help="Do not wait for an operator: export at once and remove the finalizers."
+)
 def uninstall(**options: Any) -> None:
-    """Restore or export all orders before Bellwether is removed.
+    """Restore or export all replica orders before removal.
 
-    The operator that runs does the work; what it has not done in time is exported from here. Afterwards neither a
-    policy nor a namespace waits for an operator. Policies stay as they are. May be repeated at any time.
+    Run it before Bellwether is removed. It requests the restoration from the operator, and exports what the operator
+    has not finished in time. Afterwards no policy and no undo record has a finalizer of Bellwether. The policies are
+    not deleted. The command can be repeated at any time.
     """
     from bellwether.cli.installation.uninstall import uninstall as run
 

@@ -1,1 +1,1 @@
-"""Options and help of the verbs that move leadership by hand."""
+"""Options and help of the commands that move leadership manually."""

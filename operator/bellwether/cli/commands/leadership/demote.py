@@ -1,4 +1,4 @@
-"""``bellwether demote`` and ``bellwether promote``: move leadership by hand, through the operator or without it."""
+"""``bellwether demote``, ``promote`` and ``release``: move leadership manually, through the operator or without it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,27 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(
         (
             click.argument("broker", type=click.IntRange(min=0)),
-            click.option("--policy", help="LeadershipPolicy to ask; its operator does the work."),
+            click.option("--policy", help="LeadershipPolicy of the broker; the operator moves the leaders."),
             click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy."),
-            click.option("--for", "duration", metavar="TIME", help="End the override after 30m, 2h, 1d (--policy)."),
-            click.option("--wait", "wait_seconds", default=60, show_default=True, help="Seconds to wait (--policy)."),
+            click.option(
+                "--for",
+                "duration",
+                metavar="TIME",
+                help="End the override after 30m, 2h, 1d (--policy).  [default: no end]",
+            ),
+            click.option(
+                "--wait",
+                "wait_seconds",
+                default=60,
+                show_default=True,
+                help="Seconds to wait; 0: do not wait (--policy).",
+            ),
             click.option(
                 "--record",
                 type=click.Path(dir_okay=False, path_type=Path),
-                help="Work without an operator and keep the undo record in this file: it is what brings leaders back.",
+                help="Work without the operator; keep the undo record in this file, which promote needs (--bootstrap).",
             ),
-            click.option("--reason", default="", help="Why, for whoever comes next."),
+            click.option("--reason", default="", help="Reason, recorded in status and in the audit log."),
             click.option("--dry-run", is_flag=True, help="Show the plan and change nothing (--record)."),
             kafka_options,
         )
@@ -38,13 +49,13 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 def demote(**options: Any) -> None:
     """Move leadership away from BROKER; it keeps following.
 
-    With --policy an override is put on its BrokerHealth and the operator moves the leaders. With --record and
-    --bootstrap this command does it itself, which works while the Kubernetes API is away.
+    With --policy the command sets an override on the BrokerHealth, and the operator moves the leaders. With --record
+    and --bootstrap the command moves the leaders itself; this also works while the Kubernetes API is unavailable.
 
-    By hand (--record) no policy is read: neither its preferred racks nor its limits. Leaders may go to any rack, and
-    with a record that was exported from a policy the orders that its racks keep away go back. An operator at work takes
-    it for somebody else's doing, and gives a broker its leaders back where the racks want it to lead: suspend its
-    policy first (spec.suspend), and promote the broker before it goes on.
+    Without the operator (--record) no policy is read: its preferred racks and its limits do not apply. Leaders may
+    move to any rack, and with a record that was exported from a policy, orders that were changed for its preferred
+    racks are restored. A running operator treats the change as a foreign order and may move leaders back: suspend its
+    policy first (spec.suspend), and promote the broker before you resume it.
     """
     from bellwether.cli.leadership.demote import demote as run
 
@@ -54,15 +65,14 @@ def demote(**options: Any) -> None:
 @click.command()
 @_options
 def promote(**options: Any) -> None:
-    """Give BROKER its leaders back.
+    """Move leadership back to BROKER.
 
-    Every replica order returns to what it was before. With --policy an override Promoted is set, which also keeps the
-    broker from being demoted by its signals until it is taken away or ends (--for). With --record the orders are
-    restored from the file.
+    Restores every replica order (the baseline). With --policy the command sets an override Promoted, which also
+    prevents a demotion by signals until it is released or ends (--for). With --record the baselines come from the file.
 
-    By hand (--record) no policy is read: the leaders return at once and not in waves, and with a record that was
-    exported from a policy the orders that its preferred racks keep away go back, too. Suspend an operator's policy
-    first (spec.suspend).
+    Without the operator (--record) no policy is read: the leaders return at once and not in waves, and with a record
+    that was exported from a policy, orders that were changed for its preferred racks are restored, too. Suspend the
+    policy of a running operator first (spec.suspend).
     """
     from bellwether.cli.leadership.demote import promote as run
 
@@ -71,11 +81,14 @@ def promote(**options: Any) -> None:
 
 @click.command()
 @click.argument("broker", type=click.IntRange(min=0))
-@click.option("--policy", required=True, help="LeadershipPolicy that the broker belongs to.")
+@click.option("--policy", required=True, help="LeadershipPolicy of the broker.")
 @click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy.")
-@click.option("--wait", "wait_seconds", default=60, show_default=True, help="Seconds to wait for the effect.")
+@click.option("--wait", "wait_seconds", default=60, show_default=True, help="Seconds to wait; 0: do not wait.")
 def release(**options: Any) -> None:
-    """Remove the override of BROKER: its signals decide again."""
+    """Remove the override of BROKER.
+
+    Afterwards the signals decide again whether the broker is demoted.
+    """
     from bellwether.cli.leadership.demote import release as run
 
     run(**options)

@@ -1,4 +1,4 @@
-"""``bellwether drain``: take leadership from a broker before it is stopped, and give it back."""
+"""``bellwether drain``: move leadership away from a broker before a restart, and back afterwards."""
 
 from __future__ import annotations
 
@@ -9,21 +9,28 @@ import click
 
 @click.command()
 @click.argument("broker", type=click.IntRange(min=0))
-@click.option("--policy", required=True, help="LeadershipPolicy that the broker belongs to.")
+@click.option("--policy", required=True, help="LeadershipPolicy of the broker.")
 @click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy.")
-@click.option("--end", is_flag=True, help="End the maintenance: the broker leads again once it is well.")
+@click.option("--end", is_flag=True, help="End the maintenance; the broker leads again once it is healthy.")
 @click.option(
-    "--until", metavar="TIME", default="30m", show_default=True, help="End by itself after 30m, 2h, 1d at the latest."
+    "--for",
+    "duration",
+    metavar="TIME",
+    default="30m",
+    show_default=True,
+    help="End the maintenance after 30m, 2h, 1d at the latest.",
 )
-@click.option("--wait", is_flag=True, help="Wait until the broker may be stopped; with --end: until it leads again.")
-@click.option("--timeout", metavar="TIME", default="5m", show_default=True, help="How long to wait at most.")
-@click.option("--reason", default="", help="Why, for whoever comes next.")
+@click.option(
+    "--wait", is_flag=True, help="Wait until it is safe to stop the broker; with --end: until it leads again."
+)
+@click.option("--timeout", metavar="TIME", default="5m", show_default=True, help="Time limit of --wait: 30s, 5m, 1h.")
+@click.option("--reason", default="", help="Reason, recorded in status and in the audit log.")
 def drain(**options: Any) -> None:
-    """Take leadership from BROKER before it is restarted.
+    """Move leadership away from BROKER before a restart.
 
-    Its signals demote nobody until the maintenance ends: with --end, or at its time. Exits with 3 and the reason where
-    the operator holds the drain, as where partitions would be left without a leader, or where it does not end in time.
-    `kubectl wait --for=condition=Drained bh/POLICY-BROKER` waits for the same.
+    Starts a maintenance: until it ends (with --end, or after --for) the broker's signals demote no broker. Exit status
+    3, with the reason, if the operator blocks the drain, for example because partitions would have no leader, or if it
+    is not finished in time. `kubectl wait --for=condition=Drained bh/POLICY-BROKER` waits for the same.
     """
     from bellwether.cli.leadership.drain import drain as run
 

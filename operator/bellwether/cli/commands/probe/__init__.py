@@ -1,4 +1,4 @@
-"""``bellwether probe``: look at brokers from where this process stands, and say what was seen. One verb a file."""
+"""``bellwether probe``: run a prober that measures brokers and reports signals. One command per file."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import sys
 
 import click
 
-from bellwether.cli.lazy_group import Verbs
+from bellwether.cli.lazy_group import LazyGroup
 
-# verb -> module:command
+# command -> module:object
 VERBS = {
     "alertmanager": "bellwether.cli.commands.probe.alertmanager:alertmanager",
     "plugin": "bellwether.cli.commands.probe.plugin:plugin",
@@ -21,12 +21,12 @@ VERBS = {
 }
 
 
-@click.group(cls=Verbs, verbs=VERBS)
+@click.group(cls=LazyGroup, verbs=VERBS)
 def probe() -> None:
-    """Look at brokers from here, and report what was seen.
+    """Run a prober: measure brokers and report signals.
 
-    Each prober writes its own entries of BrokerHealth.status.signals, when they change, and renews a Lease of its own:
-    when it falls silent its entries count for nothing.
+    Each prober writes its signals to BrokerHealth.status.signals when they change, and renews a Lease of its own. When
+    the Lease is not renewed, its signals are stale and ignored.
     """
-    # Until a prober sees to its own end: what only this process needs, such as files of credentials, is removed.
+    # Until a prober installs its own handler: exit through sys.exit, so that temporary credential files are removed.
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))

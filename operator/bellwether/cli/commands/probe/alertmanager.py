@@ -1,4 +1,4 @@
-"""``bellwether probe alertmanager``: a webhook whose alerts become signals."""
+"""``bellwether probe alertmanager``: receive alerts by webhook and report them as signals."""
 
 from __future__ import annotations
 
@@ -14,28 +14,26 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.command()
 @shared_options
-@click.option(
-    "--listen", metavar="[HOST]:PORT", default=":9098", show_default=True, help="Where Alertmanager sends to."
-)
+@click.option("--listen", metavar="[HOST]:PORT", default=":9098", show_default=True, help="Address of the webhook.")
 @click.option("--token-file", type=_FILE, help="File with the bearer token that Alertmanager must send.")
 @click.option("--tls-cert", type=_FILE, help="PEM file of the webhook's certificate.")
-@click.option("--tls-key", type=_FILE, help="PEM file of its key.")
+@click.option("--tls-key", type=_FILE, help="PEM file of the certificate's private key.")
 @click.option(
-    "--insecure-no-auth", is_flag=True, help="Let everybody in. Only on a loopback address, as for a trial by hand."
+    "--insecure-no-auth", is_flag=True, help="Accept requests without a token; allowed on a loopback address only."
 )
 @click.option(
     "--forget-after-seconds",
     type=click.IntRange(60),
     default=43200,
     show_default=True,
-    help="An alert that is neither repeated nor resolved for so long is no longer known to fire."
-    " Must exceed Alertmanager's repeat_interval.",
+    help="Discard an alert that was neither repeated nor resolved for this many seconds. Must exceed Alertmanager's"
+    " repeat_interval.",
 )
 def alertmanager(**options: Any) -> None:
-    """Receive alerts from Alertmanager, and report them.
+    """Receive alerts from Alertmanager and report signals.
 
-    POST /alerts takes notifications of Alertmanager's webhook, version 4; GET /readyz is 200 while this process is the
-    one that reports, GET /healthz while it serves.
+    The alerts are those in detection.alertmanager of the policy. POST /alerts accepts webhook notifications of
+    Alertmanager, version 4. GET /readyz returns 200 while this replica reports, GET /healthz while it serves.
     """
     from bellwether.cli.probe.alertmanager import alertmanager as run
 

@@ -1,7 +1,7 @@
 """Broker id option of a sidecar: a number, or the name of its pod.
 
-Pods of a StatefulSet and of Strimzi's node pools end with the broker's id, and a pod's name is what a container is told
-by the downward API, while it can do no arithmetic.
+Names of pods of a StatefulSet and of Strimzi's node pools end with the broker's id. The downward API can pass a pod's
+name to a container, but cannot extract the id from it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ class BrokerId(click.ParamType[int]):
     name = "id|pod"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The id; refuses what neither is one nor ends with one."""
+        """The id. Fails if the value is not an id and does not end with one."""
         text = str(value)
         pod = _POD.fullmatch(text)
         number = pod.group(2) if pod else text
         if not (number.isascii() and number.isdigit()) or int(number) > LARGEST:
             self.fail(
-                f"{text!r} is neither a broker's id nor the name of a pod that ends with one, such as kafka-3",
+                f"{text!r} is neither a broker id nor a pod name that ends with one: use a value such as 3 or kafka-3",
                 param,
                 ctx,
             )

@@ -1,4 +1,4 @@
-"""Options shared by every verb of ``bellwether probe`` and by ``bellwether quarantine-agent``."""
+"""Options shared by the commands of ``bellwether probe`` and by ``bellwether quarantine-agent``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 HEALTH_PORT = "bellwether.health-port"
-"""The key in click's context under which the port is kept."""
+"""Key of the port in click's context."""
 
 
 def _remember(context: click.Context, _option: click.Parameter, value: int | None) -> None:
@@ -16,32 +16,37 @@ def _remember(context: click.Context, _option: click.Parameter, value: int | Non
 
 
 def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that every probe takes."""
+    """Add the options that every prober has."""
     for option in reversed(
         (
-            click.option("--policy", metavar="NAME", help="The LeadershipPolicy to follow."),
-            click.option("--namespace", "-n", default="default", show_default=True, help="The policy's namespace."),
+            click.option("--policy", metavar="NAME", help="LeadershipPolicy to read settings from and report to."),
+            click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy."),
             click.option(
-                "--once", is_flag=True, help="Measure once, print a table, write nothing; exit 1 on a failure."
+                "--once", is_flag=True, help="Measure once, print a table, report nothing; exit status 1 on a failure."
             ),
             click.option(
-                "--metrics-port", type=click.IntRange(1, 65535), help="Serve Prometheus metrics on this port."
+                "--metrics-port", type=click.IntRange(1, 65535), help="Port of /metrics, /healthz and /readyz."
             ),
             click.option(
                 "--health-port",
                 type=click.IntRange(1, 65535),
                 expose_value=False,
                 callback=_remember,
-                help="Serve /healthz and /readyz on this port, too; --metrics-port serves them in any case.",
+                help="Additional port of /healthz and /readyz.",
             ),
             click.option(
-                "--log-format", type=click.Choice(["auto", "json", "console"]), default="auto", show_default=True
+                "--log-format",
+                type=click.Choice(["auto", "json", "console"]),
+                default="auto",
+                show_default=True,
+                help="Log format; auto: console on a terminal, else json.",
             ),
             click.option(
                 "--log-level",
                 type=click.Choice(["debug", "info", "warning", "error"]),
                 default="info",
                 show_default=True,
+                help="Minimum log level.",
             ),
         )
     ):

@@ -1,4 +1,4 @@
-"""``bellwether probe prometheus``: ask a Prometheus the policy's rules, and report what the values say of brokers."""
+"""``bellwether probe prometheus``: evaluate the policy's Prometheus rules and report signals."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from bellwether.cli.commands.probe.prober_options import shared_options
 
 @click.command()
 @shared_options
-@click.option("--presets", is_flag=True, help="List the ready-made queries with their PromQL, and end.")
+@click.option("--presets", is_flag=True, help="List the preset queries with their PromQL and exit.")
 def prometheus(**options: Any) -> None:
-    """Ask a Prometheus the policy's queries, each period.
+    """Evaluate the policy's Prometheus rules and report signals.
 
-    The queries are those of detection.prometheus. One prober is enough for all rules of a policy; a second one stands
-    by.
+    Queries Prometheus once per period; the rules are those of detection.prometheus. One prober is enough for all rules
+    of a policy; a second replica is on standby.
     """
     from bellwether.cli.probe.prometheus import prometheus as run
 

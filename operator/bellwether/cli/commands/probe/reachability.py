@@ -1,4 +1,4 @@
-"""``bellwether probe reachability``: ask every broker from outside, with its internal listener as the control."""
+"""``bellwether probe reachability``: probe every broker's external listener, with the internal one as control."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from bellwether.cli.commands.probe.prober_options import shared_options
 
 @click.command()
 @shared_options
-@click.option("--vantage", metavar="NAME", help="Stable name of this place, such as eu-west-1a.")
+@click.option("--vantage", metavar="NAME", help="Stable name of this vantage, such as eu-west-1a.")
 @click.option(
     "--no-internal",
     is_flag=True,
-    help="This vantage has no path to the internal listener: ask no control, find the brokers from outside.",
+    help="This vantage cannot reach the internal listener: probe no control, and discover the brokers externally.",
 )
 @click.option(
     "--bootstrap",
     metavar="HOST:PORT",
     multiple=True,
-    help="With --once: ask this cluster, without Kubernetes, TLS or SASL. May be repeated.",
+    help="With --once: probe this cluster, without Kubernetes, TLS or SASL; repeatable.",
 )
 @click.option("--listener", help="With --bootstrap: name of the external listener.  [default: EXTERNAL]")
 def reachability(**options: Any) -> None:
-    """Ask every broker at its external address.
+    """Probe every broker at its external address.
 
-    The internal address is the control. The answer must come from that very broker: an open port does not count, nor
-    does another broker behind the load balancer.
+    The internal address is probed as the control. A probe passes only if that broker answers a Kafka request: an open
+    port is not enough, and neither is another broker behind the load balancer.
     """
     from bellwether.cli.probe.reachability import reachability as run
 

@@ -1,4 +1,4 @@
-"""``bellwether probe replication``: ask leaders and followers where their logs end, and name the followers that lag."""
+"""``bellwether probe replication``: compare log end offsets and report followers that lag."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from bellwether.cli.commands.probe.prober_options import shared_options
     metavar="NAME",
     default="replication",
     show_default=True,
-    help="Stable name of this prober; replicas of one share it, and one of them reports.",
+    help="Stable name of this prober; its replicas share it, and one of them reports.",
 )
 @kafka_options
 def replication(**options: Any) -> None:
-    """Find the followers that lag.
+    """Measure replication lag and report slow followers.
 
-    Asks leaders and followers where their logs end. One prober serves a whole cluster; it needs a path to every
-    broker's internal listener. With --once it watches the followers that are behind until they have caught up, or the
-    policy's threshold has passed; --bootstrap and the TLS and SASL options then name a cluster without Kubernetes.
+    Compares the log end offsets of leaders and followers. One prober serves a whole cluster; it must reach every
+    broker's internal listener. With --once it watches the followers that are behind until they have caught up or the
+    policy's threshold has passed; with --bootstrap and the TLS and SASL options --once needs no Kubernetes.
     """
     from bellwether.cli.probe.replication import replication as run
 

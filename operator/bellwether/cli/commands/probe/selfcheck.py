@@ -1,4 +1,4 @@
-"""``bellwether probe self``: look from beside a broker whether anybody from outside is heard of on its listener."""
+"""``bellwether probe self``: check next to a broker whether external clients are connected to its listener."""
 
 from __future__ import annotations
 
@@ -12,27 +12,25 @@ from bellwether.cli.commands.probe.prober_options import shared_options
 
 @click.command("self")
 @shared_options
-@click.option(
-    "--broker", type=BrokerId(), help="Id of the broker beside which this runs, or its pod's name, which ends with it."
-)
+@click.option("--broker", type=BrokerId(), help="Id of the broker in this pod, or its pod's name.")
 @click.option(
     "--port",
     type=click.IntRange(1, 65535),
-    help="Port that the broker's external listener is bound to, inside the pod: not that of the load balancer.",
+    help="Port that the broker's external listener is bound to inside the pod (not the load balancer's port).",
 )
 @click.option(
     "--ignore",
     "ignored",
     metavar="CIDR",
     multiple=True,
-    help="Connections from this network do not count, such as those of health checks that speak. May be repeated.",
+    help="Ignore connections from this network, such as those of health checks; repeatable.",
 )
 @click.option("--source", metavar="NAME", help="Stable name of this prober.  [default: broker-<ID>]")
 def selfcheck(**options: Any) -> None:
-    """Watch one broker's listener for clients from outside.
+    """Check for external clients connected to a broker.
 
-    Each second it reads the kernel's socket table, which a sidecar in the broker's pod shares with it. No privilege is
-    needed, and nothing is sent to the broker.
+    Reads the kernel's socket table once per second, which a sidecar shares with the broker of its pod. Needs no
+    privileges and sends nothing to the broker.
     """
     from bellwether.cli.probe.selfcheck import selfcheck as run
 

@@ -1,4 +1,4 @@
-"""``bellwether probe storage``: time small durable writes in a broker's log directory."""
+"""``bellwether probe storage``: measure the latency of durable writes in a broker's log directory."""
 
 from __future__ import annotations
 
@@ -13,20 +13,18 @@ from bellwether.cli.commands.probe.prober_options import shared_options
 
 @click.command()
 @shared_options
-@click.option(
-    "--broker", type=BrokerId(), help="Id of the broker whose volume this is, or its pod's name, which ends with it."
-)
+@click.option("--broker", type=BrokerId(), help="Id of the broker that owns the volume, or its pod's name.")
 @click.option(
     "--directory",
     type=click.Path(file_okay=False, path_type=Path),
-    help="The broker's log directory; a hidden file of 4 KiB is written there.",
+    help="Log directory of the broker; the prober writes a hidden file of 4 KiB in it.",
 )
 @click.option("--source", metavar="NAME", help="Stable name of this prober.  [default: broker-<ID>]")
 def storage(**options: Any) -> None:
-    """Time small durable writes in a broker's log directory.
+    """Measure write latency in a broker's log directory.
 
-    Writes 4 KiB each second, with fdatasync. A broker with several log directories needs one prober for each, told
-    apart by --source.
+    Writes 4 KiB with fdatasync once per second. A broker with several log directories needs one prober for each, with
+    different values of --source.
     """
     from bellwether.cli.probe.storage import storage as run
 

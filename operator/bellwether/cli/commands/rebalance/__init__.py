@@ -1,1 +1,1 @@
-"""Options and help of the verbs for rebalancing by load."""
+"""Options and help of the commands for rebalancing by load."""

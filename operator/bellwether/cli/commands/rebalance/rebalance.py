@@ -1,4 +1,4 @@
-"""``bellwether rebalance``: ask for a load plan, look at it, approve it; through the operator or without it."""
+"""``bellwether rebalance``: request, show, approve and apply a load plan; through the operator or without it."""
 
 from __future__ import annotations
 
@@ -18,50 +18,60 @@ _DEFAULTS = Rebalance()
 def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(
         (
-            click.option("--policy", help="LeadershipPolicy to ask; its operator does the work."),
+            click.option("--policy", help="LeadershipPolicy to rebalance; the operator does the work."),
             click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy."),
-            click.option("--approve", metavar="DIGEST", help="Apply the plan of that digest instead of making one."),
+            click.option("--approve", metavar="DIGEST", help="Apply the plan with this digest instead of a new plan."),
             click.option("--wait", "wait_seconds", default=1800, show_default=True, help="Seconds to wait (--policy)."),
-            click.option("--yes", is_flag=True, help="Approve whatever is proposed, without asking."),
-            click.option("--store", metavar="URI", help="Where samples, loads and plans are kept (--bootstrap)."),
+            click.option("--yes", is_flag=True, help="Approve the plan without confirmation."),
+            click.option("--store", metavar="URI", help="Store of samples, loads and plans (--bootstrap)."),
             click.option(
                 "--record",
                 type=click.Path(dir_okay=False, path_type=Path),
-                help="Keep the undo record in this file; needed to apply (--bootstrap).",
+                help="File of the undo record; required to apply a plan (--bootstrap).",
             ),
-            click.option("--dry-run", is_flag=True, help="Make and show the plan, and move nothing (--bootstrap)."),
+            click.option("--dry-run", is_flag=True, help="Compute and show the plan, and move nothing (--bootstrap)."),
             click.option(
                 "--statistic",
                 type=click.Choice([str(s) for s in Statistic]),
                 default=str(_DEFAULTS.objective.statistic),
                 show_default=True,
-                help="Which figure of a partition's history counts (--bootstrap).",
-            ),
-            click.option("--preferred-rack", multiple=True, help="A rack that is to lead; repeat it (--bootstrap)."),
-            click.option("--max-moves", type=click.IntRange(1), help="The most leaders to move (--bootstrap)."),
-            click.option(
-                "--exclude", multiple=True, metavar="TOPIC", help="A topic that stays; * and ? (--bootstrap)."
+                help="Statistic of a partition's load history to balance by (--bootstrap).",
             ),
             click.option(
-                "--capacity", multiple=True, metavar="ID=N", help="A broker beside others' 100 (--bootstrap)."
-            ),
-            click.option("--days", default=14, show_default=True, help="Days to look back on (--bootstrap)."),
-            click.option(
-                "--memory", default="4Gi", show_default=True, help="Memory that planning may use (--bootstrap)."
+                "--preferred-rack", multiple=True, help="Preferred rack of leaders; repeatable (--bootstrap)."
             ),
             click.option(
-                "--wave",
+                "--max-moves", type=click.IntRange(1), help="Maximum number of leaders to move (--bootstrap)."
+            ),
+            click.option(
+                "--exclude",
+                multiple=True,
+                metavar="TOPIC",
+                help="Topic to exclude; * and ? are wildcards; repeatable (--bootstrap).",
+            ),
+            click.option(
+                "--capacity",
+                multiple=True,
+                metavar="ID=N",
+                help="Relative capacity of a broker, default 100; repeatable (--bootstrap).",
+            ),
+            click.option("--days", default=14, show_default=True, help="Days of samples to use (--bootstrap)."),
+            click.option(
+                "--memory", default="4Gi", show_default=True, help="Memory limit of the planner (--bootstrap)."
+            ),
+            click.option(
+                "--wave-size",
                 type=click.IntRange(1),
                 default=_DEFAULTS.waves.partitions,
                 show_default=True,
-                help="Partitions at a time (--bootstrap).",
+                help="Partitions per wave (--bootstrap).",
             ),
             click.option(
-                "--pause",
+                "--wave-pause",
                 type=click.IntRange(0),
                 default=_DEFAULTS.waves.pause_seconds,
                 show_default=True,
-                help="Seconds from wave to wave (--bootstrap).",
+                help="Seconds between waves (--bootstrap).",
             ),
             kafka_options,
         )
@@ -73,12 +83,12 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command()
 @_options
 def rebalance(**options: Any) -> None:
-    """Spread leaders by measured load.
+    """Balance leaders by measured load.
 
-    Makes a plan, shows how good it is, and applies it once it is approved. With --policy the operator is asked for a
-    plan now, or told by --approve to apply the one of that digest. With --bootstrap and --store this command does it
-    all itself: it plans in local processes and moves leaders through an undo record in a file (--record), which works
-    while the Kubernetes API is away.
+    Computes a plan, shows its improvement, and applies it after approval. With --policy the operator computes a plan
+    now, or applies an existing one (--approve). With --bootstrap and --store the command does everything itself: it
+    plans in local processes and keeps the undo record in a file (--record); this also works while the Kubernetes API is
+    unavailable.
     """
     from bellwether.cli.rebalance.rebalance import rebalance as run
 

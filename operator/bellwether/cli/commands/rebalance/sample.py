@@ -1,4 +1,4 @@
-"""``bellwether sample``: measure each minute where every partition's log ends and how large it is, and keep it."""
+"""``bellwether sample``: record the log end offset and log size of every partition once per minute."""
 
 from __future__ import annotations
 
@@ -13,57 +13,69 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.option("--policy", metavar="[NAMESPACE/]NAME", help="The LeadershipPolicy whose cluster is sampled.")
-@click.option("--namespace", "-n", default="default", show_default=True, help="The policy's namespace.")
+@click.option("--policy", metavar="[NAMESPACE/]NAME", help="LeadershipPolicy whose cluster is sampled.")
+@click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy.")
 @kafka_options
 @click.option(
     "--store",
     "uri",
     metavar="URI",
-    help="A directory, or s3://, gs://, abfs://, hdfs://.  [default: the policy's rebalance.history]",
+    help="Store: a directory, s3://, gs://, abfs:// or hdfs://.  [default: the policy's rebalance.history]",
 )
-@click.option("--period", type=click.IntRange(1, 3600), default=60, show_default=True, help="Seconds between rounds.")
+@click.option("--period", type=click.IntRange(1, 3600), default=60, show_default=True, help="Seconds between samples.")
 @click.option(
-    "--once", is_flag=True, help="Take one round, write it, print what each broker told; exit 1 on a failure."
+    "--once", is_flag=True, help="Take one sample, write it, print the result per broker; exit status 1 on a failure."
 )
 @click.option(
     "--broker-timeout",
     type=click.FloatRange(0.1, 60),
     default=5.0,
     show_default=True,
-    help="Seconds after which a broker that says nothing is left out of the round.",
+    help="Request timeout per broker, in seconds; a broker that does not answer is left out of the sample.",
 )
 @click.option(
     "--retention-days",
     type=click.IntRange(1, 3660),
-    help="How many days of samples are kept.  [default: those of the policy's history, or 14]",
+    help="Retention of samples, in days.  [default: the policy's rebalance.history.days, or 14]",
 )
-@click.option("--prometheus", metavar="URL", help="A Prometheus that knows how much consumers read of each topic.")
+@click.option("--prometheus", metavar="URL", help="Prometheus with the consumer throughput of each topic.")
 @click.option(
     "--consume-query",
     metavar="PROMQL",
-    help="Bytes/s to consumers, one series for each topic.  [default: BytesOutPerSec of the JMX exporter or of"
+    help="Query for bytes/s to consumers, one series per topic.  [default: BytesOutPerSec of the JMX exporter or of"
     " Strimzi's Metrics Reporter]",
 )
 @click.option("--prometheus-token-file", type=_FILE, help="File with the bearer token for Prometheus.")
-@click.option("--prometheus-ca", type=_FILE, help="PEM file of the authorities that sign Prometheus' certificate.")
-@click.option("--upkeep/--no-upkeep", default=True, show_default=True, help="Compact files and remove old days, too.")
-@click.option("--metrics-port", type=click.IntRange(1, 65535), help="Serve Prometheus metrics on this port.")
+@click.option("--prometheus-ca", type=_FILE, help="PEM file of the CA certificates of Prometheus.")
+@click.option(
+    "--compaction/--no-compaction", default=True, show_default=True, help="Compact files and delete expired days."
+)
+@click.option("--metrics-port", type=click.IntRange(1, 65535), help="Port of /metrics, /healthz and /readyz.")
 @click.option(
     "--health-port",
     type=click.IntRange(1, 65535),
-    help="Serve /healthz and /readyz on this port, too; --metrics-port serves them in any case.",
+    help="Additional port of /healthz and /readyz.",
 )
-@click.option("--log-format", type=click.Choice(["auto", "json", "console"]), default="auto", show_default=True)
 @click.option(
-    "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True
+    "--log-format",
+    type=click.Choice(["auto", "json", "console"]),
+    default="auto",
+    show_default=True,
+    help="Log format; auto: console on a terminal, else json.",
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="Minimum log level.",
 )
 def sample(**options: Any) -> None:
-    """Measure the load of every partition, each minute.
+    """Record the load of every partition once per minute.
 
-    Asks all leaders where their logs end and how large they are, and keeps the answers as Parquet. Nothing is installed
-    on brokers, and nothing is changed in Kafka. It may be killed and started at any time, and run twice. Rebalancing
-    reads what it has written.
+    Requests the log end offsets and log sizes from all leaders and writes them as Parquet files; `bellwether rebalance`
+    reads them. Installs nothing on the brokers and changes nothing in Kafka. It can be stopped and restarted at any
+    time, and two replicas may run.
     """
     from bellwether.cli.rebalance.sample import sample as run
 

@@ -1,4 +1,4 @@
-"""``bellwether verify-plan``: recheck a load plan from its inputs alone, and say what was checked."""
+"""``bellwether verify-plan``: verify a load plan independently, from its inputs."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import click
 
 
 @click.command()
-@click.option("--problem", required=True, metavar="URI", help="The problem's folder: STORE/problems/NAME.")
-@click.option("--loads", required=True, metavar="URI", help="The folder of the loads that the plan was made from.")
-@click.option("--plan", required=True, metavar="URI", help="The plan's folder: STORE/plans/DIGEST.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option("--problem", required=True, metavar="URI", help="Folder of the problem: STORE/problems/NAME.")
+@click.option("--loads", required=True, metavar="URI", help="Folder of the loads that the plan was computed from.")
+@click.option("--plan", required=True, metavar="URI", help="Folder of the plan: STORE/plans/DIGEST.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def verify_plan(**options: Any) -> None:
-    """Recheck a load plan from its inputs alone.
+    """Verify a load plan independently, from its inputs.
 
-    Checks digests, every move, the balance, and the proof of how good it is. Takes nothing from the plan but its moves
-    and weights, and shares no code with what made it. Exit status: 0 when all that it claims is so, 1 when it is
-    refused, 2 when an input cannot be read.
+    Checks the digests, every move, the balance, and the proof of the bound. Uses only the moves and weights of the
+    plan, and shares no code with the planner. Exit status: 0 if every figure of the plan is correct, 1 if the plan is
+    rejected, 2 if an input cannot be read.
     """
     from bellwether.cli.rebalance.verify_plan import verify_plan as run
 

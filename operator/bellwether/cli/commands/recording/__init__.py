@@ -1,1 +1,1 @@
-"""Options and help of the verbs for traces."""
+"""Options and help of the commands for traces."""

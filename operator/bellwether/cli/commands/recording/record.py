@@ -1,4 +1,4 @@
-"""``bellwether record``: write down what is seen of a policy, so that it can be judged again later."""
+"""``bellwether record``: record the inputs and verdicts of a policy in a trace file."""
 
 from __future__ import annotations
 
@@ -9,27 +9,29 @@ import click
 
 
 @click.command()
-@click.option("--policy", required=True, metavar="NAME", help="The LeadershipPolicy to watch.")
+@click.option("--policy", required=True, metavar="NAME", help="LeadershipPolicy to record.")
 @click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy.")
 @click.option(
     "--output",
     "-o",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write, such as incident.jsonl.gz; an existing one is not overwritten.",
+    help="Trace file to write, such as incident.jsonl.gz; an existing file is not overwritten.",
 )
 @click.option("--duration", "limit", metavar="TIME", help="Stop after 30s, 10m, 2h.  [default: until Ctrl-C]")
-@click.option("--period", type=click.FloatRange(0.2, 60), default=1.0, show_default=True, help="Seconds between looks.")
-@click.option("--anonymize", is_flag=True, help="Write digests in place of names, and no free text.")
-@click.option("--no-partitions", is_flag=True, help="Leave partitions out: a replay then judges, and plans nothing.")
 @click.option(
-    "--max-size", type=click.IntRange(1, 100_000), default=500, show_default=True, help="Stop at so many megabytes."
+    "--period", type=click.FloatRange(0.2, 60), default=1.0, show_default=True, help="Seconds between samples."
+)
+@click.option("--anonymize", is_flag=True, help="Replace names with digests, and omit free text.")
+@click.option("--no-partitions", is_flag=True, help="Omit partitions; a replay then judges but does not plan.")
+@click.option(
+    "--max-size", type=click.IntRange(1, 100_000), default=500, show_default=True, help="Maximum size in megabytes."
 )
 def record(**options: Any) -> None:
-    """Record what is seen of a policy, for `bellwether replay`.
+    """Record signals and verdicts for `bellwether replay`.
 
-    Records what probers, people and Kafka say of the brokers, and what the operator decides. Nothing is changed
-    anywhere. Ctrl-C ends the recording; `bellwether replay` judges it again.
+    Records the signals and overrides of the brokers, the Kafka metadata, and the operator's decisions. Changes nothing.
+    Ctrl-C stops the recording.
     """
     from bellwether.cli.recording.record import record as run
 

@@ -1,4 +1,4 @@
-"""``bellwether replay``: judge a recorded trace again, under the settings of then or under others."""
+"""``bellwether replay``: replay a recorded trace with its own or with other settings."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "changes",
     multiple=True,
     metavar="PATH=VALUE",
-    help="Judge with another setting, as in promotion.stabilizationSeconds=10 or mode=Enforce. May be repeated.",
+    help="Override a setting, such as promotion.stabilizationSeconds=10 or mode=Enforce; repeatable.",
 )
-@click.option("--policy", "policy_file", type=_FILE, help="Judge with the settings of this LeadershipPolicy (YAML).")
-@click.option("--no-plan", is_flag=True, help="Judge only, and plan no moves: faster with very many partitions.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option("--policy", "policy_file", type=_FILE, help="Use the settings of this LeadershipPolicy (YAML).")
+@click.option("--no-plan", is_flag=True, help="Judge only, and plan no moves; faster with many partitions.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def replay(**options: Any) -> None:
-    """Judge a recorded TRACE again, also with other settings.
+    """Replay a recorded TRACE, optionally with other settings.
 
-    Prints what this version would have done when. Without other settings it is compared with what the operator said at
-    the time. Nothing is asked of any cluster.
+    Prints what this version would have done, and when, and compares it with the operator's recorded decisions. Contacts
+    no cluster.
     """
     from bellwether.cli.recording.replay import replay as run
 

@@ -27,5 +27,5 @@ def test_a_number_and_a_pods_name_tell_the_broker(given: str, broker: int) -> No
     "given", ["", "-1", "kafka", "kafka-", "kafka-3a", "kafka-03", "3.5", "2147483648", "kafka-9999999999", "\u0663"]
 )
 def test_whatever_ends_with_no_id_is_refused_by_name(given: str) -> None:
-    with pytest.raises(click.BadParameter, match="neither a broker's id nor the name of a pod"):
+    with pytest.raises(click.BadParameter, match="neither a broker id nor a pod name"):
         BrokerId().convert(given, None, None)
