@@ -124,7 +124,7 @@ def dashboard() -> Dashboard:
         ),
         graph(
             "Quarantined",
-            "1 while a broker is ordered to be paused, and while its quarantine agent says that it has paused it.",
+            "1 while an order to pause the broker is active, and while its quarantine agent has paused it.",
             Query(
                 f"{_max('bellwether_broker_quarantine_ordered', 'broker')} or vector(0)", "broker {{broker}} ordered"
             ),

@@ -1,4 +1,4 @@
-"""What metrics say of a whole quarantine, with quarantine agents at their posts or without: the facts that alerts are made of."""
+"""What metrics say of a whole quarantine, with agents at their posts or without: the facts that alerts are made of."""
 
 from __future__ import annotations
 

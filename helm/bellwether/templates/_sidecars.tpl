@@ -1,7 +1,6 @@
 {{/*
-The containers that stand beside a broker, as YAML for the containers of its pod. Each takes the broker's id from the
-number that ends the pod's name. The quarantine agent's pod must share its process namespace. In: root, policy, namespace (the
-policy's).
+Sidecar containers of a broker, as YAML. Each takes the broker id from the number at the end of the pod's name. The
+quarantine agent requires a shared process namespace. In: root, policy, namespace (of the policy).
 */}}
 {{- define "bellwether.sidecars" -}}
 {{- $sidecars := .root.Values.sidecars }}

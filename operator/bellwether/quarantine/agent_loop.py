@@ -1,7 +1,7 @@
 """Quarantine agent of one broker: read its order, pause or release the process, and report what was done.
 
 In: where orders stand, the broker's process, settings that may change. Out: the process paused or released, and signals
-of the kind ``Quarantine``, posted on news. Called by ``bellwether quarantine-agent``. One thread does everything, so that nothing
+of the kind ``Quarantine``. Called by ``bellwether quarantine-agent``. One thread does everything, so that nothing
 is paused by one hand and released by another.
 """
 
@@ -37,7 +37,7 @@ class Observer(Protocol):
 class QuarantineAgent:
     """One broker's quarantine agent. ``post`` is called with news, on the quarantine agent's own thread.
 
-    ``speaks`` tells whether its word is heard: a second quarantine agent of the same broker, such as one with a wrong id beside
+    ``speaks`` tells whether its word is heard: a second agent of the same broker, such as one with a wrong id beside
     another, stands by, and nobody would know whom it pauses. Once ``ending`` is set whoever is paused is released.
     """
 

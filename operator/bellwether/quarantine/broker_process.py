@@ -1,8 +1,8 @@
 """Pause and release the broker's process, found in ``/proc``, by signals (``quarantine.agent_ports.BrokerProcess``).
 
 In: a process id, or what its command line must match. Out: how it is, and SIGSTOP and SIGCONT sent to it. In a pod the
-containers must share one process namespace, and the quarantine agent runs as the broker's user or with the capability KILL. While
-the broker is paused a keeper (``pause_watchdog``), a process of its own, stands ready to release it should the quarantine agent
+containers must share one process namespace, and the agent runs as the broker's user or with the capability KILL. While
+the broker is paused a keeper (``pause_watchdog``), a process of its own, stands ready to release it should the agent
 die.
 """
 

@@ -2,8 +2,8 @@
 (``quarantine.agent_ports.Orders``).
 
 In: a client, the policy, the broker. Out: the order that stands, as it is at this moment, and the id of another broker
-of the policy that is paused. Called by ``bellwether quarantine-agent`` each second; its time limit is short, as the broker may be
-paused while it waits.
+of the policy that is paused. Called by ``bellwether quarantine-agent`` each second; its limit is short: the broker may
+be paused while it waits.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from bellwether.testing.memory_cluster import MemoryCluster
 
 @dataclass
 class MemoryProcess:
-    """One simulated broker's process. ``keeper`` outlives its warden: ``die`` is a quarantine agent killed without a word."""
+    """One simulated broker's process. ``keeper`` outlives its agent: ``die`` kills the agent."""
 
     cluster: MemoryCluster
     broker: int

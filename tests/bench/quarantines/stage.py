@@ -1,7 +1,7 @@
 """The real parts: three brokers with disks that can be slow, a controller, an API server, and all of Bellwether.
 
 In: an API server, and how to quarantine. Out: a stage on which plays break a disk or a broker and see what stands.
-Operator, storage probers and quarantine agents are the real commands, as processes of their own; the quarantine agent of each broker is
+Operator, storage probers and agents are the real commands, as processes of their own; the agent of each broker is
 told its process id, as all brokers run side by side here. Called by ``__main__``.
 """
 
@@ -76,7 +76,7 @@ class Stage:
             disk = self.kafka.slow_disk(broker.id).environment()
             self.site.start(f"storage-{broker.id}", [*probe, "--directory", broker.log_dir], disk)
             agent = [sys.executable, "-m", "bellwether", "quarantine-agent", *beside, "--pid", str(broker.process.pid)]
-            self.site.start(f"agent-{broker.id}", quarantine agent)
+            self.site.start(f"agent-{broker.id}", agent)
         self.until(lambda: all(self.verdict(b) == "Healthy" for b in self.kafka.brokers), 90, "everybody is Healthy")
         self.traffic = self._stack.enter_context(Traffic(self.kafka.bootstrap, TOPIC, PARTITIONS, PER_SECOND))
 

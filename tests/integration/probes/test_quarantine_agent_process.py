@@ -1,4 +1,4 @@
-"""``bellwether quarantine-agent`` beside a real broker: an order pauses it, and its end, or the quarantine agent's, wakes it."""
+"""``bellwether quarantine-agent`` beside a real broker: an order pauses it, and its end, or the agent's, wakes it."""
 
 from __future__ import annotations
 

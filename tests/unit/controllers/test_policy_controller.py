@@ -233,6 +233,7 @@ def test_a_cluster_that_cannot_be_reached_is_said_and_tried_again(operator: Memo
     operator.connector.trouble = trouble  # type: ignore[assignment]
     assert operator.step(loop) == PACE.retry_seconds
     assert operator.condition() == ("False", "ClusterUnreachable", str(trouble))
+    assert "Stalled" not in {one["type"] for one in operator.body()["status"]["conditions"]}
     assert operator.condition("Connected")[0] == "False"
     operator.connector.trouble = None
     operator.step(loop)
@@ -327,6 +328,7 @@ def test_a_mended_policy_goes_on(operator: MemoryOperator):
     operator.change(demotion={"maxBrokers": 1})
     operator.step(loop)
     assert operator.condition()[:2] == ("True", "Settled")
+    assert "Stalled" not in {one["type"] for one in operator.body()["status"]["conditions"]}
 
 
 def test_another_connection_makes_another_link(operator: MemoryOperator):
@@ -421,5 +423,5 @@ def test_a_defect_in_one_turn_neither_ends_the_loop_nor_keeps_the_lease(operator
     assert len(calls) == 2
     assert operator.connector.closed == 1
     assert operator.metrics.registry.get_sample_value(
-        "bellwether_errors_total", {"namespace": "default", "policy": "main", "kind": "Defect"}
+        "bellwether_reconcile_errors_total", {"namespace": "default", "policy": "main", "kind": "Defect"}
     )

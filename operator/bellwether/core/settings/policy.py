@@ -73,8 +73,8 @@ class PromotionWaves:
     """Steps in which a broker gets its leaders back.
 
     ``steps`` are rising percentages that end at 100; a step comes at least ``pause_seconds`` after the last one. A
-    broker with at most ``skip_up_to_leaders`` leaders to get back gets them at once. ``min_downtime_seconds`` is how long a
-    broker must have been down for its leaders to return in steps as well; 0 leaves them to Kafka.
+    broker with at most ``skip_up_to_leaders`` leaders to get back gets them at once. ``min_downtime_seconds`` is how
+    long a broker must have been down for its leaders to return in steps as well; 0 leaves them to Kafka.
     """
 
     steps: tuple[int, ...] = (10, 50, 100)

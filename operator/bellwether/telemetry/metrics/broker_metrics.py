@@ -1,7 +1,7 @@
 """Prometheus metrics of brokers: verdicts, and the signals behind them.
 
-Told by ``telemetry.metrics.operator_metrics`` at the end of a turn. Labels are bounded: the brokers of a cluster,
-states, reasons, kinds of signals. No partition and no topic is one.
+Updated by ``telemetry.metrics.operator_metrics`` at the end of a reconcile. Labels are bounded: the brokers of a
+cluster, health states, reasons, types of signals. There is no label for partitions or topics.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SIGNAL_STATES = ("passing", "failing", "unknown", "stale")
 
 
 class BrokerMetrics:
-    """Gauges by broker; each holds one series a broker, the verdict's one for each state."""
+    """Gauges by broker: one series per broker; the verdict has one per health state."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def gauge(name: str, text: str, *labels: str) -> PolicyGauge:

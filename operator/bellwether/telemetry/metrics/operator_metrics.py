@@ -155,9 +155,9 @@ class OperatorMetrics:
         self._imbalance.set_series(namespace, policy, _imbalances(report.election))
         counts = report.risk_summary.counts
         risks = {(str(risk),): float(counts.get(risk, 0)) for risk in Risk if risk is not Risk.IN_SYNC}
-        self._risks.tell(namespace, policy, risks)
+        self._risks.set_series(namespace, policy, risks)
         held = {(str(reason),): float(count) for reason, count in report.blocked_by_reason.items()}
-        self._held.tell(namespace, policy, held)
+        self._moves_blocked.set_series(namespace, policy, held)
         reasons = [str(hold.reason) for hold in report.plan.decisions.held]
         self._brokers_blocked.set_series(namespace, policy, {(r,): float(reasons.count(r)) for r in reasons})
 

@@ -1,7 +1,7 @@
 """Prometheus metrics of quarantines: ordered, in force, and how they ended.
 
-Told by ``telemetry.metrics.operator_metrics`` at the end of a turn. Only brokers with an order that stands or ended
-lately, or that their quarantine agents have paused, have series; so a policy that quarantines nobody has next to none.
+Updated by ``telemetry.metrics.operator_metrics`` at the end of a reconcile. Only brokers with an active or recently
+ended order, or with a process that is paused, have series.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class QuarantineMetrics:
         )
         self._paused = gauge(
             "paused",
-            "1 while the quarantine agent beside the broker says that it has paused it, 0 while it does not though an order"
-            " stands or ended lately; else absent.",
+            "1 while the broker's quarantine agent reports that it has paused the broker, 0 while it does not and an"
+            " order is active or ended recently; else absent.",
         )
         self._since = gauge(
             "since_timestamp_seconds",

@@ -1,4 +1,4 @@
-"""``python -m testkit.processes.crash_points operator ...``: bellwether, killed, frozen or hanging at one chosen side effect.
+"""``python -m testkit.processes.crash_points operator ...``: bellwether, killed, frozen or hung at a side effect.
 
 In: the variable DIES_AT (SIGKILL), FREEZES_AT (SIGSTOP) or HANGS_AT (that thread alone goes no further), such as
 ``after elect 1`` or ``before reorder 2``; only the requests of this process count. ``event loop 1`` hangs the watches.

@@ -1,6 +1,6 @@
 """A simulated cluster with a disk, a prober and a quarantine agent beside every broker, and an operator.
 
-In: a cluster, a policy, who votes. Out: seconds that pass, in which quarantine agents and operator do their work through the real
+In: a cluster, a policy, who votes. Out: seconds that pass, in which agents and operator do their work through the real
 code, while a watcher that knows the truth, and asks neither, measures how long anything has been as it must not be.
 """
 

@@ -1,4 +1,4 @@
-"""Scenes of quarantine: broker 1 is demoted for its slow disk, follows everywhere, and has a quarantine agent beside it."""
+"""Scenes of quarantine: broker 1 is demoted for its slow disk, follows everywhere, and has a agent beside it."""
 
 from __future__ import annotations
 

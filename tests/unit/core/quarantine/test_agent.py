@@ -1,4 +1,4 @@
-"""What a quarantine agent does, turn by turn: pauses only on orders that are being renewed, releases whenever it is not sure."""
+"""What a agent does, turn by turn: pauses only on orders that are being renewed, releases whenever it is not sure."""
 
 from __future__ import annotations
 

@@ -34,7 +34,6 @@ from testkit.values.quarantine_inputs import (
     opted_in,
     ordered,
     scene,
-    quarantine agent,
     weighed,
 )
 

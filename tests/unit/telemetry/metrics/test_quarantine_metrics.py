@@ -13,7 +13,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.signals import Signal
 from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
 from testkit.values.builders import after, said
-from testkit.values.quarantine_inputs import BAD, GOOD, NOW, disk, opted_in, ordered, scene, quarantine agent, weighed
+from testkit.values.quarantine_inputs import BAD, GOOD, NOW, agent, disk, opted_in, ordered, scene, weighed
 
 POLICY = {"namespace": "default", "policy": "main"}
 SERIES = ("ordered", "paused", "since_timestamp_seconds", "until_timestamp_seconds")
@@ -80,7 +80,7 @@ def test_a_quarantine_that_ended_is_told_with_its_reason_until_another_may_begin
 
 def test_each_order_is_counted_when_it_begins_and_when_it_ends(metrics: OperatorMetrics):
     metrics.leading("default", "main", True)
-    assert value(metrics, "quarantines_begun_total") == 0
+    assert value(metrics, "quarantines_started_total") == 0
     turned(metrics, disk(), agent())
     assert (
         value(metrics, "quarantines_started_total"),
@@ -94,7 +94,7 @@ def test_each_order_is_counted_when_it_begins_and_when_it_ends(metrics: Operator
     turned(metrics, disk(reading=GOOD), agent(1, BAD, 1), order=stands, seconds=4)
     ended = replace(stands, ended_at=NOW + timedelta(seconds=4), reason=Reason.DISK_RECOVERED)
     turned(metrics, disk(reading=GOOD), agent(1, GOOD, 1), order=ended, seconds=5)
-    assert value(metrics, "quarantines_begun_total") == 1
+    assert value(metrics, "quarantines_started_total") == 1
     counts = {reason: value(metrics, "quarantines_ended_total", reason=str(reason)) for reason in ENDINGS}
     assert counts == dict.fromkeys(ENDINGS, 0.0) | {Reason.DISK_RECOVERED: 1}
 

@@ -1,4 +1,4 @@
-"""Status conditions in Kubernetes' form, and the names of Bellwether's conditions. Filled from ``core.reporting``."""
+"""Status conditions in Kubernetes' form. Filled from ``core.reporting``."""
 
 from __future__ import annotations
 
@@ -8,29 +8,6 @@ from typing import Annotated
 from pydantic import AwareDatetime, Field
 
 from bellwether.api.v1alpha1.base_model import Reported, as_map
-
-
-class PolicyCondition(StrEnum):
-    """Condition types of a LeadershipPolicy; each describes a state, never a transition."""
-
-    READY = "Ready"
-    CONNECTED = "Connected"
-    CREDENTIALS_CURRENT = "CredentialsCurrent"
-    SETTLED = "Settled"
-    CONTESTED = "Contested"
-    DEMOTION_BLOCKED = "DemotionBlocked"
-    WAITING_FOR_EXTERNAL_OPERATION = "WaitingForExternalOperation"
-    RESTART_DETECTION = "RestartDetection"
-    LOADS_AVAILABLE = "LoadsAvailable"
-
-
-class BrokerCondition(StrEnum):
-    """Condition types of a BrokerHealth."""
-
-    HEALTHY = "Healthy"
-    DEMOTED = "Demoted"
-    DRAINED = "Drained"
-    OVERRIDDEN = "Overridden"
 
 
 class ConditionStatus(StrEnum):

@@ -200,14 +200,14 @@ CASES = (
         },
     ),
     Case(
-        "BellwetherQuarantineNotObeyed",
+        "BellwetherQuarantineNotApplied",
         "its quarantine agent did nothing for 30 s",
         "2m",
         {told("broker_quarantine_ended", reason="NoWarden"): "_x2 1x20", told("broker_demoted"): "1x20"},
         (ONE,),
     ),
     Case(
-        "BellwetherQuarantineNotObeyed",
+        "BellwetherQuarantineNotApplied",
         "its quarantine agent fell silent, and it has been promoted since",
         "2m",
         {told("broker_quarantine_ended", reason="NoWarden"): "1x20", told("broker_demoted"): "1x4 0x20"},
@@ -219,14 +219,14 @@ CASES = (
         {told("broker_quarantine_ended", reason="OtherBrokerUnwell"): "1x20", told("broker_demoted"): "1x20"},
     ),
     Case(
-        "BellwetherPausedWithoutOrder",
+        "BellwetherBrokerPausedWithoutOrder",
         "its order has ended and its quarantine agent says on that it is paused",
         "4m",
         quarantined(paused="1x30", ordered="1x4 0x30"),
         (ONE,),
     ),
     Case(
-        "BellwetherPausedWithoutOrder",
+        "BellwetherBrokerPausedWithoutOrder",
         "the operator is gone, and the quarantine agent itself tells",
         "4m",
         {pausing(): "0x30", **quarantined(paused="1x4 stale", ordered="1x4 stale")},
