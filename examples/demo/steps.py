@@ -47,10 +47,10 @@ class Step:
 def steps(settings: Settings, brokers: Sequence[int]) -> list[Step]:
     """All steps of a run; a repetition takes other brokers. Only the first one has a control, as it changes nothing."""
     found = [Step(Act.BASELINE, "baseline, nothing is broken", settings.hold)]
-    for turn in range(settings.repeat):
-        cut, slow = brokers[turn % len(brokers)], brokers[(turn + 1) % len(brokers)]
+    for number in range(settings.repeat):
+        cut, slow = brokers[number % len(brokers)], brokers[(number + 1) % len(brokers)]
         if settings.only != "disk":
-            if turn == 0:
+            if number == 0:
                 found.append(_without(cut, settings))
             found += _with(FaultKind.REACHABILITY, cut, settings)
         if settings.only != "listener":

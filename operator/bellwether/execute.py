@@ -65,7 +65,7 @@ def execute(
     strays: tuple[Partition, ...] = (),
     entry: AuditEntry | None = None,
 ) -> Execution:
-    """Do the plan. The undo record is durable before the first reorder that it covers (law 6).
+    """Do the plan. The undo record is durable before the first reorder that it covers (invariant 6).
 
     ``strays`` are cancelled first: what an earlier run set moving and could not look after. ``entry`` is what the audit
     trail says of it, before the first reorder and with what came of it.
@@ -111,9 +111,9 @@ def _carry_out_batch(batch: tuple[Move, ...], world: World, done: Execution) -> 
             for m in accepted
             if (reason := unseen.get(seen[m.key])) is not None
         )
-        amiss = [m for m in accepted if seen[m.key] in (ReadbackResult.TOUCHED, ReadbackResult.OVERTAKEN)]
-        if amiss:
-            _undo(amiss, seen, checked, after, world, done)
+        conflicting = [m for m in accepted if seen[m.key] in (ReadbackResult.TOUCHED, ReadbackResult.OVERTAKEN)]
+        if conflicting:
+            _undo(conflicting, seen, checked, after, world, done)
             return
     ready = [m for m in checked.moves if can_elect(m, after.get(m.key))]
     if ready:
@@ -155,15 +155,15 @@ def _read_back(
 
 
 def _undo(
-    amiss: list[Move],
+    conflicting: list[Move],
     seen: Mapping[PartitionKey, ReadbackResult],
     checked: PrecheckResult,
     after: _Facts,
     world: World,
     done: Execution,
 ) -> None:
-    """Cancel at once what our reorder set moving, name every partition concerned, and stop (law 1)."""
-    touched = [m for m in amiss if seen[m.key] is ReadbackResult.TOUCHED]
+    """Cancel at once what our reorder set moving, name every partition concerned, and stop (invariant 1)."""
+    touched = [m for m in conflicting if seen[m.key] is ReadbackResult.TOUCHED]
     outcomes: Mapping[TopicPartition, Outcome] = {}
     found = {p.name: p for p in after.values()}
     # What somebody else sets moving by now, to another order than ours, is left to them.
@@ -171,8 +171,8 @@ def _undo(
     if ours:
         outcomes = world.leaders.cancel(ours)
     cancelled = {n: frozenset(p.replicas) - frozenset(p.adding) for n, p in found.items() if _done(outcomes.get(n))}
-    now = _read_cancelled({m.topic for m in amiss}, cancelled, world)
-    for move in amiss:
+    now = _read_cancelled({m.topic for m in conflicting}, cancelled, world)
+    for move in conflicting:
         before, was = checked.facts[move.key], found.get(move.name)
         if seen[move.key] is ReadbackResult.OVERTAKEN and was is not None:
             text = overtaken_message(before, was)
@@ -222,7 +222,7 @@ def _done(outcome: Outcome | None) -> bool:
 
 
 def _require_lease(world: World) -> None:
-    """A request is sent only while the Lease outlasts it (law 7)."""
+    """A request is sent only while the Lease outlasts it (invariant 7)."""
     if world.leadership.seconds_left() <= world.leaders.request_timeout_seconds:
         raise Fenced(DESCRIPTIONS[Reason.LEASE_TOO_SHORT])
 

@@ -1,8 +1,8 @@
-"""How often the interpreter looks for garbage in cycles. Called by the operator as it starts, and by its benchmarks.
+"""Garbage collector settings: how often the interpreter scans for cycles. Called by the operator and its benchmarks.
 
-A turn on a large cluster makes millions of values that live on to its end and hold no cycles. By default the collector
-would walk through all of them every 700 new ones, and again and again through those that are older: a fifth of the time
-of a plan of 200,000 partitions.
+A reconcile of a large cluster creates millions of values that live until its end and hold no cycles. By default the
+collector would scan all of them at every 700 new ones, and the older ones repeatedly: a fifth of the time of a plan of
+200,000 partitions.
 """
 
 from __future__ import annotations

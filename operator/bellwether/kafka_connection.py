@@ -1,8 +1,8 @@
 """Kafka connection settings as one value that feeds every client: addresses, TLS, SASL.
 
 Built by ``adapters/kubernetes`` (from a policy and its Secrets), by ``cli`` and by the composition roots; read by
-``adapters/kafka``, whose ``confluent_config`` turns one into each client's own words. It imports no client, so
-everybody may hold one. Its secrets are hidden from ``repr``, hence from logs and tracebacks.
+``adapters/kafka``, whose ``confluent_config`` converts one into each client's settings. It imports no client, so
+any module may use it. Its secrets are hidden from ``repr``, hence from logs and tracebacks.
 """
 
 from __future__ import annotations
@@ -113,13 +113,13 @@ class Security:
 
     @property
     def whom(self) -> str:
-        """Who the client says that it is, for messages."""
+        """The principal that the client presents, for messages."""
         if self.oauth is not None:
             return f"client {self.oauth.client_id!r}"
         return f"user {self.username!r}" if self.protocol.sasl else "this client"
 
     def called(self, name: str) -> str:
-        """A field as the person who set it knows it; a file that nobody named otherwise by its path."""
+        """A field by the name that the user set; a file without a name by its path."""
         known = dict(self.names).get(name)
         return known if known is not None else f"{name} {getattr(self, name)}" if name.endswith("_file") else name
 

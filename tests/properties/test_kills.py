@@ -54,10 +54,10 @@ def assert_as_before(made: MemorySite, before: dict[tuple[str, int], tuple[int, 
 def run(made: MemorySite, act: Callable[[MemorySite], None], life: Interruptions) -> None:
     """A process in peace, then something happens, and the process reacts until it dies or is done."""
     operator = Operator(made, SMALL)
-    operator.turns(2)
+    operator.reconciles(2)
     act(made)
     operator.world = life.around(operator.world)
-    operator.turns(ENOUGH)
+    operator.reconciles(ENOUGH)
 
 
 def demotion(life: Interruptions) -> tuple[MemorySite, dict[tuple[str, int], tuple[int, ...]]]:
@@ -112,10 +112,10 @@ def test_a_demotion_killed_anywhere_is_finished_and_later_undone_exactly(number:
         run(made, sicken, life)
     made.clock.advance(60)
     successor = Operator(made, SMALL, identity="operator-b")
-    successor.turns(ENOUGH)
+    successor.reconciles(ENOUGH)
     assert_demoted(made)
     heal(made)
-    successor.turns(ENOUGH)
+    successor.reconciles(ENOUGH)
     assert_as_before(made, baseline)
 
 
@@ -128,7 +128,7 @@ def test_a_demotion_killed_anywhere_of_a_broker_that_is_well_by_then_is_undone_e
         run(made, sicken, life)
     heal(made)
     made.clock.advance(60)
-    Operator(made, SMALL, identity="operator-b").turns(ENOUGH)
+    Operator(made, SMALL, identity="operator-b").reconciles(ENOUGH)
     assert_as_before(made, baseline)
 
 
@@ -142,7 +142,7 @@ def test_a_promotion_killed_anywhere_is_finished(number: int, before: bool):
     with pytest.raises(Killed):
         run(made, heal, life)
     made.clock.advance(60)
-    Operator(made, SMALL, identity="operator-b").turns(ENOUGH)
+    Operator(made, SMALL, identity="operator-b").reconciles(ENOUGH)
     assert_as_before(made, baseline)
 
 
@@ -158,10 +158,10 @@ def test_a_promotion_killed_anywhere_of_a_broker_that_is_sick_again_ends_in_a_de
     sicken(made)
     made.clock.advance(60)
     successor = Operator(made, SMALL, identity="operator-b")
-    successor.turns(ENOUGH)
+    successor.reconciles(ENOUGH)
     assert_demoted(made)
     heal(made)
-    successor.turns(ENOUGH)
+    successor.reconciles(ENOUGH)
     assert_as_before(made, baseline)
 
 
@@ -171,16 +171,16 @@ def test_one_killed_after_every_second_side_effect_still_arrives():
     sicken(made)
     for n in range(ENOUGH):
         try:
-            Operator(made, SMALL, identity=f"operator-{n}", life=Interruptions(3)).turns(3)
+            Operator(made, SMALL, identity=f"operator-{n}", life=Interruptions(3)).reconciles(3)
         except Killed:
             made.clock.advance(60)
     assert_demoted(made)
     made.signals.override(2, OverrideState.PROMOTED)
     for n in range(ENOUGH):
         try:
-            Operator(made, SMALL, identity=f"operator-p{n}", life=Interruptions(4)).turns(3)
+            Operator(made, SMALL, identity=f"operator-p{n}", life=Interruptions(4)).reconciles(3)
         except Killed:
             made.clock.advance(60)
     made.clock.advance(60)
-    Operator(made, SMALL, identity="the-last").turns(30)
+    Operator(made, SMALL, identity="the-last").reconciles(30)
     assert_as_before(made, baseline)

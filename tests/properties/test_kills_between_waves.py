@@ -24,9 +24,9 @@ def ailing() -> MemorySite:
     for broker in made.cluster.brokers:
         made.signals.say(broker, Reading.PASSING)
     operator = Operator(made, WAVED)
-    operator.turns(2)
+    operator.reconciles(2)
     made.signals.say(2, Reading.FAILING)
-    operator.turns(10)
+    operator.reconciles(10)
     made.clock.advance(60)
     made.signals.say(2, Reading.PASSING)
     return made
@@ -37,7 +37,7 @@ HOME = {p.name: p.replicas for p in site(4, {"orders": 12, "__consumer_offsets":
 
 def returned(life: Interruptions) -> MemorySite:
     made = ailing()
-    Operator(made, WAVED, identity="operator-b", life=life).turns(ENOUGH)
+    Operator(made, WAVED, identity="operator-b", life=life).reconciles(ENOUGH)
     return made
 
 
@@ -82,9 +82,9 @@ def test_there_are_side_effects_of_every_kind_to_die_at():
 def test_a_return_killed_anywhere_goes_on_where_it_stood(number: int, before: bool):
     made = ailing()
     with pytest.raises(Killed):
-        Operator(made, WAVED, identity="operator-b", life=Interruptions(number, before=before)).turns(ENOUGH)
+        Operator(made, WAVED, identity="operator-b", life=Interruptions(number, before=before)).reconciles(ENOUGH)
     made.clock.advance(60)
-    Operator(made, WAVED, identity="operator-c").turns(ENOUGH)
+    Operator(made, WAVED, identity="operator-c").reconciles(ENOUGH)
     assert shares(made) == [30, 60]
     assert_home(made)
 
@@ -93,17 +93,17 @@ def test_a_return_killed_anywhere_goes_on_where_it_stood(number: int, before: bo
 def test_a_return_killed_anywhere_of_a_broker_that_is_sick_again_is_rolled_back(number: int, before: bool):
     made = ailing()
     with pytest.raises(Killed):
-        Operator(made, WAVED, identity="operator-b", life=Interruptions(number, before=before)).turns(ENOUGH)
+        Operator(made, WAVED, identity="operator-b", life=Interruptions(number, before=before)).reconciles(ENOUGH)
     made.signals.say(2, Reading.FAILING)
     made.clock.advance(60)
     successor = Operator(made, WAVED, identity="operator-c")
-    successor.turns(30)
+    successor.reconciles(30)
     assert made.store.record is not None
     assert made.store.record.returning == {}
     assert set(made.store.record.demoted) == {2}
     assert all(p.replicas[-1] == 2 for p in made.cluster.partitions() if 2 in p.replicas)
     made.signals.say(2, Reading.PASSING)
-    successor.turns(ENOUGH)
+    successor.reconciles(ENOUGH)
     assert_home(made)
 
 
@@ -111,11 +111,11 @@ def test_a_version_before_waves_takes_over_and_gives_everything_back_at_once():
     made = ailing()
     operator = Operator(made, WAVED, identity="operator-b")
     for _ in range(40):
-        operator.turns(1)
+        operator.reconciles(1)
         if shares(made) == [30]:
             break
     assert made.store.record is not None
     made.store.record = replace(made.store.record, returning={})  # what it does not know it does not write either
     made.clock.advance(60)
-    Operator(made, POLICY, identity="older").turns(40)
+    Operator(made, POLICY, identity="older").reconciles(40)
     assert_home(made)

@@ -38,7 +38,7 @@ def process(made: MemorySite, plan: ApprovedPlan, life: Interruptions, identity:
 def effects() -> list[str]:
     life = Interruptions()
     made, plan = fresh()
-    process(made, plan, life).turns(ENOUGH)
+    process(made, plan, life).reconciles(ENOUGH)
     return life.effects
 
 
@@ -72,9 +72,9 @@ def test_there_are_several_waves_and_side_effects_of_every_kind_to_die_at():
 def test_a_plan_whose_operator_is_killed_anywhere_is_gone_on_with(number: int, before: bool):
     made, plan = fresh()
     with pytest.raises(Killed):
-        process(made, plan, Interruptions(number, before=before)).turns(ENOUGH)
+        process(made, plan, Interruptions(number, before=before)).reconciles(ENOUGH)
     made.clock.advance(60)
-    process(made, plan, Interruptions(), "operator-b").turns(ENOUGH)
+    process(made, plan, Interruptions(), "operator-b").reconciles(ENOUGH)
     assert_applied(made, plan)
 
 
@@ -83,10 +83,10 @@ def test_what_was_begun_is_finished_by_a_process_that_knows_of_no_plan(number: i
     """Its approval was taken back, say: no further wave, and nothing half done."""
     made, plan = fresh()
     with pytest.raises(Killed):
-        process(made, plan, Interruptions(number, before=before)).turns(ENOUGH)
+        process(made, plan, Interruptions(number, before=before)).reconciles(ENOUGH)
     begun = {k: e.baseline for k, e in made.store.record.entries.items()} if made.store.record is not None else {}
     made.clock.advance(60)
-    Operator(made, SMALL, identity="operator-b").turns(ENOUGH)
+    Operator(made, SMALL, identity="operator-b").reconciles(ENOUGH)
     assert made.store.record is not None
     assert made.store.record.empty
     now = {p.key: p for p in made.cluster.partitions()}
@@ -98,11 +98,11 @@ def test_one_killed_after_every_third_side_effect_still_arrives():
     made, plan = fresh()
     for n in range(ENOUGH):
         try:
-            process(made, plan, Interruptions(3), f"operator-{n}").turns(3)
+            process(made, plan, Interruptions(3), f"operator-{n}").reconciles(3)
         except Killed:
             made.clock.advance(60)
     made.clock.advance(60)
-    process(made, plan, Interruptions(), "the-last").turns(ENOUGH)
+    process(made, plan, Interruptions(), "the-last").reconciles(ENOUGH)
     assert_applied(made, plan)
 
 
@@ -112,12 +112,12 @@ def test_a_broker_that_falls_ill_as_the_operator_is_killed_gets_its_new_leaders_
 ):
     made, plan = fresh()
     with pytest.raises(Killed):
-        process(made, plan, Interruptions(number, before=before)).turns(ENOUGH)
+        process(made, plan, Interruptions(number, before=before)).reconciles(ENOUGH)
     made.signals.say(2, Reading.FAILING)
     made.clock.advance(60)
     successor = process(made, plan, Interruptions(), "operator-b")
-    successor.turns(10)
+    successor.reconciles(10)
     assert made.cluster.snapshot().leaders()[2] == 0
     made.signals.say(2, Reading.PASSING)
-    successor.turns(60)
+    successor.reconciles(60)
     assert_applied(made, plan)

@@ -49,11 +49,11 @@ class Mixture(Play):
         operator.policy = self.policy
         return operator
 
-    def turns(self, count: int, seconds: float = 1.0) -> None:
+    def reconciles(self, count: int, seconds: float = 1.0) -> None:
         for _ in range(count):
             self.operator.policy, self.operator.rebalance_input = self.policy, self.rebalance_input
             self.operator.world = replace(self.operator.world, strimzi=self.strimzi)
-            super().turns(1, seconds)
+            super().reconciles(1, seconds)
 
     def plan(self, shift: int) -> None:
         """Somebody approves a plan that gives every partition to another of its replicas."""
@@ -71,13 +71,13 @@ class Mixture(Play):
         for _ in range(2):
             self.calm()
             self.everyone(Reading.PASSING)
-            self.turns(25, seconds=60.0)
+            self.reconciles(25, seconds=60.0)
 
     def leave(self) -> None:
         """The policy is deleted."""
         for _ in range(40):
             try:
-                self.operator.turn(decide_on_deletion)
+                self.operator.reconcile(decide_on_deletion)
             except Killed:
                 self.succeed()
             self.site.clock.advance(20.0)
@@ -119,7 +119,7 @@ def test_invariant_8_it_settles_and_then_asks_nothing_of_anybody(
     perform(play, script)
     play.end_well()
     before = (cluster.mutations, play.site.store.writes)
-    play.turns(10, seconds=20.0)
+    play.reconciles(10, seconds=20.0)
     assert (cluster.mutations, play.site.store.writes) == before
     assert play.operator.reports[-1].plan.empty
 

@@ -31,7 +31,7 @@ def test_invariant_4_the_cap_counts_everyone_who_cannot_lead_and_half_demotes_no
         made.cluster.kill(broker)
     policy = replace(POLICY, demotion=Demotion(max_brokers=cap))
     operator = Operator(made, policy)
-    operator.turns(3)
+    operator.reconciles(3)
     assert operator.memory is not None
     demoted = set(operator.memory.record.demoted)
     assert demoted <= sick
@@ -44,7 +44,7 @@ def test_invariant_4_the_cap_counts_everyone_who_cannot_lead_and_half_demotes_no
     # More of them fall ill: whoever is demoted stays so.
     for broker in data.draw(st.sets(ids)):
         made.signals.say(broker, Reading.FAILING)
-    operator.turns(30)
+    operator.reconciles(30)
     assert demoted <= set(operator.memory.record.demoted)
 
 
@@ -64,7 +64,7 @@ def test_invariant_5_without_fresh_evidence_from_a_quorum_nothing_moves(data: st
                 Signal(broker, SignalType.EXTERNAL_REACHABILITY, source, reading, now, age, control=Reading.PASSING)
             )
     before = made.cluster.mutations
-    Operator(made).turns(20)
+    Operator(made).reconciles(20)
     assert made.cluster.mutations == before
     assert made.store.record is not None
     assert made.store.record.empty
@@ -77,12 +77,12 @@ def test_an_override_demotes_and_its_end_promotes_exactly(cluster: MemoryCluster
     known = sorted(cluster.brokers)
     broker = known[pick % len(known)]
     play.site.signals.override(broker, OverrideState.DEMOTED, "disk swap")
-    play.turns(4)
+    play.reconciles(4)
     alone = sum(1 for p in cluster.partitions() if p.replicas == (broker,))
     assert cluster.snapshot().leaders()[broker] == alone
-    play.turns(wait)
+    play.reconciles(wait)
     play.site.signals.lift(broker)
-    play.turns(60)
+    play.reconciles(60)
     assert play.orders == baseline
     assert play.site.store.record is not None
     assert not [e for e in play.site.store.record.entries.values() if e.state is EntryState.DISPLACED]

@@ -42,7 +42,7 @@ class Scene:
         found = replace(snapshot(self.seen, now=after(100), undo=self.undo), loads=loads)
         return build_plan(found, decisions(*self.sick), verdicts(self.seen), policy)
 
-    def turn(self, loads: Loads | None) -> Plan:
+    def reconcile(self, loads: Loads | None) -> Plan:
         """Plan, carry it out, and see that it stands."""
         made = self.plan(loads)
         moved = {m.key: m for m in made.moves}
@@ -64,7 +64,7 @@ class Scene:
     def settle(self, loads: Loads | None, most: int = 10) -> None:
         """Turns until nothing moves. Raises AssertionError where none ends."""
         for _ in range(most):
-            if self.turn(loads).empty:
+            if self.reconcile(loads).empty:
                 return
         raise AssertionError("it does not settle")
 
@@ -133,7 +133,7 @@ def test_no_broker_is_put_over_its_limit(drawn: tuple[Scene, list[Loads]]):
     scene, (loads,) = drawn
     before = scene.carried(loads)
     for _ in range(4):
-        scene.turn(loads)
+        scene.reconcile(loads)
         for broker, carried in scene.carried(loads).items():
             assert carried <= max(before[broker], scene.limit(broker, loads))
 
@@ -183,15 +183,15 @@ def test_the_lightest_takes_over(drawn: tuple[Scene, list[Loads]]):
 def test_invariant_8_it_settles_and_then_moves_nothing(drawn: tuple[Scene, list[Loads]]):
     scene, (loads,) = drawn
     scene.settle(loads)
-    assert all(scene.turn(loads).empty for _ in range(3))
+    assert all(scene.reconcile(loads).empty for _ in range(3))
 
 
 @given(scenes(count=2), st.lists(st.integers(0, 1), min_size=1, max_size=8))
 def test_loads_that_change_bring_no_leader_back_to_a_demoted_broker(drawn: tuple[Scene, list[Loads]], order: list[int]):
     scene, several = drawn
     gone: set[PartitionKey] = set()
-    for turn in order:
-        scene.turn(several[turn])
+    for reconcile in order:
+        scene.reconcile(several[reconcile])
         back = {k for k, leader in scene.leaders.items() if leader in scene.sick and k in gone}
         assert not back
         gone |= {k for k, leader in scene.leaders.items() if leader not in scene.sick}
@@ -205,7 +205,7 @@ def test_loads_that_change_to_and_fro_move_nothing_to_and_fro(drawn: tuple[Scene
         scene.settle(loads)
     stands = scene.leaders
     for loads in (one, other) * 3:
-        assert scene.turn(loads).empty
+        assert scene.reconcile(loads).empty
     assert scene.leaders == stands
 
 
@@ -214,7 +214,7 @@ def test_heavier_loads_move_nothing_that_stands(drawn: tuple[Scene, list[Loads]]
     scene, (loads,) = drawn
     scene.settle(loads)
     heavier = replace(loads, partitions={k: load * times for k, load in loads.partitions.items()})
-    assert scene.turn(heavier).empty
+    assert scene.reconcile(heavier).empty
 
 
 @given(scenes(racks=False))

@@ -41,7 +41,7 @@ def test_invariant_3_a_drained_broker_leads_only_where_a_named_reason_holds_the_
     play.hear()
     play.drain(drained, None)
     # Long enough for whoever contests an order to be answered.
-    play.turns(40, seconds=30.0)
+    play.reconciles(40, seconds=30.0)
     said = play.operator.reports[-1] if play.operator.reports else None
     if not any(b.active for b in cluster.brokers.values()) or said is None:
         return
@@ -64,7 +64,7 @@ def test_invariant_4_whoever_is_in_maintenance_counts_under_the_cap(count: int, 
     for broker in maintained:
         made.signals.drain(broker)
     operator = Operator(made, replace(POLICY, demotion=Demotion(max_brokers=cap)))
-    operator.turns(3)
+    operator.reconciles(3)
     assert operator.memory is not None
     demoted = operator.memory.record.demoted
     by_signals = {b for b, d in demoted.items() if d.cause is Cause.SIGNALS}
@@ -90,21 +90,21 @@ def test_signals_of_a_broker_in_maintenance_demote_nobody_neither_then_nor_when_
         for broker in made.cluster.brokers:
             made.signals.say(broker, Reading.PASSING)
         operator = Operator(made, replace(AT_ONCE, demotion=Demotion(dwell_seconds=0, max_brokers=2)))
-        operator.turns(2)
+        operator.reconciles(2)
         made.signals.drain(1)
-        operator.turns(1)
+        operator.reconciles(1)
         demoted = []
         for moment in range(8):
             made.signals.say(1, told[moment])
             for broker, readings in others.items():
                 made.signals.say(broker, readings[moment])
-            operator.turns(1)
+            operator.reconciles(1)
             assert operator.memory is not None
             assert operator.memory.record.demoted[1].cause is not Cause.SIGNALS
             demoted.append({b for b in operator.memory.record.demoted if b != 1})
-        operator.turns(lasts)
+        operator.reconciles(lasts)
         made.signals.lift(1)
-        operator.turns(20)
+        operator.reconciles(20)
         assert operator.memory is not None
         kept = operator.memory.record.demoted.get(1)
         assert kept is None or kept.cause is Cause.MAINTENANCE
@@ -119,7 +119,7 @@ def test_a_broker_that_may_be_stopped_leaves_nobody_without_a_leader(
     play = Play(cluster)
     perform(play, script)
     play.drain(which, None)
-    play.turns(3)
+    play.reconciles(3)
     broker = sorted(cluster.brokers)[which % len(cluster.brokers)]
     said = next((b for b in play.operator.reports[-1].brokers if b.broker == broker), None)
     drain = [c for c in said.conditions if c.type == "Drained"] if said is not None else []
@@ -147,19 +147,19 @@ def test_rolling_through_a_cluster_puts_every_order_back_exactly(
             play.site.pods[broker] = Pod(f"kafka-{broker}", leaving=True)
         else:
             play.drain(pick, None)
-        play.turns(4)
+        play.reconciles(4)
         cluster.kill(broker)
         play.site.signals.say(broker, Reading.FAILING)
-        play.turns(3)
+        play.reconciles(3)
         play.site.pods.pop(broker, None)
-        play.turns(2)
+        play.reconciles(2)
         cluster.revive(broker)
         cluster.catch_up(broker)
         play.site.pods[broker] = Pod(f"kafka-{broker}")
         play.site.signals.say(broker, Reading.PASSING)
         play.end(pick)
-        play.turns(25)
-    play.turns(150)
+        play.reconciles(25)
+    play.reconciles(150)
     assert play.orders == before
     assert play.site.store.record is not None
     assert not play.site.store.record.demoted
@@ -173,16 +173,16 @@ def test_invariant_8_a_drained_broker_at_rest_causes_no_mutation(how: str, wait:
     for broker in made.cluster.brokers:
         made.signals.say(broker, Reading.PASSING)
     operator = Operator(made, AT_ONCE)
-    operator.turns(2)
+    operator.reconciles(2)
     if how == "drain":
         made.signals.drain(2)
     else:
         made.pods[2] = Pod("kafka-2", leaving=True)
-    operator.turns(3)
+    operator.reconciles(3)
     mutations, said = made.cluster.mutations, operator.reports[-1]
     assert operator.memory is not None
     record = operator.memory.record
-    operator.turns(wait)
+    operator.reconciles(wait)
     assert made.cluster.mutations == mutations
     assert operator.memory.record == record
     assert [b.conditions for b in operator.reports[-1].brokers] == [b.conditions for b in said.brokers]

@@ -20,18 +20,18 @@ def test_invariant_9_a_foreign_order_becomes_the_baseline(foreign: list[int], in
     for broker in made.cluster.brokers:
         made.signals.say(broker, Reading.PASSING)
     operator = Operator(made)
-    operator.turns(1)
+    operator.reconciles(1)
     made.signals.say(1, Reading.FAILING)
-    operator.turns(3)
+    operator.reconciles(3)
     assert made.store.record is not None
     p = made.cluster.partition("orders", index)
     entry = made.store.record.entries.get(p.key)
     known = entry is not None and entry.knows(tuple(foreign))
     before = entry.baseline if entry is not None else p.replicas
     made.cluster.foreign_reorder(p.name, foreign)
-    operator.turns(wait)
+    operator.reconciles(wait)
     made.signals.say(1, Reading.PASSING)
-    operator.turns(90, seconds=5)
+    operator.reconciles(90, seconds=5)
     wanted = before if known else tuple(foreign)
     assert made.cluster.partition("orders", index).replicas == wanted
 
@@ -41,19 +41,19 @@ def test_invariant_9_another_replica_set_is_projected_never_forced(index: int, t
     made = MemoryCluster(4)
     made.create_topic("orders", assignment=[(1, 2, 3), (2, 3, 1), (3, 1, 2)] * 2)
     play = Play(made)
-    play.turns(1)
+    play.reconciles(1)
     play.site.signals.say(1, Reading.FAILING)
-    play.turns(3)
+    play.reconciles(3)
     p = made.partition("orders", index)
     assert play.site.store.record is not None
     entry = play.site.store.record.entries.get(p.key)
     made.foreign_reassign(p.name, target)
-    play.turns(2)
+    play.reconciles(2)
     made.finish_reassignments()
     placed = made.partition("orders", index).replicas
-    play.turns(3)
+    play.reconciles(3)
     play.site.signals.say(1, Reading.PASSING)
-    play.turns(60)
+    play.reconciles(60)
     after = made.partition("orders", index)
     assert set(after.replicas) == set(target)
     assert after.replicas == (placed if entry is None else project_baseline(entry.baseline, placed))
@@ -65,9 +65,9 @@ def test_invariant_9_another_topic_id_drops_the_baseline_and_names_it(what: str,
     for broker in made.cluster.brokers:
         made.signals.say(broker, Reading.PASSING)
     operator = Operator(made)
-    operator.turns(1)
+    operator.reconciles(1)
     made.signals.say(1, Reading.FAILING)
-    operator.turns(wait)
+    operator.reconciles(wait)
     old = {p.key for p in made.cluster.partitions(["orders"])}
     assert made.store.record is not None
     had = old & set(made.store.record.entries)
@@ -75,7 +75,7 @@ def test_invariant_9_another_topic_id_drops_the_baseline_and_names_it(what: str,
         made.cluster.delete_topic("orders")
     else:
         made.cluster.recreate_topic("orders")
-    operator.turns(40)
+    operator.reconciles(40)
     assert not old & set(made.store.record.entries)
     named = {n.partition for r in operator.reports for n in r.notes if n.topic == "orders"}
     assert named >= {k.partition for k in had}
@@ -90,13 +90,13 @@ def test_invariant_9_whoever_fights_over_an_order_meets_ever_rarer_re_assertion(
     operator = Operator(made)
     watcher = Watcher(made.store)
     operator.world = watcher.around(operator.world)
-    operator.turns(1)
+    operator.reconciles(1)
     made.signals.say(1, Reading.FAILING)
-    operator.turns(2)
+    operator.reconciles(2)
     contested = False
     for _ in range(300):
         made.cluster.foreign_reorder(made.cluster.partition("orders").name, (1, 2, 3))
-        operator.turns(every)
+        operator.reconciles(every)
         contested = contested or bool(operator.reports[-1].condition("Contested").status)
     assert contested
     assert watcher.reorders <= 16

@@ -56,9 +56,9 @@ class Placed(Play):
         """Everybody gets well and stays so, long enough for waves, contests and stabilisation."""
         self.calm()
         self.everyone(Reading.PASSING)
-        self.turns(20, seconds=60.0)
+        self.reconciles(20, seconds=60.0)
         self.calm()
-        self.turns(25, seconds=60.0)
+        self.reconciles(25, seconds=60.0)
 
 
 def weighed(cluster: MemoryCluster, seed: int) -> Loads:
@@ -98,7 +98,7 @@ def test_invariant_3_a_demoted_broker_leads_only_where_a_named_reason_holds_the_
     perform(play, script)
     play.hear()
     play.say(sick, Reading.FAILING)
-    play.turns(40, seconds=30.0)
+    play.reconciles(40, seconds=30.0)
     said = play.operator.reports[-1] if play.operator.reports else None
     if not any(b.active for b in cluster.brokers.values()) or said is None:
         return
@@ -119,7 +119,7 @@ def test_invariant_8_a_settled_cluster_causes_no_mutation_and_no_news(
     play.end_well()
     before = (cluster.mutations, play.site.store.writes)
     said = replace(play.operator.reports[-1], now=play.site.clock.now(), election=None)
-    play.turns(10, seconds=20.0)
+    play.reconciles(10, seconds=20.0)
     assert (cluster.mutations, play.site.store.writes) == before
     assert all(replace(r, now=said.now, election=None) == said for r in play.operator.reports[-10:])
 
@@ -147,7 +147,7 @@ def test_without_the_wish_every_order_is_as_it_was_at_first(
     play = Placed(cluster, wish, limit)
     perform(play, script)
     play.prefer(other)
-    play.turns(5)
+    play.reconciles(5)
     play.prefer(None)
     play.end_well()
     assert play.orders == at_first
@@ -164,7 +164,7 @@ def test_no_choice_puts_more_on_a_broker_than_it_may_carry(
     play = Placed(cluster, wish, Capacity(max_leaders=limit))
     for _, act in script:
         act(play)
-        play.turns(1)
+        play.reconciles(1)
         assert all(led <= most[b] for b, led in cluster.snapshot().leaders().items())
 
 
@@ -175,7 +175,7 @@ def test_no_choice_puts_more_load_on_a_broker_than_it_may_carry(cluster: MemoryC
     most = {b: max(limit * play.loads.capacities.get(b, WHOLE) // WHOLE, led) for b, led in carried(play).items()}
     for _, act in script:
         act(play)
-        play.turns(1)
+        play.reconciles(1)
         assert all(led <= most[b] for b, led in carried(play).items())
 
 

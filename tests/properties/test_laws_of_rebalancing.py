@@ -41,10 +41,10 @@ class Rebalancing(Play):
         operator.rebalance_input = RebalanceInput(self.plan)
         return operator
 
-    def turns(self, count: int, seconds: float = 1.0) -> None:
+    def reconciles(self, count: int, seconds: float = 1.0) -> None:
         for _ in range(count):
             before = self.orders  # what others do comes between turns, what is done here is known by its record
-            super().turns(1, seconds)
+            super().reconciles(1, seconds)
             if self.at_the_end is None and (found := self.application) is not None and found.ended is not None:
                 self.at_the_end = before
 
@@ -58,10 +58,10 @@ class Rebalancing(Play):
         self.calm()
         self.everyone(Reading.PASSING)
         for _ in range(40):
-            self.turns(10, seconds=20.0)
+            self.reconciles(10, seconds=20.0)
             self.calm()
             if (found := self.application) is not None and found.ended is not None:
-                self.turns(10, seconds=20.0)
+                self.reconciles(10, seconds=20.0)
                 return found
         raise AssertionError(f"the plan did not end: {self.application}, {self.operator.reports[-1:]}")
 
@@ -121,21 +121,21 @@ def test_no_replica_set_changes(play: Rebalancing, script: list[Step]):
     before = {key: set(order) for key, order in play.at_first.items()}
     for _, act in script:
         act(play)
-        play.turns(1)
+        play.reconciles(1)
         assert {p.key: set(p.replicas) for p in play.site.cluster.partitions()} == before
 
 
 @given(rebalancings(), st.integers(0, 4), st.integers(0, 6), st.sampled_from([Reading.FAILING, Reading.PASSING]))
 def test_no_further_wave_is_taken_up_while_a_broker_is_ill_and_the_plan_goes_on_when_it_is_well(
-    play: Rebalancing, broker: int, turns: int, then: Reading
+    play: Rebalancing, broker: int, reconciles: int, then: Reading
 ):
-    play.turns(turns, seconds=2.0)
+    play.reconciles(reconciles, seconds=2.0)
     before = play.application
     play.say(broker, Reading.FAILING)
-    play.turns(1)
+    play.reconciles(1)
     sick = play.application
     assert sick == before
-    play.turns(20, seconds=5.0)
+    play.reconciles(20, seconds=5.0)
     stopped = play.application
     assert (stopped.taken_up if stopped else 0) == (before.taken_up if before else 0)
     play.say(broker, then)
@@ -144,9 +144,9 @@ def test_no_further_wave_is_taken_up_while_a_broker_is_ill_and_the_plan_goes_on_
 
 @given(rebalancings(), st.integers(0, 12))
 def test_a_settled_cluster_whose_plan_is_done_is_left_alone(play: Rebalancing, script: int):
-    play.turns(script)
+    play.reconciles(script)
     play.end_well()
     asked, written = (play.watcher.reorders, play.watcher.elections), play.site.store.writes
-    play.turns(20, seconds=5.0)
+    play.reconciles(20, seconds=5.0)
     assert (play.watcher.reorders, play.watcher.elections) == asked
     assert play.site.store.writes == written

@@ -19,11 +19,11 @@ def test_invariant_8_a_settled_cluster_causes_no_mutation_and_no_news(cluster: M
     play = Play(cluster)
     perform(play, script)
     play.calm()
-    play.turns(60, seconds=20.0)
+    play.reconciles(60, seconds=20.0)
     assume(play.operator.reports)
     before = (cluster.mutations, play.site.store.writes)
     said = replace(play.operator.reports[-1], now=play.site.clock.now())
-    play.turns(10, seconds=20.0)
+    play.reconciles(10, seconds=20.0)
     assert (cluster.mutations, play.site.store.writes) == before
     assert all(replace(r, now=said.now) == said for r in play.operator.reports[-10:])
 
@@ -42,13 +42,13 @@ def test_invariant_11_a_secret_is_in_no_text_that_a_connection_makes_of_itself(s
 
 
 @given(memory_clusters(), scripts(trouble(), most=10))
-def test_invariant_12_no_turn_claims_more_than_the_cluster_shows(cluster: MemoryCluster, script: list[Step]):
+def test_invariant_12_no_reconcile_claims_more_than_the_cluster_shows(cluster: MemoryCluster, script: list[Step]):
     play = Play(cluster)
     for _, act in script:
         act(play)
         before = {p.key: p for p in cluster.partitions()}
         try:
-            said = play.operator.turn()
+            said = play.operator.reconcile()
         except Killed:
             play.succeed()
             continue

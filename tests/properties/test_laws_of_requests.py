@@ -31,7 +31,7 @@ def test_invariant_1_a_set_that_changes_between_check_and_request_is_undone_or_n
     for _, act in script:
         act(play)
         before = {p.key: p for p in play.site.cluster.partitions()}
-        sent = play.operator.turn()
+        sent = play.operator.reconcile()
         after = {p.key: p for p in play.site.cluster.partitions()}
         touched = {h.key for h in sent.result.touched} if sent else set()
         named = {(h.topic, h.key.partition) for h in sent.result.touched} if sent else set()
@@ -61,7 +61,7 @@ def test_invariant_3_a_demoted_broker_leads_only_where_a_named_reason_holds_the_
     play.hear()
     play.say(sick, Reading.FAILING)
     # Long enough for whoever contests an order to be answered.
-    play.turns(40, seconds=30.0)
+    play.reconciles(40, seconds=30.0)
     said = play.operator.reports[-1] if play.operator.reports else None
     if not any(b.active for b in cluster.brokers.values()) or said is None:
         return

@@ -42,7 +42,7 @@ def share_of(report: Report, broker: int) -> int | None:
 def test_a_share_only_grows_or_is_rolled_back_whoever_writes_it(cluster: MemoryCluster, script: list[Step]):
     play = Play(cluster)
     perform(play, script)
-    play.turns(10)
+    play.reconciles(10)
     for before, now in pairwise(play.site.store.history):
         for broker, wave in now.returning.items():
             was = before.returning.get(broker)
@@ -56,7 +56,7 @@ def test_a_share_only_grows_or_is_rolled_back_whoever_writes_it(cluster: MemoryC
 def test_only_a_broker_that_is_well_gets_more(cluster: MemoryCluster, script: list[Step]):
     play = Play(cluster)
     perform(play, script)
-    play.turns(10)
+    play.reconciles(10)
     for before, now in pairwise(said(play)):
         standings = {b.broker: b.verdict.state for b in now.brokers}
         judged = HealthState.HEALTHY in standings.values()
@@ -90,7 +90,7 @@ def test_invariant_3_and_6_in_the_end_every_leader_is_back_at_home(cluster: Memo
     play.calm()
     play.everyone(Reading.PASSING)
     play.succeed()
-    play.turns(90)
+    play.reconciles(90)
     assert play.site.store.record is not None
     assert play.site.store.record.empty
     assert all(p.leader == p.replicas[0] for p in cluster.partitions())
@@ -99,16 +99,16 @@ def test_invariant_3_and_6_in_the_end_every_leader_is_back_at_home(cluster: Memo
 @given(memory_clusters(), st.integers(0, 4))
 def test_invariant_8_whoever_waits_between_two_waves_asks_nothing_of_anybody(cluster: MemoryCluster, broker: int):
     play = Play(cluster)
-    play.turns(2)
+    play.reconciles(2)
     play.say(broker, Reading.FAILING)
-    play.turns(3)
+    play.reconciles(3)
     play.say(broker, Reading.PASSING)
     for _ in range(40):
         mutations, writes = cluster.mutations, play.site.store.writes
-        play.turns(1)
+        play.reconciles(1)
         last = said(play)[-1]
         if last.plan.decisions.waits and last.plan.empty and not last.plan.entries and said(play)[-2].plan.empty:
             assert (cluster.mutations, play.site.store.writes) == (mutations, writes)
     mutations, writes = cluster.mutations, play.site.store.writes
-    play.turns(10)
+    play.reconciles(10)
     assert (cluster.mutations, play.site.store.writes) == (mutations, writes)

@@ -114,7 +114,7 @@ class Story:
             case _:
                 self.policy = replace(self.policy, detection=draw(st.sampled_from(DETECTIONS)))
 
-    def turn(self, now: datetime) -> tuple[Snapshot, Policy]:
+    def reconcile(self, now: datetime) -> tuple[Snapshot, Policy]:
         """What an operator reads: equal values where nothing has changed, and not the same ones."""
         signals = tuple(replace(s) for s in self.said.values())
         undo = record(None, *self.held.values())
@@ -131,13 +131,13 @@ def stories(draw: st.DrawFn) -> list[tuple[Snapshot, Policy]]:
     failing = draw(st.sampled_from([None, None, "a", "own"]))
     said |= {key: replace(s, reading=Reading.FAILING) for key, s in said.items() if key[2] == failing}
     story = Story(said, Policy(name="main", detection=draw(st.sampled_from(DETECTIONS))))
-    now, turns = after(0), [story.turn(after(0))]
+    now, reconciles = after(0), [story.reconcile(after(0))]
     for _ in range(draw(st.integers(2, 12))):
         now += timedelta(seconds=draw(st.sampled_from([0.5, 1.0, 20.0, 2000.0])))
         for _ in range(draw(st.integers(0, 2))):
             story.goes_on(draw)
-        turns.append(story.turn(now))
-    return turns
+        reconciles.append(story.reconcile(now))
+    return reconciles
 
 
 def _metadata(fenced: set[int], away: set[int]) -> Cluster:
@@ -157,9 +157,9 @@ def _bytes(verdicts: dict[int, Verdict]) -> str:
 
 
 @given(stories())
-def test_a_verdict_that_stands_is_the_one_that_judging_anew_gives(turns: list[tuple[Snapshot, Policy]]):
+def test_a_verdict_that_stands_is_the_one_that_judging_anew_gives(reconciles: list[tuple[Snapshot, Policy]]):
     short: dict[int, Verdict] = {}
     full: dict[int, Verdict] = {}
-    for snapshot, policy in turns:
+    for snapshot, policy in reconciles:
         short, full = judge(snapshot, policy, short), _groundless(judge(snapshot, policy, full))
         assert _bytes(short) == _bytes(full)

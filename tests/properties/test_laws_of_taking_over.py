@@ -25,7 +25,7 @@ def test_invariant_6_whatever_dies_or_is_lost_the_baselines_come_back_exactly(
     play.calm()
     play.everyone(Reading.PASSING)
     play.succeed()
-    play.turns(90)
+    play.reconciles(90)
     assert play.orders == baseline
     assert all(p.leader == p.replicas[0] for p in cluster.partitions())
     assert play.site.store.record is not None
@@ -42,24 +42,24 @@ def test_invariant_7_a_batch_that_arrives_after_a_take_over_is_undone(
     baseline = {p.key: p.replicas for p in made.cluster.partitions()}
     faults = Faults()
     old = Operator(made, identity="old", faults=faults)
-    old.turns(1)
+    old.reconciles(1)
     made.signals.say(1, Reading.FAILING)
     faults.fail_next(kind, Fate.LATE, after=after)
-    old.turns(1)
+    old.reconciles(1)
     made.clock.advance(20)
     if healed:
         made.signals.say(1, Reading.PASSING)
     new = Operator(made, identity="new")
-    new.turns(3)
+    new.reconciles(3)
     made.clock.advance(delay)
     faults.deliver()
-    old.turns(2)
+    old.reconciles(2)
     assert old.fenced
-    new.turns(60)
+    new.reconciles(60)
     if not healed:
         assert made.cluster.snapshot().leaders()[1] == 0
         made.signals.say(1, Reading.PASSING)
-        new.turns(60)
+        new.reconciles(60)
     assert {p.key: p.replicas for p in made.cluster.partitions()} == baseline
     assert made.cluster.snapshot().leaders()[1] == 3
 
@@ -70,9 +70,9 @@ def test_invariant_7_nothing_is_sent_when_the_lease_does_not_outlast_the_request
     for broker in made.cluster.brokers:
         made.signals.say(broker, Reading.PASSING)
     operator = Operator(made)
-    operator.turns(1)
+    operator.reconciles(1)
     made.signals.say(1, Reading.FAILING)
     operator.world.leadership.seconds = left  # type: ignore[attr-defined]
     before = made.cluster.mutations
-    operator.turn()
+    operator.reconcile()
     assert (made.cluster.mutations == before) == (left <= operator.world.leaders.request_timeout_seconds)

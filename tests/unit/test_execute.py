@@ -44,7 +44,7 @@ def orders(site: MemorySite) -> Partition:
 
 
 def said(operator: Operator) -> Report:
-    report = operator.turn()
+    report = operator.reconcile()
     assert report is not None
     return report
 
@@ -59,12 +59,14 @@ def test_a_reassignment_that_began_after_our_reorder_is_left_alone_and_named(sit
     assert [h.reason for h in report.result.holds] == [Reason.REASSIGNING]
     assert (orders(site).adding, orders(site).removing) == ((4,), (3,))
     site.cluster.finish_reassignments()
-    operator.turns(3)
+    operator.reconciles(3)
     assert (sorted(orders(site).replicas), orders(site).replicas[-1]) == ([1, 2, 4], 1)
 
 
 @pytest.mark.parametrize("fate", [Fate.UNANSWERED, Fate.LATE])
-def test_replicas_that_an_unanswered_reorder_set_moving_are_cancelled_by_the_next_turn(site: MemorySite, fate: Fate):
+def test_replicas_that_an_unanswered_reorder_set_moving_are_cancelled_by_the_next_reconcile(
+    site: MemorySite, fate: Fate
+):
     operator = Operator(site)
     operator.faults.race("reorder", moved(site, (1, 2, 4)))
     operator.faults.fail_next("reorder", fate)
@@ -90,7 +92,7 @@ def test_replicas_that_a_killed_run_set_moving_are_cancelled_by_its_successor(si
     operator.world = life.around(operator.world)
     life.at = 3
     with pytest.raises(Killed):
-        operator.turn()
+        operator.reconcile()
     assert life.effects == ["take_over", "save", "reorder"]
     assert orders(site).reassigning
     site.clock.advance(20)
@@ -102,14 +104,14 @@ def test_replicas_that_a_killed_run_set_moving_are_cancelled_by_its_successor(si
 
 def test_somebody_else_s_reassignment_is_never_cancelled(site: MemorySite):
     operator = Operator(site)
-    operator.turns(2)
+    operator.reconciles(2)
     displaced = orders(site).replicas
     moved(site, (2, 3, 4))()
     # They put back what stood before, which is our very order; but that had been seen, so it is theirs.
     site.cluster.kill(1)
     site.cluster.foreign_reassign(name(), displaced)
     assert orders(site).target == displaced
-    operator.turns(3)
+    operator.reconciles(3)
     assert orders(site).adding == (1,)
     assert all(r.result.touched == () for r in operator.reports)
 
@@ -119,7 +121,7 @@ def test_a_stray_whose_cancel_is_not_answered_is_cancelled_later(site: MemorySit
     operator.faults.race("reorder", moved(site, (1, 2, 4)))
     operator.faults.fail_next("reorder", Fate.UNANSWERED)
     operator.faults.fail_next("cancel", Fate.LOST)
-    operator.turn()
+    operator.reconcile()
     report = said(operator)
     assert report.result.stopped is not None
     assert report.result.stopped.reason is Reason.NO_ANSWER
@@ -137,7 +139,7 @@ def test_an_order_that_does_not_show_in_time_is_named_and_looked_for_at_once(sit
     report = said(operator)
     assert [h.reason for h in report.result.holds] == [Reason.NOT_APPLIED]
     assert (report.result.reordered, report.result.elected, report.result.changed) == (0, 0, True)
-    operator.turns(2)
+    operator.reconciles(2)
     assert orders(site).leader != 1
 
 

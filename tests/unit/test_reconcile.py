@@ -39,7 +39,7 @@ def well(made: MemorySite | None = None) -> MemorySite:
 
 
 def said(operator: Operator) -> Report:
-    report = operator.turn()
+    report = operator.reconcile()
     assert report is not None
     return report
 
@@ -47,17 +47,17 @@ def said(operator: Operator) -> Report:
 def test_a_settled_cluster_is_asked_for_nothing():
     made = well()
     operator = Operator(made)
-    operator.turn()
+    operator.reconcile()
     before = (made.cluster.mutations, made.store.writes)
     for _ in range(5):
         assert said(operator).settled
     assert (made.cluster.mutations, made.store.writes) == before
 
 
-def test_one_turn_takes_every_leader_from_a_sick_broker():
+def test_one_reconcile_takes_every_leader_from_a_sick_broker():
     made = well()
     operator = Operator(made)
-    operator.turn()
+    operator.reconcile()
     made.signals.say(1, Reading.FAILING)
     report = said(operator)
     assert made.cluster.snapshot().leaders()[1] == 0
@@ -77,7 +77,7 @@ def test_one_turn_takes_every_leader_from_a_sick_broker():
 def test_who_only_watches_touches_nothing_and_says_what_it_would_do(policy: Policy, ready: tuple[bool, str]):
     made = well()
     operator = Operator(made, policy)
-    operator.turn()
+    operator.reconcile()
     made.signals.say(1, Reading.FAILING)
     before = (made.cluster.mutations, made.store.writes)
     report = said(operator)
@@ -91,13 +91,13 @@ def test_who_only_watches_touches_nothing_and_says_what_it_would_do(policy: Poli
 def test_a_suspension_keeps_a_demotion_as_it_stands():
     made = well()
     operator = Operator(made)
-    operator.turn()
+    operator.reconcile()
     made.signals.say(1, Reading.FAILING)
-    operator.turn()
+    operator.reconcile()
     made.signals.say(1, Reading.PASSING)
     operator.policy = FROZEN
     before = made.cluster.mutations
-    operator.turns(30)
+    operator.reconciles(30)
     assert made.cluster.mutations == before
     assert {b.broker for b in operator.reports[-1].brokers if b.demoted is not None} == {1}
     operator.policy = POLICY
@@ -109,11 +109,11 @@ def test_a_recovered_broker_gets_exactly_its_leaders_back():
     made = well()
     before = {p.name: p.replicas for p in made.cluster.partitions()}
     operator = Operator(made)
-    operator.turn()
+    operator.reconcile()
     made.signals.say(1, Reading.FAILING)
-    operator.turns(2)
+    operator.reconciles(2)
     made.signals.say(1, Reading.PASSING)
-    operator.turns(5)
+    operator.reconciles(5)
     assert operator.reports[-1].brokers[0].verdict.state is HealthState.RECOVERING
     operator.settle()
     assert {p.name: p.replicas for p in made.cluster.partitions()} == before
@@ -124,7 +124,7 @@ def test_an_override_to_lead_undoes_a_demotion_and_stays():
     made = well()
     operator = Operator(made)
     made.signals.say(1, Reading.FAILING)
-    operator.turns(2)
+    operator.reconciles(2)
     made.signals.override(1, OverrideState.PROMOTED)
     operator.settle()
     assert made.cluster.snapshot().leaders()[1] == 2
@@ -132,13 +132,13 @@ def test_an_override_to_lead_undoes_a_demotion_and_stays():
 
 def test_a_persons_way_to_decide_takes_the_place_of_the_policys():
     made = well()
-    report = Operator(made).turn(manual_decision(demote=[2], message="disk swap"))
+    report = Operator(made).reconcile(manual_decision(demote=[2], message="disk swap"))
     assert report is not None
     assert list(report.plan.decisions.demoted) == [2]
     assert made.cluster.snapshot().leaders()[2] == 0
 
 
-def test_what_a_turn_learns_is_what_the_next_one_starts_from():
+def test_what_a_reconcile_learns_is_what_the_next_one_starts_from():
     made = well()
     world = made.process()
     memory = Memory(world.records.take_over(made.cluster_id), grace_seconds=33)
@@ -210,9 +210,9 @@ def test_a_topic_that_is_deleted_in_mid_demotion_is_named_and_forgotten():
     made = well(site(topics={"orders": 6, "others": 3}))
     operator = Operator(made)
     made.signals.say(1, Reading.FAILING)
-    operator.turns(2)
+    operator.reconciles(2)
     made.cluster.delete_topic("orders")
-    operator.turns(30)
+    operator.reconciles(30)
     assert {n.reason for r in operator.reports for n in r.notes} == {Reason.TOPIC_GONE}
     assert made.store.record is not None
     assert {e.topic for e in made.store.record.entries.values()} == {"others"}
@@ -242,7 +242,7 @@ def test_a_topic_that_is_left_out_of_the_answer_keeps_its_baselines(named: Termi
     made = site()
     made.signals.override(1, OverrideState.DEMOTED, "trying")
     operator = Operator(made)
-    operator.turn()
+    operator.reconcile()
     world = replace(operator.world, clusters=Hiding(operator.world.clusters, "orders", named=named))
     memory = operator.memory
     assert memory is not None
@@ -259,7 +259,7 @@ def test_a_topic_that_is_left_out_of_the_answer_keeps_its_baselines(named: Termi
 def test_another_cluster_behind_the_same_addresses_is_refused_before_anything_is_judged():
     made = site()
     operator = Operator(made)
-    operator.turn()
+    operator.reconcile()
     memory = operator.memory
     assert memory is not None
     with pytest.raises(WrongCluster, match="memory-cluster"):
@@ -272,7 +272,7 @@ def test_the_loads_of_an_agenda_are_what_a_limit_is_held_against():
     operator.rebalance_input = RebalanceInput(
         loads=Loads({p.key: 1 if p.index else 11 for p in made.cluster.partitions()})
     )
-    operator.turn()
+    operator.reconcile()
     made.signals.say(1, Reading.FAILING)
     report = said(operator)
     heaviest = made.cluster.partitions()[0]

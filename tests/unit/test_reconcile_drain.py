@@ -32,18 +32,18 @@ def said(operator: Operator, type_: str, broker: int = 2) -> Condition | None:
 
 def test_a_broker_that_nobody_works_on_has_no_such_condition(made: MemorySite):
     operator = Operator(made)
-    operator.turns(1)
+    operator.reconciles(1)
     assert (said(operator, "Drained"), said(operator, "Overridden")) == (None, None)
 
 
 def test_it_is_drained_once_it_leads_nothing_and_stands_first_nowhere(made: MemorySite):
     operator = Operator(made)
     made.signals.drain(2)
-    operator.turns(1)
+    operator.reconciles(1)
     assert said(operator, "Drained") == Condition(
         "Drained", False, Reason.DRAINING, "leads 2 partitions, and stands first in the order of 2"
     )
-    operator.turns(1)
+    operator.reconciles(1)
     drained = said(operator, "Drained")
     assert drained is not None
     assert (drained.status, drained.reason) == (True, Reason.DRAINED)
@@ -52,17 +52,17 @@ def test_it_is_drained_once_it_leads_nothing_and_stands_first_nowhere(made: Memo
 def test_it_is_not_while_a_reassignment_keeps_it_first_somewhere():
     made = site(4, {"orders": 6})
     operator = Operator(made)
-    operator.turns(1)
+    operator.reconciles(1)
     led = next(p for p in made.cluster.partitions() if p.leader == 2)
     (other,) = made.cluster.brokers.keys() - set(led.replicas)
     made.cluster.foreign_reassign(led.name, (*led.replicas, other))
     made.signals.drain(2)
-    operator.turns(3)
+    operator.reconciles(3)
     drained = said(operator, "Drained")
     assert drained is not None
     assert (drained.status, drained.reason) == (False, Reason.DRAINING)
     made.cluster.finish_reassignments()
-    operator.turns(3)
+    operator.reconciles(3)
     drained = said(operator, "Drained")
     assert drained is not None
     assert drained.status is True
@@ -71,14 +71,14 @@ def test_it_is_not_while_a_reassignment_keeps_it_first_somewhere():
 def test_it_is_not_while_it_stands_first_where_somebody_else_leads():
     made = site(4, {"orders": 6})
     operator = Operator(made)
-    operator.turns(1)
+    operator.reconciles(1)
     led = next(p for p in made.cluster.partitions() if p.leader == 2)
     made.cluster.kill(2)
     made.cluster.revive(2, catch_up=False)
     (other,) = made.cluster.brokers.keys() - set(led.replicas)
     made.cluster.foreign_reassign(led.name, (*led.replicas, other))
     made.signals.drain(2)
-    operator.turns(3)
+    operator.reconciles(3)
     assert made.cluster.snapshot().leaders()[2] == 0
     assert said(operator, "Drained") == Condition(
         "Drained",
@@ -92,7 +92,7 @@ def test_what_stays_with_it_for_want_of_room_is_counted(made: MemorySite):
     """Nothing is on its way any more: whoever waits for the drain must hear what keeps it from ending."""
     operator = Operator(made, replace(POLICY, demotion=Demotion(capacity=Capacity(max_leaders=2))))
     made.signals.drain(2)
-    operator.turns(5)
+    operator.reconciles(5)
     assert operator.reports[-1].plan.empty
     drained = said(operator, "Drained")
     assert drained is not None
@@ -102,11 +102,11 @@ def test_what_stays_with_it_for_want_of_room_is_counted(made: MemorySite):
 def test_what_only_a_sicker_broker_could_lead_is_counted(made: MemorySite):
     made.cluster.create_topic("pair", assignment=[(2, 3)])
     operator = Operator(made)
-    operator.turns(1)
+    operator.reconciles(1)
     made.signals.say(3, Reading.FAILING)
-    operator.turns(3)
+    operator.reconciles(3)
     made.signals.drain(2)
-    operator.turns(5)
+    operator.reconciles(5)
     assert operator.reports[-1].plan.empty
     drained = said(operator, "Drained")
     assert drained is not None
@@ -125,7 +125,7 @@ def test_a_policy_that_does_not_act_never_says_that_a_broker_may_be_stopped(
 ):
     operator = Operator(made, policy)
     made.signals.drain(2)
-    operator.turns(3)
+    operator.reconciles(3)
     drained = said(operator, "Drained")
     assert drained is not None
     assert (drained.status, drained.reason) == (False, reason)
@@ -135,7 +135,7 @@ def test_a_hold_is_said_by_the_broker_and_by_the_policy(made: MemorySite):
     made.cluster.create_topic("alone", assignment=[(2,)])
     operator = Operator(made)
     made.signals.drain(2)
-    operator.turns(2)
+    operator.reconciles(2)
     for condition in (said(operator, "Drained"), said(operator, "Demoted")):
         assert condition is not None
         assert (condition.status, condition.reason) == (False, Reason.NO_LEADER_LEFT)
@@ -147,9 +147,9 @@ def test_a_hold_is_said_by_the_broker_and_by_the_policy(made: MemorySite):
 def test_an_override_that_has_ended_is_named_until_it_is_taken_away(made: MemorySite):
     operator = Operator(made)
     made.signals.override(2, OverrideState.PROMOTED, "well", made.clock.now() + timedelta(seconds=2))
-    operator.turns(1)
+    operator.reconciles(1)
     assert said(operator, "Overridden") is None
-    operator.turns(2)
+    operator.reconciles(2)
     assert said(operator, "Overridden") == Condition(
         "Overridden",
         False,
@@ -157,7 +157,7 @@ def test_an_override_that_has_ended_is_named_until_it_is_taken_away(made: Memory
         "spec.override ended at 2026-01-01T00:00:02Z and has no effect: take it away",
     )
     made.signals.lift(2)
-    operator.turns(1)
+    operator.reconciles(1)
     assert said(operator, "Overridden") is None
 
 
@@ -165,7 +165,7 @@ def test_one_that_was_over_when_it_was_written_drains_nobody_and_says_so(made: M
     operator = Operator(made)
     before = made.cluster.mutations
     made.signals.drain(2, until=made.clock.now() - timedelta(hours=1))
-    operator.turns(3)
+    operator.reconciles(3)
     assert made.cluster.mutations == before
     assert said(operator, "Drained") is None
     ended = said(operator, "Overridden")

@@ -42,12 +42,12 @@ def last(operator: Operator) -> Report:
 
 def test_leaders_are_back_once_the_interval_is_over_and_the_figures_say_so(restarted: MemorySite):
     operator = Operator(restarted, EVERY_30)
-    operator.turns(5)
+    operator.reconciles(5)
     bounce(restarted)
     assert imbalance(restarted) == 10
-    operator.turns(20)
+    operator.reconciles(20)
     assert imbalance(restarted) == 10
-    operator.turns(10)
+    operator.reconciles(10)
     assert imbalance(restarted) == 0
     found = last(operator).election
     assert found is not None
@@ -58,9 +58,9 @@ def test_leaders_are_back_once_the_interval_is_over_and_the_figures_say_so(resta
 
 def test_without_an_interval_nobody_is_elected_and_nobody_is_asked(restarted: MemorySite):
     operator = Operator(restarted)
-    operator.turns(2)
+    operator.reconciles(2)
     bounce(restarted)
-    operator.turns(60)
+    operator.reconciles(60)
     assert imbalance(restarted) == 10
     assert last(operator).election is None
     assert operator.world.configs is not None
@@ -69,37 +69,37 @@ def test_without_an_interval_nobody_is_elected_and_nobody_is_asked(restarted: Me
 
 def test_an_election_writes_no_record_and_reorders_nothing(restarted: MemorySite):
     operator = Operator(restarted, EVERY_30)
-    operator.turns(2)
+    operator.reconciles(2)
     bounce(restarted)
     orders, writes = {p.name: p.replicas for p in restarted.cluster.partitions()}, restarted.store.writes
-    operator.turns(40)
+    operator.reconciles(40)
     assert {p.name: p.replicas for p in restarted.cluster.partitions()} == orders
     assert restarted.store.writes == writes
 
 
 def test_a_balanced_cluster_is_asked_for_nothing_however_often_the_interval_passes(restarted: MemorySite):
     operator = Operator(restarted, EVERY_30)
-    operator.turns(2)
+    operator.reconciles(2)
     before = restarted.cluster.mutations
-    operator.turns(100)
+    operator.reconciles(100)
     assert restarted.cluster.mutations == before
     assert all(r.settled for r in operator.reports)
 
 
 def test_a_sick_broker_is_not_elected_however_out_of_balance_its_leaders_are(restarted: MemorySite):
     operator = Operator(restarted, EVERY_30)
-    operator.turns(2)
+    operator.reconciles(2)
     bounce(restarted)
     restarted.signals.say(1, Reading.FAILING)
-    operator.turns(100)
+    operator.reconciles(100)
     assert restarted.cluster.snapshot().leaders()[1] == 0
 
 
 def test_whoever_observes_says_what_it_would_elect_and_elects_nobody(restarted: MemorySite):
     operator = Operator(restarted, replace(EVERY_30, mode=Mode.OBSERVE))
-    operator.turns(2)
+    operator.reconciles(2)
     bounce(restarted)
-    operator.turns(40)
+    operator.reconciles(40)
     assert imbalance(restarted) == 10
     assert sum(m.elect for m in last(operator).plan.moves) == 10
 
@@ -118,7 +118,7 @@ def test_it_says_what_it_found_of_kafkas_own_balancing(
     for broker, value in settings.items():
         restarted.cluster.configure_broker(broker, AUTO_REBALANCE_CONFIG, value)
     operator = Operator(restarted, EVERY_30)
-    operator.turns(40)
+    operator.reconciles(40)
     found = last(operator).election
     assert found is not None
     assert found.auto is auto
@@ -127,19 +127,19 @@ def test_it_says_what_it_found_of_kafkas_own_balancing(
 
 def test_where_kafka_balances_by_itself_there_is_nothing_left_to_elect(restarted: MemorySite):
     operator = Operator(restarted, EVERY_30)
-    operator.turns(2)
+    operator.reconciles(2)
     bounce(restarted)
     assert restarted.cluster.auto_balance() == 10
-    operator.turns(40)
+    operator.reconciles(40)
     assert sum(r.result.elected for r in operator.reports) == 0
 
 
 def test_what_cannot_be_asked_is_unknown_and_the_election_goes_on(restarted: MemorySite):
     operator = Operator(restarted, EVERY_30)
     operator.world = replace(operator.world, configs=None)
-    operator.turns(2)
+    operator.reconciles(2)
     bounce(restarted)
-    operator.turns(40)
+    operator.reconciles(40)
     found = last(operator).election
     assert found is not None
     assert found.auto is AutoRebalance.UNKNOWN

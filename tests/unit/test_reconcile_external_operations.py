@@ -32,14 +32,14 @@ class Beside:
         for broker in self.cluster.brokers:
             self.site.signals.say(broker, Reading.PASSING)
         self.operator = Operator(self.site, POLICY)
-        self.turns(1)
+        self.reconciles(1)
 
-    def turns(self, count: int = 3) -> None:
-        self.operator.turns(count)
+    def reconciles(self, count: int = 3) -> None:
+        self.operator.reconciles(count)
 
     def demote(self, broker: int) -> None:
         self.site.signals.override(broker, OverrideState.DEMOTED, "its disk")
-        self.turns()
+        self.reconciles()
 
     def waiting(self) -> Condition | None:
         said = self.operator.reports[-1].conditions
@@ -75,7 +75,7 @@ class TestReassignments:
         )
         assert beside.cluster.partition("orders", 0).leader == 1
         beside.cluster.finish_reassignments()
-        beside.turns()
+        beside.reconciles()
         assert beside.waiting() is None
         assert beside.cluster.partition("orders", 0).replicas[-1] == 1
 
@@ -83,7 +83,7 @@ class TestReassignments:
         beside.demote(1)
         beside.cluster.foreign_reassign(beside.cluster.partition("orders", 2).name, (3, 2, 4))
         beside.site.signals.lift(1)
-        beside.turns()
+        beside.reconciles()
         assert beside.cluster.partition("orders", 0).leader == 1
         assert beside.cluster.partition("orders", 2).reassigning
 
@@ -96,7 +96,7 @@ class TestReassignments:
         beside.demote(1)
         beside.cluster.foreign_reassign(beside.cluster.partition("orders", 2).name, (3, 2, 4))
         beside.site.signals.lift(1)
-        beside.turns()
+        beside.reconciles()
         waits = beside.waiting()
         assert waits is not None
         assert (waits.reason, "broker 1" in waits.message) == (Reason.OTHERS_REBALANCING, True)
@@ -104,7 +104,7 @@ class TestReassignments:
         broker = next(b for b in beside.operator.reports[-1].brokers if b.broker == 1)
         assert "recognised as a rebalance, as" in broker.condition("Demoted").message
         beside.cluster.finish_reassignments()
-        beside.turns()
+        beside.reconciles()
         assert beside.waiting() is None
         assert beside.cluster.partition("orders", 0).leader == 1
 
@@ -112,10 +112,10 @@ class TestReassignments:
         beside.cluster.create_topic("__CruiseControlMetrics", assignment=[(2, 3, 4)])
         beside.cluster.foreign_reassign(beside.cluster.partition("orders", 2).name, (3, 2, 4))
         beside.site.signals.say(1, Reading.FAILING)
-        beside.turns()
+        beside.reconciles()
         assert beside.cluster.partition("orders", 0).leader != 1
         beside.site.signals.override(1, OverrideState.PROMOTED, "needed")
-        beside.turns()
+        beside.reconciles()
         assert beside.cluster.partition("orders", 0).leader == 1
 
     def test_marks_are_asked_for_only_while_replicas_move(self, beside: Beside):
@@ -130,7 +130,7 @@ class TestReassignments:
         beside.operator.world = replace(beside.operator.world, configs=None)
         beside.cluster.foreign_reassign(beside.cluster.partition("orders", 2).name, (3, 2, 4))
         beside.site.signals.lift(1)
-        beside.turns()
+        beside.reconciles()
         assert beside.cluster.partition("orders", 0).leader == 1
 
 
@@ -145,13 +145,13 @@ def test_strimzi_at_work_is_waited_for_and_then_gone_on_without(beside: Beside, 
     beside.demote(1)
     beside.operator.world = replace(beside.operator.world, strimzi=strimzi)
     beside.site.signals.lift(1)
-    beside.turns()
+    beside.reconciles()
     waits = beside.waiting()
     assert waits is not None
     assert (waits.reason, waits.message) == (reason, f"{reason}: broker 1")
     at_rest = replace(strimzi, paused=False, rebalancing=())
     beside.operator.world = replace(beside.operator.world, strimzi=at_rest)
-    beside.turns()
+    beside.reconciles()
     assert beside.waiting() is None
     assert beside.orders == ROUND
 
@@ -165,26 +165,26 @@ class TestPreferredRacks:
         for broker, rack in zip(beside.cluster.brokers.values(), "abba", strict=True):
             broker.rack = rack
         beside.operator.policy = replace(POLICY, placement=Placement(Preference(("a",))))
-        beside.turns()
+        beside.reconciles()
         assert beside.orders == [(1, 2, 3), (1, 2, 3), (1, 3, 2)]
         beside.operator.world = replace(beside.operator.world, strimzi=self.BUSY)
         return beside
 
     def test_what_a_rebalance_puts_elsewhere_stays_there_until_it_has_ended(self, placed: Beside):
         placed.cluster.foreign_reorder(placed.cluster.partition("orders", 0).name, (2, 1, 3))
-        placed.turns()
+        placed.reconciles()
         assert placed.orders[0] == (2, 1, 3)
         waits = placed.waiting()
         assert waits is not None
         assert waits.message == "StrimziRebalancing: 1 partition (orders-0)"
         placed.operator.world = replace(placed.operator.world, strimzi=None)
-        placed.turns()
+        placed.reconciles()
         assert placed.waiting() is None
         assert placed.orders[0] == (1, 2, 3)
 
     def test_another_wish_waits_and_a_demotion_does_not(self, placed: Beside):
         placed.operator.policy = replace(POLICY, placement=Placement(Preference(("b",))))
-        placed.turns()
+        placed.reconciles()
         assert (placed.orders[0], placed.orders[2]) == ((1, 2, 3), (1, 3, 2))
         placed.demote(1)
         assert [order[-1] for order in placed.orders] == [1, 1, 1]
@@ -195,30 +195,30 @@ class TestOrders:
         beside.demote(1)
         name = beside.cluster.partition("orders", 0).name
         beside.cluster.foreign_reorder(name, (1, 3, 2))
-        beside.turns(1)
+        beside.reconciles(1)
         waits = beside.waiting()
         assert waits is not None
         assert (waits.reason, waits.message) == (Reason.CONTESTED, "Contested: 1 partition (orders-0)")
-        beside.turns(8)
+        beside.reconciles(8)
         assert beside.waiting() is None
         assert beside.cluster.partition("orders", 0).replicas[-1] == 1
         beside.site.signals.lift(1)
-        beside.turns()
+        beside.reconciles()
         assert beside.orders[0] == (1, 3, 2)
 
     def test_kafkas_own_election_of_preferred_leaders_finds_nothing_to_take_back(self, beside: Beside):
         beside.demote(1)
         assert beside.cluster.auto_balance() == 0
-        beside.turns()
+        beside.reconciles()
         assert beside.cluster.snapshot().leaders()[1] == 0
 
     def test_replicas_that_were_added_stand_where_they_were_put_and_the_others_go_back(self, beside: Beside):
         beside.demote(1)
         beside.cluster.raise_rf("orders")
-        beside.turns()
+        beside.reconciles()
         assert ("orders", Reason.REPLICA_SET_CHANGED) in beside.noted
         beside.site.signals.lift(1)
-        beside.turns()
+        beside.reconciles()
         assert [order[:3] for order in beside.orders] == ROUND
 
 
@@ -226,7 +226,7 @@ class TestTopics:
     def test_a_topic_that_is_deleted_takes_its_baselines_along(self, beside: Beside):
         beside.demote(1)
         beside.cluster.delete_topic("orders")
-        beside.turns(40)
+        beside.reconciles(40)
         assert ("orders", Reason.TOPIC_GONE) in beside.noted
         assert beside.site.store.record is not None
         assert not beside.site.store.record.entries
@@ -235,20 +235,20 @@ class TestTopics:
     def test_a_topic_of_the_same_name_is_another_one(self, beside: Beside):
         beside.demote(1)
         beside.cluster.recreate_topic("orders", assignment=[(1, 3, 2)])
-        beside.turns(40)
+        beside.reconciles(40)
         assert ("orders", Reason.TOPIC_GONE) in beside.noted
         assert beside.cluster.partition("orders", 0).leader != 1
         beside.site.signals.lift(1)
-        beside.turns()
+        beside.reconciles()
         assert beside.orders == [(1, 3, 2)]
 
     def test_a_topic_that_is_made_meanwhile_is_taken_from_the_demoted_broker_and_given_back(self, beside: Beside):
         beside.demote(1)
         beside.cluster.create_topic("later", assignment=[(1, 2, 3)])
-        beside.turns()
+        beside.reconciles()
         assert beside.cluster.partition("later").leader != 1
         beside.site.signals.lift(1)
-        beside.turns()
+        beside.reconciles()
         assert beside.cluster.partition("later").replicas == (1, 2, 3)
         assert beside.cluster.partition("later").leader == 1
 
@@ -256,7 +256,7 @@ class TestTopics:
 class TestExpanding:
     def test_nothing_of_ours_moves_a_leader_to_a_broker_that_has_just_come(self, beside: Beside):
         before = beside.cluster.mutations
-        beside.turns(10)
+        beside.reconciles(10)
         assert beside.cluster.mutations == before
         assert 4 in {b.broker for b in beside.operator.reports[-1].brokers}
         assert beside.orders == ROUND
@@ -265,7 +265,7 @@ class TestExpanding:
         beside.cluster.foreign_reassign(beside.cluster.partition("orders", 0).name, (1, 2, 4))
         beside.cluster.finish_reassignments()
         before = beside.cluster.mutations
-        beside.turns(10)
+        beside.reconciles(10)
         assert beside.cluster.mutations == before
         assert beside.cluster.snapshot().leaders()[4] == 0
 
@@ -274,7 +274,7 @@ class TestExpanding:
         beside.cluster.finish_reassignments()
         beside.demote(1)
         beside.site.signals.lift(1)
-        beside.turns(10)
+        beside.reconciles(10)
         assert beside.cluster.partition("orders", 0).replicas == (1, 2, 4)
         assert beside.cluster.snapshot().leaders()[4] == 0
 
@@ -296,13 +296,13 @@ class TestShrinking:
             beside.site.signals.drain(1)
         else:
             beside.site.signals.override(1, OverrideState.DEMOTED)
-        beside.turns()
+        beside.reconciles()
         memory = beside.operator.memory
         assert memory is not None
         assert 1 in memory.record.demoted
         self.leave(beside)
         beside.site.signals.lift(1)  # its BrokerHealth goes, and the override with it
-        beside.turns(60)
+        beside.reconciles(60)
         memory = beside.operator.memory
         assert memory is not None
         assert 1 not in memory.record.demoted
@@ -313,9 +313,9 @@ class TestShrinking:
 
     def test_a_broker_of_the_same_id_begins_anew(self, beside: Beside):
         beside.site.signals.say(1, Reading.FAILING)
-        beside.turns()
+        beside.reconciles()
         self.leave(beside)
-        beside.turns(3)
+        beside.reconciles(3)
         memory = beside.operator.memory
         assert memory is not None
         assert (1 in memory.flaps, 1 in memory.record.demoted) == (False, False)
@@ -323,7 +323,7 @@ class TestShrinking:
     def test_while_a_replica_list_still_names_it_it_is_kept(self, beside: Beside):
         beside.demote(1)
         beside.cluster.brokers.pop(1)
-        beside.turns()
+        beside.reconciles()
         assert beside.operator.memory is not None
         assert 1 in beside.operator.memory.record.demoted
         assert 1 in {b.broker for b in beside.operator.reports[-1].brokers}

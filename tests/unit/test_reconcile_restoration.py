@@ -34,12 +34,12 @@ def leads(made: MemorySite, broker: int = 1) -> int:
 def well_after_sickness(made: MemorySite, policy: Policy = WAVED) -> Operator:
     """Broker 1 was demoted and has just been promoted."""
     operator = Operator(made, policy)
-    operator.turns(2)
+    operator.reconciles(2)
     made.signals.say(1, Reading.FAILING)
-    operator.turns(2)
+    operator.reconciles(2)
     made.signals.say(1, Reading.PASSING)
     for _ in range(30):
-        operator.turns(1)
+        operator.reconciles(1)
         if leads(made):
             return operator
     raise AssertionError(f"not promoted: {operator.reports[-1]}")
@@ -49,21 +49,21 @@ def test_a_recovered_broker_leads_a_tenth_then_half_then_all(made: MemorySite):
     operator = well_after_sickness(made)
     first = leads(made)
     assert 0 < first <= 12
-    operator.turns(20)
+    operator.reconciles(20)
     second = leads(made)
     assert first < second <= 36
-    operator.turns(20)
+    operator.reconciles(20)
     assert leads(made) == 50
-    operator.turns(60)
+    operator.reconciles(60)
     assert made.store.record is not None
     assert made.store.record.empty
 
 
 def test_while_it_waits_nothing_moves_and_kafka_finds_nothing_to_balance(made: MemorySite):
     operator = well_after_sickness(made)
-    operator.turns(2)
+    operator.reconciles(2)
     mutations, writes = made.cluster.mutations, made.store.writes
-    operator.turns(15)
+    operator.reconciles(15)
     assert (made.cluster.mutations, made.store.writes) == (mutations, writes)
     assert made.cluster.auto_balance() == 0
 
@@ -71,17 +71,17 @@ def test_while_it_waits_nothing_moves_and_kafka_finds_nothing_to_balance(made: M
 def test_a_persons_word_ends_the_waiting(made: MemorySite):
     operator = well_after_sickness(made)
     made.signals.override(1, OverrideState.PROMOTED)
-    operator.turns(2)
+    operator.reconciles(2)
     assert leads(made) == 50
 
 
 def test_the_end_of_a_persons_demotion_is_a_way_back_too(made: MemorySite):
     operator = Operator(made, WAVED)
-    operator.turns(2)
+    operator.reconciles(2)
     made.signals.override(1, OverrideState.DEMOTED)
-    operator.turns(3)
+    operator.reconciles(3)
     made.signals.lift(1)
-    operator.turns(2)
+    operator.reconciles(2)
     assert 0 < leads(made) <= 12
 
 
@@ -90,16 +90,16 @@ def test_another_operator_goes_on_with_the_wave_that_it_finds(made: MemorySite):
     first = leads(made)
     made.clock.advance(15)
     successor = Operator(made, WAVED, identity="operator-b")
-    successor.turns(1)
+    successor.reconciles(1)
     assert leads(made) == first
-    successor.turns(15)
+    successor.reconciles(15)
     assert first < leads(made) <= 36
 
 
 def test_a_relapse_takes_back_what_was_given_and_counts_as_flapping(made: MemorySite):
     operator = well_after_sickness(made)
     made.signals.say(1, Reading.FAILING)
-    operator.turns(2)
+    operator.reconciles(2)
     assert leads(made) == 0
     assert made.store.record is not None
     assert (set(made.store.record.demoted), made.store.record.returning) == ({1}, {})
@@ -111,21 +111,21 @@ def test_a_relapse_takes_back_what_was_given_and_counts_as_flapping(made: Memory
 def test_another_broker_that_falls_ill_meanwhile_is_demoted_as_usual(made: MemorySite):
     operator = well_after_sickness(made)
     made.signals.say(3, Reading.FAILING)
-    operator.turns(3)
+    operator.reconciles(3)
     assert leads(made, 3) == 0
     assert sum(made.cluster.snapshot().leaders().values()) == 200
     made.signals.say(3, Reading.PASSING)
-    operator.turns(150)
+    operator.reconciles(150)
     assert [leads(made, broker) for broker in (1, 2, 3, 4)] == [50, 50, 50, 50]
 
 
 class TestDown:
     def down(self, made: MemorySite, policy: Policy = COLD) -> Operator:
         operator = Operator(made, policy)
-        operator.turns(2)
+        operator.reconciles(2)
         made.cluster.kill(1)
         made.signals.say(1, Reading.UNKNOWN)
-        operator.turns(40)
+        operator.reconciles(40)
         return operator
 
     def back(self, made: MemorySite) -> None:
@@ -144,29 +144,29 @@ class TestDown:
         operator = self.down(made)
         made.cluster.revive(1, catch_up=False)
         made.signals.say(1, Reading.PASSING)
-        operator.turns(10)
+        operator.reconciles(10)
         assert leads(made) == 0
         waits = operator.reports[-1].brokers[0].restoration
         assert waits is not None
         assert waits.wait is not None
         assert waits.wait.reason is Reason.PREFERRED_NOT_IN_ISR
         made.cluster.catch_up(1)
-        operator.turns(2)
+        operator.reconciles(2)
         assert 0 < leads(made) <= 12
-        operator.turns(60)
+        operator.reconciles(60)
         assert leads(made) == 50
-        operator.turns(60)
+        operator.reconciles(60)
         assert made.store.record is not None
         assert made.store.record.empty
 
     def test_a_short_restart_is_kafkas_own_affair(self, made: MemorySite):
         operator = Operator(made, COLD)
-        operator.turns(2)
+        operator.reconciles(2)
         before = {p.name: p.replicas for p in made.cluster.partitions()}
         made.cluster.kill(1)
-        operator.turns(20)
+        operator.reconciles(20)
         self.back(made)
-        operator.turns(5)
+        operator.reconciles(5)
         assert {p.name: p.replicas for p in made.cluster.partitions()} == before
 
     def test_it_is_off_by_default(self, made: MemorySite):
@@ -176,7 +176,7 @@ class TestDown:
     def test_one_that_stays_down_causes_no_further_request(self, made: MemorySite):
         operator = self.down(made)
         mutations, writes = made.cluster.mutations, made.store.writes
-        operator.turns(200)
+        operator.reconciles(200)
         assert (made.cluster.mutations, made.store.writes) == (mutations, writes)
         assert operator.reports[-1].condition("Settled").status is True
 
@@ -187,18 +187,18 @@ class TestDown:
                 (spare,) = {2, 3, 4} - set(p.replicas)
                 made.cluster.foreign_reassign(p.name, tuple(spare if b == 1 else b for b in p.replicas))
         made.cluster.finish_reassignments()
-        operator.turns(60)
+        operator.reconciles(60)
         assert made.store.record is not None
         assert made.store.record.empty
         assert {b for p in made.cluster.partitions() for b in p.replicas} == {2, 3, 4}
 
     def test_half_of_the_brokers_down_are_left_alone(self, made: MemorySite):
         operator = Operator(made, COLD)
-        operator.turns(2)
+        operator.reconciles(2)
         before = {p.name: p.replicas for p in made.cluster.partitions()}
         for broker in (1, 2):
             made.cluster.kill(broker)
-        operator.turns(60)
+        operator.reconciles(60)
         assert {p.name: p.replicas for p in made.cluster.partitions()} == before
 
     def test_a_policy_that_observes_touches_nothing(self, made: MemorySite):

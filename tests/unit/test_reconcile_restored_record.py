@@ -56,41 +56,41 @@ def well(made: MemorySite) -> MemorySite:
 
 def test_what_the_racks_keep_away_is_told_as_theirs_for_good(racked: MemorySite):
     operator = Watched(racked, IN_A)
-    operator.turns(120)
+    operator.reconciles(120)
     assert operator.away == (2, 2)
 
 
 def test_a_demotion_and_its_end_leave_nothing_away_but_for_the_racks(racked: MemorySite):
     operator = Watched(racked, IN_A)
-    operator.turns(5)
+    operator.reconciles(5)
     racked.signals.say(1, Reading.FAILING)
-    operator.turns(5)
+    operator.reconciles(5)
     assert operator.away == (3, 1)
     racked.signals.say(1, Reading.PASSING)
-    operator.turns(120)
+    operator.reconciles(120)
     assert operator.away == (2, 2)
 
 
 def test_once_the_wish_is_gone_what_was_kept_away_is_to_go_back(racked: MemorySite):
     operator = Watched(racked, IN_A)
-    operator.turns(5)
+    operator.reconciles(5)
     operator.policy = replace(POLICY, suspend=True)
-    operator.turns(1)
+    operator.reconciles(1)
     assert operator.away == (2, 0)
     operator.policy = POLICY
-    operator.turns(60)
+    operator.reconciles(60)
     assert operator.away == (0, 0)
 
 
 def test_a_drained_broker_that_is_stopped_for_hours_is_demoted_all_the_while():
     made = well(site(3, {"orders": 6}))
     operator = Watched(made)
-    operator.turns(2)
+    operator.reconciles(2)
     made.signals.drain(2)
-    operator.turns(3)
+    operator.reconciles(3)
     made.cluster.kill(2)
     for _ in range(30):
-        operator.turns(1, seconds=300)
+        operator.reconciles(1, seconds=300)
         displaced, _ = operator.away
         assert displaced
         assert operator.told("broker_demoted", broker="2") == 1
@@ -99,13 +99,13 @@ def test_a_drained_broker_that_is_stopped_for_hours_is_demoted_all_the_while():
 def test_a_broker_that_comes_back_over_days_waits_for_time_alone_as_metrics_say():
     made = well(site(4, {"orders": 200}))
     operator = Watched(made, DAILY)
-    operator.turns(2)
+    operator.reconciles(2)
     made.signals.override(1, OverrideState.DEMOTED)
-    operator.turns(3)
+    operator.reconciles(3)
     made.signals.lift(1)
-    operator.turns(5)
+    operator.reconciles(5)
     for _ in range(20):
-        operator.turns(1, seconds=300)
+        operator.reconciles(1, seconds=300)
         displaced, _ = operator.away
         assert displaced
         assert operator.told("broker_demoted", broker="1") == 0
@@ -116,14 +116,14 @@ def test_a_broker_that_comes_back_over_days_waits_for_time_alone_as_metrics_say(
 def test_a_broker_that_does_not_come_on_tells_what_it_waits_for():
     made = well(site(4, {"orders": 200}))
     operator = Watched(made, replace(DAILY, promotion=replace(DAILY.promotion, waves=PromotionWaves(pause_seconds=60))))
-    operator.turns(2)
+    operator.reconciles(2)
     made.signals.say(1, Reading.FAILING)
-    operator.turns(3)
+    operator.reconciles(3)
     made.signals.say(1, Reading.PASSING)
-    operator.turns(30)
+    operator.reconciles(30)
     assert operator.told("broker_restoration_blocked", broker="1", reason="ReturningInWaves") == 1
     made.signals.say(1, Reading.UNKNOWN)
-    operator.turns(60)
+    operator.reconciles(60)
     assert operator.told("broker_restoration_blocked", broker="1", reason="ReturningInWaves") is None
     reasons = {
         d.wait.reason for b in operator.reports[-1].brokers if (d := b.restoration) is not None and d.wait is not None

@@ -23,7 +23,7 @@ from bellwether.testing.memory_world import MemorySite
 POLICY = Policy(name="main", mode=Mode.OBSERVE)
 
 
-class Turns:
+class Reconciles:
     """Turn after turn on one site, with a count of what was asked of its settings."""
 
     def __init__(self, site: MemorySite, configs: ConfigReader | None = None) -> None:
@@ -32,12 +32,12 @@ class Turns:
         self._world: World = replace(site.process(), configs=configs or self.configs)
         self._memory = Memory(UndoRecord(site.cluster_id, 1))
 
-    def turn(self) -> Report:
+    def reconcile(self) -> Report:
         said, self._memory = reconcile(self._world, POLICY, self._memory)
         return said
 
     def counts(self) -> Mapping[Risk, int]:
-        return dict(self.turn().risk_summary.counts)
+        return dict(self.reconcile().risk_summary.counts)
 
 
 @pytest.fixture
@@ -48,55 +48,57 @@ def site() -> MemorySite:
 
 
 def test_no_setting_is_asked_for_while_every_replica_is_in_sync(site: MemorySite):
-    turns = Turns(site)
-    assert [turns.counts() for _ in range(3)] == [{}] * 3
-    assert turns.configs.asked == 0
+    reconciles = Reconciles(site)
+    assert [reconciles.counts() for _ in range(3)] == [{}] * 3
+    assert reconciles.configs.asked == 0
 
 
 def test_where_a_replica_is_missing_the_setting_tells_the_class(site: MemorySite):
-    turns = Turns(site)
+    reconciles = Reconciles(site)
     site.cluster.kill(3)
-    assert turns.counts() == {Risk.AT_MIN_ISR: 4}
+    assert reconciles.counts() == {Risk.AT_MIN_ISR: 4}
     site.cluster.kill(2)
-    assert turns.counts() == {Risk.UNDER_MIN_ISR: 4}
+    assert reconciles.counts() == {Risk.UNDER_MIN_ISR: 4}
     site.cluster.kill(1)
     site.cluster.revive(3)
     site.cluster.kill(3)
     site.cluster.brokers[4] = type(site.cluster.brokers[3])(4)
-    assert turns.counts() == {Risk.ALL_REPLICAS_LOST: 4}
+    assert reconciles.counts() == {Risk.ALL_REPLICAS_LOST: 4}
 
 
 def test_the_setting_is_asked_for_once_in_a_while_and_a_change_is_seen_then(site: MemorySite):
-    turns = Turns(site)
+    reconciles = Reconciles(site)
     site.cluster.kill(3)
     site.cluster.kill(2)
     for _ in range(5):
-        assert turns.counts() == {Risk.UNDER_MIN_ISR: 4}
-    assert turns.configs.asked == 1
+        assert reconciles.counts() == {Risk.UNDER_MIN_ISR: 4}
+    assert reconciles.configs.asked == 1
     site.cluster.configure_topic("orders", MIN_ISR, "1")
     site.clock.advance(MIN_ISR_CACHE_SECONDS)
-    assert turns.counts() == {Risk.AT_MIN_ISR: 4}
-    assert turns.configs.asked == 2
+    assert reconciles.counts() == {Risk.AT_MIN_ISR: 4}
+    assert reconciles.configs.asked == 2
 
 
 @pytest.mark.parametrize("error", [Transient, Terminal])
-def test_a_setting_that_nobody_tells_is_unknown_and_holds_no_turn_up(site: MemorySite, error: type[BellwetherError]):
+def test_a_setting_that_nobody_tells_is_unknown_and_holds_no_reconcile_up(
+    site: MemorySite, error: type[BellwetherError]
+):
     class Refusing(MemoryConfigs):
         def topic_configs(self, topics: Collection[str], names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
             self.asked += 1
             raise error(f"{names} of {topics} are not told")
 
     refusing = Refusing(site.cluster)
-    turns = Turns(site, refusing)
+    reconciles = Reconciles(site, refusing)
     site.cluster.kill(3)
     site.cluster.kill(2)
-    assert [turns.counts() for _ in range(3)] == [{Risk.UNDER_REPLICATED: 4}] * 3
+    assert [reconciles.counts() for _ in range(3)] == [{Risk.UNDER_REPLICATED: 4}] * 3
     assert refusing.asked == 1
 
 
 def test_once_all_are_back_nothing_is_at_risk(site: MemorySite):
-    turns = Turns(site)
+    reconciles = Reconciles(site)
     site.cluster.kill(3)
-    assert turns.counts() == {Risk.AT_MIN_ISR: 4}
+    assert reconciles.counts() == {Risk.AT_MIN_ISR: 4}
     site.cluster.revive(3)
-    assert turns.counts() == {}
+    assert reconciles.counts() == {}

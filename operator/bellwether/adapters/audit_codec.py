@@ -1,7 +1,7 @@
 """Encode and decode audit entries as JSON values, many of them as compressed bytes.
 
 Called by ``objects.audit_log`` (to keep them), the log, and ``bellwether history``. A field that a newer version wrote
-is passed over: a trail is read for ever.
+is skipped: an audit log must stay readable.
 """
 
 from __future__ import annotations
@@ -137,5 +137,5 @@ def _done(row: Mapping[str, Any]) -> AuditOutcome:
 
 
 def _time(moment: datetime) -> str:
-    # To the last digit: with the epoch it is what tells one entry from another.
+    # To the last digit: with the epoch it identifies an entry.
     return moment.astimezone(UTC).isoformat()

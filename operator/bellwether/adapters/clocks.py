@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 class SystemClock:
     """``ports.clock.Clock`` on this machine.
 
-    The monotonic reading counts the time that the machine slept, where the system can tell (``CLOCK_BOOTTIME``): a
+    The monotonic reading counts the time that the machine slept, where the system reports it (``CLOCK_BOOTTIME``): a
     process that was suspended past its Lease must see that its Lease is over.
     """
 

@@ -1,6 +1,6 @@
 """Job commands of a rebalance: the two command lines, and Spark's settings.
 
-Pure. In: what a policy says of the runner, and a run's name. Out: argument lists and variables, the same for a local
+Pure. In: the policy's runner settings, and a run's name. Out: argument lists and variables, the same for a local
 process, a Job in one pod and Spark on Kubernetes: one job code. For ``process_jobs`` and ``job_manifest``.
 """
 
@@ -27,7 +27,7 @@ _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "Ki": 2**10, "
 class Work:
     """One run: where its files lie, of how many days it measures, for which Kafka cluster (any, where empty).
 
-    ``name`` is that of its problem and its loads: several policies may share a store, so it says whose they are.
+    ``name`` is that of its problem and its loads: several policies may share a store, so it contains the policy.
     """
 
     run: str
@@ -64,10 +64,10 @@ def commands(work: Work, runner: Runner, python: str = "python") -> tuple[list[s
 
 def submit_arguments(settings: Mapping[str, str]) -> str:
     """The value of ``PYSPARK_SUBMIT_ARGS`` that gives Spark these settings."""
-    words: list[str] = []
+    arguments: list[str] = []
     for name, value in settings.items():
-        words += ["--conf", f"{name}={value}"]
-    return shlex.join([*words, "pyspark-shell"])
+        arguments += ["--conf", f"{name}={value}"]
+    return shlex.join([*arguments, "pyspark-shell"])
 
 
 def spark_settings(runner: Runner) -> dict[str, str]:
@@ -86,7 +86,7 @@ def cores(quantity: str) -> int:
 
 
 def last_words(lines: Iterable[str], most: int = 600) -> str:
-    """The end of what a job said, in one line: most often the reason why it failed."""
+    """The end of a job's output in one line: usually the reason why it failed."""
     said = [" ".join(line.split()) for line in lines if line.strip()]
     errors = [line for line in said if line.startswith("error:")]
     text = errors[-1] if errors else " | ".join(said[-3:])

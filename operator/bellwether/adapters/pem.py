@@ -1,6 +1,6 @@
 """What PEM text holds: certificates and when they end, and whether a private key can be used. Nothing is trusted here.
 
-In: bytes of a Secret or a file. Out: facts, or ValueError that says what it is instead and how to mend it, never what
+In: bytes of a Secret or a file. Out: facts, or ValueError that names what it is instead and the remedy, never what
 is in it. Called before a TLS library is given the same bytes, whose own messages name neither the field nor the remedy.
 """
 
@@ -42,7 +42,7 @@ def check_key(data: bytes) -> None:
     kinds = [kind.decode() for kind, _ in _BLOCK.findall(data)]
     if "ENCRYPTED PRIVATE KEY" in kinds or b"Proc-Type: 4,ENCRYPTED" in data:
         raise ValueError(
-            "is a private key with a passphrase, which nobody is there to type: store it without one "
+            "is a private key with a passphrase, which is not supported: store it without one "
             "(openssl pkey -in locked.key -out user.key); the Secret keeps it safe"
         )
     if not any(kind in _KEYS for kind in kinds):

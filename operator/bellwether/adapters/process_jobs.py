@@ -1,7 +1,7 @@
 """Run plan jobs as local processes: first the loads, then the plan, each ``python -m bellwether_load``.
 
 For the command line and for an operator without an image. Nothing waits for a process: ``look`` sees whether one has
-ended and starts the next. A process ends with us; a run that nobody knows any more is started again by whoever asks.
+ended and starts the next. A process ends with this one; an unknown run is started again by the next caller.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bellwether.adapters.job_commands import Work, commands, last_words, spark_s
 from bellwether.api.v1alpha1.spec.plan_runner import Runner
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal
-from bellwether.ports.jobs import JobState, JobWord
+from bellwether.ports.jobs import JobState, JobStatus
 
 STEPS = ("loads", "plan")
 _ENDING_SECONDS = 5
@@ -28,14 +28,14 @@ _ENDING_SECONDS = 5
 
 @dataclass
 class _Going:
-    """One run under way: which step, its process and what that says."""
+    """One active run: its step, its process and that process's output."""
 
     commands: tuple[list[str], ...]
     began: float
     step: int = 0
     process: subprocess.Popen[bytes] | None = None
     log: IO[bytes] | None = None
-    ended: JobWord | None = None
+    ended: JobStatus | None = None
 
 
 class ProcessJobs:
@@ -55,17 +55,17 @@ class ProcessJobs:
             self._begin(going)
             self._runs[run] = going
 
-    def look(self, run: str) -> JobWord | None:
+    def look(self, run: str) -> JobStatus | None:
         """What has become of it; starts the second step once the first has ended well."""
         going = self._runs.get(run)
         if going is None:
             return None
         if going.ended is None:
             self._watch(going)
-        return going.ended or JobWord(JobState.ACTIVE, STEPS[going.step])
+        return going.ended or JobStatus(JobState.ACTIVE, STEPS[going.step])
 
     def said(self, run: str) -> list[str]:
-        """What the step under way has said so far, for whoever shows progress."""
+        """The output of the current step so far, to show progress."""
         going = self._runs.get(run)
         return (
             [] if going is None or going.log is None else Path(going.log.name).read_text(errors="replace").splitlines()
@@ -83,20 +83,20 @@ class ProcessJobs:
             if self._clock.monotonic() - going.began > self._runner.timeout_seconds:
                 self._end(going)
                 text = f"{STEPS[going.step]}: not done within {self._runner.timeout_seconds} s"
-                going.ended = JobWord(JobState.FAILED, text)
+                going.ended = JobStatus(JobState.FAILED, text)
             return
         if status != 0:
             words = last_words(Path(going.log.name).read_text(errors="replace").splitlines()) if going.log else ""
             text = f"{STEPS[going.step]}: exit status {status}: {words}".removesuffix(": ")
             self._end(going)
-            going.ended = JobWord(JobState.FAILED, text)
+            going.ended = JobStatus(JobState.FAILED, text)
         elif going.step + 1 < len(going.commands):
             self._end(going)
             going.step += 1
             self._begin(going)
         else:
             self._end(going)
-            going.ended = JobWord(JobState.SUCCEEDED)
+            going.ended = JobStatus(JobState.SUCCEEDED)
 
     def _begin(self, going: _Going) -> None:
         settings = spark_settings(self._runner)

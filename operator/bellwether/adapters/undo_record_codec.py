@@ -202,7 +202,7 @@ def _demoted_to_json(demoted: Mapping[int, DemotedBroker]) -> list[Any]:
 
 
 def _cause_to_json(cause: Cause) -> dict[str, str]:
-    """A drain is told to versions before it as the override that it mostly is; they pass its purpose over."""
+    """Earlier versions read a drain as an override and skip its purpose."""
     if cause is Cause.MAINTENANCE:
         return {"cause": Cause.OVERRIDE.value, "purpose": cause.value}
     return {"cause": cause.value}

@@ -1,7 +1,7 @@
 """Webhook authentication: bearer tokens and a certificate from files, reloaded when they change.
 
-In: paths. Out: yes or no to an Authorization header; a TLS context. No token ever leaves this module (law 11). Called
-by ``webhook_server``.
+In: paths. Out: yes or no to an Authorization header; a TLS context. No token ever leaves this module (invariant
+11). Called by ``webhook_server``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class TokenFile:
         self._tokens: tuple[Hidden, ...] = ()
 
     def load(self) -> None:
-        """Read the file if it has changed. Terminal when it holds no usable token; then nobody is let in."""
+        """Read the file if it has changed. Terminal when it holds no usable token; then every request is rejected."""
         try:
             stamp = _stamp(self._path)
             if stamp == self._stamp:
@@ -55,7 +55,7 @@ class TokenFile:
         self.load()
         scheme, _, given = authorization.partition(" ")
         offered = given.strip().encode("utf-8", "surrogateescape")
-        # Every token is compared, each in a time that does not tell where it differs.
+        # Every token is compared in constant time.
         equal = [hmac.compare_digest(offered, token.encode()) for token in self._tokens]
         return scheme.lower() == "bearer" and any(equal)
 

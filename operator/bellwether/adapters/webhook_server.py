@@ -1,9 +1,9 @@
 """Webhook server: a small HTTP server for notifications from one authenticated sender, bounded in cost.
 
 In: where to listen, who may come in, and a function that takes a body. Out: bodies, one at a time, each bounded;
-answers that tell a stranger nothing. Called by ``bellwether probe alertmanager``. The server runs on a thread of its
-own. A connection is for one request and lives for a few seconds at most, whatever its other end does; while as many are
-open as may be, further ones wait unaccepted.
+answers that reveal nothing to unauthenticated clients. Called by ``bellwether probe alertmanager``. The server runs on
+its own thread. A connection serves one request and lives for a few seconds at most; beyond the maximum number of
+connections, further ones wait unaccepted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class Webhook:
     """The server. ``receive`` raises ValueError for a body that is not understood, Transient when it is to come again.
 
-    ``token`` None lets everybody in. ``on_answer`` is told each answer's status, for metrics. Port 0 takes a free one.
+    ``token`` None accepts every client. ``on_answer`` receives each answer's status. Port 0 takes a free one.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Webhook:
 
     async def _serve(self) -> None:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
-        self._loop.set_exception_handler(lambda _loop, facts: self._say("a connection broke", facts.get("exception")))
+        self._loop.set_exception_handler(lambda _loop, facts: self._warn("connection_failed", facts.get("exception")))
         app = web.Application(client_max_size=BODY_LIMIT, middlewares=[self._guarded])
         app.router.add_post("/alerts", self._alerts)
         app.router.add_get("/healthz", self._healthy)
@@ -127,7 +127,7 @@ class Webhook:
         for task in (accepting, pulse):
             task.cancel()
             if task.done() and not task.cancelled() and task.exception() is not None:
-                self._log.error("the webhook has stopped serving", error=str(task.exception()))
+                self._log.error("webhook_stopped", error=str(task.exception()))
         await runner.cleanup()
 
     async def _pulse(self) -> None:
@@ -144,7 +144,7 @@ class Webhook:
                 accepted, _ = await loop.sock_accept(self._sockets[0])
             except OSError as error:
                 places.release()
-                self._say("a connection cannot be accepted", error)
+                self._warn("connection_not_accepted", error)
                 await asyncio.sleep(0.5)
                 continue
             task = asyncio.create_task(self._open(runner, accepted, places))
@@ -165,11 +165,11 @@ class Webhook:
             accepted.close()
             connection.end()
             if isinstance(error, Terminal):
-                self._say("no connection can be encrypted", error)
+                self._warn("server_certificate_unusable", error)
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Turn whatever happens into an answer without details, and count it."""
+        """Convert every outcome to an answer without details, and count it."""
         try:
             answer = await handler(request)
         except web.HTTPException as refusal:
@@ -177,7 +177,7 @@ class Webhook:
         except asyncio.CancelledError:
             raise
         except Exception as error:
-            self._log.exception("a notification broke the webhook", error=str(error)[:200])
+            self._log.exception("webhook_request_failed_unexpectedly", error=str(error)[:200])
             answer = web.Response(status=500)
         answer.force_close()
         self._on_answer(answer.status)
@@ -188,16 +188,16 @@ class Webhook:
             try:
                 admitted = self._token.admits(request.headers.get("Authorization", ""))
             except Terminal as error:
-                self._say("nobody is let in", error)
+                self._warn("token_file_unusable", error)
                 return web.Response(status=503)
             if not admitted:
-                self._say("somebody without the right token was turned away", None)
+                self._warn("request_unauthorized", None)
                 return web.Response(status=401, headers={"WWW-Authenticate": "Bearer"})
         body = await request.read()
         try:
             self._receive(body)
         except ValueError as error:
-            self._say("a body that is no notification was refused", error)
+            self._warn("notification_invalid", error)
             return web.Response(status=400)
         except Transient:
             return web.Response(status=503, headers={"Retry-After": "5"})
@@ -209,8 +209,8 @@ class Webhook:
     async def _readiness(self, _request: web.Request) -> web.StreamResponse:
         return web.Response(status=200 if self._ready() else 503)
 
-    def _say(self, event: str, error: object) -> None:
-        """Say it once; the metrics count the rest."""
+    def _warn(self, event: str, error: object) -> None:
+        """Log it once; the metrics count the rest."""
         if event not in self._said:
             self._said.add(event)
             self._log.warning(event, error=None if error is None else str(error))

@@ -42,7 +42,7 @@ from bellwether.telemetry.heartbeat import WithHeartbeat
 
 
 class PolicyRefused(Terminal):
-    """A policy that cannot work as it stands; ``reason`` is the one that its condition gets."""
+    """The policy cannot be reconciled; ``reason`` becomes the reason of its condition."""
 
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
@@ -60,7 +60,7 @@ class ClusterConnection:
 
 
 def with_heartbeat(world: World, beat: Callable[[], None]) -> World:
-    """The same world; each request to it, however long a turn takes, is a sign of life."""
+    """The same world; each request to it is a heartbeat, however long a reconcile takes."""
     return replace(
         world,
         clusters=cast(ClusterReader, WithHeartbeat(world.clusters, beat)),
@@ -80,10 +80,10 @@ class LeaseTimes:
 
 
 Observe = Callable[[str, str, str, str, float], None]
-"""Is told of a request to Kafka: namespace and name of the policy, kind, outcome, seconds."""
+"""Called after each request to Kafka: namespace and name of the policy, kind, outcome, seconds."""
 
 TellCertificate = Callable[[str, str, str, float | None], None]
-"""Is told when a certificate ends: namespace and name of the policy, whose it is, Unix time or None for none."""
+"""Called with a certificate's expiry: namespace and name of the policy, owner, Unix time or None for none."""
 
 
 class Connector:
@@ -139,7 +139,7 @@ class Connector:
         return ClusterConnection(world, lease, records, cluster_id)
 
     def renew(self, link: ClusterConnection, policy: LeadershipPolicy) -> ClusterConnection:
-        """The same link with new connections, made from what the policy and its Secrets say now."""
+        """The same link with new connections, made from the current policy and Secrets."""
         return self._over(self._followed.now(policy), link, policy)
 
     def follow(self, link: ClusterConnection, policy: LeadershipPolicy) -> ClusterConnection:
@@ -158,7 +158,7 @@ class Connector:
 
     @property
     def former_credentials(self) -> Condition | None:
-        """That the connection goes on with what the Secrets said before, and why; None when it does not."""
+        """Reports that former credentials are still in use, and why; None when they are not."""
         return self._followed.condition
 
     def led_elsewhere(self, policy: LeadershipPolicy) -> bool:
@@ -183,7 +183,7 @@ class Connector:
         try:
             made, self._strimzi = surroundings(policy.spec.kafka, self._secrets)
         except Terminal:
-            # Turns may go on with former credentials: what Strimzi is at now counts all the same (law 10).
+            # Even with former credentials, what Strimzi is doing now counts (invariant 10).
             if self._strimzi is not None:
                 with suppress(BellwetherError):
                     self._strimzi = at_work_now(self._strimzi, self._secrets)
@@ -214,5 +214,5 @@ class Connector:
             self._secrets.close()
 
     def grace_seconds(self, link: ClusterConnection) -> float:
-        """How long a batch of an older holder may still arrive: its Lease and its last request (law 7)."""
+        """How long a batch of the previous holder may still arrive: its Lease and its last request (invariant 7)."""
         return self._times.duration_seconds + link.world.leaders.request_timeout_seconds

@@ -1,7 +1,7 @@
 """Watch the Secrets behind a policy's connection, so that rotated credentials are used without a restart.
 
-In: the policy, and a way to make its connection of what it and its Secrets say now. Out: another connection where that
-has changed. Called by ``cluster_connection`` before each turn; nothing is followed in the middle of one.
+In: the policy, and a factory that builds its connection from the current policy and Secrets. Out: a new connection if
+they have changed. Called by ``cluster_connection`` before each reconcile, never during one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bellwether.ports.errors import BellwetherError, Terminal, Transient, Unauth
 log = structlog.get_logger(__name__)
 
 CHECK_SECONDS = 10.0
-"""How often Secrets are read while turns follow one another; an idle policy's are read at each of its turns."""
+"""Interval of Secret reads while reconciles follow one another; an idle policy reads them at each reconcile."""
 
 CREDENTIALS_CURRENT = "CredentialsCurrent"
 
@@ -38,7 +38,7 @@ class CredentialWatcher:
         self._why = Reason.CREDENTIALS_UNUSABLE
 
     def now(self, policy: LeadershipPolicy) -> Connection:
-        """A connection of what is said now. Raises Transient or Terminal."""
+        """A connection from the current settings. Raises Transient or Terminal."""
         self._look_at = self._clock.monotonic() + CHECK_SECONDS
         self._made = self._make(policy)
         self._problem = ""
@@ -47,7 +47,7 @@ class CredentialWatcher:
     def changed(self, policy: LeadershipPolicy) -> Connection | None:
         """Another connection, where something has changed and it is time to look again.
 
-        What cannot be used is said (``condition``), and what was used before goes on being used: it may still do.
+        If the new credentials are unusable, ``condition`` reports it and the former ones stay in use.
         """
         if self._clock.monotonic() < self._look_at:
             return None
@@ -59,20 +59,20 @@ class CredentialWatcher:
         except Terminal as error:
             self._why = connection_error_reason(error)
             if self._why is Reason.STRIMZI_NOT_SHARED:
-                self._look_at = float("-inf")  # no turn is taken before it is lent again
+                self._look_at = float("-inf")  # no reconcile before it is shared again
                 raise
             if self._problem != str(error):
                 self._problem = str(error)
-                log.warning("going on with former credentials", why=str(error))
+                log.warning("credentials_not_updated", error=str(error))
             return None
         if after == before:
             return None
-        log.info("connecting anew: credentials or addresses have changed")
+        log.info("kafka_reconnecting", reason="credentials or addresses have changed")
         return after
 
     @property
     def condition(self) -> Condition | None:
-        """That what the policy's Secrets say now cannot be used; None while it can."""
+        """Reports that the current Secrets are unusable; None while they are usable."""
         if not self._problem:
             return None
         text = f"connected with what was read before, as this cannot be used: {self._problem}"
@@ -80,7 +80,7 @@ class CredentialWatcher:
 
 
 def connection_error_reason(error: BellwetherError) -> Reason:
-    """Why no turn could be made, in the word that the condition gets."""
+    """The reason for the condition: why the policy could not be reconciled."""
     if isinstance(error, StrimziUnavailable):
         return error.reason
     if isinstance(error, Unauthenticated):

@@ -35,23 +35,23 @@ def missing_definitions(api: KubernetesClient) -> list[str]:
 
 def await_definitions(api: KubernetesClient, sleep: Callable[[float], None]) -> None:
     """Return once discovery lists both kinds, or where this account may not ask. What is missing is logged once."""
-    said: list[str] = []
+    reported: list[str] = []
     while True:
         try:
             missing = missing_definitions(api)
-        except Transient:  # readiness says so
+        except Transient:  # readiness reports it
             sleep(WAIT_SECONDS)
             continue
         except Terminal as error:
-            log.warning("definitions_not_checked", why=str(error))
+            log.warning("definitions_not_checked", error=str(error))
             return
         if not missing:
             break
-        if missing != said:
+        if missing != reported:
             log.error("definitions_missing", missing=missing, remedy=REMEDY)
-            said = missing
+            reported = missing
         sleep(WAIT_SECONDS)
-    if said:
+    if reported:
         log.info("definitions_served")
         sleep(SETTLE_SECONDS)
 
@@ -87,13 +87,13 @@ class Watches:
         while True:
             await_definitions(self._api, self._sleep)
             try:
-                anew = asyncio.run(self._watch())
+                again = asyncio.run(self._watch())
             finally:
                 self._loop = self._stop = None
                 self._ended()
-            if not anew:
+            if not again:
                 return
-            log.warning("watches_begin_anew")
+            log.warning("watches_restarted")
 
     async def _watch(self) -> bool:
         """One run of kopf; whether another one is to follow."""
@@ -113,6 +113,6 @@ class Watches:
             # kopf ends with the error of a watch whose kind is no longer served.
             if not stop.is_set() and not missing_definitions(self._api):
                 raise
-            log.warning("watches_failed", why=str(error))
+            log.warning("watches_failed", error=str(error))
             return True
         return stop.is_set()

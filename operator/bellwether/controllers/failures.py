@@ -1,4 +1,4 @@
-"""Report a reconcile that failed, by what has to be done about it, and say when to try again.
+"""Report a failed reconcile by the action that it requires, and return when to retry.
 
 Called by ``policy_controller``. A person reads the reason in the policy's conditions; the log has it in full.
 """
@@ -44,7 +44,7 @@ class Failures:
     def succeeded(self) -> None:
         """A reconcile has succeeded."""
         if self._reason is not None:
-            log.info("turns are taken again", after=str(self._reason))
+            log.info("reconcile_recovered", previous_reason=str(self._reason))
             self._reason, self._times = None, 0
 
     def handle(self, policy: LeadershipPolicy, body: dict[str, Any], error: BellwetherError) -> float:
@@ -53,7 +53,7 @@ class Failures:
             case PolicyRefused():
                 return self._refused(policy, body, error.reason, error)
             case Fenced():
-                log.warning("stopped acting", why=str(error))
+                log.warning("leadership_lost", error=str(error))
                 self._reporter.failed(*self._who, "Fenced")
                 self._release()
                 return 0.0
@@ -71,7 +71,7 @@ class Failures:
 
     def defect(self) -> float:
         """A reconcile failed in a way that no error of ours names."""
-        log.exception("the turn failed in a way that it should not")
+        log.exception("reconcile_failed_unexpectedly")
         self._reporter.failed(*self._who, "Defect")
         self._release()
         return self._requeue.retry_seconds
@@ -79,7 +79,7 @@ class Failures:
     def _refused(self, policy: LeadershipPolicy, body: dict[str, Any], reason: Reason, error: BellwetherError) -> float:
         if reason is Reason.STANDING_BY:
             return self._requeue.lease_retry_seconds  # the leader writes the status
-        log.warning("no turn", reason=str(reason), why=str(error))
+        log.warning("reconcile_failed", reason=str(reason), error=str(error))
         self._times = self._times + 1 if self._reason is reason else 1
         self._reason = reason
         self._reporter.failed(*self._who, type(error).__name__)

@@ -1,7 +1,7 @@
 """Load cache: the measured loads that a policy's limit needs, read from the store once per run, outside the reconcile.
 
-In: a policy's settings and how its rebalance stands (``Wish``), its part of the store. Out: the loads that the next
-turn is to know, and what is in the way of newer ones. What cannot be read changes nothing: the former loads stand.
+In: a policy's settings and the state of its rebalance (``LoadQuery``), its part of the store. Out: the loads for the
+next reconcile, and what prevents newer ones. A failed read keeps the former loads.
 Called by the desk (``rebalance_controller``), in its thread and outside of its lock.
 """
 
@@ -72,7 +72,7 @@ class LoadQuery:
 
     @property
     def terms(self) -> object:
-        """Everything but the run: another run is news, other terms make even old loads say something else."""
+        """All fields except the run: a new run needs a read, other terms change the meaning of loads already read."""
         return self.prefix, self.uri, self.objective, self.capacities
 
 
@@ -84,7 +84,7 @@ class LoadCache:
         self._loads: Loads | None = None
         self._terms: object = None  # by which the loads were weighed
         self._taken = 0
-        self._wish: LoadQuery | None = None
+        self._query: LoadQuery | None = None
         self._tried: float | None = None
         self._wanted_since: float | None = None
         self.trouble: Refusal | None = None
@@ -98,7 +98,7 @@ class LoadCache:
             self._wanted_since = self._clock.monotonic()
 
     def known(self) -> Loads | None:
-        """The loads for a turn: ``AWAITED`` while they are about to be looked for, None where there are none."""
+        """The loads for a reconcile: ``AWAITED`` before the first read, None where there are none."""
         if self._loads is not None or self._tried is not None:
             return self._loads
         since = self._wanted_since
@@ -106,15 +106,15 @@ class LoadCache:
 
     @property
     def shown(self) -> object:
-        """What a turn may do or say differently once it has changed."""
+        """What changes the result of a reconcile when it changes."""
         return self._taken, self._tried is not None, self.trouble
 
     def due(self, query: LoadQuery | None) -> bool:
         """Whether there may be something to read."""
         if query is None:
-            self._loads, self._wish, self._tried, self.trouble = None, None, None, None
+            self._loads, self._query, self._tried, self.trouble = None, None, None, None
             return False
-        before = self._wish
+        before = self._query
         if before is None or self._tried is None or query.terms != before.terms:
             return True
         if query.latest and query.latest != before.latest:
@@ -122,38 +122,38 @@ class LoadCache:
         return self.trouble is not None and self._clock.monotonic() - self._tried >= AGAIN_SECONDS
 
     def read(self, plans: Callable[[], LoadSource], query: LoadQuery) -> None:
-        """Read what is newest; what cannot be read is told by ``trouble``, and leaves what is known."""
-        before, trouble = self._wish, ""
+        """Read the newest loads; a failure is reported by ``trouble`` and keeps the former loads."""
+        before, trouble = self._query, ""
         try:
             self._read(plans(), query)
         except BellwetherError as error:
             trouble = str(error)
         except Exception as error:
-            log.exception("the loads could not be read in a way that should not be")
+            log.exception("load_read_failed_unexpectedly")
             trouble = f"{type(error).__name__}: {error}"
         self.trouble = Refusal(Reason.STORE_UNAVAILABLE, f"{FOR}: {trouble}") if trouble else None
         kept = before.latest if before is not None and not query.latest else query.latest
-        self._wish = replace(query, latest=kept)
+        self._query = replace(query, latest=kept)
         self._tried = self._clock.monotonic()
 
     def _read(self, plans: LoadSource, query: LoadQuery) -> None:
         """The loads of the run that ended last; while there are none by these terms, those of an older one do."""
-        amiss: StoreError | None = None
+        failure: StoreError | None = None
         if query.latest:
             try:
                 self._take(plans, query, query.latest)
                 return
             except (StoreDamaged, StoreMissing) as error:
-                amiss = error
+                failure = error
         if self._loads is None or self._terms != query.terms:
             for name in plans.finished(query.prefix):
                 try:
                     self._take(plans, query, name)
                     break
                 except (StoreDamaged, StoreMissing) as error:
-                    amiss = amiss or error
-        if amiss is not None:
-            raise amiss
+                    failure = failure or error
+        if failure is not None:
+            raise failure
 
     def _take(self, plans: LoadSource, query: LoadQuery, name: str) -> None:
         began = self._clock.monotonic()
@@ -161,4 +161,4 @@ class LoadCache:
         self._terms = query.terms
         self._taken += 1
         seconds = round(self._clock.monotonic() - began, 1)
-        log.info("read loads", loads=name, partitions=len(self._loads.partitions), seconds=seconds)
+        log.info("loads_read", loads=name, partitions=len(self._loads.partitions), seconds=seconds)

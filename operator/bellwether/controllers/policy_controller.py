@@ -52,7 +52,7 @@ class PolicyController(threading.Thread):
         finalizer: PolicyFinalizer,
         clock: Clock,
         requeue: Requeue | None = None,
-        desk: MakeRebalanceController | None = None,
+        rebalance_controller: MakeRebalanceController | None = None,
     ) -> None:
         metadata = body["metadata"]
         self.namespace, self.policy_name = metadata["namespace"], metadata["name"]
@@ -69,7 +69,7 @@ class PolicyController(threading.Thread):
         self._session = Session(*who, connector(self.signals), self.signals, reporter)
         self._failures = Failures(who, self._session, reporter, self._requeue, self.release)
         self._wakeups = Wakeups(clock, self._requeue.inbox_seconds, self._inputs, self._heartbeat.beat)
-        self._rebalance = PolicyRebalance(desk, reporter.run_of, self._wakeups.notify)
+        self._rebalance = PolicyRebalance(rebalance_controller, reporter.run_of, self._wakeups.notify)
         self._detection = Detection()
         self._problems: tuple[str, ...] = ()
         self._took_seconds = 0.0
@@ -102,11 +102,11 @@ class PolicyController(threading.Thread):
         """A signal or an override may have changed."""
         self._wakeups.notify()
 
-    def halt(self) -> None:
+    def request_stop(self) -> None:
         """End after the current reconcile and release the Lease, so that another process need not wait for it."""
         self._wakeups.stop()
 
-    def amiss(self, bound_seconds: float = STUCK_SECONDS) -> list[str]:
+    def problems(self, bound_seconds: float = STUCK_SECONDS) -> list[str]:
         """What only a restart cures: a reconcile that hangs, a thread that died. Takes no lock."""
         if self._ended or self.ident is None:
             return []
@@ -114,9 +114,9 @@ class PolicyController(threading.Thread):
             return [f"{self._heartbeat.what} has died"]
         link = self._session.link
         found = (
-            self._heartbeat.amiss(bound_seconds),
-            link.lease.amiss(bound_seconds) if link is not None else None,
-            self._rebalance.amiss(),
+            self._heartbeat.unhealthy_reason(bound_seconds),
+            link.lease.unhealthy_reason(bound_seconds) if link is not None else None,
+            self._rebalance.unhealthy_reason(),
         )
         return [one for one in found if one is not None]
 
@@ -135,7 +135,7 @@ class PolicyController(threading.Thread):
         self._rebalance.close()
         self._session.close()
         self._ended = True
-        log.info("the policy's loop has ended")
+        log.info("policy_controller_stopped")
 
     def wait(self, seconds: float) -> bool:
         """Wait for a change or for the time to pass; True when stopped."""
@@ -191,7 +191,7 @@ class PolicyController(threading.Thread):
         finally:
             self._reporter.ends(self.namespace, self.policy_name)
         self._took_seconds = seconds = self._clock.monotonic() - began
-        self._rebalance.hear(policy, report)
+        self._rebalance.on_report(policy, report)
         report = self._session.qualified(replace(report, problem=None))  # it may be large, and was passed on
         run = self._rebalance.run
         self._reporter.publish(policy, report, memory, seconds, generations, run, self._must_lead)
@@ -236,4 +236,4 @@ class PolicyController(threading.Thread):
         if problems != self._problems:
             self._problems = problems
             for problem in problems:
-                log.warning("passed over", what=problem)
+                log.warning("broker_health_invalid", error=problem)

@@ -55,7 +55,7 @@ class PolicyManager:
             if event == "DELETED":
                 self._loops.pop(key, None)
                 if loop is not None:
-                    loop.halt()
+                    loop.request_stop()
                 self._forget(*key)
                 return
             if loop is None or not loop.is_alive():
@@ -100,21 +100,21 @@ class PolicyManager:
                 loop.wake()
 
     def known(self) -> frozenset[tuple[str, str]]:
-        """The policies that the watches have told of, by namespace and name."""
+        """The policies that the watches have delivered, by namespace and name."""
         return frozenset(self._loops)
 
-    def amiss(self, bound_seconds: float = STUCK_SECONDS) -> list[str]:
-        """What only a new process can cure, of any loop. Takes no lock: whoever is stuck may hold it."""
-        return [text for loop in list(self._loops.values()) for text in loop.amiss(bound_seconds)]
+    def problems(self, bound_seconds: float = STUCK_SECONDS) -> list[str]:
+        """Problems of any loop that only a restart resolves. Takes no lock: a stuck thread may hold it."""
+        return [text for loop in list(self._loops.values()) for text in loop.problems(bound_seconds)]
 
-    def halt(self, timeout_seconds: float) -> None:
+    def request_stop(self, timeout_seconds: float) -> None:
         """End all loops, giving their Leases up, and forget what was seen."""
         with self._lock:
             loops = dict(self._loops)
             for known in (self._loops, self._healths, self._leases):
                 known.clear()
         for loop in loops.values():
-            loop.halt()
+            loop.request_stop()
         for key, loop in loops.items():
             loop.join(timeout_seconds)
             self._forget(*key)
@@ -167,7 +167,7 @@ def register(registry: kopf.OperatorRegistry, loops: PolicyManager, *, pulse: He
 
     @kopf.on.cleanup(registry=registry)
     def stop(**_: Any) -> None:
-        loops.halt(timeout_seconds=20)
+        loops.request_stop(timeout_seconds=20)
 
 
 class EndlessBackoff:

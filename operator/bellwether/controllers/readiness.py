@@ -1,7 +1,7 @@
 """Readiness of the operator: the API server answers, both kinds are served, and the watches have listed.
 
-In: a client, the namespaces that are watched, and which policies the watches know. Out: what is amiss, for ``/readyz``.
-A thread asks the API every few seconds, so that nobody who asks for readiness waits for it. A process that stands by is
+In: a client, the watched namespaces, and which policies the watches know. Out: the problems, for ``/readyz``. A thread
+reads the API every few seconds, so that a readiness request does not wait for it. A process that stands by is
 as ready as the one that leads.
 """
 
@@ -20,7 +20,7 @@ from bellwether.telemetry.heartbeat import Heartbeat
 
 ASK_SECONDS = 3.0
 TRAILS_SECONDS = 30.0
-"""How long the watches may know less than the API says, once they have listed."""
+"""How long the watches may lag behind the API, once they have listed."""
 
 log = structlog.get_logger(__name__)
 
@@ -47,48 +47,48 @@ class Readiness(threading.Thread):
         self._known = known
         self._clock = clock
         self._begin_anew = begin_anew
-        self._halt = threading.Event()
-        self._amiss: str | None = "the watches have not listed yet"
+        self._stop_requested = threading.Event()
+        self._problem: str | None = "the watches have not listed yet"
         self._listed = False
         self._missing: dict[Named, float] = {}
         self._heartbeat = Heartbeat("the thread that looks after readiness", clock.monotonic)
 
     def stuck(self) -> list[str]:
-        """That nobody looks any more, if so."""
-        found = self._heartbeat.amiss() if self.ident is not None else None
+        """Reports that the checking thread is dead or stuck."""
+        found = self._heartbeat.unhealthy_reason() if self.ident is not None else None
         return [] if found is None else [found]
 
-    def amiss(self) -> list[str]:
+    def problems(self) -> list[str]:
         """What keeps the operator from its work."""
-        return [] if self._amiss is None else [self._amiss]
+        return [] if self._problem is None else [self._problem]
 
     def run(self) -> None:
-        """Ask until told to end."""
-        while not self._halt.is_set():
+        """Check until stopped."""
+        while not self._stop_requested.is_set():
             self._heartbeat.beat()
             self.ask()
-            self._halt.wait(ASK_SECONDS)
+            self._stop_requested.wait(ASK_SECONDS)
 
     def end(self) -> None:
         """Ask no more."""
-        self._halt.set()
+        self._stop_requested.set()
 
     def ask(self) -> None:
-        """One look at the API; what has changed is told once."""
+        """Check the API once; log a change once."""
         found = self._look()
-        if found != self._amiss:
+        if found != self._problem:
             if found is None:
-                log.info("ready")
+                log.info("operator_ready")
             else:
-                log.warning("not ready", why=found)
-        self._amiss = found
+                log.warning("operator_not_ready", reason=found)
+        self._problem = found
 
     def _look(self) -> str | None:
         try:
             missing = missing_definitions(self._api)
             if missing:
                 self._listed = False
-                self._begin_anew()  # the watch of a kind that is no longer served ends for good
+                self._begin_anew()  # the watch of a kind that is no longer served does not recover
                 return f"custom resource definitions are missing: {', '.join(missing)}: {REMEDY}"
             there = set()
             for namespace in self._namespaces:
@@ -105,7 +105,7 @@ class Readiness(threading.Thread):
         return self._trailing(there)
 
     def _trailing(self, there: set[Named]) -> str | None:
-        """Whether the watches know what the API says."""
+        """Whether the watches lag behind the API."""
         now = self._clock.monotonic()
         missing = there - set(self._known())
         self._missing = {one: self._missing.get(one, now) for one in missing}
@@ -116,6 +116,6 @@ class Readiness(threading.Thread):
             if not self._known() and any(now - since >= TRAILS_SECONDS for since in self._missing.values()):
                 self._missing = {}
                 self._begin_anew()  # no policy is at work that this could disturb
-            return f"the watches have not told of {len(late)} policies yet: {named}"
+            return f"{len(late)} policies in the API are not delivered by the watch yet: {named}"
         self._listed = True
         return None

@@ -1,10 +1,10 @@
 """Rebalance controller of one policy: runs jobs and store reads in its own thread, so that none delays a reconcile.
 
-The loop tells the desk what each turn came to (``hear``) and asks it what the next one is to do (``agenda``); the desk
-keeps the run's state (``core.rebalance.lifecycle`` decides what follows), starts and polls jobs, and rechecks what they
-bring; the loads that a limit asks for are read in its thread as well (``load_cache``). It touches neither Kafka nor
-the undo record. All that it does may be done again: names come from what caused the run, so a process that takes over
-finds the problem, the job and the plan of the one before it.
+The policy controller passes each report to it (``on_report``) and takes from it the input of the next reconcile
+(``agenda``). This class keeps the run's state (``core.rebalance.lifecycle`` decides the next state), starts and polls
+jobs, verifies their results, and reads the loads that a capacity limit needs (``load_cache``). It accesses neither
+Kafka nor the undo record. Every step is idempotent: names derive from what triggered the run, so a process that takes
+over finds the problem, the job and the plan of its predecessor.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class FilePlanStore(LoadSource, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RebalanceBackend:
-    """What a policy's desk works with, made anew when the policy says otherwise."""
+    """What a policy's rebalance controller works with, rebuilt when the policy changes."""
 
     plans: FilePlanStore
     jobs: PlanJobs
@@ -102,7 +102,7 @@ MakeRebalanceBackend = Callable[[LeadershipPolicy, str], RebalanceBackend]
 
 @dataclass(frozen=True)
 class _Facts:
-    """What the last turn came to, as far as rebalancing is concerned."""
+    """The result of the last reconcile, as far as rebalancing needs it."""
 
     policy: LeadershipPolicy
     settings: Rebalance
@@ -114,7 +114,7 @@ class _Facts:
 
 
 class RebalanceController:
-    """See the module. ``wake`` lets the policy's loop take a turn soon: there is something to do or to say."""
+    """See the module. ``wake`` requests an early reconcile: there is something to do or to report."""
 
     def __init__(self, run: RebalanceRun, tools: MakeRebalanceBackend, clock: Clock, wake: Callable[[], None]) -> None:
         self._run = run
@@ -123,7 +123,7 @@ class RebalanceController:
         self._wake = wake
         self._lock = threading.Lock()
         self._news = threading.Event()
-        self._halt = threading.Event()
+        self._stop_requested = threading.Event()
         self._thread: threading.Thread | None = None
         self._bound: dict[str, object] = {}
         self._facts: _Facts | None = None
@@ -136,7 +136,7 @@ class RebalanceController:
         self._tools_for: object = None
         self._reading = LoadCache(clock)
         self.version = 0
-        """Changes whenever a turn has something new to do or to say."""
+        """Changes whenever a reconcile has something new to do or to report."""
 
     def start(self) -> None:
         """Work on its own from now on; its lines in the log name what the caller's name."""
@@ -149,36 +149,36 @@ class RebalanceController:
 
         A recheck under way is not waited for: what it may still do, may be done twice.
         """
-        self._halt.set()
+        self._stop_requested.set()
         self._news.set()
         if self._thread is not None:
             self._thread.join(timeout_seconds)
         if self._tools is not None:
             self._tools.jobs.close()
 
-    def amiss(self) -> str | None:
+    def unhealthy_reason(self) -> str | None:
         """That its thread has died, if so; how long the work of one step takes is bounded by the work alone."""
         thread = self._thread
-        dead = thread is not None and not thread.is_alive() and not self._halt.is_set()
+        dead = thread is not None and not thread.is_alive() and not self._stop_requested.is_set()
         return "the thread of the policy's rebalances has died" if dead else None
 
     @property
     def run(self) -> RebalanceRun:
-        """How the rebalance stands, and what is in its way just now."""
+        """The state of the rebalance, and what blocks it now."""
         with self._lock:
             run, trouble = self._run, self._trouble
         return run if trouble is None else replace(run, reason=trouble.reason, message=trouble.message)
 
     def rebalance_input(self) -> RebalanceInput:
-        """What the next turn is to do."""
+        """The input of the next reconcile."""
         with self._lock:
             run, plan = self._run, self._accepted
             given = plan if plan is not None and plan.digest == run.digest and run.state in UNDER_WAY else None
             ended = run.digest if run.state is RunState.SUPERSEDED else ""
             return RebalanceInput(given, ended, wants_problem=self._wanting, loads=self._reading.known())
 
-    def hear(self, policy: LeadershipPolicy, annotations: Mapping[str, str], report: Report) -> None:
-        """What a turn came to."""
+    def on_report(self, policy: LeadershipPolicy, annotations: Mapping[str, str], report: Report) -> None:
+        """The report of a reconcile."""
         core, progress = policy.policy(), report.progress
         settings = core.rebalance
         self._reading.wanted(settings is not None and core.demotion.capacity.max_load is not None)
@@ -202,7 +202,7 @@ class RebalanceController:
         self._news.set()
 
     def step(self) -> bool:
-        """Do what is next, without waiting for anybody's work; whether anything changed."""
+        """Do the next step without waiting for jobs; returns whether anything changed."""
         with self._lock:
             facts, had = self._facts, self._shown()
             if facts is None:
@@ -218,22 +218,24 @@ class RebalanceController:
         except Terminal as error:
             after = self._failed(run, error, str(error))
         except Exception as error:
-            log.exception("the rebalance failed in a way that it should not")
+            log.exception("rebalance_failed_unexpectedly")
             after = self._failed(run, error, f"{type(error).__name__}: {error}")
         unread = self._read_loads(after, facts)
         with self._lock:
             if after is not run:
-                self._run = after  # what a turn came to meanwhile is followed by the next step
+                self._run = after  # a report that arrived meanwhile is handled by the next step
             self._trouble = trouble or unread
             changed = self._shown() != had
             self.version += changed
         if changed:
-            log.info("rebalance", state=str(after.state), reason=str(self.run.reason), digest=after.digest)
+            log.info(
+                "rebalance_state_changed", state=str(after.state), reason=str(self.run.reason), digest=after.digest
+            )
             self._wake()
         return changed
 
     def _shown(self) -> object:
-        """What a turn may do or say differently once it has changed."""
+        """What changes the result of a reconcile when it changes."""
         plan = self._accepted.digest if self._accepted is not None else ""
         return self._run, self._trouble, self._wanting, plan, self._reading.shown
 
@@ -260,7 +262,7 @@ class RebalanceController:
 
     @staticmethod
     def _ending(run: RebalanceRun, facts: _Facts) -> bool:
-        """Whether the undo record does not say yet that the plan before has ended; where nothing moves it need not."""
+        """Whether the undo record still has the previous plan as active; irrelevant where nothing moves."""
         applied = facts.application
         open_ = applied is not None and applied.ended is None and applied.digest == run.digest
         return run.state is RunState.SUPERSEDED and open_ and facts.policy.policy().acts
@@ -281,13 +283,13 @@ class RebalanceController:
                 self._problem, self._wanting = None, False
             tools.jobs.start(run.name)
             self._started = True
-        word = tools.jobs.look(run.name)
-        if word is None:
+        job = tools.jobs.look(run.name)
+        if job is None:
             return run.become(RunState.FAILED, Reason.JOB_FAILED, "the job is gone before it brought a plan")
-        if word.state is JobState.FAILED:
-            return run.become(RunState.FAILED, Reason.JOB_FAILED, word.message)
-        if word.state is JobState.ACTIVE:
-            text = f"{DESCRIPTIONS[Reason.PLANNING]} {word.message}".strip()
+        if job.state is JobState.FAILED:
+            return run.become(RunState.FAILED, Reason.JOB_FAILED, job.message)
+        if job.state is JobState.ACTIVE:
+            text = f"{DESCRIPTIONS[Reason.PLANNING]} {job.message}".strip()
             return run.become(RunState.RUNNING, Reason.PLANNING, text)
         rechecked = tools.plans.plan_for(name)
         found = on_planned(run, rechecked.plan, facts.settings, rechecked.forced)
@@ -295,7 +297,7 @@ class RebalanceController:
         return found
 
     def _take_up(self, run: RebalanceRun, facts: _Facts) -> RebalanceRun:
-        """An approved plan has to be at hand for the turns that apply it."""
+        """Load the approved plan for the reconciles that apply it."""
         if self._accepted is not None and self._accepted.digest == run.digest:
             return run
         accepted = self._tools_of(facts).plans.accepted(run.digest)
@@ -331,17 +333,17 @@ class RebalanceController:
 
     def _work(self) -> None:
         structlog.contextvars.bind_contextvars(**self._bound)
-        while not self._halt.is_set():
+        while not self._stop_requested.is_set():
             self._news.wait(POLL_SECONDS)
             self._news.clear()
-            while not self._halt.is_set() and self.step():
+            while not self._stop_requested.is_set() and self.step():
                 pass
 
 
 def rebalance_backend(
     api: KubernetesClient, clock: Clock, policy: LeadershipPolicy, cluster_id: str
 ) -> RebalanceBackend:
-    """What the policy's desk works with. Raises StoreError, or Terminal where the policy asks for no rebalance."""
+    """The backend of the policy's rebalance controller. Raises StoreError, or Terminal without ``spec.rebalance``."""
     rebalance, metadata = policy.spec.rebalance, policy.metadata
     if rebalance is None:
         raise Terminal(f"policy {metadata.namespace}/{metadata.name} has no spec.rebalance")
@@ -360,7 +362,7 @@ def rebalance_backend(
 
 
 MakeRebalanceController = Callable[[RebalanceRun, Callable[[], None]], RebalanceController]
-"""From how the rebalance was last said to stand, and a way to wake the policy's controller."""
+"""In: the rebalance status as last reported, and a callback that wakes the policy's controller."""
 
 
 class PolicyRebalance:
@@ -379,14 +381,14 @@ class PolicyRebalance:
 
     @property
     def run(self) -> RebalanceRun | None:
-        """How the rebalance stands; None where the policy asks for none."""
+        """The state of the rebalance; None where the policy has none."""
         return self._controller.run if self._controller is not None else None
 
     @property
     def version(self) -> int | None:
-        """Changes whenever a reconcile has something new to do or to say."""
-        desk = self._controller  # read by the watches' threads, too
-        return desk.version if desk is not None else None
+        """Changes whenever a reconcile has something new to do or to report."""
+        controller = self._controller  # read by the watches' threads, too
+        return controller.version if controller is not None else None
 
     def rebalance_input(self, policy: LeadershipPolicy, body: dict[str, Any]) -> RebalanceInput:
         """What the next reconcile is to do for a rebalance. Raises Transient or Terminal."""
@@ -399,21 +401,21 @@ class PolicyRebalance:
             return RebalanceInput()
         return replace(self._controller.rebalance_input(), approved_by=_approver(policy, body))
 
-    def hear(self, policy: LeadershipPolicy, report: Report) -> None:
+    def on_report(self, policy: LeadershipPolicy, report: Report) -> None:
         """What a reconcile came to."""
         if self._controller is not None:
-            self._controller.hear(policy, policy.metadata.annotations, report)
+            self._controller.on_report(policy, policy.metadata.annotations, report)
 
-    def amiss(self) -> str | None:
+    def unhealthy_reason(self) -> str | None:
         """That its thread has died, if so."""
-        desk = self._controller
-        return desk.amiss() if desk is not None else None
+        controller = self._controller
+        return controller.unhealthy_reason() if controller is not None else None
 
     def close(self) -> None:
-        """Stop planning; the next ``rebalance_input`` begins anew."""
-        desk, self._controller = self._controller, None
-        if desk is not None:
-            desk.close()
+        """Stop planning; the next ``rebalance_input`` starts again."""
+        controller, self._controller = self._controller, None
+        if controller is not None:
+            controller.close()
 
 
 def _approver(policy: LeadershipPolicy, body: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Requeue delay: seconds until the next reconcile when nothing changes. Pure: what a turn came to in, seconds out."""
+"""Requeue delay: seconds until the next reconcile when nothing changes. Pure: report in, seconds out."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Requeue:
     lease_retry_seconds: float = 1.0
     longest_retry_seconds: float = 30.0
     busy_share: float = 0.25
-    """Of the time, for reading metadata at most: where a turn takes long, the next one comes later."""
+    """Maximum share of time spent reading metadata: after a long reconcile the next one starts later."""
 
     def retry(self, reason: Reason, times: int) -> float:
-        """The wait after a turn that could not be made, for so many times on end.
+        """Seconds to wait after this many consecutive failed reconciles.
 
         Where a person must act, ever longer: who is refused again and again might be locked out.
         """
@@ -42,7 +42,7 @@ class Requeue:
         return min(self.retry_seconds * float(2 ** min(times - 1, 10)), self.longest_retry_seconds)
 
     def after(self, report: Report, policy: Policy, record: UndoRecord, took_seconds: float = 0.0) -> float:
-        """The wait after a turn that took so long, ended well and left this record."""
+        """Seconds to wait after a successful reconcile of this duration with this record."""
         if report.result.changed:
             return 0.0
         if report.result.stopped is not None:
@@ -54,7 +54,7 @@ class Requeue:
         return min([self._until_metadata(report, record, took_seconds), *waves, *_appointments(report, policy)])
 
     def _until_metadata(self, report: Report, record: UndoRecord, took_seconds: float) -> float:
-        """How soon metadata is to be read again: of a large cluster that is most of what a turn takes."""
+        """When metadata is read again: on a large cluster this is most of the duration of a reconcile."""
         held = any(b.hold is not None or b.verdict.state in _AILING for b in report.brokers)
         progress = report.progress
         going_on = progress is not None and progress.waits is not None
@@ -70,9 +70,9 @@ def at_rest(report: Report, record: UndoRecord) -> bool:
     """Whether nothing is displaced but for the sake of preferred racks, and nothing is on its way."""
     if record.empty:
         return True
-    stands = not record.demoted and not record.returning and report.settled and not report.held
+    steady = not record.demoted and not record.returning and report.settled and not report.held
     return (
-        stands
+        steady
         and not report.leaders_out_of_place
         and all(e.state is EntryState.DISPLACED for e in record.entries.values())
     )

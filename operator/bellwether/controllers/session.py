@@ -51,7 +51,7 @@ class Session:
     def must_lead(self) -> None:
         """Raises Fenced when the Lease ran out: from then on its holder writes the status."""
         if not self.leads:
-            raise Fenced("the Lease ran out during the turn: whoever holds it now says how things stand")
+            raise Fenced("the Lease expired during the reconcile; its new holder reports the status")
 
     def led_elsewhere(self, policy: LeadershipPolicy) -> bool:
         """Whether another process seems to lead this policy, so that errors of this one are not the policy's."""
@@ -108,7 +108,7 @@ class Session:
         verdicts, flaps = self._reporter.last_said(policy, healths)
         grace, orders = self._connector.grace_seconds(link), self._reporter.orders(healths)
         structlog.contextvars.bind_contextvars(epoch=record.epoch)
-        log.info("took over", displaced=len(record.entries), demoted=sorted(record.demoted))
+        log.info("leadership_acquired", displaced=len(record.entries), demoted=sorted(record.demoted))
         return Memory(record, verdicts, grace, flaps=flaps, quarantine_orders=orders)
 
     def qualified(self, report: Report) -> Report:
@@ -137,6 +137,6 @@ class Session:
             self._reporter.leading(self._namespace, self._policy, False)
 
     def close(self) -> None:
-        """End for good, and remove the files that Secrets were written to."""
+        """Close the session and remove the files that Secrets were written to."""
         self.end()
         self._connector.close()

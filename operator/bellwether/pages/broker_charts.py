@@ -43,10 +43,10 @@ def _row(broker: BrokerLoad, unit: Unit, scale: Scale, y: float) -> Markup:
     name = tag("tspan", f"broker {broker.id}")
     rack = tag("tspan", f"  {short(broker.rack)}", class_="soft", fill="var(--soft)") if broker.rack else None
     start, end = scale(broker.before), scale(broker.after)
-    told = f"broker {broker.id}: {unit.said(broker.before)} before, {unit.said(broker.after)} after"
+    label = f"broker {broker.id}: {unit.said(broker.before)} before, {unit.said(broker.after)} after"
     return tag(
         "g",
-        tag("title", told),
+        tag("title", label),
         tag("text", name, rack, x=scale.start - 10, y=y + 4, class_="end"),
         tag(
             "rect",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 EXAMPLES = 5
-"""So many faults of one kind are told in words; the others are counted."""
+"""Maximum number of errors of one kind that are listed; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Report:
 
 
 class Faults:
-    """Collects what is wrong, by check: the first few in words, and how many there are."""
+    """Collects errors by check: the first few as text, and their number."""
 
     def __init__(self) -> None:
         self._words: dict[str, list[str]] = {}
@@ -85,7 +85,7 @@ class Faults:
             self.add(check, fault)
 
     def of(self, check: str) -> tuple[str, ...]:
-        """The faults of a check, the last of them a count of those not told."""
+        """The faults of a check, the last of them a count of those not listed."""
         words = self._words.get(check, [])
         more = self._counts.get(check, 0) - len(words)
         return (*words, f"and {more} more of this kind") if more else tuple(words)

@@ -44,7 +44,7 @@ def dual_bound(brokers: Sequence[Broker], sums: Sums, weights: Mapping[int, int]
 
 
 def item_bound(brokers: Sequence[Broker], sums: Sums, floor: Fraction) -> Fraction:
-    """The largest of ``floor`` and, for each partition, the least that whoever leads it then carries."""
+    """The largest of ``floor`` and, for each partition, the minimum load of its leader."""
     size = {b.id: b.capacity for b in brokers}
     base = sums.base
     high, low = floor.numerator, floor.denominator

@@ -32,7 +32,7 @@ class MoveStream:
         self._digest = ""
 
     def take(self, key: Key) -> MoveRow | None:
-        """The move of a partition, if it has one. Keys must come in order; moves passed over are named."""
+        """The move of a partition, if it has one. Keys must come in order; skipped moves are named."""
         row = self._next
         while row is not None and row[:3] < key:
             self._stray(row)

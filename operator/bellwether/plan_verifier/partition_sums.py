@@ -29,7 +29,7 @@ FORCED = "what must move moves"
 ORDERED = "leaders come first"
 
 STEP = 50_000
-"""Partitions between two words on the progress."""
+"""Partitions between two progress reports."""
 
 _NOBODY = -1
 

@@ -1,6 +1,6 @@
 """Verify a plan: problem, loads and moves in, a report with one line per check out.
 
-Nothing is taken from the plan but its moves and its weights; all else that it claims is derived anew and compared.
+Nothing is taken from the plan but its moves and its weights; all its other claims are recomputed and compared.
 Called by ``bellwether verify-plan``, and by the operator before a plan is shown for approval.
 """
 
@@ -55,7 +55,7 @@ def verify(
     moves: Iterable[MoveRow],
     progress: Callable[[int], None] | None = None,
 ) -> Report:
-    """Check everything that a plan claims. ``progress`` is told of the partitions that were read."""
+    """Check everything that a plan claims. ``progress`` receives the number of partitions read."""
     faults = Faults()
     twins = sorted({b.id for b in problem.brokers if sum(o.id == b.id for o in problem.brokers) > 1})
     faults.extend(BROKERS, (f"broker {b} is listed twice" for b in twins))

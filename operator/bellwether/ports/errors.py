@@ -11,7 +11,7 @@ class BellwetherError(Exception):
 
 
 class Transient(BellwetherError):
-    """Nothing is known to be wrong for good: try again at the next turn."""
+    """A temporary failure: retry at the next reconcile."""
 
 
 class Terminal(BellwetherError):
@@ -19,9 +19,9 @@ class Terminal(BellwetherError):
 
 
 class Unauthenticated(Terminal):
-    """Who we are cannot be said or is not believed: a Secret, a file, a certificate, a password, a token.
+    """Authentication failed: a Secret, file, certificate, password or token is missing, invalid or expired.
 
-    Somebody renews it in its own time: what was read before is worth reading again.
+    Retry after reading it again: it may be renewed at any time.
     """
 
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 
 class JobState(StrEnum):
-    """What has become of a job."""
+    """The state of a job."""
 
     ACTIVE = "Active"
     SUCCEEDED = "Succeeded"
@@ -19,8 +19,8 @@ class JobState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class JobWord:
-    """What has become of a job, and why it failed, in a few words."""
+class JobStatus:
+    """The state of a job, and why it failed."""
 
     state: JobState
     message: str = ""
@@ -36,10 +36,10 @@ class PlanJobs(Protocol):
         """Start the job of that run; nothing happens where it has been started before."""
         ...
 
-    def look(self, run: str) -> JobWord | None:
-        """What has become of it; None where there is no such job."""
+    def look(self, run: str) -> JobStatus | None:
+        """Its status; None if there is no such job."""
         ...
 
     def close(self) -> None:
-        """Nobody will look any more: end what would be nobody's."""
+        """Stop polling; end jobs that would be orphaned."""
         ...

@@ -24,7 +24,7 @@ class Reorder:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What Kafka said of one partition: ``error`` is the protocol's error name (``NONE`` for success)."""
+    """Kafka's response for one partition: ``error`` is the protocol's error name (``NONE`` for success)."""
 
     error: str = "NONE"
     message: str = ""
@@ -92,7 +92,7 @@ class LeaderMover(Protocol):
 
 
 class UncleanElections(Protocol):
-    """Elections that lose records: a person's own command has it, and no turn ever does (law 2)."""
+    """Unclean elections, which lose records: used by a manual command, never by a reconcile (invariant 2)."""
 
     def elect(self, name: TopicPartition) -> Outcome:
         """ElectLeaders, unclean, of one partition (KIP-460); one that has a leader is left as it is.
@@ -103,7 +103,7 @@ class UncleanElections(Protocol):
 
 
 class FaultToleranceReader(Protocol):
-    """Reads what a cluster could lose besides: facts that metadata does not hold."""
+    """Reads fault tolerance inputs that metadata does not contain."""
 
     def margins(
         self, topics: Collection[str], peers: Collection[int], followed: Mapping[int, Mapping[TopicPartition, int]]

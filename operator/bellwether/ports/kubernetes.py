@@ -26,7 +26,7 @@ class UndoRecords(Protocol):
 
 
 class Leadership(Protocol):
-    """The Lease (law 7)."""
+    """The Lease (invariant 7)."""
 
     def seconds_left(self) -> float:
         """How long, on the local monotonic clock, this process surely still holds the Lease; 0 when it does not."""
@@ -37,7 +37,7 @@ class SignalSource(Protocol):
     """Signals and overrides, as last seen; never blocks on a prober."""
 
     def signals(self) -> tuple[Signal, ...]:
-        """The last word of every source, aged on the reader's monotonic clock."""
+        """The last signal of every source, aged on the reader's monotonic clock."""
         ...
 
     def overrides(self) -> tuple[Override, ...]:
@@ -46,10 +46,10 @@ class SignalSource(Protocol):
 
 
 class AuditTrail(Protocol):
-    """Keeps what moved, when, why and by whose word. Never raises: no turn waits for its trail."""
+    """Keeps what moved, when, why and for what cause. Never raises: an audit failure delays no reconcile."""
 
     def begin(self, entry: AuditEntry) -> None:
-        """What a turn sets out to do, before anything moves."""
+        """The moves that a reconcile is about to make."""
         ...
 
     def conclude(self, entry: AuditEntry) -> None:
@@ -58,7 +58,7 @@ class AuditTrail(Protocol):
 
 
 class NoAuditTrail:
-    """The trail of whoever keeps none: simulations, replays, a person who looks on."""
+    """No-op audit log for simulations, replays and dry runs."""
 
     def begin(self, entry: AuditEntry) -> None:
         """Nothing."""

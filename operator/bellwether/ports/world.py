@@ -1,6 +1,6 @@
 """World: all ports that one reconcile of a policy needs, in one value.
 
-Built by the composition roots (operator, command line, replays) and handed to ``reconcile.turn``.
+Built by the composition roots (operator, command line, replays) and passed to ``reconcile.reconcile``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from bellwether.ports.kubernetes import AuditTrail, Leadership, NoAuditTrail, Si
 class World:
     """Everything outside that one policy's cycle needs.
 
-    ``strimzi`` is what Strimzi said of the cluster right before the turn; None where another runs it. Without
-    ``margins`` nobody is quarantined.
+    ``strimzi`` is Strimzi's status of the cluster before the reconcile; None without Strimzi. Without
+    ``margins`` no broker is quarantined.
     """
 
     clusters: ClusterReader
@@ -32,6 +32,6 @@ class World:
     trail: AuditTrail = field(default_factory=NoAuditTrail)
     margins: FaultToleranceReader | None = None
     configs: ConfigReader | None = None
-    """Asked for marks of throttled replicas, while somebody else moves some."""
+    """Reads the marks of throttled replicas, while another tool moves some."""
     pods: Mapping[int, Pod] | None = None
-    """The brokers' pods right before the turn, where the policy has their restarts watched."""
+    """The brokers' pods before the reconcile, where the policy watches their restarts."""

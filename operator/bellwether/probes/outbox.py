@@ -1,8 +1,7 @@
-"""Carries a probe's news to whoever keeps it, without ever making a measurement wait.
+"""Outbox: deliver changed signals in the background, so that no measurement waits for the API.
 
-In: signals, posted by measuring threads the moment that they change. Out: one write for the last word of each source on
-each broker, from a thread of its own. While the receiver is away only those last words are kept, and written when it is
-back.
+In: signals, posted by measuring threads when they change. Out: one write for the last signal of each source about each
+broker, from a separate thread. While the receiver is away only the last signals are kept, and written when it is back.
 """
 
 from __future__ import annotations
@@ -36,18 +35,18 @@ _Key = tuple[int, str]
 
 @dataclass(slots=True)
 class _Waiting:
-    """One source's last undelivered word about one broker; no word asks to forget the entry."""
+    """One source's last undelivered signal about one broker; None deletes the entry."""
 
-    word: Signal | None
+    signal: Signal | None
     due: float
     failures: int = 0
 
 
 class Outbox:
-    """Posted words by broker and source, and the thread that delivers them.
+    """Posted signals by broker and source, and the thread that delivers them.
 
     An entry that cannot be written is tried again after a pause of its own, so it holds no other entry's news back.
-    ``on_result`` is told of each try (whether it succeeded), for metrics.
+    ``on_result`` receives the result of each attempt, for metrics.
     """
 
     def __init__(
@@ -74,14 +73,14 @@ class Outbox:
         """Begin to deliver."""
         self._thread.start()
 
-    def amiss(self) -> str | None:
-        """That nobody delivers any more though nobody said stop, if so."""
+    def unhealthy_reason(self) -> str | None:
+        """Reports that the delivery thread has died."""
         started = self._thread.ident is not None
         dead = started and not self._thread.is_alive() and not self._stopping
         return "the thread that delivers signals has died" if dead else None
 
     def post(self, signal: Signal) -> None:
-        """Have a word written as soon as can be; an older one of its source about the same broker is dropped."""
+        """Queue a signal for delivery; an older one of its source about the same broker is dropped."""
         self._put((signal.broker, signal.source), signal)
 
     def forget(self, broker: int, source: str) -> None:
@@ -101,15 +100,15 @@ class Outbox:
         if self._thread.is_alive():
             self._thread.join(timeout_seconds)
 
-    def _put(self, key: _Key, word: Signal | None) -> None:
+    def _put(self, key: _Key, signal: Signal | None) -> None:
         with self._changed:
-            self._waiting[key] = _Waiting(word, due=self._clock.monotonic())
+            self._waiting[key] = _Waiting(signal, due=self._clock.monotonic())
             self._changed.notify_all()
 
     def _deliver(self) -> None:
         while (chosen := self._next()) is not None:
             key, item = chosen
-            problem = self._try(key, item.word)
+            problem = self._try(key, item.signal)
             with self._changed:
                 if problem is None:
                     continue
@@ -121,9 +120,9 @@ class Outbox:
                     self._waiting[key] = item
             if item.failures == 1:
                 self._log.warning(
-                    "a signal could not be written; the last word is kept and tried again",
+                    "signal_not_written",
                     broker=key[0],
-                    of=key[1],
+                    source=key[1],
                     error=problem,
                 )
 
@@ -140,20 +139,20 @@ class Outbox:
                     return None
                 self._changed.wait(None if item is None else item.due - now)
 
-    def _try(self, key: _Key, word: Signal | None) -> str | None:
+    def _try(self, key: _Key, signal: Signal | None) -> str | None:
         broker, source = key
         try:
-            if word is None:
+            if signal is None:
                 self._writer.forget(broker, source)
             else:
-                self._writer.write(word)
+                self._writer.write(signal)
         except (Transient, Terminal) as error:
             self._on_result(False)
             return str(error)
         self._on_result(True)
-        if word is None:
-            self._log.info("signal taken away", broker=broker, of=source)
+        if signal is None:
+            self._log.info("signal_removed", broker=broker, source=source)
         else:
-            told = {"reading": str(word.reading), "control": str(word.control), "message": word.message}
-            self._log.info("signal written", broker=broker, of=source, **told)
+            posted = {"reading": str(signal.reading), "control": str(signal.control), "message": signal.message}
+            self._log.info("signal_written", broker=broker, source=source, **posted)
         return None

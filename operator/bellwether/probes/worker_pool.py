@@ -2,7 +2,7 @@
 
 In: callables. Out: their results, by ``Question``. Called by ``broker_watch``. A question that has just begun holds one
 of a few lanes, so that many brokers together cannot starve each other of this process's time; one that has waited for
-longer costs nothing but its thread, and gives its lane back: a broker's silence holds nobody else's question back.
+longer costs nothing but its thread, and gives its lane back: a broker that does not answer delays no other request.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LANES = 48
 WORKING_SECONDS = 0.02
 _SLOW_SECONDS = 0.5
 _IDLE_SECONDS = 10.0
-# Beyond so many threads questions wait their turn, whatever they wait for.
+# Beyond this many threads, requests are queued.
 _MOST_THREADS = 8192
 
 
@@ -43,7 +43,7 @@ class WorkItem(Generic[T]):
         try:
             self.result = self._call()
         except Exception as error:
-            self.error = error  # whoever asked decides what it means
+            self.error = error  # the caller decides what it means
         self.done = True
 
 
@@ -67,7 +67,7 @@ class WorkerPool:
         return self._threads
 
     def put(self, question: WorkItem[T]) -> None:
-        """Have it asked, in turn."""
+        """Queue a request."""
         with self._changed:
             self._waiting.append(question)  # type: ignore[arg-type]
             self._hand_out()
@@ -75,7 +75,7 @@ class WorkerPool:
     def tend(self, *, slow: bool = False) -> None:
         """Take the lanes back of those that only wait; to be called every now and then.
 
-        ``slow`` says that this process does not come to its work in time: then those that seem to wait may be working.
+        ``slow``: this process is behind, so requests that seem to wait may be running.
         """
         overdue = self._clock.monotonic() - (_SLOW_SECONDS if slow else self._working_seconds)
         with self._changed:
@@ -84,7 +84,7 @@ class WorkerPool:
             self._hand_out()
 
     def clear(self) -> None:
-        """Forget those that nobody has taken up yet."""
+        """Drop requests that are not started yet."""
         with self._changed:
             self._waiting.clear()
 

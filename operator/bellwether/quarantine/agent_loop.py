@@ -1,8 +1,8 @@
 """Quarantine agent of one broker: read its order, pause or release the process, and report what was done.
 
-In: where orders stand, the broker's process, settings that may change. Out: the process paused or released, and signals
-of the kind ``Quarantine``. Called by ``bellwether quarantine-agent``. One thread does everything, so that nothing
-is paused by one hand and released by another.
+In: the source of orders, the broker's process, settings that may change. Out: the process paused or released, and
+``Quarantine`` signals, posted on changes. Called by ``bellwether quarantine-agent``. One thread does it all, so a pause
+and its release cannot race.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ READ_SECONDS = 1.0
 
 
 class Observer(Protocol):
-    """Is told the quarantine agent's word, for metrics; ``telemetry`` has the real one."""
+    """Receives the agent's signals, for metrics; implemented in ``telemetry``."""
 
     def judged(self, signal: Signal) -> None:
-        """The word, on news."""
+        """The signal, on changes."""
         ...
 
 
 class QuarantineAgent:
-    """One broker's quarantine agent. ``post`` is called with news, on the quarantine agent's own thread.
+    """One broker's quarantine agent. ``post`` is called with changed signals, on the agent's own thread.
 
-    ``speaks`` tells whether its word is heard: a second agent of the same broker, such as one with a wrong id beside
-    another, stands by, and nobody would know whom it pauses. Once ``ending`` is set whoever is paused is released.
+    ``leads`` is whether it holds the Lease of its source: a second agent with the same broker id stands by and pauses
+    nothing. Once ``ending`` is set, a paused broker is released.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class QuarantineAgent:
         clock: Clock,
         observer: Observer | None = None,
         *,
-        speaks: Callable[[], bool] = lambda: True,
+        leads: Callable[[], bool] = lambda: True,
         ending: threading.Event | None = None,
     ) -> None:
         self._broker = broker
@@ -61,13 +61,13 @@ class QuarantineAgent:
         self._post = post
         self._observer = observer
         self._clock = clock
-        self._speaks = speaks
+        self._leads = leads
         self._ending = ending or threading.Event()
         self._log = structlog.get_logger(__name__).bind(broker=broker)
         self._lock = threading.Lock()
         self._watch = AgentState()
         self._wanted = True
-        self._told: tuple[Reading, str] | None = None
+        self._posted: tuple[Reading, str] | None = None
         self._since = clock.now()
         self._failing = ""
         self._read_due = float("-inf")
@@ -77,35 +77,35 @@ class QuarantineAgent:
 
     @property
     def watch(self) -> AgentState:
-        """What it knows now."""
+        """Its state."""
         return self._watch
 
     def start(self) -> None:
-        """Begin to watch; a broker that is found paused is released at once."""
+        """Start; a broker that is found paused is released at once."""
         self._thread.start()
 
     def configure(self, settings: Quarantine | None) -> None:
-        """Go on under these settings; where nobody is to be quarantined, or the policy is gone, release whoever is."""
+        """Apply these settings; without a policy, or with quarantine disabled, release a paused broker."""
         self._wanted = settings is not None and settings.mode is QuarantineMode.ENABLED
 
     def repeat(self) -> None:
-        """Tell the present word again, news or not."""
-        self._told = None
+        """Post the current signal again, changed or not."""
+        self._posted = None
 
     def alive(self) -> bool:
-        """Whether it is at its post."""
+        """Whether the thread is alive and not stuck."""
         return self._thread.is_alive() and self._clock.monotonic() - self._beat < 10.0
 
     def stop(self, timeout_seconds: float = 5.0) -> None:
-        """Release whoever is paused, and end."""
+        """Release a paused broker and stop."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout_seconds)
         with self._lock:
-            self._relieve("the quarantine agent has ended")
+            self._release("the quarantine agent has stopped")
 
-    def turn(self) -> None:
-        """Look once, and act."""
+    def reconcile(self) -> None:
+        """Read the order once, and act."""
         with self._lock:
             self._beat = self._clock.monotonic()
             read = self._read()
@@ -114,40 +114,40 @@ class QuarantineAgent:
             self._watch, act = step(self._watch, read, state, self._clock.monotonic(), guarded=guarded)
             self._do(act)
             if not self._wanted:
-                self._relieve("the policy no longer quarantines")
+                self._release("the policy no longer quarantines")
             if self._ending.is_set():
-                self._relieve("the quarantine agent was asked to end")
-            self._tell()
+                self._release("the quarantine agent is stopping")
+            self._post_changes()
 
     def _run(self) -> None:
         while not self._stop.is_set():
             try:
-                self.turn()
+                self.reconcile()
             except Exception:
                 # A defect must not leave a broker paused.
-                self._log.exception("the quarantine agent's turn failed in a way that it should not")
+                self._log.exception("reconcile_failed_unexpectedly")
                 self._give_up()
             self._stop.wait(TICK_SECONDS)
 
     def _give_up(self) -> None:
-        """Release whoever is paused. Where that fails as well the next turn finds them paused, and tries again."""
+        """Release a paused broker. If that fails, the next reconcile finds it paused and tries again."""
         try:
             with self._lock:
-                self._relieve("the quarantine agent failed")
+                self._release("the quarantine agent failed")
         except Exception:
-            self._log.exception("the broker could not be released")
+            self._log.exception("broker_not_released")
 
     def _read(self) -> OrderRead | None:
-        """What stands now; None where nothing was heard, or it was asked a moment ago."""
+        """The current order; None if it cannot be read, or was read less than a second ago."""
         now = self._clock.monotonic()
-        if now < self._read_due or not self._wanted or not self._speaks() or self._ending.is_set():
+        if now < self._read_due or not self._wanted or not self._leads() or self._ending.is_set():
             return None
         self._read_due = now + READ_SECONDS
         try:
             read = self._orders.read()
         except (Transient, Terminal) as error:
             if self._failing != str(error):
-                self._log.warning("its orders cannot be read", error=str(error))
+                self._log.warning("quarantine_orders_not_read", error=str(error))
             self._failing = str(error)
             return None
         self._failing = ""
@@ -156,35 +156,35 @@ class QuarantineAgent:
     def _do(self, act: AgentAction) -> None:
         try:
             if act is AgentAction.PAUSE:
-                self._log.warning("pausing the broker", why=self._watch.message)
+                self._log.warning("broker_pausing", reason=self._watch.message)
                 self._process.pause()
             elif act is AgentAction.RELEASE:
                 self._process.release()
-                self._log.warning("released the broker", why=self._watch.message)
+                self._log.warning("broker_released", reason=self._watch.message)
         except (Transient, Terminal) as error:
-            self._log.error("the broker's process does not obey", doing=str(act), error=str(error))
+            self._log.error("process_signal_failed", action=str(act), error=str(error))
             self._watch = pause_failed(self._watch, str(error))
 
-    def _relieve(self, why: str) -> None:
+    def _release(self, why: str) -> None:
         self._watch, act = release_if_paused(self._watch, why)
         self._do(act)
 
-    def _tell(self) -> None:
-        word = self._watch.reading, self._watch.message
-        if word == self._told:
+    def _post_changes(self) -> None:
+        current = self._watch.reading, self._watch.message
+        if current == self._posted:
             return
-        if self._told is None or self._told[0] is not word[0]:
+        if self._posted is None or self._posted[0] is not current[0]:
             self._since = self._clock.now()
-        self._told = word
-        said = Signal(
+        self._posted = current
+        signal = Signal(
             broker=self._broker,
             type=QUARANTINE_AGENT,
             source=self._source,
-            reading=word[0],
+            reading=current[0],
             since=self._since,
-            message=word[1],
+            message=current[1],
             value=float(self._watch.number),
         )
         if self._observer is not None:
-            self._observer.judged(said)
-        self._post(said)
+            self._observer.judged(signal)
+        self._post(signal)

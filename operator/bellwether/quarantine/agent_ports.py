@@ -1,4 +1,4 @@
-"""Ports of the quarantine agent: the broker's process, and the orders that say when to pause it."""
+"""Ports of the quarantine agent: the broker's process, and the orders to pause it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bellwether.core.quarantine.agent import OrderRead, ProcessState
 
 
 class BrokerProcess(Protocol):
-    """The process of the broker that a quarantine agent stands beside."""
+    """The process of the agent's broker."""
 
     def state(self) -> ProcessState:
         """How it is now."""
@@ -28,8 +28,8 @@ class BrokerProcess(Protocol):
 
 
 class Orders(Protocol):
-    """Where a quarantine agent's orders stand. Raises Transient or Terminal."""
+    """Reads the agent's orders. Raises Transient or Terminal."""
 
     def read(self) -> OrderRead:
-        """The order that stands for its broker, and whether another broker is paused."""
+        """The current order for its broker, and whether another broker is paused."""
         ...

@@ -2,7 +2,7 @@
 
 In: a process id, or what its command line must match. Out: how it is, and SIGSTOP and SIGCONT sent to it. In a pod the
 containers must share one process namespace, and the agent runs as the broker's user or with the capability KILL. While
-the broker is paused a keeper (``pause_watchdog``), a process of its own, stands ready to release it should the agent
+the broker is paused a watchdog (``pause_watchdog``), a separate process, is ready to release it should the agent
 die.
 """
 
@@ -25,7 +25,7 @@ from bellwether.ports.errors import Transient
 from bellwether.quarantine import pause_watchdog
 
 KAFKA = r"(^|.*/)java\0.*\0kafka\.Kafka\0"
-"""A Java process whose main class is Kafka's; not what has started it and bears the same words, such as tini."""
+"""A Java process whose main class is Kafka's; not its launcher with the same arguments, such as tini."""
 
 _SETTLE_SECONDS = 2.0
 _READY_SECONDS = 5.0
@@ -37,7 +37,7 @@ class BrokerProcess:
     def __init__(self, pid: int | None = None, pattern: str = KAFKA, proc: Path = Path("/proc")) -> None:
         """Without ``pid`` it is whose arguments, each ended by a zero byte, ``pattern`` matches from the start.
 
-        ``pid`` means who has that number when it is first looked for, and nobody who gets it later.
+        ``pid`` is the process that has this id at the first read, never a later one with the same id.
         ValueError for a pattern that is no regular expression.
         """
         self._pid = pid
@@ -95,7 +95,7 @@ class BrokerProcess:
             self._dismiss()
 
     def guarded(self) -> bool:
-        """Tell the keeper that we are here; False when it is not."""
+        """Send a heartbeat to the watchdog; False when it is gone."""
         keeper = self._keeper
         if keeper is None or keeper.poll() is not None or keeper.stdin is None:
             return False
@@ -113,7 +113,7 @@ class BrokerProcess:
         if self._pid is not None and self._known is not None:
             return None
         pids = [self._pid] if self._pid is not None else self._matching()
-        # Of several that match nobody can say which one is meant.
+        # If several match, it is unknown which one is meant.
         self._known = None
         if len(pids) == 1 and (start := pause_watchdog.start_of(self._proc, pids[0])):
             self._known = pids[0], start
@@ -170,11 +170,11 @@ def _insist(found: tuple[int, str], proc: Path) -> None:
 
 
 def _keeper(found: tuple[int, str], proc: Path) -> subprocess.Popen[bytes]:
-    """A keeper that has said that it is ready. Raises Transient when it does not."""
-    words = [str(found[0]), found[1], str(EXPIRES_AFTER_SECONDS), str(proc)]
+    """A watchdog that has reported that it is ready. Raises Transient when it does not."""
+    arguments = [str(found[0]), found[1], str(EXPIRES_AFTER_SECONDS), str(proc)]
     try:
         made = subprocess.Popen(
-            [sys.executable, "-I", "-S", pause_watchdog.__file__, *words],
+            [sys.executable, "-I", "-S", pause_watchdog.__file__, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,

@@ -1,9 +1,9 @@
 """Read the quarantine order of a broker from ``status.quarantine`` of its BrokerHealth
 (``quarantine.agent_ports.Orders``).
 
-In: a client, the policy, the broker. Out: the order that stands, as it is at this moment, and the id of another broker
-of the policy that is paused. Called by ``bellwether quarantine-agent`` each second; its limit is short: the broker may
-be paused while it waits.
+In: a client, the policy, the broker. Out: the current order, and the id of another broker
+of the policy that is paused. Called by ``bellwether quarantine-agent`` each second; its time limit is short: the broker
+may be paused meanwhile.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class BrokerOrders:
         self._broker = broker
 
     def read(self) -> OrderRead:
-        """What stands now; a broker whose object is gone has no orders. Raises Transient or Terminal."""
+        """The current order; a broker whose object is gone has none. Raises Transient or Terminal."""
         name = object_names.broker_health(self._policy, self._broker)
         try:
             found = self._api.get(BROKER_HEALTHS, self._namespace, name)
@@ -57,7 +57,7 @@ class BrokerOrders:
 
 
 def command_of(found: Object) -> PauseOrder | None:
-    """The order that stands in a BrokerHealth, if any. Raises Terminal for one that cannot be understood."""
+    """The order in a BrokerHealth, if any. Raises Terminal for one that cannot be parsed."""
     raw = (found.get("status") or {}).get("quarantine")
     if raw is None:
         return None

@@ -23,7 +23,7 @@ def state_of(proc: Path, pid: int) -> str:
 
 
 def start_of(proc: Path, pid: int) -> str:
-    """When a process was started, in ticks since boot; empty where there is none. With its id it names it for good."""
+    """Start time of a process in ticks since boot, empty if it does not exist; unique together with its id."""
     fields = _stat(proc, pid)
     return fields[19] if len(fields) > 19 and fields[0] not in "ZX" else ""
 

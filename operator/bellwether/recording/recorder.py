@@ -56,7 +56,7 @@ class Sink(Protocol):
 
 
 class HeldClock:
-    """A clock that stands at the moment of the look under way, so that all that it finds has one age."""
+    """A clock fixed at the time of the current read, so that all its results have one age."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -68,7 +68,7 @@ class HeldClock:
         return self._moment
 
     def now(self) -> datetime:
-        """Wall-clock time, which does not stand still."""
+        """Wall-clock time."""
         return self._clock.now()
 
     def monotonic(self) -> float:
@@ -81,7 +81,7 @@ class HeldClock:
 
 
 class Metadata:
-    """The cluster as last read, and what stood in the way since."""
+    """The cluster as last read, and the error since then."""
 
     def __init__(self, reader: ClusterReader, clock: Clock) -> None:
         self._reader = reader
@@ -191,7 +191,7 @@ class Recorder:
         self._read_said()
 
     def _read_said(self) -> None:
-        """The operator's words; who is demoted, or on the way back, is read anew when those change."""
+        """The operator's statuses; demoted and restoring brokers are read again when those change."""
         statuses: dict[int, Mapping[str, Any]] = {}
         for health in self._healths.values():
             broker = (health.get("spec") or {}).get("brokerId")
@@ -279,7 +279,7 @@ def _fed(
     seen: Callable[[Object], bool],
     gone: Callable[[Object], bool],
 ) -> dict[str, Object]:
-    """Tell the book of everything that a list shows, and of what it no longer shows."""
+    """Update the signal cache with everything that a list contains, and with what it no longer contains."""
     now = {one["metadata"]["name"]: one for one in found}
     for name, one in before.items():
         if name not in now:

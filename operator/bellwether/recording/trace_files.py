@@ -1,8 +1,8 @@
 """Trace files: read and write JSON Lines, compressed where the name ends in ``.gz``.
 
-In: a header and instants, written one by one; each is on the disk's way before the next is taken, so that whatever ends
-a recording leaves a file that can be read. Out: the same, a truncated end tolerated and told. Called by ``bellwether
-record`` and ``bellwether replay``. Terminal names the file, the line and the remedy.
+In: a header and instants, written one by one; each is flushed before the next is taken, so that an interrupted
+recording leaves a readable file. Out: the same; a truncated end is tolerated and reported. Called by
+``bellwether record`` and ``bellwether replay``. Terminal names the file, the line and the remedy.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bellwether.ports.errors import Terminal
 from bellwether.recording.traces.trace_lines import Header, Instant, UnreadableTrace, read_header, read_instant
 
 LONGEST_LINE = 128 * 1024 * 1024
-"""Bytes of one line that are read at most: the partitions of a whole cluster stand in one."""
+"""Maximum bytes of one line: it may hold the partitions of a whole cluster."""
 
 MOST_INSTANTS = 2_000_000
 
@@ -88,7 +88,7 @@ class TraceWriter:
 class TraceReader:
     """Reads one trace: ``header`` at once, ``instants`` as they are asked for.
 
-    ``truncated`` is true, once all instants were read, when the file breaks off: the broken line is passed over.
+    ``truncated`` is true, once all instants were read, when the file is truncated: the broken line is skipped.
     """
 
     def __init__(self, path: Path) -> None:
@@ -114,7 +114,7 @@ class TraceReader:
             try:
                 instant = read_instant(line.decode(), number, after)
             except (UnreadableTrace, UnicodeDecodeError) as error:
-                held = error  # the last line may be broken: another one behind it tells that this is not the last
+                held = error  # the last line may be broken: another line after it means that this is not the last
                 continue
             after = instant.at
             yield instant
@@ -137,7 +137,7 @@ class TraceReader:
             yield bytes(rest)
 
     def _blocks(self) -> Iterator[bytes]:
-        """The file's bytes, decompressed, in blocks that are bounded whatever the file holds."""
+        """The file's bytes, decompressed, in bounded blocks for any content."""
         try:
             with self._path.open("rb") as stream:
                 if not self._path.name.endswith(".gz"):

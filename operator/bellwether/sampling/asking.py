@@ -1,7 +1,7 @@
 """Asks every broker of a cluster about the partitions that it leads: where they end, and how large they are.
 
-In: a map of the cluster, and how to ask one broker. Out: what each one told. The brokers are asked side by side, each
-with a time limit of its own: a silent one leaves its own partitions unknown, and nobody else's. Called by ``rounds``.
+In: cluster metadata, and readers of one broker. Out: each broker's answer. The brokers are queried in parallel, each
+with its own timeout: a broker that does not answer leaves only its own partitions unknown. Called by ``rounds``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Ends(Protocol):
 
     @property
     def ends(self) -> Mapping[TopicPartition, int]:
-        """The end of each log that was told."""
+        """The end of each log in the answer."""
         ...
 
     @property
@@ -37,7 +37,7 @@ class Ends(Protocol):
 
     @property
     def problem(self) -> str:
-        """Why some, or all, were not told; empty when all were."""
+        """Why some, or all, are missing; empty if none is."""
         ...
 
 
@@ -46,17 +46,17 @@ class Sizes(Protocol):
 
     @property
     def sizes(self) -> Mapping[TopicPartition, int]:
-        """Bytes of each log that was told."""
+        """Bytes of each log in the answer."""
         ...
 
     @property
     def problem(self) -> str:
-        """Why some, or all, were not told; empty when all were."""
+        """Why some, or all, are missing; empty if none is."""
         ...
 
 
-class AsksEnds(Protocol):
-    """Asks one broker. Raises Transient, Terminal or ValueError for what says nothing about the broker."""
+class EndsReader(Protocol):
+    """Reads one broker. Raises Transient, Terminal or ValueError for failures that are no evidence about it."""
 
     def ask(
         self, address: str, replicas: Mapping[TopicPartition, int], timeout_seconds: float, longest_seconds: float
@@ -65,8 +65,8 @@ class AsksEnds(Protocol):
         ...
 
 
-class AsksSizes(Protocol):
-    """Asks one broker. Raises Transient, Terminal or ValueError for what says nothing about the broker."""
+class SizesReader(Protocol):
+    """Reads one broker. Raises Transient, Terminal or ValueError for failures that are no evidence about it."""
 
     def ask(
         self, address: str, partitions: Collection[TopicPartition], timeout_seconds: float, longest_seconds: float
@@ -76,8 +76,8 @@ class AsksSizes(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What one broker told of the ``asked`` partitions that it leads; ``problem`` says why it did not tell all."""
+class BrokerAnswer:
+    """One broker's answer about the ``asked`` partitions that it leads; ``problem``: why some are missing."""
 
     asked: int = 0
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
@@ -96,27 +96,27 @@ class Asking:
         self._pool = ThreadPoolExecutor(_ASKED_AT_ONCE, thread_name_prefix="asking")
 
     def ask(
-        self, cluster: Cluster, ends: AsksEnds, sizes: AsksSizes, timeout_seconds: float, until: float
-    ) -> dict[int, Told]:
-        """What every broker told that leads anything, by ``until`` on the monotonic clock."""
+        self, cluster: Cluster, ends: EndsReader, sizes: SizesReader, timeout_seconds: float, until: float
+    ) -> dict[int, BrokerAnswer]:
+        """The answers of all brokers that lead anything, received by ``until`` on the monotonic clock."""
         self._questions = _questions(cluster, self._questions)
 
-        def ask(number: int) -> Told:
+        def ask(number: int) -> BrokerAnswer:
             left = until - self._clock.monotonic()
             if left <= 0:
-                return Told(len(self._questions[number]), problem="was not asked: the round's time was over")
+                return BrokerAnswer(len(self._questions[number]), problem="was not asked: the round's time was over")
             return self._one(
                 cluster, number, ends, sizes, min(timeout_seconds, left), min(left, self._most(timeout_seconds))
             )
 
-        # Who was silent before comes last, so that waiting for him again keeps nobody else waiting.
+        # Brokers that did not answer before come last, so that waiting for them delays no other.
         order = sorted(self._questions, key=lambda number: (number in self._silent, number))
-        told = dict(zip(order, self._pool.map(ask, order), strict=True))
-        self._silent = frozenset(number for number, one in told.items() if one.problem)
-        return told
+        answers = dict(zip(order, self._pool.map(ask, order), strict=True))
+        self._silent = frozenset(number for number, one in answers.items() if one.problem)
+        return answers
 
     def close(self) -> None:
-        """Ask nobody any more."""
+        """Send no further requests."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     @staticmethod
@@ -124,22 +124,22 @@ class Asking:
         return _TIMEOUTS * timeout_seconds
 
     def _one(
-        self, cluster: Cluster, number: int, ends: AsksEnds, sizes: AsksSizes, timeout: float, longest: float
-    ) -> Told:
+        self, cluster: Cluster, number: int, ends: EndsReader, sizes: SizesReader, timeout: float, longest: float
+    ) -> BrokerAnswer:
         questions = self._questions[number]
         broker = cluster.brokers.get(number)
         if broker is None or not broker.host or broker.port <= 0:
-            return Told(len(questions), problem="is not registered")
+            return BrokerAnswer(len(questions), problem="is not registered")
         address, began = join_address(broker.host, broker.port), self._clock.monotonic()
         try:
             where = ends.ask(address, questions, timeout, longest)
             if where.problem and not where.ends:
-                return Told(len(questions), moved=where.moved, problem=where.problem)
+                return BrokerAnswer(len(questions), moved=where.moved, problem=where.problem)
             left = longest - (self._clock.monotonic() - began)
             large = sizes.ask(address, questions, min(timeout, left), left)
         except (Transient, Terminal, ValueError) as error:
-            return Told(len(questions), problem=str(error))
-        return Told(len(questions), where.ends, large.sizes, where.moved, where.problem or large.problem)
+            return BrokerAnswer(len(questions), problem=str(error))
+        return BrokerAnswer(len(questions), where.ends, large.sizes, where.moved, where.problem or large.problem)
 
 
 def _questions(

@@ -1,10 +1,10 @@
 """Which of a day's files count, so that no round is lost and none counts twice, wherever a compaction was cut off.
 
-A compacted file says which rounds it holds. It is written first; files that it holds wholly go later. In between, and
-for good after a crash, both are there. Several processes may compact at once: two of their files are rivals when they
-share a round and each has rounds that the other has not. Nothing is removed for the sake of a file that has a rival,
-and a rival goes only when a file holds all of it. Each file is written before anybody looks at what may go, so of two
-rivals at most one was ever seen without the other: what the other holds is still there beside it.
+A compacted file names the rounds that it holds. It is written first; files that it covers fully are removed later. In
+between, and permanently after a crash, both exist. Several processes may compact at once: two of their files are rivals
+if they share a round and each has rounds that the other lacks. No file is removed because of a file that has a rival,
+and a rival is removed only if another file holds all of it. Each file is written before removals are decided, so at
+most one of two rivals was ever seen without the other, and the content of the other still exists.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import chain
 
 Rounds = frozenset[str]
 
-# Rivals come of two processes that compacted the same hour; more than a few are somebody's forgery.
+# Rivals result from two processes that compacted the same hour; more than a few are forged.
 _MOST_RIVALS = 12
 
 
@@ -47,7 +47,7 @@ def superfluous(files: Mapping[str, Rounds]) -> dict[str, str]:
 
 
 def _settled(left: dict[str, Rounds], everything: Rounds, count: int) -> dict[str, Rounds] | None:
-    """The files without those rivals that nobody misses; None where rivals remain whichever goes."""
+    """The files without redundant rivals; None if rivals remain in every choice."""
     pair = next(iter(_pairs(left)), None)
     if pair is None:
         return left

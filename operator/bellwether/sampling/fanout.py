@@ -1,4 +1,4 @@
-"""What consumers read, partition by partition, where Prometheus tells it by topic: an estimate.
+"""Estimate the consumption of each partition from Prometheus' values by topic.
 
 In: bytes/s of topics, and the ends of logs in this round and in the one before. Out: bytes/s of partitions. A topic's
 bytes are dealt to its partitions as its new records are, since consumers mostly read what has just been written. Called
@@ -42,7 +42,7 @@ def spread(
 
 
 def _new(end: int | None, before: int | None) -> int | None:
-    """Records that came; None when that cannot be known, as after a topic was made anew or its log was cut."""
+    """Records that came; None when that cannot be known, as after a topic was recreated or its log was truncated."""
     return None if end is None or before is None or end < before else end - before
 
 

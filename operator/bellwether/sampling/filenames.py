@@ -38,7 +38,7 @@ def day_of(path: str) -> date | None:
 
 
 def round_path(at: datetime, tag: str) -> str:
-    """The file of a round that began at ``at``; ``tag`` is eight hexadecimal digits that nobody else has."""
+    """The file of a round that began at ``at``; ``tag`` is eight unique hexadecimal digits."""
     utc = at.astimezone(UTC)
     return f"{folder(utc.date())}/{utc:%H%M%S}-{tag}{ENDING}"
 

@@ -18,7 +18,7 @@ MOST_FILES = 64
 def merges(day: date, files: Mapping[str, frozenset[str]], now: datetime) -> list[tuple[str, ...]]:
     """Groups of two files and more that are to become one each; none when the day is as it should be.
 
-    ``files`` are those that count, each with its rounds. More files than can be merged at once take several turns.
+    ``files`` are those that count, each with its rounds. More files than can be merged at once take several passes.
     """
     ordered = sorted(files, key=lambda path: (min(files[path]), path))
     over = now >= _midnight(day) + timedelta(days=1) + SETTLED

@@ -1,4 +1,4 @@
-"""One round: read the map, ask every leader, and put what was told into rows.
+"""One sampling round: read metadata, query every leader, and write the answers to rows.
 
 In: where partitions are, how to ask brokers and, where wanted, how much consumers read. Out: ``Round``. Called by
 ``sampler`` each period, and by ``bellwether sample --once``.
@@ -14,7 +14,7 @@ from typing import Protocol
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient, WrongCluster
-from bellwether.sampling.asking import Asking, AsksEnds, AsksSizes, Told
+from bellwether.sampling.asking import Asking, BrokerAnswer, EndsReader, SizesReader
 from bellwether.sampling.fanout import spread
 from bellwether.sampling.rows import Rows
 
@@ -40,11 +40,11 @@ class Readers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Whom to ask; ``readers`` is None where nobody is asked what consumers read."""
+    """The sources of a round; ``readers`` is None if consumption is not sampled."""
 
     maps: Maps
-    ends: AsksEnds
-    sizes: AsksSizes
+    ends: EndsReader
+    sizes: SizesReader
     readers: Readers | None = None
 
 
@@ -53,7 +53,7 @@ class Round:
     """What came of one round; ``troubles``, by broker, ``metadata`` or ``consumers``, kept it from being whole."""
 
     rows: Rows
-    told: Mapping[int, Told] = field(default_factory=dict)
+    answers: Mapping[int, BrokerAnswer] = field(default_factory=dict)
     troubles: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
 
@@ -77,7 +77,7 @@ class Rounds:
         return self._cluster.cluster_id if self._cluster is not None else ""
 
     def close(self) -> None:
-        """Ask nobody any more."""
+        """Send no further requests."""
         self._asking.close()
 
     def take(self, at: datetime) -> Round:
@@ -88,15 +88,15 @@ class Rounds:
         began = self._clock.monotonic()
         troubles: dict[str, str] = {}
         cluster = self._map(troubles)
-        # Asked beside the brokers, so that waiting for it does not put off their moment.
+        # Queried in parallel with the brokers, so that it does not delay them.
         readers = self.sources.readers
         collect = readers.begin(self._timeout) if readers is not None else None
         until = began + _ASKING_SHARE * self._period
-        told = self._asking.ask(cluster, self.sources.ends, self.sources.sizes, self._timeout, until)
-        troubles |= {f"broker {number}": one.problem for number, one in sorted(told.items()) if one.problem}
+        answers = self._asking.ask(cluster, self.sources.ends, self.sources.sizes, self._timeout, until)
+        troubles |= {f"broker {number}": one.problem for number, one in sorted(answers.items()) if one.problem}
         topics = _collected(collect, troubles)
-        rows = self._rows(cluster, told, topics, at)
-        return Round(rows, told, troubles, self._clock.monotonic() - began)
+        rows = self._rows(cluster, answers, topics, at)
+        return Round(rows, answers, troubles, self._clock.monotonic() - began)
 
     def _map(self, troubles: dict[str, str]) -> Cluster:
         try:
@@ -114,10 +114,12 @@ class Rounds:
         self._cluster = cluster
         return cluster
 
-    def _rows(self, cluster: Cluster, told: Mapping[int, Told], topics: Mapping[str, float], at: datetime) -> Rows:
+    def _rows(
+        self, cluster: Cluster, answers: Mapping[int, BrokerAnswer], topics: Mapping[str, float], at: datetime
+    ) -> Rows:
         partitions = sorted(cluster.partitions, key=lambda p: (p.topic, p.index))
-        nothing = Told()
-        by = [told.get(p.leader, nothing) if p.leader is not None else nothing for p in partitions]
+        nothing = BrokerAnswer()
+        by = [answers.get(p.leader, nothing) if p.leader is not None else nothing for p in partitions]
         ends = [one.ends.get(p.name) for p, one in zip(partitions, by, strict=True)]
         consume = spread(topics, partitions, ends, self._before)
         if self.sources.readers is not None:

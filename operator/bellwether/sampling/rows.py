@@ -14,8 +14,8 @@ from datetime import datetime
 class Rows:
     """The samples of one round, sorted by (topic, partition); all columns are equally long.
 
-    ``at`` is when the round began, in whole seconds. ``leader`` is -1 where there is none. None stands for what was not
-    told: ``end_offset`` (records), ``log_bytes`` (bytes of the leader's replica), ``consume`` (bytes/s).
+    ``at`` is when the round began, in whole seconds. ``leader`` is -1 where there is none. None means
+    unknown: ``end_offset`` (records), ``log_bytes`` (bytes of the leader's replica), ``consume`` (bytes/s).
     """
 
     cluster_id: str

@@ -1,6 +1,6 @@
 """Round after round for as long as the process lives, and every round written down.
 
-In: rounds, a clock, and where to write. Out: rows in the store, and words in the log when something changes. Called by
+In: rounds, a clock, and where to write. Out: rows in the store, and log events on changes. Called by
 ``bellwether sample``. A round that the store does not take is kept and tried again with the next ones; the sampler has
 no other state, so it may be killed and started at any time.
 """
@@ -27,7 +27,7 @@ MOST_KEPT = 10
 
 
 class Observer(Protocol):
-    """Is told what happens, for metrics; ``telemetry.metrics.sampler_metrics`` has the real one."""
+    """Receives what happens, for metrics; implemented in ``telemetry.metrics.sampler_metrics``."""
 
     def sampled(self, seconds: float, rows: int, known: int, failing: Collection[int], whole: bool) -> None:
         """A round has ended."""
@@ -84,29 +84,29 @@ class Sampler:
         self._observer = observer
         self._log = structlog.get_logger(__name__)
         self._kept: deque[Rows] = deque()
-        self._amiss: set[str] = set()
+        self._failing: set[str] = set()
         self._pulse = Heartbeat("the sampler", clock.monotonic, begun=False)
 
-    def amiss(self, bound_seconds: float = STUCK_SECONDS) -> list[str]:
-        """That rounds have stood still for longer than any takes, if so. Waits for nobody."""
-        found = self._pulse.amiss(bound_seconds)
+    def problems(self, bound_seconds: float = STUCK_SECONDS) -> list[str]:
+        """Reports that no round has progressed for longer than any takes. Does not block."""
+        found = self._pulse.unhealthy_reason(bound_seconds)
         return [] if found is None else [found]
 
     def run(self, stop: threading.Event, prepare: Callable[[], None] = lambda: None) -> None:
         """Sample until ``stop``. ``prepare`` is called before each round, and may raise Transient or Terminal."""
         while not stop.is_set():
             self._pulse.beat()
-            turn = self._schedule.look(self._clock.now())
-            if turn.set_back:
-                self._log.warning("the clock was set back; samples go on at its new time", seconds=turn.set_back)
-            if turn.missed:
-                self._observer.late(turn.missed)
-                self._log.warning("rounds were left out: one took too long, or the clock jumped", rounds=turn.missed)
-            if turn.begin is not None:
+            step = self._schedule.next_step(self._clock.now())
+            if step.set_back:
+                self._log.warning("clock_set_back", seconds=step.set_back)
+            if step.missed:
+                self._observer.late(step.missed)
+                self._log.warning("sampling_rounds_skipped", rounds=step.missed)
+            if step.begin is not None:
                 self._attempt("preparation", prepare)
-                self.round(turn.begin)
-            elif turn.wait:
-                stop.wait(turn.wait)
+                self.round(step.begin)
+            elif step.wait:
+                stop.wait(step.wait)
         self._flush()
 
     def round(self, at: datetime) -> Round | None:
@@ -118,10 +118,10 @@ class Sampler:
             self._observer.failed()
             return None
         self._say({}, ("round",))
-        self._say(found.troubles, self._amiss - {"store", "preparation"})
-        failing = [number for number, told in found.told.items() if told.problem]
+        self._say(found.troubles, self._failing - {"store", "preparation"})
+        failing = [number for number, answers in found.answers.items() if answers.problem]
         known = sum(end is not None for end in found.rows.end_offset)
-        self._observer.keep(found.told)
+        self._observer.keep(found.answers)
         self._observer.sampled(found.seconds, len(found.rows), known, failing, not found.troubles)
         self._kept.append(found.rows)
         self._flush()
@@ -154,11 +154,11 @@ class Sampler:
             self._say({}, (what,))
 
     def _say(self, troubles: Mapping[str, str], about: Collection[str]) -> None:
-        """Tell of what goes wrong when it begins and when it is over, not at every round; ``about`` was looked at."""
+        """Log a problem when it begins and when it ends, not at every round; ``about`` was checked."""
         for what, why in troubles.items():
-            if what not in self._amiss:
-                self._log.warning("something is amiss; going on", what=what, error=why)
-                self._amiss.add(what)
-        for what in (self._amiss & set(about)) - set(troubles):
-            self._amiss.discard(what)
-            self._log.info("well again", what=what)
+            if what not in self._failing:
+                self._log.warning("sampling_failed", step=what, error=why)
+                self._failing.add(what)
+        for what in (self._failing & set(about)) - set(troubles):
+            self._failing.discard(what)
+            self._log.info("sampling_recovered", step=what)

@@ -1,7 +1,7 @@
 """When rounds begin: at whole multiples of the period, by the wall clock, so that restarts and replicas fall in step.
 
 In: the wall clock's time, again and again. Out: begin now, or wait so long. A round that would begin late is left out
-and counted, so no two rounds stand for the same moment. Called by ``sampler``.
+and counted, so no two rounds have the same time. Called by ``sampler``.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _LOOK_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ScheduleStep:
     """What to do now: begin a round (``begin`` is its time, in whole seconds), or wait ``wait`` seconds.
 
-    ``missed`` rounds were left out. ``set_back`` tells by how many seconds the clock went back, where it is not
+    ``missed`` rounds were skipped. ``set_back``: by how many seconds the clock went back, if that is not
     waited for.
     """
 
@@ -34,26 +34,26 @@ class Schedule:
 
     def __init__(self, period_seconds: int) -> None:
         self._period = timedelta(seconds=period_seconds)
-        # Who is woken later than that has no longer the moment that the round stands for.
+        # A wake-up later than this no longer measures the time of its round.
         self._tolerated = max(timedelta(seconds=1), self._period / 20)
         self._due: datetime | None = None
 
-    def look(self, now: datetime) -> Turn:
+    def next_step(self, now: datetime) -> ScheduleStep:
         """What to do at this time (UTC)."""
         if self._due is None:
             self._due = self._next(now - timedelta(microseconds=1))
         set_back = self._due - self._period - now
         if set_back > PATIENCE:
             self._due = self._next(now)
-            return Turn(set_back=set_back.total_seconds())
+            return ScheduleStep(set_back=set_back.total_seconds())
         if now < self._due:
-            return Turn(wait=min(_LOOK_SECONDS, (self._due - now).total_seconds()))
+            return ScheduleStep(wait=min(_LOOK_SECONDS, (self._due - now).total_seconds()))
         late = now - self._due
         if late > self._tolerated:
             self._due = self._next(now)
-            return Turn(missed=1 + late // self._period)
+            return ScheduleStep(missed=1 + late // self._period)
         self._due = self._next(now)
-        return Turn(begin=now.replace(microsecond=0))
+        return ScheduleStep(begin=now.replace(microsecond=0))
 
     def _next(self, now: datetime) -> datetime:
         """The first multiple of the period after a time."""

@@ -100,9 +100,9 @@ def _handler(health: Health, registry: CollectorRegistry | None) -> type[BaseHTT
         def do_GET(self) -> None:
             path = self.path.partition("?")[0].rstrip("/")
             if path in ("/healthz", "/readyz"):
-                amiss = health.dead() if path == "/healthz" else [*health.dead(), *health.unready()]
-                text = "".join(f"{line}\n" for line in amiss) or "ok\n"
-                self._answer(503 if amiss else 200, "text/plain; charset=utf-8", text.encode())
+                problems = health.dead() if path == "/healthz" else [*health.dead(), *health.unready()]
+                text = "".join(f"{line}\n" for line in problems) or "ok\n"
+                self._answer(503 if problems else 200, "text/plain; charset=utf-8", text.encode())
             elif path == "/metrics" and registry is not None:
                 self._answer(200, CONTENT_TYPE_LATEST, generate_latest(registry))
             else:

@@ -35,7 +35,7 @@ class Heartbeat:
         """Nothing is expected before the next beat."""
         self._last = math.inf
 
-    def amiss(self, bound_seconds: float = STUCK_SECONDS) -> str | None:
+    def unhealthy_reason(self, bound_seconds: float = STUCK_SECONDS) -> str | None:
         """In words, that nothing was heard for longer than the bound; None while all is well."""
         silent = self._monotonic() - self._last
         if silent <= bound_seconds:

@@ -75,19 +75,19 @@ def configure(log_format: Format = "auto", level: str = "info", stream: TextIO |
 
 
 def _on_uncaught(
-    kind: type[BaseException], error: BaseException, trace: TracebackType | None, where: str = "the process"
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None, where: str = "process"
 ) -> None:
     """What nobody caught is one line, too, and not a page of text between the lines."""
     if issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error, trace)
         return
-    logging.getLogger("bellwether").critical("%s ends with an error that nobody caught", where, exc_info=error)
+    structlog.get_logger("bellwether").critical("uncaught_exception", where=where, exc_info=error)
 
 
 def _on_thread(died: threading.ExceptHookArgs) -> None:
     if died.exc_type is not SystemExit and died.exc_value is not None:
         name = died.thread.name if died.thread is not None else "unknown"
-        _on_uncaught(died.exc_type, died.exc_value, died.exc_traceback, f"the thread {name}")
+        _on_uncaught(died.exc_type, died.exc_value, died.exc_traceback, f"thread {name}")
 
 
 def redact(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

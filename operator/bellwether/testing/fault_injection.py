@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Fate(StrEnum):
-    """What becomes of a request that the caller is told nothing about."""
+    """The fate of a request that returns no answer."""
 
     LOST = "Lost"
     """It never arrives."""
@@ -67,7 +67,7 @@ class Faults:
     def deliver(self) -> int:
         """Carry out every late request, in the order in which they were sent; returns how many.
 
-        An error that one meets now (a fenced write, a cluster that is down) is an answer that nobody waits for.
+        An error that one meets now (a fenced write, a cluster that is down) is an answer that is discarded.
         """
         count = len(self.late)
         for _ in range(count):
@@ -80,7 +80,7 @@ class Faults:
         return self._refusals.get(kind, {})
 
     def meet(self, kind: str, request: Callable[[], T]) -> T:
-        """Send one request through the script. Raises Transient where the script says that no answer comes."""
+        """Send one request through the script. Raises Transient where the script has no answer."""
         races = self._races.get(kind)
         if races:
             races.popleft()()

@@ -1,9 +1,9 @@
 """Simulated Kafka control plane: how partitions change when brokers, people and requests act on them.
 
-Tests and simulations drive it by the verbs of ``MemoryCluster``; ``memory_kafka`` turns it into the ports. It keeps the
-real one's vices: names instead of ids, no compare-and-set, elections only to the first of the order, leaders that are
-moved back by the controller. It decides like Kafka 4's ``ReplicationControlManager`` and ``PartitionChangeBuilder``,
-eligible leader replicas (KIP-966) included; unclean elections happen by a person's command alone.
+Tests and simulations drive it by the verbs of ``MemoryCluster``; ``memory_kafka`` implements the ports on it. It keeps
+the weaknesses of the real one: names instead of ids, no compare-and-set, elections only to the first of the order,
+leaders that the controller moves back. It decides like Kafka 4's ``ReplicationControlManager`` and
+``PartitionChangeBuilder``, including eligible leader replicas (KIP-966); unclean elections only by a manual command.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BROKER_DEFAULTS = TOPIC_DEFAULTS | {
     "leader.imbalance.per.broker.percentage": "10",
     "replica.lag.time.max.ms": "30000",
 }
-"""Kafka's own defaults of the settings that somebody here asks for."""
+"""Kafka's defaults of the settings that are read here."""
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class MemoryCluster:
 
     ``brokers`` is a number (ids 1..n) or a mapping of ids to racks. ``elr`` switches eligible leader replicas on, as in
     new clusters since Kafka 4.1. Nothing happens by itself: followers catch up, reassignments finish and the
-    controller balances only when told to, so that every interleaving can be played.
+    controller balances only on request, so that every interleaving can be tested.
     """
 
     def __init__(
@@ -76,11 +76,11 @@ class MemoryCluster:
     # What there is.
 
     def partition(self, topic: str, index: int = 0) -> Partition:
-        """One partition as it stands now. Raises KeyError when there is none."""
+        """One partition now. Raises KeyError when there is none."""
         return self._partitions[TopicPartition(topic, index)]
 
     def find(self, name: TopicPartition) -> Partition | None:
-        """One partition as it stands now, or ``None``."""
+        """One partition now, or ``None``."""
         return self._partitions.get(name)
 
     def partitions(self, topics: Collection[str] | None = None) -> tuple[Partition, ...]:
@@ -113,7 +113,7 @@ class MemoryCluster:
         return BROKER_DEFAULTS | self._broker_settings.get(broker, {})
 
     def configure_topic(self, topic: str, name: str, value: str) -> None:
-        """Someone sets a topic's setting. Raises KeyError where there is no such topic."""
+        """Another tool sets a topic's setting. Raises KeyError where there is no such topic."""
         if topic not in self._min_isr:
             raise KeyError(topic)
         if name == MIN_ISR:
@@ -123,7 +123,7 @@ class MemoryCluster:
         self.mutations += 1
 
     def configure_broker(self, broker: int, name: str, value: str) -> None:
-        """Someone sets a broker's setting."""
+        """Another tool sets a broker's setting."""
         self._broker_settings.setdefault(broker, {})[name] = value
         self.mutations += 1
 
@@ -139,7 +139,7 @@ class MemoryCluster:
         internal: bool = False,
         min_isr: int = 1,
     ) -> str:
-        """Make a topic and return its id; placed round-robin over the active brokers unless ``assignment`` says where.
+        """Make a topic and return its id; placed round-robin over the active brokers unless ``assignment`` is given.
 
         Raises ValueError for a name in use or a replication factor that the active brokers cannot carry.
         """
@@ -197,7 +197,7 @@ class MemoryCluster:
         self._leave_isrs(broker)
 
     def fence(self, broker: int) -> None:
-        """The controller has not heard of the broker within its session: it may lead nothing."""
+        """The broker's session has expired: the controller fences it."""
         self.brokers[broker].fenced = True
         self._leave_isrs(broker)
 
@@ -246,18 +246,18 @@ class MemoryCluster:
     # Other people's tools, and the controller itself.
 
     def foreign_reorder(self, name: TopicPartition, order: Sequence[int]) -> None:
-        """Someone else gives a partition another order of its replicas."""
+        """Another tool gives a partition another order of its replicas."""
         p = self._partitions[name]
         if sorted(order) != sorted(p.replicas):
             raise ValueError(f"{tuple(order)} is no order of {p.replicas}: use foreign_reassign for another set")
         self.assign(p, tuple(order))
 
     def foreign_reassign(self, name: TopicPartition, target: Sequence[int]) -> None:
-        """Someone else moves data; what must be fetched stays in flight until ``finish_reassignments``."""
+        """Another tool moves data; what must be fetched stays in flight until ``finish_reassignments``."""
         self.assign(self._partitions[name], tuple(target))
 
     def raise_rf(self, topic: str, *, finish: bool = True) -> None:
-        """Someone else adds the lowest free active broker to each partition of a topic."""
+        """Another tool adds the lowest free active broker to each partition of a topic."""
         for p in self.partitions([topic]):
             free = [b for b in sorted(self.brokers) if b not in p.replicas and self._active(b)]
             if not free:
@@ -320,7 +320,7 @@ class MemoryCluster:
         return broker in self.brokers and self.brokers[broker].active
 
     def _interleaved(self) -> list[int]:
-        """Active brokers, racks taking turns, as Kafka's rack-aware placement walks them."""
+        """Active brokers, alternating between racks, as Kafka's rack-aware placement walks them."""
         by_rack: dict[str, list[int]] = {}
         for broker in sorted(self.brokers.values(), key=lambda b: b.id):
             if broker.active:
@@ -360,12 +360,14 @@ class MemoryCluster:
         new = self._with_elr(p, new)
         electable = _electable(new, self._active)
         leader = (election or _online)(new, electable)
-        # A leader from outside the ISR is one of the ELR: it starts the ISR anew.
+        # A leader from outside the ISR is one of the ELR: it starts a new ISR.
         if leader is not None and leader not in new.isr:
             new = replace(new, isr=(leader,), elr=_without(new.elr, leader))
-        # Who led last is remembered while nobody may lead.
-        nobody = self.elr and leader is None and not new.isr
-        new = replace(new, last_known_elr=((p.leader,) if p.leader is not None else p.last_known_elr) if nobody else ())
+        # The last leader is remembered while no replica may lead.
+        none_left = self.elr and leader is None and not new.isr
+        new = replace(
+            new, last_known_elr=((p.leader,) if p.leader is not None else p.last_known_elr) if none_left else ()
+        )
         lost_replica = bool(set(p.replicas) - set(new.replicas))
         new = replace(new, leader=leader, leader_epoch=p.leader_epoch + int(leader != p.leader or lost_replica))
         if new == p:
@@ -375,7 +377,7 @@ class MemoryCluster:
         return True
 
     def _with_elr(self, old: Partition, new: Partition) -> Partition:
-        """Who may lead once the ISR is empty: whoever left it while it was below min.insync.replicas (KIP-966)."""
+        """Replicas that may lead once the ISR is empty: those that left it below min.insync.replicas (KIP-966)."""
         if not self.elr:
             # Before KIP-966 the last member stays in the ISR though it is dead.
             return replace(new, isr=new.isr or tuple(b for b in old.isr if b in new.replicas)[-1:])

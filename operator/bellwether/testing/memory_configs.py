@@ -11,7 +11,7 @@ from bellwether.testing.memory_kafka import MemoryRoute
 
 
 class MemoryConfigs:
-    """Tells what is in force, Kafka's defaults included. ``asked`` counts the reads that came."""
+    """Returns the effective settings, including Kafka's defaults. ``asked`` counts the reads."""
 
     def __init__(self, cluster: MemoryCluster, route: MemoryRoute | None = None) -> None:
         self.cluster = cluster

@@ -47,12 +47,12 @@ class MemoryReader:
         self.route = route or MemoryRoute(cluster)
 
     def read(self) -> Cluster:
-        """The cluster as it stands. Raises Transient when the broker that was asked does not answer."""
+        """The cluster now. Raises Transient when the broker that was asked does not answer."""
         self.route.through()
         return self.cluster.snapshot()
 
     def partitions(self, topics: Collection[str]) -> tuple[Partition, ...]:
-        """Some topics' partitions as they stand. Raises Transient when the broker that was asked does not answer."""
+        """Some topics' partitions now. Raises Transient when the broker that was asked does not answer."""
         self.route.through()
         return self.cluster.partitions(frozenset(topics))
 

@@ -18,7 +18,7 @@ from bellwether.testing.memory_cluster import MemoryCluster
 
 @dataclass
 class MemoryProcess:
-    """One simulated broker's process. ``keeper`` outlives its agent: ``die`` kills the agent."""
+    """One simulated broker's process. ``keeper`` outlives its agent: ``die`` kills the agent without notice."""
 
     cluster: MemoryCluster
     broker: int
@@ -52,7 +52,7 @@ class MemoryProcess:
         return self.keeper
 
     def die(self) -> None:
-        """The quarantine agent is killed: its keeper releases the broker, if it is there."""
+        """The agent is killed: its watchdog releases the broker, if it runs."""
         if self.keeper:
             self.release()
 
@@ -66,7 +66,7 @@ class MemoryOrders:
     away: bool = False
 
     def read(self) -> OrderRead:
-        """What stands. Raises Transient while away."""
+        """The current orders. Raises Transient while away."""
         if self.away:
             raise Transient("the Kubernetes API does not answer")
         return OrderRead(self.command, self.others)
@@ -88,7 +88,7 @@ class MemoryFaultTolerance:
     def margins(
         self, topics: Collection[str], peers: Collection[int], followed: Mapping[int, Mapping[TopicPartition, int]]
     ) -> FaultTolerance:
-        """What could still be lost. Whoever is asked about trails, unless it is in ``keeping_pace``."""
+        """The fault tolerance. Every replica lags, unless it is in ``keeping_pace``."""
         self.asked += 1
         if self.problem:
             return FaultTolerance(problem=self.problem)

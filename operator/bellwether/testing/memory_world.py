@@ -1,6 +1,6 @@
 """World in memory: all ports of a reconcile over one simulated cluster and one manual clock.
 
-``MemorySite`` is what lasts (cluster, stores, people's wishes); each ``process`` of it is an operator with its own
+``MemorySite`` is what persists (cluster, stores, manual settings); each ``process`` of it is an operator with its own
 connections, so that a new one can take over where a killed one stopped. ``memory_world`` is the short form.
 """
 
@@ -23,7 +23,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class ManualClock:
-    """``ports.clock.Clock`` that stands still until it is advanced."""
+    """``ports.clock.Clock`` that does not move until it is advanced."""
 
     def __init__(self, start: datetime = START) -> None:
         self._start = start
@@ -44,13 +44,13 @@ class ManualClock:
         self._elapsed += seconds
 
     def sleep(self, seconds: float) -> None:
-        """Waiting is advancing: nobody waits in earnest."""
+        """Waiting advances the clock; nothing blocks."""
         self.advance(seconds)
 
 
 @dataclass
 class MemoryLease:
-    """The Lease that operators compete for (law 7); ``holder`` renewed it last at ``renewed_at``, monotonic seconds."""
+    """The Lease for which operators compete (invariant 7); ``renewed_at`` is its last renewal in monotonic seconds."""
 
     clock: Clock
     duration_seconds: float = 15.0
@@ -79,7 +79,7 @@ class MemoryLeadership:
         self.seconds: float | None = None
 
     def seconds_left(self) -> float:
-        """Time left on the Lease, in seconds; 0 for whoever does not hold it."""
+        """Time left on the Lease, in seconds; 0 for a process that does not hold it."""
         if self.seconds is not None:
             return self.seconds
         if not self.frozen:
@@ -101,7 +101,7 @@ class MemorySignals:
         self._overrides: dict[int, Override] = {}
 
     def put(self, *signals: Signal) -> None:
-        """The last word of a source on a broker."""
+        """The last signal of a source about a broker."""
         for signal in signals:
             self._signals[signal.broker, signal.type, signal.source] = signal
 
@@ -115,7 +115,7 @@ class MemorySignals:
         control: Reading = Reading.PASSING,
         latency_seconds: float | None = None,
     ) -> None:
-        """Let every one of ``sources`` say the same of a broker; ``since`` moves only when the reading changes."""
+        """Every one of ``sources`` reports the same about a broker; ``since`` moves only when the reading changes."""
         for source in sources:
             known = self._signals.get((broker, type, source))
             since = known.since if known and known.reading is reading else self.clock.now()
@@ -134,7 +134,7 @@ class MemorySignals:
             )
 
     def clear(self, broker: int, type: str | None = None) -> None:  # noqa: A002 - the field's name
-        """Forget what was said of a broker, of one kind or of all."""
+        """Remove a broker's signals, of one kind or of all."""
         self._signals = {k: s for k, s in self._signals.items() if k[0] != broker or type not in (None, k[1])}
 
     def silence(self, source: str) -> None:
@@ -153,11 +153,11 @@ class MemorySignals:
         until: datetime | None = None,
         purpose: Purpose | None = None,
     ) -> None:
-        """A person's word on a broker."""
+        """Set a manual override on a broker."""
         self._overrides[broker] = Override(broker, state, reason, until, purpose=purpose)
 
     def drain(self, broker: int, reason: str = "new disk", until: datetime | None = None) -> None:
-        """A person's word that a broker goes into maintenance."""
+        """Manually put a broker into maintenance."""
         self.override(broker, OverrideState.DEMOTED, reason, until, Purpose.MAINTENANCE)
 
     def lift(self, broker: int) -> None:
@@ -165,7 +165,7 @@ class MemorySignals:
         self._overrides.pop(broker, None)
 
     def signals(self) -> tuple[Signal, ...]:
-        """Every source's last word, those of silent sources aged."""
+        """Every source's last signal, those of inactive sources aged."""
         return tuple(self._aged(s) for _, s in sorted(self._signals.items()))
 
     def overrides(self) -> tuple[Override, ...]:
@@ -187,7 +187,7 @@ class MemorySite:
     clock: ManualClock = field(default_factory=ManualClock)
     store: MemoryRecordStore = field(default_factory=MemoryRecordStore)
     pods: dict[int, Pod] | None = None
-    """The brokers' pods as they are at any moment; None where nobody watches them."""
+    """The brokers' pods as they are at any moment; None where they are not watched."""
     signals: MemorySignals = field(init=False)
     lease: MemoryLease = field(init=False)
 

@@ -14,7 +14,7 @@ from bellwether.testing.memory_cluster import MemoryBroker, MemoryCluster
 
 
 class ReplayedCluster(MemoryCluster):
-    """Begins as ``first`` and goes on by ``retell``."""
+    """Begins as ``first`` and goes on by ``advance_to``."""
 
     def __init__(self, first: Cluster) -> None:
         super().__init__({}, cluster_id=first.cluster_id)
@@ -25,20 +25,20 @@ class ReplayedCluster(MemoryCluster):
             self.brokers[broker] = MemoryBroker(broker, rack, alive=seen is not None, fenced=fenced)
         for partition in first.partitions:
             self._add(partition)
-        self._told: dict[PartitionKey, Partition] = dict(first.by_key)
+        self._last: dict[PartitionKey, Partition] = dict(first.by_key)
 
-    def retell(self, now: Cluster) -> None:
-        """Let happen what happened between the last cluster that was told and this one."""
+    def advance_to(self, now: Cluster) -> None:
+        """Apply the changes between the last cluster and this one."""
         self._topics_gone(now)
         self._brokers_gone(now)
         returned = self._brokers_back(now)
         for partition in now.partitions:
-            before = self._told.get(partition.key)
+            before = self._last.get(partition.key)
             if before is None:
                 self._add(partition)
             elif partition != before or not returned.isdisjoint(partition.replicas):
                 self._follow(partition)
-        self._told = dict(now.by_key)
+        self._last = dict(now.by_key)
 
     def _add(self, partition: Partition) -> None:
         self._min_isr.setdefault(partition.topic, 1)
@@ -46,7 +46,7 @@ class ReplayedCluster(MemoryCluster):
         self.mutations += 1
 
     def _topics_gone(self, now: Cluster) -> None:
-        for key, partition in self._told.items():
+        for key, partition in self._last.items():
             if key not in now.by_key and self._partitions.get(partition.name, partition).topic_id == key.topic_id:
                 self._partitions.pop(partition.name, None)
                 self.mutations += 1
@@ -61,7 +61,7 @@ class ReplayedCluster(MemoryCluster):
                 self.fence(broker.id)
 
     def _brokers_back(self, now: Cluster) -> set[int]:
-        """Revive whoever is back, without a place in any ISR yet; returns their ids."""
+        """Revive returning brokers, outside of any ISR yet; returns their ids."""
         returned = set()
         for unseen in sorted(now.named - set(self.brokers)):
             self.brokers[unseen] = MemoryBroker(unseen, alive=False)
@@ -87,7 +87,7 @@ class ReplayedCluster(MemoryCluster):
             self._finish(mine)
         mine = self._partitions[seen.name]
         if mine.leader is None and seen.leader is not None and self._active(seen.leader):
-            # Somebody leads it again, whatever brought that about: an unclean election is not played, only its outcome.
+            # It has a leader again: an unclean election is not replayed, only its outcome.
             isr = tuple(b for b in seen.isr if self._active(b))
             self._partitions[seen.name] = replace(mine, isr=isr, leader=seen.leader, elr=())
         self._follow_isr(seen, seen.name)

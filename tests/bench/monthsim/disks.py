@@ -89,7 +89,7 @@ class Volume:
 
 def steady(volume: Volume, settings: StorageLatency) -> Latencies:
     """A disk that has long been well."""
-    known = Latencies(habit=LatencyBaseline((), (volume.usual_seconds,) * SPANS_KEPT))
+    known = Latencies(baseline=LatencyBaseline((), (volume.usual_seconds,) * SPANS_KEPT))
     for n in range(2 * settings.window_samples):
         known = known.after(Sample(volume.usual_seconds), settings, at(n - 1000.0))
     return known
@@ -111,18 +111,18 @@ def watch(volume: Volume, begun: Sequence[tuple[float, float]], settings: Storag
     if volume.quiet():
         return []
     well, news = steady(volume, settings), []
-    known = told = well
-    told_at = last = -1000.0
+    known = posted = well
+    posted_at = last = -1000.0
     for time, sample in _samples(begun, settings):
         if time - last > _GAP_SECONDS and not any(e.start <= last and time <= e.end for e in volume.effects):
-            known = told = well  # what was passed over was a long time of being well
+            known = posted = well  # what was passed over was a long time of being well
         last = time
         known = known.after(sample, settings, at(time))
-        if known.differs(told, time - told_at, settings):
-            told, told_at = known, time
-            word = known.word(volume.broker, f"broker-{volume.broker}", settings)
-            if word is not None:
-                news.append(News(time, word))
+        if known.differs(posted, time - posted_at, settings):
+            posted, posted_at = known, time
+            signal = known.signal(volume.broker, f"broker-{volume.broker}", settings)
+            if signal is not None:
+                news.append(News(time, signal))
     return news
 
 
@@ -152,9 +152,9 @@ def plain(volume: Volume, begun: Sequence[tuple[float, float]], *, slow: int = 5
         if seen.reading is not window.reading:
             # A write that hangs is noticed as soon as it has kept out so many others.
             noticed = time + (seconds if seconds < slow else slow)
-            word = Signal(
+            signal = Signal(
                 volume.broker, SignalType.STORAGE_LATENCY, f"broker-{volume.broker}", seen.reading, at(noticed)
             )
-            news.append(News(noticed, word))
+            news.append(News(noticed, signal))
         window = seen
     return news

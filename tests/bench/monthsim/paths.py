@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.probes.reachability.broker_watch import HASTE
-from bellwether.probes.reachability.reachability_state import Round, Sighting
+from bellwether.probes.reachability.broker_watch import RETRY_SHARE
+from bellwether.probes.reachability.reachability_state import ReachabilityState, Round
 from bellwether.probes.result_window import Streak
 from monthsim.episodes import Path, PathEffect
 from testkit.kafka.request_outcomes import Said
@@ -100,12 +100,12 @@ class Question:
 _REFUSED = Said(False, 0.005, "Connect", "refused")
 
 
-def steady(settings: Reachability) -> Sighting:
+def steady(settings: Reachability) -> ReachabilityState:
     """A broker that has long been well."""
-    sighting = Sighting()
+    state = ReachabilityState()
     for n in range(10):
-        sighting = sighting.after(Round(_ADDRESS, Said(True, 0.02), Said(True, 0.004)), settings, at(n - 1000.0))
-    return sighting
+        state = state.after(Round(_ADDRESS, Said(True, 0.02), Said(True, 0.004)), settings, at(n - 1000.0))
+    return state
 
 
 def watch(
@@ -118,8 +118,8 @@ def watch(
     rng: Generator,
 ) -> list[News]:
     """The news of one vantage on one broker, counted as the prober counts them."""
-    sighting = steady(settings)
-    told, news = sighting.news(), []
+    state = steady(settings)
+    posted, news = state.news(), []
     for start, end in _windows((*external.effects, *internal.effects)):
         outside, inside = external.within(start, end), internal.within(start, end)
         luck = rng.random((2, 2 * math.ceil((end - start) / settings.period_seconds) + 4))
@@ -133,7 +133,7 @@ def watch(
         under_way: deque[tuple[float, Round]] = deque()
         while under_way or pace.due < end:
             if pace.due < end and (not under_way or pace.due < under_way[0][0]):
-                time = pace.begin(sighting.failing)
+                time = pace.begin(state.failing)
                 out_lost, in_lost = (
                     q.loses(time, float(draws[min(number, len(draws) - 1)]))
                     for q, draws in zip((outside, inside), luck, strict=True)
@@ -146,13 +146,13 @@ def watch(
                 number += 1
                 continue
             known, seen = under_way.popleft()
-            sighting = sighting.after(seen, settings, at(known))
-            pace.counted(sighting.failing, known)
-            if sighting.news() != told:
-                told = sighting.news()
-                word = sighting.word(broker, f"v{vantage}")
-                if word is not None:
-                    news.append(News(known, word))
+            state = state.after(seen, settings, at(known))
+            pace.counted(state.failing, known)
+            if state.news() != posted:
+                posted = state.news()
+                signal = state.signal(broker, f"v{vantage}")
+                if signal is not None:
+                    news.append(News(known, signal))
     return news
 
 
@@ -175,7 +175,7 @@ class Pace:
         self.due = min(self.due, max(self.begun + self._seconds(failing), now))
 
     def _seconds(self, failing: bool) -> float:
-        return self.period * (HASTE if failing else 1.0)
+        return self.period * (RETRY_SHARE if failing else 1.0)
 
 
 def plain(
@@ -195,8 +195,8 @@ def plain(
             known = max(known, first)
             seen = streak.seen(answer.ok, at(known), failure_threshold=in_a_row, success_threshold=in_a_row)
             if seen.reading is not streak.reading:
-                word = Signal(broker, SignalType.EXTERNAL_REACHABILITY, f"v{vantage}", seen.reading, at(known))
-                news.append(News(known, word))
+                signal = Signal(broker, SignalType.EXTERNAL_REACHABILITY, f"v{vantage}", seen.reading, at(known))
+                news.append(News(known, signal))
             streak = seen
     return news
 

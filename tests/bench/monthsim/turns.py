@@ -123,7 +123,7 @@ class Operator:
             if self._screened and self._calm and not self._troubled and not _away(now, fenced):
                 busy, due = any(self._failing.values()), []
                 continue
-            decisions = self._turn(now, fenced, silent, found)
+            decisions = self._reconcile(now, fenced, silent, found)
             busy = bool(self._record.demoted) or any(v.state in _AILING for v in self._verdicts.values())
             due = self._appointments(now, decisions)
 
@@ -135,7 +135,7 @@ class Operator:
         troubled = len(failing) > 1 or any(not source.startswith("v") for source in failing)
         (self._troubled.add if troubled else self._troubled.discard)(broker)
 
-    def _turn(self, now: float, fenced: Sequence[Absence], silent: Sequence[Absence], found: Outcome) -> Decisions:
+    def _reconcile(self, now: float, fenced: Sequence[Absence], silent: Sequence[Absence], found: Outcome) -> Decisions:
         snapshot = Snapshot(
             at(now), self._site.cluster(_away(now, fenced)), self._record, self._aged(now, silent), flaps=self._flaps
         )

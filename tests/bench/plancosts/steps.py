@@ -67,7 +67,7 @@ def steps(brokers: int, partitions: int) -> Iterator[Step]:
     """Every step in its turn; each one settles before the next begins."""
     site = large(brokers, partitions)
     operator = Operator(site, POLICY)
-    operator.turn()
+    operator.reconcile()
     operator.policy = wanted()
     yield _step("racks preferred", site, operator)
     yield _step("at rest", site, operator)
@@ -84,7 +84,7 @@ def _step(name: str, site: MemorySite, operator: Operator) -> Step:
     before = site.cluster.mutations
     for turns in range(1, MOST_TURNS + 1):
         began = time.process_time()
-        said = operator.turn()
+        said = operator.reconcile()
         turn_seconds = time.process_time() - began
         assert said is not None
         site.clock.advance(30)

@@ -64,7 +64,7 @@ def test_it_watches_soon_and_rests_small(
     apiserver.apply(ROOT / "crds")
     namespace = apiserver.create_namespace("image-at-rest")
     begun = begin(start, images("operator"), namespace, access)
-    watching = begun.until(lambda: '"watching"' in begun.container.said(), 60)
+    watching = begun.until(lambda: '"operator_started"' in begun.container.said(), 60)
     ready = watching + begun.until(lambda: begun.answers("/readyz"), 60)
     begun.until(lambda: begun.answers("/healthz"), 30)
     time.sleep(5)  # what a start leaves to do

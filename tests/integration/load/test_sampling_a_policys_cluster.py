@@ -115,9 +115,9 @@ def test_a_policys_cluster_is_sampled_into_its_history_with_what_consumers_read(
     store = Store.open(str(path))
 
     def told(event: str) -> int:
-        """How often it was said of metadata."""
+        """How often this event was logged for metadata."""
         lines = log.read_text().splitlines()
-        return sum(f'"event": "{event}"' in line and '"what": "metadata"' in line for line in lines)
+        return sum(f'"event": "{event}"' in line and '"step": "metadata"' in line for line in lines)
 
     made(api, namespace, kafka.bootstrap, path)
     port = ports.take()
@@ -144,16 +144,16 @@ def test_a_policys_cluster_is_sampled_into_its_history_with_what_consumers_read(
             figures = answer.read().decode()
         assert re.search(r'bellwether_sampler_rounds_total{[^}]*result="complete"[^}]*} [1-9]', figures)
         assert re.search(r'bellwether_sampler_rows_total{[^}]*end="known"[^}]*} [1-9]', figures)
-        slow = told("something is amiss; going on")  # a machine that stood still: not what this is about
+        slow = told("sampling_failed")  # a machine that stood still: not what this is about
         # The cluster behind the policy's addresses goes away, and its API server's word on it changes.
         api.merge(POLICIES, namespace, "main", {"spec": {"kafka": {"bootstrapServers": ["127.0.0.1:1"]}}})
-        until(lambda: told("something is amiss; going on") == slow + 1, 60, seen=log.read_text)
+        until(lambda: told("sampling_failed") == slow + 1, 60, seen=log.read_text)
         api.merge(POLICIES, namespace, "main", {"spec": {"kafka": {"bootstrapServers": kafka.bootstrap.split(",")}}})
-        until(lambda: told("well again") == slow + 1, 60, seen=log.read_text)
+        until(lambda: told("sampling_recovered") == slow + 1, 60, seen=log.read_text)
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(limit(60)) == 0, log.read_text()
-    assert told("something is amiss; going on") == told("well again") == slow + 1, "as it began and as it was over"
+    assert told("sampling_failed") == told("sampling_recovered") == slow + 1, "as it began and as it was over"
 
 
 def test_a_policy_that_is_not_there_is_named(apiserver: ApiServer, namespace: str, tmp_path: Path) -> None:

@@ -252,11 +252,11 @@ def test_a_map_that_is_out_of_date_never_gives_another_leaders_figures(
     def told() -> bool:
         nonlocal found, after
         found, after = taken(rounds, topic)
-        return not found.troubles and found.told[1].moved > 0
+        return not found.troubles and found.answers[1].moved > 0
 
     until(told, 60)  # the leader of before learns of it in its own time, and may be slow to answer
     assert after[0][:3] == (1, before[0][1], None)
-    assert found.told[1].moved == 1
+    assert found.answers[1].moved == 1
 
 
 def test_a_sampler_that_is_killed_again_and_again_leaves_whole_rounds(kafka: KafkaCluster, tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def begin(site: KafkaSite, watcher: Watcher, race: Race) -> Callable[..., Operat
 def operator(begin: Callable[..., Operator]) -> Operator:
     """A process that has taken over and found nothing to do."""
     started = begin()
-    said = started.turn()
+    said = started.reconcile()
     assert said is not None
     assert said.settled
     return started

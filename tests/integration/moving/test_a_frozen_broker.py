@@ -36,7 +36,7 @@ def test_a_frozen_broker_first_in_bootstrap_is_demoted_within_its_session(
         longest = 0.0
         while (seen := site.seen()).leaders()[2] > 0 and time.monotonic() - started < SESSION_SECONDS:
             began = time.monotonic()
-            operator.turn()
+            operator.reconcile()
             longest = max(longest, time.monotonic() - began)
         # Neither fenced nor out of an ISR: it is our election that has moved the leaders.
         ours = longest < limit and 2 in seen.live and all(2 in p.isr and p.replicas[-1] == 2 for p in seen.held_by(2))

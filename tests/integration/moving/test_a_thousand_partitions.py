@@ -54,7 +54,7 @@ def spread_evenly(cluster: Cluster, away: set[int]) -> None:
 def done_in(operator: Operator, started: float, what: str, record_property: Record) -> Report:
     """Turns until one has nothing left to move (on a busy machine a broker's metadata may trail); the seconds noted."""
     for _ in range(20):
-        said = operator.turn()
+        said = operator.reconcile()
         if said is not None and not said.result.changed:
             return said
         record_property(f"seconds to {what}", round(time.monotonic() - started, 2))
@@ -93,7 +93,7 @@ def test_all_leaders_leave_spread_over_the_others_and_come_back(
     taken = Counter(demoted.by_key[k].leader for k in led)
     assert max(taken.values()) < 0.6 * len(led), f"no one took everything that moved: {taken}"
     sent = (watcher.reorders, watcher.elections)
-    operator.turns(3, seconds=0.1)
+    operator.reconciles(3, seconds=0.1)
     assert (watcher.reorders, watcher.elections) == sent, "a settled cluster is asked for nothing (law 8)"
 
     site.signals.lift(2)

@@ -53,7 +53,7 @@ def test_killed_around_a_side_effect_the_next_process_finishes_and_the_baselines
         # With an internal topic a demotion is: take over, save, then reorder and elect, twice.
         life.at = {"save": 2, "reorder": 3, "elect": 4}[kind]
         with pytest.raises(Killed):
-            doomed.turn()
+            doomed.reconcile()
         assert life.effects[1:] == ["save", "reorder", "elect"][: len(life.effects) - 1]
 
     site.signals.override(1, OverrideState.DEMOTED)
@@ -68,7 +68,7 @@ def test_killed_around_a_side_effect_the_next_process_finishes_and_the_baselines
     site.until_ordered(baseline)
     site.eventually(lambda c: all(p.leader == p.replicas[0] for p in c.partitions))
     assert empty(site)
-    second.turn()
+    second.reconcile()
     assert second.fenced
 
 
@@ -78,22 +78,22 @@ def test_a_late_batch_of_a_holder_of_before_is_undone(
     topic = others.create(*ROUND)
     baseline = site.orders()
     old = begin("old")
-    old.turn()
+    old.reconcile()
     site.signals.override(1, OverrideState.DEMOTED)
     old.faults.fail_next("reorder", Fate.LATE)
     old.faults.fail_next("reorder", Fate.LATE)
-    old.turn()
+    old.reconcile()
     assert old.faults.late
     site.signals.lift(1)
     new = begin("new")
-    new.turn()
+    new.reconcile()
     site.until_ordered(baseline)
     old.faults.deliver()
     site.eventually(lambda c: any(p.replicas != baseline[p.key] for p in c.partitions))
     settle(new)
     site.until_ordered(baseline)
     site.eventually(lambda c: all(p.leader == p.replicas[0] for p in c.partitions))
-    old.turn()
+    old.reconcile()
     assert old.fenced
     others.eventually(lambda: partition(others, topic).replicas == ROUND[0])
 
@@ -109,7 +109,7 @@ def test_a_foreign_order_becomes_the_baseline(site: KafkaSite, others: KafkaSubj
     assert others.mover.reorder([Reorder(name, foreign)])[name].ok
     # The operator may ask another broker than they did.
     site.everywhere(lambda c: any((p.topic, p.index, p.replicas) == (topic, 0, foreign) for p in c.partitions))
-    said = operator.turn()
+    said = operator.reconcile()
     assert said is not None
     assert [(n.partition, n.reason) for n in said.notes] == [(0, Reason.CONTESTED)]
     # Re-asserted, after a while.
@@ -164,7 +164,7 @@ def test_the_baseline_of_a_topic_that_is_deleted_or_recreated_while_demoted_is_d
     others.delete(recreated)
     others.create((1, 3, 2), topic=recreated)
     settle(operator)
-    operator.turns(2, seconds=operator.grace_seconds)
+    operator.reconciles(2, seconds=operator.grace_seconds)
     gone = [(n.topic, n.message) for r in operator.reports for n in r.notes if n.reason is Reason.TOPIC_GONE]
     assert {topic for topic, _ in gone} == {deleted, recreated}
     assert any(old in message and "[1,2,3]" in message for _, message in gone)

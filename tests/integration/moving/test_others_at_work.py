@@ -27,7 +27,7 @@ def waiting(said: Report) -> Condition | None:
 def turn_until(operator: Operator, holds: Callable[[Report], bool]) -> Report:
     """Turns until one says so: brokers hear of a reassignment in their own time."""
     for _ in range(300):
-        said = operator.turn()
+        said = operator.reconcile()
         if said is not None and holds(said):
             return said
         operator.site.clock.advance(0.1)

@@ -35,7 +35,7 @@ def raced(site: KafkaSite, operator: Operator, race: Race, topic: str) -> Callab
     def run(act: Callable[[], object]) -> Report:
         site.signals.override(1, OverrideState.DEMOTED)
         race.before(topic, act)
-        said = operator.turn()
+        said = operator.reconcile()
         assert said is not None
         return said
 

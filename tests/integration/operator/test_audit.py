@@ -49,7 +49,7 @@ def test_the_trail_names_the_word_and_outlives_operator_and_policy(site: Site) -
     assert rise["moves"]["restores"] == rise["moves"]["reorders"]
 
     lines = [json.loads(one) for one in whole_lines(site.processes[0].log) if "bellwether.audit" in one]
-    assert [one["event"] for one in lines] == ["begun", "concluded"] * len(falls)
+    assert [one["event"] for one in lines] == ["audit_entry_started", "audit_entry_completed"] * len(falls)
     site.delete()
     site.until(site.gone, 60, "the policy is gone")
     assert len(history(site)) > len(falls)

@@ -102,7 +102,7 @@ def test_the_annotation_that_abandons_ends_a_waiting_deletion_at_once(
     for broker in breakable_kafka.brokers.values():
         broker.pause()
     site.delete()
-    site.until(lambda: "the deletion waits" in site.logs(), 60, "the deletion waits for Kafka")
+    site.until(lambda: "restoration_failed" in site.logs(), 60, "the deletion waits for Kafka")
     assert not site.gone()
     site.kubectl("annotate", "lp", "main", ABANDON)
     took = site.until(site.gone, 60, "the policy is gone")

@@ -40,10 +40,10 @@ def test_each_line_is_an_event_that_names_policy_epoch_and_broker_where_they_are
     ]
     assert ours
     assert {line["policy"] for line in ours} == {f"{site.namespace}/main"}
-    moved = [line for line in told if line["event"] == "moved"]
+    moved = [line for line in told if line["event"] == "leaders_moved"]
     assert moved
     assert {line["epoch"] for line in moved} == {1}
-    about = [line for line in told if line["event"] == "news" and line["reason"] in ("Demoted", "Promoted")]
+    about = [line for line in told if line["event"] == "event_emitted" and line["reason"] in ("Demoted", "Promoted")]
     assert [(line["reason"], line["broker"]) for line in about] == [("Demoted", 2), ("Promoted", 2)]
 
 
@@ -56,9 +56,9 @@ def test_a_standing_trouble_is_told_once_and_its_end_too(bare_site: Site) -> Non
     site.until(lambda: site.ready()[0] == "ClusterUnreachable", 60, "it is named", site.ready)
     time.sleep(STANDING_SECONDS)
     told = Counter((line["event"], line["level"]) for line in lines(site))
-    assert told["no turn", "warning"] == 1, "tried every five seconds, told once"
+    assert told["reconcile_failed", "warning"] == 1, "tried every five seconds, told once"
     assert max(told.values()) <= 2, told
     site.change(kafka={"bootstrapServers": site.kafka.bootstrap.split(",")})
     site.until_reported()
-    again = "turns are taken again"  # told after the turn, whose report may be read before
+    again = "reconcile_recovered"  # logged after the reconcile, whose report may be read before
     site.until(lambda: any(line["event"] == again for line in lines(site)), 30, "the end of the trouble is told")

@@ -63,18 +63,18 @@ def drained(site: Site, broker: int) -> int:
 @contextmanager
 def watching(site: Site) -> Iterator[list[str]]:
     """Whatever partition of the site has no leader, looked at all the time by somebody of their own."""
-    amiss: list[str] = []
+    problems: list[str] = []
     over = threading.Event()
 
     def look() -> None:
         while not over.wait(0.2):
             with suppress(Transient):  # whoever was asked has just been stopped
-                amiss.extend(str(name) for name, p in site.partitions().items() if p.leader is None)
+                problems.extend(str(name) for name, p in site.partitions().items() if p.leader is None)
 
     watcher = threading.Thread(target=look, daemon=True)
     watcher.start()
     try:
-        yield amiss
+        yield problems
     finally:
         over.set()
         watcher.join(limit(10))
@@ -92,7 +92,7 @@ def test_the_script_restarts_every_broker_while_it_leads_nothing_and_all_leaders
     command = [EXAMPLE / "rolling-restart.sh", "main", site.namespace, restart, "1", "2", "3"]
     log = site.directory / "script.log"
     led: dict[int, int] = {}
-    with watching(site) as amiss, log.open("w") as out:
+    with watching(site) as problems, log.open("w") as out:
         script = subprocess.Popen(command, env=environment(site), stdout=out, stderr=subprocess.STDOUT)
         try:
             for broker in (1, 2, 3):
@@ -105,7 +105,7 @@ def test_the_script_restarts_every_broker_while_it_leads_nothing_and_all_leaders
             script.kill()
             script.wait()
     assert led == {1: 0, 2: 0, 3: 0}
-    assert amiss == []
+    assert problems == []
     assert site.orders() == orders
     site.until(lambda: {b: site.led_by(b) for b in (1, 2, 3)} == before, 30, "all leaders are back", site.partitions)
     said = log.read_text()

@@ -74,7 +74,7 @@ def test_an_operator_frozen_before_its_request_and_continued_later_loses_no_base
 
     frozen.resume()  # its request, an old demotion, is sent now
     site.until(lambda: WENT_ON in frozen.log.read_text(), 30, "the late request was answered")
-    site.until(lambda: "stopped acting" in frozen.log.read_text(), 30, "the one that was frozen has noticed")
+    site.until(lambda: "leadership_lost" in frozen.log.read_text(), 30, "the one that was frozen has noticed")
     site.until_restored(before)
     site.until(
         lambda: site.status()["displacedPartitions"] == 0 and site.restored(before), 30, "it is said", site.status

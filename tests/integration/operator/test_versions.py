@@ -62,7 +62,7 @@ def test_definitions_of_an_older_version_are_named_and_work_goes_on_without_a_re
     status, text = ask(port, "/readyz")
     assert (status, "kubectl apply -f crds/" in text) == (503, True)
     assert ask(port, "/healthz") == (200, "ok\n")
-    assert process.log.read_text().count("status could not be written") <= 3, "said, and not at every turn"
+    assert process.log.read_text().count("status_not_written") <= 3, "logged once, not at every reconcile"
 
     site.demote(1)
     site.until(lambda: site.displaced(1, before), 60, "demotion goes on", site.orders)
@@ -96,7 +96,7 @@ def test_an_older_operator_refuses_a_newer_undo_record_and_loses_nothing_of_it(s
     assert f"reads up to {FORMAT_VERSION}" in message
     assert "run the newer version" in message
     site.lift(1)
-    site.until(lambda: "no turn" in site.logs(), 30, "it takes no turn")
+    site.until(lambda: "reconcile_failed" in site.logs(), 30, "the reconcile fails")
     assert site.orders() == displaced
     assert record_versions(site) == versions
 

@@ -49,9 +49,9 @@ def test_a_demotion_moves_what_the_others_can_carry_and_names_the_rest(
     topic("crowded", *[(1, 2, 3)] * 20)
     limit = Demotion(dwell_seconds=0, capacity=Capacity(max_leaders=6))
     operator = begin(policy=replace(POLICY, demotion=limit))
-    operator.turn()
+    operator.reconcile()
     site.signals.override(1, OverrideState.DEMOTED)
-    operator.turns(3, seconds=0.1)
+    operator.reconciles(3, seconds=0.1)
     # Once every broker shows it, there is nothing else to tell.
     site.everywhere(lambda c: (c.leaders()[2], c.leaders()[3]) == (6, 6))
     said = operator.settle(seconds=0.1)
@@ -69,12 +69,12 @@ def test_where_only_demoted_ones_are_left_the_least_sick_leads_and_is_named(
     for broker in RACKS:
         site.signals.say(broker, Reading.PASSING)
     operator = begin(policy=replace(POLICY, demotion=Demotion(dwell_seconds=0, max_brokers=2)))
-    operator.turn()
+    operator.reconcile()
     site.signals.override(2, OverrideState.DEMOTED)
-    operator.turns(2, seconds=0.1)
+    operator.reconciles(2, seconds=0.1)
     site.eventually(lambda c: c.leaders()[1] == 4)
     site.signals.say(1, Reading.FAILING)
-    operator.turns(4, seconds=0.1)
+    operator.reconciles(4, seconds=0.1)
     site.everywhere(lambda c: {p.leader for p in c.partitions if p.topic == pair} == {2})
     said = operator.settle(seconds=0.1)
     assert said.blocked_by_reason[Reason.ALL_REPLICAS_DEMOTED] == 4

@@ -78,7 +78,7 @@ def test_a_broker_whose_listener_is_cut_says_so_itself_while_its_peer_is_talked_
             proxy.cut("broker-2")
             failed = bench.until(lambda: [r for r, _ in bench.readings(1, 2)] == ["Passing", "Failing"], PATIENCE)
             entry = bench.entry(2)
-            assert entry["message"].startswith("nobody from outside has been heard of on port ")
+            assert entry["message"].startswith("no external client sent data on port ")
             assert float(entry["value"]) >= QUIET_AFTER
             proxy.mend("broker-2")
             passed = bench.until(lambda: [r for r, _ in bench.readings(1, 2)] == ["Passing", "Passing"], PATIENCE)

@@ -265,4 +265,4 @@ def test_at_its_start_it_says_which_permissions_are_missing(crew: Crew) -> None:
         settle(crew)
     text = crew.site.processes[0].log.read_text()
     assert "'create' on events in API group events.k8s.io (Kubernetes events): grant it in a Role" in text
-    assert text.count("a permission is missing") == 1
+    assert text.count("permission_missing") == 1

@@ -200,7 +200,7 @@ def _cases(secured: SecuredKafka, user: str, tmp_path: Path, elsewhere: str) -> 
         ),
         "passphrase": Case(
             mutual("passphrase"),
-            "is a private key with a passphrase, which nobody is there to type: store it without one",
+            "is a private key with a passphrase, which is not supported: store it without one",
             {"user": {"user.crt": pair["user.crt"], "user.key": locked}},
             {"user": pair},
         ),

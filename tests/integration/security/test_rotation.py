@@ -83,7 +83,7 @@ def test_a_secret_renewed_first_is_followed_before_the_former_user_goes(
     secured.grant(other, ALL)
     put("user", {"password": "pw-b", "sasl.jaas.config": _jaas(other, "pw-b")})
     log = site.processes[0].log
-    unmoved(site, displaced, lambda: "connecting anew" in log.read_text())
+    unmoved(site, displaced, lambda: "kafka_reconnecting" in log.read_text())
     secured.revoke(user)
     end = time.monotonic() + 8
     unmoved(site, displaced, lambda: time.monotonic() > end)

@@ -118,7 +118,7 @@ def test_renewed_passwords_and_authorities_are_followed_without_a_restart(strimz
     strimzi.user("renewed-by-the-user-operator")
     # Kafka may refuse the former one before anybody has looked for another.
     site.until(
-        lambda: re.search("connecting anew|turns are taken again", log.read_text()), 30, "the password is followed"
+        lambda: re.search("kafka_reconnecting|reconcile_recovered", log.read_text()), 30, "the password is followed"
     )
     at_first = connected_anew(log.read_text())
     known = strimzi.kafka.security
@@ -163,7 +163,7 @@ def test_a_user_whose_secret_has_another_password_is_refused_by_kafka_and_said_s
 
 def connected_anew(log: str) -> int:
     """How often the operator has said that it connects anew."""
-    return len(re.findall("connecting anew", log))
+    return len(re.findall("kafka_reconnecting", log))
 
 
 def former(strimzi: StrimziSite, reason: str, words: str) -> None:

@@ -14,7 +14,7 @@ from bellwether.adapters.job_commands import Work
 from bellwether.adapters.process_jobs import ProcessJobs
 from bellwether.api.v1alpha1.spec.plan_runner import Runner
 from bellwether.ports.errors import Terminal
-from bellwether.ports.jobs import JobState, JobWord
+from bellwether.ports.jobs import JobState, JobStatus
 from bellwether.testing.memory_world import ManualClock
 
 RUN = "at-1"
@@ -46,7 +46,7 @@ def jobs(folder: Path) -> Iterator[ProcessJobs]:
     made.close()
 
 
-def ended(jobs: ProcessJobs) -> JobWord:
+def ended(jobs: ProcessJobs) -> JobStatus:
     for _ in range(500):
         word = jobs.look(RUN)
         assert word is not None
@@ -63,7 +63,7 @@ def called(folder: Path) -> list[str]:
 
 def test_the_loads_are_measured_first_and_the_plan_is_made_then(jobs: ProcessJobs, folder: Path):
     jobs.start(RUN)
-    assert ended(jobs) == JobWord(JobState.SUCCEEDED)
+    assert ended(jobs) == JobStatus(JobState.SUCCEEDED)
     assert called(folder) == ["loads", "plan"]
     assert "--store /store --name default.main.at-1 --days 7" in (folder / "called").read_text()
 
@@ -73,14 +73,14 @@ def test_a_run_that_was_started_is_not_started_again(jobs: ProcessJobs, folder: 
     jobs.start(RUN)
     ended(jobs)
     jobs.start(RUN)
-    assert ended(jobs) == JobWord(JobState.SUCCEEDED)
+    assert ended(jobs) == JobStatus(JobState.SUCCEEDED)
     assert called(folder) == ["loads", "plan"]
 
 
 def test_a_step_that_fails_ends_the_run_and_its_last_words_say_why(jobs: ProcessJobs, folder: Path):
     (folder / "loads.fails").touch()
     jobs.start(RUN)
-    assert ended(jobs) == JobWord(JobState.FAILED, "loads: exit status 1: error: loads cannot be done")
+    assert ended(jobs) == JobStatus(JobState.FAILED, "loads: exit status 1: error: loads cannot be done")
     assert called(folder) == ["loads"]
 
 
@@ -88,7 +88,7 @@ def test_nobody_waits_for_a_step(jobs: ProcessJobs, folder: Path):
     (folder / "loads.hangs").touch()
     began = time.monotonic()
     jobs.start(RUN)
-    assert jobs.look(RUN) == JobWord(JobState.ACTIVE, "loads")
+    assert jobs.look(RUN) == JobStatus(JobState.ACTIVE, "loads")
     assert time.monotonic() - began < 5
 
 
@@ -97,10 +97,10 @@ def test_what_takes_too_long_is_ended_and_has_failed(folder: Path):
     (folder / "plan.hangs").touch()
     jobs = ProcessJobs(work, Runner(timeout_seconds=60), clock, str(folder / "python"))
     jobs.start(RUN)
-    while jobs.look(RUN) != JobWord(JobState.ACTIVE, "plan") or not (folder / "pid").exists():
+    while jobs.look(RUN) != JobStatus(JobState.ACTIVE, "plan") or not (folder / "pid").exists():
         time.sleep(0.01)
     clock.advance(61)
-    assert jobs.look(RUN) == JobWord(JobState.FAILED, "plan: not done within 60 s")
+    assert jobs.look(RUN) == JobStatus(JobState.FAILED, "plan: not done within 60 s")
     assert gone(folder)
 
 

@@ -93,7 +93,7 @@ def test_the_same_secrets_make_no_other_connection(followed: CredentialWatcher, 
     assert changed(followed, clock) is None
 
 
-def test_secrets_are_not_read_at_every_turn(followed: CredentialWatcher, api: MemoryApi, clock: ManualClock):
+def test_secrets_are_not_read_at_every_reconcile(followed: CredentialWatcher, api: MemoryApi, clock: ManualClock):
     followed.now(POLICY)
     put(api, "kafka-user", password=b"renewed")
     clock.advance(CHECK_SECONDS - 0.1)

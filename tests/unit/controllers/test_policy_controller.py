@@ -292,7 +292,7 @@ def test_a_record_that_cannot_be_taken_over_is_said(operator: MemoryOperator):
     assert operator.condition() == ("False", "RecordUnavailable", "not allowed to get or list configmaps")
 
 
-def test_a_turn_without_an_answer_is_said_and_tried_again(operator: MemoryOperator):
+def test_a_reconcile_without_an_answer_is_said_and_tried_again(operator: MemoryOperator):
     faults = Faults()
     operator.faults = faults.around
     loop = operator.make()
@@ -390,7 +390,7 @@ def test_news_that_cannot_be_written_do_not_hold_a_demotion_up(operator: MemoryO
     assert operator.site.cluster.snapshot().leaders()[1] == 0
 
 
-def test_a_persons_override_reaches_the_turn(operator: MemoryOperator):
+def test_a_persons_override_reaches_the_reconcile(operator: MemoryOperator):
     loop = operator.make()
     operator.site.signals.override(2, OverrideState.DEMOTED, "disk swap")
     operator.step(loop)
@@ -407,7 +407,7 @@ def test_a_lease_of_the_cluster_stands_where_all_operators_look(operator: Memory
     assert operator.api.all(LEASES)[0]["spec"]["holderIdentity"] == ""
 
 
-def test_a_defect_in_one_turn_neither_ends_the_loop_nor_keeps_the_lease(operator: MemoryOperator):
+def test_a_defect_in_one_reconcile_neither_ends_the_loop_nor_keeps_the_lease(operator: MemoryOperator):
     loop = operator.make()
     calls = []
 

@@ -56,7 +56,7 @@ class Loop:
     def compare(self, resource: Any, body: dict[str, Any]) -> None:
         self.heard.append(f"compare {resource.plural} {body['metadata']['name']}")
 
-    def halt(self) -> None:
+    def request_stop(self) -> None:
         self.heard.append("halt")
 
     def join(self, timeout: float) -> None:
@@ -171,7 +171,7 @@ def test_at_the_end_all_are_halted_before_any_is_waited_for(hall: Hall):
         hall.loops.policy("ADDED", api_objects.policy(name))
     for loop in hall.made:
         loop.heard = order
-    hall.loops.halt(1)
+    hall.loops.request_stop(1)
     assert order == ["halt", "halt", "join 1", "join 1"]
     assert hall.loops.known() == frozenset(), "what begins anew knows nothing of before"
 
@@ -215,4 +215,4 @@ def test_the_event_loop_shows_that_it_goes_round() -> None:
     pulse = Heartbeat("the event loop", clock.monotonic, begun=False)
     asyncio.run(_beats(pulse))
     clock.advance(11)
-    assert pulse.amiss(10) is not None, "it has begun, and beats no more"
+    assert pulse.unhealthy_reason(10) is not None, "it has begun, and beats no more"

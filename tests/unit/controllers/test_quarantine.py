@@ -105,7 +105,7 @@ def test_an_order_its_obedience_and_its_end_are_events_and_renewals_are_none():
         pytest.param(ENDED, 0.05, 5.0, id="no sooner than ever once it is over"),
     ],
 )
-def test_while_a_broker_is_paused_the_next_turn_comes_soon(order: QuarantineOrder, took: float, seconds: float):
+def test_while_a_broker_is_paused_the_next_reconcile_comes_soon(order: QuarantineOrder, took: float, seconds: float):
     assert Requeue().after(report(order), ENFORCE, UNDO, took) == seconds
 
 

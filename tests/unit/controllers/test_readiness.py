@@ -46,21 +46,21 @@ def readiness(api: MemoryApi, known: set[tuple[str, str]], clock: ManualClock, b
 
 
 def test_nobody_is_ready_before_the_watches_have_listed(readiness: Readiness) -> None:
-    assert readiness.amiss() == ["the watches have not listed yet"]
+    assert readiness.problems() == ["the watches have not listed yet"]
     readiness.ask()
-    assert readiness.amiss() == ["the watches have not told of 1 policies yet: default/main"]
+    assert readiness.problems() == ["1 policies in the API are not delivered by the watch yet: default/main"]
 
 
 def test_it_is_ready_once_they_have(readiness: Readiness, known: set[Any]) -> None:
     known.add(MAIN)
     readiness.ask()
-    assert readiness.amiss() == []
+    assert readiness.problems() == []
 
 
 def test_with_no_policy_at_all_it_is_ready(readiness: Readiness, api: MemoryApi) -> None:
     api.delete(POLICIES, "default", "main")
     readiness.ask()
-    assert readiness.amiss() == []
+    assert readiness.problems() == []
 
 
 def test_while_the_api_is_away_it_is_not_and_afterwards_it_is(
@@ -70,11 +70,11 @@ def test_while_the_api_is_away_it_is_not_and_afterwards_it_is(
     readiness.ask()
     api.away = True
     readiness.ask()
-    (text,) = readiness.amiss()
+    (text,) = readiness.problems()
     assert text.startswith("the Kubernetes API is away")
     api.away = False
     readiness.ask()
-    assert readiness.amiss() == []
+    assert readiness.problems() == []
 
 
 @pytest.mark.parametrize("kind", [POLICIES, BROKER_HEALTHS])
@@ -84,12 +84,12 @@ def test_missing_definitions_are_named_with_the_remedy(
     known.add(MAIN)
     api.refuse("list", kind, NotFound("no such kind"))
     readiness.ask()
-    (text,) = readiness.amiss()
+    (text,) = readiness.problems()
     assert f"missing: {kind.plural}.bellwether.dev: " in text
     assert "kubectl apply -f crds/" in text
     api.refuse("list", kind, None)
     readiness.ask()
-    assert readiness.amiss() == []
+    assert readiness.problems() == []
     assert begun == ["anew"], "a watch of a kind that is not served has ended"
 
 
@@ -108,7 +108,7 @@ def test_watches_that_know_no_policy_where_there_are_begin_anew_after_a_while(
 def test_what_is_refused_is_told_as_it_is(readiness: Readiness, api: MemoryApi) -> None:
     api.refuse("list", POLICIES, Terminal("grant this account the verb list"))
     readiness.ask()
-    assert readiness.amiss() == ["grant this account the verb list"]
+    assert readiness.problems() == ["grant this account the verb list"]
 
 
 def test_a_watch_may_trail_for_a_moment_and_not_for_long(
@@ -118,20 +118,20 @@ def test_a_watch_may_trail_for_a_moment_and_not_for_long(
     readiness.ask()
     api.put(POLICIES, api_objects.policy("second"))
     readiness.ask()
-    assert readiness.amiss() == []
+    assert readiness.problems() == []
     clock.advance(TRAILS_SECONDS)
     readiness.ask()
-    assert readiness.amiss() == ["the watches have not told of 1 policies yet: default/second"]
+    assert readiness.problems() == ["1 policies in the API are not delivered by the watch yet: default/second"]
     assert begun == [], "those that they know are at work"
     known.add(("default", "second"))
     readiness.ask()
-    assert readiness.amiss() == []
+    assert readiness.problems() == []
 
 
 def test_only_the_namespaces_that_are_watched_count(api: MemoryApi, clock: ManualClock) -> None:
     readiness = Readiness(api, ("elsewhere",), set, clock, lambda: None)
     readiness.ask()
-    assert readiness.amiss() == []
+    assert readiness.problems() == []
 
 
 def test_it_looks_by_itself_until_told_to_end(readiness: Readiness, known: set[Any]) -> None:
@@ -139,7 +139,7 @@ def test_it_looks_by_itself_until_told_to_end(readiness: Readiness, known: set[A
     readiness.start()
     readiness.end()
     readiness.join(limit(10))
-    assert readiness.amiss() == []
+    assert readiness.problems() == []
 
 
 def test_one_that_looks_no_more_is_told(readiness: Readiness, clock: ManualClock) -> None:

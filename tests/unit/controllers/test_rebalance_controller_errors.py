@@ -201,7 +201,7 @@ def test_a_policy_that_is_deleted_in_the_middle_finishes_its_wave_and_goes(deske
     assert desked.planner.closed >= 1
 
 
-def test_work_that_takes_long_delays_no_turn(desked: Desked, monkeypatch: pytest.MonkeyPatch):
+def test_work_that_takes_long_delays_no_reconcile(desked: Desked, monkeypatch: pytest.MonkeyPatch):
     """The desk works in its own thread: a recheck of millions of partitions must not hold a demotion back."""
     entered, let = threading.Event(), threading.Event()
     real = Planner.look

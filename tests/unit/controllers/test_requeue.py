@@ -21,10 +21,10 @@ from testkit.values.builders import decisions, returning, said, site
 PACE = Requeue()
 
 
-def after_turns(made: MemorySite, turns: int) -> tuple[Report, UndoRecord]:
+def after_reconciles(made: MemorySite, reconciles: int) -> tuple[Report, UndoRecord]:
     operator = Operator(made)
-    for _ in range(turns):
-        report = operator.turn()
+    for _ in range(reconciles):
+        report = operator.reconcile()
     assert report is not None
     return report, operator.memory.record
 
@@ -34,7 +34,7 @@ def demoted() -> tuple[Report, UndoRecord]:
     made = site()
     for broker in made.cluster.brokers:
         made.signals.say(broker, Reading.FAILING if broker == 1 else Reading.PASSING)
-    return after_turns(made, 2)
+    return after_reconciles(made, 2)
 
 
 @pytest.fixture
@@ -42,19 +42,19 @@ def settled() -> tuple[Report, UndoRecord]:
     made = site()
     for broker in made.cluster.brokers:
         made.signals.say(broker, Reading.PASSING)
-    return after_turns(made, 2)
+    return after_reconciles(made, 2)
 
 
 def test_while_a_broker_is_demoted_metadata_is_read_soon_again(demoted: tuple[Report, UndoRecord]):
     assert PACE.after(demoted[0], POLICY, demoted[1], 0.1) == PACE.busy_seconds
 
 
-def test_where_a_turn_takes_long_the_next_comes_later(demoted: tuple[Report, UndoRecord]):
+def test_where_a_reconcile_takes_long_the_next_comes_later(demoted: tuple[Report, UndoRecord]):
     rest = PACE.after(demoted[0], POLICY, demoted[1], 4.0)
     assert 4.0 / (4.0 + rest) == PACE.busy_share
 
 
-def test_however_long_a_turn_takes_the_next_comes_within_the_usual_time(demoted: tuple[Report, UndoRecord]):
+def test_however_long_a_reconcile_takes_the_next_comes_within_the_usual_time(demoted: tuple[Report, UndoRecord]):
     assert PACE.after(demoted[0], POLICY, demoted[1], 300.0) == PACE.idle_seconds
 
 
@@ -72,5 +72,5 @@ def test_a_periodic_election_is_looked_after_when_its_time_comes():
     assert PACE.after(said(policy=POLICY), POLICY, UndoRecord("c")) == PACE.idle_seconds
 
 
-def test_at_rest_what_a_turn_takes_changes_nothing(settled: tuple[Report, UndoRecord]):
+def test_at_rest_what_a_reconcile_takes_changes_nothing(settled: tuple[Report, UndoRecord]):
     assert PACE.after(settled[0], POLICY, settled[1], 300.0) == PACE.idle_seconds

@@ -178,7 +178,7 @@ def test_what_was_lent_is_given_back_until_it_is_lent_again(connector: Connector
     assert connector.follow(link, policy(namespace="lender")) is link
 
 
-def test_why_there_is_no_turn_is_said_in_the_finders_own_word(operator: MemoryOperator):
+def test_why_there_is_no_reconcile_is_said_in_the_finders_own_word(operator: MemoryOperator):
     loop = operator.make()
     operator.connector.trouble = StrimziUnavailable(Reason.STRIMZI_NOT_READY, "Kafka default/my-cluster has no address")
     operator.step(loop)

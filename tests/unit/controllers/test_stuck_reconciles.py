@@ -71,11 +71,11 @@ def goes_on(loops: PolicyManager, clock: ManualClock) -> None:
     """Again and again as much time passes as it may be silent for, and then it gives a sign of life."""
     for _ in range(4):
         clock.advance(BOUND)
-        assert loops.amiss(BOUND) == []
-        until(lambda: loops.amiss(0) == [])
+        assert loops.problems(BOUND) == []
+        until(lambda: loops.problems(0) == [])
 
 
-def test_a_thread_that_hangs_in_a_turn_is_told_with_its_policy_and_recovers(
+def test_a_thread_that_hangs_in_a_reconcile_is_told_with_its_policy_and_recovers(
     operator: MemoryOperator, clock: ManualClock, go: threading.Event
 ):
     readers: list[Reader] = []
@@ -87,27 +87,27 @@ def test_a_thread_that_hangs_in_a_turn_is_told_with_its_policy_and_recovers(
     loop, loops = running(operator, clock, wrap, Requeue(inbox_seconds=0.05))
     try:
         until(lambda: readers and readers[0].asked.is_set())
-        assert loops.amiss(BOUND) == []
+        assert loops.problems(BOUND) == []
         clock.advance(BOUND + 1)
-        (text,) = loops.amiss(BOUND)
+        (text,) = loops.problems(BOUND)
         assert text.startswith("the loop of policy default/main has been stuck for")
         go.set()
-        until(lambda: loops.amiss(BOUND) == [])
+        until(lambda: loops.problems(BOUND) == [])
     finally:
         go.set()
-        loop.halt()
+        loop.request_stop()
         loop.join(limit(10))
 
 
-def test_a_turn_that_is_slow_but_goes_on_is_not_stuck(
+def test_a_reconcile_that_is_slow_but_goes_on_is_not_stuck(
     operator: MemoryOperator, clock: ManualClock, go: threading.Event
 ):
     go.set()
-    amiss: list[str] = []
+    problems: list[str] = []
 
     def lasts() -> None:
         clock.advance(BOUND)
-        amiss.extend(loops.amiss(BOUND))
+        problems.extend(loops.problems(BOUND))
 
     class Slow(Reader):
         def read(self) -> Cluster:
@@ -124,9 +124,9 @@ def test_a_turn_that_is_slow_but_goes_on_is_not_stuck(
     loop, loops = running(operator, clock, lambda inner: Slow(inner, go), Requeue(inbox_seconds=0.05))
     try:
         until(lambda: clock.monotonic() > 6 * BOUND)
-        assert amiss == []
+        assert problems == []
     finally:
-        loop.halt()
+        loop.request_stop()
         loop.join(limit(30))
 
 
@@ -136,7 +136,7 @@ def test_kafka_that_is_away_is_no_stuck_loop(operator: MemoryOperator, clock: Ma
     try:
         goes_on(loops, clock)
     finally:
-        loop.halt()
+        loop.request_stop()
         loop.join(limit(10))
 
 
@@ -147,7 +147,7 @@ def test_an_api_that_is_away_is_no_stuck_loop(operator: MemoryOperator, clock: M
         goes_on(loops, clock)
     finally:
         operator.api.away = False
-        loop.halt()
+        loop.request_stop()
         loop.join(limit(10))
 
 
@@ -160,7 +160,7 @@ def test_an_idle_loop_is_not_stuck(operator: MemoryOperator, clock: ManualClock,
         until(lambda: operator.body().get("status"))
         goes_on(loops, clock)
     finally:
-        loop.halt()
+        loop.request_stop()
         loop.join(limit(10))
 
 
@@ -176,7 +176,7 @@ def test_a_thread_that_died_while_its_policy_stands_is_told(operator: MemoryOper
 
     loop, loops = running(operator, clock, lambda inner: Dying(inner, threading.Event()))
     loop.join(limit(10))
-    assert "the loop of policy default/main has died" in loops.amiss(BOUND)
+    assert "the loop of policy default/main has died" in loops.problems(BOUND)
 
 
 def test_a_loop_that_was_told_to_end_is_missed_by_nobody(
@@ -184,9 +184,9 @@ def test_a_loop_that_was_told_to_end_is_missed_by_nobody(
 ):
     go.set()
     loop, loops = running(operator, clock, lambda inner: Reader(inner, go))
-    loop.halt()
+    loop.request_stop()
     loop.join(limit(10))
-    assert loops.amiss(BOUND) == []
+    assert loops.problems(BOUND) == []
 
 
 def test_a_lease_whose_renewal_died_is_told(operator: MemoryOperator, clock: ManualClock):
@@ -195,14 +195,14 @@ def test_a_lease_whose_renewal_died_is_told(operator: MemoryOperator, clock: Man
     link = loop._session.link
     assert link is not None
     lease = link.lease
-    assert lease.amiss() is None
+    assert lease.unhealthy_reason() is None
     dead = threading.Thread(target=lambda: None)
     dead.start()
     dead.join()
     lease._thread = dead
-    assert lease.amiss() == f"the renewal of Lease operators/{lease.name} has died"
+    assert lease.unhealthy_reason() == f"the renewal of Lease operators/{lease.name} has died"
     lease._stop.set()
-    assert lease.amiss() is None, "a Lease that was given up is renewed by nobody"
+    assert lease.unhealthy_reason() is None, "a Lease that was given up is renewed by nobody"
 
 
 def test_a_lease_whose_renewal_hangs_is_told(operator: MemoryOperator, clock: ManualClock):
@@ -211,7 +211,7 @@ def test_a_lease_whose_renewal_hangs_is_told(operator: MemoryOperator, clock: Ma
     link = loop._session.link
     assert link is not None
     operator.site.clock.advance(100)
-    found = link.lease.amiss(50)
+    found = link.lease.unhealthy_reason(50)
     assert found is not None
     assert "has been stuck for 1" in found
 

@@ -65,7 +65,7 @@ def test_no_time_is_no_wait(loop: PolicyController):
 
 
 def test_halting_ends_it_for_good(loop: PolicyController):
-    loop.halt()
+    loop.request_stop()
     assert loop.wait(LONG)
     assert loop.wait(LONG)
 

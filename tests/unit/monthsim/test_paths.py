@@ -4,7 +4,7 @@ import pytest
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import Reading
 from monthsim.episodes import ALL_VANTAGES, Path, PathEffect
-from monthsim.paths import HASTE, News, Question, fails_by_loss, plain, watch
+from monthsim.paths import RETRY_SHARE, News, Question, fails_by_loss, plain, watch
 
 SETTINGS = Reachability(failure_threshold=3)
 
@@ -31,7 +31,7 @@ def first(found: list[News], reading: Reading) -> float:
 
 def test_a_cut_fails_at_the_third_refusal_the_later_ones_being_asked_for_sooner() -> None:
     found = news(effect(Path.REFUSED, 600.0))
-    assert first(found, Reading.FAILING) == pytest.approx(1000.5 + 2 * HASTE * SETTINGS.period_seconds, abs=0.05)
+    assert first(found, Reading.FAILING) == pytest.approx(1000.5 + 2 * RETRY_SHARE * SETTINGS.period_seconds, abs=0.05)
     assert told(found)[0] == (Reading.FAILING, Reading.PASSING)
     assert told(found)[-1] == (Reading.PASSING, Reading.PASSING)
     assert 1601.0 < found[-1].time < 1604.0

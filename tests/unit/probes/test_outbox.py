@@ -10,7 +10,7 @@ from bellwether.probes.outbox import Outbox
 from waiting import limit, until
 
 
-def word(broker: int, message: str = "", source: str = "s") -> Signal:
+def signal(broker: int, message: str = "", source: str = "s") -> Signal:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     return Signal(broker, SignalType.STORAGE_LATENCY, source, Reading.PASSING, now, message=message)
 
@@ -49,12 +49,12 @@ def test_only_the_last_word_is_written_when_the_receiver_is_back() -> None:
     receiver.refused.add(1)
     outbox = made(receiver)
     for text in ("a", "b", "c"):
-        outbox.post(word(1, text))
-    told = receiver.refusals
-    until(lambda: receiver.refusals > told + 1)  # the last of them began after the last word had come
+        outbox.post(signal(1, text))
+    posted = receiver.refusals
+    until(lambda: receiver.refusals > posted + 1)  # the last of them began after the last word had come
     receiver.refused.clear()
     until(lambda: receiver.written == [(1, "c")])
-    outbox.post(word(2, "x"))
+    outbox.post(signal(2, "x"))
     until(lambda: len(receiver.written) > 1)
     outbox.stop()
     assert receiver.written == [(1, "c"), (2, "x")]
@@ -64,8 +64,8 @@ def test_one_brokers_trouble_holds_back_no_other_brokers_news() -> None:
     receiver = Receiver()
     receiver.refused.add(1)
     outbox = made(receiver)
-    outbox.post(word(1))
-    outbox.post(word(2))
+    outbox.post(signal(1))
+    outbox.post(signal(2))
     until(lambda: receiver.written == [(2, "")])
     outbox.stop()
 
@@ -75,9 +75,9 @@ def test_a_word_that_came_during_a_failing_write_wins() -> None:
     receiver.refused.add(1)
     receiver.slow.set()
     outbox = made(receiver)
-    outbox.post(word(1, "old"))
+    outbox.post(signal(1, "old"))
     until(receiver.writing.is_set)
-    outbox.post(word(1, "new"))
+    outbox.post(signal(1, "new"))
     receiver.slow.clear()
     receiver.go_on.set()
     until(lambda: receiver.refusals > 0)
@@ -90,9 +90,9 @@ def test_a_word_that_came_during_a_failing_write_wins() -> None:
 def test_forgetting_replaces_an_undelivered_word_and_stopping_delivers_what_is_left() -> None:
     receiver = Receiver()
     outbox = Outbox(receiver, SystemClock())
-    outbox.post(word(1))
+    outbox.post(signal(1))
     outbox.forget(1, "s")
-    outbox.post(word(2))
+    outbox.post(signal(2))
     outbox.start()
     outbox.stop()
     assert (receiver.forgotten, receiver.written) == ([(1, "s")], [(2, "")])
@@ -101,7 +101,7 @@ def test_forgetting_replaces_an_undelivered_word_and_stopping_delivers_what_is_l
 def test_a_cleared_outbox_tells_nothing() -> None:
     receiver = Receiver()
     outbox = Outbox(receiver, SystemClock())
-    outbox.post(word(1))
+    outbox.post(signal(1))
     outbox.clear()
     outbox.start()
     outbox.stop()
@@ -111,9 +111,9 @@ def test_a_cleared_outbox_tells_nothing() -> None:
 def test_every_source_of_a_prober_has_a_last_word_of_its_own() -> None:
     receiver = Receiver()
     outbox = Outbox(receiver, SystemClock())
-    outbox.post(word(1, "old", "a"))
-    outbox.post(word(1, "kept", "b"))
-    outbox.post(word(1, "new", "a"))
+    outbox.post(signal(1, "old", "a"))
+    outbox.post(signal(1, "kept", "b"))
+    outbox.post(signal(1, "new", "a"))
     outbox.forget(1, "c")
     outbox.start()
     outbox.stop()

@@ -30,7 +30,7 @@ class Post:
     clock: ManualClock = field(default_factory=ManualClock)
     orders: MemoryOrders = field(default_factory=MemoryOrders)
     said: list[Signal] = field(default_factory=list)
-    speaks: bool = True
+    leads: bool = True
     ending: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -42,7 +42,7 @@ class Post:
             self.orders,
             self.said.append,
             self.clock,
-            speaks=lambda: self.speaks,
+            leads=lambda: self.leads,
             ending=self.ending,
         )
 
@@ -52,7 +52,7 @@ class Post:
             self.clock.advance(TICK_SECONDS)
             if renewing and self.orders.command is not None and self.clock.monotonic() % 3 == 0:
                 self.orders.command = replace(self.orders.command, renewal=self.clock.now())
-            self.agent.turn()
+            self.agent.reconcile()
 
     def order(self, number: int = 1) -> None:
         """The operator gives an order."""
@@ -94,13 +94,13 @@ def test_a_agent_that_is_started_anew_releases_whom_its_forerunner_paused() -> N
     post.process.die()
     assert post.process.stopped, "nobody was there to release it"
     again = QuarantineAgent(1, "broker-1", post.process, post.orders, post.said.append, post.clock)
-    again.turn()
+    again.reconcile()
     assert not post.process.stopped
     post.clock.advance(3)
     post.order()
     for _ in range(20):
         post.clock.advance(1)
-        again.turn()
+        again.reconcile()
     assert not post.process.stopped, "the order was not given to it"
 
 
@@ -181,16 +181,16 @@ def test_its_word_is_told_for_metrics_with_each_news():
     post, metrics = Post(), ProbeMetrics()
     post.agent = QuarantineAgent(1, "broker-1", post.process, post.orders, post.said.append, post.clock, metrics)
 
-    def word() -> float | None:
+    def signal() -> float | None:
         return metrics.registry.get_sample_value("bellwether_probe_reading", {"broker": "1"})
 
     post.run(2)
-    assert word() == 1
+    assert signal() == 1
     post.paused()
-    assert word() == 0
+    assert signal() == 0
     post.orders.command = None
     post.run(2)
-    assert word() == 1
+    assert signal() == 1
 
 
 def test_a_release_that_fails_in_a_way_that_it_should_not_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,12 +217,12 @@ def test_a_release_that_fails_in_a_way_that_it_should_not_is_tried_again(monkeyp
 
 
 def test_a_agent_that_stands_by_pauses_nobody() -> None:
-    post = Post(speaks=False)
+    post = Post(leads=False)
     post.run(2)
     post.order()
     post.run(20)
     assert not post.process.stopped, "another quarantine agent reports of this broker: nobody would know of this pause"
-    post.speaks = True
+    post.leads = True
     post.run(20)
     assert not post.process.stopped, "the order was another's to obey"
     post.order(2)
@@ -232,7 +232,7 @@ def test_a_agent_that_stands_by_pauses_nobody() -> None:
 
 def test_a_agent_whose_word_is_not_heard_any_more_releases_as_without_orders() -> None:
     post = Post().paused()
-    post.speaks = False
+    post.leads = False
     post.run(EXPIRES_AFTER_SECONDS - 6)
     assert post.process.stopped, "a Lease that is renewed a moment late ends nothing"
     post.run(8)

@@ -99,7 +99,7 @@ def test_a_leader_that_has_moved_meanwhile_leaves_the_partition_unknown_and_is_n
     site.epochs = {A0: 5}
     found = rounds.take(NOON)
     assert written(found)[0] == ("a", 0, 1, None, 100, None)
-    assert (found.told[1].moved, found.troubles) == (1, {})
+    assert (found.answers[1].moved, found.troubles) == (1, {})
 
 
 def test_a_partition_without_a_leader_is_written_down_as_such(site: Site, rounds: Rounds) -> None:

@@ -87,7 +87,7 @@ def test_a_round_without_a_broker_is_partial_and_names_it_once(life: Life) -> No
         life.rounds(3)
         life.site.silent = set()
         life.rounds(2, first=3)
-    assert [(line["log_level"], line["what"]) for line in said] == [("warning", "broker 2"), ("info", "broker 2")]
+    assert [(line["log_level"], line["step"]) for line in said] == [("warning", "broker 2"), ("info", "broker 2")]
     assert life.figure("rounds_total", result="partial") == 3
     assert life.figure("broker_failures_total", broker="2") == 3
     assert life.figure("rows_total", end="unknown") == 3
@@ -101,7 +101,7 @@ def test_a_round_that_comes_to_nothing_is_counted_and_the_next_one_is_taken(life
         life.rounds(1, first=2)
     assert minutes(life.shelf.taken) == [2]
     assert life.figure("rounds_total", result="failed") == 2
-    assert [line["event"] for line in said] == ["something is amiss; going on", "well again"]
+    assert [line["event"] for line in said] == ["sampling_failed", "sampling_recovered"]
     assert "check username" in said[0]["error"]
 
 
@@ -115,7 +115,7 @@ def test_rounds_that_the_store_does_not_take_are_written_once_it_does(life: Life
     assert minutes(life.shelf.taken) == [0, 1, 2, 3]
     assert life.figure("store_failures_total") == 3
     assert life.figure("lost_rounds_total") == 0
-    assert [line["what"] for line in said] == ["store", "store"]
+    assert [line["step"] for line in said] == ["store", "store"]
 
 
 def test_a_store_that_stays_away_costs_the_oldest_rounds_and_no_more_memory(life: Life) -> None:
@@ -186,13 +186,13 @@ def test_late_rounds_are_counted_and_told(life: Life, stop: threading.Event) -> 
     said = run(life, stop, [60, 250, 300])
     assert minutes(life.shelf.taken) == [1, 5]
     assert life.figure("late_rounds_total") == 3
-    assert [line["event"] for line in said] == ["rounds were left out: one took too long, or the clock jumped"]
+    assert [line["event"] for line in said] == ["sampling_rounds_skipped"]
 
 
 def test_a_clock_that_jumps_back_by_an_hour_does_not_stop_the_sampler(life: Life, stop: threading.Event) -> None:
     said = run(life, stop, [60, -3590, -3580, -3540])
     assert minutes(life.shelf.taken) == [1, -59]
-    assert said[0]["event"] == "the clock was set back; samples go on at its new time"
+    assert said[0]["event"] == "clock_set_back"
 
 
 def test_a_preparation_that_fails_is_told_once_and_holds_no_round_up(life: Life, stop: threading.Event) -> None:
@@ -221,16 +221,16 @@ def test_a_round_that_hangs_is_told_and_one_that_is_merely_slow_is_not(life: Lif
         go.wait(limit(30))
         stop.set()
 
-    assert life.sampler.amiss(60) == [], "it has not begun"
+    assert life.sampler.problems(60) == [], "it has not begun"
     life.site.clock.advance(60)
     thread = threading.Thread(target=life.sampler.run, args=(stop, hang), daemon=True)
     thread.start()
     while not met.wait(0.02):
         life.site.clock.advance(1)
     life.site.clock.advance(60)
-    assert life.sampler.amiss(60) == []
+    assert life.sampler.problems(60) == []
     life.site.clock.advance(1)
-    (text,) = life.sampler.amiss(60)
+    (text,) = life.sampler.problems(60)
     assert text == "the sampler has been stuck for 61 s (bound: 60 s)"
     go.set()
     thread.join(limit(10))

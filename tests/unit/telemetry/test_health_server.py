@@ -60,10 +60,10 @@ def test_every_reason_has_its_line(health: Health, server: HealthServer) -> None
 
 
 def test_it_recovers_by_itself(health: Health, server: HealthServer) -> None:
-    amiss = ["the API is away"]
-    health.require(lambda: amiss)
+    problems = ["the API is away"]
+    health.require(lambda: problems)
     assert ask(server, "/readyz")[0] == 503
-    amiss.clear()
+    problems.clear()
     assert ask(server, "/readyz")[0] == 200
 
 

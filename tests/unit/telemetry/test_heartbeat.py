@@ -18,35 +18,35 @@ def clock() -> ManualClock:
 def test_silence_is_told_once_it_is_longer_than_the_bound(clock: ManualClock) -> None:
     pulse = Heartbeat("the loop", clock.monotonic)
     clock.advance(10)
-    assert pulse.amiss(10) is None
+    assert pulse.unhealthy_reason(10) is None
     clock.advance(1)
-    assert pulse.amiss(10) == "the loop has been stuck for 11 s (bound: 10 s)"
+    assert pulse.unhealthy_reason(10) == "the loop has been stuck for 11 s (bound: 10 s)"
 
 
 def test_a_beat_ends_the_silence(clock: ManualClock) -> None:
     pulse = Heartbeat("the loop", clock.monotonic)
     clock.advance(100)
     pulse.beat()
-    assert pulse.amiss(10) is None
+    assert pulse.unhealthy_reason(10) is None
 
 
 def test_of_what_has_not_begun_nothing_is_expected(clock: ManualClock) -> None:
     pulse = Heartbeat("the loop", clock.monotonic, begun=False)
     clock.advance(1000)
-    assert pulse.amiss(10) is None
+    assert pulse.unhealthy_reason(10) is None
     pulse.beat()
     clock.advance(11)
-    assert pulse.amiss(10) is not None
+    assert pulse.unhealthy_reason(10) is not None
 
 
 def test_of_what_rests_nothing_is_expected_before_it_beats_again(clock: ManualClock) -> None:
     pulse = Heartbeat("the loop", clock.monotonic)
     pulse.rest()
     clock.advance(1000)
-    assert pulse.amiss() is None
+    assert pulse.unhealthy_reason() is None
     pulse.beat()
     clock.advance(1000)
-    assert pulse.amiss() is not None
+    assert pulse.unhealthy_reason() is not None
 
 
 def test_waiting_for_long_is_not_silence() -> None:
@@ -59,7 +59,7 @@ def test_waiting_for_long_is_not_silence() -> None:
 
         def wait(self, timeout: float | None = None) -> bool:
             clock.advance(timeout or 0.0)
-            silences.append(pulse.amiss(5))
+            silences.append(pulse.unhealthy_reason(5))
             return False
 
     assert not pulse.wait(Passing(), 60, most_seconds=5)

@@ -39,10 +39,10 @@ def test_a_standing_trouble_is_told_once_and_again_after_a_while_with_its_count(
     stream: io.StringIO, clock: ManualClock
 ) -> None:
     for _ in range(int(AGAIN_SECONDS)):
-        structlog.get_logger("x").warning("no turn", why="no answer")
+        structlog.get_logger("x").warning("reconcile_failed", why="no answer")
         clock.advance(1)
     assert len(told(stream)) == 1
-    structlog.get_logger("x").warning("no turn", why="no answer")
+    structlog.get_logger("x").warning("reconcile_failed", why="no answer")
     first, again = told(stream)
     assert "repeated" not in first
     assert again["repeated"] == AGAIN_SECONDS - 1
@@ -50,21 +50,21 @@ def test_a_standing_trouble_is_told_once_and_again_after_a_while_with_its_count(
 
 @pytest.mark.parametrize("change", [{"why": "refused"}, {"broker": 2}])
 def test_what_has_changed_is_told_at_once(stream: io.StringIO, change: dict[str, object]) -> None:
-    structlog.get_logger("x").warning("no turn", why="no answer", broker=1)
-    structlog.get_logger("x").warning("no turn", **{"why": "no answer", "broker": 1, **change})
+    structlog.get_logger("x").warning("reconcile_failed", why="no answer", broker=1)
+    structlog.get_logger("x").warning("reconcile_failed", **{"why": "no answer", "broker": 1, **change})
     assert len(told(stream)) == 2
 
 
 def test_two_policies_troubles_are_told_apart(stream: io.StringIO) -> None:
     for policy in ("a", "b"):
         with structlog.contextvars.bound_contextvars(policy=policy):
-            structlog.get_logger("x").warning("no turn")
+            structlog.get_logger("x").warning("reconcile_failed")
     assert [line["policy"] for line in told(stream)] == ["a", "b"]
 
 
 def test_what_is_no_trouble_is_always_told(stream: io.StringIO) -> None:
     for _ in range(3):
-        structlog.get_logger("x").info("moved", reordered=4)
+        structlog.get_logger("x").info("leaders_moved", reordered=4)
     assert len(told(stream)) == 3
 
 
@@ -83,6 +83,6 @@ def test_troubles_without_end_take_no_memory_without_end(stream: io.StringIO) ->
     assert stream.getvalue() == ""
     (repeats,) = [f for h in logging.getLogger().handlers for f in h.filters if isinstance(f, LogDedup)]
     for n in range(5000):
-        structlog.get_logger("x").warning("no turn", why=str(n))
+        structlog.get_logger("x").warning("reconcile_failed", why=str(n))
     assert len(repeats._told) <= 2000
     assert len(told(stream)) == 5000

@@ -61,10 +61,10 @@ def fail() -> None:
 def test_a_line_has_its_time_level_logger_and_event() -> None:
     stream = io.StringIO()
     configure("json", stream=stream)
-    structlog.get_logger("bellwether.x").info("moved", reordered=4)
+    structlog.get_logger("bellwether.x").info("leaders_moved", reordered=4)
     (event,) = lines(stream)
     assert set(event) == {"time", "level", "logger", "event", "reordered"}
-    assert (event["level"], event["logger"], event["event"]) == ("info", "bellwether.x", "moved")
+    assert (event["level"], event["logger"], event["event"]) == ("info", "bellwether.x", "leaders_moved")
     assert str(event["time"]).endswith("Z")
 
 
@@ -101,8 +101,8 @@ def test_what_nobody_caught_is_one_line_too() -> None:
     _on_uncaught(ValueError, error, None)
     _on_thread(threading.ExceptHookArgs((ValueError, error, None, threading.current_thread())))
     first, second = lines(stream)
-    assert (first["level"], first["event"]) == ("critical", "the process ends with an error that nobody caught")
-    assert "the thread MainThread ends" in str(second["event"])
+    assert (first["level"], first["event"]) == ("critical", "uncaught_exception")
+    assert (first["where"], second["where"]) == ("process", "thread MainThread")
     assert "ValueError: a defect" in str(second["exception"])
 
 

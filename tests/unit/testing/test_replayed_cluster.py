@@ -37,10 +37,10 @@ def test_a_broker_that_died_dies_and_comes_back_with_its_place_in_the_isr():
     then = recorded()
     again = ReplayedCluster(then.snapshot())
     then.kill(2)
-    again.retell(then.snapshot())
+    again.advance_to(then.snapshot())
     assert (2 in again.snapshot().brokers, again.snapshot().leaders().get(2, 0)) == (False, 0)
     then.revive(2)
-    again.retell(then.snapshot())
+    again.advance_to(then.snapshot())
     assert sets(again.snapshot()) == sets(then.snapshot())
     assert again.snapshot().live == {1, 2, 3}
 
@@ -49,7 +49,7 @@ def test_a_fenced_broker_is_fenced_and_leads_nothing():
     then = recorded()
     again = ReplayedCluster(then.snapshot())
     then.fence(1)
-    again.retell(then.snapshot())
+    again.advance_to(then.snapshot())
     assert again.snapshot().brokers[1].fenced
     assert all(p.leader != 1 for p in again.partitions())
 
@@ -62,7 +62,7 @@ def test_who_leads_is_up_to_the_one_who_acts_now():
     mover.elect([ORDERS])
     then.foreign_reorder(ORDERS, (2, 3, 1))
     then.elect_preferred(then.partition("orders"))
-    again.retell(then.snapshot())
+    again.advance_to(then.snapshot())
     assert (again.partition("orders").replicas, again.partition("orders").leader) == ((3, 1, 2), 3)
 
 
@@ -72,7 +72,7 @@ def test_a_leader_of_now_that_lagged_as_a_follower_then_stays_in_its_isr():
     then.foreign_reorder(ORDERS, (2, 3, 1))
     then.elect_preferred(then.partition("orders"))
     then.shrink_isr(ORDERS, 1)
-    again.retell(then.snapshot())
+    again.advance_to(then.snapshot())
     assert (again.partition("orders").leader, 1 in again.partition("orders").isr) == (1, True)
 
 
@@ -81,10 +81,10 @@ def test_topics_come_and_go_and_come_again_under_another_id():
     again = ReplayedCluster(then.snapshot())
     then.create_topic("payments", 2)
     then.recreate_topic("orders")
-    again.retell(then.snapshot())
+    again.advance_to(then.snapshot())
     assert again.partitions() == then.partitions()
     then.delete_topic("orders")
-    again.retell(then.snapshot())
+    again.advance_to(then.snapshot())
     assert {p.topic for p in again.partitions()} == {"payments"}
 
 
@@ -93,10 +93,10 @@ def test_other_peoples_reassignments_are_played_and_finished():
     then.create_topic("orders", assignment=[(1, 2, 3)])
     again = ReplayedCluster(then.snapshot())
     then.foreign_reassign(ORDERS, (1, 2, 4))
-    again.retell(then.snapshot())
+    again.advance_to(then.snapshot())
     assert again.partition("orders").reassigning
     then.finish_reassignments()
-    again.retell(then.snapshot())
+    again.advance_to(then.snapshot())
     assert (again.partition("orders").reassigning, set(again.partition("orders").replicas)) == (False, {1, 2, 4})
 
 
@@ -105,7 +105,7 @@ def test_a_broker_that_joins_is_there():
     again = ReplayedCluster(then.snapshot())
     bigger = then.snapshot()
     more = MemoryCluster(4).snapshot().brokers[4]
-    again.retell(replace(bigger, brokers={**bigger.brokers, 4: replace(more, rack="d")}))
+    again.advance_to(replace(bigger, brokers={**bigger.brokers, 4: replace(more, rack="d")}))
     assert again.snapshot().brokers[4].rack == "d"
 
 
@@ -114,7 +114,7 @@ def test_a_partition_that_somebody_leads_again_is_led_however_that_came_about():
     lost = replace(then.partition("orders"), isr=(), leader=None)
     again = ReplayedCluster(replace(then.snapshot(), partitions=(lost,)))
     found: Partition = replace(lost, isr=(2,), leader=2)
-    again.retell(replace(then.snapshot(), partitions=(found,)))
+    again.advance_to(replace(then.snapshot(), partitions=(found,)))
     assert (again.partition("orders").leader, again.partition("orders").isr) == (2, (2,))
 
 
@@ -124,7 +124,7 @@ def test_it_follows_whatever_befalls_a_cluster(data: st.DataObject, then: Memory
     for _, act in data.draw(st.lists(strategies.deeds(), max_size=8)):
         act(then)
         now = then.snapshot()
-        again.retell(now)
+        again.advance_to(now)
         seen = again.snapshot()
         assert {b: (x.rack, x.fenced) for b, x in seen.brokers.items()} == {
             b: (x.rack, x.fenced) for b, x in now.brokers.items()
@@ -142,6 +142,6 @@ def test_it_follows_whatever_befalls_a_cluster(data: st.DataObject, then: Memory
 def test_no_recording_breaks_it_however_little_sense_it_makes(first: Cluster, second: Cluster, third: Cluster):
     again = ReplayedCluster(first)
     for now in (second, third):
-        again.retell(now)
+        again.advance_to(now)
         assert again.snapshot().by_key.keys() == now.by_key.keys()
         assert again.snapshot().live == now.live

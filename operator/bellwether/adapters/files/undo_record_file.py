@@ -1,7 +1,7 @@
 """Undo record in a file, for ``bellwether demote --record FILE``, where there is no Kubernetes API.
 
 In: whole ``UndoRecord`` values. Out: one document, replaced as a whole and synced to the disk before ``save`` returns
-(law 6). A lock beside it keeps a second process out for as long as the first one runs.
+(invariant 6). A lock file next to it excludes a second process while the first one runs.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class FileRecords:
         self._stamp: tuple[int, int, int] | None = None
 
     def read(self) -> UndoRecord | None:
-        """The record as it stands; None when there is no file. Terminal when it cannot be read or is damaged."""
+        """The stored record; None when there is no file. Terminal when it cannot be read or is damaged."""
         try:
             data = self._path.read_bytes()
         except FileNotFoundError:
@@ -96,14 +96,14 @@ class FileRecords:
         return record
 
     def save(self, record: UndoRecord) -> None:
-        """Replace the file unless nothing changed. Fenced when the file was changed by anybody else meanwhile."""
+        """Replace the file unless nothing changed. Raises Fenced if another process changed it meanwhile."""
         self._check_lock()
         if self._saved is None or record.epoch != self._saved.epoch:
             raise Fenced(f"{self._path}: the record was not taken over under epoch {record.epoch}: nothing is written")
         if self._stamp != self._look():
             found = self.read()
             if found is None or found != self._saved:
-                raise Fenced(f"{self._path}: somebody else changed the record: nothing is written over it")
+                raise Fenced(f"{self._path}: another process changed the record: it is not overwritten")
         if record == self._saved:
             return
         self._write(record)

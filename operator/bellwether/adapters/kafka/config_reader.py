@@ -1,7 +1,7 @@
 """Read topic and broker settings by DescribeConfigs, KIP-133 (``ports.kafka.ConfigReader``).
 
-In: names of topics, ids of brokers, names of settings. Out: what is in force, whoever set it (KIP-226). Any broker
-tells the settings of topics; a broker alone tells its own. Called by whoever judges risks, elections, pauses.
+In: names of topics, ids of brokers, names of settings. Out: the effective values from any source (KIP-226). Any broker
+returns the settings of topics; only a broker itself returns its own. Used for risks, elections and pauses.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class KafkaConfigs:
 def topic_refused(address: str, topic: str) -> Unauthorized:
     """What a refusal to describe a topic's settings means."""
     return Unauthorized(
-        f"{address} does not tell this user the settings of topic {topic}: grant the ACL DescribeConfigs on Topic *"
+        f"{address} denies this user the settings of topic {topic}: grant the ACL DescribeConfigs on Topic *"
     )
 
 
@@ -113,7 +113,7 @@ def _describe(
 def _insist(result: Any, dialogue: BrokerConnection) -> None:
     if result.error_code == CLUSTER_AUTHORIZATION_FAILED:
         raise Unauthorized(
-            f"{dialogue.address} does not tell this user a broker's settings: grant the ACL DescribeConfigs on Cluster"
+            f"{dialogue.address} denies this user a broker's settings: grant the ACL DescribeConfigs on Cluster"
         )
     if result.error_code != NONE:
         raise from_code(result.error_code, result.error_message, dialogue.address, "DescribeConfigs", "DescribeConfigs")

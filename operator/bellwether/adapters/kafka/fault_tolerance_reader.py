@@ -2,8 +2,8 @@
 
 In: topics and brokers. Out: min.insync.replicas of each topic (remembered for a moment), the voters of the KRaft quorum
 and which of them keep up (DescribeQuorum, KIP-595), which brokers do not answer now, and whose logs trail their
-leaders' (ListOffsets, as the replication probe asks). Read each turn while a broker is paused or is to be. Called by
-the cycle.
+leaders' (ListOffsets, as the replication probe). Read at each reconcile while a broker is paused or
+about to be.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class KafkaFaultTolerance:
     def margins(
         self, topics: Collection[str], peers: Collection[int], followed: Mapping[int, Mapping[TopicPartition, int]]
     ) -> FaultTolerance:
-        """What could still be lost; what cannot be read is said in ``problem``."""
+        """The fault tolerance; ``problem`` names what cannot be read."""
         try:
             least = self._minimum_isr(topics)
             quorum = self._nodes.read(_quorum)
@@ -94,7 +94,7 @@ class KafkaFaultTolerance:
         return 2 * behind > LOOKS
 
     def _ends(self, broker: int, names: Collection[TopicPartition], deadline: Deadline) -> Mapping[TopicPartition, int]:
-        """Where a broker's copies end now; nothing where it does not tell."""
+        """A broker's log ends now; empty without an answer."""
         address = self._nodes.address_of(broker)
         if address is None or deadline.left <= 0:
             return {}
@@ -114,7 +114,7 @@ class KafkaFaultTolerance:
 def _quorum(dialogue: BrokerConnection, deadline: Deadline) -> Quorum:
     version = dialogue.version(DescribeQuorumRequest, 1)
     if version is None or version < 1:
-        raise Terminal(f"{dialogue.address} cannot tell of the controllers' quorum: Kafka 3.3 in KRaft mode does")
+        raise Terminal(f"{dialogue.address} does not report the controller quorum: it needs Kafka 3.3 in KRaft mode")
     topic = DescribeQuorumRequest.TopicData
     request = DescribeQuorumRequest(
         version=version,
@@ -135,7 +135,7 @@ def _insist(code: int, message: str | None, dialogue: BrokerConnection) -> None:
 
 
 def quorum_of(found: Any) -> Quorum:
-    """The quorum that an answer's partition tells. The leader is as caught up as anybody."""
+    """The quorum in an answer's partition. The leader counts as caught up."""
     times = {voter.replica_id: voter.last_caught_up_timestamp for voter in found.current_voters}
     best = max(times.values(), default=-1)
     current = {v for v, at in times.items() if v == found.leader_id or (at > 0 and best - at <= BEHIND_MILLISECONDS)}

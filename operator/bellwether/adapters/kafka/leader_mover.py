@@ -1,6 +1,6 @@
 """Reorder replicas and elect leaders, each request sent once to a broker of our choice (``ports.kafka.LeaderMover``).
 
-In: partitions and orders that the executor has just checked. Out: Kafka's word on each partition. The requests carry
+In: partitions and orders that the executor has just checked. Out: Kafka's result for each partition. The requests carry
 their time limit, so that a controller which comes to one too late drops it.
 """
 
@@ -142,7 +142,7 @@ def _by_topic(wanted: Iterable[_Wanted]) -> dict[str, list[_Wanted]]:
 def _outcomes(
     names: Sequence[TopicPartition], said: Mapping[TopicPartition, tuple[int, Any]], address: str, what: str
 ) -> Mapping[TopicPartition, Outcome]:
-    """Kafka's word on every partition that was asked for; silence about one is an error of its own."""
+    """Kafka's result for every requested partition; a missing one is an error."""
     if said and all(code == CLUSTER_AUTHORIZATION_FAILED for code, _ in said.values()):
         raise from_code(CLUSTER_AUTHORIZATION_FAILED, None, address, what, _ALTER_ACL)
     silent = (-1, f"{address}'s answer to {what} does not mention this partition")

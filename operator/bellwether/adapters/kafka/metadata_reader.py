@@ -40,7 +40,7 @@ from bellwether.ports.errors import Terminal, Transient, Unauthorized
 _GONE = {UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION}
 _ELR_FEATURE = "eligible.leader.replicas.version"
 _ELR_PAGE = 2000
-# A topic of Kafka's own. Whoever may not describe it is not told of all the others either, and not that it is not told.
+# An internal topic. A user that may not describe it does not see all the others either, without any error.
 _SENTINEL = "__consumer_offsets"
 
 _Moves = Mapping[TopicPartition, tuple[tuple[int, ...], tuple[int, ...]]]
@@ -169,7 +169,7 @@ def _reassignments(dialogue: BrokerConnection, deadline: Deadline) -> _Moves:
 
 
 def _fenced(dialogue: BrokerConnection, deadline: Deadline) -> list[Broker]:
-    """Brokers that are registered and fenced, where the cluster can say (KIP-1073); metadata leaves them out."""
+    """Brokers that are registered and fenced, where the cluster lists them (KIP-1073); metadata omits them."""
     if dialogue.version(DescribeClusterRequest, 2) != 2:
         return []
     request = DescribeClusterRequest(version=2, endpoint_type=1, include_fenced_brokers=True)
@@ -201,9 +201,9 @@ def _with_elr(
         answer = dialogue.ask(request, DescribeTopicPartitionsResponse, deadline)
         for topic in answer.topics:
             for p in topic.partitions:
-                told = tuple(p.eligible_leader_replicas or ()), tuple(p.last_known_elr or ())
-                if any(told):
-                    found[topic_id(topic.topic_id), p.partition_index] = told
+                replicas = tuple(p.eligible_leader_replicas or ()), tuple(p.last_known_elr or ())
+                if any(replicas):
+                    found[topic_id(topic.topic_id), p.partition_index] = replicas
         following = answer.next_cursor
         if following is None:
             break
@@ -212,5 +212,5 @@ def _with_elr(
         )
         topics = [name for name in topics if name >= following.topic_name]
     nothing: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
-    told_of = ((p, *found.get(p.key, nothing)) for p in partitions)
-    return tuple(replace(p, elr=elr, last_known_elr=last) if elr or last else p for p, elr, last in told_of)
+    with_elr = ((p, *found.get(p.key, nothing)) for p in partitions)
+    return tuple(replace(p, elr=elr, last_known_elr=last) if elr or last else p for p, elr, last in with_elr)

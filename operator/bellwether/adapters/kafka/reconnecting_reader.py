@@ -1,6 +1,6 @@
 """Cluster reader that reconnects when the Secrets behind its connection have changed.
 
-Called by ``bellwether record``, which may run for days. The operator's loops follow Secrets themselves, between turns.
+Called by ``bellwether record``, which may run for days. The operator follows Secrets itself, between reconciles.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LOOK_SECONDS = 30.0
 
 
 class RenewedReader:
-    """``ports.kafka.ClusterReader`` over whatever ``make`` says now: looked at now and then, and after each refusal."""
+    """``ports.kafka.ClusterReader`` over the current result of ``make``, checked periodically and after rejections."""
 
     def __init__(self, make: Callable[[], Connection], clock: Clock) -> None:
         """Raises what ``make`` raises."""
@@ -30,12 +30,12 @@ class RenewedReader:
         self._look_at = clock.monotonic() + LOOK_SECONDS
 
     def read(self) -> Cluster:
-        """One snapshot. Raises Transient or Terminal: where the credentials cannot be read any more, what that says."""
+        """One snapshot. Raises Transient or Terminal, also when the credentials cannot be read any more."""
         problem = self._renew() if self._clock.monotonic() >= self._look_at else None
         try:
             return self._reader.read()
         except Terminal as error:
-            self._look_at = self._clock.monotonic()  # whoever is refused reads its Secrets before the next try
+            self._look_at = self._clock.monotonic()  # after a rejection the Secrets are read before the next attempt
             raise problem or error from None
 
     def partitions(self, topics: Collection[str]) -> tuple[Partition, ...]:
@@ -48,7 +48,7 @@ class RenewedReader:
         self._reader.avoid(brokers)
 
     def _renew(self) -> Terminal | None:
-        """Connect anew where something has changed; what is wrong with what stands there now."""
+        """Reconnect if something has changed; returns what is wrong with the current credentials."""
         self._look_at = self._clock.monotonic() + LOOK_SECONDS
         try:
             made = self._make()

@@ -75,7 +75,7 @@ class HeldLease:
         self._thread: threading.Thread | None = None
         self._pulse = Heartbeat(f"the renewal of Lease {namespace}/{name}", clock.monotonic)
 
-    def amiss(self, bound_seconds: float = STUCK_SECONDS) -> str | None:
+    def unhealthy_reason(self, bound_seconds: float = STUCK_SECONDS) -> str | None:
         """That nobody renews a Lease which is held, if so: the thread that does is dead, or stands still."""
         thread, stop = self._thread, self._stop
         with self._state:
@@ -83,7 +83,7 @@ class HeldLease:
         # Not needed if the Lease was lost or has expired: the next ``acquire`` starts another thread.
         if thread is None or not ours or stop.is_set() or self.seconds_left() == 0:
             return None
-        return self._pulse.amiss(bound_seconds) if thread.is_alive() else f"{self._pulse.what} has died"
+        return self._pulse.unhealthy_reason(bound_seconds) if thread.is_alive() else f"{self._pulse.what} has died"
 
     @property
     def owner(self) -> str | None:

@@ -1,1 +1,1 @@
-"""The HTTP API of Prometheus, and of what speaks it besides: Thanos, Mimir, VictoriaMetrics."""
+"""The HTTP API of Prometheus, also served by Thanos, Mimir and VictoriaMetrics."""

@@ -53,7 +53,7 @@ class PrometheusClient:
             self._session.headers["Authorization"] = f"Bearer {token}"
 
     def ask(self, query: str, label: str, timeout_seconds: float) -> Answer:
-        """The values of a query, by what ``label`` says. Raises Transient or Terminal.
+        """The values of a query, by the value of ``label``. Raises Transient or Terminal.
 
         Looking up the server's name and reading its headers obey no deadline of ours: a caller that must go on asks
         from a thread of its own.
@@ -87,7 +87,7 @@ class PrometheusClient:
             ) as response:
                 if response.status_code in (405, 501):
                     return None
-                with _Turn(self._reading, deadline):
+                with _Slot(self._reading, deadline):
                     body = self._body(response, label, deadline)
                     if response.status_code != 200:
                         raise error_of(response.status_code, body)
@@ -119,7 +119,7 @@ class PrometheusClient:
         return b"".join(parts)
 
 
-class _Turn:
+class _Slot:
     """A lock that is waited for until a deadline."""
 
     def __init__(self, lock: threading.Lock, deadline: float) -> None:

@@ -22,9 +22,9 @@ _WARNINGS_LIMIT = 3
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One value per series, by what the series' broker label says: None without that label, None without a number.
+    """One value per series, by its broker label: None without that label, None without a number.
 
-    A value may be NaN or infinite, as Prometheus has such. ``warnings`` are the server's own words, cut short.
+    A value may be NaN or infinite, as Prometheus has such. ``warnings`` are the server's, truncated.
     """
 
     samples: tuple[tuple[str | None, float | None], ...] = ()
@@ -35,7 +35,7 @@ def read_answer(body: bytes, label: str, most: int = SERIES_LIMIT) -> Answer:
     """Read the body of a query's success, of ``most`` series. Raises Terminal."""
     said = _object(body)
     if said.get("status") != "success":
-        raise Terminal(f"refuses the query: {_words(said.get('error')) or 'it does not say why'}")
+        raise Terminal(f"refuses the query: {_words(said.get('error')) or 'it gives no reason'}")
     data = said.get("data")
     kind, result = (data.get("resultType"), data.get("result")) if isinstance(data, dict) else (None, None)
     if kind != "vector" or not isinstance(result, list):
@@ -45,12 +45,12 @@ def read_answer(body: bytes, label: str, most: int = SERIES_LIMIT) -> Answer:
     if len(result) > most:
         raise Terminal(f"the query yields more than {most} series: aggregate it by ({label})")
     warnings = said.get("warnings")
-    told = warnings[:_WARNINGS_LIMIT] if isinstance(warnings, list) else []
-    return Answer(tuple(_sample(one, label) for one in result), tuple(_words(text) for text in told))
+    texts = warnings[:_WARNINGS_LIMIT] if isinstance(warnings, list) else []
+    return Answer(tuple(_sample(one, label) for one in result), tuple(_words(text) for text in texts))
 
 
 def error_of(status: int, body: bytes) -> Transient | Terminal:
-    """What an answer other than a success means for whoever asked."""
+    """The error for an answer other than a success."""
     try:
         words = _words(_object(body).get("error"))
     except Terminal:
@@ -99,7 +99,7 @@ def _number(text: Any) -> float | None:
 
 
 def _words(text: Any) -> str:
-    """Foreign words in one short line."""
+    """Foreign text in one short line."""
     if not isinstance(text, str):
         return ""
     line = " ".join("".join(c if c.isprintable() else " " for c in text[: 2 * _WORDS_LIMIT]).split())

@@ -23,7 +23,7 @@ DEFAULT_QUERY = " or ".join(
     f'sum by ({LABEL}) (rate(kafka_server_brokertopicmetrics_{name}{{{LABEL}!=""}}[3m]))'
     for name in ("bytesout_total", "bytesoutpersec_total")
 )
-# Beyond its timeout a question is given this long to say so itself.
+# Extra time for a query to report its own timeout.
 _GRACE_SECONDS = 0.5
 
 _Outcome = Answer | Transient | Terminal

@@ -23,7 +23,7 @@ from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionK
 from bellwether.kafka_connection import join_address
 from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether.ports.kafka import ClusterReader, TopicConfigReader
-from bellwether.sampling.asking import AsksEnds
+from bellwether.sampling.asking import EndsReader
 
 _ASKED_AT_ONCE = 32
 TIMEOUT_SECONDS, LONGEST_SECONDS = 2.0, 8.0
@@ -61,7 +61,7 @@ class Examination:
 class Examiner:
     """Examines one cluster."""
 
-    def __init__(self, reader: ClusterReader, configs: TopicConfigReader, ends: AsksEnds, samples: Samples) -> None:
+    def __init__(self, reader: ClusterReader, configs: TopicConfigReader, ends: EndsReader, samples: Samples) -> None:
         self._reader = reader
         self._configs = configs
         self._ends = ends

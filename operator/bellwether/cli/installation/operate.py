@@ -84,26 +84,26 @@ def operator(
             api, clock, signals, times, lease_namespace, metrics.exchanges.kafka, metrics.exchanges.certificate
         )
 
-    def desk(run: RebalanceRun, wake: Callable[[], None]) -> RebalanceController:
+    def rebalance_controller(run: RebalanceRun, wake: Callable[[], None]) -> RebalanceController:
         made = RebalanceController(run, partial(rebalance_backend, api, clock), clock, wake)
         made.start()
         return made
 
     def make(body: dict[str, Any]) -> PolicyController:
         metrics.known(body["metadata"]["namespace"], body["metadata"]["name"])
-        return PolicyController(body, connector, reporter, finalizer, clock, desk=desk)
+        return PolicyController(body, connector, reporter, finalizer, clock, rebalance_controller=rebalance_controller)
 
     registry = kopf.OperatorRegistry()
     loops = PolicyManager(make, reporter.forget)
     pulse = Heartbeat("the event loop of the watches", clock.monotonic, begun=False)
     register(registry, loops, pulse=pulse)
-    watches = Watches(api, registry, namespaces, lambda: loops.halt(timeout_seconds=20), clock.sleep)
+    watches = Watches(api, registry, namespaces, lambda: loops.request_stop(timeout_seconds=20), clock.sleep)
     readiness = Readiness(api, namespaces, loops.known, clock, watches.begin_anew)
-    health.watch(lambda: [text for text in (pulse.amiss(stuck_after),) if text])
-    health.watch(lambda: loops.amiss(stuck_after))
+    health.watch(lambda: [text for text in (pulse.unhealthy_reason(stuck_after),) if text])
+    health.watch(lambda: loops.problems(stuck_after))
     health.watch(readiness.stuck)
-    health.require(readiness.amiss)
-    health.require(reporter.amiss)
+    health.require(readiness.problems)
+    health.require(reporter.problems)
     if health_port:
         try:
             HealthServer(health, health_port)
@@ -111,5 +111,5 @@ def operator(
             raise click.ClickException(f"--health-port {health_port}: {error.strerror}; choose another") from None
     readiness.start()
     preflight.log_missing_permissions(api, namespaces, lease_namespace)
-    log.info("watching", namespaces=list(namespaces) or "all", pid=os.getpid())
+    log.info("operator_started", namespaces=list(namespaces) or "all", pid=os.getpid())
     watches.run()

@@ -21,6 +21,6 @@ def log_missing_permissions(api: KubernetesClient, namespaces: Sequence[str], le
     """Log each missing permission of this account. An unreachable API is handled by the watches."""
     try:
         for missing in operator_lacks(api, namespaces, lease_namespace):
-            log.error("a permission is missing", permission=str(missing))
+            log.error("permission_missing", permission=str(missing))
     except BellwetherError as error:
-        log.warning("permissions were not checked", why=str(error))
+        log.warning("permissions_not_checked", error=str(error))

@@ -66,7 +66,7 @@ def alertmanager(
         if files is not None:
             files.context()
         if token is not None and files is None and not _loopback(host):
-            structlog.get_logger(__name__).warning("the token travels unencrypted: give --tls-cert and --tls-key")
+            structlog.get_logger(__name__).warning("token_sent_unencrypted", remedy="set --tls-cert and --tls-key")
         metrics = serve_metrics(metrics_port, namespace, str(policy), SignalType.ALERTMANAGER, SOURCE)
         receiver = _Receiver(connect(), namespace, str(policy), metrics, forget_after_seconds)
         receiver.run(host, port, token, files, stop_on_signals())
@@ -83,7 +83,7 @@ class _Receiver:
         self._prober = Prober(api, namespace, policy, SignalType.ALERTMANAGER, SOURCE, self._clock, metrics, many=True)
         self._alerts = Alerts(
             self._prober.standing,
-            self._prober.speaks,
+            self._prober.leads,
             self._prober.post,
             self._prober.forget,
             self._clock,
@@ -109,7 +109,7 @@ class _Receiver:
         )
         self._webhook.start()
         self._alerts.start()
-        structlog.get_logger(__name__).info("listening for alerts", port=self._webhook.port, tls=files is not None)
+        structlog.get_logger(__name__).info("webhook_listening", port=self._webhook.port, tls=files is not None)
         ended = threading.Event()
 
         def end() -> None:

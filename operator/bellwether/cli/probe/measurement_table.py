@@ -22,14 +22,14 @@ from bellwether.core.settings.detection import (
 from bellwether.core.signals import Reading
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.probes.connections.self_reachability import measure_once as look_once
+from bellwether.probes.connections.self_reachability import measure_once as sample_once
 from bellwether.probes.connections.socket_table import SocketTable
 from bellwether.probes.plugins.plugin_api import Kind
 from bellwether.probes.plugins.plugin_call import attempted
 from bellwether.probes.plugins.plugin_discovery import Found
-from bellwether.probes.prometheus.prometheus_probe import Asker as Querier
+from bellwether.probes.prometheus.prometheus_probe import QueryClient
 from bellwether.probes.prometheus.prometheus_rules import broker_id, figures, judge
-from bellwether.probes.reachability.broker_watch import Asker, BrokerAddress, NoAnswer
+from bellwether.probes.reachability.broker_watch import BrokerAddress, ListenerClient, NoAnswer
 from bellwether.probes.reachability.reachability_probe import Roster
 from bellwether.probes.reachability.reachability_state import Answer, milliseconds
 from bellwether.probes.replication.lag_round import LagRounds
@@ -39,11 +39,11 @@ from bellwether.probes.replication.replication_probe import reading as lag_readi
 from bellwether.probes.storage.storage_probe import Writer, measure_once, reading
 
 
-def reachability(roster: Roster, asker: Asker, settings: Reachability) -> int:
+def reachability(roster: Roster, asker: ListenerClient, settings: Reachability) -> int:
     """Probe every broker once, at its external and its internal address."""
-    seats = roster.seats()
-    with ThreadPoolExecutor(max(1, len(seats))) as pool:
-        rows = list(pool.map(lambda item: _broker(item[0], item[1], asker, settings), seats.items()))
+    targets = roster.targets()
+    with ThreadPoolExecutor(max(1, len(targets))) as pool:
+        rows = list(pool.map(lambda item: _broker(item[0], item[1], asker, settings), targets.items()))
     printed(("BROKER", "EXTERNAL ADDRESS", "EXTERNAL", "LATENCY", "INTERNAL", "LATENCY", "MESSAGE"), rows)
     return 0 if rows and all(row[2] == Reading.PASSING for row in rows) else 1
 
@@ -88,7 +88,7 @@ def plugin(kind: Kind, brokers: Mapping[int, Mapping[str, str]], settings: Plugi
     return 0 if rows and all(row[1] == Reading.PASSING for row in rows) else 1
 
 
-def prometheus(client: Querier, settings: Prometheus, brokers: Collection[int]) -> int:
+def prometheus(client: QueryClient, settings: Prometheus, brokers: Collection[int]) -> int:
     """Evaluate every rule once. Empty ``brokers``: all brokers in the query results."""
     rows = [row for rule in settings.rules for row in _rule(client, rule, settings.timeout_seconds, brokers)]
     printed(("RULE", "BROKER", "PROMETHEUS", "VALUE", "PEERS", "THRESHOLD", "MESSAGE"), rows)
@@ -105,7 +105,7 @@ def kinds(found: Sequence[Found]) -> int:
 def self_reachability(table: SocketTable, port: int, settings: SelfReachability, clock: Clock) -> int:
     """Watch until an external client is seen, or until the listener counts as idle."""
     try:
-        look, found, seconds = look_once(table, settings, clock)
+        look, found, seconds = sample_once(table, settings, clock)
     finally:
         table.close()
     deaf = "" if look.listening else "no process listens on this port"
@@ -123,7 +123,7 @@ def self_reachability(table: SocketTable, port: int, settings: SelfReachability,
 
 
 def _rule(
-    client: Querier, rule: PrometheusRule, timeout_seconds: float, brokers: Collection[int]
+    client: QueryClient, rule: PrometheusRule, timeout_seconds: float, brokers: Collection[int]
 ) -> list[tuple[str, ...]]:
     limit = f"{'>' if rule.comparison is Comparison.ABOVE else '<'} {rule.threshold:g}"
     try:
@@ -142,10 +142,10 @@ def _rule(
     return rows or [(rule.name, "?", str(Reading.UNKNOWN), "", "", limit, "the query returned no result")]
 
 
-def _broker(broker: int, seat: BrokerAddress, asker: Asker, settings: Reachability) -> tuple[str, ...]:
-    inside = _ask(asker, seat.internal, broker, settings)
+def _broker(broker: int, target: BrokerAddress, asker: ListenerClient, settings: Reachability) -> tuple[str, ...]:
+    inside = _ask(asker, target.internal, broker, settings)
     said = inside.advertised if inside is not None and inside.ok else {}
-    address = said.get(settings.listener) or seat.external
+    address = said.get(settings.listener) or target.external
     outside = _ask(asker, address, broker, settings)
     if not address:
         names = ", ".join(sorted(said)) or "nothing"
@@ -155,7 +155,7 @@ def _broker(broker: int, seat: BrokerAddress, asker: Asker, settings: Reachabili
     return (str(broker), address or "?", *_cells(outside), *_cells(inside), note)
 
 
-def _ask(asker: Asker, address: str, broker: int, settings: Reachability) -> Answer | None:
+def _ask(asker: ListenerClient, address: str, broker: int, settings: Reachability) -> Answer | None:
     if not address:
         return None
     try:

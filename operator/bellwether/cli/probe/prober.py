@@ -75,7 +75,7 @@ class Prober:
         self._source = source
         self._writer = SignalWriter(api, namespace, policy, signal_type, None if many else source, self._lease)
         self._outbox = Outbox(self._writer, clock, on_result=metrics.reported)
-        self._voice = False
+        self._leading = False
         self._wanted = False
         self._sources: frozenset[str] | None = None
         self._check_due = 0.0
@@ -83,26 +83,26 @@ class Prober:
         who = f"of prober {signal_type.lower()}/{source}"
         self._round = Heartbeat(f"the loop {who}", clock.monotonic, begun=False)
         self._beats = Heartbeat(f"the pulse {who}", clock.monotonic, begun=False)
-        metrics.health.watch(self.amiss)
+        metrics.health.watch(self.problems)
 
-    def amiss(self, bound_seconds: float = STUCK_SECONDS) -> list[str]:
+    def problems(self, bound_seconds: float = STUCK_SECONDS) -> list[str]:
         """Failures that only a restart fixes: a stuck or dead thread. Does not block."""
         found = (
-            self._round.amiss(bound_seconds),
-            self._beats.amiss(bound_seconds),
-            self._outbox.amiss(),
-            self._lease.amiss(bound_seconds),
+            self._round.unhealthy_reason(bound_seconds),
+            self._beats.unhealthy_reason(bound_seconds),
+            self._outbox.unhealthy_reason(),
+            self._lease.unhealthy_reason(bound_seconds),
         )
         return [one for one in found if one is not None]
 
     def post(self, signal: Signal) -> None:
         """Report a signal; dropped while another replica reports for this source."""
-        if self._voice:
+        if self._leading:
             self._outbox.post(signal)
 
     def forget(self, broker: int, source: str | None = None) -> None:
         """Remove a signal. A prober with ``many`` sources names the source."""
-        if self._voice:
+        if self._leading:
             self._outbox.forget(broker, source or self._source)
 
     def keep(self, sources: Collection[str]) -> None:
@@ -111,9 +111,9 @@ class Prober:
         if wanted != self._sources:
             self._sources, self._check_due = wanted, 0.0
 
-    def speaks(self) -> bool:
+    def leads(self) -> bool:
         """Whether this replica reports for its source."""
-        return self._voice
+        return self._leading
 
     def standing(self) -> list[tuple[Signal, bool]]:
         """Its stored signals, each with whether this process wrote it. Raises Transient, Terminal."""
@@ -149,7 +149,7 @@ class Prober:
                     policy_due = now + POLICY_SECONDS
                     self._attempt("policy", lambda: self._follow(follow))
                 self._attempt("lease", lambda: self._speak(probe))
-                if self._voice and now >= self._check_due:
+                if self._leading and now >= self._check_due:
                     self._check_due = now + CHECK_SECONDS
                     self._attempt("check", self._check)
                 if probe.alive() or not self._wanted:
@@ -158,10 +158,10 @@ class Prober:
                     raise ProbeDied("the probe has stopped measuring; see the log above for why")
                 stop.wait(_TICK_SECONDS)
         finally:
-            self._voice = False
+            self._leading = False
             self._outbox.stop()
             self._attempt("release", self._lease.release)
-            self._log.info("stopped")
+            self._log.info("prober_stopped")
 
     def _beat(self, probe: Probe, stop: threading.Event) -> None:
         """Allow renewal of the Lease while the probe measures, also while other API requests are slow."""
@@ -183,25 +183,25 @@ class Prober:
         """Hold the Lease while the policy wants signals; on acquiring it report everything once."""
         held = self._lease.seconds_left() > 0
         if not self._wanted and held:
-            self._voice = False
+            self._leading = False
             self._lease.release()
             held = False
         elif self._wanted and not held:
-            self._voice = False
+            self._leading = False
             held = self._lease.acquire()
             if not held:
-                self._say("standing by: another prober reports for this source", owner=self._lease.owner)
-        if held and not self._voice:
-            self._log.info("reporting for this source", lease=self._lease.name)
+                self._log_state("prober_standby", owner=self._lease.owner)
+        if held and not self._leading:
+            self._log.info("prober_leading", lease=self._lease.name)
             self._outbox.clear()
-            self._voice = True
+            self._leading = True
             probe.repeat()
         self._metrics.voice(held)
 
     def _check(self) -> None:
         again = self._writer.check(self._sources)
         if again:
-            self._log.warning("entries had been removed by somebody else; written again", brokers=list(again))
+            self._log.warning("signal_entries_restored", brokers=list(again))
 
     def _attempt(self, what: str, action: Callable[[], None]) -> None:
         """Run an action; a failure is logged once and does not stop the prober."""
@@ -210,15 +210,15 @@ class Prober:
         except (Transient, Terminal) as error:
             if self._said.get(what) != str(error):
                 self._said[what] = str(error)
-                event = "going on without the Kubernetes API"
+                event = "kubernetes_request_failed"
                 if isinstance(error, Unauthenticated):
-                    event = "going on with former credentials, if there were any"
-                self._log.warning(event, doing=what, error=str(error))
+                    event = "kubernetes_authentication_failed"
+                self._log.warning(event, operation=what, error=str(error))
         else:
             if self._said.pop(what, None) is not None:
-                self._log.info("works again", doing=what)
+                self._log.info("kubernetes_request_recovered", operation=what)
 
-    def _say(self, event: str, **facts: object) -> None:
+    def _log_state(self, event: str, **facts: object) -> None:
         """Log a state once, not in every round."""
         if self._said.get("state") != f"{event}{facts}":
             self._said["state"] = f"{event}{facts}"

@@ -99,7 +99,7 @@ def stop_on_signals() -> threading.Event:
     stop = threading.Event()
 
     def on_signal(number: int, _frame: object) -> None:
-        structlog.get_logger(__name__).info("stopping", signal=signal.Signals(number).name)
+        structlog.get_logger(__name__).info("process_stopping", signal=signal.Signals(number).name)
         stop.set()
 
     signal.signal(signal.SIGTERM, on_signal)

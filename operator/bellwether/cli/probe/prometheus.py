@@ -24,7 +24,7 @@ from bellwether.cli.probe.prober_process import need, read_policy, reported, ser
 from bellwether.core.settings import detection
 from bellwether.core.signals import SignalType
 from bellwether.ports.errors import Terminal
-from bellwether.probes.prometheus.prometheus_probe import Answer, Asker, PrometheusProbe
+from bellwether.probes.prometheus.prometheus_probe import Answer, PrometheusProbe, QueryClient
 from bellwether.telemetry.logs import configure
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from bellwether.telemetry.metrics.query_metrics import QueryMetrics
@@ -142,7 +142,7 @@ class _Rules:
             many=True,
         )
 
-    def _asker(self, section: Prometheus) -> Asker:
+    def _asker(self, section: Prometheus) -> QueryClient:
         """Client for the present policy; a new token or certificate creates a new one."""
         token, authority = section.bearer_token_secret_ref, section.ca_secret_ref
         try:

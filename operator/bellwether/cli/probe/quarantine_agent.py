@@ -57,7 +57,7 @@ def quarantine_agent(
         prober = Prober(api, namespace, str(policy), QUARANTINE_AGENT, source, clock, metrics)
         orders = BrokerOrders(api, namespace, str(policy), number)
         running = QuarantineAgent(
-            number, source, process, orders, prober.post, clock, metrics, speaks=prober.speaks, ending=stop
+            number, source, process, orders, prober.post, clock, metrics, leads=prober.leads, ending=stop
         )
 
         def follow(found: LeadershipPolicy | None) -> bool:
@@ -77,4 +77,4 @@ def release_found(process: Beside) -> None:
     with suppress(Transient):
         if process.state() is ProcessState.STOPPED:
             process.release()
-            structlog.get_logger(__name__).warning("found the broker paused by nobody's order: released")
+            structlog.get_logger(__name__).warning("broker_released", reason="the broker was paused without an order")

@@ -75,8 +75,9 @@ def _open(port: int, ignored: Ignored) -> SocketTable:
     table, refusal = open_table(port, ignored)
     if refusal:
         structlog.get_logger(__name__).warning(
-            "netlink's sock_diag is refused: only new connections show, so a silence is never told; "
-            "allow AF_NETLINK sockets in the pod's seccomp profile",
+            "sock_diag_refused",
+            effect="only new connections are visible: a broker without clients is not detected",
+            remedy="allow AF_NETLINK sockets in the pod's seccomp profile",
             error=refusal,
             using=table.kind,
         )

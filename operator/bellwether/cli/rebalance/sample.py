@@ -101,7 +101,7 @@ def sample(
 
             sampler, health = Sampler(rounds, writer.write, Schedule(period), clock, metrics), Health()
             # A round may take a whole period, and the store another one.
-            health.watch(lambda: sampler.amiss(STUCK_SECONDS + 2 * period))
+            health.watch(lambda: sampler.problems(STUCK_SECONDS + 2 * period))
             serve(health, metrics.registry, metrics_port, health_port)
             sampler.run(stop_on_signals(), prepare)
         finally:

@@ -18,7 +18,7 @@ def print_sample(found: Round, write: Callable[[Rows], int], store: str) -> int:
         ("BROKER", "LEADERS", "OFFSETS", "SIZES", "MOVED", "MESSAGE"),
         [
             (str(number), str(one.asked), str(len(one.ends)), str(len(one.sizes)), str(one.moved), one.problem)
-            for number, one in sorted(found.told.items())
+            for number, one in sorted(found.answers.items())
         ],
     )
     for what in ("metadata", "consumers"):

@@ -69,7 +69,7 @@ def _document(reader: TraceReader, played: Replay, found: list[Difference]) -> d
         "policy": header.policy,
         "namespace": header.namespace,
         "started": text_of(header.started),
-        "reconciles": played.turns,
+        "reconciles": played.reconciles,
         "truncated": reader.truncated,
         "timeline": [row.document() for row in played.timeline.rows],
         "differences": [one.document() for one in found],

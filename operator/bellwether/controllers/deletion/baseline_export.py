@@ -1,6 +1,6 @@
 """Export an undo record that cannot be restored: to a ConfigMap in its namespace or in another one, or to the log.
 
-In: a record as one document. Out: words that say where it is. Called by ``finalizer``, before the record is removed.
+In: a record as one document. Out: where it was written. Called by ``finalizer``, before the record is removed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST = 20
 log = structlog.get_logger(__name__)
 
 HandOver = Callable[[str, str, bytes], str]
-"""Takes a namespace, a policy and its document; says where it put it. Raises Terminal."""
+"""Takes a namespace, a policy and its document; returns where it wrote it. Raises Terminal."""
 
 
 class BaselineExports:
@@ -43,7 +43,7 @@ class BaselineExports:
         self._at_hand = at_hand
 
     def keep(self, namespace: str, name: str, policy: str, document: bytes) -> str:
-        """Put the document where it stays, and say where. Raises Transient, Terminal, or NamespaceEnding."""
+        """Write the document and return where. Raises Transient, Terminal, or NamespaceEnding."""
         if self._at_hand and self._hand_over is not None:
             return self._hand_over(namespace, policy, document)
         try:
@@ -54,7 +54,7 @@ class BaselineExports:
                     elsewhere = object_names.legal(f"{name}-of-{namespace}", 253)
                     return self._store(str(self._refuge), elsewhere, f"{namespace}/{policy}", document)
                 except Terminal as error:
-                    log.warning("the undo record cannot be exported to the operator's namespace", why=str(error))
+                    log.warning("undo_record_not_exported", namespace=str(self._refuge), error=str(error))
             if self._hand_over is None:
                 raise
             return self._hand_over(namespace, policy, document)
@@ -76,9 +76,9 @@ class BaselineExports:
             try:
                 self._api.create(CONFIG_MAPS, namespace, body)
             except Conflict:
-                standing = self._api.find(CONFIG_MAPS, namespace, numbered)
-                if ((standing or {}).get("data") or {}).get(DOCUMENT) != document.decode():
+                existing = self._api.find(CONFIG_MAPS, namespace, numbered)
+                if ((existing or {}).get("data") or {}).get(DOCUMENT) != document.decode():
                     continue
-                log.info("the undo record was exported before", configmap=f"{namespace}/{numbered}")
+                log.info("undo_record_already_exported", configmap=f"{namespace}/{numbered}")
             return f"{namespace}/{numbered}"
-        raise Terminal(f"{_MOST} exports of {namespace}/{name} stand already: remove those that nobody needs")
+        raise Terminal(f"{_MOST} exports of {namespace}/{name} exist already: delete those that are no longer needed")

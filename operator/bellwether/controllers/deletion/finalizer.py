@@ -34,16 +34,16 @@ class PolicyFinalizer:
         self._exports = exports or BaselineExports(api)
 
     def adopt(self, body: dict[str, Any]) -> None:
-        """Put our finalizer on the policy unless it is there. Raises Transient when somebody else was quicker."""
+        """Add our finalizer to the policy unless it is there. Raises Transient on a write conflict."""
         finalizers = list(body["metadata"].get("finalizers") or [])
         if FINALIZER not in finalizers:
             try:
                 self._set_finalizers(body, [*finalizers, FINALIZER])
             except Conflict:
                 fresh = self._api.get(POLICIES, body["metadata"]["namespace"], body["metadata"]["name"])
-                standing = list(fresh["metadata"].get("finalizers") or [])
-                if FINALIZER not in standing:
-                    self._set_finalizers(fresh, [*standing, FINALIZER])
+                existing = list(fresh["metadata"].get("finalizers") or [])
+                if FINALIZER not in existing:
+                    self._set_finalizers(fresh, [*existing, FINALIZER])
 
     def release(self, body: dict[str, Any]) -> None:
         """Take our finalizer away, which lets the policy go."""
@@ -59,8 +59,8 @@ class PolicyFinalizer:
         """Remove the undo record; what it still held is exported first. Returns where to find it, if anything was held.
 
         A record that cannot be read or exported (too large for one object) is left where it is, without finalizers; in
-        a namespace that is ending it keeps them, as it would be lost, unless a person said so (``lose``). Raises
-        Transient or Terminal; the record then stands as it was.
+        a namespace that is being deleted it keeps them, unless a person accepts its loss (``lose``). Raises Transient
+        or Terminal; the record is then unchanged.
         """
         metadata = body["metadata"]
         namespace, name = metadata["namespace"], metadata["name"]
@@ -76,12 +76,15 @@ class PolicyFinalizer:
             if not lose:
                 text = f"its undo record would be lost: bellwether uninstall -n {namespace} --export-to DIRECTORY"
                 raise Transient(f"{error}, and there is no other to export to; {text}") from error
-            log.warning("the undo record is given up, as its namespace ends and a person wants it so")
+            log.warning(
+                "undo_record_discarded",
+                reason="its namespace is being deleted and the policy has the annotation to abandon it",
+            )
             records.delete(force=True)
         except Terminal as error:
             if records.ending():
                 raise Transient(f"the undo record cannot be exported and is being deleted: {error}") from error
-            log.warning("the undo record is left as it is", why=str(error))
+            log.warning("undo_record_kept", error=str(error))
             records.let_go()
             exported = f"{namespace}/{object_names.undo_record(name)}"
         return exported

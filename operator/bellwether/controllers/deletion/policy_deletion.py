@@ -1,6 +1,6 @@
 """Policy deletion: restore baselines where possible, export the rest, then release the object, within a time limit.
 
-Called by the policy's loop in place of ordinary turns once its object is being deleted, or Bellwether is being
+Called by the policy controller in place of ordinary reconciles once its object is being deleted, or Bellwether is being
 uninstalled and the object stays. Healthy brokers get their leaders back; sick ones stay demoted, and their baselines
 are exported. With Kafka gone, or the time over, everything is exported and the deletion ends all the same; the
 annotation ``bellwether.dev/abandon: "true"`` ends it at once.
@@ -63,7 +63,7 @@ class PolicyDeletion:
 
     @classmethod
     def of(cls, body: dict[str, Any], finalizer: PolicyFinalizer, clock: Clock) -> PolicyDeletion | None:
-        """The parting of a policy's object; None while nobody deletes it or uninstalls Bellwether."""
+        """The deletion of a policy's object; None unless it is being deleted or Bellwether is being uninstalled."""
         if body["metadata"].get("deletionTimestamp"):
             return cls(body, finalizer, clock)
         asked = requested_uninstall(body, clock.now())
@@ -76,17 +76,17 @@ class PolicyDeletion:
 
     @property
     def occasion(self) -> str:
-        """What the audit trail says of these turns."""
+        """The cause of these reconciles in the audit log."""
         return "the policy is being deleted" if self.asked is None else "Bellwether is being uninstalled"
 
     def rest(self) -> float:
-        """How long to do nothing now that it is over: ``DONE`` when the policy is gone for good."""
+        """Seconds to wait after the end: ``DONE`` when the policy is gone."""
         if self.asked is None:
             return DONE
         return max(RETRY_SECONDS, (self.asked.ends - self.clock.now()).total_seconds())
 
     def step(self, controller: Reconciler, policy: LeadershipPolicy) -> float:
-        """One turn towards the end; returns the wait until the next, ``DONE`` when the policy is gone."""
+        """One reconcile of the deletion; returns the seconds until the next, ``DONE`` when the policy is gone."""
         why = self._reason_to_leave_as_is(policy.policy())
         if why is not None:
             return self.finish(why)
@@ -98,12 +98,12 @@ class PolicyDeletion:
                 return RETRY_SECONDS  # the process that holds the Lease does it
             if error.reason in (Reason.CLUSTER_CLAIMED, Reason.CLUSTER_CHANGED) or self._overdue():
                 return self.finish(str(error))
-            log.warning("the deletion waits", why=str(error))
+            log.warning("restoration_failed", error=str(error))
             return RETRY_SECONDS
         except (Transient, Terminal) as error:
             if self._overdue():
                 return self.finish(f"the time for restoring is over: {error}")
-            log.warning("the deletion waits", why=str(error))
+            log.warning("restoration_failed", error=str(error))
             return RETRY_SECONDS
         record = controller.record
         if record is None or report.result.changed:
@@ -123,14 +123,14 @@ class PolicyDeletion:
         try:
             exported = self.finalizer.close_record(self.body, lose=self._abandoned())
             if exported is not None:
-                log.warning("displaced orders were left as they are", why=left_as_is, exported_to=exported)
+                log.warning("orders_not_restored", reason=left_as_is, exported_to=exported)
                 text = f"{self.occasion}: displaced orders were left as they are ({left_as_is}), exported to {exported}"
                 self.finalizer.note(self.body, self.clock, text)
             self.finalizer.release(self.body)
         except (Transient, Terminal) as error:
-            log.warning("the deletion cannot end yet", why=str(error))
+            log.warning("finalizer_not_removed", error=str(error))
             return RETRY_SECONDS
-        # One that stays is looked at once more, when the watch has told that our finalizer is gone.
+        # A policy that stays is checked again once the watch has delivered the removal of our finalizer.
         return DONE if self.asked is None else RETRY_SECONDS
 
     def _abandoned(self) -> bool:

@@ -1,7 +1,7 @@
 """Uninstall request: an annotation with an expiry that asks to release all leaders while the policies stay.
 
 In: a policy's annotations. Out: what is asked for, while it is. ``bellwether uninstall`` writes it, the policy's loop
-does it. It ends by itself, so an installation that stays, or comes back, goes on as if nobody had asked.
+does it. It expires, so an installation that stays or returns continues as without the request.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 UNINSTALL = "bellwether.dev/uninstall"
 
 STAYS_AWAY = timedelta(seconds=300)
-"""How long the operator does nothing after the end, so that its own end finds nothing displaced anew."""
+"""How long the operator stays idle after the end, so that nothing is displaced again before it stops."""
 
 _VALUE = re.compile(r"(Restore|Export) until (\S+)")
 
@@ -27,8 +27,8 @@ class UninstallRequest:
     until: datetime
 
     def __str__(self) -> str:
-        word = "Restore" if self.restore else "Export"
-        return f"{word} until {self.until.astimezone(UTC).replace(microsecond=0).isoformat().replace('+00:00', 'Z')}"
+        action = "Restore" if self.restore else "Export"
+        return f"{action} until {self.until.astimezone(UTC).replace(microsecond=0).isoformat().replace('+00:00', 'Z')}"
 
     @property
     def ends(self) -> datetime:

@@ -99,7 +99,7 @@ class StatusReporter:
             try:
                 health = BrokerHealth.read(body)
             except InvalidObject as error:
-                log.warning("a BrokerHealth cannot be read", why=str(error))
+                log.warning("broker_health_not_read", error=str(error))
                 continue
             broker = health.spec.broker_id
             said.brokers[broker] = {c.type: c for c in health.status.conditions}
@@ -172,22 +172,22 @@ class StatusReporter:
         self._metrics.rebalance(namespace, name, run)
         if report.result.changed or report.result.stopped is not None:
             log.info(
-                "moved",
+                "leaders_moved",
                 reordered=report.result.reordered,
                 elected=report.result.elected,
-                held=len(report.held),
+                blocked=len(report.held),
                 seconds=round(seconds, 3),
-                stopped=str(report.result.stopped.message) if report.result.stopped else None,
+                aborted=str(report.result.stopped.message) if report.result.stopped else None,
             )
         try:
             self._write(policy, report, said, generations or {}, run, must_lead)
             self._outdated.pop((namespace, name), None)
         except OutdatedDefinition as error:
             self._outdated[namespace, name] = str(error)
-            log.warning("status could not be written", why=str(error))
+            log.warning("status_not_written", error=str(error))
             self._say_outdated(policy, report, said, str(error))
         except BellwetherError as error:
-            log.warning("status could not be written", why=str(error))
+            log.warning("status_not_written", error=str(error))
 
     def heard(self, namespace: str, name: str, signals: Iterable[Signal], patience: Patience) -> None:
         """How old the signals of a policy are; ``patience`` says how old they may be."""
@@ -212,9 +212,9 @@ class StatusReporter:
             self._statuses.write_policy(namespace, name, status)
             self._events.post(_about(body), str(reason), message, warning=True, budget=f"{namespace}/{name}")
         except BellwetherError as error:
-            log.warning("status could not be written", why=str(error))
+            log.warning("status_not_written", error=str(error))
 
-    def amiss(self) -> list[str]:
+    def problems(self) -> list[str]:
         """What keeps this process from saying how policies stand, each in words, once."""
         return sorted(set(dict(self._outdated).values()))
 
@@ -228,7 +228,7 @@ class StatusReporter:
             self._statuses.write_policy(metadata.namespace, metadata.name, status)
             self._events.post(_object_of(policy), str(Reason.DEFINITION_OUTDATED), why, warning=True)
         except BellwetherError as error:
-            log.warning("status could not be written", why=str(error))
+            log.warning("status_not_written", error=str(error))
 
     def forget(self, namespace: str, name: str) -> None:
         """A policy is gone."""
@@ -276,7 +276,9 @@ class StatusReporter:
         self._statuses.write_policy(namespace, name, status)
         for item in (*news(said.report, report), *of_run(said.run, run)):
             about_item = about if item.broker is None else _health_of(policy, item.broker)
-            log.info("news", reason=str(item.reason), broker=item.broker, message=item.message, warning=item.warning)
+            log.info(
+                "event_emitted", reason=str(item.reason), broker=item.broker, message=item.message, warning=item.warning
+            )
             must_lead()
             self._events.post(
                 about_item,

@@ -1,8 +1,8 @@
-"""Receive the alerts of one policy from its Alertmanager, and turn those that the policy names into signals.
+"""Receive the alerts of one policy from its Alertmanager, and convert those that the policy names to signals.
 
 In: bodies that the webhook was sent, from its thread; the policy's settings; the brokers that exist; the entries of an
 earlier process. Out: signals, posted on news. Called by ``bellwether probe alertmanager``. Nothing is kept of an alert
-that the policy does not name, or of a broker that does not exist, so memory is bounded whatever is sent.
+that the policy does not name, or of a broker that does not exist, so memory is bounded for any input.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from bellwether.probes.alertmanager.alert_state import AlertState, carried_on
 from bellwether.probes.plugins.plugin_window import worded
 from bellwether.probes.prometheus.prometheus_rules import broker_id
 
-# A word that goes to and fro is written this often at most; other words about the same are news more seldom.
+# Limits how often an alternating reading, and a changed message of the same reading, are written.
 NEWS_SECONDS = 1.0
 WORDS_NEWS_SECONDS = 60.0
 _LOOK_SECONDS = 0.25
 _RECALL_SECONDS = 2.0
-# Names that are passed over for one reason and said so: further ones are only counted.
+# Skipped names that are logged for one reason: further ones are only counted.
 _MOST_SAID = 10
 _LONGEST_LABEL = 256
 
@@ -39,14 +39,14 @@ class NotReady(Transient):
 
 
 class Observer(Protocol):
-    """Is told what comes in, for metrics; ``telemetry`` has the real one."""
+    """Receives what arrives, for metrics; implemented in ``telemetry``."""
 
     def took(self, what: str) -> None:
-        """One alert: ``firing``, ``resolved``, or why it was passed over."""
+        """One alert: ``firing``, ``resolved``, or why it was skipped."""
         ...
 
     def judged(self, signal: Signal) -> None:
-        """An alert's reading, when it is told."""
+        """An alert's reading, when it is posted."""
         ...
 
     def gone(self, broker: int) -> None:
@@ -55,16 +55,16 @@ class Observer(Protocol):
 
 
 class Alerts:
-    """The alerts. ``recall`` reads the entries that stand, each with whether this very process wrote it.
+    """The alerts. ``recall`` reads the existing entries, each with whether this process wrote it.
 
-    ``speaking`` tells whether this process is the one that reports. ``forget_after_seconds``: an alert that was told of
+    ``leading`` is whether this process reports for the source. ``forget_after_seconds``: an alert that was notified
     so long ago, and neither repeated nor resolved since, is no longer known to fire.
     """
 
     def __init__(
         self,
         recall: Callable[[], Iterable[tuple[Signal, bool]]],
-        speaking: Callable[[], bool],
+        leading: Callable[[], bool],
         post: Callable[[Signal], None],
         forget: Callable[[int, str], None],
         clock: Clock,
@@ -73,7 +73,7 @@ class Alerts:
         forget_after_seconds: float = 43200.0,
     ) -> None:
         self._recall = recall
-        self._speaking = speaking
+        self._leading = leading
         self._post = post
         self._forget = forget
         self._clock = clock
@@ -84,7 +84,7 @@ class Alerts:
         self._settings: Alertmanager | None = None
         self._brokers: frozenset[int] | None = None
         self._firing: dict[Key, AlertState] = {}
-        self._told: dict[Key, tuple[Signal, float]] = {}
+        self._posted: dict[Key, tuple[Signal, float]] = {}
         self._recalled = False
         self._said: dict[str, set[str]] = {}
         self._beat = clock.monotonic()
@@ -93,11 +93,11 @@ class Alerts:
         self._thread = threading.Thread(target=self._run, name="alerts", daemon=True)
 
     def start(self) -> None:
-        """Begin to tell."""
+        """Start posting."""
         self._thread.start()
 
     def stop(self, timeout_seconds: float = 1.0) -> None:
-        """Tell what is left to tell, and end."""
+        """Post what is pending, and stop."""
         self._stop.set()
         self._wake.set()
         if self._thread.is_alive():
@@ -119,20 +119,20 @@ class Alerts:
             self._observer.gone(broker)
 
     def repeat(self) -> None:
-        """Another prober may have spoken meanwhile: carry on from the entries that stand, and tell everything again."""
+        """Another prober may have reported meanwhile: start from the existing entries, and post everything again."""
         with self._lock:
             self._recalled = False
-            self._told.clear()
+            self._posted.clear()
         self._wake.set()
 
     def alive(self) -> bool:
-        """Whether news would be told."""
+        """Whether changes are posted."""
         return self._thread.is_alive() and self._clock.monotonic() - self._beat < 5.0
 
     def ready(self) -> bool:
         """Whether a notification would be taken."""
         known = self._recalled and self._settings is not None and self._brokers is not None
-        return known and self._speaking()
+        return known and self._leading()
 
     def receive(self, body: bytes) -> None:
         """Take one notification. Raises ValueError for one that is not understood, NotReady; nothing is kept then."""
@@ -144,8 +144,8 @@ class Alerts:
             if settings is None or brokers is None or not self.ready():
                 raise NotReady("not reporting for this policy now")
             if found.left_out:
-                self._say("cut", "", "Alertmanager has cut alerts off: set max_alerts: 0 at its webhook")
-            # What fires goes last: of an alert that is told as both, one that fires is left.
+                self._warn("alerts_truncated", "", remedy="set max_alerts: 0 in the webhook_config of Alertmanager")
+            # Firing alerts go last: an alert that is sent as both stays firing.
             for alert in sorted(found.alerts, key=lambda a: a.firing):
                 key = self._key(alert, settings, brokers)
                 if key is not None:
@@ -153,22 +153,22 @@ class Alerts:
         self._wake.set()
 
     def _key(self, alert: Alert, settings: Alertmanager, brokers: frozenset[int]) -> Key | None:
-        """Which alert of which broker it is; None, with the reason counted and said once, when it is passed over."""
+        """Which alert of which broker it is; None if it is skipped; the reason is counted and logged once."""
         name = worded(alert.name, 63)
         if alert.name not in settings.alerts:
             self._observer.took("unlisted")
-            self._say("unlisted", name, "an alert that the policy does not name is passed over")
+            self._warn("alert_not_listed", name)
             return None
         label = alert.labels.get(settings.broker_label)
         broker = None if label is None or len(label) > _LONGEST_LABEL else broker_id(label)
         if broker is None:
             self._observer.took("no_broker")
-            why = f"an alert whose label {settings.broker_label} names no broker is passed over"
-            self._say("without broker", name, why, label=None if label is None else worded(label, 80))
+            value = None if label is None else worded(label, 80)
+            self._warn("alert_without_broker", name, label=settings.broker_label, value=value)
             return None
         if broker not in brokers:
             self._observer.took("unknown_broker")
-            self._say("unknown broker", name, "an alert about a broker that is not known is passed over", broker=broker)
+            self._warn("alert_for_unknown_broker", name, broker=broker)
             return None
         return broker, alert.name
 
@@ -188,7 +188,7 @@ class Alerts:
             unnamed = settings is not None and name not in settings.alerts
             if unnamed or (brokers is not None and broker not in brokers):
                 del self._firing[broker, name]
-                self._told.pop((broker, name), None)
+                self._posted.pop((broker, name), None)
                 self._forget(broker, name)
 
     def _run(self) -> None:
@@ -198,56 +198,54 @@ class Alerts:
             self._wake.clear()
             now = self._clock.monotonic()
             self._beat = now
-            if not self._speaking():
-                self._recalled = False  # whoever speaks instead may hear of alerts that this process does not
+            if not self._leading():
+                self._recalled = False  # the current leader may receive alerts that this process does not
             elif not self._recalled and self._settings is not None and now >= recall_due:
                 recall_due = now + _RECALL_SECONDS
-                self._carry_on()
-            self._tell()
-        self._tell(at_once=True)
+                self._recover()
+            self._post_changes()
+        self._post_changes(at_once=True)
 
-    def _carry_on(self) -> None:
+    def _recover(self) -> None:
         try:
-            standing = list(self._recall())
+            entries = list(self._recall())
         except (Transient, Terminal) as error:
-            self._say(
-                "recall", "", "the entries that stand cannot be read: nothing is taken until they can", error=error
-            )
+            self._warn("signal_entries_not_read", "", error=str(error))
             return
         with self._lock:
-            for word, own in standing:
-                key = (word.broker, word.source)
-                # What this process wrote it knows better; what another wrote since stands for what that one knew.
+            for signal, own in entries:
+                key = (signal.broker, signal.source)
+                # Own entries are older than own knowledge; an entry of another process carries what that one knew.
                 if not own or key not in self._firing:
-                    self._firing[key] = carried_on(word, self._clock.monotonic())
+                    self._firing[key] = carried_on(signal, self._clock.monotonic())
             self._recalled = True
             self._keep()
 
-    def _tell(self, at_once: bool = False) -> None:
+    def _post_changes(self, at_once: bool = False) -> None:
         with self._lock:
             if not self._recalled:
                 return
             now, before = self._clock.monotonic(), self._clock.monotonic() - self._forget_after
             for key, known in self._firing.items():
                 self._firing[key] = known.expired(before, self._clock.now())
-                word = self._firing[key].word(*key)
-                told, told_at = self._told.get(key, (None, 0.0))
-                if _differs(word, told, now - told_at, at_once):
-                    self._told[key] = word, now
-                    self._observer.judged(word)
-                    self._post(word)
+                signal = self._firing[key].signal(*key)
+                posted, posted_at = self._posted.get(key, (None, 0.0))
+                if _differs(signal, posted, now - posted_at, at_once):
+                    self._posted[key] = signal, now
+                    self._observer.judged(signal)
+                    self._post(signal)
 
-    def _say(self, what: str, name: str, event: str, **facts: object) -> None:
-        """Say it once for each alert, and for so many alerts at most."""
-        said = self._said.setdefault(what, set())
+    def _warn(self, event: str, name: str, **fields: object) -> None:
+        """Log it once for each alert, for a limited number of alerts."""
+        said = self._said.setdefault(event, set())
         if name not in said and len(said) < _MOST_SAID:
             said.add(name)
-            self._log.warning(event, alert=name or None, **facts)
+            self._log.warning(event, alert=name or None, **fields)
 
 
-def _differs(word: Signal, told: Signal | None, seconds: float, at_once: bool) -> bool:
-    if told is None:
+def _differs(signal: Signal, posted: Signal | None, seconds: float, at_once: bool) -> bool:
+    if posted is None:
         return True
-    if (word.reading, word.value) != (told.reading, told.value):
+    if (signal.reading, signal.value) != (posted.reading, posted.value):
         return at_once or seconds >= NEWS_SECONDS
-    return word.message != told.message and seconds >= WORDS_NEWS_SECONDS
+    return signal.message != posted.message and seconds >= WORDS_NEWS_SECONDS

@@ -1,6 +1,6 @@
 """State of one alert on one broker: which instances are firing, and the resulting signal. Pure, and bounded.
 
-In: instances as they fire and are resolved, and the word of an earlier process. Out: a ``Signal``. Called by
+In: instances as they fire and are resolved, and the signal of an earlier process. Out: a ``Signal``. Called by
 ``alert_receiver``.
 """
 
@@ -17,15 +17,15 @@ INSTANCE_LIMIT = 100
 
 @dataclass(frozen=True, slots=True)
 class AlertState:
-    """One alert on one broker. ``heard`` has the monotonic time when each firing instance was last told of.
+    """One alert on one broker. ``received``: monotonic time of the last notification of each firing instance.
 
     ``carried`` counts the instances that an earlier process had seen fire, ``over`` those of them that were resolved
-    since: which they are is known only once they are told of again. ``carried_at`` is when they were taken over.
+    since: which they are is known only after the next notification. ``carried_at`` is when they were taken over.
     """
 
     since: datetime
     reading: Reading = Reading.PASSING
-    heard: dict[str, float] = field(default_factory=dict)
+    received: dict[str, float] = field(default_factory=dict)
     carried: int = 0
     carried_at: float = 0.0
     over: frozenset[str] = frozenset()
@@ -34,32 +34,32 @@ class AlertState:
     @property
     def count(self) -> int:
         """How many instances fire, as far as is known."""
-        return max(len(self.heard), self.carried - len(self.over))
+        return max(len(self.received), self.carried - len(self.over))
 
     def fires(self, fingerprint: str, text: str, at: float, now: datetime) -> AlertState:
-        """An instance fires, anew or still."""
-        heard = self.heard
-        if fingerprint in heard or len(heard) < INSTANCE_LIMIT:
-            heard = {**heard, fingerprint: at}
-        told = replace(self, heard=heard, over=self.over - {fingerprint}, text=text or self.text)
-        return told._turned(Reading.FAILING, now)
+        """An instance fires, again or still."""
+        received = self.received
+        if fingerprint in received or len(received) < INSTANCE_LIMIT:
+            received = {**received, fingerprint: at}
+        updated = replace(self, received=received, over=self.over - {fingerprint}, text=text or self.text)
+        return updated._turned(Reading.FAILING, now)
 
     def resolved(self, fingerprint: str, now: datetime) -> AlertState:
         """An instance is over; the last one's end is the alert's."""
-        heard = {known: at for known, at in self.heard.items() if known != fingerprint}
+        received = {known: at for known, at in self.received.items() if known != fingerprint}
         over = self.over | {fingerprint} if len(self.over) < self.carried else self.over
-        left = replace(self, heard=heard, over=over)
+        left = replace(self, received=received, over=over)
         return left if left.count else left._ended(Reading.PASSING, now)
 
     def expired(self, before: float, now: datetime) -> AlertState:
-        """Instances that were last told of before that time may be over by now; without another nothing is known."""
+        """Instances without a notification since that time may have ended; without others the state is unknown."""
         if self.reading is not Reading.FAILING:
             return self
-        heard = {known: at for known, at in self.heard.items() if at >= before}
-        left = replace(self, heard=heard, carried=self.carried if self.carried_at >= before else 0)
+        received = {known: at for known, at in self.received.items() if at >= before}
+        left = replace(self, received=received, carried=self.carried if self.carried_at >= before else 0)
         return left if left.count else left._ended(Reading.UNKNOWN, now)
 
-    def word(self, broker: int, name: str) -> Signal:
+    def signal(self, broker: int, name: str) -> Signal:
         """The signal to report; its value is how many instances fire."""
         return Signal(
             broker=broker,
@@ -79,16 +79,16 @@ class AlertState:
         return f"{name} fired, and was neither repeated nor resolved"
 
     def _ended(self, reading: Reading, now: datetime) -> AlertState:
-        return replace(self, heard={}, carried=0, over=frozenset(), text="")._turned(reading, now)
+        return replace(self, received={}, carried=0, over=frozenset(), text="")._turned(reading, now)
 
     def _turned(self, reading: Reading, now: datetime) -> AlertState:
         return self if reading is self.reading else replace(self, reading=reading, since=now)
 
 
-def carried_on(word: Signal, at: float) -> AlertState:
-    """What an earlier process's word stands for."""
+def carried_on(signal: Signal, at: float) -> AlertState:
+    """The state that an earlier process's signal carries."""
     count = 0
-    if word.reading is Reading.FAILING:
-        count = min(INSTANCE_LIMIT, max(1, round(word.value or 1)))
-    head, _, text = word.message.partition(": ")
-    return AlertState(word.since, word.reading, {}, count, at, frozenset(), text if head.endswith(")") else "")
+    if signal.reading is Reading.FAILING:
+        count = min(INSTANCE_LIMIT, max(1, round(signal.value or 1)))
+    head, _, text = signal.message.partition(": ")
+    return AlertState(signal.since, signal.reading, {}, count, at, frozenset(), text if head.endswith(")") else "")

@@ -18,16 +18,16 @@ _NEW = "it has not been watched for long enough"
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What one look showed of the external listener's port.
+class ConnectionSample:
+    """One sample of the connections on the external listener's port.
 
-    ``heard_seconds`` is how long ago somebody from outside was last heard of, ``None`` when nobody shows; ``blind``
-    says why a silence would not have shown, so that only what was heard counts; ``problem`` why nothing could be read.
+    ``last_received_seconds``: seconds since an external client last sent data, ``None`` without clients. ``blind``: why
+    inactivity cannot be detected, so that only activity counts. ``problem``: why the socket table cannot be read.
     """
 
     listening: bool = True
     connections: int = 0
-    heard_seconds: float | None = None
+    last_received_seconds: float | None = None
     blind: str = ""
     problem: str = ""
 
@@ -37,37 +37,39 @@ class ConnectionActivity:
     """One listener's visitors up to now. Times are of the monotonic clock."""
 
     streak: Streak = field(default_factory=Streak)
-    last: Look = field(default_factory=Look)
+    last: ConnectionSample = field(default_factory=ConnectionSample)
     since: float | None = None
     """Since when the port has been found listening."""
-    heard_at: float | None = None
+    last_received_at: float | None = None
     silent_seconds: float = 0.0
     trouble: str = ""
-    """Why nothing is known, once it has been so for long enough to be told."""
+    """Why the state is unknown, once that has lasted long enough to be reported."""
     troubles: int = 0
 
-    def after(self, look: Look, settings: SelfReachability, now: datetime, at: float) -> ConnectionActivity:
+    def after(
+        self, sample: ConnectionSample, settings: SelfReachability, now: datetime, at: float
+    ) -> ConnectionActivity:
         """What is known after one more look, made at ``at``."""
-        if look.problem:
-            return self._troubled(replace(self, last=look), look.problem, settings, now)
-        if not look.listening:
-            return self._troubled(replace(self, last=look, since=None, heard_at=None), _DEAF, settings, now)
-        # Where somebody may have come unseen, a silence is known from now on at best.
-        since = at if self.since is None or look.blind else self.since
-        heard = [t for t in (self.heard_at, _time(look, at)) if t is not None]
-        heard_at = max(heard, default=None)
-        silent = at - max([since, *heard])
-        known = replace(self, last=look, since=since, heard_at=heard_at, silent_seconds=silent)
+        if sample.problem:
+            return self._troubled(replace(self, last=sample), sample.problem, settings, now)
+        if not sample.listening:
+            return self._troubled(replace(self, last=sample, since=None, last_received_at=None), _DEAF, settings, now)
+        # Where a client may have been missed, inactivity counts from now on.
+        since = at if self.since is None or sample.blind else self.since
+        last_received = [t for t in (self.last_received_at, _time(sample, at)) if t is not None]
+        last_received_at = max(last_received, default=None)
+        silent = at - max([since, *last_received])
+        known = replace(self, last=sample, since=since, last_received_at=last_received_at, silent_seconds=silent)
         idle_after = settings.idle_after_seconds
-        if heard_at is not None and at - heard_at <= idle_after:
-            return replace(known, silent_seconds=at - heard_at)._counted(True, settings, now)
-        if look.blind:
-            return self._troubled(known, look.blind, settings, now)
+        if last_received_at is not None and at - last_received_at <= idle_after:
+            return replace(known, silent_seconds=at - last_received_at)._counted(True, settings, now)
+        if sample.blind:
+            return self._troubled(known, sample.blind, settings, now)
         if silent <= idle_after:
             return replace(known, trouble=_NEW if self.trouble else "", troubles=0)
         return known._counted(False, settings, now)
 
-    def word(self, broker: int, source: str, port: int, settings: SelfReachability) -> Signal | None:
+    def signal(self, broker: int, source: str, port: int, settings: SelfReachability) -> Signal | None:
         """The signal to report; ``None`` while nothing has been judged."""
         if self.streak.since is None:
             return None
@@ -91,13 +93,13 @@ class ConnectionActivity:
         if self.trouble == _DEAF:
             return f"nothing listens on port {port}: the broker is not up, or --port is not its external listener's"
         if self.trouble:
-            return f"cannot tell who is heard of on port {port}: {self.trouble}"
+            return f"connections on port {port} are unknown: {self.trouble}"
         if self.silent_seconds > settings.idle_after_seconds:
             count = self.last.connections
             connected = f"; {count} {'is' if count == 1 else 'are'} connected and silent" if count else ""
             for_long = f"{self.silent_seconds:.0f} s"
-            return f"nobody from outside has been heard of on port {port} for {for_long}{connected}"
-        return f"somebody from outside was heard of on port {port} {self.silent_seconds:.0f} s ago"
+            return f"no external client sent data on port {port} for {for_long}{connected}"
+        return f"an external client sent data on port {port} {self.silent_seconds:.0f} s ago"
 
     def _counted(self, ok: bool, settings: SelfReachability, now: datetime) -> ConnectionActivity:
         streak = self.streak.seen(
@@ -116,5 +118,5 @@ class ConnectionActivity:
         return replace(known, streak=self.streak.lost(now), trouble=trouble, troubles=troubles)
 
 
-def _time(look: Look, at: float) -> float | None:
-    return None if look.heard_seconds is None else at - look.heard_seconds
+def _time(sample: ConnectionSample, at: float) -> float | None:
+    return None if sample.last_received_seconds is None else at - sample.last_received_seconds

@@ -1,6 +1,6 @@
 """Parse lines of ``/proc/net/tcp`` and ``/proc/net/tcp6``, the fallback where ``sock_diag`` is refused.
 
-In: the files' text. Out: sockets by local port. They tell who is connected, not when anybody was last heard of. Pure;
+In: the files' text. Out: sockets by local port. They show who is connected, not when a peer last sent data. Pure;
 called by ``socket_table``.
 """
 
@@ -32,7 +32,7 @@ class Entry:
 
 
 def entries(lines: Iterable[str], port: int) -> Iterator[Entry]:
-    """The sockets whose local port this is; a line that cannot be read is passed over."""
+    """The sockets whose local port this is; unreadable lines are skipped."""
     wanted = f":{port:04X}"
     for line in lines:
         fields = line.split(None, 4)

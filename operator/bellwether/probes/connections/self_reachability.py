@@ -15,17 +15,17 @@ import structlog
 from bellwether.core.settings.detection import SelfReachability
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
-from bellwether.probes.connections.connection_activity import ConnectionActivity, Look
+from bellwether.probes.connections.connection_activity import ConnectionActivity, ConnectionSample
 from bellwether.probes.connections.socket_table import SocketTable
 
 _SLICE_SECONDS = 0.25
 
 
 class Observer(Protocol):
-    """Is told what is measured, for metrics; ``telemetry`` has the real one."""
+    """Receives measurements, for metrics; implemented in ``telemetry``."""
 
     def looked(self, broker: int, connections: int, silent_seconds: float) -> None:
-        """One look: who is connected, and how long ago anybody was heard of."""
+        """One sample: the connections, and the seconds since a client last sent data."""
         ...
 
     def judged(self, signal: Signal) -> None:
@@ -57,7 +57,7 @@ class SelfReachabilityProbe:
         self._observer = observer
         self._log = structlog.get_logger(__name__).bind(broker=broker, port=port)
         self._known = ConnectionActivity()
-        self._told: tuple[str, ...] | None = None
+        self._posted: tuple[str, ...] | None = None
         self._warned = ""
         self._beat = clock.monotonic()
         self._stop = threading.Event()
@@ -77,8 +77,8 @@ class SelfReachabilityProbe:
         self._settings = settings
 
     def repeat(self) -> None:
-        """Tell the present word again, news or not."""
-        self._told = None
+        """Post the current signal again, changed or not."""
+        self._posted = None
 
     def alive(self) -> bool:
         """Whether the table is being looked at."""
@@ -99,37 +99,39 @@ class SelfReachabilityProbe:
                 self._table.listen(min(_SLICE_SECONDS, due - now))
                 continue
             self._beat = now
-            self._take(self._table.look())
+            self._take(self._table.sample())
             due = max(due + self._settings.period_seconds, now)
         self._table.close()
 
-    def _take(self, look: Look) -> None:
+    def _take(self, sample: ConnectionSample) -> None:
         settings = self._settings
-        if look.problem and look.problem != self._warned:
-            self._log.warning("who is connected cannot be told; that is no evidence", error=look.problem)
-        self._warned = look.problem
-        self._known = self._known.after(look, settings, self._clock.now(), self._clock.monotonic())
-        if not look.problem:
-            self._observer.looked(self._broker, look.connections, self._known.silent_seconds)
-        word = self._known.word(self._broker, self._source, self._port, settings)
-        if word is None:
+        if sample.problem and sample.problem != self._warned:
+            self._log.warning("connections_not_read", error=sample.problem)
+        self._warned = sample.problem
+        self._known = self._known.after(sample, settings, self._clock.now(), self._clock.monotonic())
+        if not sample.problem:
+            self._observer.looked(self._broker, sample.connections, self._known.silent_seconds)
+        signal = self._known.signal(self._broker, self._source, self._port, settings)
+        if signal is None:
             return
-        self._observer.judged(word)
-        if self._known.news() != self._told:
-            self._told = self._known.news()
-            self._post(word)
+        self._observer.judged(signal)
+        if self._known.news() != self._posted:
+            self._posted = self._known.news()
+            self._post(signal)
 
 
-def measure_once(table: SocketTable, settings: SelfReachability, clock: Clock) -> tuple[Look, Reading, float]:
-    """Look until somebody is heard of, at most ``idle_after_seconds``: the last look, its reading, the seconds."""
+def measure_once(
+    table: SocketTable, settings: SelfReachability, clock: Clock
+) -> tuple[ConnectionSample, Reading, float]:
+    """Sample until a client sends data, at most ``idle_after_seconds``: last sample, reading, seconds."""
     began = clock.monotonic()
     while True:
-        look = table.look()
+        sample = table.sample()
         waited = clock.monotonic() - began
-        if look.problem or not look.listening:
-            return look, Reading.UNKNOWN, waited
-        if look.heard_seconds is not None and look.heard_seconds <= settings.idle_after_seconds:
-            return look, Reading.PASSING, look.heard_seconds
+        if sample.problem or not sample.listening:
+            return sample, Reading.UNKNOWN, waited
+        if sample.last_received_seconds is not None and sample.last_received_seconds <= settings.idle_after_seconds:
+            return sample, Reading.PASSING, sample.last_received_seconds
         if waited >= settings.idle_after_seconds:
-            return look, Reading.UNKNOWN if look.blind else Reading.FAILING, waited
+            return sample, Reading.UNKNOWN if sample.blind else Reading.FAILING, waited
         table.listen(min(_SLICE_SECONDS, settings.idle_after_seconds - waited))

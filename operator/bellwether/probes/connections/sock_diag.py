@@ -1,6 +1,6 @@
 """Encode and decode the kernel's ``sock_diag`` netlink messages.
 
-In: a port, or datagrams as the kernel sent them. Out: request bytes, or what they say of each TCP socket. Called by
+In: a port, or datagrams as the kernel sent them. Out: request bytes, or the TCP sockets in them. Called by
 ``socket_table``. Layouts are those of linux/netlink.h, linux/inet_diag.h and linux/tcp.h, which are frozen.
 """
 
@@ -32,13 +32,13 @@ _LAST_DATA_RECEIVED = struct.Struct("=52xI")
 _BYTES_RECEIVED = struct.Struct("=128xQ")
 
 _V4_PREFIX = bytes(10) + b"\xff\xff"
-# The end of a connection counts as one byte received; whoever speaks Kafka or TLS sends more than one.
+# The end of a connection counts as one byte received; a Kafka or TLS client sends more than one.
 _SILENT_BYTES = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Socket:
-    """One TCP socket. ``heard_seconds`` is how long ago its peer last sent data; ``None`` when it never sent any.
+    """One TCP socket. ``last_received_seconds``: seconds since its peer last sent data, ``None`` if it never did.
 
     ``peer`` is the peer's address as a number of 128 bits, one of IPv4 as its mapped address.
     """
@@ -46,7 +46,7 @@ class Socket:
     port: int
     state: int
     peer: int
-    heard_seconds: float | None = None
+    last_received_seconds: float | None = None
 
 
 class Ignored:
@@ -79,14 +79,14 @@ def dump_request(family: int, port: int, sequence: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Datagram:
-    """What one datagram of the kernel holds; ``ended`` says that no more follow for this request."""
+    """What one datagram of the kernel holds; ``ended``: no more follow for this request."""
 
     sockets: tuple[Socket, ...]
     ended: bool = False
 
 
 def decode(data: bytes, sequence: int | None = None) -> Datagram:
-    """Read one datagram, of it what answers that request alone. What cannot be read is passed over.
+    """Parse one datagram: the entries that answer this request. Unreadable entries are skipped.
 
     Raises OSError with what the kernel refused.
     """
@@ -115,19 +115,21 @@ def _refuse(body: bytes) -> None:
 
 def _socket(data: bytes, start: int, end: int) -> Socket:
     family, state, port, address = _SOCKET.unpack_from(data, start)
-    heard: float | None = None
+    last_received: float | None = None
     offset = start + _SOCKET_BYTES
     while offset + _ATTRIBUTE.size <= end:
         length, kind = _ATTRIBUTE.unpack_from(data, offset)
         if length < _ATTRIBUTE.size:
             break
         if kind == _INFO and length - _ATTRIBUTE.size >= _BYTES_RECEIVED.size:
-            heard = _heard(data, offset + _ATTRIBUTE.size)
+            last_received = _last_received(data, offset + _ATTRIBUTE.size)
         offset += -(-length // 4) * 4
-    return Socket(int.from_bytes(port, "big"), state, number_of(address[:4] if family == AF_INET else address), heard)
+    return Socket(
+        int.from_bytes(port, "big"), state, number_of(address[:4] if family == AF_INET else address), last_received
+    )
 
 
-def _heard(data: bytes, start: int) -> float | None:
+def _last_received(data: bytes, start: int) -> float | None:
     (received,) = _BYTES_RECEIVED.unpack_from(data, start)
     if received <= _SILENT_BYTES:
         return None

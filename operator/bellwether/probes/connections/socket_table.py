@@ -1,9 +1,9 @@
 """Read the kernel's socket table in the network namespace that this process shares with a broker.
 
-In: a port, and networks that do not count. Out: a ``connection_activity.Look`` each time. Called by
-``self_reachability`` and ``probe self --once``. No privilege is needed. Netlink's ``sock_diag`` tells when each
-connection was last heard of, and of each connection that ends, so a silence shows, and so does a visit that is over
-before the next look. Where it is refused, ``/proc/net/tcp`` tells who is new, and nothing else.
+In: a port, and networks that do not count. Out: a ``connection_activity.ConnectionSample`` each time. Called by
+``self_reachability`` and ``probe self --once``. No privilege is needed. Netlink's ``sock_diag`` reports when each
+peer last sent data, and each connection that ends, so inactivity is visible, and so is a connection that ends before
+the next sample. Where it is refused, ``/proc/net/tcp`` shows new connections only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bellwether.probes.connections import proc_net_tcp, sock_diag
-from bellwether.probes.connections.connection_activity import Look
+from bellwether.probes.connections.connection_activity import ConnectionSample
 
 _SOCK_DIAG = 4  # NETLINK_SOCK_DIAG
 _SOL_NETLINK, _ADD_MEMBERSHIP = 270, 1
@@ -38,7 +38,7 @@ class SocketTable(Protocol):
         """Let time pass, and take note of what a look would come too late for. Never raises."""
         ...
 
-    def look(self) -> Look:
+    def sample(self) -> ConnectionSample:
         """What the table shows now, and what was noted since the last look. Never raises."""
         ...
 
@@ -72,7 +72,7 @@ class NetlinkTable:
         self._ignored = ignored
         self._monotonic = monotonic
         self._sequence = 0
-        self._heard_at: float | None = None
+        self._last_received_at: float | None = None
         self._lost = False
         self._asking = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _SOCK_DIAG)
         self._ends = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _SOCK_DIAG)
@@ -90,28 +90,28 @@ class NetlinkTable:
             raise
 
     def listen(self, seconds: float) -> None:
-        """Wait, and note when those were last heard of who hang up meanwhile."""
+        """Wait, and record when peers that disconnect meanwhile last sent data."""
         end = self._monotonic() + seconds
         while (left := end - self._monotonic()) > 0:
             ready, _, _ = select.select([self._ends], [], [], left)
             if ready:
                 self._drain()
 
-    def look(self) -> Look:
+    def sample(self) -> ConnectionSample:
         """Ask for both families; a dual-stack listener has its IPv4 clients in IPv6's table."""
         self._drain()
         try:
             sockets = [*self._dump(sock_diag.AF_INET), *self._dump(sock_diag.AF_INET6)]
         except OSError as error:
-            return Look(problem=f"the kernel's socket table cannot be read ({error.strerror or error})")
+            return ConnectionSample(problem=f"the kernel's socket table cannot be read ({error.strerror or error})")
         outside = self._outside(sockets)
-        heard = [age for age in map(_heard, outside) if age is not None]
-        if self._heard_at is not None:
-            heard.append(max(0.0, self._monotonic() - self._heard_at))
+        last_received = [age for age in map(_last_received, outside) if age is not None]
+        if self._last_received_at is not None:
+            last_received.append(max(0.0, self._monotonic() - self._last_received_at))
         blind = "connections end faster than the kernel's news of them are read" if self._lost else ""
         self._lost = False
         listening = any(s.state == sock_diag.LISTEN for s in sockets)
-        return Look(listening, len(outside), min(heard, default=None), blind)
+        return ConnectionSample(listening, len(outside), min(last_received, default=None), blind)
 
     def close(self) -> None:
         """Close both sockets."""
@@ -134,8 +134,10 @@ class NetlinkTable:
                 continue
             now = self._monotonic()
             mine = self._outside([s for s in ended if s.port == self._port])
-            for age in (age for age in map(_heard, mine) if age is not None):
-                self._heard_at = max(now - age, now - age if self._heard_at is None else self._heard_at)
+            for age in (age for age in map(_last_received, mine) if age is not None):
+                self._last_received_at = max(
+                    now - age, now - age if self._last_received_at is None else self._last_received_at
+                )
 
     def _dump(self, family: int) -> list[sock_diag.Socket]:
         self._sequence += 1
@@ -149,7 +151,7 @@ class NetlinkTable:
 
 
 class ProcTable:
-    """``/proc/net/tcp`` and ``tcp6``: an entry that was not there at the last look has just been heard of."""
+    """``/proc/net/tcp`` and ``tcp6``: a new entry counts as activity."""
 
     kind = "/proc/net/tcp"
 
@@ -160,22 +162,24 @@ class ProcTable:
         self._known: frozenset[tuple[int, int]] | None = None
 
     def listen(self, seconds: float) -> None:
-        """Wait: nothing is told between two looks."""
+        """Wait: nothing is reported between two samples."""
         time.sleep(max(0.0, seconds))
 
-    def look(self) -> Look:
+    def sample(self) -> ConnectionSample:
         """Read both files; a kernel without IPv6 has one."""
         try:
             found = [entry for path in self._files for entry in self._entries(path)]
         except OSError as error:
-            return Look(problem=f"{PROC}/tcp cannot be read ({error.strerror or error})")
+            return ConnectionSample(problem=f"{PROC}/tcp cannot be read ({error.strerror or error})")
         outside = [e for e in found if e.connected and e.peer not in self._ignored]
         # The kernel may list a socket twice while others come and go, so peers count and not lines.
         known, before = frozenset((e.peer, e.peer_port) for e in outside), self._known
         self._known = known
         new = before is not None and bool(known - before)
-        blind = "without netlink only new connections show, not whether those that stand are silent"
-        return Look(any(e.state == proc_net_tcp.LISTEN for e in found), len(known), 0.0 if new else None, blind)
+        blind = "without netlink only new connections are visible, not the activity of existing ones"
+        return ConnectionSample(
+            any(e.state == proc_net_tcp.LISTEN for e in found), len(known), 0.0 if new else None, blind
+        )
 
     def close(self) -> None:
         """Nothing is held."""
@@ -190,5 +194,5 @@ class ProcTable:
             return []
 
 
-def _heard(found: sock_diag.Socket) -> float | None:
-    return found.heard_seconds
+def _last_received(found: sock_diag.Socket) -> float | None:
+    return found.last_received_seconds

@@ -1,7 +1,7 @@
 """Listener addresses of each broker by listener name, for plug-ins.
 
-In: the cluster's metadata, and each broker's own word on its advertised listeners. Out: addresses by broker. What a
-broker said stays known while it says nothing. Called by ``bellwether probe plugin``.
+In: the cluster's metadata, and the listeners that each broker advertises. Out: addresses by broker. A
+broker's last answer is kept while it does not answer. Called by ``bellwether probe plugin``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bellwether.core.model.cluster import Broker
 from bellwether.kafka_connection import join_address
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.probes.reachability.broker_watch import Asker
+from bellwether.probes.reachability.broker_watch import ListenerClient
 
 BOOTSTRAP = "BOOTSTRAP"
 _ASK_SECONDS = 2.0
@@ -26,9 +26,9 @@ _ASKED_AT_ONCE = 16
 class Listeners:
     """The addresses of one cluster's brokers, as far as they are known."""
 
-    def __init__(self, listing: Callable[[], Mapping[int, Broker]], asker: Asker, clock: Clock) -> None:
+    def __init__(self, listing: Callable[[], Mapping[int, Broker]], client: ListenerClient, clock: Clock) -> None:
         self._listing = listing
-        self._asker = asker
+        self._client = client
         self._clock = clock
         self._log = structlog.get_logger(__name__)
         self._known: dict[int, dict[str, str]] = {}
@@ -41,11 +41,11 @@ class Listeners:
             found = self._listing()
         except (Transient, Terminal) as error:
             if not self._unread:
-                self._log.warning("the brokers cannot be listed; going on with what is known", error=str(error))
+                self._log.warning("broker_list_failed", error=str(error))
             self._unread = str(error)
             return dict(self._known)
         if self._unread:
-            self._log.info("the brokers can be listed again", brokers=sorted(found))
+            self._log.info("broker_list_recovered", brokers=sorted(found))
             self._unread = ""
         now = self._clock.monotonic()
         asked = {}
@@ -72,7 +72,7 @@ class Listeners:
 
     def _ask(self, broker: int, address: str) -> Mapping[str, str]:
         try:
-            answer = self._asker.ask(address, broker, _ASK_SECONDS)
+            answer = self._client.ask(address, broker, _ASK_SECONDS)
         except (Transient, Terminal, ValueError):
             return {}
         return answer.advertised if answer.ok else {}

@@ -19,7 +19,7 @@ GROUP = "bellwether.signals"
 class Measurement:
     """What one look at one broker found.
 
-    ``ok`` ``None`` says that the look found no evidence either way, as when the measuring place itself is in trouble:
+    ``ok`` ``None`` means no evidence either way, as when the measuring host itself has a problem:
     say so rather than False, for False moves leaders. ``message`` is one sentence for a person. ``value`` is the figure
     that was compared, in the kind's own unit, for those who read the evidence; it is not judged.
     """

@@ -1,6 +1,6 @@
 """Call a plug-in on a thread of its own, so that a call that hangs does not block its caller.
 
-In: a kind and what it is to measure. Out: a sound ``Measurement``, handed over when the call has returned. A thread
+In: a kind and what it is to measure. Out: a validated ``Measurement``, available when the call has returned. A thread
 cannot be ended from outside, so a call that hangs keeps its own; it is for the caller to bound how many may. Called by
 ``plugin_probe``.
 """
@@ -17,12 +17,12 @@ from bellwether.ports.clock import Clock
 from bellwether.probes.plugins.plugin_api import Kind, Measurement
 from bellwether.probes.plugins.plugin_window import Unsound, vetted, worded
 
-# Beyond its time limit a call is given this long to be scheduled and to say so itself.
+# Extra time for a call to be scheduled and to report its own timeout.
 GRACE_SECONDS = 0.3
 
 
 class Attempt:
-    """One measurement under way. ``trouble`` is a word for what went wrong with the kind itself, empty if nothing."""
+    """One measurement under way. ``trouble`` names a failure of the plug-in itself, empty if none."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Attempt:
 
 
 def overdue(settings: Plugin) -> Measurement:
-    """What stands for a call that has not returned in time."""
+    """The result of a call that has not returned in time."""
     return Measurement(None, f"the measurement has not ended within {settings.timeout_seconds} s")
 
 
@@ -94,7 +94,7 @@ def attempted(
 
 def _text(error: BaseException) -> str:
     try:
-        said = worded(str(error), 200)
+        text = worded(str(error), 200)
     except Exception:  # an error whose text is an error
         return ""
-    return f": {said}" if said else ""
+    return f": {text}" if text else ""

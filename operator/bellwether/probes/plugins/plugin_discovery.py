@@ -22,7 +22,7 @@ _TYPE = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A kind that some package announces; ``problem`` says why it cannot be used, empty when it can."""
+    """A kind that an installed package declares; ``problem``: why it is unusable, empty if usable."""
 
     type: str
     origin: str
@@ -32,19 +32,19 @@ class Found:
 
 def found() -> tuple[Found, ...]:
     """Every kind that is announced, tried: a package that cannot be imported is named with the reason."""
-    told = []
+    plugins = []
     for entry in sorted(_entries(), key=lambda e: (e.name, _origin(e))):
         try:
             load(entry.name)
             problem = ""
         except Terminal as error:
             problem = str(error)
-        told.append(Found(entry.name, _origin(entry), entry.value, problem))
-    return tuple(told)
+        plugins.append(Found(entry.name, _origin(entry), entry.value, problem))
+    return tuple(plugins)
 
 
 def load(type_: str) -> Kind:
-    """The kind of that type. Raises Terminal: none, more than one, or one that is not what it says."""
+    """The kind of that type. Raises Terminal if there is none, more than one, or an invalid one."""
     if type_ in set(SignalType):
         raise Terminal(f"{type_} is a kind of Bellwether's own and cannot be plugged in: give yours another type")
     if not _TYPE.fullmatch(type_):
@@ -57,7 +57,7 @@ def load(type_: str) -> Kind:
         there = ", ".join(sorted({entry.name for entry in all_})) or "none"
         raise Terminal(
             f"no installed package brings the kind {type_} (entry point group {GROUP}; installed kinds: {there}):"
-            " install its package beside Bellwether, or correct the type"
+            " install its package in Bellwether's environment, or correct the type"
         )
     if len(entries) > 1:
         origins = ", ".join(sorted(_origin(entry) for entry in entries))
@@ -79,7 +79,7 @@ def _sound(entry: EntryPoint) -> Kind:
         loaded: Any = entry.load()
         made: Any = loaded() if inspect.isclass(loaded) else loaded
         type_, measure = made.type, made.measure
-    except (Exception, SystemExit) as error:  # whatever another package does on import
+    except (Exception, SystemExit) as error:  # any failure of another package's import
         raise Terminal(f"{where} cannot be loaded: {type(error).__name__}: {worded(str(error), 200)}") from error
     if type_ != entry.name:
         raise Terminal(f"{where} calls itself {worded(str(type_), 80)!r}: its entry point must have the same name")

@@ -25,17 +25,17 @@ from bellwether.probes.plugins.plugin_window import PluginWindow, differs
 
 MOST_AT_ONCE = 32
 _LOOK_SECONDS = 0.1
-# A broker of which nothing has been said yet is measured at least so often: a restart must not cost hours of evidence.
+# Maximum period for a broker without a reading yet: a restart must not cost hours of evidence.
 _FIRST_PERIOD_SECONDS = 10.0
-# What is wrong with the kind itself is said once in so long, and so many different things of it at most.
-_SAY_AGAIN_SECONDS = 3600.0
+# Failures of the plug-in itself are logged at this interval, at most this many different ones.
+_LOG_AGAIN_SECONDS = 3600.0
 _MOST_TROUBLES = 20
 
 Addresses = Mapping[str, str]
 
 
 class Observer(Protocol):
-    """Is told what is measured, for metrics; ``telemetry`` has the real one."""
+    """Receives measurements, for metrics; implemented in ``telemetry``."""
 
     def measured(self, broker: int, result: str) -> None:
         """One measurement: ``passing``, ``failing``, ``unknown``, ``error`` or ``timeout``."""
@@ -51,7 +51,7 @@ class Observer(Protocol):
 
 
 @dataclass(slots=True)
-class _Seat:
+class _Target:
     """One broker. ``overdue``: its attempt has been judged as hanging, and has not returned yet."""
 
     addresses: Addresses
@@ -60,8 +60,8 @@ class _Seat:
     attempt: Attempt | None = None
     overdue: bool = False
     tally: PluginWindow = field(default_factory=PluginWindow)
-    told: Signal | None = None
-    told_at: float = 0.0
+    posted: Signal | None = None
+    posted_at: float = 0.0
 
 
 class PluginProbe:
@@ -86,7 +86,7 @@ class PluginProbe:
         self._observer = observer
         self._log = structlog.get_logger(__name__).bind(kind=settings.type)
         self._lock = threading.RLock()
-        self._seats: dict[int, _Seat] = {}
+        self._targets: dict[int, _Target] = {}
         self._under_way: set[Attempt] = set()
         self._done: SimpleQueue[Attempt] = SimpleQueue()
         self._troubles: dict[str, float] = {}
@@ -113,25 +113,25 @@ class PluginProbe:
         now = self._clock.monotonic()
         with self._lock:
             for broker, known in addresses.items():
-                if broker in self._seats:
-                    self._seats[broker].addresses = known
+                if broker in self._targets:
+                    self._targets[broker].addresses = known
                 else:
-                    self._seats[broker] = _Seat(known, due=now, evidence=now)
-            gone = sorted(set(self._seats) - set(addresses))
+                    self._targets[broker] = _Target(known, due=now, evidence=now)
+            gone = sorted(set(self._targets) - set(addresses))
         self._drop(gone)
         for broker in gone:
             self._forget(broker)
 
     def rest(self) -> None:
-        """Measure nobody until the next ``refresh``; entries stay, and are stale once the Lease is."""
-        self._drop(list(self._seats))
+        """Measure no broker until the next ``refresh``; entries stay, and become stale with the Lease."""
+        self._drop(list(self._targets))
 
     def repeat(self) -> None:
-        """Tell every present word again at once, news or not: the next measurement may be far away."""
+        """Post every current signal again, changed or not: the next measurement may be far away."""
         with self._lock:
-            for broker, seat in self._seats.items():
-                seat.told = None
-                self._tell(broker, seat)
+            for broker, target in self._targets.items():
+                target.posted = None
+                self._post_changes(broker, target)
 
     def alive(self) -> bool:
         """Whether it measures: not when every call that it may make at once hangs."""
@@ -143,7 +143,7 @@ class PluginProbe:
     def _drop(self, brokers: list[int]) -> None:
         with self._lock:
             for broker in brokers:
-                if self._seats.pop(broker, None) is not None:
+                if self._targets.pop(broker, None) is not None:
                     self._observer.gone(broker)
 
     def _run(self) -> None:
@@ -168,70 +168,74 @@ class PluginProbe:
             return found
 
     def _begin(self, now: float) -> None:
-        due = sorted((s.due, b) for b, s in self._seats.items() if s.due <= now and s.attempt is None)
+        due = sorted((s.due, b) for b, s in self._targets.items() if s.due <= now and s.attempt is None)
         for _, broker in due[: MOST_AT_ONCE - len(self._under_way)]:
-            seat = self._seats[broker]
+            target = self._targets[broker]
             period: float = self._settings.period_seconds
-            if seat.tally.streak.since is None:
+            if target.tally.streak.since is None:
                 period = min(period, _FIRST_PERIOD_SECONDS)
-            seat.due = max(seat.due + period, now)
-            attempt = Attempt(self._kind, broker, seat.addresses, self._settings, self._done, self._clock)
-            seat.attempt, seat.overdue = attempt, False
+            target.due = max(target.due + period, now)
+            attempt = Attempt(self._kind, broker, target.addresses, self._settings, self._done, self._clock)
+            target.attempt, target.overdue = attempt, False
             self._under_way.add(attempt)
             attempt.start()
 
     def _end(self, attempt: Attempt) -> None:
-        seat = self._seats.get(attempt.broker)
-        if seat is None or seat.attempt is not attempt:
+        target = self._targets.get(attempt.broker)
+        if target is None or target.attempt is not attempt:
             return  # its broker has gone meanwhile
-        late, seat.attempt, seat.overdue = seat.overdue, None, False
+        late, target.attempt, target.overdue = target.overdue, None, False
         if not late:
-            self._take(attempt.broker, seat, attempt.result, attempt.trouble)
+            self._take(attempt.broker, target, attempt.result, attempt.trouble)
 
     def _give_up(self, now: float) -> None:
         """A call that takes too long counts as no evidence, once each period for as long as it goes on."""
-        for broker, seat in self._seats.items():
-            if seat.attempt is not None and now > seat.attempt.deadline and (not seat.overdue or now >= seat.due):
-                if seat.overdue:
-                    seat.due = max(seat.due + self._settings.period_seconds, now)
-                seat.overdue = True
-                self._take(broker, seat, overdue(self._settings), "hangs")
-            elif now - seat.evidence > self._settings.stale_after_seconds:
-                self._forfeit(broker, seat)
+        for broker, target in self._targets.items():
+            if (
+                target.attempt is not None
+                and now > target.attempt.deadline
+                and (not target.overdue or now >= target.due)
+            ):
+                if target.overdue:
+                    target.due = max(target.due + self._settings.period_seconds, now)
+                target.overdue = True
+                self._take(broker, target, overdue(self._settings), "hangs")
+            elif now - target.evidence > self._settings.stale_after_seconds:
+                self._expire(broker, target)
 
-    def _take(self, broker: int, seat: _Seat, seen: Measurement, trouble: str) -> None:
+    def _take(self, broker: int, target: _Target, seen: Measurement, trouble: str) -> None:
         if trouble:
-            self._troubled(broker, trouble, seen.message)
+            self._log_failure(broker, trouble, seen.message)
         if seen.ok is not None:
-            seat.evidence = self._clock.monotonic()
+            target.evidence = self._clock.monotonic()
         self._observer.measured(broker, _result(seen, trouble))
-        seat.tally = seat.tally.after(seen, self._settings, self._clock.now())
-        self._tell(broker, seat)
+        target.tally = target.tally.after(seen, self._settings, self._clock.now())
+        self._post_changes(broker, target)
 
-    def _forfeit(self, broker: int, seat: _Seat) -> None:
-        """The Lease vouches for all brokers at once: one that was not measured for long must not look fresh."""
-        if seat.tally.streak.reading is not Reading.UNKNOWN:
+    def _expire(self, broker: int, target: _Target) -> None:
+        """One Lease covers all brokers: an entry without recent measurements must not appear fresh."""
+        if target.tally.streak.reading is not Reading.UNKNOWN:
             why = f"no evidence for more than {self._settings.stale_after_seconds} s"
-            seat.tally = seat.tally.lost(why, self._clock.now())
-            self._tell(broker, seat)
+            target.tally = target.tally.lost(why, self._clock.now())
+            self._post_changes(broker, target)
 
-    def _tell(self, broker: int, seat: _Seat) -> None:
-        word = seat.tally.word(broker, self._settings.type, self._source)
-        if word is None or self._stop.is_set():
+    def _post_changes(self, broker: int, target: _Target) -> None:
+        signal = target.tally.signal(broker, self._settings.type, self._source)
+        if signal is None or self._stop.is_set():
             return
-        self._observer.judged(word)
+        self._observer.judged(signal)
         now = self._clock.monotonic()
-        if differs(word, seat.told, now - seat.told_at):
-            seat.told, seat.told_at = word, now
-            self._post(word)
+        if differs(signal, target.posted, now - target.posted_at):
+            target.posted, target.posted_at = signal, now
+            self._post(signal)
 
-    def _troubled(self, broker: int, trouble: str, message: str) -> None:
+    def _log_failure(self, broker: int, trouble: str, message: str) -> None:
         now = self._clock.monotonic()
-        said = self._troubles.get(trouble)
-        if now - said < _SAY_AGAIN_SECONDS if said is not None else len(self._troubles) >= _MOST_TROUBLES:
+        logged_at = self._troubles.get(trouble)
+        if now - logged_at < _LOG_AGAIN_SECONDS if logged_at is not None else len(self._troubles) >= _MOST_TROUBLES:
             return
         self._troubles[trouble] = now
-        self._log.warning(f"the kind {trouble}: that is no evidence", broker=broker, problem=message)
+        self._log.warning("plugin_failed", broker=broker, failure=trouble, error=message)
 
 
 def _result(seen: Measurement, trouble: str) -> str:

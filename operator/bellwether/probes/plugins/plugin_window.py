@@ -1,4 +1,4 @@
-"""Count a plug-in's measurements of one broker against its thresholds, bounded whatever the plug-in returns.
+"""Count a plug-in's measurements of one broker against its thresholds, bounded for any result.
 
 In: what ``Kind.measure`` returned, and thresholds. Out: a ``Signal``, and whether it is news. Called by
 ``plugin_probe``.
@@ -17,8 +17,8 @@ from bellwether.probes.plugins.plugin_api import Measurement
 from bellwether.probes.result_window import Streak
 
 MESSAGE_LIMIT = 512
-# Other words about the same reading are news at most so often, the same words with other figures in them more seldom:
-# how often a kind words itself anew must not be how often the API is written to.
+# A changed message of the same reading is posted at most this often, one with only changed figures more rarely: the
+# plug-in must not determine the rate of API writes.
 WORDS_NEWS_SECONDS = 60.0
 FIGURES_NEWS_SECONDS = 3600.0
 _FIGURE = re.compile(r"[0-9]+([.,:][0-9]+)*")
@@ -29,7 +29,7 @@ class Unsound(ValueError):
 
 
 def worded(text: str, limit: int = MESSAGE_LIMIT) -> str:
-    """Text of somebody else's as one bounded line that every log and the API accept."""
+    """Foreign text as one bounded line that logs and the API accept."""
     return "".join(c if c.isprintable() else " " for c in text[:limit]).strip()
 
 
@@ -82,7 +82,7 @@ class PluginWindow:
         """Nothing is known any more."""
         return PluginWindow(self.streak.lost(now), Measurement(None, why))
 
-    def word(self, broker: int, type_: str, source: str) -> Signal | None:
+    def signal(self, broker: int, type_: str, source: str) -> Signal | None:
         """The signal to report; ``None`` while the broker has not been judged."""
         if self.streak.since is None:
             return None
@@ -104,11 +104,11 @@ class PluginWindow:
         return replace(self.lost(f"no evidence: {seen.message or 'the kind gives no reason'}", now), nothing=nothing)
 
 
-def differs(now: Signal, told: Signal | None, seconds_since: float) -> bool:
-    """Whether a word is news to whoever was told ``told`` so many seconds ago."""
-    if told is None or now.reading is not told.reading:
+def differs(now: Signal, posted: Signal | None, seconds_since: float) -> bool:
+    """Whether a signal differs enough from ``posted``, which was posted so many seconds ago."""
+    if posted is None or now.reading is not posted.reading:
         return True
-    if now.message == told.message:
+    if now.message == posted.message:
         return False
-    same_words = _FIGURE.sub("#", now.message) == _FIGURE.sub("#", told.message)
+    same_words = _FIGURE.sub("#", now.message) == _FIGURE.sub("#", posted.message)
     return seconds_since >= (FIGURES_NEWS_SECONDS if same_words else WORDS_NEWS_SECONDS)

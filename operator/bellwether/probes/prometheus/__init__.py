@@ -1,1 +1,1 @@
-"""Prometheus probe: what the policy's queries say of each broker."""
+"""Prometheus probe: judge each broker by the policy's queries."""

@@ -20,11 +20,11 @@ from bellwether.core.settings.detection import Prometheus, PrometheusRule
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.probes.prometheus.prometheus_rules import FIGURE_NEWS_SECONDS, Standing, figures, judge
+from bellwether.probes.prometheus.prometheus_rules import FIGURE_NEWS_SECONDS, RuleState, figures, judge
 
 _LOOK_SECONDS = 0.1
 _LONGEST_SILENCE = 5.0
-# Beyond its timeout a question is given this long to say so itself.
+# Extra time for a query to report its own timeout.
 _GRACE_SECONDS = 0.5
 # Questions that hang are not piled up, however often the policy changes meanwhile.
 _MOST_QUESTIONS = 64
@@ -35,16 +35,16 @@ class Answer(Protocol):
 
     @property
     def samples(self) -> Sequence[tuple[str | None, float | None]]:
-        """What the broker label says, and the value."""
+        """The value of the broker label, and the sample's value."""
         ...
 
     @property
     def warnings(self) -> Sequence[str]:
-        """The server's own words."""
+        """The server's warnings."""
         ...
 
 
-class Asker(Protocol):
+class QueryClient(Protocol):
     """Answers a query; ``adapters.prometheus`` has the real one. Raises Transient or Terminal, and may hang."""
 
     def ask(self, query: str, label: str, timeout_seconds: float) -> Answer:
@@ -53,7 +53,7 @@ class Asker(Protocol):
 
 
 class Observer(Protocol):
-    """Is told what is measured, for metrics; ``telemetry`` has the real one."""
+    """Receives measurements, for metrics; implemented in ``telemetry``."""
 
     def asked(self, rule: str, result: str, seconds: float) -> None:
         """One question: ``ok``, ``failed`` or ``timeout``."""
@@ -91,9 +91,9 @@ class _Lane:
     problem: str = ""
     spoken: float = 0.0
     news: bool = False
-    """Whether the standings may have changed since they were told."""
-    standings: dict[int, Standing] = field(default_factory=dict)
-    told: dict[int, tuple[Standing, float]] = field(default_factory=dict)
+    """Whether the states may have changed since they were posted."""
+    states: dict[int, RuleState] = field(default_factory=dict)
+    posted: dict[int, tuple[RuleState, float]] = field(default_factory=dict)
     said: set[str] = field(default_factory=set)
 
 
@@ -106,7 +106,7 @@ class PrometheusProbe:
         self._observer = observer
         self._log = structlog.get_logger(__name__)
         self._lock = threading.Lock()
-        self._asker: Asker | None = None
+        self._client: QueryClient | None = None
         self._settings = Prometheus()
         self._brokers: frozenset[int] = frozenset()
         self._lanes: dict[str, _Lane] = {}
@@ -119,11 +119,11 @@ class PrometheusProbe:
         """Begin to ask and to judge."""
         self._thread.start()
 
-    def configure(self, asker: Asker, settings: Prometheus) -> None:
-        """Go on with these rules. A rule whose question is another one now begins anew."""
+    def configure(self, client: QueryClient, settings: Prometheus) -> None:
+        """Apply these rules. A rule whose query has changed starts from scratch."""
         now = self._clock.monotonic()
         with self._lock:
-            self._asker, self._settings = asker, settings
+            self._client, self._settings = client, settings
             wanted = {rule.name: rule for rule in settings.rules}
             for name in [n for n, lane in self._lanes.items() if _question(lane.rule) != _question(wanted.get(n))]:
                 self._drop(name)
@@ -132,20 +132,20 @@ class PrometheusProbe:
                 lane.rule = rule
 
     def know(self, brokers: Collection[int]) -> None:
-        """These brokers exist: values of all others are passed over."""
+        """These brokers exist: values of all others are skipped."""
         with self._lock:
             self._brokers = frozenset(brokers)
             for name, lane in self._lanes.items():
-                for broker in [b for b in lane.standings if b not in self._brokers]:
-                    del lane.standings[broker]
-                    lane.told.pop(broker, None)
+                for broker in [b for b in lane.states if b not in self._brokers]:
+                    del lane.states[broker]
+                    lane.posted.pop(broker, None)
                     self._observer.gone(name, broker)
 
     def repeat(self) -> None:
-        """Tell the present words again, news or not."""
+        """Post the current signals again, changed or not."""
         with self._lock:
             for lane in self._lanes.values():
-                lane.told.clear()
+                lane.posted.clear()
                 lane.news = True
 
     def alive(self) -> bool:
@@ -160,22 +160,22 @@ class PrometheusProbe:
 
     def _run(self) -> None:
         while not self._stop.wait(_LOOK_SECONDS):
-            self.look()
+            self.run_due()
 
-    def look(self) -> None:
-        """Take the answers that have come, ask what is due, and tell the news."""
+    def run_due(self) -> None:
+        """Process the answers, send the queries that are due, and post changes."""
         self._beat = self._clock.monotonic()
         with self._lock:
             for lane in self._lanes.values():
                 self._collect(lane)
                 self._ask(lane)
-                self._tell(lane)
+                self._post_changes(lane)
                 self._beat = self._clock.monotonic()
 
     def _ask(self, lane: _Lane) -> None:
         now = self._clock.monotonic()
         self._hanging = [q for q in self._hanging if q.thread is not None and q.thread.is_alive()]
-        if lane.question is not None or now < lane.due or self._asker is None or not self._brokers:
+        if lane.question is not None or now < lane.due or self._client is None or not self._brokers:
             return
         if len(self._hanging) >= _MOST_QUESTIONS:
             self._failed(lane, "too many questions hang: Prometheus, or the look-up of its name, does not answer")
@@ -183,7 +183,7 @@ class PrometheusProbe:
         lane.due = max(lane.due + self._settings.period_seconds, now)
         question = _Question(lane.rule, now, float(self._settings.timeout_seconds))
         question.thread = threading.Thread(
-            target=_ask, args=(self._asker, question), name=f"ask-{lane.rule.name}", daemon=True
+            target=_ask, args=(self._client, question), name=f"ask-{lane.rule.name}", daemon=True
         )
         lane.question = question
         self._hanging.append(question)
@@ -211,7 +211,7 @@ class PrometheusProbe:
         self._answered(lane, answer)
 
     def _give_up(self, lane: _Lane, question: _Question, seconds: float) -> None:
-        """A question that hangs counts as unanswered each period; the rule is not asked again beside it."""
+        """A query that hangs counts as unanswered each period; no second query of the rule runs in parallel."""
         now = self._clock.monotonic()
         if question.given_up and now < lane.due:
             return
@@ -224,17 +224,17 @@ class PrometheusProbe:
     def _answered(self, lane: _Lane, answer: Answer) -> None:
         lane.answered, lane.news = self._clock.monotonic(), True
         if lane.problem:
-            self._log.info("Prometheus answers again", rule=lane.rule.name)
+            self._log.info("prometheus_query_recovered", rule=lane.rule.name)
             lane.problem = ""
         found = figures(answer.samples, lane.rule, self._brokers)
         self._say(lane, {**found.odd, **({"warnings": "; ".join(answer.warnings)} if answer.warnings else {})})
         now = self._clock.now()
         for broker in self._brokers:
-            standing = lane.standings.get(broker, Standing())
-            lane.standings[broker] = standing.after(judge(broker, found, lane.rule), lane.rule, now)
-            word = lane.standings[broker].word(broker, lane.rule)
-            if word is not None:
-                self._observer.judged(word)
+            state = lane.states.get(broker, RuleState())
+            lane.states[broker] = state.after(judge(broker, found, lane.rule), lane.rule, now)
+            signal = lane.states[broker].signal(broker, lane.rule)
+            if signal is not None:
+                self._observer.judged(signal)
 
     def _failed(self, lane: _Lane, problem: str) -> None:
         """No answer is no evidence: the last values count until they are too old."""
@@ -242,32 +242,32 @@ class PrometheusProbe:
         now = self._clock.monotonic()
         if not lane.problem or (problem != lane.problem and now - lane.spoken > FIGURE_NEWS_SECONDS):
             lane.problem, lane.spoken = problem, now
-            self._log.warning("no values from Prometheus", rule=lane.rule.name, error=problem)
+            self._log.warning("prometheus_query_failed", rule=lane.rule.name, error=problem)
         stale = now - lane.answered > self._settings.stale_after_seconds
         for broker in self._brokers:
-            standing = lane.standings.get(broker, Standing())
-            if stale or standing.streak.reading is Reading.UNKNOWN:
-                lost = standing.lost(f"Prometheus {problem}", self._clock.now())
-                lane.standings[broker] = lost
-                word = lost.word(broker, lane.rule)
-                if word is not None:
-                    self._observer.judged(word)
+            state = lane.states.get(broker, RuleState())
+            if stale or state.streak.reading is Reading.UNKNOWN:
+                lost = state.lost(f"Prometheus {problem}", self._clock.now())
+                lane.states[broker] = lost
+                signal = lost.signal(broker, lane.rule)
+                if signal is not None:
+                    self._observer.judged(signal)
 
-    def _tell(self, lane: _Lane) -> None:
+    def _post_changes(self, lane: _Lane) -> None:
         if not lane.news:
             return
         lane.news, now = False, self._clock.monotonic()
-        for broker, standing in lane.standings.items():
-            told, at = lane.told.get(broker, (None, 0.0))
-            word = standing.word(broker, lane.rule)
-            if word is not None and standing.differs(told, now - at, lane.rule):
-                lane.told[broker] = (standing, now)
-                self._post(word)
+        for broker, state in lane.states.items():
+            posted, at = lane.posted.get(broker, (None, 0.0))
+            signal = state.signal(broker, lane.rule)
+            if signal is not None and state.differs(posted, now - at, lane.rule):
+                lane.posted[broker] = (state, now)
+                self._post(signal)
 
     def _say(self, lane: _Lane, odd: dict[str, str]) -> None:
-        """Tell oddities of an answer once, as long as they stay."""
+        """Log problems of an answer once while they persist."""
         for kind in odd.keys() - lane.said:
-            self._log.warning("passed over in a query's answer", rule=lane.rule.name, what=odd[kind])
+            self._log.warning("prometheus_values_skipped", rule=lane.rule.name, reason=odd[kind])
         lane.said = set(odd)
 
     def _drop(self, name: str) -> None:
@@ -279,10 +279,10 @@ def _question(rule: PrometheusRule | None) -> tuple[str, str] | None:
     return None if rule is None else (rule.query, rule.broker_label)
 
 
-def _ask(asker: Asker, question: _Question) -> None:
+def _ask(client: QueryClient, question: _Question) -> None:
     try:
-        question.answer.put(asker.ask(question.rule.query, question.rule.broker_label, question.timeout))
+        question.answer.put(client.ask(question.rule.query, question.rule.broker_label, question.timeout))
     except (Transient, Terminal) as error:
         question.answer.put(error)
-    except Exception as error:  # whatever it is, it says nothing of a broker
+    except Exception as error:  # any failure of the query is no evidence about a broker
         question.answer.put(Transient(f"cannot be asked: {type(error).__name__}"))

@@ -1,7 +1,7 @@
 """Judge each broker by the series of one Prometheus query.
 
-In: samples (what the broker label says, the value), the rule, the brokers that exist. Out: a ``Judgement`` for each
-broker, a ``Standing`` that counts them, and the ``Signal`` to report. Called by ``prometheus_probe``. A value that
+In: samples (broker label, value), the rule, the brokers that exist. Out: a ``Judgement`` for each
+broker, a ``RuleState`` that counts them, and the ``Signal`` to report. Called by ``prometheus_probe``. A value that
 cannot be pinned to one broker, or is no figure, is never bad: it is no evidence.
 """
 
@@ -32,7 +32,7 @@ _LARGEST_ID = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One query's values by broker, why others have none, and what belongs to nobody (``kind -> sentence``)."""
+    """One query's values by broker, why others have none, and values that match no broker (``kind -> sentence``)."""
 
     values: Mapping[int, float] = field(default_factory=dict)
     unusable: Mapping[int, str] = field(default_factory=dict)
@@ -127,7 +127,7 @@ def judge(broker: int, found: Figures, rule: PrometheusRule) -> Judgement:
     if peers is None:
         return Judgement(None, value, problem="no other broker has a value to compare with")
     if peers < 0:
-        return Judgement(None, value, peers, "the other brokers' median is negative: no ratio can be told")
+        return Judgement(None, value, peers, "the median of the other brokers is negative: no ratio")
     return Judgement(_apart(value, peers, rule), value, peers)
 
 
@@ -142,7 +142,7 @@ def _apart(value: float, peers: float, rule: PrometheusRule) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RuleState:
     """What one rule has found of one broker up to now."""
 
     streak: Streak = field(default_factory=Streak)
@@ -150,20 +150,20 @@ class Standing:
     peers: float | None = None
     problem: str = ""
 
-    def after(self, seen: Judgement, rule: PrometheusRule, now: datetime) -> Standing:
+    def after(self, seen: Judgement, rule: PrometheusRule, now: datetime) -> RuleState:
         """What is known after one more answer."""
         if seen.bad is None:
             return self.lost(seen.problem, now)
         streak = self.streak.seen(
             not seen.bad, now, failure_threshold=rule.failure_threshold, success_threshold=rule.success_threshold
         )
-        return Standing(streak, seen.value, seen.peers)
+        return RuleState(streak, seen.value, seen.peers)
 
-    def lost(self, problem: str, now: datetime) -> Standing:
-        """What is known when there is no evidence: counting begins anew."""
-        return Standing(self.streak.lost(now), problem=problem)
+    def lost(self, problem: str, now: datetime) -> RuleState:
+        """The state without evidence: counting restarts."""
+        return RuleState(self.streak.lost(now), problem=problem)
 
-    def word(self, broker: int, rule: PrometheusRule) -> Signal | None:
+    def signal(self, broker: int, rule: PrometheusRule) -> Signal | None:
         """The signal to report; None while the broker has not been judged."""
         if self.streak.since is None:
             return None
@@ -191,18 +191,18 @@ class Standing:
             return text
         peers = f"the other brokers' median of {self.peers:.4g}"
         if not beyond or rule.peer_ratio == 0:
-            return f"{text}, beside {peers}"
+            return f"{text}, compared with {peers}"
         asked = f"{rule.peer_ratio} times {side} {peers}"
         return f"{text} and at least {asked}" if _apart(value, self.peers, rule) else f"{text} but not {asked}"
 
-    def differs(self, told: Standing | None, seconds_since: float, rule: PrometheusRule) -> bool:
-        """Whether this is news to whoever was told ``told`` so many seconds ago."""
-        if told is None or self.streak.reading is not told.streak.reading:
+    def differs(self, posted: RuleState | None, seconds_since: float, rule: PrometheusRule) -> bool:
+        """Whether this differs enough from ``posted``, which was posted so many seconds ago."""
+        if posted is None or self.streak.reading is not posted.streak.reading:
             return True
         if seconds_since < FIGURE_NEWS_SECONDS:
-            return False  # a server whose every refusal has other words is no reason for a write each time
-        if self.problem != told.problem or self.value is None or told.value is None:
-            return self.problem != told.problem
+            return False  # an error message that changes each time must not cause a write each time
+        if self.problem != posted.problem or self.value is None or posted.value is None:
+            return self.problem != posted.problem
         floor = max(abs(rule.threshold) * _FLOOR_SHARE, 1e-9)
-        ratio = max(abs(self.value), floor) / max(abs(told.value), floor)
+        ratio = max(abs(self.value), floor) / max(abs(posted.value), floor)
         return ratio > _FIGURE_NEWS_RATIO or ratio < 1 / _FIGURE_NEWS_RATIO

@@ -26,8 +26,8 @@ class TwoSides:
         self._failing: set[str] = set()
         self._log = structlog.get_logger(__name__)
 
-    def seats(self) -> Mapping[int, BrokerAddress]:
-        """Every broker that either side names. Raises what the last side said when none could be listed."""
+    def targets(self) -> Mapping[int, BrokerAddress]:
+        """Every broker that either side lists. Raises the last side's error if none could be listed."""
         found: dict[str, Mapping[int, Broker]] = {}
         trouble: BellwetherError | None = None
         for side, listing in self._sides.items():
@@ -38,7 +38,7 @@ class TwoSides:
             except (Transient, Terminal) as error:
                 trouble = error
                 if side not in self._failing:
-                    self._log.warning("the brokers cannot be listed from this side", side=side, error=str(error))
+                    self._log.warning("broker_list_failed", side=side, error=str(error))
                 self._failing.add(side)
             else:
                 self._failing.discard(side)

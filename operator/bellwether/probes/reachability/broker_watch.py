@@ -1,6 +1,6 @@
 """Watch one broker from one vantage: start its probe rounds, collect the answers, post a signal on changes.
 
-In: addresses (from the roster, then from the broker's own word) and settings that may change. Out: a ``Signal`` each
+In: addresses (from metadata, then as the broker advertises them) and settings that may change. Out: a ``Signal`` each
 time that there is news. A new question starts every period although an earlier one still waits for its answer; answers
 count in the order in which their questions were asked, so a black hole is known after failureThreshold periods and one
 timeout. Nothing here blocks: questions do, on threads of ``worker_pool``.
@@ -20,22 +20,22 @@ from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.probes.reachability.reachability_state import Answer, Round, Sighting
+from bellwether.probes.reachability.reachability_state import Answer, ReachabilityState, Round
 from bellwether.probes.worker_pool import WorkerPool, WorkItem
 
-HASTE = 0.5
+RETRY_SHARE = 0.5
 """The share of its period after which a broker that fails is asked again."""
 MOST = 20
-# Beyond its timeout a question is given this long to be scheduled and to say so itself.
+# Extra time for a request to be scheduled and to report its own timeout.
 GRACE_SECONDS = 0.3
 _MOST_ROUNDS = 32
-# A process that was kept from its work for so long while it waited cannot tell who was late.
+# After a delay of its own this long, a process cannot attribute a timeout to the broker.
 _STARVED_SECONDS = 0.5
-_STARVED = "this process gets too little CPU to tell a silent broker from its own delay: raise its CPU limit"
+_STARVED = "this prober gets too little CPU to distinguish a broker's timeout from its own delay: raise its CPU limit"
 
 
-class Asker(Protocol):
-    """Asks one broker at one address. Raises Transient or Terminal for what says nothing about the broker."""
+class ListenerClient(Protocol):
+    """Probes one broker at one address. Raises Transient or Terminal for failures that are no evidence about it."""
 
     def ask(self, address: str, broker_id: int, timeout_seconds: float) -> Answer:
         """One question, over within its timeout."""
@@ -52,7 +52,7 @@ class BrokerAddress:
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """Stands for a question that did not come back: looking up a name, say, obeys no timeout."""
+    """The result of a request that did not return: a name lookup, for example, has no timeout."""
 
     message: str
     seconds: float
@@ -62,7 +62,7 @@ class NoAnswer:
 
     @property
     def advertised(self) -> Mapping[str, str]:
-        """Nothing was said."""
+        """Empty: there was no answer."""
         return {}
 
     @property
@@ -84,13 +84,13 @@ class _Asked:
         return [q for q in (self.external, self.internal) if q is not None]
 
     def over(self, now: float) -> bool:
-        """Whether every question has been answered, or has had its time. One that nobody has put yet has not."""
+        """Whether every request was answered or timed out; one that was not sent yet counts as neither."""
         limit = self.timeout + GRACE_SECONDS
         return all(q.done or (q.began is not None and now >= q.began + limit) for q in self.questions)
 
 
 class Observer(Protocol):
-    """Is told what is measured, for metrics; ``telemetry`` has the real one."""
+    """Receives measurements, for metrics; implemented in ``telemetry``."""
 
     def asked(self, broker: int, path: str, answer: Answer) -> None:
         """One answer over ``external`` or ``internal``."""
@@ -106,10 +106,10 @@ class Observer(Protocol):
 
 
 class RetryInterval:
-    """The brokers that are in haste now: those that have just begun to fail, as long as they are few.
+    """Probe newly failing brokers at half the period, at most ``MOST`` at once.
 
-    Where many fail at once, the vantage has failed, or something that they share: nobody is demoted for that, and
-    asking all of them twice as often would only make this process late.
+    If many fail at once, the cause is the vantage or something shared: no broker is demoted for that, and probing all
+    of them twice as often would only delay this process.
     """
 
     def __init__(self) -> None:
@@ -119,7 +119,7 @@ class RetryInterval:
         """Seconds from one round of a broker to its next."""
         if failing and (broker in self._hurried or len(self._hurried) < MOST):
             self._hurried.add(broker)
-            return period_seconds * HASTE
+            return period_seconds * RETRY_SHARE
         self._hurried.discard(broker)
         return period_seconds
 
@@ -138,31 +138,31 @@ class BrokerWatch:
         self,
         broker: int,
         source: str,
-        seat: BrokerAddress,
-        asker: Callable[[], Asker],
+        target: BrokerAddress,
+        client: Callable[[], ListenerClient],
         settings: Callable[[], Reachability],
         post: Callable[[Signal], None],
         clock: Clock,
         observer: Observer,
         questions: WorkerPool,
         late: Callable[[], float] = lambda: 0.0,
-        haste: RetryInterval | None = None,
+        retry_interval: RetryInterval | None = None,
     ) -> None:
         self.broker = broker
         self._source = source
-        self._seat = seat
-        self._external = seat.external
-        self._asker = asker
+        self._target = target
+        self._external = target.external
+        self._client = client
         self._settings = settings
         self._post = post
         self._clock = clock
         self._observer = observer
         self._questions = questions
         self._late = late
-        self._haste = haste or RetryInterval()
+        self._retry_interval = retry_interval or RetryInterval()
         self._log = structlog.get_logger(__name__).bind(broker=broker, vantage=source)
-        self._sighting = Sighting()
-        self._told: tuple[str, ...] | None = None
+        self._state = ReachabilityState()
+        self._posted: tuple[str, ...] | None = None
         self._warned = ""
         self._asked: deque[_Asked] = deque()
         self._due = self._begun = self.beat = clock.monotonic()
@@ -170,9 +170,9 @@ class BrokerWatch:
         self.stopped = False
 
     @property
-    def sighting(self) -> Sighting:
+    def state(self) -> ReachabilityState:
         """What is known now."""
-        return self._sighting
+        return self._state
 
     @property
     def external(self) -> str:
@@ -184,16 +184,16 @@ class BrokerWatch:
         """Whether answers are out."""
         return bool(self._asked)
 
-    def move(self, seat: BrokerAddress) -> None:
-        """Follow what metadata says; an address that it does not name is kept as last known."""
-        external = seat.external or self._seat.external
-        if seat.external and seat.external != self._seat.external:
-            self._external = seat.external
-        self._seat = BrokerAddress(seat.internal or self._seat.internal, external)
+    def move(self, target: BrokerAddress) -> None:
+        """Follow the metadata; an address that it does not contain is kept as last known."""
+        external = target.external or self._target.external
+        if target.external and target.external != self._target.external:
+            self._external = target.external
+        self._target = BrokerAddress(target.internal or self._target.internal, external)
 
     def repeat(self) -> None:
-        """Tell the present word again, news or not (this prober has just become its vantage's voice)."""
-        self._told = None
+        """Post the current signal again, changed or not (this prober has just become its vantage's leader)."""
+        self._posted = None
 
     def fell_behind(self) -> bool:
         """Whether a round was left out or worth nothing since this was last asked: this process cannot keep up."""
@@ -203,7 +203,7 @@ class BrokerWatch:
     def stop(self) -> None:
         """Stop watching; a question under way ends by itself."""
         self.stopped = True
-        self._haste.forget(self.broker)
+        self._retry_interval.forget(self.broker)
         self._observer.gone(self.broker)
 
     def begin(self) -> float:
@@ -234,13 +234,13 @@ class BrokerWatch:
 
     def _pace(self, settings: Reachability) -> float:
         """Seconds from one round to the next: fewer while the broker fails, to be sure of it soon."""
-        return self._haste.pace(self.broker, settings.period_seconds, failing=self._sighting.failing)
+        return self._retry_interval.pace(self.broker, settings.period_seconds, failing=self._state.failing)
 
     def _ask(self, settings: Reachability) -> _Asked:
-        asker, timeout = self._asker(), settings.timeout_seconds
+        client, timeout = self._client(), settings.timeout_seconds
         external, internal = (
-            WorkItem(partial(asker.ask, address, self.broker, timeout)) if address else None
-            for address in (self._external, self._seat.internal)
+            WorkItem(partial(client.ask, address, self.broker, timeout)) if address else None
+            for address in (self._external, self._target.internal)
         )
         asked = _Asked(self._external, external, internal, timeout, self._late())
         for question in asked.questions:
@@ -251,7 +251,7 @@ class BrokerWatch:
         trouble, answers = "", []
         for path, question, address in (
             ("external", asked.external, asked.address),
-            ("internal", asked.internal, self._seat.internal),
+            ("internal", asked.internal, self._target.internal),
         ):
             answer: Answer | None = None
             if question is not None and not question.done:
@@ -272,41 +272,42 @@ class BrokerWatch:
     def _judge(self, seen: Round) -> None:
         settings = self._settings()
         if seen.trouble == _STARVED:
-            self._left_out = True  # told once for all brokers
+            self._left_out = True  # logged once for all brokers
         elif seen.trouble:
-            self._warn(seen.trouble, "this vantage cannot measure; what it finds here is no evidence")
+            self._warn("vantage_cannot_measure", seen.trouble)
         self._learn(seen, settings)
-        self._sighting = self._sighting.after(seen, settings, self._clock.now())
-        word = self._sighting.word(self.broker, self._source)
-        if word is None or self.stopped:
+        self._state = self._state.after(seen, settings, self._clock.now())
+        signal = self._state.signal(self.broker, self._source)
+        if signal is None or self.stopped:
             return
-        self._observer.judged(word)
-        news = self._sighting.news()
-        if news != self._told:
-            self._told = news
-            self._post(word)
+        self._observer.judged(signal)
+        news = self._state.news()
+        if news != self._posted:
+            self._posted = news
+            self._post(signal)
 
     def _learn(self, seen: Round, settings: Reachability) -> None:
         """Follow the address that the broker itself advertises for the external listener."""
         said = {**_said(seen.external), **_said(seen.internal)}
         if not said:
             if not self._external and seen.internal is not None and seen.internal.ok:
-                self._warn(seen.internal.message, "the broker does not say where its external listener is")
+                self._warn("external_address_unknown", seen.internal.message)
             return
         address = said.get(settings.listener, "")
         if not address:
             names = ", ".join(sorted(said))
             problem = f"the broker advertises {names}, not {settings.listener}"
-            self._warn(problem, "set detection.externalReachability.listener to the external listener's name")
+            remedy = "set detection.externalReachability.listener to the name of the external listener"
+            self._warn("external_listener_not_found", problem, remedy)
         elif address != self._external:
-            self._log.info("external address learned", address=address, before=self._external or None)
+            self._log.info("external_address_changed", address=address, previous=self._external or None)
             self._external = address
 
-    def _warn(self, problem: str, event: str) -> None:
-        """Say a trouble once, not each second."""
+    def _warn(self, event: str, problem: str, remedy: str | None = None) -> None:
+        """Log a problem once, not at each round."""
         if problem != self._warned:
             self._warned = problem
-            self._log.warning(event, error=problem)
+            self._log.warning(event, error=problem, remedy=remedy)
 
 
 def _said(answer: Answer | None) -> Mapping[str, str]:

@@ -17,8 +17,14 @@ from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.probes.reachability.broker_watch import Asker, BrokerAddress, BrokerWatch, Observer, RetryInterval
-from bellwether.probes.reachability.reachability_state import Sighting
+from bellwether.probes.reachability.broker_watch import (
+    BrokerAddress,
+    BrokerWatch,
+    ListenerClient,
+    Observer,
+    RetryInterval,
+)
+from bellwether.probes.reachability.reachability_state import ReachabilityState
 from bellwether.probes.reachability.round_scheduler import Rounds
 from bellwether.probes.worker_pool import WorkerPool
 
@@ -29,24 +35,24 @@ _SPREAD = 100
 class Roster(Protocol):
     """Who the brokers are and where. Raises Transient or Terminal."""
 
-    def seats(self) -> Mapping[int, BrokerAddress]:
-        """Every broker that metadata names, fenced ones included where it tells of them."""
+    def targets(self) -> Mapping[int, BrokerAddress]:
+        """Every broker in metadata, including fenced ones where it lists them."""
         ...
 
 
 class ReachabilityProbe:
     """The rounds of every broker, on one thread; their questions on others.
 
-    ``refresh`` follows the roster and is called by whoever owns the probe.
+    ``refresh`` follows the broker list and is called by the owner of the probe.
 
-    ``kept`` names the brokers that exist for somebody else still (they have a BrokerHealth): a dead broker leaves
+    ``kept`` names the brokers that still have a BrokerHealth: a dead broker leaves
     metadata and goes on being asked where it last was; one that is neither in metadata nor kept is forgotten.
     """
 
     def __init__(
         self,
         source: str,
-        asker: Asker,
+        client: ListenerClient,
         settings: Reachability,
         post: Callable[[Signal], None],
         forget: Callable[[int], None],
@@ -54,7 +60,7 @@ class ReachabilityProbe:
         observer: Observer,
     ) -> None:
         self._source = source
-        self._asker = asker
+        self._client = client
         self._settings = settings
         self._post = post
         self._forget = forget
@@ -64,50 +70,50 @@ class ReachabilityProbe:
         self._lock = threading.Lock()
         self._watches: dict[int, BrokerWatch] = {}
         self._questions = WorkerPool(clock)
-        self._haste = RetryInterval()
+        self._retry_interval = RetryInterval()
         self._rounds = Rounds(self._questions, clock)
         self._unread = ""
         self._behind = False
 
-    def configure(self, asker: Asker, settings: Reachability) -> None:
+    def configure(self, client: ListenerClient, settings: Reachability) -> None:
         """Ask in another way, or under other thresholds, from the next round on."""
-        self._asker, self._settings = asker, settings
+        self._client, self._settings = client, settings
 
     def refresh(self, roster: Roster, kept: frozenset[int] | None = None) -> None:
-        """Start watching who is new and stop watching who is gone. ``kept`` ``None`` (not known) forgets nobody."""
+        """Start watching new brokers and stop watching removed ones. ``kept`` ``None`` (unknown) removes none."""
         try:
-            seats = roster.seats()
+            targets = roster.targets()
         except (Transient, Terminal) as error:
             if not self._unread:
-                self._log.warning("the brokers cannot be listed; going on with those already known", error=str(error))
+                self._log.warning("broker_list_failed", error=str(error))
             self._unread = str(error)
             return
         if self._unread:
-            self._log.info("the brokers can be listed again", brokers=sorted(seats))
+            self._log.info("broker_list_recovered", brokers=sorted(targets))
             self._unread = ""
-        self._tell_behind()
-        step = self._settings.period_seconds / max(len(seats), _SPREAD)
+        self._log_late_rounds()
+        step = self._settings.period_seconds / max(len(targets), _SPREAD)
         with self._lock:
-            for number, (broker, seat) in enumerate(seats.items()):
+            for number, (broker, target) in enumerate(targets.items()):
                 known = self._watches.get(broker)
                 if known is None:
-                    self._watches[broker] = self._watch(broker, seat, number * step)
+                    self._watches[broker] = self._watch(broker, target, number * step)
                 else:
-                    known.move(seat)
-            gone = set() if kept is None else set(self._watches) - set(seats) - kept
+                    known.move(target)
+            gone = set() if kept is None else set(self._watches) - set(targets) - kept
         for broker in sorted(gone):
             self._drop(broker)
 
     def repeat(self) -> None:
-        """Tell every present word again: nobody knows what the voice before this one had said."""
+        """Post every current signal again: what the previous leader reported is unknown."""
         with self._lock:
             for watch in self._watches.values():
                 watch.repeat()
 
-    def sightings(self) -> Mapping[int, tuple[str, Sighting]]:
+    def states(self) -> Mapping[int, tuple[str, ReachabilityState]]:
         """What is known now of every broker: the external address, and the sighting."""
         with self._lock:
-            return {b: (w.external, w.sighting) for b, w in sorted(self._watches.items())}
+            return {b: (w.external, w.state) for b, w in sorted(self._watches.items())}
 
     def alive(self) -> bool:
         """Whether every broker is being asked; a prober that measures nothing must not look fresh."""
@@ -125,31 +131,31 @@ class ReachabilityProbe:
             watch.stop()
         self._rounds.stop(timeout_seconds)
 
-    def _tell_behind(self) -> None:
-        """Say it once when rounds are left out, and once when none is any more."""
+    def _log_late_rounds(self) -> None:
+        """Log once when rounds are skipped, and once when none is skipped any more."""
         with self._lock:
             behind = [watch.broker for watch in self._watches.values() if watch.fell_behind()]
         if behind and not self._behind:
             remedy = "raise its CPU limit, or periodSeconds"
-            self._log.warning("this process cannot ask as often as it should", brokers=len(behind), remedy=remedy)
+            self._log.warning("probe_rounds_late", brokers=len(behind), remedy=remedy)
         elif self._behind and not behind:
-            self._log.info("this process asks as often as it should again")
+            self._log.info("probe_rounds_on_time")
         self._behind = bool(behind)
 
-    def _watch(self, broker: int, seat: BrokerAddress, delay_seconds: float) -> BrokerWatch:
-        self._log.info("watching a broker", broker=broker, internal=seat.internal or None)
+    def _watch(self, broker: int, target: BrokerAddress, delay_seconds: float) -> BrokerWatch:
+        self._log.info("broker_added", broker=broker, internal=target.internal or None)
         watch = BrokerWatch(
             broker,
             self._source,
-            seat,
-            lambda: self._asker,
+            target,
+            lambda: self._client,
             lambda: self._settings,
             self._post,
             self._clock,
             self._observer,
             self._questions,
             lambda: self._rounds.late_seconds,
-            self._haste,
+            self._retry_interval,
         )
         self._rounds.add(watch, delay_seconds)
         return watch
@@ -158,5 +164,5 @@ class ReachabilityProbe:
         with self._lock:
             watch = self._watches.pop(broker)
         watch.stop()
-        self._log.info("the broker is gone; its entry is taken away", broker=broker)
+        self._log.info("broker_removed", broker=broker)
         self._forget(broker)

@@ -46,7 +46,7 @@ class Answer(Protocol):
 
     @property
     def advertised(self) -> Mapping[str, str]:
-        """The broker's own addresses by listener name; empty when it did not say."""
+        """The broker's advertised addresses by listener name; empty without an answer."""
         ...
 
     @property
@@ -59,7 +59,7 @@ class Answer(Protocol):
 class Round:
     """One question over each path. A path that was not asked (no address known) is ``None``.
 
-    ``trouble`` is this machine's own (no file descriptor, no certificate): such a round says nothing of the broker.
+    ``trouble`` is a local problem (no file descriptor, no certificate): such a round is no evidence about the broker.
     """
 
     address: str = ""
@@ -69,18 +69,18 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class ReachabilityState:
     """One broker as seen from one vantage up to now."""
 
     external: Streak = field(default_factory=Streak)
     control: Streak = field(default_factory=Streak)
     last: Round = field(default_factory=Round)
     kind: str = ""
-    """The class of what is being seen, without counts and latencies, once seen often enough to be told."""
+    """The class of what is being seen, without counts and latencies, once seen often enough to be reported."""
     kind_seen: tuple[str, int] = ("", 0)
     troubles: int = 0
 
-    def after(self, seen: Round, settings: Reachability, now: datetime) -> Sighting:
+    def after(self, seen: Round, settings: Reachability, now: datetime) -> ReachabilityState:
         """The sighting after one more round."""
         if seen.trouble:
             return self._troubled(seen, settings, now)
@@ -101,9 +101,9 @@ class Sighting:
         count = self.kind_seen[1] + 1 if kind == self.kind_seen[0] else 1
         often = min(settings.failure_threshold, settings.success_threshold)
         settled = kind if count >= often or not self.kind else self.kind
-        return Sighting(external, control, seen, settled, (kind, count))
+        return ReachabilityState(external, control, seen, settled, (kind, count))
 
-    def word(self, broker: int, source: str) -> Signal | None:
+    def signal(self, broker: int, source: str) -> Signal | None:
         """The signal to report; ``None`` while the broker has not been judged."""
         if self.external.since is None:
             return None
@@ -155,13 +155,13 @@ class Sighting:
             return f"internal listener answers in {milliseconds(answer.seconds)}"
         return f"internal listener: {answer.message}{_times(self.control.failures)}"
 
-    def _troubled(self, seen: Round, settings: Reachability, now: datetime) -> Sighting:
+    def _troubled(self, seen: Round, settings: Reachability, now: datetime) -> ReachabilityState:
         """Our own trouble is no evidence; when it lasts, what was known before is no longer known, either."""
         troubles = self.troubles + 1
         if troubles < max(1, settings.failure_threshold):
             return replace(self, troubles=troubles)
         lost = Streak(Reading.UNKNOWN, now if self.external.reading is not Reading.UNKNOWN else self.external.since)
-        return Sighting(lost, Streak(), seen, "trouble", ("trouble", troubles), troubles)
+        return ReachabilityState(lost, Streak(), seen, "trouble", ("trouble", troubles), troubles)
 
 
 def milliseconds(seconds: float) -> str:

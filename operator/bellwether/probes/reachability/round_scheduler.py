@@ -17,7 +17,7 @@ from bellwether.probes.worker_pool import WorkerPool
 
 # How late an answer may be judged. Looking that often costs less than being woken by each answer.
 TICK_SECONDS = 0.02
-# A tick that comes so much too late says that the process has more to do than it can, or is not given the time for it.
+# A tick this late means that the process has too much to do, or too little CPU.
 _SLOW_SECONDS, _LATE_SECONDS = 0.02, 0.05
 
 
@@ -91,15 +91,15 @@ class Rounds:
         waiting: dict[int, Round] = {}
         before, worked = self._clock.monotonic(), time.thread_time()
         while not stop.wait(TICK_SECONDS):
-            # What a turn takes beyond its own sleep and its own work was somebody else's.
+            # Time beyond its own sleep and work was taken by other processes.
             now, work = self._clock.monotonic(), time.thread_time()
             late = now - before - TICK_SECONDS - (work - worked)
             before, worked = now, work
             self._late += late if late > _LATE_SECONDS else 0.0
             self._questions.tend(slow=late > _SLOW_SECONDS)
-            self.look(waiting)
+            self.run_due(waiting)
 
-    def look(self, waiting: dict[int, Round]) -> None:
+    def run_due(self, waiting: dict[int, Round]) -> None:
         """Collect what has been answered to those in ``waiting``, begin what is due, and add it there."""
         for number, one in list(waiting.items()):
             again = one.collect()

@@ -1,12 +1,11 @@
 """Attribute replication lag to the slow follower or to its slow leader.
 
-In: the lags of one round. Out: a ``Sounding`` of each broker, blamed or not, with the figures that a person wants.
-Called by ``lag_round``; pure.
+In: the lags of one round. Out: a ``LagMeasurement`` of each broker, with the lag attributed to it. Called by
+``lag_round``; pure.
 
-A follower that is slow by itself trails whomever it follows; a leader that is slow to serve is trailed by whoever
-follows it. So a follower is blamed when it lags towards two leaders or more, or towards the only one that writes
-anything to it, and at least one of them is not trailed by most of its followers. Where everybody lags, nobody is
-blamed: the cause is elsewhere.
+A slow follower lags behind all its leaders; a slow leader has lag on all its followers. The lag is therefore attributed
+to a follower that lags behind at least two leaders, or behind its only active one, unless most followers of each of
+these leaders lag as well. If all brokers lag, the lag is attributed to none: the cause is a shared one.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ _NAMED_PARTITIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Sounding:
+class LagMeasurement:
     """What one round showed of one broker.
 
     ``behind`` are the leaders towards which it lags, ``slow_leaders`` those of them that several brokers trail and that
-    nobody else's doing explains. ``trailed_by`` are the brokers that lag behind this one, by its own doing.
+    no other broker explains. ``trailed_by``: the brokers that lag behind this one because it is slow.
     ``outside`` counts what it follows outside the ISR, ``returning`` what of that it has to catch up since it came
     back. A broker that was not measured has a ``problem``.
     """
@@ -83,7 +82,7 @@ def weigh(
     threshold_seconds: float,
     active: Callable[[int, int], bool],
     returning: Collection[int] = (),
-) -> dict[int, Sounding]:
+) -> dict[int, LagMeasurement]:
     """A look at each broker that follows, or leads, something that was measured.
 
     ``active``: whether a leader has lately written to a partition that a follower follows. ``returning``: brokers that
@@ -105,11 +104,13 @@ def weigh(
     }
     left = {led: behind for led, behind in _trailing(tallies, set(tallies) - blamed).items() if len(behind) > 1}
     everybody = set(tallies) | {led for tally in tallies.values() for led in tally.leaders}
-    return {b: _sounding(tallies.get(b, _Tally()), b in blamed, left, left.get(b, ())) for b in sorted(everybody)}
+    return {b: _measurement(tallies.get(b, _Tally()), b in blamed, left, left.get(b, ())) for b in sorted(everybody)}
 
 
-def _sounding(tally: _Tally, blamed: bool, slow: dict[int, tuple[int, ...]], trailed_by: tuple[int, ...]) -> Sounding:
-    return Sounding(
+def _measurement(
+    tally: _Tally, blamed: bool, slow: dict[int, tuple[int, ...]], trailed_by: tuple[int, ...]
+) -> LagMeasurement:
+    return LagMeasurement(
         followed=tally.followed,
         worst_seconds=tally.worst_seconds,
         lagging=tally.lagging,

@@ -1,8 +1,8 @@
 """One round of log end offset requests to every broker of a cluster, and the lag of each broker.
 
-In: a map of the cluster, read now and then, and how to ask one broker where its copies of logs end. Out: ``Sounding``s.
-Called by ``replication_probe`` each period, and by ``bellwether probe replication --once``. The brokers are asked side
-by side, each with a time limit of its own: a silent one makes its own lag unknown, and nobody else's.
+In: cached cluster metadata, and a client that reads the log end offsets of one broker. Out: ``LagMeasurement``s. Called
+by ``replication_probe`` each period, and by ``bellwether probe replication --once``. The brokers are queried in
+parallel, each with its own timeout: a broker that does not answer makes only its own lag unknown.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from bellwether.core.settings.detection import ReplicationLag
 from bellwether.kafka_connection import join_address
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.probes.replication.lag_attribution import Sounding, weigh
+from bellwether.probes.replication.lag_attribution import LagMeasurement, weigh
 from bellwether.probes.replication.offset_history import Ends, OffsetHistory
 
-# Leaders and ISRs hardly change while nobody lags, and reading them all is dearer than asking for all the ends.
+# Leaders and ISRs rarely change while no broker lags, and reading them costs more than reading all log ends.
 MAP_SECONDS = 30.0
-# Whatever is amiss, no more than a sixth of the time goes into reading the map.
+# Even with problems, at most a sixth of the time goes into reading metadata.
 _MAP_PAUSES = 5.0
 # More of them would only wait for each other: decoding answers is this process' own work.
 _ASKED_AT_ONCE = 32
@@ -42,12 +42,12 @@ class Answer(Ends, Protocol):
 
     @property
     def problem(self) -> str:
-        """Why some, or all, were not told; empty when all were."""
+        """Why some, or all, are missing; empty if none is."""
         ...
 
 
-class Asker(Protocol):
-    """Asks one broker. Raises Transient or Terminal for what says nothing about the broker."""
+class LogEndClient(Protocol):
+    """Reads one broker. Raises Transient or Terminal for failures that are no evidence about it."""
 
     def ask(
         self, address: str, replicas: Mapping[TopicPartition, int], timeout_seconds: float, longest_seconds: float
@@ -66,7 +66,7 @@ class Maps(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """Stands for a broker that was not asked, or could not be."""
+    """The result for a broker that was not queried, or could not be."""
 
     problem: str
     sent: float = 0.0
@@ -75,16 +75,16 @@ class NoAnswer:
 
     @property
     def ends(self) -> Mapping[TopicPartition, int]:
-        """Nothing was said."""
+        """Empty: there was no answer."""
         return {}
 
 
 class LagRounds:
     """Round after round of questions, and the looks that come of them. For one thread; ``close`` it at the end."""
 
-    def __init__(self, maps: Maps, asker: Asker, clock: Clock) -> None:
+    def __init__(self, maps: Maps, client: LogEndClient, clock: Clock) -> None:
         self._maps = maps
-        self._asker = asker
+        self._client = client
         self._clock = clock
         self._log = structlog.get_logger(__name__)
         self._trails = OffsetHistory()
@@ -103,7 +103,7 @@ class LagRounds:
         return self._cluster
 
     def close(self) -> None:
-        """Ask nobody any more."""
+        """Send no further requests."""
         self._pool.shutdown(wait=False)
 
     def round(
@@ -111,29 +111,29 @@ class LagRounds:
         settings: ReplicationLag,
         returning: frozenset[int] = frozenset(),
         progress: Callable[[], None] = lambda: None,
-    ) -> dict[int, Sounding]:
-        """Ask everybody once; a look at each broker of the map. Raises Transient or Terminal while there is no map.
+    ) -> dict[int, LagMeasurement]:
+        """Query every broker once: one measurement each. Raises Transient or Terminal without metadata.
 
         ``returning``: see ``lag_attribution.weigh``. ``progress`` is called, on any thread, as brokers have answered or
         not.
         """
         cluster = self._map()
         progress()
-        heard = self._ask(cluster, settings, progress)
+        answers = self._ask(cluster, settings, progress)
         # By the clock of the answers, which may be another one than ours.
-        now = max((answer.received for answer in heard.values()), default=0.0)
+        now = max((answer.received for answer in answers.values()), default=0.0)
         since = now - max(settings.threshold_seconds, _ACTIVE_ROUNDS * settings.period_seconds)
         found = weigh(
-            self._trails.round(cluster, heard),
+            self._trails.round(cluster, answers),
             settings.threshold_seconds,
             lambda leader, follower: self._trails.active(leader, follower, since),
             returning,
         )
         for broker in cluster.named:
-            found[broker] = _measured(broker, found.get(broker), heard.get(broker), self._questions)
-        self._unsettled = any(look.problem or look.lagging or look.outside for look in found.values()) or any(
-            answer.moved for answer in heard.values()
-        )
+            found[broker] = _measured(broker, found.get(broker), answers.get(broker), self._questions)
+        self._unsettled = any(
+            measurement.problem or measurement.lagging or measurement.outside for measurement in found.values()
+        ) or any(answer.moved for answer in answers.values())
         return found
 
     def _map(self) -> Cluster:
@@ -147,12 +147,12 @@ class LagRounds:
             if self._cluster is None:
                 raise
             if self._unread != str(error):
-                self._log.warning("metadata cannot be read; going on with what was read before", error=str(error))
+                self._log.warning("metadata_read_failed", error=str(error))
             self._unread = str(error)
             return self._cluster
         if self._unread:
             self._unread = ""
-            self._log.info("metadata can be read again")
+            self._log.info("metadata_read_recovered")
         self._cluster, self._questions, self._read_at = cluster, _questions(cluster), self._clock.monotonic()
         self.read_took = self._read_at - now
         return cluster
@@ -173,7 +173,7 @@ class LagRounds:
         address, questions = join_address(broker.host, broker.port), self._questions[number]
         longest = float(settings.timeout_seconds + settings.period_seconds)
         try:
-            return self._asker.ask(address, questions, settings.timeout_seconds, longest)
+            return self._client.ask(address, questions, settings.timeout_seconds, longest)
         except (Transient, Terminal, ValueError) as error:
             return NoAnswer(str(error))
 
@@ -182,7 +182,7 @@ def _questions(cluster: Cluster) -> dict[int, dict[TopicPartition, int]]:
     """What to ask each broker: the partitions that it holds, with the epoch that it must lead in, or -1.
 
     Led by another one meanwhile, it must not answer as the leader; which epoch a follower has come to is its own
-    matter. A partition without a leader, or with a single replica, tells nothing.
+    matter. A partition without a leader, or with a single replica, is no evidence.
     """
     found: dict[int, dict[TopicPartition, int]] = {}
     for partition in cluster.partitions:
@@ -195,13 +195,18 @@ def _questions(cluster: Cluster) -> dict[int, dict[TopicPartition, int]]:
 
 
 def _measured(
-    broker: int, look: Sounding | None, answer: Answer | None, questions: Mapping[int, Mapping[TopicPartition, int]]
-) -> Sounding:
+    broker: int,
+    measurement: LagMeasurement | None,
+    answer: Answer | None,
+    questions: Mapping[int, Mapping[TopicPartition, int]],
+) -> LagMeasurement:
     """A look at a broker, or why there is none."""
     if answer is None:
-        return look or Sounding()  # it holds nothing that could lag
+        return measurement or LagMeasurement()  # it holds nothing that could lag
     if not answer.ends:
-        return Sounding(problem=answer.problem or "its partitions have moved: asked again once metadata tells where to")
-    if (look is None or not look.followed) and -1 in questions[broker].values():
-        return Sounding(problem=answer.problem or "none of the leaders that it follows has answered")
-    return look or Sounding()
+        return LagMeasurement(
+            problem=answer.problem or "its partitions have moved: read again after the next metadata refresh"
+        )
+    if (measurement is None or not measurement.followed) and -1 in questions[broker].values():
+        return LagMeasurement(problem=answer.problem or "none of the leaders that it follows has answered")
+    return measurement or LagMeasurement()

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from bellwether.core.settings.detection import ReplicationLag
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.probes.replication.lag_attribution import Sounding
+from bellwether.probes.replication.lag_attribution import LagMeasurement
 from bellwether.probes.result_window import Streak
 
 # A lag alone is news at most this often, and only when it has more than doubled or halved above the threshold.
@@ -29,32 +29,32 @@ class Lags:
     """One broker's replication up to now. ``returned`` is when it came back from silence, monotonic seconds."""
 
     streak: Streak = field(default_factory=Streak)
-    last: Sounding = field(default_factory=Sounding)
+    last: LagMeasurement = field(default_factory=LagMeasurement)
     kind: str = ""
-    """The class of what is being seen, without figures, once seen often enough to be told."""
+    """The class of what is being seen, without figures, once seen often enough to be reported."""
     kind_seen: tuple[str, int] = ("", 0)
     troubles: int = 0
     returned: float | None = None
 
-    def after(self, look: Sounding, settings: ReplicationLag, now: datetime, at: float) -> Lags:
+    def after(self, measurement: LagMeasurement, settings: ReplicationLag, now: datetime, at: float) -> Lags:
         """What is known after one more round, made ``at`` this monotonic time."""
-        if look.problem:
-            return self._troubled(look, settings, now)
+        if measurement.problem:
+            return self._troubled(measurement, settings, now)
         # Once it is back in every ISR it has returned. Until then going away again begins no new grace.
         returned = self.returned if self.returned is not None else at if self.troubles else None
-        if not look.outside:
+        if not measurement.outside:
             returned = None
         streak = self.streak.seen(
-            not look.blamed,
+            not measurement.blamed,
             now,
             failure_threshold=settings.failure_threshold,
             success_threshold=settings.success_threshold,
         )
-        kind = _kind(look)
+        kind = _kind(measurement)
         seen = (kind, self.kind_seen[1] + 1 if kind == self.kind_seen[0] else 1)
         turned = streak.reading is not self.streak.reading
         settled = kind if turned or seen[1] >= max(1, settings.failure_threshold) else self.kind
-        return Lags(streak, look, settled, seen, returned=returned)
+        return Lags(streak, measurement, settled, seen, returned=returned)
 
     def returning(self, at: float) -> bool:
         """Whether it has come back so lately that what it has to catch up is not held against it."""
@@ -62,7 +62,7 @@ class Lags:
             return self.troubles > 0
         return at - self.returned <= RETURN_SECONDS
 
-    def word(self, broker: int, source: str) -> Signal | None:
+    def signal(self, broker: int, source: str) -> Signal | None:
         """The signal to report; ``None`` while the broker has not been judged."""
         if self.streak.since is None:
             return None
@@ -77,14 +77,14 @@ class Lags:
             value=round(self.last.worst_seconds, 1) if known and self.last.followed else None,
         )
 
-    def differs(self, told: Lags | None, seconds_since: float, settings: ReplicationLag) -> bool:
-        """Whether this is news to whoever was told ``told`` so many seconds ago."""
-        if told is None or (self.streak.reading, self.kind) != (told.streak.reading, told.kind):
+    def differs(self, posted: Lags | None, seconds_since: float, settings: ReplicationLag) -> bool:
+        """Whether this differs enough from ``posted``, which was posted so many seconds ago."""
+        if posted is None or (self.streak.reading, self.kind) != (posted.streak.reading, posted.kind):
             return True
         if seconds_since < LAG_NEWS_SECONDS:
             return False
         floor = float(settings.threshold_seconds)
-        ratio = max(self.last.worst_seconds, floor) / max(told.last.worst_seconds, floor)
+        ratio = max(self.last.worst_seconds, floor) / max(posted.last.worst_seconds, floor)
         return ratio > _LAG_NEWS_RATIO or ratio < 1 / _LAG_NEWS_RATIO
 
     def message(self) -> str:
@@ -96,55 +96,57 @@ class Lags:
             return f"keeps up again{_times(self.streak.successes)}"
         return sentence(self.last)
 
-    def _troubled(self, look: Sounding, settings: ReplicationLag, now: datetime) -> Lags:
-        """A broker that tells nothing is not known to lag; when that lasts, what was known is no longer known."""
+    def _troubled(self, measurement: LagMeasurement, settings: ReplicationLag, now: datetime) -> Lags:
+        """Without an answer the lag is unknown; if that lasts, the former reading is dropped."""
         troubles = self.troubles + 1
         if troubles < max(1, settings.failure_threshold):
             return replace(self, troubles=troubles)
-        return Lags(self.streak.lost(now), look, "unmeasured", ("unmeasured", troubles), troubles, self.returned)
+        return Lags(self.streak.lost(now), measurement, "unmeasured", ("unmeasured", troubles), troubles, self.returned)
 
 
-def sentence(look: Sounding) -> str:
-    """One look in words."""
-    if look.problem:
-        return f"not measured: {look.problem}"
-    if look.lagging:
-        said = _behind(look) if look.blamed else f"{_behind(look)}; {_excuse(look)}"
-    elif look.returning:
-        said = f"has come back and catches up on {_partitions(look.returning)}, none of them in the ISR"
+def sentence(measurement: LagMeasurement) -> str:
+    """One measurement as a sentence."""
+    if measurement.problem:
+        return f"not measured: {measurement.problem}"
+    if measurement.lagging:
+        said = _behind(measurement) if measurement.blamed else f"{_behind(measurement)}; {_excuse(measurement)}"
+    elif measurement.returning:
+        said = f"has come back and catches up on {_partitions(measurement.returning)}, none of them in the ISR"
     else:
-        said = f"keeps up on {_partitions(look.followed)}" if look.followed else "follows no partition"
-    if look.trailed_by:
-        said += f"; brokers {_some(look.trailed_by)} trail it where it leads: it serves them slowly"
+        said = f"keeps up on {_partitions(measurement.followed)}" if measurement.followed else "follows no partition"
+    if measurement.trailed_by:
+        said += f"; brokers {_some(measurement.trailed_by)} trail it where it leads: it serves them slowly"
     return said
 
 
-def _kind(look: Sounding) -> str:
+def _kind(measurement: LagMeasurement) -> str:
     """What is seen, without figures. Who trails whom is part of it, how far is not."""
-    if look.blamed:
-        said = "in the ISR" if look.in_isr else "out of the ISR"
-    elif look.slow_leaders:
-        said = f"slow leaders {_some(look.slow_leaders)}"
-    elif look.lagging:
-        said = f"behind {_some(look.behind)}"
+    if measurement.blamed:
+        said = "in the ISR" if measurement.in_isr else "out of the ISR"
+    elif measurement.slow_leaders:
+        said = f"slow leaders {_some(measurement.slow_leaders)}"
+    elif measurement.lagging:
+        said = f"behind {_some(measurement.behind)}"
     else:
         said = ""
-    return f"{said} | trailed by {_some(look.trailed_by)}" if look.trailed_by else said
+    return f"{said} | trailed by {_some(measurement.trailed_by)}" if measurement.trailed_by else said
 
 
-def _behind(look: Sounding) -> str:
-    held = f"{look.in_isr} in the ISR, holding acks=all back" if look.in_isr else "none of them in the ISR"
-    leaders = "leader" if len(look.behind) == 1 else "leaders"
-    first, *others = (str(name) for name in look.worst)
+def _behind(measurement: LagMeasurement) -> str:
+    held = (
+        f"{measurement.in_isr} in the ISR, holding acks=all back" if measurement.in_isr else "none of them in the ISR"
+    )
+    leaders = "leader" if len(measurement.behind) == 1 else "leaders"
+    first, *others = (str(name) for name in measurement.worst)
     worst = f"{first} worst, then {' and '.join(others)}" if others else f"{first} worst"
-    figures = f"behind by {look.worst_seconds:.0f} s on {_partitions(look.lagging)} ({held})"
-    return f"{figures}, {worst}, {leaders} {_some(look.behind)}"
+    figures = f"behind by {measurement.worst_seconds:.0f} s on {_partitions(measurement.lagging)} ({held})"
+    return f"{figures}, {worst}, {leaders} {_some(measurement.behind)}"
 
 
-def _excuse(look: Sounding) -> str:
-    if look.slow_leaders:
-        slow = "that leader" if len(look.slow_leaders) == 1 else "these leaders"
-        return f"not blamed: other brokers trail {slow} as well ({_some(look.slow_leaders)}), look there"
+def _excuse(measurement: LagMeasurement) -> str:
+    if measurement.slow_leaders:
+        slow = "that leader" if len(measurement.slow_leaders) == 1 else "these leaders"
+        return f"not blamed: other brokers trail {slow} as well ({_some(measurement.slow_leaders)}), look there"
     return "not blamed: it keeps up with its other leaders, look at the way between the two"
 
 

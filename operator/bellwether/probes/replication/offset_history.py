@@ -17,14 +17,14 @@ from typing import NamedTuple, Protocol
 
 from bellwether.core.model.cluster import Cluster, Partition, PartitionKey, TopicPartition
 
-# Of one leader's log: enough to tell a lag of hours to a quarter of it.
+# Of one leader's log: enough to measure a lag of hours to a quarter of it.
 MOST_POINTS = 64
 # For so many rounds a silent follower's last end is kept; coming back later, it is measured from then on.
 _KEPT_ROUNDS = 3
 
 
 class Ends(Protocol):
-    """One broker's word; ``adapters.kafka.brokers.log_ends`` has the real one."""
+    """One broker's answer; implemented in ``adapters.kafka.brokers.log_ends``."""
 
     @property
     def ends(self) -> Mapping[TopicPartition, int]:
@@ -66,7 +66,7 @@ class _Trail:
     epoch: int
     points: list[Point]
     behind: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """Where followers ended that were behind when last heard, and for how many rounds they have been silent."""
+    """Last log ends of followers that were behind, and for how many rounds they have not answered."""
 
 
 class OffsetHistory:
@@ -81,13 +81,13 @@ class OffsetHistory:
         """How many partitions have a follower behind a remembered end."""
         return len(self._trails)
 
-    def round(self, cluster: Cluster, heard: Mapping[int, Ends]) -> Iterator[Lag]:
+    def round(self, cluster: Cluster, answers: Mapping[int, Ends]) -> Iterator[Lag]:
         """The lags of one round. Exhaust it: what it leaves behind is the memory of the next round."""
         trails, self._trails = self._trails, {}
         ends, self._ends = self._ends, {}
         for partition in cluster.partitions:
             key, name = partition.key, partition.name
-            answer = None if partition.leader is None else heard.get(partition.leader)
+            answer = None if partition.leader is None else answers.get(partition.leader)
             end = None if answer is None else answer.ends.get(name)
             if answer is None or end is None:
                 if key in trails:
@@ -96,23 +96,23 @@ class OffsetHistory:
             self._ends[key] = end
             grew = end > ends.get(key, end)
             trail = _led_on(trails.get(key), partition, Point(answer.received, end))
-            yield from self._followers(partition, trail, heard, grew)
+            yield from self._followers(partition, trail, answers, grew)
             self._keep(key, trail)
 
     def active(self, leader: int, follower: int, since: float) -> bool:
         """Whether the leader has been seen to write, since that time, to a partition that the follower follows.
 
-        Following idle partitions without lag is no evidence that somebody can follow.
+        Following idle partitions without lag is no evidence that a broker can follow.
         """
         return self._grown.get((leader, follower), float("-inf")) >= since
 
-    def _followers(self, partition: Partition, trail: _Trail, heard: Mapping[int, Ends], grew: bool) -> Iterator[Lag]:
+    def _followers(self, partition: Partition, trail: _Trail, answers: Mapping[int, Ends], grew: bool) -> Iterator[Lag]:
         name, (now, end) = partition.name, trail.points[-1]
         before, trail.behind = trail.behind, {}
         for follower in partition.replicas:
             if follower == partition.leader or follower in partition.adding:
                 continue  # one that is being added copies old data; that is not lag
-            answer = heard.get(follower)
+            answer = answers.get(follower)
             reached = None if answer is None else answer.ends.get(name)
             if answer is None or reached is None:
                 last, rounds = before.get(follower, (0, _KEPT_ROUNDS))

@@ -16,20 +16,20 @@ from bellwether.core.settings.detection import ReplicationLag
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.probes.replication.lag_attribution import Sounding
+from bellwether.probes.replication.lag_attribution import LagMeasurement
 from bellwether.probes.replication.lag_round import LagRounds
 from bellwether.probes.replication.lag_state import Lags
 
 _IDLE_SECONDS = 0.2
-# Reading metadata may take so long besides (a read goes on to a second and a third broker).
+# Additional time for reading metadata (a read tries up to three brokers).
 _MAP_SECONDS = 10.0
 _ONCE_SECONDS = 1.0
 
 
 class Observer(Protocol):
-    """Is told what is measured, for metrics; ``telemetry`` has the real one."""
+    """Receives measurements, for metrics; implemented in ``telemetry``."""
 
-    def measured(self, broker: int, look: Sounding) -> None:
+    def measured(self, broker: int, measurement: LagMeasurement) -> None:
         """One round's look at one broker."""
         ...
 
@@ -49,7 +49,7 @@ class Observer(Protocol):
 class ReplicationProbe:
     """The rounds of one cluster. ``post`` and ``forget`` are called with news, on the probe's own thread.
 
-    ``kept`` names the brokers that exist for somebody else still (they have a BrokerHealth); None: not known now.
+    ``kept`` names the brokers that still have a BrokerHealth; None: unknown.
     """
 
     def __init__(
@@ -69,10 +69,10 @@ class ReplicationProbe:
         self._observer = observer
         self._log = structlog.get_logger(__name__).bind(source=source)
         self._lock = threading.Lock()
-        self._soundings: LagRounds | None = None
+        self._lag_rounds: LagRounds | None = None
         self._settings = ReplicationLag()
         self._known: dict[int, Lags] = {}
-        self._told: dict[int, tuple[Lags, float]] = {}
+        self._posted: dict[int, tuple[Lags, float]] = {}
         self._repeat = False
         self._failing = ""
         self._beat = clock.monotonic()
@@ -88,19 +88,19 @@ class ReplicationProbe:
         """Begin to measure, as soon as it is configured."""
         self._thread.start()
 
-    def configure(self, soundings: LagRounds | None, settings: ReplicationLag) -> None:
+    def configure(self, lag_rounds: LagRounds | None, settings: ReplicationLag) -> None:
         """Go on in another way, or under other thresholds, from the next round on; None measures nothing."""
         with self._lock:
-            self._soundings, self._settings = soundings, settings
+            self._lag_rounds, self._settings = lag_rounds, settings
 
     def repeat(self) -> None:
-        """Tell every present word again: nobody knows what the voice before this one had said."""
+        """Post every current signal again: what the previous leader reported is unknown."""
         self._repeat = True
 
     def alive(self) -> bool:
         """Whether rounds go on; a prober that measures nothing must not look fresh."""
-        settings, soundings = self._settings, self._soundings
-        reading = _MAP_SECONDS if soundings is None else max(_MAP_SECONDS, 2 * soundings.read_took)
+        settings, lag_rounds = self._settings, self._lag_rounds
+        reading = _MAP_SECONDS if lag_rounds is None else max(_MAP_SECONDS, 2 * lag_rounds.read_took)
         longest = 2 * settings.period_seconds + settings.timeout_seconds + reading
         return self._thread.is_alive() and self._clock.monotonic() - self._beat <= longest
 
@@ -115,16 +115,16 @@ class ReplicationProbe:
         due = self._clock.monotonic()
         while not self._stop.is_set():
             with self._lock:
-                soundings, settings = self._soundings, self._settings
-            if used is not None and used is not soundings:
+                lag_rounds, settings = self._lag_rounds, self._settings
+            if used is not None and used is not lag_rounds:
                 used.close()
-            used = soundings
+            used = lag_rounds
             self._progress()
-            if soundings is None:
+            if lag_rounds is None:
                 self._stop.wait(_IDLE_SECONDS)
                 continue
             began = self._clock.monotonic()
-            self._round(soundings, settings)
+            self._round(lag_rounds, settings)
             # A cluster so large that a round takes longer than half its period gets fewer rounds, not all of a core.
             now = self._clock.monotonic()
             due = max(due + settings.period_seconds, now + min(now - began, float(settings.period_seconds)))
@@ -135,72 +135,72 @@ class ReplicationProbe:
     def _progress(self) -> None:
         self._beat = self._clock.monotonic()
 
-    def _round(self, soundings: LagRounds, settings: ReplicationLag) -> None:
+    def _round(self, lag_rounds: LagRounds, settings: ReplicationLag) -> None:
         began = self._clock.monotonic()
         returning = frozenset(b for b, lags in self._known.items() if lags.returning(began))
         try:
-            found = soundings.round(settings, returning, self._progress)
+            found = lag_rounds.round(settings, returning, self._progress)
         except (Transient, Terminal) as error:
             if self._failing != str(error):
-                self._log.warning("the cluster cannot be read; nothing is measured", error=str(error))
+                self._log.warning("metadata_read_failed", error=str(error))
             self._failing = str(error)
             found = {}
         else:
             self._failing = ""
         gone = self._failing or "metadata names it no longer"
-        self._judge({**{broker: Sounding(problem=gone) for broker in self._known}, **found}, settings)
-        cluster = soundings.cluster
+        self._judge({**{broker: LagMeasurement(problem=gone) for broker in self._known}, **found}, settings)
+        cluster = lag_rounds.cluster
         if cluster is not None and not self._failing:
             self._observer.ended(self._clock.monotonic() - began, len(cluster.partitions))
             if set(self._known) - cluster.named:
                 self._drop(cluster.named)
 
-    def _judge(self, found: Mapping[int, Sounding], settings: ReplicationLag) -> None:
+    def _judge(self, found: Mapping[int, LagMeasurement], settings: ReplicationLag) -> None:
         now, at = self._clock.now(), self._clock.monotonic()
         if self._repeat:
             self._repeat = False
-            self._told = {}
-        for broker, look in sorted(found.items()):
-            lags = self._known[broker] = self._known.get(broker, Lags()).after(look, settings, now, at)
-            self._observer.measured(broker, look)
-            word = lags.word(broker, self._source)
-            if word is None:
+            self._posted = {}
+        for broker, measurement in sorted(found.items()):
+            lags = self._known[broker] = self._known.get(broker, Lags()).after(measurement, settings, now, at)
+            self._observer.measured(broker, measurement)
+            signal = lags.signal(broker, self._source)
+            if signal is None:
                 continue
-            self._observer.judged(word)
-            told, told_at = self._told.get(broker, (None, 0.0))
-            if lags.differs(told, at - told_at, settings):
-                self._told[broker] = lags, at
-                self._post(word)
+            self._observer.judged(signal)
+            posted, posted_at = self._posted.get(broker, (None, 0.0))
+            if lags.differs(posted, at - posted_at, settings):
+                self._posted[broker] = lags, at
+                self._post(signal)
 
     def _drop(self, named: frozenset[int]) -> None:
         kept = self._kept()
         for broker in sorted(set(self._known) - named - kept) if kept is not None else ():
             del self._known[broker]
-            self._told.pop(broker, None)
+            self._posted.pop(broker, None)
             self._observer.gone(broker)
-            self._log.info("the broker is gone; its entry is taken away", broker=broker)
+            self._log.info("broker_removed", broker=broker)
             self._forget(broker)
 
 
-def measure_once(soundings: LagRounds, settings: ReplicationLag, clock: Clock) -> dict[int, Sounding]:
+def measure_once(lag_rounds: LagRounds, settings: ReplicationLag, clock: Clock) -> dict[int, LagMeasurement]:
     """Watch the followers until it is plain whether they lag: as long as the threshold, if need be.
 
     A lag is a lower bound that grows while it is watched. Raises Transient or Terminal.
     """
-    soundings.round(settings)
+    lag_rounds.round(settings)
     began = clock.monotonic()
     while True:
         clock.sleep(_ONCE_SECONDS)
         # A follower that still is where it was in the first round lags for longer than this.
         elapsed = clock.monotonic() - began
-        found = soundings.round(settings)
-        worst = max((look.worst_seconds for look in found.values()), default=0.0)
+        found = lag_rounds.round(settings)
+        worst = max((measurement.worst_seconds for measurement in found.values()), default=0.0)
         if elapsed > settings.threshold_seconds or (elapsed > 2 * _ONCE_SECONDS and worst < _ONCE_SECONDS / 2):
             return found
 
 
-def reading(look: Sounding) -> Reading:
-    """What a single look says, before any counting."""
-    if look.problem:
+def reading(measurement: LagMeasurement) -> Reading:
+    """The reading of a single measurement, before any counting."""
+    if measurement.problem:
         return Reading.UNKNOWN
-    return Reading.FAILING if look.blamed else Reading.PASSING
+    return Reading.FAILING if measurement.blamed else Reading.PASSING

@@ -1,7 +1,7 @@
 """Time one small write with ``fdatasync`` to a file of our own in a broker's log directory.
 
 In: the directory. Out: nothing, or OSError. Kafka loads the directories in a log directory and leaves unknown files
-alone, so a hidden file in it confuses nobody. The file is overwritten in place: neither it nor the directory grows.
+alone, so a hidden file in it is ignored. The file is overwritten in place: neither it nor the directory grows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WORDS = {
     errno.ENOTSUP: "the file system there takes no new files: name a directory on the broker's volume",
     errno.ESTALE: "the network file system has gone away",
 }
-# These say that this process, not the disk, is in trouble.
+# These errors mean a problem of this process, not of the disk.
 _OURS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR}
 # These do so as long as no write has ever worked: a wrong mount or user, not a sick disk.
 _SETUP = {errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENOTSUP}
@@ -57,11 +57,11 @@ class DiskWriter:
         self._worked = True
 
     def own_trouble(self, error: OSError) -> bool:
-        """Whether an error says nothing about the disk."""
+        """Whether an error is no evidence about the disk."""
         return error.errno in _OURS or (error.errno in _SETUP and not self._worked)
 
     def remove(self) -> None:
-        """Take the file away; it is of no use to anybody."""
+        """Remove the file."""
         self._close()
         try:
             self.path.unlink(missing_ok=True)
@@ -74,7 +74,7 @@ class DiskWriter:
         except FileNotFoundError as error:
             if not self.path.parent.is_dir():
                 raise
-            # A file system such as /proc says this of the file, and a person would look for the directory.
+            # A file system such as /proc reports this for the file, which suggests a missing directory.
             raise OSError(errno.ENOTSUP, error.strerror) from error
 
     def _close(self) -> None:

@@ -87,7 +87,7 @@ class StallDetector:
             found = self._absences
             if found is None or end - found.began <= TICK_SECONDS + LATE_SECONDS:
                 return 0.0
-            # Both threads were away together: the other one may not have had its turn yet.
+            # Both threads were stopped together: the other one may not have run yet.
             self._changed.wait_for(lambda: found.awake >= end or found is not self._absences, _SETTLE_SECONDS)
             return found.within(found.began, end)
 

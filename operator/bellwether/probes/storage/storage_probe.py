@@ -33,7 +33,7 @@ class Writer(Protocol):
         ...
 
     def own_trouble(self, error: OSError) -> bool:
-        """Whether an error says nothing about the disk."""
+        """Whether an error is no evidence about the disk."""
         ...
 
     def remove(self) -> None:
@@ -42,7 +42,7 @@ class Writer(Protocol):
 
 
 class Observer(Protocol):
-    """Is told what is measured, for metrics; ``telemetry`` has the real one."""
+    """Receives measurements, for metrics; implemented in ``telemetry``."""
 
     def wrote(self, broker: int, sample: Sample) -> None:
         """One write, or one that has not ended in time."""
@@ -78,7 +78,7 @@ class StorageProbe:
         self._began: float | None = None
         self._pauses = StallDetector(clock)
         self._known = Latencies()
-        self._told: Latencies | None = None
+        self._posted: Latencies | None = None
         self._told_at = 0.0
         self._warned = ""
         self._beat = clock.monotonic()
@@ -102,8 +102,8 @@ class StorageProbe:
         self._settings = settings
 
     def repeat(self) -> None:
-        """Tell the present word again, news or not."""
-        self._told = None
+        """Post the current signal again, changed or not."""
+        self._posted = None
 
     def alive(self) -> bool:
         """Whether both threads are at work; a writer that hangs with the disk is."""
@@ -145,7 +145,7 @@ class StorageProbe:
                 counted = 0
 
     def _look_at_a_hanging_write(self, counted: int) -> int:
-        """Tell of a write that has not ended in time, period by period; returns how many of its periods are told."""
+        """Count a write that has not ended in time, period by period; returns how many periods are counted."""
         began, settings = self._began, self._settings
         if began is None:
             return counted
@@ -163,18 +163,18 @@ class StorageProbe:
     def _take(self, sample: Sample) -> None:
         settings = self._settings
         if sample.own_trouble and sample.problem != self._warned:
-            self._log.warning("the prober cannot write; that is no evidence about the disk", error=sample.problem)
+            self._log.warning("probe_file_not_written", error=sample.problem)
         self._warned = sample.problem if sample.own_trouble else ""
         self._observer.wrote(self._broker, sample)
         self._known = self._known.after(sample, settings, self._clock.now())
-        word = self._known.word(self._broker, self._source, settings)
-        if word is None:
+        signal = self._known.signal(self._broker, self._source, settings)
+        if signal is None:
             return
-        self._observer.judged(word)
+        self._observer.judged(signal)
         now = self._clock.monotonic()
-        if self._known.differs(self._told, now - self._told_at, settings):
-            self._told, self._told_at = self._known, now
-            self._post(word)
+        if self._known.differs(self._posted, now - self._told_at, settings):
+            self._posted, self._told_at = self._known, now
+            self._post(signal)
 
 
 def measure(writer: Writer, clock: Clock) -> Sample:

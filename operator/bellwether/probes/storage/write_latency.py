@@ -21,7 +21,7 @@ LATENCY_NEWS_SECONDS = 5.0
 _LATENCY_NEWS_RATIO = 1.5
 # Kinds of trouble in which a write has a time at all.
 _TIMED = ("", "slow", "stalled")
-# So often in a row another kind of trouble is told.
+# Another kind of problem is reported after this many in a row.
 _CONFIRMED = 5
 # ... compared above this share of the threshold: jitter of a fast disk is no news, and what is a few times faster than
 # the threshold still is, as slow disks are compared with it.
@@ -35,8 +35,8 @@ STARVED = "this process was not let run while it wrote: give it more CPU"
 class Sample:
     """One write. ``problem`` is why it failed; ``stalled`` that it has not ended yet, after ``seconds``.
 
-    ``own_trouble`` marks a problem of the prober's own, which says nothing of the disk. ``away`` are those of the
-    ``seconds`` in which the prober itself did not run, ``counted`` the periods of this very write that have been told
+    ``own_trouble`` marks a problem of the prober itself, which is no evidence about the disk. ``away`` are those of the
+    ``seconds`` in which the prober itself did not run, ``counted`` the periods of this write that have been counted
     while it hung.
     """
 
@@ -48,7 +48,7 @@ class Sample:
     counted: int = 0
 
     def without_absence(self, limit: float) -> Sample:
-        """The sample as evidence: a write that was slow only because nobody was there to see its end is none."""
+        """The sample as evidence: a write that only seemed slow because the prober did not run is none."""
         if not self.away or self.problem or self.stalled:
             return self
         if self.seconds > limit >= self.seconds - self.away:
@@ -89,7 +89,7 @@ class Latencies:
     times: tuple[float, ...] = ()
     slow_times: tuple[float, ...] = ()
     """Of the last writes that were bad, since the reading was last ``Passing``."""
-    habit: LatencyBaseline = field(default_factory=LatencyBaseline)
+    baseline: LatencyBaseline = field(default_factory=LatencyBaseline)
     slow: int = 0
     kind: str = ""
     """What is wrong, without figures; empty while all is well."""
@@ -106,9 +106,9 @@ class Latencies:
         slow = sample.seconds > limit
         ok = not slow and not sample.problem and not sample.stalled
         window = self.window
-        # A write that took several periods stands for the writes that could not be made meanwhile.
-        untold = min(periods(sample.seconds, settings) - sample.counted, settings.window_samples)
-        for _ in range(1 if ok else max(untold, 0 if sample.counted else 1)):
+        # A write that took several periods counts for the writes that it prevented.
+        unposted = min(periods(sample.seconds, settings) - sample.counted, settings.window_samples)
+        for _ in range(1 if ok else max(unposted, 0 if sample.counted else 1)):
             window = window.seen(
                 ok,
                 now,
@@ -121,11 +121,11 @@ class Latencies:
         slow_times = () if passing and ok else self.slow_times
         if not ok and not sample.problem:
             slow_times = (*slow_times, sample.seconds)[-max(1, settings.failure_threshold) :]
-        habit = self.habit.after(sample.seconds) if ok and passing else self.habit
+        baseline = self.baseline.after(sample.seconds) if ok and passing else self.baseline
         kind = "" if ok else "stalled" if sample.stalled else sample.problem or "slow"
         seen = (kind, self.kind_seen[1] + 1 if kind == self.kind_seen[0] else 1)
         kind = self._settled(window, seen, settings)
-        return Latencies(window, times, slow_times, habit, sum(window.bad), kind, seen)
+        return Latencies(window, times, slow_times, baseline, sum(window.bad), kind, seen)
 
     def limit(self, settings: StorageLatency) -> float:
         """Seconds beyond which a write is slow: the floor, or what is far from usual here; never far above the floor.
@@ -133,10 +133,10 @@ class Latencies:
         The upper end keeps a disk that dies slowly from teaching us that dying is usual.
         """
         floor = settings.threshold_milliseconds / 1000
-        usual = self.habit.usual or 0.0
+        usual = self.baseline.usual or 0.0
         return max(floor, min(settings.history_ratio * usual, settings.history_ratio * floor))
 
-    def word(self, broker: int, source: str, settings: StorageLatency) -> Signal | None:
+    def signal(self, broker: int, source: str, settings: StorageLatency) -> Signal | None:
         """The signal to report; ``None`` while the directory has not been judged."""
         if self.window.since is None:
             return None
@@ -148,7 +148,7 @@ class Latencies:
             since=self.window.since,
             latency_seconds=self.typical(),
             message=self.message(settings),
-            usual_seconds=self.habit.usual,
+            usual_seconds=self.baseline.usual,
         )
 
     def typical(self) -> float | None:
@@ -176,11 +176,11 @@ class Latencies:
         limit = round(self.limit(settings) * 1000)
         return f"{self.slow} of the last {len(self.window.bad)} writes took more than {limit} ms: {figures}"
 
-    def differs(self, told: Latencies | None, seconds_since: float, settings: StorageLatency) -> bool:
-        """Whether this is news to whoever was told ``told`` so many seconds ago."""
-        if told is None or (self.window.reading, self.kind) != (told.window.reading, told.kind):
+    def differs(self, posted: Latencies | None, seconds_since: float, settings: StorageLatency) -> bool:
+        """Whether this differs enough from ``posted``, which was posted so many seconds ago."""
+        if posted is None or (self.window.reading, self.kind) != (posted.window.reading, posted.kind):
             return True
-        now, then = self.typical(), told.typical()
+        now, then = self.typical(), posted.typical()
         if now is None or then is None or seconds_since < LATENCY_NEWS_SECONDS:
             return False
         floor = settings.threshold_milliseconds / 1000 * _FLOOR_SHARE
@@ -203,9 +203,9 @@ class Latencies:
             return replace(self, troubles=troubles, trouble=sample.problem)
         known = self.window.reading is not Reading.UNKNOWN
         lost = Window(Reading.UNKNOWN, now if known else self.window.since)
-        return Latencies(lost, habit=self.habit, kind="trouble", trouble=sample.problem, troubles=troubles)
+        return Latencies(lost, baseline=self.baseline, kind="trouble", trouble=sample.problem, troubles=troubles)
 
 
 def periods(seconds: float, settings: StorageLatency) -> int:
-    """For how many writes one stands that has taken so long: itself, and those that it has kept out."""
+    """For how many writes one of this duration counts: itself, and those that it prevented."""
     return max(1, math.ceil(seconds / max(settings.period_seconds, 0.001)))

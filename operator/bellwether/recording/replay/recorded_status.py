@@ -1,8 +1,8 @@
 """Recorded status: verdicts, flap counters and conditions that the operator wrote while a trace was recorded.
 
 In: the ``said`` section: a broker's ``verdict`` and ``flapping`` as its status had them, and its condition ``Demoted``.
-Out: verdicts and flap counters for a replay to begin with, as after a take-over, and ``Word`` values to compare with.
-Called by ``replay_run`` and ``replay_timeline``.
+Out: verdicts and flap counters with which a replay starts, as after a take-over, and ``RecordedStatus`` values to
+compare it with. Called by ``replay_run`` and ``replay_timeline``.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.recording.traces.merge_patch import Document, Json
 
 _VERDICT = ("state", "reason", "message", "since", "restartedAt", "resumedAt")
-"""Of a verdict the part that the next one hangs on; the evidence stands in the signals."""
+"""The part of a verdict on which the next one depends; the evidence is in the signals."""
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
-    """One broker's state and whether it is demoted."""
+class RecordedStatus:
+    """One broker's health state and whether it is demoted."""
 
     state: str
     reason: str
@@ -35,7 +35,7 @@ class Word:
 
 
 def said_section(healths: Mapping[int, Mapping[str, Any]]) -> dict[str, Json]:
-    """What a trace keeps of the operator's words: each broker's verdict and its condition ``Demoted``."""
+    """The operator's status in a trace: each broker's verdict and its condition ``Demoted``."""
     section: dict[str, Json] = {}
     for broker, status in healths.items():
         row: dict[str, Json] = {}
@@ -75,13 +75,13 @@ def flaps_of(section: Document) -> dict[int, FlapCounter]:
     return flaps
 
 
-def words_of(section: Document) -> dict[int, Word]:
-    """What the operator said of each broker."""
-    words = {}
+def recorded_statuses(section: Document) -> dict[int, RecordedStatus]:
+    """The operator's status of each broker."""
+    statuses = {}
     for broker, row in section.items():
         verdict, demoted = row.get("verdict") or {}, row.get("demoted") or {}
         if verdict:
-            words[int(broker)] = Word(
+            statuses[int(broker)] = RecordedStatus(
                 str(verdict.get("state")), str(verdict.get("reason")), demoted.get("status") == "True"
             )
-    return words
+    return statuses

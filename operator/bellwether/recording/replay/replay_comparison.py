@@ -13,16 +13,16 @@ from datetime import datetime, timedelta
 from difflib import SequenceMatcher
 from typing import Any
 
-from bellwether.recording.replay.recorded_status import Word
+from bellwether.recording.replay.recorded_status import RecordedStatus
 from bellwether.recording.traces.trace_lines import text_of
 
 SLACK_SECONDS = 3.0
-"""The operator writes its status after a turn, and the recorder polls it: so much later may a word be seen."""
+"""The operator writes its status after a reconcile, and the recorder polls it: a status may be seen this much later."""
 
 BRIEF_SECONDS = 1.5
-"""A word that stood no longer may be seen by one of the two alone, as both look about once a second."""
+"""A status that lasted no longer may be seen by only one of the two, as both read about once a second."""
 
-Words = Sequence[tuple[datetime, dict[int, Word]]]
+Statuses = Sequence[tuple[datetime, dict[int, RecordedStatus]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,33 +41,38 @@ class Difference:
         return {"at": text_of(self.at), "broker": self.broker, "text": self.text}
 
 
-def differences(said: Words, replayed: Words, slack_seconds: float = SLACK_SECONDS) -> list[Difference]:
-    """What differs, in order of time and broker. Empty where the recording has no word of the operator."""
+def differences(said: Statuses, replayed: Statuses, slack_seconds: float = SLACK_SECONDS) -> list[Difference]:
+    """The differences, by time and broker. Empty if the recording has no status of the operator."""
     found: list[Difference] = []
-    brokers = {b for _, words in said for b in words}
+    brokers = {b for _, statuses in said for b in statuses}
     for broker in sorted(brokers):
-        found += _of_one(broker, _spoken(said, broker), _heard_out(_spoken(replayed, broker)), slack_seconds)
+        found += _of_one(
+            broker, _changes(said, broker), _since_first_evidence(_changes(replayed, broker)), slack_seconds
+        )
     return sorted(found, key=lambda d: (d.at, d.broker))
 
 
-def _spoken(words: Words, broker: int) -> list[tuple[datetime, Word]]:
-    """One broker's words, each when it was first said."""
-    spoken: list[tuple[datetime, Word]] = []
-    for at, said in words:
-        word = said.get(broker)
-        if word is not None and (not spoken or spoken[-1][1] != word):
-            spoken.append((at, word))
-    return spoken
+def _changes(statuses: Statuses, broker: int) -> list[tuple[datetime, RecordedStatus]]:
+    """One broker's statuses, each when it first appeared."""
+    changes: list[tuple[datetime, RecordedStatus]] = []
+    for at, said in statuses:
+        status = said.get(broker)
+        if status is not None and (not changes or changes[-1][1] != status):
+            changes.append((at, status))
+    return changes
 
 
-def _heard_out(replayed: list[tuple[datetime, Word]]) -> list[tuple[datetime, Word]]:
+def _since_first_evidence(replayed: list[tuple[datetime, RecordedStatus]]) -> list[tuple[datetime, RecordedStatus]]:
     """The replay's words from when it first had evidence: a recorder, too, must first hear each prober's Lease."""
-    first = next((i for i, (_, word) in enumerate(replayed) if word.state != "Unknown"), 0)
+    first = next((i for i, (_, status) in enumerate(replayed) if status.state != "Unknown"), 0)
     return replayed[first:]
 
 
 def _of_one(
-    broker: int, said: list[tuple[datetime, Word]], replayed: list[tuple[datetime, Word]], slack: float
+    broker: int,
+    said: list[tuple[datetime, RecordedStatus]],
+    replayed: list[tuple[datetime, RecordedStatus]],
+    slack: float,
 ) -> list[Difference]:
     found = []
     matcher = SequenceMatcher(None, [w for _, w in said], [w for _, w in replayed], autojunk=False)
@@ -77,17 +82,19 @@ def _of_one(
             new = [Difference(at, broker, f"is called {w}; the operator did not") for at, w in _lasting(replayed, c, d)]
             found += lost + new
             continue
-        for (then, word), (now, _) in zip(said[a:b], replayed[c:d], strict=True):
+        for (then, status), (now, _) in zip(said[a:b], replayed[c:d], strict=True):
             late = (now - then).total_seconds()
-            # What stood when the recording began was said at a time that nobody recorded.
+            # The time of a status that existed when the recording began is unknown.
             if abs(late) > slack and then is not said[0][0]:
-                text = f"is called {word} {abs(late):.1f} s {'later' if late > 0 else 'earlier'} than then"
+                text = f"is called {status} {abs(late):.1f} s {'later' if late > 0 else 'earlier'} than then"
                 found.append(Difference(now, broker, text))
     return found
 
 
-def _lasting(spoken: list[tuple[datetime, Word]], first: int, end: int) -> list[tuple[datetime, Word]]:
-    """Those of some words that stood for long enough to be seen by both."""
-    ends = [at for at, _ in spoken[1:]]
+def _lasting(
+    changes: list[tuple[datetime, RecordedStatus]], first: int, end: int
+) -> list[tuple[datetime, RecordedStatus]]:
+    """The statuses that lasted long enough to be seen by both."""
+    ends = [at for at, _ in changes[1:]]
     brief = timedelta(seconds=BRIEF_SECONDS)
-    return [spoken[i] for i in range(first, end) if i >= len(ends) or ends[i] - spoken[i][0] > brief]
+    return [changes[i] for i in range(first, end) if i >= len(ends) or ends[i] - changes[i][0] > brief]

@@ -1,7 +1,7 @@
 """Run a replay: the real reconcile over a recorded trace, in memory.
 
 In: a trace's instants and the settings to judge by. Out: a ``Timeline``. What was seen then is seen again at the same
-moments; what the operator does now happens in memory. A turn is taken at every instant that brings more than a sign of
+moments; what the operator does now happens in memory. A reconcile runs at every instant that brings more than a sign of
 life, every second while anything is not settled, and when a dwell or a stabilization ends. Called by ``bellwether
 replay``.
 """
@@ -46,7 +46,7 @@ from bellwether.testing.replayed_cluster import ReplayedCluster
 
 STEP_SECONDS = 1.0
 STEADY_SECONDS = 5.0
-"""How often a turn is taken while something is amiss that time alone will hardly change, as the policy loop does."""
+"""Reconcile interval during a problem that time alone rarely resolves, as in the policy controller."""
 
 YOUNG_SECONDS = 300.0
 """A verdict that has stood for longer waits for no dwell, session or grace any more."""
@@ -65,9 +65,9 @@ class Played:
     _read: tuple[Signal, ...] = ()
 
     def signals(self) -> tuple[Signal, ...]:
-        """Every source's last word, aged by when its Lease was seen to advance."""
+        """Every source's last signal, aged by when its Lease was seen to advance."""
         section = self.state.get("signals", _NOTHING)
-        if section is not self._section:  # read anew only when it has changed
+        if section is not self._section:  # read again only when it has changed
             self._section, self._read = section, read_signals(section)
         return aged(self._read, self.state.get("heard", _NOTHING), self.clock.monotonic())
 
@@ -107,7 +107,7 @@ class Replay:
     ) -> None:
         self.header = header
         self.timeline = Timeline(plan and header.partitions)
-        self.turns = 0
+        self.reconciles = 0
         self.limited_loads = False
         """Whether settings limit brokers by load, which counts for nothing here."""
         self._plan = plan
@@ -129,7 +129,7 @@ class Replay:
             self._until(instant.at)
             self._meet(instant)
             if set(instant.news) - _SIGNS_OF_LIFE or self._wanted():
-                self._turn()
+                self._reconcile()
         return self.timeline
 
     def _until(self, at: float) -> None:
@@ -137,11 +137,11 @@ class Replay:
         for moment in self._seconds(at):
             self._clock.advance(moment - self._clock.monotonic())
             if self._wanted():
-                self._turn()
+                self._reconcile()
         self._clock.advance(max(0.0, at - self._clock.monotonic()))
 
     def _seconds(self, at: float) -> Iterator[float]:
-        """Whole seconds up to ``at``, and moments in between at which a turn is due.
+        """Whole seconds up to ``at``, and moments in between at which a reconcile is due.
 
         Where all is settled and stale nothing can change, and they are skipped.
         """
@@ -161,15 +161,15 @@ class Replay:
             self.limited_loads |= limits_loads(settings)
             self._policy = policy_of(settings, self.header.policy, self.header.namespace, self._changes).policy()
         if "cluster" in instant.news:
-            self._retell()
-        self.timeline.heard(self._now(), instant.news, self._state)
+            self._advance_cluster()
+        self.timeline.recorded(self._now(), instant.news, self._state)
 
-    def _retell(self) -> None:
+    def _advance_cluster(self) -> None:
         now = read_cluster(self._state["cluster"])
         if not self._plan:
             now = read_cluster(cluster_section(now, partitions=False))
         if self._cluster is not None:
-            self._cluster.retell(now)
+            self._cluster.advance_to(now)
             return
         self._cluster = ReplayedCluster(now)
         demoted = read_demoted(self._state.get("demoted", _NOTHING))
@@ -186,7 +186,7 @@ class Replay:
         said = self._state.get("said", _NOTHING)
         self._memory = Memory(records.take_over(now.cluster_id), verdicts_of(said), flaps=flaps_of(said))
 
-    def _turn(self) -> None:
+    def _reconcile(self) -> None:
         if self._world is None or self._memory is None or self._policy is None:
             return  # the cluster was not read yet
         before, began = self._memory, self._now()
@@ -196,13 +196,13 @@ class Replay:
         except Transient:
             self._due = self._clock.monotonic() + STEP_SECONDS  # no broker answers
             return
-        self.turns += 1
+        self.reconciles += 1
         self._fresh = self._freshness()
         self.timeline.took(began, report, frozenset(before.record.demoted))
         self._due = self._clock.monotonic() + _pause(report, self._memory, self._policy)
 
     def _wanted(self) -> bool:
-        """Whether a turn is due, or evidence has turned fresh or stale."""
+        """Whether a reconcile is due, or evidence has become fresh or stale."""
         return self._clock.monotonic() >= self._due or self._fresh != self._freshness()
 
     def _freshness(self) -> object:

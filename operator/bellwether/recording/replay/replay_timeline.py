@@ -1,6 +1,6 @@
 """Timeline of a replay: verdicts that change, brokers demoted and promoted, leaders moved.
 
-In: the report of each turn, and the news of each instant. Out: rows in order of time, as values, for a person
+In: the report of each reconcile, and the changes of each instant. Out: rows in order of time, as values, for a person
 (``str``), for a machine (``Row.document``) and for golden tests. Called by ``replay_run``.
 """
 
@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from bellwether.core.reporting.report import Report
-from bellwether.recording.replay.recorded_status import Word, words_of
+from bellwether.recording.replay.recorded_status import RecordedStatus, recorded_statuses
 from bellwether.recording.traces.merge_patch import Document
 from bellwether.recording.traces.trace_lines import text_of
 
@@ -38,21 +38,21 @@ class Row:
 
 
 class Timeline:
-    """Rows as they come in, with each broker's words in the replay and in the recording, for comparison."""
+    """Rows in order, with each broker's statuses in the replay and in the recording, for comparison."""
 
     def __init__(self, moves: bool = True) -> None:
         self.rows: list[Row] = []
-        self.replayed: list[tuple[datetime, dict[int, Word]]] = []
-        self.said: list[tuple[datetime, dict[int, Word]]] = []
+        self.replayed: list[tuple[datetime, dict[int, RecordedStatus]]] = []
+        self.said: list[tuple[datetime, dict[int, RecordedStatus]]] = []
         self._moves = moves
-        self._words: dict[int, Word] = {}
+        self._statuses: dict[int, RecordedStatus] = {}
         self._lasting: dict[tuple[int, str], str | None] = {}
         self._would: frozenset[int] = frozenset()
 
-    def heard(self, now: datetime, news: Document, state: Document) -> None:
-        """An instant of the recording: what people and the recorder itself had to say of it."""
+    def recorded(self, now: datetime, news: Document, state: Document) -> None:
+        """An instant of the recording: manual changes and the recorder's own notes."""
         if "said" in news:
-            self.said.append((now, words_of(state.get("said", _NOTHING))))
+            self.said.append((now, recorded_statuses(state.get("said", _NOTHING))))
         for broker, override in (news.get("overrides") or _NOTHING).items():
             text = "its override is taken away"
             if override is not None:
@@ -67,12 +67,13 @@ class Timeline:
             self.rows.append(Row(now, "policy", "the policy was changed"))
 
     def took(self, now: datetime, report: Report, demoted_before: frozenset[int]) -> None:
-        """A turn of the replay."""
-        words = {
-            b.broker: Word(str(b.verdict.state), str(b.verdict.reason), b.demoted is not None) for b in report.brokers
+        """A reconcile of the replay."""
+        statuses = {
+            b.broker: RecordedStatus(str(b.verdict.state), str(b.verdict.reason), b.demoted is not None)
+            for b in report.brokers
         }
         for broker in report.brokers:
-            self._verdict(now, broker.broker, words[broker.broker], broker.verdict.message)
+            self._verdict(now, broker.broker, statuses[broker.broker], broker.verdict.message)
             hold, waited_for = broker.hold, next(c for c in broker.conditions if c.type == "HoldsBackISR")
             if self._begins(broker.broker, "held", None if hold is None else str(hold.reason)):
                 text = f"is held, {hold.reason}: {hold.message}" if hold is not None else ""
@@ -89,19 +90,19 @@ class Timeline:
         if self._moves and report.result.changed:
             text = f"{report.result.elected} leaders moved, {report.result.reordered} partitions reordered"
             self.rows.append(Row(now, "moved", text))
-        if words != self._words:
-            self.replayed.append((now, words))
-        self._words = words
+        if statuses != self._statuses:
+            self.replayed.append((now, statuses))
+        self._statuses = statuses
 
-    def _verdict(self, now: datetime, broker: int, word: Word, message: str) -> None:
-        before = self._words.get(broker)
-        if before is not None and (before.state, before.reason) == (word.state, word.reason):
+    def _verdict(self, now: datetime, broker: int, status: RecordedStatus, message: str) -> None:
+        before = self._statuses.get(broker)
+        if before is not None and (before.state, before.reason) == (status.state, status.reason):
             return
         began = f"{before.state} -> " if before is not None else ""
-        self.rows.append(Row(now, "verdict", f"{began}{word.state} {word.reason}: {message}", broker))
+        self.rows.append(Row(now, "verdict", f"{began}{status.state} {status.reason}: {message}", broker))
 
     def _begins(self, broker: int, what: str, reason: str | None) -> bool:
-        """Whether something that lasts begins, or gets another reason; its end is not told."""
+        """Whether a lasting state begins, or gets another reason; its end is not shown."""
         before, self._lasting[broker, what] = self._lasting.get((broker, what)), reason
         return reason is not None and reason != before
 

@@ -1,8 +1,8 @@
 """Anonymize a trace: replace names by digests, so that it can be shown to others.
 
 In: the values that a recorder has seen. Out: the same values, where names of topics, sources, racks and the cluster are
-digests, and free text is gone: what a client library wrote into a message is nobody's to know. A digest is keyed by the
-cluster's id, so it is the same in every trace of one cluster, and whoever does not know that id cannot try names out.
+digests, and free text is removed: a client library's message may contain anything. A digest is keyed by the
+cluster's id, so it is the same in every trace of one cluster, and without that id names cannot be guessed.
 Called by the recorder; nothing is taken out twice.
 """
 
@@ -38,7 +38,7 @@ class Anonymity:
         return known
 
     def signals(self, signals: Iterable[Signal]) -> tuple[Signal, ...]:
-        """Signals with their sources as digests, and without what they say in words."""
+        """Signals with their sources as digests, and without their messages."""
         return tuple(replace(s, source=self.name("source", s.source), message="") for s in signals)
 
     def overrides(self, overrides: Iterable[Override]) -> tuple[Override, ...]:
@@ -62,7 +62,7 @@ class Anonymity:
         )
 
     def said(self, said: Document) -> dict[str, Json]:
-        """What the operator said of a broker: state, reason, times and numbers."""
+        """The operator's status of a broker: health state, reason, times and numbers."""
         kept: dict[str, Json] = {}
         for key, value in said.items():
             if isinstance(value, Mapping):

@@ -38,7 +38,7 @@ def cluster_section(cluster: Cluster, partitions: bool = True) -> dict[str, Json
 
 
 def read_cluster(section: Document) -> Cluster:
-    """The cluster as it stood. Raises UnreadableTrace.
+    """The recorded cluster. Raises UnreadableTrace.
 
     Where the trace has no partitions, each broker that replica lists named gets one to lead, which all others follow:
     enough for the judgement, and nothing that a plan could be made of.

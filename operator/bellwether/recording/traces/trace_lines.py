@@ -21,7 +21,7 @@ FIRST_YEAR, LAST_YEAR = 1970, 9000
 
 
 class UnreadableTrace(ValueError):
-    """A line that is none of a trace; the message says which and why."""
+    """An invalid line of a trace; the message names the line and the problem."""
 
 
 @dataclass(frozen=True, slots=True)

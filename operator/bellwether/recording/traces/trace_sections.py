@@ -1,7 +1,7 @@
 """Encode and decode signals, overrides, demotions and restorations as sections of a trace.
 
 In: values of the core. Out: plain JSON without null, where a member that stands at its default is left out. Ages are
-not kept but the moments at which each source's Lease was seen to advance, so that an age can be told for any later
+not kept but the moments at which each source's Lease was seen to advance, so that an age can be computed for any later
 moment. Called by the recorder and by replays. Reading raises ``UnreadableTrace``.
 """
 
@@ -21,14 +21,14 @@ from bellwether.recording.traces.merge_patch import Document, Json
 from bellwether.recording.traces.trace_lines import UnreadableTrace, text_of, time_of
 
 KAFKA = "Kafka"
-"""Under which name a trace says that no broker answered the recorder."""
+"""The key for the time since when no broker has answered the recorder."""
 
 NEVER = "never"
 """A source's moment when its Lease was not seen to advance yet."""
 
 
 def signals_section(signals: Iterable[Signal]) -> dict[str, dict[str, Json]]:
-    """By broker, then ``Type/source``: what each source says, without its age."""
+    """By broker, then ``Type/source``: each source's signal without its age."""
     section: dict[str, dict[str, Json]] = {}
     for signal in signals:
         section.setdefault(str(signal.broker), {})[_source(signal)] = _signal_row(signal)
@@ -36,7 +36,7 @@ def signals_section(signals: Iterable[Signal]) -> dict[str, dict[str, Json]]:
 
 
 def heard_section(signals: Iterable[Signal], now: float) -> dict[str, Json]:
-    """By ``Type/source``: when the source was last heard of, in seconds of the trace; "never" when it was not.
+    """By ``Type/source``: when the source was last seen alive, in seconds of the trace; "never" if it was not.
 
     A source is one prober with one Lease. Where an entry stands in another prober's name, as one that a predecessor
     left behind, it gets a moment of its own under ``Type/source#broker``.
@@ -53,7 +53,7 @@ def heard_section(signals: Iterable[Signal], now: float) -> dict[str, Json]:
 
 
 def read_signals(section: Document) -> tuple[Signal, ...]:
-    """The signals as they stood, without their ages, in order of broker, type and source."""
+    """The signals without their ages, by broker, type and source."""
 
     def read() -> list[Signal]:
         return [_read_signal(int(broker), key, row) for broker, rows in section.items() for key, row in rows.items()]
@@ -61,12 +61,12 @@ def read_signals(section: Document) -> tuple[Signal, ...]:
     return tuple(sorted(reading("a signal", read), key=lambda s: (s.broker, s.type, s.source)))
 
 
-def aged(signals: Iterable[Signal], heard: Document, now: float) -> tuple[Signal, ...]:
+def aged(signals: Iterable[Signal], last_seen: Document, now: float) -> tuple[Signal, ...]:
     """The signals with their ages at ``now``."""
     found = []
     for signal in signals:
         key = _source(signal)
-        found.append(_aged(signal, heard.get(f"{key}#{signal.broker}", heard.get(key, NEVER)), now))
+        found.append(_aged(signal, last_seen.get(f"{key}#{signal.broker}", last_seen.get(key, NEVER)), now))
     return tuple(found)
 
 
@@ -125,7 +125,7 @@ def read_pods(section: Document) -> dict[int, Pod]:
 
 
 def demoted_section(demoted: Mapping[int, DemotedBroker]) -> dict[str, Json]:
-    """By broker: who is kept from leading, by whose word and why."""
+    """By broker: who is kept from leading, the cause and the reason."""
     return {
         str(broker): {
             "cause": str(one.cause),
@@ -241,5 +241,5 @@ def _share(value: Any) -> int:
 
 def _aged(signal: Signal, moment: Any, now: float) -> Signal:
     if isinstance(moment, bool) or not isinstance(moment, int | float):
-        return signal  # never heard of
+        return signal  # never seen
     return replace(signal, age_seconds=max(0.0, now - moment))

@@ -18,7 +18,7 @@ _BROKER = re.compile("[0-9]{1,10}")
 
 
 def following(state: Document, news: Document) -> dict[str, Json]:
-    """The state after an instant. Members that nobody knows are kept and not looked at: a later version may."""
+    """The state after an instant. Unknown members are kept and ignored: a later version may use them."""
     try:
         after = patched(state, news)
     except RecursionError:

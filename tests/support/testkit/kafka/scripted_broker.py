@@ -115,12 +115,12 @@ class ScriptedBroker:
             if self._raw is not None:
                 self._raw(sock)
             else:
-                while self._turn(sock):
+                while self._answer_one(sock):
                     pass
         except OSError:
             pass
 
-    def _turn(self, sock: socket.socket) -> bool:
+    def _answer_one(self, sock: socket.socket) -> bool:
         (size,) = struct.unpack(">i", _exactly(sock, 4))
         frame = _exactly(sock, size)
         self.frames.append(frame)

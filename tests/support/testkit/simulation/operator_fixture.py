@@ -150,7 +150,7 @@ class MemoryOperator:
             return cast(Connector, self.connector)
 
         made = PolicyController(
-            self.body(name), connector, self.reporter, self.finalizer, self.site.clock, desk=self.desk
+            self.body(name), connector, self.reporter, self.finalizer, self.site.clock, rebalance_controller=self.desk
         )
         self.loops.append(made)
         return made

@@ -67,7 +67,7 @@ class Operator:
         self.fenced = False
         self.rebalance_input = RebalanceInput()
 
-    def turn(self, how: DecisionFunction = decide) -> Report | None:
+    def reconcile(self, how: DecisionFunction = decide) -> Report | None:
         """One turn, or none where the world did not answer; a process that was fenced does nothing any more."""
         if self.fenced:
             return None
@@ -87,16 +87,16 @@ class Operator:
         self.reports.append(said)
         return said
 
-    def turns(self, count: int, seconds: float = 1.0) -> None:
+    def reconciles(self, count: int, seconds: float = 1.0) -> None:
         """So many turns, some time apart."""
         for _ in range(count):
-            self.turn()
+            self.reconcile()
             self.site.clock.advance(seconds)
 
     def settle(self, most: int = 400, seconds: float = 1.0) -> Report:
         """Turns until nothing is left to do and the record holds no tombstone. Raises AssertionError when none ends."""
         for _ in range(most):
-            said = self.turn()
+            said = self.reconcile()
             self.site.clock.advance(seconds)
             if said is not None and said.settled and self.memory is not None and not self._waiting(said):
                 return said

@@ -64,7 +64,7 @@ class QuarantineSite:
         self.operator: Operator | None = None
         self._unheard: dict[int, Signal] = {}
         self._frozen_since: dict[int, float] = {}
-        self._amiss_since: dict[int, float] = {}
+        self._problem_since: dict[int, float] = {}
         self._paused_since: dict[int, float] = {}
         self._trouble_at = float("-inf")
         for broker in cluster.brokers:
@@ -120,13 +120,13 @@ class QuarantineSite:
 
     def seconds(self, count: float) -> None:
         """Time passes; everybody at their posts works."""
-        for turn in range(round(count / TICK_SECONDS)):
+        for tick in range(round(count / TICK_SECONDS)):
             self.site.clock.advance(TICK_SECONDS)
             self._controller()
             for agent in list(self.agents.values()):
-                agent.turn()
+                agent.reconcile()
             self._probers()
-            if turn % 2 and self.operator is not None and self.api:
+            if tick % 2 and self.operator is not None and self.api:
                 self._operate(self.operator)
             self._watch()
 
@@ -159,7 +159,7 @@ class QuarantineSite:
                 (self.site.signals.resume if speaks else self.site.signals.silence)(name)
 
     def _operate(self, operator: Operator) -> None:
-        operator.turn()
+        operator.reconcile()
         if operator.memory is None:
             self._remember(operator)  # it could not read Kafka, and begins anew
         else:
@@ -180,7 +180,7 @@ class QuarantineSite:
             self.broken.append(f"{sorted(self.paused)} are paused at once at {now}")
         for broker in self.cluster.brokers:
             if broker not in self.paused:
-                self._amiss_since.pop(broker, None)
+                self._problem_since.pop(broker, None)
                 self._paused_since.pop(broker, None)
                 continue
             if broker not in self._paused_since:
@@ -188,13 +188,13 @@ class QuarantineSite:
                 self.pauses += 1
             if now - self._paused_since[broker] > LIMIT_SECONDS + LOSS_SECONDS:
                 self.broken.append(f"broker {broker} is paused beyond the limit at {now}")
-            amiss = self._amiss(broker)
-            since = self._amiss_since.setdefault(broker, now) if amiss else self._amiss_since.pop(broker, now)
+            problem = self._problem(broker)
+            since = self._problem_since.setdefault(broker, now) if problem else self._problem_since.pop(broker, now)
             bound = LOST_SECONDS if now - self._trouble_at <= LOST_SECONDS else LOSS_SECONDS
-            if amiss and now - since > bound:
-                self.broken.append(f"broker {broker} is paused at {now} for {now - since} s though {amiss}")
+            if problem and now - since > bound:
+                self.broken.append(f"broker {broker} is paused at {now} for {now - since} s though {problem}")
 
-    def _amiss(self, broker: int) -> str:
+    def _problem(self, broker: int) -> str:
         """Why the broker must not be paused, by the truth."""
         answering = {b.id for b in self.cluster.brokers.values() if b.alive and not b.fenced and not b.frozen}
         spare = self.policy.quarantine.spare_isr_members

@@ -25,7 +25,7 @@ from bellwether.core.rebalance.problem import PartitionInput
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.signals import Reading
 from bellwether.ports.clock import Clock
-from bellwether.ports.jobs import JobState, JobWord
+from bellwether.ports.jobs import JobState, JobStatus
 from testkit.loads.small_planner import planned, write_loads
 from testkit.simulation.operator_fixture import MemoryOperator
 from testkit.values.builders import site
@@ -60,17 +60,17 @@ class Planner:
             self.started.append(run)
             self.left[run] = self.looks
 
-    def look(self, run: str) -> JobWord | None:
+    def look(self, run: str) -> JobStatus | None:
         """Active so many times, then done."""
         if run not in self.started or self.gone:
             return None
         if self.left[run] > 0:
             self.left[run] -= 1
-            return JobWord(JobState.ACTIVE)
+            return JobStatus(JobState.ACTIVE)
         if self.fails:
-            return JobWord(JobState.FAILED, self.fails)
+            return JobStatus(JobState.FAILED, self.fails)
         self.work(file_name(*self.policy, run))
-        return JobWord(JobState.SUCCEEDED)
+        return JobStatus(JobState.SUCCEEDED)
 
     def close(self) -> None:
         """Counted."""

@@ -63,7 +63,7 @@ class Watched:
 
     def second(self) -> Report | None:
         """A turn, what it and the probers write, and a look of the recorder; then time passes."""
-        report = self.operator.turn()
+        report = self.operator.reconcile()
         self.show(report)
         self.show_pods()
         self.metadata.read()

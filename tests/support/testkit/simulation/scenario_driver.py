@@ -94,10 +94,10 @@ class Play:
         if state != "gone":
             pods[which] = Pod(f"kafka-{which}", ready=state == "ready", leaving=state == "terminating")
 
-    def turns(self, count: int, seconds: float = 1.0) -> None:
+    def reconciles(self, count: int, seconds: float = 1.0) -> None:
         for _ in range(count):
             try:
-                self.operator.turns(1, seconds)
+                self.operator.reconciles(1, seconds)
             except Killed:
                 self.succeed()
 
@@ -130,7 +130,7 @@ def sickness() -> st.SearchStrategy[Step]:
 
 
 def passing_time() -> st.SearchStrategy[Step]:
-    return st.sampled_from([1, 1, 1, 3, 15]).map(lambda n: (f"turns({n})", lambda play: play.turns(n)))
+    return st.sampled_from([1, 1, 1, 3, 15]).map(lambda n: (f"reconciles({n})", lambda play: play.reconciles(n)))
 
 
 def trouble() -> st.SearchStrategy[Step]:
@@ -178,4 +178,4 @@ def scripts(*kinds: st.SearchStrategy[Step], most: int = 14) -> st.SearchStrateg
 def perform(play: Play, script: list[Step]) -> None:
     for _, act in script:
         act(play)
-        play.turns(1)
+        play.reconciles(1)

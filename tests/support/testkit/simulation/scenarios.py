@@ -63,7 +63,7 @@ def play(scenario: Mapping[str, Any]) -> list[Said]:
                 ACTS[verb](site, about)
                 if verb in APPROVALS:
                     operator.rebalance_input = RebalanceInput(plan if APPROVALS[verb] else None)
-        report = operator.turn()
+        report = operator.reconcile()
         now = _observed(report, site) if report is not None else {"turn": "none: the world did not answer"}
         if "plan" in scenario:
             now["rebalance"] = _rebalance(report)

@@ -162,8 +162,8 @@ def _do_to_partition(c: MemoryCluster, kind: str, topic: str, pick: int, seed: i
             c.raise_rf(topic, finish=seed % 2 == 0)
     elif kind == "reorder":
         if not p.reassigning:
-            turn = seed % len(p.replicas)
-            c.foreign_reorder(p.name, p.replicas[turn:] + p.replicas[:turn])
+            shift = seed % len(p.replicas)
+            c.foreign_reorder(p.name, p.replicas[shift:] + p.replicas[:shift])
     elif kind == "shrink":
         followers = [b for b in p.isr if b != p.leader]
         if followers:

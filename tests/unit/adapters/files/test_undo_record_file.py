@@ -94,7 +94,7 @@ def test_a_file_that_somebody_else_changed_is_not_written_over(path: Path) -> No
     record = records.take_over("c")
     foreign = undo_record_codec.export_record(UndoRecord("c", 7, entries=ENTRY))
     path.write_bytes(foreign)
-    with pytest.raises(Fenced, match="somebody else changed the record"):
+    with pytest.raises(Fenced, match="another process changed the record"):
         records.save(record.with_entries(ENTRY))
     assert path.read_bytes() == foreign
 

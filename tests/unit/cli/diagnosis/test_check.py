@@ -159,7 +159,7 @@ def test_an_api_server_that_is_away_is_told_and_no_traceback(monkeypatch: pytest
         api.refuse("list", resource, Transient("Kubernetes API: not reachable (connection refused)"))
     done = run(monkeypatch, api)
     assert done.exit_code == 1
-    assert "FAILED  CRDs: Kubernetes API: not reachable (refused)" in done.output
+    assert "FAILED  CRDs: Kubernetes API: not reachable (connection refused)" in done.output
 
 
 def test_it_waits_until_all_is_well_and_no_longer_than_it_may(monkeypatch: pytest.MonkeyPatch):

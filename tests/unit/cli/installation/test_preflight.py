@@ -34,4 +34,4 @@ def test_each_permission_that_is_missing_is_an_error_in_the_log() -> None:
 def test_an_api_that_is_away_does_not_keep_the_operator_from_starting() -> None:
     with structlog.testing.capture_logs() as logs:
         log_missing_permissions(Reviewing("", away=True), [], "ops")
-    assert [(entry["log_level"], entry["why"]) for entry in logs] == [("warning", "no answer in 5 s")]
+    assert [(entry["log_level"], entry["error"]) for entry in logs] == [("warning", "no answer in 5 s")]

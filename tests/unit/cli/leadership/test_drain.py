@@ -28,9 +28,9 @@ class Shift:
         self.events: dict[int, list[object]] = {}
         self.asleep = False
         for _ in range(3):
-            self.turn()
+            self.reconcile()
 
-    def turn(self) -> None:
+    def reconcile(self) -> None:
         """One turn of the operator, with what people have written into the API."""
         signals = self.operator.site.signals
         for health in self.operator.api.all(BROKER_HEALTHS):
@@ -48,7 +48,7 @@ class Shift:
         for event in self.events.pop(self.waits, []):
             event()  # type: ignore[operator]
         if not self.asleep:
-            self.turn()
+            self.reconcile()
 
 
 @pytest.fixture
@@ -165,7 +165,7 @@ class TestHolding:
         for broker in (1, 3):
             operator.site.cluster.kill(broker)
             operator.site.signals.say(broker, Reading.FAILING)
-        shift.turn()
+        shift.reconcile()
         found = run(*ASKED, "--wait", "--timeout", "1h")
         assert found.exit_code == 3
         assert "LastHealthyBroker" in words(found)
@@ -228,7 +228,7 @@ class TestEnding:
         run(*ASKED, "--wait")
         operator.site.cluster.kill(2)
         operator.site.signals.say(2, Reading.FAILING)
-        shift.turn()
+        shift.reconcile()
         operator.site.cluster.revive(2)
         shift.events[shift.waits + 5] = [lambda: operator.site.signals.say(2, Reading.PASSING)]
         found = run(*ASKED, "--end", "--wait")
@@ -237,7 +237,7 @@ class TestEnding:
         assert found.output.splitlines()[-1] == "broker 2 is free to lead"
         assert override(operator) is None
         for _ in range(5):
-            shift.turn()
+            shift.reconcile()
         assert {p.key: p.replicas for p in operator.site.cluster.partitions()} == before
 
     def test_leaders_that_come_back_in_waves_are_waited_for(self, shift: Shift, operator: MemoryOperator):
@@ -246,7 +246,7 @@ class TestEnding:
         found = run(*ASKED, "--end", "--wait")
         assert found.exit_code == 0
         assert "wave 1 of 3" in words(found)
-        shift.turn()
+        shift.reconcile()
         assert leaders(operator) == 2
 
     def test_without_waiting_it_is_enough_that_it_was_said(self):

@@ -112,7 +112,7 @@ def test_the_word_of_an_earlier_override_is_not_taken_for_this_one(api: MemoryAp
     assert (found.exit_code, "; new kernel" in found.output) == (0, True)
 
 
-def test_a_turn_that_ends_between_two_looks_is_not_taken_for_the_one_before_it(
+def test_a_reconcile_that_ends_between_two_looks_is_not_taken_for_the_one_before_it(
     api: MemoryApi, monkeypatch: pytest.MonkeyPatch
 ):
     says(api, "LeadingAllowed", 0)

@@ -60,7 +60,7 @@ def test_what_racks_keep_away_in_an_exported_record_goes_back_and_is_announced(
     kafka: MemorySite, tmp_path: Path, dry_run: bool
 ):
     operator = Operator(kafka, IN_A)
-    operator.turns(5)
+    operator.reconciles(5)
     assert orders(kafka) == IN_RACK_A
     found = run("demote", 1, exported(operator, tmp_path / "undo.json"), *(["--dry-run"] if dry_run else []))
     # Of the two that are away one is on broker 1, which explains it.
@@ -78,35 +78,35 @@ def test_what_a_demotion_keeps_away_is_not_announced(kafka: MemorySite, tmp_path
 
 def test_an_operator_at_work_gives_a_broker_back_what_the_racks_want_it_to_lead(kafka: MemorySite, tmp_path: Path):
     operator = Operator(kafka, IN_A)
-    operator.turns(5)
+    operator.reconciles(5)
     run("demote", 1, tmp_path / "undo.json")
     assert kafka.cluster.snapshot().leaders()[1] == 0
-    operator.turns(30)
+    operator.reconciles(30)
     assert orders(kafka) == IN_RACK_A
     assert kafka.cluster.snapshot().leaders()[1] == 2
 
 
 def test_an_operator_whom_no_rack_matters_leaves_it(kafka: MemorySite, tmp_path: Path):
     operator = Operator(kafka)
-    operator.turns(5)
+    operator.reconciles(5)
     run("demote", 1, tmp_path / "undo.json")
-    operator.turns(30)
+    operator.reconciles(30)
     assert kafka.cluster.snapshot().leaders()[1] == 0
     run("promote", 1, tmp_path / "undo.json")
-    operator.turns(30)
+    operator.reconciles(30)
     assert orders(kafka) == ORDERS
 
 
 def test_beside_a_suspended_policy_it_lasts_and_leaves_nothing_behind(kafka: MemorySite, tmp_path: Path):
     operator = Operator(kafka, IN_A)
-    operator.turns(5)
+    operator.reconciles(5)
     operator.policy = replace(IN_A, suspend=True)
     run("demote", 1, tmp_path / "undo.json")
-    operator.turns(30)
+    operator.reconciles(30)
     assert kafka.cluster.snapshot().leaders()[1] == 0
     run("promote", 1, tmp_path / "undo.json")
     operator.policy = IN_A
-    operator.turns(30)
+    operator.reconciles(30)
     assert orders(kafka) == IN_RACK_A
     assert operator.memory is not None
     baselines = {key.partition: e.baseline for key, e in operator.memory.record.entries.items()}

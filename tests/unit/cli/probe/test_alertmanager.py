@@ -65,4 +65,4 @@ def test_without_a_kubernetes_api_it_says_so_and_no_token_shows(token: str) -> N
 
 
 def test_a_token_in_the_clear_is_warned_of(token: str) -> None:
-    assert "travels unencrypted" in run("--policy", "p", "--token-file", token)[1]
+    assert "token_sent_unencrypted" in run("--policy", "p", "--token-file", token)[1]

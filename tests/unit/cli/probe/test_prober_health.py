@@ -83,12 +83,12 @@ def test_a_loop_that_hangs_is_told_and_recovers(api: MemoryApi, stop: threading.
     made = prober(api, ProbeMetrics(), clock)
     thread = run(made, hang, stop)
     until(met.is_set)
-    assert made.amiss(BOUND) == []
+    assert made.problems(BOUND) == []
     clock.advance(BOUND + 1)
-    (text,) = until(lambda: made.amiss(BOUND), so=lambda found: len(found) == 1)
+    (text,) = until(lambda: made.problems(BOUND), so=lambda found: len(found) == 1)
     assert text.startswith("the loop of prober alertmanager/alerts has been stuck for")
     go.set()
-    until(lambda: made.amiss(BOUND) == [])
+    until(lambda: made.problems(BOUND) == [])
     stop.set()
     thread.join(limit(10))
 
@@ -99,15 +99,15 @@ def test_an_api_that_is_away_is_no_trouble_of_the_probers_own(api: MemoryApi, st
     api.away = True
     thread = run(made, lambda _: True, stop)
     for _ in range(4):
-        until(lambda: made.amiss(0) == [])
+        until(lambda: made.problems(0) == [])
         clock.advance(BOUND)
-        assert made.amiss(BOUND) == []
+        assert made.problems(BOUND) == []
     stop.set()
     thread.join(limit(10))
 
 
 def test_before_it_runs_nothing_is_expected_of_it(api: MemoryApi) -> None:
-    assert prober(api, ProbeMetrics()).amiss(0.0) == []
+    assert prober(api, ProbeMetrics()).problems(0.0) == []
 
 
 def test_what_delivers_its_signals_is_missed_when_it_has_died(api: MemoryApi, stop: threading.Event) -> None:
@@ -118,7 +118,7 @@ def test_what_delivers_its_signals_is_missed_when_it_has_died(api: MemoryApi, st
     dead.start()
     dead.join()
     made._outbox._thread = dead
-    assert made.amiss(BOUND) == ["the thread that delivers signals has died"]
+    assert made.problems(BOUND) == ["the thread that delivers signals has died"]
     stop.set()
     thread.join(limit(10))
 

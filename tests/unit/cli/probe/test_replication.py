@@ -11,7 +11,7 @@ from bellwether.cli.commands.probe.replication import replication
 from bellwether.cli.probe import measurement_table
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.settings.detection import ReplicationLag
-from bellwether.probes.replication.lag_attribution import Sounding
+from bellwether.probes.replication.lag_attribution import LagMeasurement
 
 
 def run(*arguments: str) -> Any:
@@ -40,7 +40,7 @@ def test_a_cluster_that_cannot_be_reached_is_one_line_and_exit_status_1() -> Non
     assert ended.output.startswith("Error: no broker answered: 127.0.0.1:1: cannot connect")
 
 
-SICK = Sounding(
+SICK = LagMeasurement(
     followed=4, worst_seconds=34.2, lagging=2, in_isr=1, worst=(TopicPartition("t", 3),), behind=(1, 2), blamed=True
 )
 
@@ -48,10 +48,10 @@ SICK = Sounding(
 @pytest.mark.parametrize(
     ("looks", "status", "row"),
     [
-        ({1: Sounding(followed=4)}, 0, "1 Passing 0.0 s 0 0 keeps up on 4 partitions"),
-        ({1: Sounding(), 2: SICK}, 1, "2 Failing 34.2 s 2 1 behind by 34 s on 2 partitions"),
+        ({1: LagMeasurement(followed=4)}, 0, "1 Passing 0.0 s 0 0 keeps up on 4 partitions"),
+        ({1: LagMeasurement(), 2: SICK}, 1, "2 Failing 34.2 s 2 1 behind by 34 s on 2 partitions"),
         (
-            {1: Sounding(problem="it is fenced")},
+            {1: LagMeasurement(problem="it is fenced")},
             1,
             "1 Unknown not measured: it is fenced",
         ),
@@ -59,7 +59,7 @@ SICK = Sounding(
     ],
 )
 def test_the_table_has_a_row_for_each_broker_and_only_passing_is_success(
-    looks: dict[int, Sounding],
+    looks: dict[int, LagMeasurement],
     status: int,
     row: str,
     monkeypatch: pytest.MonkeyPatch,

@@ -245,11 +245,11 @@ class Served:
         )
         monkeypatch.setattr(rebalance, "connect", lambda: self.operator.api)
         monkeypatch.setattr(plan_request, "POLL_SECONDS", 0.01)
-        self._halt = threading.Event()
+        self._stop_requested = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
     def _serve(self) -> None:
-        while not self._halt.wait(0.005):
+        while not self._stop_requested.wait(0.005):
             self.operator.step(self.loop)
             while self.desks and self.desks[-1].step():
                 pass
@@ -259,7 +259,7 @@ class Served:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._halt.set()
+        self._stop_requested.set()
         self._thread.join()
         self.operator.close()
 

@@ -36,7 +36,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
     made = Watched(site(3, {"orders": 6}))
     for broker in (1, 2, 3):
         made.site.signals.say(broker, Reading.PASSING)
-    made.show(made.operator.turn())
+    made.show(made.operator.reconcile())
     monkeypatch.setattr(verb, "connect", lambda: made.api)
     monkeypatch.setattr(verb, "cluster_reader", lambda *_: MemoryReader(made.site.cluster))
     return made

@@ -160,9 +160,9 @@ def test_a_drain_is_news_and_nobodys_bad_night():
     for broker in made.cluster.brokers:
         made.signals.say(broker, Reading.PASSING)
     operator = Operator(made)
-    operator.turns(1)
+    operator.reconciles(1)
     made.signals.drain(1)
-    operator.turns(3)
+    operator.reconciles(3)
     first, moving, drained, rest = operator.reports
     verdict_on = ("InMaintenance", 1, False)
     assert [n for n in told(first, moving) if n[1] == 1] == [verdict_on, ("Demoted", 1, False)]
@@ -177,14 +177,14 @@ def test_a_restart_in_the_middle_of_a_way_back_is_no_relapse():
     operator = Operator(
         made, replace(POLICY, promotion=Promotion(stabilization_seconds=1, waves=PromotionWaves(skip_up_to_leaders=0)))
     )
-    operator.turns(1)
+    operator.reconciles(1)
     made.signals.say(1, Reading.FAILING)
-    operator.turns(2)
+    operator.reconciles(2)
     made.signals.say(1, Reading.PASSING)
-    operator.turns(4)
+    operator.reconciles(4)
     assert operator.reports[-1].brokers[0].restoration is not None
     made.signals.drain(1)
-    operator.turns(1)
+    operator.reconciles(1)
     events = told(operator.reports[-2], operator.reports[-1])
     assert ("Demoted", 1, False) in events
     assert "WaveRolledBack" not in {e[0] for e in events}

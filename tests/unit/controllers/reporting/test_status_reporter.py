@@ -196,7 +196,7 @@ def test_a_forgotten_policy_leaves_no_metric(desk: Desk):
     assert {s.name for m in desk.metrics.registry.collect() for s in m.samples} == {"bellwether_build_info"}
 
 
-def test_why_no_turn_can_be_taken_is_told_as_a_metric(desk: Desk):
+def test_why_no_reconcile_can_be_taken_is_told_as_a_metric(desk: Desk):
     body = desk.api.get(POLICIES, "default", "main")
     desk.reporter.trouble(body, Reason.CLUSTER_CHANGED, "another cluster")
     labels = {"namespace": "default", "policy": "main", "reason": "ClusterChanged"}
@@ -243,14 +243,14 @@ def test_a_definition_that_is_too_old_is_said_in_fields_that_it_knows_and_work_g
     assert (ready["status"], ready["reason"]) == ("False", "DefinitionOutdated")
     assert "kubectl apply -f crds/" in ready["message"]
     assert desk.status["clusterId"], "the policy stays pinned to its cluster"
-    assert desk.reporter.amiss() == [str(old)]
+    assert desk.reporter.problems() == [str(old)]
     assert ("Warning", "DefinitionOutdated", "main") in desk.events()
     desk.reporter.leading("default", "main", False)
-    assert desk.reporter.amiss() == [], "whoever leads by now finds out what can be written"
+    assert desk.reporter.problems() == [], "whoever leads by now finds out what can be written"
 
     desk.publish()
-    assert desk.reporter.amiss() == [str(old)]
+    assert desk.reporter.problems() == [str(old)]
     desk.api.apply = real  # type: ignore[method-assign]
     desk.publish()
     assert "plan" in desk.status
-    assert desk.reporter.amiss() == []
+    assert desk.reporter.problems() == []

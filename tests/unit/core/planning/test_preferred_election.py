@@ -158,7 +158,7 @@ class TestTime:
     def test_it_waits_for_others_at_work(self):
         assert found(strimzi=PAUSED).moves == ()
 
-    def test_a_policy_that_observes_says_what_it_would_do_turn_after_turn(self):
+    def test_a_policy_that_observes_says_what_it_would_do_reconcile_after_reconcile(self):
         watching = replace(ENFORCE, mode=Mode.OBSERVE)
         said = found(policy=watching)
         assert (elected(said), said.rounds.since) == ([1], after(0))

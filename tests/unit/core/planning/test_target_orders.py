@@ -336,7 +336,7 @@ class TestSeveralDemoted:
         two = self.decided(b1=self.SLOW, b2=self.SLOW)
         assert self.order(partition(replicas=(2, 1, 3)), two) == (3, 2, 1)
 
-    def test_a_verdict_that_changes_from_turn_to_turn_changes_no_order(self):
+    def test_a_verdict_that_changes_from_reconcile_to_reconcile_changes_no_order(self):
         two = self.decided(b1=self.CUT_OFF, b2=self.SLOW)
         seen = stretched(partition(replicas=(1, 2, 3)))
         first = plan(seen, wish=None, decided=two, sick=[1, 2]).targets

@@ -35,7 +35,9 @@ class Post:
     process: ProcessState = ProcessState.RUNNING
     at: float = 1000.0
 
-    def turn(self, *reads: PauseOrder | OrderRead | None, seconds: float = 1.0, guarded: bool = True) -> AgentAction:
+    def reconcile(
+        self, *reads: PauseOrder | OrderRead | None, seconds: float = 1.0, guarded: bool = True
+    ) -> AgentAction:
         """Turns, one a second; what came of the last."""
         act = AgentAction.NOTHING
         for read in reads:
@@ -50,31 +52,33 @@ class Post:
 
     def paused(self, limit: float = 600.0) -> Post:
         """Up to the pause by order 1."""
-        assert self.turn(OrderRead(), order(limit=limit), order(renewal=3, limit=limit)) is AgentAction.PAUSE
+        assert self.reconcile(OrderRead(), order(limit=limit), order(renewal=3, limit=limit)) is AgentAction.PAUSE
         return self
 
 
 def test_it_pauses_once_it_has_seen_the_order_renewed():
     post = Post()
-    assert post.turn(OrderRead(), order(), order(), order()) is AgentAction.NOTHING, "who gave it may be dead by now"
-    assert post.turn(order(renewal=3)) is AgentAction.PAUSE
+    assert post.reconcile(OrderRead(), order(), order(), order()) is AgentAction.NOTHING, (
+        "who gave it may be dead by now"
+    )
+    assert post.reconcile(order(renewal=3)) is AgentAction.PAUSE
     assert (post.watch.reading, post.watch.number) == (Reading.FAILING, 1)
     assert post.watch.message == "paused by order 1 of epoch 1"
-    assert post.turn(order(renewal=6)) is AgentAction.NOTHING, "once is enough"
+    assert post.reconcile(order(renewal=6)) is AgentAction.NOTHING, "once is enough"
 
 
 def test_an_order_from_before_the_agent_started_is_not_obeyed():
     post = Post()
-    assert post.turn(order(), order(renewal=3), order(renewal=6)) is AgentAction.NOTHING
+    assert post.reconcile(order(), order(renewal=3), order(renewal=6)) is AgentAction.NOTHING
     assert (post.watch.reading, post.watch.number) == (Reading.PASSING, 1)
     assert "stood before" in post.watch.message
-    assert post.turn(order(2), order(2, 3)) is AgentAction.PAUSE, "the next one is its own"
+    assert post.reconcile(order(2), order(2, 3)) is AgentAction.PAUSE, "the next one is its own"
 
 
 def test_an_agent_that_starts_at_a_paused_broker_releases_it_before_it_has_read_an_order():
     post = Post(process=ProcessState.STOPPED)
-    assert post.turn(None) is AgentAction.RELEASE
-    assert post.turn(None, order(), order(renewal=3)) is AgentAction.NOTHING, "the order was its forerunner's"
+    assert post.reconcile(None) is AgentAction.RELEASE
+    assert post.reconcile(None, order(), order(renewal=3)) is AgentAction.NOTHING, "the order was its forerunner's"
     assert post.watch.reading is Reading.PASSING
 
 
@@ -90,8 +94,8 @@ def test_an_agent_that_starts_at_a_paused_broker_releases_it_before_it_has_read_
 )
 def test_it_releases_when_it_loses_its_orders(reads: list[PauseOrder | OrderRead | None], why: str):
     post = Post().paused()
-    assert post.turn(*reads[:-1]) is AgentAction.NOTHING
-    assert post.turn(reads[-1]) is AgentAction.RELEASE
+    assert post.reconcile(*reads[:-1]) is AgentAction.NOTHING
+    assert post.reconcile(reads[-1]) is AgentAction.RELEASE
     assert post.watch.message.endswith(f"released: {why}")
     assert (post.watch.reading, post.watch.number) == (Reading.PASSING, 1)
 
@@ -99,44 +103,45 @@ def test_it_releases_when_it_loses_its_orders(reads: list[PauseOrder | OrderRead
 def test_renewals_keep_it_paused_until_the_limit_that_it_counts_itself():
     post = Post().paused(limit=60)
     renewals = [order(renewal=6 + i, limit=60) for i in range(59)]
-    assert post.turn(*renewals) is AgentAction.NOTHING
-    assert post.turn(order(renewal=99, limit=60)) is AgentAction.RELEASE
+    assert post.reconcile(*renewals) is AgentAction.NOTHING
+    assert post.reconcile(order(renewal=99, limit=60)) is AgentAction.RELEASE
     assert "the limit" in post.watch.message
 
 
 def test_it_does_not_pause_twice_by_one_order():
     post = Post().paused()
-    post.turn(OrderRead())
-    assert post.turn(order(renewal=20), order(renewal=23), order(renewal=26)) is AgentAction.NOTHING
-    assert post.turn(order(2, 30), order(2, 33)) is AgentAction.PAUSE
+    post.reconcile(OrderRead())
+    assert post.reconcile(order(renewal=20), order(renewal=23), order(renewal=26)) is AgentAction.NOTHING
+    assert post.reconcile(order(2, 30), order(2, 33)) is AgentAction.PAUSE
 
 
 def test_an_older_epochs_order_is_none():
     post = Post()
-    post.turn(OrderRead(), order(1, epoch=5))
-    assert post.turn(order(2, 3, epoch=4), order(2, 6, epoch=4), order(2, 9, epoch=4)) is AgentAction.NOTHING
+    post.reconcile(OrderRead(), order(1, epoch=5))
+    assert post.reconcile(order(2, 3, epoch=4), order(2, 6, epoch=4), order(2, 9, epoch=4)) is AgentAction.NOTHING
     held = Post().paused()
     held.watch = release_if_paused(held.watch, "for the test")[0]
-    assert held.turn(order(1, 40, epoch=0)) is not AgentAction.PAUSE
+    assert held.reconcile(order(1, 40, epoch=0)) is not AgentAction.PAUSE
 
 
 def test_it_does_not_pause_while_another_broker_is_paused():
     post = Post()
-    post.turn(OrderRead(), order())
+    post.reconcile(OrderRead(), order())
     assert (
-        post.turn(OrderRead(order(renewal=3), others=2), OrderRead(order(renewal=6), others=2)) is AgentAction.NOTHING
+        post.reconcile(OrderRead(order(renewal=3), others=2), OrderRead(order(renewal=6), others=2))
+        is AgentAction.NOTHING
     )
-    assert post.turn(order(renewal=9)) is AgentAction.PAUSE
+    assert post.reconcile(order(renewal=9)) is AgentAction.PAUSE
 
 
 def test_it_does_not_pause_on_a_renewal_that_it_saw_long_ago():
     post = Post()
-    post.turn(OrderRead(), order())
+    post.reconcile(OrderRead(), order())
     post.process = ProcessState.BARRED
-    post.turn(order(renewal=3))
+    post.reconcile(order(renewal=3))
     post.process = ProcessState.RUNNING
-    assert post.turn(None, None, order(renewal=3), seconds=3.0) is AgentAction.NOTHING
-    assert post.turn(order(renewal=6)) is AgentAction.PAUSE
+    assert post.reconcile(None, None, order(renewal=3), seconds=3.0) is AgentAction.NOTHING
+    assert post.reconcile(order(renewal=6)) is AgentAction.PAUSE
 
 
 @pytest.mark.parametrize(
@@ -151,15 +156,15 @@ def test_it_does_not_pause_on_a_renewal_that_it_saw_long_ago():
 def test_another_hand_ends_a_pause(process: ProcessState, reading: Reading, act: AgentAction, says: str):
     post = Post().paused()
     post.process = process
-    assert post.turn(order(renewal=6)) is act
+    assert post.reconcile(order(renewal=6)) is act
     assert post.watch.reading is reading
     assert says in post.watch.message
-    assert post.turn(order(renewal=9), order(renewal=12)) is AgentAction.NOTHING, "that order is done with"
+    assert post.reconcile(order(renewal=9), order(renewal=12)) is AgentAction.NOTHING, "that order is done with"
 
 
 def test_without_its_keeper_it_does_not_hold_a_broker():
     post = Post().paused()
-    assert post.turn(order(renewal=6), guarded=False) is AgentAction.RELEASE
+    assert post.reconcile(order(renewal=6), guarded=False) is AgentAction.RELEASE
     assert "keeper" in post.watch.message
 
 
@@ -172,7 +177,7 @@ def test_without_its_keeper_it_does_not_hold_a_broker():
 )
 def test_an_agent_that_cannot_pause_reports_it(process: ProcessState, says: str):
     post = Post(process=process)
-    assert post.turn(OrderRead(), order(), order(renewal=3)) is AgentAction.NOTHING
+    assert post.reconcile(OrderRead(), order(), order(renewal=3)) is AgentAction.NOTHING
     assert post.watch.reading is Reading.UNKNOWN
     assert says in post.watch.message
 
@@ -180,7 +185,7 @@ def test_an_agent_that_cannot_pause_reports_it(process: ProcessState, says: str)
 def test_a_pause_that_failed_is_not_tried_again_by_the_same_order():
     post = Post().paused()
     post.watch, post.process = pause_failed(post.watch, "no such process"), ProcessState.RUNNING
-    assert post.turn(order(renewal=6)) is AgentAction.NOTHING
+    assert post.reconcile(order(renewal=6)) is AgentAction.NOTHING
     assert post.watch.number == 1
 
 

@@ -28,7 +28,7 @@ RAISED = partition(replicas=(2, 1, 3), leader=2)
 """The first partition as the plan wants it."""
 
 
-def turn(
+def reconcile(
     plan: ApprovedPlan | None = None,
     seen: Cluster = ALL,
     undo: UndoRecord | None = None,
@@ -46,7 +46,7 @@ def turn(
 
 
 def test_an_orders_first_wave_makes_it_the_baseline_of_a_partition_that_stands_where_it_stood():
-    done = turn(accepted(MOVES[0]))
+    done = reconcile(accepted(MOVES[0]))
     assert done.taken == 1
     assert done.record.entries == {FIRST.key: UndoEntry("orders", (2, 1, 3), (1, 2, 3), (), EntryState.DISPLACED)}
     assert done.application == application(1, taken_up=1)
@@ -54,30 +54,30 @@ def test_an_orders_first_wave_makes_it_the_baseline_of_a_partition_that_stands_w
 
 def test_a_wave_takes_so_many_partitions_and_the_next_one_goes_on_behind_it():
     by = policy(settings(partitions=2))
-    first = turn(by=by)
+    first = reconcile(by=by)
     assert sorted(first.record.entries) == [FIRST.key, SECOND.key]
     stands = cluster(RAISED, partition(index=1, replicas=(3, 2, 1), leader=3), THIRD)
     quiet = replace(first.record, entries={})
-    second = turn(seen=stands, undo=quiet, by=by, seconds=1)
+    second = reconcile(seen=stands, undo=quiet, by=by, seconds=1)
     assert sorted(second.record.entries) == [THIRD.key]
     assert second.application == application(3, taken_up=3, waved_at=after(1))
 
 
 def test_the_next_wave_waits_for_the_pause_and_says_when_it_comes():
     by, standing = policy(settings(pause_seconds=30)), record()
-    waiting = turn(undo=replace(standing, application=application(3, taken_up=1)), by=by, seconds=12)
+    waiting = reconcile(undo=replace(standing, application=application(3, taken_up=1)), by=by, seconds=12)
     assert waiting.waits is not None
     assert (waiting.waits.reason, waiting.taken, waiting.again_seconds) == (Reason.NEXT_WAVE_WAITS, 0, 18.0)
-    assert turn(undo=replace(standing, application=application(3, taken_up=1)), by=by, seconds=30).taken == 2
+    assert reconcile(undo=replace(standing, application=application(3, taken_up=1)), by=by, seconds=30).taken == 2
 
 
 def test_the_first_wave_waits_for_no_pause():
-    assert turn(by=policy(settings(pause_seconds=3600))).taken == 3
+    assert reconcile(by=policy(settings(pause_seconds=3600))).taken == 3
 
 
 def test_the_next_wave_waits_until_the_last_one_stands():
     undo = record({FIRST.key: entry(baseline=(2, 1, 3), written=(1, 2, 3))})
-    waiting = turn(undo=replace(undo, application=application(3, taken_up=1)), seconds=100)
+    waiting = reconcile(undo=replace(undo, application=application(3, taken_up=1)), seconds=100)
     assert waiting.waits is not None
     assert waiting.waits.reason is Reason.WAVE_UNFINISHED
     assert "orders-0" in waiting.waits.message
@@ -89,39 +89,39 @@ def test_a_partition_that_a_guard_holds_back_is_not_waited_for():
     moving = partition(replicas=(1, 2, 3), adding=(4,))
     undo = record({FIRST.key: entry(baseline=(2, 1, 3), written=(1, 2, 3))})
     undo = replace(undo, application=application(3, taken_up=1))
-    assert turn(seen=cluster(moving, SECOND, THIRD), undo=undo).taken == 2
+    assert reconcile(seen=cluster(moving, SECOND, THIRD), undo=undo).taken == 2
 
 
 def test_an_order_that_kafka_refuses_is_not_waited_for():
     undo = record({FIRST.key: entry(baseline=(2, 1, 3), written=(1, 2, 3))})
     undo = replace(undo, application=application(3, taken_up=1))
     refused = {FIRST.key: RefusedOrder((2, 1, 3), 1, START, "CLUSTER_AUTHORIZATION_FAILED")}
-    assert turn(undo=undo, refused=refused).taken == 2
+    assert reconcile(undo=undo, refused=refused).taken == 2
 
 
 def test_a_tombstone_is_not_waited_for():
     tombstone = entry(baseline=(2, 1, 3), written=(2, 1, 3), state=EntryState.RESTORED, finished_at=START)
     undo = replace(record({FIRST.key: tombstone}), application=application(3, taken_up=1))
-    assert turn(seen=cluster(RAISED, SECOND, THIRD), undo=undo).taken == 2
+    assert reconcile(seen=cluster(RAISED, SECOND, THIRD), undo=undo).taken == 2
 
 
 @pytest.mark.parametrize("standing", ["sick", "down", "suspect", "recovering", "unknown"])
 def test_no_wave_is_taken_up_while_a_broker_is_not_well_that_was(standing: str):
-    waiting = turn(**{standing: [3]})
+    waiting = reconcile(**{standing: [3]})
     assert waiting.waits is not None
     assert waiting.waits.reason is Reason.SIGNALS_WORSENED
     assert waiting.waits.message == f"waits for broker 3 ({standing.capitalize()}), open when the plan was made"
     assert waiting.record == record()
 
 
-def test_no_wave_is_taken_up_in_the_turn_that_demotes_a_broker():
-    waiting = turn(demoted=(3,))
+def test_no_wave_is_taken_up_in_the_reconcile_that_demotes_a_broker():
+    waiting = reconcile(demoted=(3,))
     assert waiting.waits is not None
     assert waiting.waits.message == "waits for broker 3 (Demoted), open when the plan was made"
 
 
 def test_a_broker_that_could_not_lead_when_the_plan_was_made_stops_nothing():
-    assert turn(accepted(MOVES[0], closed=[3]), sick=[3]).taken == 1
+    assert reconcile(accepted(MOVES[0], closed=[3]), sick=[3]).taken == 1
 
 
 @pytest.mark.parametrize(("registered", "taken"), [(3, 1), (4, 0)])
@@ -136,7 +136,7 @@ def test_a_broker_whose_way_back_has_not_begun_as_it_is_down_stops_nothing(regis
 
 
 def test_where_nobody_is_known_to_be_well_unknown_stops_nothing():
-    assert turn(unknown=[1, 2, 3]).taken == 3
+    assert reconcile(unknown=[1, 2, 3]).taken == 3
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_where_nobody_is_known_to_be_well_unknown_stops_nothing():
     ],
 )
 def test_a_policy_that_does_not_act_takes_nothing_up_and_says_so(by: Policy, reason: Reason):
-    waiting = turn(by=by)
+    waiting = reconcile(by=by)
     assert waiting.waits is not None
     assert (waiting.waits.reason, waiting.record) == (reason, record())
 
@@ -156,7 +156,7 @@ def test_without_a_plan_and_without_rebalancing_nothing_changes():
     undo = replace(record(), application=application(3, taken_up=1))
     facts = snapshot(ALL, undo=undo)
     assert apply_next_wave(RebalanceInput(), facts, decisions(), verdicts(ALL), policy()) == WaveResult(undo)
-    assert turn(undo=undo, by=replace(policy(), rebalance=None)) == WaveResult(undo)
+    assert reconcile(undo=undo, by=replace(policy(), rebalance=None)) == WaveResult(undo)
 
 
 OTHER_ID = partition(topic_id="id-of-another-orders")
@@ -176,7 +176,7 @@ MANY = tuple(partition("many", i, (1, 2, 3)) for i in range(10))
 )
 def test_what_changed_since_the_plan_was_made_is_left_out_counted_and_named(instead: Any, reason: Reason):
     plan = accepted(loadmove(FIRST), *(loadmove(p) for p in MANY))
-    done = turn(plan, cluster(*instead, *MANY, brokers=4))
+    done = reconcile(plan, cluster(*instead, *MANY, brokers=4))
     assert done.taken == 10
     assert FIRST.key not in done.record.entries
     assert [(h.topic, h.key, h.reason) for h in done.left] == [("orders", FIRST.key, reason)]
@@ -188,31 +188,31 @@ def test_what_changed_since_the_plan_was_made_is_left_out_counted_and_named(inst
 
 def test_a_leader_to_be_that_could_not_lead_when_the_plan_was_made_and_cannot_now_is_refused():
     plan = accepted(loadmove(FIRST), *(loadmove(p, to=3) for p in MANY), closed=[2])
-    done = turn(plan, cluster(FIRST, *MANY), sick=[2])
+    done = reconcile(plan, cluster(FIRST, *MANY), sick=[2])
     assert [(h.key, h.reason, h.message) for h in done.left] == [(FIRST.key, Reason.TARGET_UNWELL, "broker 2 is Sick")]
 
 
 def test_what_stands_as_planned_already_is_neither_taken_nor_left_out():
-    done = turn(accepted(*MOVES), cluster(RAISED, SECOND, THIRD))
+    done = reconcile(accepted(*MOVES), cluster(RAISED, SECOND, THIRD))
     assert sorted(done.record.entries) == [SECOND.key, THIRD.key]
     assert done.left == ()
 
 
 def test_an_order_that_stands_under_another_leader_is_taken_up_to_elect():
     stands = partition(replicas=(2, 1, 3), leader=1)
-    done = turn(accepted(MOVES[0]), cluster(stands))
+    done = reconcile(accepted(MOVES[0]), cluster(stands))
     assert done.record.entries == {FIRST.key: UndoEntry("orders", (2, 1, 3), (2, 1, 3), (), EntryState.DISPLACED)}
 
 
 def test_a_partition_without_a_leader_gets_the_order_and_so_a_leader():
     leaderless = partition(replicas=(1, 2, 3), leader=None)
-    assert turn(accepted(loadmove(leaderless)), cluster(leaderless)).taken == 1
+    assert reconcile(accepted(loadmove(leaderless)), cluster(leaderless)).taken == 1
 
 
 def test_a_displaced_partition_gets_a_new_home_and_stays_where_it_is():
     displaced = entry(baseline=(1, 2, 3), written=(3, 2, 1), earlier=[(2, 3, 1)])
     seen = cluster(partition(replicas=(3, 2, 1)))
-    done = turn(accepted(MOVES[0], closed=[1]), seen, record({FIRST.key: displaced}), demoted=(1,))
+    done = reconcile(accepted(MOVES[0], closed=[1]), seen, record({FIRST.key: displaced}), demoted=(1,))
     assert done.record.entries == {FIRST.key: replace(displaced, baseline=(2, 1, 3), earlier=((1, 2, 3), (2, 3, 1)))}
 
 
@@ -220,7 +220,7 @@ def test_a_displaced_partition_whose_home_is_another_one_by_now_is_left_out():
     displaced = entry(baseline=(3, 1, 2), written=(3, 2, 1))
     plan = accepted(MOVES[0], *(loadmove(p) for p in MANY), closed=[1])
     seen = cluster(partition(replicas=(3, 2, 1)), *MANY)
-    done = turn(plan, seen, record({FIRST.key: displaced}), demoted=(1,))
+    done = reconcile(plan, seen, record({FIRST.key: displaced}), demoted=(1,))
     assert [h.reason for h in done.left] == [Reason.ORDER_CHANGED]
     assert done.record.entries[FIRST.key] == displaced
 
@@ -229,7 +229,7 @@ def test_orders_that_may_still_arrive_late_stay_known():
     tombstone = entry(
         baseline=(1, 2, 3), written=(1, 2, 3), earlier=[(3, 2, 1)], state=EntryState.RESTORED, finished_at=START
     )
-    done = turn(accepted(MOVES[0]), cluster(FIRST), record({FIRST.key: tombstone}))
+    done = reconcile(accepted(MOVES[0]), cluster(FIRST), record({FIRST.key: tombstone}))
     made = done.record.entries[FIRST.key]
     assert (made.baseline, made.written, made.earlier) == ((2, 1, 3), (1, 2, 3), ((3, 2, 1),))
     assert made.finished_at is None
@@ -237,8 +237,8 @@ def test_orders_that_may_still_arrive_late_stay_known():
 
 def test_a_wave_that_was_recorded_and_not_counted_is_not_taken_up_twice():
     """Shards are written before the header that counts: a kill between them leaves this."""
-    undo = turn(accepted(*MOVES)).record
-    again = turn(accepted(*MOVES), undo=replace(undo, application=None), refused=_all_refused())
+    undo = reconcile(accepted(*MOVES)).record
+    again = reconcile(accepted(*MOVES), undo=replace(undo, application=None), refused=_all_refused())
     assert again.record.entries == undo.entries
     assert again.taken == 0
 
@@ -248,7 +248,7 @@ def _all_refused() -> dict[PartitionKey, RefusedOrder]:
 
 
 def test_a_plan_of_which_much_has_changed_is_stale_before_anything_moves():
-    done = turn(accepted(*(loadmove(p) for p in MANY)), cluster(*MANY[3:]))
+    done = reconcile(accepted(*(loadmove(p) for p in MANY)), cluster(*MANY[3:]))
     assert done.taken == 0
     assert done.record.entries == {}
     assert done.application is not None
@@ -258,27 +258,27 @@ def test_a_plan_of_which_much_has_changed_is_stale_before_anything_moves():
 
 def test_a_plan_whose_heaviest_move_cannot_be_made_is_stale():
     heavy = accepted(loadmove(MANY[0], load=1000), *(loadmove(p) for p in MANY[1:]))
-    done = turn(heavy, cluster(*MANY[1:]))
+    done = reconcile(heavy, cluster(*MANY[1:]))
     assert done.application is not None
     assert done.application.ended is ApplicationEnd.STALE
 
 
 def test_a_fifth_may_be_left_out():
-    done = turn(accepted(*(loadmove(p) for p in MANY)), cluster(*MANY[2:]))
+    done = reconcile(accepted(*(loadmove(p) for p in MANY)), cluster(*MANY[2:]))
     assert done.taken == 8
 
 
 def test_a_plan_that_grows_stale_on_the_way_stops_there():
     plan = accepted(*(loadmove(p) for p in MANY))
     undo = replace(record(), application=application(10, taken_up=4))
-    done = turn(plan, cluster(*MANY[:4]), undo)
+    done = reconcile(plan, cluster(*MANY[:4]), undo)
     assert done.taken == 0
     assert done.application is not None
     assert (done.application.ended, done.application.taken_up) == (ApplicationEnd.STALE, 4)
 
 
 def test_a_plan_that_is_too_old_is_not_begun():
-    done = turn(seconds=86401)
+    done = reconcile(seconds=86401)
     assert (done.taken, done.record.entries) == (0, {})
     assert done.application is not None
     assert done.application.ended is ApplicationEnd.STALE
@@ -286,7 +286,7 @@ def test_a_plan_that_is_too_old_is_not_begun():
 
 def test_a_plan_that_is_too_old_is_not_gone_on_with_however_sick_the_cluster():
     undo = replace(record(), application=application(3, taken_up=1))
-    done = turn(undo=undo, seconds=86401, sick=[1])
+    done = reconcile(undo=undo, seconds=86401, sick=[1])
     assert done.application is not None
     assert done.application.ended is ApplicationEnd.STALE
 
@@ -295,7 +295,7 @@ def test_a_plan_that_was_taken_up_whole_ends_when_it_is_too_old_whatever_is_stil
     displaced = entry(baseline=(2, 1, 3), written=(3, 1, 2))
     undo = replace(record({FIRST.key: displaced}), application=application(1, taken_up=1))
     seen = cluster(partition(replicas=(3, 1, 2)))
-    done = turn(accepted(MOVES[0]), seen, undo, seconds=86401, demoted=(2,))
+    done = reconcile(accepted(MOVES[0]), seen, undo, seconds=86401, demoted=(2,))
     assert done.application is not None
     assert (done.application.ended, done.application.left) == (ApplicationEnd.DONE, {})
 
@@ -304,7 +304,7 @@ def test_the_end_counts_what_stands_and_names_what_does_not():
     seen = cluster(RAISED, partition(index=1, replicas=(1, 2, 3)), *MANY)
     plan = accepted(MOVES[0], MOVES[1], *(loadmove(p, to=1) for p in MANY))
     undo = replace(record(), application=application(12, taken_up=12))
-    done = turn(plan, seen, undo)
+    done = reconcile(plan, seen, undo)
     assert done.application is not None
     assert done.application.ended is ApplicationEnd.DONE
     assert done.application.message == "11 of 12 partitions stand in the plan's order"
@@ -314,7 +314,7 @@ def test_the_end_counts_what_stands_and_names_what_does_not():
 
 def test_a_partition_that_went_back_to_its_old_order_is_named_and_not_fought_over():
     undo = replace(record(), application=application(1, taken_up=1))
-    done = turn(accepted(MOVES[0]), cluster(FIRST), undo)
+    done = reconcile(accepted(MOVES[0]), cluster(FIRST), undo)
     assert done.record.entries == {}
     assert done.application is not None
     assert (done.application.ended, done.application.left) == (ApplicationEnd.DONE, {"PassedBy": 1})
@@ -322,12 +322,12 @@ def test_a_partition_that_went_back_to_its_old_order_is_named_and_not_fought_ove
 
 def test_a_plan_that_has_ended_is_not_begun_again():
     undo = replace(record(), application=application(3, taken_up=3, ended=ApplicationEnd.DONE))
-    assert turn(undo=undo) == WaveResult(undo)
+    assert reconcile(undo=undo) == WaveResult(undo)
 
 
 def test_another_plan_takes_the_place_of_one_that_has_ended():
     undo = replace(record(), application=application(3, taken_up=3, ended=ApplicationEnd.STALE, left={"TopicGone": 1}))
-    done = turn(accepted(*MOVES, digest="f" * 16), undo=undo)
+    done = reconcile(accepted(*MOVES, digest="f" * 16), undo=undo)
     assert done.taken == 3
     assert done.application is not None
     assert (done.application.digest, done.application.left) == ("f" * 16, {})
@@ -335,7 +335,7 @@ def test_another_plan_takes_the_place_of_one_that_has_ended():
 
 def test_a_plan_that_another_supersedes_ends_where_it_is():
     undo = replace(record(), application=application(3, taken_up=1))
-    done = turn(undo=undo, superseded=DIGEST)
+    done = reconcile(undo=undo, superseded=DIGEST)
     assert (done.taken, done.record.entries) == (0, {})
     assert done.application == application(
         3, taken_up=1, ended=ApplicationEnd.SUPERSEDED, message="Another load plan has been asked for in its place."
@@ -343,7 +343,7 @@ def test_a_plan_that_another_supersedes_ends_where_it_is():
 
 
 def test_a_plan_without_moves_is_done_at_once():
-    done = turn(accepted())
+    done = reconcile(accepted())
     assert done.application is not None
     assert done.application.ended is ApplicationEnd.DONE
 

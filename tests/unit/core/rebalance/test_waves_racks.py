@@ -27,7 +27,7 @@ def seen_with(*partitions: Partition) -> Cluster:
     return cluster(*partitions, brokers=4, racks=RACKS)
 
 
-def turn(
+def reconcile(
     seen: Cluster, *moves: Partition, to: int, undo: UndoRecord | None = None, by: Policy | None = None
 ) -> WaveResult:
     plan = accepted(*(loadmove(p, to) for p in moves))
@@ -38,16 +38,16 @@ def turn(
 def test_what_stands_away_for_the_racks_sake_is_no_unfinished_wave():
     away, free = partition(index=0, replicas=(1, 3)), partition(index=1, replicas=(1, 2, 3))
     undo = record({away.key: entry(baseline=(3, 1), written=(1, 3))})
-    assert turn(seen_with(away, free), free, to=2, undo=undo).taken == 1
+    assert reconcile(seen_with(away, free), free, to=2, undo=undo).taken == 1
 
 
 def test_one_whose_first_is_out_of_sync_holds_no_wave_up():
     """It may be out for days, as with a lost log directory; whoever can lead leads until then."""
     behind, free = partition(index=0, replicas=(1, 2, 3), isr=(2, 3)), partition(index=1, replicas=(1, 2, 3))
     undo = record({behind.key: entry(baseline=(3, 1, 2), written=(1, 2, 3))})
-    assert turn(seen_with(behind, free), free, to=2, undo=undo).taken == 1
+    assert reconcile(seen_with(behind, free), free, to=2, undo=undo).taken == 1
     elected = replace(behind, isr=(1, 2, 3))
-    waits = turn(seen_with(elected, free), free, to=2, undo=undo).waits
+    waits = reconcile(seen_with(elected, free), free, to=2, undo=undo).waits
     assert waits is not None
     assert waits.reason is Reason.WAVE_UNFINISHED
 
@@ -56,14 +56,14 @@ def test_one_that_its_rack_has_no_room_for_holds_no_wave_up():
     """Nor is it on its way home: the racks do not want its home to lead."""
     full, free = partition(index=0, replicas=(4, 1, 3)), partition(index=1, replicas=(1, 2, 3))
     undo = record({full.key: entry(baseline=(3, 1, 4), written=(4, 1, 3))})
-    assert turn(seen_with(full, free), free, to=2, undo=undo).taken == 1
+    assert reconcile(seen_with(full, free), free, to=2, undo=undo).taken == 1
 
 
 def test_its_new_baseline_keeps_those_behind_where_they_were():
     """The racks' own order of those behind is no order that anybody should go back to."""
     away = partition(replicas=(1, 2, 3, 4))
     undo = record({away.key: entry(baseline=(4, 1, 3, 2), written=(1, 2, 3, 4))})
-    found = turn(seen_with(away), away, to=2, undo=undo).record.entries[away.key]
+    found = reconcile(seen_with(away), away, to=2, undo=undo).record.entries[away.key]
     assert (found.baseline, found.written, found.state) == ((2, 4, 1, 3), (1, 2, 3, 4), EntryState.DISPLACED)
     assert found.knows((4, 1, 3, 2))
 
@@ -72,7 +72,7 @@ def test_the_planned_leader_leads_in_the_racks_order():
     away = partition(replicas=(1, 2, 3, 4))
     undo = record({away.key: entry(baseline=(4, 1, 3, 2), written=(1, 2, 3, 4))})
     seen = seen_with(away)
-    after_it = turn(seen, away, to=2, undo=undo).record
+    after_it = reconcile(seen, away, to=2, undo=undo).record
     (move,) = build_plan(snapshot(seen, undo=after_it), decisions(), verdicts(seen), wishing()).moves
     assert (move.order, move.elect) == ((2, 1, 4, 3), True)
 
@@ -82,7 +82,7 @@ def test_once_the_planned_leader_leads_the_plan_is_done():
     undo = record({stands.key: entry(baseline=(2, 4, 1, 3), written=(2, 1, 4, 3))})
     was = partition(replicas=(1, 2, 3, 4))
     undo = replace(undo, application=application(1, taken_up=1))
-    done = turn(seen_with(stands), was, to=2, undo=undo).application
+    done = reconcile(seen_with(stands), was, to=2, undo=undo).application
     assert done is not None
     assert (done.ended, done.left) == (ApplicationEnd.DONE, {})
 
@@ -90,7 +90,7 @@ def test_once_the_planned_leader_leads_the_plan_is_done():
 def test_a_plan_that_wants_a_less_preferred_rack_to_lead_is_refused():
     """The wish has changed since the plan was made, or the better rack has come back."""
     seen = partition(replicas=(1, 3))
-    ended = turn(seen_with(seen), seen, to=3).application
+    ended = reconcile(seen_with(seen), seen, to=3).application
     assert ended is not None
     assert ended.ended is ApplicationEnd.STALE
     assert ended.left == {Reason.RACK_NOT_PREFERRED: 1}
@@ -98,14 +98,14 @@ def test_a_plan_that_wants_a_less_preferred_rack_to_lead_is_refused():
 
 def test_with_weights_a_plan_moves_leaders_within_their_rack_and_not_across():
     seen = partition(replicas=(1, 2, 3))
-    assert turn(seen_with(seen), seen, to=2, by=wishing(WEIGHTED)).taken == 1
-    across = turn(seen_with(seen), seen, to=3, by=wishing(WEIGHTED)).application
+    assert reconcile(seen_with(seen), seen, to=2, by=wishing(WEIGHTED)).taken == 1
+    across = reconcile(seen_with(seen), seen, to=3, by=wishing(WEIGHTED)).application
     assert across is not None
     assert across.left == {Reason.RACK_NOT_PREFERRED: 1}
 
 
 def test_with_weights_the_planned_leader_leads():
     seen = seen_with(partition(replicas=(1, 2, 3)))
-    undo = turn(seen, *seen.partitions, to=2, by=wishing(WEIGHTED)).record
+    undo = reconcile(seen, *seen.partitions, to=2, by=wishing(WEIGHTED)).record
     (move,) = build_plan(snapshot(seen, undo=undo), decisions(), verdicts(seen), wishing(WEIGHTED)).moves
     assert move.order == (2, 1, 3)

@@ -69,7 +69,7 @@ def deciding(*now: DemotedBroker) -> Plan:
     return Plan(decisions=Decisions({d.broker: d for d in now}))
 
 
-def test_a_turn_that_changes_nothing_says_nothing():
+def test_a_reconcile_that_changes_nothing_says_nothing():
     assert told(Plan()) is None
     record = replace(NOTHING, demoted={1: demoted(1)})
     assert told(deciding(demoted(1)), record, {1: verdict()}) is None

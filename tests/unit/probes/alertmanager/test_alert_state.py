@@ -23,7 +23,7 @@ def firing(*fingerprints: str, at: float = 0.0) -> AlertState:
 
 def carried(known: AlertState, at: float = 0.0) -> AlertState:
     """What the next process makes of it, by way of the entry that was written."""
-    return carried_on(entry_of(known.word(2, "DiskSlow"), "uid", 1, "lease").to_core(2, None), at)
+    return carried_on(entry_of(known.signal(2, "DiskSlow"), "uid", 1, "lease").to_core(2, None), at)
 
 
 def test_an_alert_fires_while_any_of_its_instances_does() -> None:
@@ -35,16 +35,16 @@ def test_an_alert_fires_while_any_of_its_instances_does() -> None:
 
 
 def test_the_word_says_which_alert_how_many_and_what_the_alert_says_of_itself() -> None:
-    word = firing("a", "b").word(2, "DiskSlow")
-    assert (word.type, word.source, word.value) == ("Alertmanager", "DiskSlow", 2.0)
-    assert word.message == "DiskSlow fires (2): the disk is slow"
-    assert firing("a").resolved("a", NOW).word(2, "DiskSlow").message == "DiskSlow is resolved"
+    signal = firing("a", "b").signal(2, "DiskSlow")
+    assert (signal.type, signal.source, signal.value) == ("Alertmanager", "DiskSlow", 2.0)
+    assert signal.message == "DiskSlow fires (2): the disk is slow"
+    assert firing("a").resolved("a", NOW).signal(2, "DiskSlow").message == "DiskSlow is resolved"
 
 
 def test_a_repeated_alert_is_one_instance_and_keeps_the_time_since_when_it_fires() -> None:
     again = firing("a").fires("a", "", 9.0, LATER)
     assert (again.count, again.since) == (1, NOW)
-    assert again.word(2, "DiskSlow").message.endswith("the disk is slow")
+    assert again.signal(2, "DiskSlow").message.endswith("the disk is slow")
 
 
 def test_a_resolution_of_what_never_fired_passes() -> None:
@@ -55,7 +55,7 @@ def test_a_resolution_of_what_never_fired_passes() -> None:
 def test_the_next_process_carries_on_from_the_entry_until_as_many_are_resolved(fires: int) -> None:
     known = carried(firing(*"ab"[:fires]))
     assert (known.reading, known.since, known.count) == (Reading.FAILING, NOW, fires)
-    assert known.word(2, "DiskSlow").message == f"DiskSlow fires ({fires}): the disk is slow"
+    assert known.signal(2, "DiskSlow").message == f"DiskSlow fires ({fires}): the disk is slow"
     for number, one in enumerate("ab"[:fires], 1):
         known = known.resolved(one, LATER).resolved(one, LATER)  # a second Alertmanager says so, too
         assert known.count == fires - number
@@ -78,7 +78,7 @@ def test_what_is_neither_repeated_nor_resolved_for_long_is_unknown_and_not_passi
     assert known.expired(100.0, LATER) == known
     lost = known.expired(100.1, LATER)
     assert (lost.reading, lost.since) == (Reading.UNKNOWN, LATER)
-    assert lost.word(2, "DiskSlow").value is None
+    assert lost.signal(2, "DiskSlow").value is None
     assert carried(known, at=100.0).expired(100.1, LATER).reading is Reading.UNKNOWN
     assert lost.fires("a", "", 200.0, LATER).reading is Reading.FAILING
 
@@ -90,7 +90,7 @@ def test_an_instance_that_is_still_repeated_keeps_the_alert_firing_when_another_
 
 def test_more_instances_than_the_limit_take_no_more_memory() -> None:
     known = firing(*(f"f{n}" for n in range(INSTANCE_LIMIT + 50)))
-    assert len(known.heard) == INSTANCE_LIMIT
+    assert len(known.received) == INSTANCE_LIMIT
     for n in range(10_000):
         known = known.resolved(f"g{n}", NOW)
     assert (known.count, len(known.over)) == (INSTANCE_LIMIT, 0)

@@ -7,13 +7,13 @@ import pytest
 
 from bellwether.core.settings.detection import SelfReachability
 from bellwether.core.signals import Reading, SignalType
-from bellwether.probes.connections.connection_activity import ConnectionActivity, Look
+from bellwether.probes.connections.connection_activity import ConnectionActivity, ConnectionSample
 
 SETTINGS = SelfReachability(idle_after_seconds=30, failure_threshold=3, success_threshold=3)
 START = datetime(2026, 1, 1, tzinfo=UTC)
-TALKED_TO = Look(connections=2, heard_seconds=0.1)
-SILENT = Look(connections=2)
-EMPTY = Look()
+TALKED_TO = ConnectionSample(connections=2, last_received_seconds=0.1)
+SILENT = ConnectionSample(connections=2)
+EMPTY = ConnectionSample()
 
 
 class Watch:
@@ -23,17 +23,17 @@ class Watch:
         self.known = ConnectionActivity()
         self.at = 1000.0
 
-    def sees(self, look: Look, times: int = 1) -> Watch:
+    def sees(self, sample: ConnectionSample, times: int = 1) -> Watch:
         for _ in range(times):
             self.at += 1
-            self.known = self.known.after(look, SETTINGS, START + timedelta(seconds=self.at), self.at)
+            self.known = self.known.after(sample, SETTINGS, START + timedelta(seconds=self.at), self.at)
         return self
 
 
-def heard(*spells: tuple[Look, int]) -> Watch:
+def last_received(*spells: tuple[ConnectionSample, int]) -> Watch:
     watch = Watch()
-    for look, times in spells:
-        watch.sees(look, times)
+    for sample, times in spells:
+        watch.sees(sample, times)
     return watch
 
 
@@ -46,107 +46,107 @@ def reading(watch: Watch) -> Reading:
 
 
 def test_a_broker_that_is_talked_to_passes_after_success_threshold_looks() -> None:
-    assert reading(heard((TALKED_TO, 2))) is Reading.UNKNOWN
-    assert reading(heard((TALKED_TO, 3))) is Reading.PASSING
+    assert reading(last_received((TALKED_TO, 2))) is Reading.UNKNOWN
+    assert reading(last_received((TALKED_TO, 3))) is Reading.PASSING
 
 
 def test_a_broker_that_falls_silent_fails_once_it_is_quiet_for_so_many_looks() -> None:
-    watch = heard((TALKED_TO, 3), (SILENT, 29 + 2))
+    watch = last_received((TALKED_TO, 3), (SILENT, 29 + 2))
     assert reading(watch) is Reading.PASSING  # the last word was 0.1 s before the third look
     assert reading(watch.sees(SILENT)) is Reading.FAILING
-    assert message(watch) == "nobody from outside has been heard of on port 9094 for 32 s; 2 are connected and silent"
-    word = watch.known.word(2, "broker-2", 9094, SETTINGS)
-    assert word is not None
-    assert (word.type, word.reading, word.broker) == (SignalType.SELF_REACHABILITY, Reading.FAILING, 2)
-    assert word.value == pytest.approx(32.1)
+    assert message(watch) == "no external client sent data on port 9094 for 32 s; 2 are connected and silent"
+    signal = watch.known.signal(2, "broker-2", 9094, SETTINGS)
+    assert signal is not None
+    assert (signal.type, signal.reading, signal.broker) == (SignalType.SELF_REACHABILITY, Reading.FAILING, 2)
+    assert signal.value == pytest.approx(32.1)
 
 
 def test_a_broker_that_nobody_ever_talked_to_fails_only_after_it_was_watched_for_as_long() -> None:
-    assert reading(heard((EMPTY, 31))) is Reading.UNKNOWN
-    watch = heard((EMPTY, 34))
+    assert reading(last_received((EMPTY, 31))) is Reading.UNKNOWN
+    watch = last_received((EMPTY, 34))
     assert reading(watch) is Reading.FAILING
-    assert message(watch) == "nobody from outside has been heard of on port 9094 for 33 s"
+    assert message(watch) == "no external client sent data on port 9094 for 33 s"
 
 
 def test_those_who_fell_silent_before_the_prober_started_do_not_make_it_quiet_at_once() -> None:
     """Visits that were over before the prober began cannot be known."""
-    long_ago = [(replace(SILENT, heard_seconds=500.0 + second), 1) for second in range(30)]
-    assert reading(heard(*long_ago)) is Reading.UNKNOWN
+    long_ago = [(replace(SILENT, last_received_seconds=500.0 + second), 1) for second in range(30)]
+    assert reading(last_received(*long_ago)) is Reading.UNKNOWN
 
 
 def test_a_single_word_after_a_silence_is_not_yet_a_recovery_and_three_looks_are() -> None:
-    watch = heard((TALKED_TO, 3), (SILENT, 40), (TALKED_TO, 2))
+    watch = last_received((TALKED_TO, 3), (SILENT, 40), (TALKED_TO, 2))
     assert reading(watch) is Reading.FAILING
     assert reading(watch.sees(TALKED_TO)) is Reading.PASSING
 
 
 def test_a_broker_that_is_down_is_unknown_and_so_no_news_of_ours() -> None:
-    down = Look(listening=False)
-    watch = heard((TALKED_TO, 3), (down, 2))
+    down = ConnectionSample(listening=False)
+    watch = last_received((TALKED_TO, 3), (down, 2))
     assert reading(watch) is Reading.PASSING
-    watch = heard((TALKED_TO, 3), (down, 3))
+    watch = last_received((TALKED_TO, 3), (down, 3))
     assert reading(watch) is Reading.UNKNOWN
     assert "nothing listens on port 9094" in message(watch)
 
 
 def test_a_broker_that_came_back_is_watched_from_then_on() -> None:
-    down = Look(listening=False)
-    watch = heard((TALKED_TO, 3), (down, 60), (EMPTY, 25))
+    down = ConnectionSample(listening=False)
+    watch = last_received((TALKED_TO, 3), (down, 60), (EMPTY, 25))
     assert reading(watch) is Reading.UNKNOWN
     assert message(watch).endswith("it has not been watched for long enough")
-    assert reading(heard((TALKED_TO, 3), (down, 60), (EMPTY, 40))) is Reading.FAILING
+    assert reading(last_received((TALKED_TO, 3), (down, 60), (EMPTY, 40))) is Reading.FAILING
 
 
 def test_a_table_that_cannot_be_read_for_a_moment_changes_nothing_and_for_long_means_unknown() -> None:
-    broken = Look(problem="the kernel's socket table cannot be read (no buffers)")
-    watch = heard((TALKED_TO, 3), (broken, 2))
+    broken = ConnectionSample(problem="the kernel's socket table cannot be read (no buffers)")
+    watch = last_received((TALKED_TO, 3), (broken, 2))
     assert reading(watch) is Reading.PASSING
-    watch = heard((TALKED_TO, 3), (broken, 3))
+    watch = last_received((TALKED_TO, 3), (broken, 3))
     assert reading(watch) is Reading.UNKNOWN
     assert "no buffers" in message(watch)
-    word = watch.known.word(1, "b", 9094, SETTINGS)
-    assert word is not None
-    assert word.value is None
+    signal = watch.known.signal(1, "b", 9094, SETTINGS)
+    assert signal is not None
+    assert signal.value is None
 
 
 def test_a_prober_that_never_could_look_says_so() -> None:
-    word = heard((Look(problem="refused"), 3)).known.word(1, "b", 9094, SETTINGS)
-    assert word is not None
-    assert word.reading is Reading.UNKNOWN
+    signal = last_received((ConnectionSample(problem="refused"), 3)).known.signal(1, "b", 9094, SETTINGS)
+    assert signal is not None
+    assert signal.reading is Reading.UNKNOWN
 
 
 def test_a_table_that_would_not_show_a_silence_makes_nobody_fail() -> None:
-    blind = Look(connections=2, blind="only new connections show")
-    watch = heard((replace(blind, heard_seconds=0.0), 3), (blind, 100))
+    blind = ConnectionSample(connections=2, blind="only new connections show")
+    watch = last_received((replace(blind, last_received_seconds=0.0), 3), (blind, 100))
     assert reading(watch) is Reading.UNKNOWN
     assert "only new connections show" in message(watch)
-    assert reading(watch.sees(replace(blind, heard_seconds=0.0), 3)) is Reading.PASSING
+    assert reading(watch.sees(replace(blind, last_received_seconds=0.0), 3)) is Reading.PASSING
 
 
 def test_a_silence_is_counted_anew_from_a_look_that_may_have_missed_somebody() -> None:
-    lost = Look(blind="news were lost")
-    watch = heard((TALKED_TO, 3), (SILENT, 25), (lost, 1), (SILENT, 30))
+    lost = ConnectionSample(blind="news were lost")
+    watch = last_received((TALKED_TO, 3), (SILENT, 25), (lost, 1), (SILENT, 30))
     assert reading(watch) is Reading.PASSING
     assert reading(watch.sees(SILENT, 3)) is Reading.FAILING
     assert reading(watch.sees(lost).sees(SILENT, 40)) is Reading.FAILING
 
 
 def test_going_on_as_before_is_no_news() -> None:
-    watch = heard((TALKED_TO, 3), (SILENT, 40))
-    told = watch.known.news()
-    assert watch.sees(SILENT, 100).known.news() == told
-    assert watch.sees(TALKED_TO, 3).known.news() != told
+    watch = last_received((TALKED_TO, 3), (SILENT, 40))
+    posted = watch.known.news()
+    assert watch.sees(SILENT, 100).known.news() == posted
+    assert watch.sees(TALKED_TO, 3).known.news() != posted
 
 
 def test_the_time_of_a_reading_stays_while_it_does() -> None:
-    watch = heard((TALKED_TO, 3))
+    watch = last_received((TALKED_TO, 3))
     since = watch.known.streak.since
     assert watch.sees(TALKED_TO, 50).known.streak.since == since
 
 
 def test_a_look_that_comes_late_is_judged_by_the_kernels_ages_not_by_the_number_of_looks() -> None:
     """A prober that was starved for a minute looks once and finds that somebody spoke a second ago."""
-    watch = heard((TALKED_TO, 3))
+    watch = last_received((TALKED_TO, 3))
     watch.at += 60
-    assert reading(watch.sees(Look(connections=2, heard_seconds=1.0))) is Reading.PASSING
+    assert reading(watch.sees(ConnectionSample(connections=2, last_received_seconds=1.0))) is Reading.PASSING
     assert watch.known.silent_seconds == pytest.approx(1.0)

@@ -7,26 +7,26 @@ from typing import Any
 from bellwether.adapters.clocks import SystemClock
 from bellwether.core.settings.detection import SelfReachability
 from bellwether.core.signals import Reading, Signal
-from bellwether.probes.connections.connection_activity import Look
+from bellwether.probes.connections.connection_activity import ConnectionSample
 from bellwether.probes.connections.self_reachability import SelfReachabilityProbe, measure_once
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from waiting import until
 
 QUICK: Any = SelfReachability(period_seconds=0.01, idle_after_seconds=0.1)  # type: ignore[arg-type]
-HEARD = Look(connections=1, heard_seconds=0.0)
+HEARD = ConnectionSample(connections=1, last_received_seconds=0.0)
 
 
 class Table:
     kind = "scripted"
 
-    def __init__(self, look: Look) -> None:
-        self.shows = look
+    def __init__(self, sample: ConnectionSample) -> None:
+        self.shows = sample
         self.closed = threading.Event()
 
     def listen(self, seconds: float) -> None:
         time.sleep(seconds)
 
-    def look(self) -> Look:
+    def sample(self) -> ConnectionSample:
         return self.shows
 
     def close(self) -> None:
@@ -50,7 +50,7 @@ class Bench:
 def test_each_change_is_told_once_and_no_look_between_two_of_them() -> None:
     bench = Bench()
     until(lambda: bench.readings() == [Reading.PASSING])
-    bench.table.shows = Look(connections=1)
+    bench.table.shows = ConnectionSample(connections=1)
     until(lambda: bench.readings() == [Reading.PASSING, Reading.FAILING])
     assert "1 is connected and silent" in bench.posts[-1].message
     bench.table.shows = HEARD
@@ -75,7 +75,7 @@ def test_another_patience_counts_from_the_next_look_on() -> None:
     bench = Bench()
     until(lambda: bench.readings() == [Reading.PASSING])
     bench.probe.configure(SelfReachability(period_seconds=0.01, idle_after_seconds=3600))  # type: ignore[arg-type]
-    bench.table.shows = Look(connections=1)
+    bench.table.shows = ConnectionSample(connections=1)
     time.sleep(0.3)
     assert bench.readings() == [Reading.PASSING]
     bench.probe.configure(QUICK)
@@ -85,7 +85,7 @@ def test_another_patience_counts_from_the_next_look_on() -> None:
 
 def test_one_measurement_ends_with_the_first_word_or_with_the_patience() -> None:
     assert measure_once(Table(HEARD), QUICK, SystemClock())[1] is Reading.PASSING
-    assert measure_once(Table(Look()), QUICK, SystemClock())[1] is Reading.FAILING
-    assert measure_once(Table(Look(blind="only new ones")), QUICK, SystemClock())[1] is Reading.UNKNOWN
-    assert measure_once(Table(Look(listening=False)), QUICK, SystemClock())[1] is Reading.UNKNOWN
-    assert measure_once(Table(Look(problem="refused")), QUICK, SystemClock())[1] is Reading.UNKNOWN
+    assert measure_once(Table(ConnectionSample()), QUICK, SystemClock())[1] is Reading.FAILING
+    assert measure_once(Table(ConnectionSample(blind="only new ones")), QUICK, SystemClock())[1] is Reading.UNKNOWN
+    assert measure_once(Table(ConnectionSample(listening=False)), QUICK, SystemClock())[1] is Reading.UNKNOWN
+    assert measure_once(Table(ConnectionSample(problem="refused")), QUICK, SystemClock())[1] is Reading.UNKNOWN

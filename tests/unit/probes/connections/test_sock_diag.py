@@ -39,23 +39,25 @@ def test_a_peer_is_heard_of_when_it_last_sent_data() -> None:
     found = decode(socket(AF_INET, "192.0.2.7", info=tcp_info(1500, 42)) + END)
     assert found.ended
     (one,) = found.sockets
-    assert (one.port, one.state, one.heard_seconds) == (9094, 1, 1.5)
+    assert (one.port, one.state, one.last_received_seconds) == (9094, 1, 1.5)
     assert one.peer == number_of(ipaddress.ip_address("::ffff:192.0.2.7").packed)
 
 
 @pytest.mark.parametrize("received", [0, 1])
 def test_a_peer_that_sent_nothing_but_its_goodbye_was_never_heard_of(received: int) -> None:
-    assert decode(socket(AF_INET6, "2001:db8::7", info=tcp_info(5, received))).sockets[0].heard_seconds is None
+    assert decode(socket(AF_INET6, "2001:db8::7", info=tcp_info(5, received))).sockets[0].last_received_seconds is None
 
 
 def test_a_listening_socket_and_one_in_time_wait_have_no_visitor_to_tell_of() -> None:
     listening = socket(AF_INET6, "::", state=LISTEN, info=tcp_info(0, 0))
     waiting = socket(AF_INET, "192.0.2.7", state=6)
-    assert [s.heard_seconds for s in decode(listening + waiting).sockets] == [None, None]
+    assert [s.last_received_seconds for s in decode(listening + waiting).sockets] == [None, None]
 
 
 def test_a_kernel_that_counts_no_bytes_tells_of_nobody() -> None:
-    assert decode(socket(AF_INET, "192.0.2.7", info=tcp_info(5, 9, length=104))).sockets[0].heard_seconds is None
+    assert (
+        decode(socket(AF_INET, "192.0.2.7", info=tcp_info(5, 9, length=104))).sockets[0].last_received_seconds is None
+    )
 
 
 def test_a_refusal_is_an_error_and_a_family_that_the_kernel_lacks_is_empty() -> None:

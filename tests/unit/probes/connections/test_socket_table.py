@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from bellwether.probes.connections import socket_table
-from bellwether.probes.connections.connection_activity import Look
+from bellwether.probes.connections.connection_activity import ConnectionSample
 from bellwether.probes.connections.sock_diag import Ignored
 from bellwether.probes.connections.socket_table import NetlinkTable, ProcTable, SocketTable, open_table
 from realparts.ports import HeldPorts
@@ -86,42 +86,42 @@ def test_a_client_that_stays_is_heard_of_whenever_it_sends(listener: Listener) -
     with netlink(listener.port) as table:
         client = listener.client(b"hello")
         table.listen(0.3)
-        first = table.look()
+        first = table.sample()
         assert (first.listening, first.connections, first.blind, first.problem) == (True, 1, "", "")
-        assert first.heard_seconds is not None
-        assert first.heard_seconds >= 0.29
+        assert first.last_received_seconds is not None
+        assert first.last_received_seconds >= 0.29
 
-        def heard_again(look: Look) -> bool:
+        def heard_again(sample: ConnectionSample) -> bool:
             client.sendall(b"still here")  # for the next look, should this one come too late
-            return (look.heard_seconds or 0.0) < (first.heard_seconds or 0.0)
+            return (sample.last_received_seconds or 0.0) < (first.last_received_seconds or 0.0)
 
         client.sendall(b"still here")
         time.sleep(0.02)
-        assert awaited(table, heard_again).heard_seconds is not None
+        assert awaited(table, heard_again).last_received_seconds is not None
 
 
-def awaited(table: SocketTable, wanted: Callable[[Look], bool]) -> Look:
+def awaited(table: SocketTable, wanted: Callable[[ConnectionSample], bool]) -> ConnectionSample:
     """The first look that is as wanted, of as many as a few seconds hold."""
-    return until(table.look, so=wanted)
+    return until(table.sample, so=wanted)
 
 
 def test_a_client_that_is_connected_and_silent_was_never_heard_of(listener: Listener) -> None:
     with netlink(listener.port) as table:
         listener.client()
-        look = table.look()
-    assert (look.connections, look.heard_seconds) == (1, None)
+        sample = table.sample()
+    assert (sample.connections, sample.last_received_seconds) == (1, None)
 
 
 def test_a_visit_that_is_over_before_the_look_is_heard_of_and_a_silent_one_is_not(listener: Listener) -> None:
     with netlink(listener.port) as table:
         listener.visit()
         table.listen(0.05)
-        assert table.look().heard_seconds is None
+        assert table.sample().last_received_seconds is None
         listener.visit(b"hello")
         table.listen(1.0)
         # Its last packets may still be under way, and the kernel tells of its end a little later.
-        look = awaited(table, lambda look: look.connections == 0 and look.heard_seconds is not None)
-        assert (look.heard_seconds or 0.0) >= 0.5
+        sample = awaited(table, lambda sample: sample.connections == 0 and sample.last_received_seconds is not None)
+        assert (sample.last_received_seconds or 0.0) >= 0.5
 
 
 def test_a_visit_to_another_port_is_nobody_elses(listener: Listener) -> None:
@@ -131,8 +131,8 @@ def test_a_visit_to_another_port_is_nobody_elses(listener: Listener) -> None:
             other.client(b"hello")
             other.visit(b"hello")
             table.listen(0.05)
-            look = table.look()
-        assert (look.connections, look.heard_seconds) == (0, None)
+            sample = table.sample()
+        assert (sample.connections, sample.last_received_seconds) == (0, None)
     finally:
         other.close()
 
@@ -142,15 +142,15 @@ def test_who_comes_from_an_ignored_network_does_not_count(listener: Listener) ->
         listener.client(b"hello")
         listener.visit(b"hello")
         table.listen(0.05)
-        look = table.look()
-    assert (look.listening, look.connections, look.heard_seconds) == (True, 0, None)
+        sample = table.sample()
+    assert (sample.listening, sample.connections, sample.last_received_seconds) == (True, 0, None)
 
 
 def test_a_port_that_nobody_listens_on_is_not_listening(listener: Listener) -> None:
     listener.close()
     with netlink(listener.port) as table:
-        assert not table.look().listening
-    assert not ProcTable(listener.port, Ignored()).look().listening
+        assert not table.sample().listening
+    assert not ProcTable(listener.port, Ignored()).sample().listening
 
 
 def test_news_that_come_faster_than_they_are_read_make_the_table_blind_for_one_look() -> None:
@@ -158,8 +158,8 @@ def test_news_that_come_faster_than_they_are_read_make_the_table_blind_for_one_l
     with netlink(listener.port, buffer_bytes=1) as table:
         for _ in range(100):
             listener.visit(b"hello")
-        awaited(table, lambda look: bool(look.blind))  # the kernel tells of them a little later
-        awaited(table, lambda look: not look.blind)
+        awaited(table, lambda sample: bool(sample.blind))  # the kernel tells of them a little later
+        awaited(table, lambda sample: not sample.blind)
     listener.close()
 
 
@@ -171,8 +171,8 @@ os.setgroups([]), os.setgid(65534), os.setuid(65534)
 table = NetlinkTable(int(sys.argv[1]), Ignored())
 print("open", flush=True)
 for _ in sys.stdin:
-    look = table.look()
-    print("heard" if look.listening and look.heard_seconds is not None else "not yet", flush=True)
+    sample = table.sample()
+    print("heard" if sample.listening and sample.last_received_seconds is not None else "not yet", flush=True)
 """
 
 
@@ -199,19 +199,19 @@ def test_no_privilege_is_needed() -> None:
 def test_without_netlink_new_connections_show_and_silence_does_not(listener: Listener) -> None:
     table = ProcTable(listener.port, Ignored())
     listener.client(b"before the first look")
-    first = table.look()
-    assert (first.listening, first.connections, first.heard_seconds) == (True, 1, None)
+    first = table.sample()
+    assert (first.listening, first.connections, first.last_received_seconds) == (True, 1, None)
     listener.client()
-    assert table.look().heard_seconds == 0.0
-    again = table.look()
-    assert (again.connections, again.heard_seconds) == (2, None)
-    assert "only new connections show" in again.blind
+    assert table.sample().last_received_seconds == 0.0
+    again = table.sample()
+    assert (again.connections, again.last_received_seconds) == (2, None)
+    assert "only new connections are visible" in again.blind
 
 
 def test_a_socket_that_the_kernel_lists_twice_is_one(tmp_path: Path) -> None:
     line = "   0: 0100007F:2386 0200007F:D431 01 0\n"
     (tmp_path / "tcp").write_text(line * 2)
-    assert ProcTable(9094, Ignored(), tmp_path).look().connections == 1
+    assert ProcTable(9094, Ignored(), tmp_path).sample().connections == 1
 
 
 def test_a_kernel_that_refuses_netlink_is_looked_at_through_proc_and_why_is_said(
@@ -227,6 +227,6 @@ def test_a_kernel_that_refuses_netlink_is_looked_at_through_proc_and_why_is_said
 
 def test_a_machine_without_ipv6_has_one_file_and_one_without_either_says_so(tmp_path: Path) -> None:
     table = ProcTable(9094, Ignored(), tmp_path)
-    assert "cannot be read" in table.look().problem
+    assert "cannot be read" in table.sample().problem
     (tmp_path / "tcp").write_text("   0: 0100007F:2386 00000000:0000 0A 0\n")
-    assert table.look().listening
+    assert table.sample().listening

@@ -45,8 +45,8 @@ def test_a_class_and_an_object_can_both_be_a_kind(install: Install, target: str)
     kind = plugin_discovery.load("DiskWear")
     assert kind.type == "DiskWear"
     assert kind.measure(1, {}, {}, 1.0).value == 1.0
-    (told,) = (f for f in plugin_discovery.found() if f.type == "DiskWear")
-    assert told == plugin_discovery.Found("DiskWear", f"{name} 1.0", f"{name}:{target}")
+    (posted,) = (f for f in plugin_discovery.found() if f.type == "DiskWear")
+    assert posted == plugin_discovery.Found("DiskWear", f"{name} 1.0", f"{name}:{target}")
 
 
 def test_a_kind_of_bellwethers_own_cannot_be_replaced(install: Install) -> None:

@@ -35,8 +35,8 @@ def after(*seen: Measurement, start: PluginWindow | None = None) -> PluginWindow
 
 
 def reading(tally: PluginWindow) -> Reading | None:
-    word = tally.word(1, "Kind", "here")
-    return None if word is None else word.reading
+    signal = tally.signal(1, "Kind", "here")
+    return None if signal is None else signal.reading
 
 
 def test_so_many_failures_in_a_row_are_failing_and_fewer_are_nothing() -> None:
@@ -54,9 +54,9 @@ def test_a_passing_broker_stays_so_until_the_failures_are_enough_and_comes_back_
 
 
 def test_the_message_and_the_value_are_of_a_measurement_that_agrees_with_the_reading() -> None:
-    word = after(BAD, BAD, BAD, GOOD).word(1, "Kind", "here")
-    assert word is not None
-    assert (word.reading, word.message, word.value) == (Reading.FAILING, "sick", 7.0)
+    signal = after(BAD, BAD, BAD, GOOD).signal(1, "Kind", "here")
+    assert signal is not None
+    assert (signal.reading, signal.message, signal.value) == (Reading.FAILING, "sick", 7.0)
 
 
 def test_no_evidence_changes_nothing_at_first_and_makes_unknown_when_it_lasts() -> None:
@@ -64,9 +64,9 @@ def test_no_evidence_changes_nothing_at_first_and_makes_unknown_when_it_lasts() 
     assert reading(after(NOTHING, NOTHING, start=sick)) is Reading.FAILING
     lost = after(NOTHING, NOTHING, NOTHING, start=sick)
     assert reading(lost) is Reading.UNKNOWN
-    word = lost.word(1, "Kind", "here")
-    assert word is not None
-    assert word.message == "no evidence: no idea"
+    signal = lost.signal(1, "Kind", "here")
+    assert signal is not None
+    assert signal.message == "no evidence: no idea"
 
 
 def test_no_evidence_in_between_does_not_hide_that_failures_follow_one_another() -> None:
@@ -107,9 +107,9 @@ def test_a_message_of_ten_megabytes_is_cut() -> None:
 @given(st.text(alphabet=st.characters(), max_size=700), st.floats(allow_nan=False, allow_infinity=False) | st.none())
 def test_whatever_text_and_number_a_kind_returns_the_entry_can_be_read_back(text: str, value: float | None) -> None:
     seen = vetted(Measurement(False, text, value))
-    word = after(seen, seen, seen).word(1, "Kind", "here")
-    assert word is not None
-    body = entry_of(word, "uid", 1, "lease").body()
+    signal = after(seen, seen, seen).signal(1, "Kind", "here")
+    assert signal is not None
+    body = entry_of(signal, "uid", 1, "lease").body()
     good, bad = read_entries([body])
     assert (len(good), bad) == (1, ())
     assert "\n" not in good[0].message

@@ -17,7 +17,7 @@ from bellwether.probes.prometheus.prometheus_rules import (
     FIGURE_NEWS_SECONDS,
     Figures,
     Judgement,
-    Standing,
+    RuleState,
     broker_id,
     figures,
     judge,
@@ -157,31 +157,31 @@ class TestJudging:
         assert judge(1, seen, rule(threshold=0.0, peer_ratio=3)).bad is True
 
 
-def counted(*values: float, **fields: Any) -> Standing:
-    standing = Standing()
+def counted(*values: float, **fields: Any) -> RuleState:
+    state = RuleState()
     for second, value in enumerate(values):
         seen = found(("1", value), ("2", 10.0), ("3", 12.0), **fields)
-        standing = standing.after(judge(1, seen, rule(**fields)), rule(**fields), at(second))
-    return standing
+        state = state.after(judge(1, seen, rule(**fields)), rule(**fields), at(second))
+    return state
 
 
 class TestStandings:
     def test_nothing_is_said_before_enough_was_seen(self) -> None:
-        assert counted(500, 500).word(1, rule()) is None
+        assert counted(500, 500).signal(1, rule()) is None
 
     def test_bad_values_in_a_row_fail_with_figures(self) -> None:
-        word = counted(500, 500, 500, peer_ratio=3).word(1, rule(peer_ratio=3))
-        assert word is not None
-        assert (word.type, word.source, word.reading) == (SignalType.PROMETHEUS, "flush", Reading.FAILING)
-        assert (word.since, word.value) == (at(2), 500.0)
-        assert word.message == "500 is above 100 and at least 3 times above the other brokers' median of 11"
+        signal = counted(500, 500, 500, peer_ratio=3).signal(1, rule(peer_ratio=3))
+        assert signal is not None
+        assert (signal.type, signal.source, signal.reading) == (SignalType.PROMETHEUS, "flush", Reading.FAILING)
+        assert (signal.since, signal.value) == (at(2), 500.0)
+        assert signal.message == "500 is above 100 and at least 3 times above the other brokers' median of 11"
 
     def test_good_values_in_a_row_pass_again(self) -> None:
-        word = counted(500, 500, 500, 20, 20, 20).word(1, rule())
-        assert word is not None
-        assert (word.reading, word.message) == (
+        signal = counted(500, 500, 500, 20, 20, 20).signal(1, rule())
+        assert signal is not None
+        assert (signal.reading, signal.message) == (
             Reading.PASSING,
-            "20 is not above 100, beside the other brokers' median of 11",
+            "20 is not above 100, compared with the other brokers' median of 11",
         )
 
     def test_a_single_bad_value_between_good_ones_changes_nothing(self) -> None:
@@ -189,33 +189,33 @@ class TestStandings:
 
     def test_a_value_that_cannot_be_judged_makes_it_unknown_at_once_and_counts_anew(self) -> None:
         lost = counted(500, 500, 500, math.nan)
-        word = lost.word(1, rule())
-        assert word is not None
-        assert (word.reading, word.value) == (Reading.UNKNOWN, None)
-        assert word.message == "the query's value for it is NaN: there was nothing to divide"
+        signal = lost.signal(1, rule())
+        assert signal is not None
+        assert (signal.reading, signal.value) == (Reading.UNKNOWN, None)
+        assert signal.message == "the query's value for it is NaN: there was nothing to divide"
         again = lost.after(Judgement(True, 500.0, 11.0), rule(), at(9))
         assert again.streak.reading is Reading.UNKNOWN
         assert again.message(rule()).startswith("too few values yet: 500 is above 100")
 
     def test_a_failing_value_that_peers_share_by_now_says_why_it_stands(self) -> None:
-        standing = counted(500, 500, 500, peer_ratio=3)
-        shared = standing.after(Judgement(False, 500.0, 400.0), rule(peer_ratio=3), at(9))
+        state = counted(500, 500, 500, peer_ratio=3)
+        shared = state.after(Judgement(False, 500.0, 400.0), rule(peer_ratio=3), at(9))
         assert shared.message(rule(peer_ratio=3)) == (
             "500 is above 100 but not 3 times above the other brokers' median of 400"
         )
 
     def test_only_another_reading_another_problem_or_quite_another_figure_is_news(self) -> None:
-        told = counted(500, 500, 500)
-        much = told.after(Judgement(True, 1100.0, 11.0), rule(), at(9))
-        little = told.after(Judgement(True, 900.0, 11.0), rule(), at(9))
-        assert told.differs(None, 0, rule())
-        assert not much.differs(told, FIGURE_NEWS_SECONDS - 1, rule())
-        assert much.differs(told, FIGURE_NEWS_SECONDS, rule())
-        assert not little.differs(told, 1e6, rule())
-        assert told.lost("gone", at(9)).differs(told, 0, rule())
-        assert told.lost("gone", at(9)).differs(told.lost("away", at(9)), FIGURE_NEWS_SECONDS, rule())
-        assert not told.lost("gone", at(9)).differs(told.lost("away", at(9)), FIGURE_NEWS_SECONDS - 1, rule())
-        assert not told.lost("gone", at(9)).differs(told.lost("gone", at(9)), 1e6, rule())
+        posted = counted(500, 500, 500)
+        much = posted.after(Judgement(True, 1100.0, 11.0), rule(), at(9))
+        little = posted.after(Judgement(True, 900.0, 11.0), rule(), at(9))
+        assert posted.differs(None, 0, rule())
+        assert not much.differs(posted, FIGURE_NEWS_SECONDS - 1, rule())
+        assert much.differs(posted, FIGURE_NEWS_SECONDS, rule())
+        assert not little.differs(posted, 1e6, rule())
+        assert posted.lost("gone", at(9)).differs(posted, 0, rule())
+        assert posted.lost("gone", at(9)).differs(posted.lost("away", at(9)), FIGURE_NEWS_SECONDS, rule())
+        assert not posted.lost("gone", at(9)).differs(posted.lost("away", at(9)), FIGURE_NEWS_SECONDS - 1, rule())
+        assert not posted.lost("gone", at(9)).differs(posted.lost("gone", at(9)), 1e6, rule())
 
     def test_jitter_far_from_the_threshold_is_no_news(self) -> None:
         low, lower = counted(1, 1, 1), counted(9, 9, 9)
@@ -241,12 +241,12 @@ rules = st.builds(
 def test_whatever_a_server_says_failing_needs_one_finite_bad_figure_each_time(
     answers: list[list[tuple[str | None, float | None]]], asked: PrometheusRule
 ) -> None:
-    standing, bad_in_a_row = Standing(), 0
+    state, bad_in_a_row = RuleState(), 0
     for second, answer in enumerate(answers):
         seen = figures(answer, asked, BROKERS)
         own = [v for label, v in answer if label is not None and broker_id(label) == 1]
-        judged, before = judge(1, seen, asked), standing.streak.reading
-        standing = standing.after(judged, asked, at(second))
+        judged, before = judge(1, seen, asked), state.streak.reading
+        state = state.after(judged, asked, at(second))
         if judged.bad:
             bad_in_a_row += 1
             assert len(own) == 1
@@ -255,10 +255,10 @@ def test_whatever_a_server_says_failing_needs_one_finite_bad_figure_each_time(
             assert (own[0] > asked.threshold) == (asked.comparison is Comparison.ABOVE)
         else:
             bad_in_a_row = 0
-        if standing.streak.reading is Reading.FAILING and before is not Reading.FAILING:
+        if state.streak.reading is Reading.FAILING and before is not Reading.FAILING:
             assert bad_in_a_row >= asked.failure_threshold
         if len(own) != 1:
-            assert standing.streak.reading is Reading.UNKNOWN
+            assert state.streak.reading is Reading.UNKNOWN
 
 
 @given(st.lists(st.floats(0, 1e300), min_size=1, max_size=12))

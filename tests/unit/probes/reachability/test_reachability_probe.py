@@ -57,7 +57,7 @@ class People:
         self.brokers = brokers
         self.away = False
 
-    def seats(self) -> Mapping[int, BrokerAddress]:
+    def targets(self) -> Mapping[int, BrokerAddress]:
         if self.away:
             raise Terminal("refused")
         return {b: BrokerAddress(f"in-{b}:1") for b in self.brokers}
@@ -135,9 +135,9 @@ def test_a_dead_broker_is_kept_while_it_has_a_health_object_and_forgotten_withou
     bench.roster.brokers = (1, 2)
     bench.probe.refresh(bench.roster)
     bench.probe.refresh(bench.roster, frozenset({1, 2, 3}))
-    assert set(bench.probe.sightings()) == {1, 2, 3}
+    assert set(bench.probe.states()) == {1, 2, 3}
     bench.probe.refresh(bench.roster, frozenset({1, 2}))
-    assert set(bench.probe.sightings()) == {1, 2}
+    assert set(bench.probe.states()) == {1, 2}
     assert bench.forgotten == [3]
 
 
@@ -150,7 +150,7 @@ def test_a_new_broker_is_followed(bench: Bench) -> None:
 def test_a_roster_that_cannot_be_read_changes_nothing(bench: Bench) -> None:
     bench.roster.away = True
     bench.probe.refresh(bench.roster, frozenset())
-    assert set(bench.probe.sightings()) == {1, 2, 3}
+    assert set(bench.probe.states()) == {1, 2, 3}
     assert bench.probe.alive()
 
 
@@ -183,7 +183,7 @@ class SteppedBench(Bench):
             self.clock.advance(0.1)
             self.questions.tend()
             until(self._at_rest, every=0)
-            self.rounds.look(self.rounds.waiting)
+            self.rounds.run_due(self.rounds.waiting)
 
     def _at_rest(self) -> bool:
         begun = [question for question in self.questions.put_ones if question.began is not None]

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import Reading
-from bellwether.probes.reachability.reachability_state import Round, Sighting
+from bellwether.probes.reachability.reachability_state import ReachabilityState, Round
 from testkit.kafka.request_outcomes import Said
 
 SETTINGS = Reachability(failure_threshold=3)
@@ -15,11 +15,11 @@ GOOD = Said()
 REFUSED = Said(False, 0.001, "Connect", "10.0.0.1:9094: connection refused")
 
 
-def after(*rounds: Round, start: Sighting | None = None) -> Sighting:
-    sighting = start or Sighting()
+def after(*rounds: Round, start: ReachabilityState | None = None) -> ReachabilityState:
+    state = start or ReachabilityState()
     for second, seen in enumerate(rounds):
-        sighting = sighting.after(seen, SETTINGS, START + timedelta(seconds=second))
-    return sighting
+        state = state.after(seen, SETTINGS, START + timedelta(seconds=second))
+    return state
 
 
 def seen(external: Said | None = GOOD, internal: Said | None = GOOD) -> Round:
@@ -27,27 +27,27 @@ def seen(external: Said | None = GOOD, internal: Said | None = GOOD) -> Round:
 
 
 def test_nothing_is_said_before_the_thresholds() -> None:
-    assert after(seen(), seen()).word(1, "here") is None
-    assert after(seen(REFUSED), seen(REFUSED)).word(1, "here") is None
+    assert after(seen(), seen()).signal(1, "here") is None
+    assert after(seen(REFUSED), seen(REFUSED)).signal(1, "here") is None
 
 
 def test_an_unreachable_broker_is_named_with_its_control() -> None:
-    word = after(seen(REFUSED), seen(REFUSED), seen(REFUSED)).word(1, "here")
-    assert word is not None
-    assert (word.reading, word.control, word.latency_seconds) == (Reading.FAILING, Reading.PASSING, None)
-    assert word.message == "10.0.0.1:9094: connection refused 3 times; internal listener answers in 2.0 ms"
+    signal = after(seen(REFUSED), seen(REFUSED), seen(REFUSED)).signal(1, "here")
+    assert signal is not None
+    assert (signal.reading, signal.control, signal.latency_seconds) == (Reading.FAILING, Reading.PASSING, None)
+    assert signal.message == "10.0.0.1:9094: connection refused 3 times; internal listener answers in 2.0 ms"
 
 
 def test_a_dead_broker_fails_on_both_paths() -> None:
-    word = after(*[seen(REFUSED, REFUSED)] * 3).word(1, "here")
-    assert word is not None
-    assert (word.reading, word.control) == (Reading.FAILING, Reading.FAILING)
+    signal = after(*[seen(REFUSED, REFUSED)] * 3).signal(1, "here")
+    assert signal is not None
+    assert (signal.reading, signal.control) == (Reading.FAILING, Reading.FAILING)
 
 
 def test_a_vantage_without_an_internal_path_knows_no_control() -> None:
-    word = after(*[seen(REFUSED, None)] * 3).word(1, "here")
-    assert word is not None
-    assert (word.reading, word.control) == (Reading.FAILING, Reading.UNKNOWN)
+    signal = after(*[seen(REFUSED, None)] * 3).signal(1, "here")
+    assert signal is not None
+    assert (signal.reading, signal.control) == (Reading.FAILING, Reading.UNKNOWN)
 
 
 def test_latency_and_single_failures_are_no_news() -> None:
@@ -65,21 +65,21 @@ def test_another_way_of_failing_is_news_once_it_stays() -> None:
 
 def test_the_wrong_broker_counts_as_a_failure() -> None:
     wrong = Said(False, 0.002, "WrongBroker", "10.0.0.1:9094: another broker than 1 answered")
-    word = after(*[seen(wrong)] * 3).word(1, "here")
-    assert word is not None
-    assert (word.reading, word.control) == (Reading.FAILING, Reading.PASSING)
-    assert "another broker than 1" in word.message
+    signal = after(*[seen(wrong)] * 3).signal(1, "here")
+    assert signal is not None
+    assert (signal.reading, signal.control) == (Reading.FAILING, Reading.PASSING)
+    assert "another broker than 1" in signal.message
 
 
 def test_an_address_that_was_never_learned_is_no_evidence() -> None:
-    assert after(*[Round("", None, GOOD)] * 9).word(1, "here") is None
+    assert after(*[Round("", None, GOOD)] * 9).signal(1, "here") is None
 
 
 def test_trouble_of_our_own_turns_what_was_known_into_unknown() -> None:
     known = after(*[seen()] * 3)
     trouble = Round("10.0.0.1:9094", None, None, "too many open files")
-    once = after(trouble, start=known).word(1, "here")
-    lasting = after(trouble, trouble, trouble, start=known).word(1, "here")
+    once = after(trouble, start=known).signal(1, "here")
+    lasting = after(trouble, trouble, trouble, start=known).signal(1, "here")
     assert once is not None
     assert lasting is not None
     assert once.reading is Reading.PASSING
@@ -89,15 +89,15 @@ def test_trouble_of_our_own_turns_what_was_known_into_unknown() -> None:
 
 def test_a_weaker_answer_says_so() -> None:
     weaker = Said(message="a broker answered, which one is not known", weaker=True)
-    word = after(*[seen(weaker)] * 3).word(1, "here")
-    assert word is not None
-    assert word.reading is Reading.PASSING
-    assert "which one is not known" in word.message
+    signal = after(*[seen(weaker)] * 3).signal(1, "here")
+    assert signal is not None
+    assert signal.reading is Reading.PASSING
+    assert "which one is not known" in signal.message
 
 
 def test_a_path_on_which_something_comes_through_is_neither_failing_nor_passing() -> None:
     failing = after(*[seen(REFUSED)] * 3)
-    lossy = after(seen(), start=failing).word(1, "here")
+    lossy = after(seen(), start=failing).signal(1, "here")
     assert lossy is not None
     assert (lossy.reading, lossy.message) == (
         Reading.UNKNOWN,

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from bellwether.probes.reachability.broker_watch import HASTE, MOST, RetryInterval
+from bellwether.probes.reachability.broker_watch import MOST, RETRY_SHARE, RetryInterval
 
 
 def test_who_fails_is_asked_sooner_until_it_answers() -> None:
-    haste = RetryInterval()
-    assert haste.pace(1, 4.0, failing=False) == 4.0
-    assert haste.pace(1, 4.0, failing=True) == 4.0 * HASTE
-    assert haste.pace(1, 4.0, failing=False) == 4.0
+    retry_interval = RetryInterval()
+    assert retry_interval.pace(1, 4.0, failing=False) == 4.0
+    assert retry_interval.pace(1, 4.0, failing=True) == 4.0 * RETRY_SHARE
+    assert retry_interval.pace(1, 4.0, failing=False) == 4.0
 
 
 def test_where_many_fail_the_first_are_in_haste_and_the_others_wait_their_turn() -> None:
-    haste = RetryInterval()
-    paces = [haste.pace(broker, 1.0, failing=True) for broker in range(MOST + 5)]
-    assert paces == [HASTE] * MOST + [1.0] * 5
-    assert [haste.pace(broker, 1.0, failing=True) for broker in range(MOST + 5)] == paces
-    haste.forget(0)
-    assert haste.pace(MOST + 1, 1.0, failing=True) == HASTE
+    retry_interval = RetryInterval()
+    paces = [retry_interval.pace(broker, 1.0, failing=True) for broker in range(MOST + 5)]
+    assert paces == [RETRY_SHARE] * MOST + [1.0] * 5
+    assert [retry_interval.pace(broker, 1.0, failing=True) for broker in range(MOST + 5)] == paces
+    retry_interval.forget(0)
+    assert retry_interval.pace(MOST + 1, 1.0, failing=True) == RETRY_SHARE

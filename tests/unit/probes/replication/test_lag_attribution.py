@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.probes.replication.lag_attribution import Sounding, weigh
+from bellwether.probes.replication.lag_attribution import LagMeasurement, weigh
 from bellwether.probes.replication.offset_history import Lag
 
 THRESHOLD = 10.0
@@ -35,8 +35,8 @@ def everywhere(_leader: int, _follower: int) -> bool:
     return True
 
 
-def blamed(found: dict[int, Sounding]) -> list[int]:
-    return [broker for broker, look in found.items() if look.blamed]
+def blamed(found: dict[int, LagMeasurement]) -> list[int]:
+    return [broker for broker, measurement in found.items() if measurement.blamed]
 
 
 def slow(*followers: int, brokers: int) -> list[tuple[int, int]]:
@@ -66,7 +66,7 @@ def serving_slowly(*leaders: int, brokers: int) -> list[tuple[int, int]]:
 def test_who_is_blamed(brokers: int, late: list[tuple[int, int]], who: list[int], slow_leaders: list[int]) -> None:
     found = weigh(lags(range(1, brokers + 1), late), THRESHOLD, everywhere)
     assert blamed(found) == who
-    assert [broker for broker, look in found.items() if look.trailed_by] == slow_leaders
+    assert [broker for broker, measurement in found.items() if measurement.trailed_by] == slow_leaders
 
 
 def test_a_slow_leader_is_named_at_its_followers_and_they_at_it() -> None:
@@ -96,19 +96,24 @@ def test_a_lag_at_the_threshold_is_none() -> None:
 def test_figures_count_partitions_and_members_of_the_isr_and_name_the_worst() -> None:
     late = [Lag(TopicPartition("orders", n), 1 + n % 2, 3, 11.0 + n, 100, n < 4) for n in range(6)]
     well = [Lag(TopicPartition("pay", n), 1, 3, 0.5, 1, True) for n in range(4)]
-    look = weigh([*late, *well], THRESHOLD, everywhere)[3]
-    assert (look.followed, look.lagging, look.in_isr, look.outside) == (10, 6, 4, 2)
-    assert (look.worst_seconds, look.behind) == (16.0, (1, 2))
-    assert [str(name) for name in look.worst] == ["orders-5", "orders-4", "orders-3"]
+    measurement = weigh([*late, *well], THRESHOLD, everywhere)[3]
+    assert (measurement.followed, measurement.lagging, measurement.in_isr, measurement.outside) == (10, 6, 4, 2)
+    assert (measurement.worst_seconds, measurement.behind) == (16.0, (1, 2))
+    assert [str(name) for name in measurement.worst] == ["orders-5", "orders-4", "orders-3"]
 
 
 def test_a_broker_that_has_just_come_back_may_catch_up_outside_the_isr_but_not_in_it() -> None:
     outside = [lag._replace(in_isr=False) for lag in lags(range(1, 4), slow(3, brokers=3))]
-    look = weigh(outside, THRESHOLD, everywhere, {3})[3]
-    assert (look.blamed, look.lagging, look.returning, look.worst_seconds) == (False, 0, 2, 0.0)
+    measurement = weigh(outside, THRESHOLD, everywhere, {3})[3]
+    assert (measurement.blamed, measurement.lagging, measurement.returning, measurement.worst_seconds) == (
+        False,
+        0,
+        2,
+        0.0,
+    )
     assert weigh(lags(range(1, 4), slow(3, brokers=3)), THRESHOLD, everywhere, {3})[3].blamed
 
 
 def test_a_broker_that_only_leads_has_a_look_too() -> None:
     found = weigh([Lag(TopicPartition("t", 0), 1, 2, 0.0, 0, True)], THRESHOLD, everywhere)
-    assert found[1] == Sounding()
+    assert found[1] == LagMeasurement()

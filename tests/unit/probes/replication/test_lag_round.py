@@ -78,21 +78,21 @@ def world() -> World:
 
 
 @pytest.fixture
-def soundings(world: World) -> Iterator[LagRounds]:
+def lag_rounds(world: World) -> Iterator[LagRounds]:
     made = LagRounds(world, world, world.clock)
     yield made
     made.close()
 
 
-def rounds(soundings: LagRounds, world: World, number: int) -> Any:
+def rounds(lag_rounds: LagRounds, world: World, number: int) -> Any:
     for _ in range(number):
         world.clock.advance(SETTINGS.period_seconds)
-        found = soundings.round(SETTINGS)
+        found = lag_rounds.round(SETTINGS)
     return found
 
 
 def test_every_broker_is_asked_for_what_it_holds_with_the_epoch_that_it_leads_in(
-    world: World, soundings: LagRounds
+    world: World, lag_rounds: LagRounds
 ) -> None:
     world.cluster = cluster(
         partition(0, 1),
@@ -100,7 +100,7 @@ def test_every_broker_is_asked_for_what_it_holds_with_the_epoch_that_it_leads_in
         partition(2, 3, replicas=(3,)),
         replace(partition(3, 1), leader=None),
     )
-    rounds(soundings, world, 1)
+    rounds(lag_rounds, world, 1)
     assert sorted(world.asked) == [
         ("h:1", {("t", 0): 4}, SETTINGS.timeout_seconds, SETTINGS.timeout_seconds + SETTINGS.period_seconds),
         ("h:2", {("t", 0): -1, ("t", 1): 4}, 2, 7),
@@ -108,107 +108,109 @@ def test_every_broker_is_asked_for_what_it_holds_with_the_epoch_that_it_leads_in
     ]  # a single replica, and a partition without a leader, tell nothing
 
 
-def test_a_cluster_that_follows_has_no_lag(world: World, soundings: LagRounds) -> None:
-    found = rounds(soundings, world, 10)
-    assert [(look.followed, look.lagging, look.problem) for look in found.values()] == [(2, 0, "")] * 3
+def test_a_cluster_that_follows_has_no_lag(world: World, lag_rounds: LagRounds) -> None:
+    found = rounds(lag_rounds, world, 10)
+    assert [(measurement.followed, measurement.lagging, measurement.problem) for measurement in found.values()] == [
+        (2, 0, "")
+    ] * 3
 
 
-def test_a_follower_that_is_stuck_is_blamed_with_its_lag_and_nobody_else(world: World, soundings: LagRounds) -> None:
-    rounds(soundings, world, 3)
+def test_a_follower_that_is_stuck_is_blamed_with_its_lag_and_nobody_else(world: World, lag_rounds: LagRounds) -> None:
+    rounds(lag_rounds, world, 3)
     world.stuck[3] = int(100 * world.clock.monotonic())
-    found = rounds(soundings, world, 8)
-    assert [broker for broker, look in found.items() if look.blamed] == [3]
+    found = rounds(lag_rounds, world, 8)
+    assert [broker for broker, measurement in found.items() if measurement.blamed] == [3]
     assert found[3].worst_seconds == pytest.approx(7 * SETTINGS.period_seconds)
     assert (found[3].lagging, found[3].in_isr, found[3].behind) == (2, 2, (1, 2))
 
 
 def test_a_lag_behind_one_of_two_leaders_is_not_blamed_whatever_the_answers_clock_shows(
-    world: World, soundings: LagRounds
+    world: World, lag_rounds: LagRounds
 ) -> None:
     world.behind_ours = 86400.0
     world.clock.advance(100_000)
-    rounds(soundings, world, 3)
+    rounds(lag_rounds, world, 3)
     world.late = {(TopicPartition("t", 0), 3): int(100 * (world.clock.monotonic() - world.behind_ours))}
-    look = rounds(soundings, world, 8)[3]
-    assert (look.lagging, look.behind, look.blamed) == (1, (1,), False)
+    measurement = rounds(lag_rounds, world, 8)[3]
+    assert (measurement.lagging, measurement.behind, measurement.blamed) == (1, (1,), False)
 
 
 def test_a_silent_broker_is_unmeasured_and_the_others_are_measured_on_what_answers_lead(
-    world: World, soundings: LagRounds
+    world: World, lag_rounds: LagRounds
 ) -> None:
     world.silent = {2}
-    found = rounds(soundings, world, 5)
+    found = rounds(lag_rounds, world, 5)
     assert found[2].problem == "h:2: connected, but no answer in time"
     assert [(found[b].followed, found[b].lagging, found[b].problem) for b in (1, 3)] == [(1, 0, ""), (1, 0, "")]
 
 
-def test_a_broker_all_of_whose_leaders_are_silent_is_unmeasured(world: World, soundings: LagRounds) -> None:
+def test_a_broker_all_of_whose_leaders_are_silent_is_unmeasured(world: World, lag_rounds: LagRounds) -> None:
     world.cluster, world.silent = cluster(partition(0, 1), partition(1, 1)), {1}
-    found = rounds(soundings, world, 1)
+    found = rounds(lag_rounds, world, 1)
     assert found[2].problem == found[3].problem == "none of the leaders that it follows has answered"
 
 
-def test_a_trouble_of_this_process_own_is_no_evidence_about_anybody(world: World, soundings: LagRounds) -> None:
+def test_a_trouble_of_this_process_own_is_no_evidence_about_anybody(world: World, lag_rounds: LagRounds) -> None:
     world.broken = {b: Terminal("ca_file x is not a readable PEM file") for b in (1, 2, 3)}
-    found = rounds(soundings, world, 3)
-    assert {look.problem for look in found.values()} == {"ca_file x is not a readable PEM file"}
+    found = rounds(lag_rounds, world, 3)
+    assert {measurement.problem for measurement in found.values()} == {"ca_file x is not a readable PEM file"}
 
 
-def test_fenced_and_unregistered_brokers_are_not_asked_and_are_unmeasured(world: World, soundings: LagRounds) -> None:
+def test_fenced_and_unregistered_brokers_are_not_asked_and_are_unmeasured(world: World, lag_rounds: LagRounds) -> None:
     known = cluster()
     world.cluster = Cluster("c", {1: known.brokers[1], 2: replace(known.brokers[2], fenced=True)}, known.partitions)
-    found = rounds(soundings, world, 1)
+    found = rounds(lag_rounds, world, 1)
     assert [address for address, *_ in world.asked] == ["h:1"]
     assert (found[2].problem, found[3].problem) == ("it is fenced", "it is not registered")
 
 
-def test_a_broker_that_holds_nothing_is_measured(world: World, soundings: LagRounds) -> None:
+def test_a_broker_that_holds_nothing_is_measured(world: World, lag_rounds: LagRounds) -> None:
     world.cluster = cluster(brokers=4)
-    assert rounds(soundings, world, 1)[4].problem == ""
+    assert rounds(lag_rounds, world, 1)[4].problem == ""
 
 
 class TestTheMap:
-    def test_a_settled_cluster_is_read_again_only_now_and_then(self, world: World, soundings: LagRounds) -> None:
-        rounds(soundings, world, int(4 * MAP_SECONDS / SETTINGS.period_seconds))
+    def test_a_settled_cluster_is_read_again_only_now_and_then(self, world: World, lag_rounds: LagRounds) -> None:
+        rounds(lag_rounds, world, int(4 * MAP_SECONDS / SETTINGS.period_seconds))
         assert world.reads == 4
 
     @pytest.mark.parametrize("what", ["silent", "moved", "lagging", "out of the ISR"])
     def test_while_something_is_amiss_it_is_read_in_each_round(
-        self, what: str, world: World, soundings: LagRounds
+        self, what: str, world: World, lag_rounds: LagRounds
     ) -> None:
         world.silent = {3} if what == "silent" else set()
         world.moved = {3} if what == "moved" else set()
         world.stuck = {3: 0} if what == "lagging" else {}
         if what == "out of the ISR":
             world.cluster = cluster(partition(0, 1, isr=(1, 2)))
-        rounds(soundings, world, 5)
+        rounds(lag_rounds, world, 5)
         before = world.reads
-        rounds(soundings, world, 5)
+        rounds(lag_rounds, world, 5)
         assert world.reads == before + 5
 
     @pytest.mark.parametrize("stuck", [{}, {3: 0}])
     def test_a_map_that_takes_long_to_read_is_read_seldom_whatever_is_amiss(
-        self, stuck: dict[int, int], world: World, soundings: LagRounds
+        self, stuck: dict[int, int], world: World, lag_rounds: LagRounds
     ) -> None:
         world.reading_takes, world.stuck = 10.0, stuck
         before = world.clock.monotonic()
-        rounds(soundings, world, 100)
+        rounds(lag_rounds, world, 100)
         assert 1 < world.reads <= 1 + (world.clock.monotonic() - before) / (6 * world.reading_takes)
 
-    def test_without_any_map_nothing_can_be_measured(self, world: World, soundings: LagRounds) -> None:
+    def test_without_any_map_nothing_can_be_measured(self, world: World, lag_rounds: LagRounds) -> None:
         world.trouble = Transient("no broker answered")
         with pytest.raises(Transient):
-            soundings.round(SETTINGS)
+            lag_rounds.round(SETTINGS)
 
-    def test_a_map_that_cannot_be_read_again_goes_on_serving(self, world: World, soundings: LagRounds) -> None:
-        rounds(soundings, world, 1)
+    def test_a_map_that_cannot_be_read_again_goes_on_serving(self, world: World, lag_rounds: LagRounds) -> None:
+        rounds(lag_rounds, world, 1)
         world.trouble = Transient("no broker answered")
-        found = rounds(soundings, world, 20)
+        found = rounds(lag_rounds, world, 20)
         assert world.reads > 1
-        assert [look.followed for look in found.values()] == [2, 2, 2]
+        assert [measurement.followed for measurement in found.values()] == [2, 2, 2]
 
 
-def test_progress_is_told_while_a_round_goes_on(world: World, soundings: LagRounds) -> None:
-    told: list[bool] = []
-    soundings.round(SETTINGS, progress=lambda: told.append(True))
-    assert len(told) == 1 + 3
+def test_progress_is_told_while_a_round_goes_on(world: World, lag_rounds: LagRounds) -> None:
+    posted: list[bool] = []
+    lag_rounds.round(SETTINGS, progress=lambda: posted.append(True))
+    assert len(posted) == 1 + 3

@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.settings.detection import ReplicationLag
 from bellwether.core.signals import Reading, Signal
-from bellwether.probes.replication.lag_attribution import Sounding
+from bellwether.probes.replication.lag_attribution import LagMeasurement
 from bellwether.probes.replication.lag_state import LAG_NEWS_SECONDS, RETURN_SECONDS, Lags
 
 SETTINGS = ReplicationLag()
 START = datetime(2026, 1, 1, tzinfo=UTC)
-WELL = Sounding(followed=340)
-LATE = Sounding(
+WELL = LagMeasurement(followed=340)
+LATE = LagMeasurement(
     followed=340,
     worst_seconds=34.4,
     lagging=120,
@@ -24,53 +24,53 @@ LATE = Sounding(
     behind=(1, 2),
     blamed=True,
 )
-SILENT = Sounding(problem="10.0.0.3:9092: connected, but no answer in time (Request)")
+SILENT = LagMeasurement(problem="10.0.0.3:9092: connected, but no answer in time (Request)")
 
 
-def after(*looks: Sounding, start: Lags | None = None, period: float = 5.0) -> Lags:
+def after(*looks: LagMeasurement, start: Lags | None = None, period: float = 5.0) -> Lags:
     known = start or Lags()
-    for turn, look in enumerate(looks):
-        known = known.after(look, SETTINGS, START + timedelta(seconds=turn * period), turn * period)
+    for number, measurement in enumerate(looks):
+        known = known.after(measurement, SETTINGS, START + timedelta(seconds=number * period), number * period)
     return known
 
 
-def word(lags: Lags) -> Signal:
-    said = lags.word(3, "replication")
+def signal(lags: Lags) -> Signal:
+    said = lags.signal(3, "replication")
     assert said is not None
     return said
 
 
 class TestCounting:
     def test_nothing_is_said_before_the_success_threshold(self) -> None:
-        assert after(WELL, WELL).word(3, "replication") is None
-        assert word(after(WELL, WELL, WELL)).reading is Reading.PASSING
+        assert after(WELL, WELL).signal(3, "replication") is None
+        assert signal(after(WELL, WELL, WELL)).reading is Reading.PASSING
 
     def test_a_lagging_broker_fails_after_the_failure_threshold_and_passes_after_the_success_threshold(self) -> None:
         well = after(*[WELL] * 3)
-        assert word(after(LATE, LATE, start=well)).reading is Reading.PASSING
+        assert signal(after(LATE, LATE, start=well)).reading is Reading.PASSING
         sick = after(LATE, LATE, LATE, start=well)
-        assert word(sick).reading is Reading.FAILING
-        assert word(after(WELL, WELL, start=sick)).reading is Reading.FAILING
-        assert word(after(WELL, WELL, WELL, start=sick)).reading is Reading.PASSING
+        assert signal(sick).reading is Reading.FAILING
+        assert signal(after(WELL, WELL, start=sick)).reading is Reading.FAILING
+        assert signal(after(WELL, WELL, WELL, start=sick)).reading is Reading.PASSING
 
     def test_a_broker_that_stays_silent_is_unknown_and_until_then_what_it_was(self) -> None:
         sick = after(*[LATE] * 3)
-        assert word(after(SILENT, SILENT, start=sick)).reading is Reading.FAILING
-        lost = word(after(*[SILENT] * 3, start=sick))
+        assert signal(after(SILENT, SILENT, start=sick)).reading is Reading.FAILING
+        lost = signal(after(*[SILENT] * 3, start=sick))
         assert (lost.reading, lost.value) == (Reading.UNKNOWN, None)
         assert lost.message == "not measured: 10.0.0.3:9092: connected, but no answer in time (Request)"
 
     def test_a_single_silence_neither_adds_to_a_streak_nor_ends_it(self) -> None:
-        assert word(after(WELL, WELL, WELL, LATE, SILENT, LATE, SILENT, LATE)).reading is Reading.FAILING
+        assert signal(after(WELL, WELL, WELL, LATE, SILENT, LATE, SILENT, LATE)).reading is Reading.FAILING
 
     def test_a_lag_that_is_not_blamed_passes(self) -> None:
         excused = replace(LATE, blamed=False, behind=(1,), slow_leaders=(1,))
-        assert word(after(*[excused] * 10)).reading is Reading.PASSING
+        assert signal(after(*[excused] * 10)).reading is Reading.PASSING
 
 
 class TestWords:
     def test_a_lagging_broker_is_told_with_its_figures(self) -> None:
-        said = word(after(*[LATE] * 3))
+        said = signal(after(*[LATE] * 3))
         assert said.message == (
             "behind by 34 s on 120 partitions (118 in the ISR, holding acks=all back), "
             "orders-3 worst, then orders-7, leaders 1, 2"
@@ -78,35 +78,35 @@ class TestWords:
         assert (said.type, said.source, said.value) == ("ReplicationLag", "replication", 34.4)
 
     def test_out_of_the_isr_nothing_is_held_back(self) -> None:
-        said = word(after(*[replace(LATE, in_isr=0, lagging=1, worst=LATE.worst[:1], behind=(1,))] * 3))
+        said = signal(after(*[replace(LATE, in_isr=0, lagging=1, worst=LATE.worst[:1], behind=(1,))] * 3))
         assert said.message == "behind by 34 s on 1 partition (none of them in the ISR), orders-3 worst, leader 1"
 
     def test_a_slow_leader_is_named_in_the_messages_of_its_followers_and_in_its_own(self) -> None:
         excused = replace(LATE, blamed=False, behind=(1,), slow_leaders=(1,))
-        assert word(after(*[excused] * 3)).message.endswith(
+        assert signal(after(*[excused] * 3)).message.endswith(
             "; not blamed: other brokers trail that leader as well (1), look there"
         )
-        leader = word(after(*[replace(WELL, trailed_by=(2, 3))] * 3))
+        leader = signal(after(*[replace(WELL, trailed_by=(2, 3))] * 3))
         assert leader.message == (
             "keeps up on 340 partitions; brokers 2, 3 trail it where it leads: it serves them slowly"
         )
 
     def test_a_lag_behind_one_leader_alone_is_told_and_not_blamed(self) -> None:
         alone = replace(LATE, blamed=False, behind=(1,))
-        assert "not blamed: it keeps up with its other leaders" in word(after(*[alone] * 3)).message
+        assert "not blamed: it keeps up with its other leaders" in signal(after(*[alone] * 3)).message
 
     def test_recovery_is_counted_aloud(self) -> None:
         sick = after(*[LATE] * 3)
-        assert word(after(WELL, WELL, start=sick)).message == "keeps up again 2 times"
+        assert signal(after(WELL, WELL, start=sick)).message == "keeps up again 2 times"
         lost = after(*[SILENT] * 3, start=sick)
-        assert word(after(WELL, start=lost)).message == "measured again"
+        assert signal(after(WELL, start=lost)).message == "measured again"
 
     def test_many_brokers_are_not_all_listed(self) -> None:
         many = replace(WELL, trailed_by=tuple(range(10, 900)))
-        assert "brokers 10, 11, 12, 13, 14 and 885 more trail it" in word(after(*[many] * 3)).message
+        assert "brokers 10, 11, 12, 13, 14 and 885 more trail it" in signal(after(*[many] * 3)).message
 
     def test_a_broker_that_follows_nothing_says_so(self) -> None:
-        assert word(after(*[Sounding()] * 3)).message == "follows no partition"
+        assert signal(after(*[LagMeasurement()] * 3)).message == "follows no partition"
 
 
 class TestNews:

@@ -39,12 +39,12 @@ class Watch:
 
     def see(self, *ends: int | None, at: Cluster | None = None, seconds: float = 1.0) -> dict[int, Lag]:
         self.second += seconds
-        heard = {
+        answers = {
             broker: Word({ORDERS: end}, self.second, self.second)
             for broker, end in enumerate(ends, 1)
             if end is not None
         }
-        return {lag.follower: lag for lag in self.trails.round(at or cluster(), heard)}
+        return {lag.follower: lag for lag in self.trails.round(at or cluster(), answers)}
 
     def lag(self, *ends: int | None, **more: Any) -> float:
         return self.see(*ends, **more)[2].seconds
@@ -93,14 +93,16 @@ class TestNoLag:
         trails = OffsetHistory()
         for second in range(5):
             early, late = float(second), second + 0.9
-            heard = {1: Word({ORDERS: 100 * second + 90}, late, late), 2: Word({ORDERS: 100 * second}, early, early)}
-            assert [lag.seconds for lag in trails.round(cluster(), heard)] == [0.0 if second == 0 else pytest.approx(0)]
+            answers = {1: Word({ORDERS: 100 * second + 90}, late, late), 2: Word({ORDERS: 100 * second}, early, early)}
+            assert [lag.seconds for lag in trails.round(cluster(), answers)] == [
+                0.0 if second == 0 else pytest.approx(0)
+            ]
 
     def test_while_questions_are_under_way_the_doubt_is_in_the_followers_favour(self) -> None:
         trails = OffsetHistory()
         list(trails.round(cluster(), {1: Word({ORDERS: 100}, 1.0, 4.0), 2: Word({ORDERS: 90}, 1.0, 4.0)}))
-        heard = {1: Word({ORDERS: 100}, 5.0, 9.0), 2: Word({ORDERS: 90}, 5.0, 9.0)}
-        assert [lag.seconds for lag in trails.round(cluster(), heard)] == [1.0]
+        answers = {1: Word({ORDERS: 100}, 5.0, 9.0), 2: Word({ORDERS: 90}, 5.0, 9.0)}
+        assert [lag.seconds for lag in trails.round(cluster(), answers)] == [1.0]
 
     @pytest.mark.parametrize("epoch", [5, 6])
     def test_another_leader_begins_anew(self, epoch: int) -> None:

@@ -186,11 +186,13 @@ def test_figures_are_measured_by_broker(bench: Bench) -> None:
 class TestOnce:
     def measure(self, world: World, monkeypatch: pytest.MonkeyPatch) -> dict[int, Reading]:
         monkeypatch.setattr("bellwether.probes.replication.replication_probe._ONCE_SECONDS", 0.02)
-        soundings = LagRounds(world, world, SystemClock())
+        lag_rounds = LagRounds(world, world, SystemClock())
         try:
-            return {b: reading(look) for b, look in measure_once(soundings, QUICK, SystemClock()).items()}
+            return {
+                b: reading(measurement) for b, measurement in measure_once(lag_rounds, QUICK, SystemClock()).items()
+            }
         finally:
-            soundings.close()
+            lag_rounds.close()
 
     def test_a_cluster_that_follows_passes_soon(self, monkeypatch: pytest.MonkeyPatch) -> None:
         world = World()

@@ -159,6 +159,6 @@ def test_a_process_that_was_frozen_knows_for_how_long() -> None:
         said, _ = process.communicate("\n", timeout=limit(30))
     finally:
         process.kill()
-    took, lost = (float(word) for word in said.split())
+    took, lost = (float(signal) for signal in said.split())
     assert took >= frozen - 0.05
     assert frozen - 0.5 <= lost <= took

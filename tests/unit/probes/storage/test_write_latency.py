@@ -27,19 +27,19 @@ FULL = Sample(0.001, "the disk is full")
 
 
 def test_a_fast_disk_passes_after_the_success_threshold() -> None:
-    assert after(*[FAST] * 9).word(1, "b", SETTINGS) is None
-    word = after(*[FAST] * 10).word(1, "b", SETTINGS)
-    assert word is not None
-    assert (word.reading, word.message) == (Reading.PASSING, "writes take median 1.0 ms, last 1.0 ms")
+    assert after(*[FAST] * 9).signal(1, "b", SETTINGS) is None
+    signal = after(*[FAST] * 10).signal(1, "b", SETTINGS)
+    assert signal is not None
+    assert (signal.reading, signal.message) == (Reading.PASSING, "writes take median 1.0 ms, last 1.0 ms")
 
 
 def test_a_slow_disk_fails_with_its_figures_and_recovers() -> None:
     sick = after(*[FAST] * 10, *[SLOW] * 5)
-    word = sick.word(1, "b", SETTINGS)
-    assert word is not None
-    assert word.reading is Reading.FAILING
-    assert word.latency_seconds == pytest.approx(0.081)
-    assert word.message == "5 of the last 5 writes took more than 50 ms: median 81 ms, last 81 ms"
+    signal = sick.signal(1, "b", SETTINGS)
+    assert signal is not None
+    assert signal.reading is Reading.FAILING
+    assert signal.latency_seconds == pytest.approx(0.081)
+    assert signal.message == "5 of the last 5 writes took more than 50 ms: median 81 ms, last 81 ms"
     assert after(*[FAST] * 9, start=sick).window.reading is Reading.FAILING
     assert after(*[FAST] * 10, start=sick).window.reading is Reading.PASSING
 
@@ -47,9 +47,9 @@ def test_a_slow_disk_fails_with_its_figures_and_recovers() -> None:
 def test_a_write_that_does_not_end_counts_period_by_period() -> None:
     hanging = after(*[FAST] * 10, Sample(4.0, stalled=True))
     assert hanging.window.reading is Reading.PASSING
-    word = after(Sample(5.0, stalled=True, counted=4), start=hanging).word(1, "b", SETTINGS)
-    assert word is not None
-    assert (word.reading, word.message) == (Reading.FAILING, "a write has not ended within 5 s")
+    signal = after(Sample(5.0, stalled=True, counted=4), start=hanging).signal(1, "b", SETTINGS)
+    assert signal is not None
+    assert (signal.reading, signal.message) == (Reading.FAILING, "a write has not ended within 5 s")
 
 
 def test_a_write_of_several_seconds_stands_for_the_writes_that_it_kept_out() -> None:
@@ -58,9 +58,9 @@ def test_a_write_of_several_seconds_stands_for_the_writes_that_it_kept_out() -> 
 
 
 def test_a_disk_that_refuses_writes_fails_with_the_reason() -> None:
-    word = after(*[FULL] * 5).word(1, "b", SETTINGS)
-    assert word is not None
-    assert (word.reading, word.message, word.latency_seconds) == (
+    signal = after(*[FULL] * 5).signal(1, "b", SETTINGS)
+    assert signal is not None
+    assert (signal.reading, signal.message, signal.latency_seconds) == (
         Reading.FAILING,
         "writes fail: the disk is full",
         None,
@@ -69,19 +69,19 @@ def test_a_disk_that_refuses_writes_fails_with_the_reason() -> None:
 
 def test_trouble_of_our_own_is_no_evidence_about_the_disk() -> None:
     trouble = Sample(0.0, "no permission to write there", own_trouble=True)
-    assert after(*[trouble] * 20).word(1, "b", SETTINGS) is None
-    word = after(*[FAST] * 10, *[trouble] * 5).word(1, "b", SETTINGS)
-    assert word is not None
-    assert word.reading is Reading.UNKNOWN
+    assert after(*[trouble] * 20).signal(1, "b", SETTINGS) is None
+    signal = after(*[FAST] * 10, *[trouble] * 5).signal(1, "b", SETTINGS)
+    assert signal is not None
+    assert signal.reading is Reading.UNKNOWN
 
 
 @given(st.lists(st.floats(0.0001, 0.0049), min_size=11, max_size=60))
 def test_jitter_of_a_fast_disk_is_no_news(times: list[float]) -> None:
-    told = after(*[FAST] * 10)
-    known = told
+    posted = after(*[FAST] * 10)
+    known = posted
     for seconds in times:
         known = after(Sample(seconds), start=known)
-        assert not known.differs(told, 3600, SETTINGS)
+        assert not known.differs(posted, 3600, SETTINGS)
 
 
 def test_a_latency_that_has_changed_by_half_is_news_but_not_often() -> None:
@@ -110,8 +110,8 @@ class TestHabit:
     """A disk is judged by what is usual for it, within bounds that a dying disk cannot stretch."""
 
     def test_nothing_is_usual_before_two_spans_of_good_writes(self) -> None:
-        assert after(*[FAST] * (9 + 2 * SPAN_WRITES - 1)).habit.usual is None
-        assert after(*[FAST] * (9 + 2 * SPAN_WRITES)).habit.usual == pytest.approx(0.001)
+        assert after(*[FAST] * (9 + 2 * SPAN_WRITES - 1)).baseline.usual is None
+        assert after(*[FAST] * (9 + 2 * SPAN_WRITES)).baseline.usual == pytest.approx(0.001)
 
     def test_the_floor_holds_for_a_fast_disk(self) -> None:
         assert after(*[FAST] * 100).limit(SETTINGS) == pytest.approx(0.05)
@@ -124,7 +124,7 @@ class TestHabit:
 
     def test_bad_times_teach_nothing(self) -> None:
         sick = after(*[FAST] * 100, *[SLOW] * 500)
-        assert sick.habit.usual == pytest.approx(0.001)
+        assert sick.baseline.usual == pytest.approx(0.001)
 
     @given(st.lists(st.floats(0.0001, 10.0), min_size=1, max_size=400))
     def test_a_disk_that_dies_slowly_is_found_all_the_same(self, seconds: list[float]) -> None:
@@ -135,9 +135,9 @@ class TestHabit:
         assert after(*[SLOW] * 500).window.reading is Reading.FAILING
 
     def test_the_word_carries_what_is_usual(self) -> None:
-        word = after(*[FAST] * 100).word(1, "b", SETTINGS)
-        assert word is not None
-        assert word.usual_seconds == pytest.approx(0.001)
+        signal = after(*[FAST] * 100).signal(1, "b", SETTINGS)
+        assert signal is not None
+        assert signal.usual_seconds == pytest.approx(0.001)
 
 
 def test_a_settled_slow_disk_is_no_news() -> None:
@@ -155,17 +155,19 @@ def test_a_write_that_was_slow_only_while_the_prober_did_not_run_is_no_evidence(
 
 
 def test_a_prober_that_is_never_let_run_says_unknown_and_why() -> None:
-    word = after(*[FAST] * 10, *[AWAY] * 5).word(1, "b", SETTINGS)
-    assert word is not None
-    assert word.reading is Reading.UNKNOWN
-    assert word.message == ("the prober cannot measure: this process was not let run while it wrote: give it more CPU")
+    signal = after(*[FAST] * 10, *[AWAY] * 5).signal(1, "b", SETTINGS)
+    assert signal is not None
+    assert signal.reading is Reading.UNKNOWN
+    assert signal.message == (
+        "the prober cannot measure: this process was not let run while it wrote: give it more CPU"
+    )
 
 
 def test_a_write_that_is_slow_even_without_the_probers_absence_counts() -> None:
-    word = after(*[FAST] * 10, *[Sample(0.2, away=0.1)] * 5).word(1, "b", SETTINGS)
-    assert word is not None
-    assert word.reading is Reading.FAILING
-    assert word.latency_seconds == pytest.approx(0.1)
+    signal = after(*[FAST] * 10, *[Sample(0.2, away=0.1)] * 5).signal(1, "b", SETTINGS)
+    assert signal is not None
+    assert signal.reading is Reading.FAILING
+    assert signal.latency_seconds == pytest.approx(0.1)
 
 
 def test_an_absence_hides_no_error_and_no_stall() -> None:

@@ -16,7 +16,7 @@ from testkit.simulation import recordings, scenarios
 FILES = sorted((ROOT / "tests" / "scenarios").glob("[0-9][0-9]-*.yaml"))
 
 
-def words(reports: list[Report | None]) -> list[dict[int, tuple[str, str, bool]]]:
+def statuses(reports: list[Report | None]) -> list[dict[int, tuple[str, str, bool]]]:
     """What was said of each broker, second by second, each change once."""
     said: list[dict[int, tuple[str, str, bool]]] = []
     for report in reports:
@@ -33,7 +33,7 @@ def test_a_recorded_scenario_is_judged_the_same_again(path: Path):
     _, scenario = scenarios.read(path)
     watched, reports = recordings.record(scenario)
     timeline = Replay(watched.header).play(watched.kept.instants)
-    then = words(reports)
+    then = statuses(reports)
     now = [{b: (w.state, w.reason, w.demoted) for b, w in said.items()} for _, said in timeline.replayed]
     assert [n for n in now if not any(s == "Unknown" for s, _, _ in n.values())] == [
         t for t in then if not any(s == "Unknown" for s, _, _ in t.values())
@@ -53,11 +53,11 @@ def test_leaders_move_in_the_replay_as_they_did(path: Path):
 
 
 @pytest.mark.parametrize("path", [FILES[0], FILES[3]], ids=lambda p: p.stem)
-def test_a_settled_stretch_costs_no_turns(path: Path):
+def test_a_settled_stretch_costs_no_reconciles(path: Path):
     _, scenario = scenarios.read(path)
     quiet: dict[str, Any] = {**scenario, "seconds": int(scenario["seconds"]) + 300}
     short, long = recordings.record(scenario)[0], recordings.record(quiet)[0]
     replay, longer = Replay(short.header), Replay(long.header)
     replay.play(short.kept.instants)
     longer.play(long.kept.instants)
-    assert longer.turns - replay.turns < 30
+    assert longer.reconciles - replay.reconciles < 30

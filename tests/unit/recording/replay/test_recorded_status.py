@@ -6,7 +6,13 @@ from typing import Any
 
 from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.reasons import Reason
-from bellwether.recording.replay.recorded_status import Word, flaps_of, said_section, verdicts_of, words_of
+from bellwether.recording.replay.recorded_status import (
+    RecordedStatus,
+    flaps_of,
+    recorded_statuses,
+    said_section,
+    verdicts_of,
+)
 
 T0 = datetime(2026, 11, 21, 9, tzinfo=UTC)
 STATUS: dict[str, Any] = {
@@ -41,13 +47,17 @@ def test_a_replay_begins_with_what_the_next_process_would_begin_with():
 
 
 def test_the_operators_word_is_standing_reason_and_whether_it_is_demoted():
-    assert words_of(kept(STATUS)) == {2: Word("Recovering", "Stabilizing", True)}
-    assert words_of(kept({**STATUS, "conditions": []})) == {2: Word("Recovering", "Stabilizing", False)}
+    assert recorded_statuses(kept(STATUS)) == {2: RecordedStatus("Recovering", "Stabilizing", True)}
+    assert recorded_statuses(kept({**STATUS, "conditions": []})) == {
+        2: RecordedStatus("Recovering", "Stabilizing", False)
+    }
 
 
 def test_what_stands_in_the_signals_is_not_kept_twice():
     text = json.dumps(kept(STATUS))
-    assert [word for word in ("evidence", "change", "leaders", "observedGeneration", "Healthy") if word in text] == []
+    assert [
+        status for status in ("evidence", "change", "leaders", "observedGeneration", "Healthy") if status in text
+    ] == []
 
 
 def test_a_broker_of_which_nothing_was_said_has_no_row():
@@ -57,5 +67,5 @@ def test_a_broker_of_which_nothing_was_said_has_no_row():
 def test_words_that_this_version_does_not_know_are_left_out():
     later = {**STATUS, "verdict": {**STATUS["verdict"], "reason": "SolarFlare"}, "flapping": {"demotions": -1}}
     assert (verdicts_of(kept(later)), flaps_of(kept(later))) == ({}, {})
-    assert words_of(kept(later))[2].reason == "SolarFlare"
+    assert recorded_statuses(kept(later))[2].reason == "SolarFlare"
     assert verdicts_of({"2": {"verdict": {"state": "Dancing"}}}) == {}

@@ -112,7 +112,7 @@ def test_an_anonymous_trace_is_judged_the_same():
     whole = incident(Watched(site(3, {"orders": 6}), body))
     hidden = incident(Watched(site(3, {"orders": 6}), body, Scope(anonymity=Anonymity("memory-cluster"))))
     text = "".join(i.line() for i in hidden.kept.instants)
-    assert [word for word in ("orders", "vantage-a", "memory-cluster", "unreachable from") if word in text] == []
+    assert [status for status in ("orders", "vantage-a", "memory-cluster", "unreachable from") if status in text] == []
     assert [w for _, w in play(hidden).replayed] == [w for _, w in play(whole).replayed]
     assert differences(play(hidden).said, play(hidden).replayed) == []
 
@@ -145,7 +145,7 @@ def coming_back() -> tuple[Watched, list[Report | None]]:
     for second in range(20):
         for broker in (1, 2, 3, 4):
             made.signals.say(broker, Reading.FAILING if broker == 1 and 2 <= second < 6 else Reading.PASSING)
-        watched.show(watched.operator.turn())
+        watched.show(watched.operator.reconcile())
         made.clock.advance(1)
     keep(watched)
     watched.header = replace(watched.header, started=made.clock.now())
@@ -203,7 +203,7 @@ def test_silence_is_unknown_though_nothing_is_recorded_any_more():
     assert str(timeline.rows[-1]).endswith("the recorder lost Kafka: no answer")
 
 
-def test_a_broker_that_is_sick_for_hours_costs_few_turns():
+def test_a_broker_that_is_sick_for_hours_costs_few_reconciles():
     watched = Watched(site(3, {"orders": 6}))
     hours = 2 * 3600
     for second in range(20):
@@ -213,13 +213,13 @@ def test_a_broker_that_is_sick_for_hours_costs_few_turns():
     instants = list(watched.kept.instants)
     last = instants[-1]
     for second in range(1, hours):
-        heard = dict.fromkeys(("ExternalReachability/vantage-a", "ExternalReachability/vantage-b"), last.at + second)
-        instants.append(Instant(last.at + second, last.wall + timedelta(seconds=second), {"heard": heard}))
+        recorded = dict.fromkeys(("ExternalReachability/vantage-a", "ExternalReachability/vantage-b"), last.at + second)
+        instants.append(Instant(last.at + second, last.wall + timedelta(seconds=second), {"heard": recorded}))
     replay = Replay(watched.header)
     timeline = replay.play(instants)
     assert seconds_of(timeline, "demoted", 1) == [8]
     assert timeline.replayed[-1][1][1].demoted
-    assert replay.turns < 320 + hours / 5
+    assert replay.reconciles < 320 + hours / 5
 
 
 def test_overrides_and_changes_of_the_policy_are_told():
@@ -242,7 +242,7 @@ def test_nothing_is_judged_before_the_cluster_is_known():
     watched = incident()
     blind = [Instant(i.at, i.wall, {k: v for k, v in i.news.items() if k != "cluster"}) for i in watched.kept.instants]
     replay = Replay(watched.header)
-    assert (replay.play(blind).rows, replay.turns) == ([], 0)
+    assert (replay.play(blind).rows, replay.reconciles) == ([], 0)
 
 
 def test_while_no_broker_answered_nothing_was_judged():

@@ -91,8 +91,8 @@ def test_neither_addresses_nor_credentials_are_kept():
     detection["plugins"] = [{"type": "Custom", "settings": [{"name": "password", "value": "hunter2"}]}]
     kept = json.dumps(settings_section(LeadershipPolicy.read(body)))
     servers = body["spec"]["kafka"]["bootstrapServers"]
-    words = ("kafka", "prom.secret", "prom-token", "hunter2", "SecretRef", *servers)
-    assert [w for w in words if w in kept] == []
+    statuses = ("kafka", "prom.secret", "prom-token", "hunter2", "SecretRef", *servers)
+    assert [w for w in statuses if w in kept] == []
     assert policy_of(json.loads(kept), "main", "default").policy().detection.prometheus.rules[0].name == "slow"
 
 

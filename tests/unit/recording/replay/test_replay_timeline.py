@@ -27,8 +27,8 @@ def test_a_row_is_a_line_for_a_person_and_a_document_for_a_machine():
 
 def test_what_the_recorder_lost_and_found_is_told():
     timeline = Timeline()
-    timeline.heard(AT, {"away": {"Kafka": "no broker answers"}}, {"away": {"Kafka": "no broker answers"}})
-    timeline.heard(AT, {"away": {"Kafka": None}}, {"away": {}})
+    timeline.recorded(AT, {"away": {"Kafka": "no broker answers"}}, {"away": {"Kafka": "no broker answers"}})
+    timeline.recorded(AT, {"away": {"Kafka": None}}, {"away": {}})
     assert [r.text for r in timeline.rows] == [
         "the recorder lost Kafka: no broker answers",
         "the recorder sees Kafka again",

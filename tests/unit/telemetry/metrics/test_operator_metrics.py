@@ -51,7 +51,7 @@ def ended(metrics: OperatorMetrics, report: Report | None = None, seconds: float
     metrics.turn_ended("default", "main", seconds, report or said(policy=ENFORCE), 7)
 
 
-def test_a_turn_is_timed_and_a_stuck_one_shows(metrics: OperatorMetrics):
+def test_a_reconcile_is_timed_and_a_stuck_one_shows(metrics: OperatorMetrics):
     metrics.turn_begins("default", "main", 1000.0)
     assert value(metrics, "reconcile_start_timestamp_seconds") == 1000.0
     metrics.turn_ends("default", "main")
@@ -61,13 +61,13 @@ def test_a_turn_is_timed_and_a_stuck_one_shows(metrics: OperatorMetrics):
     assert value(metrics, "reconcile_last_success_timestamp_seconds") == snapshot().now.timestamp()
 
 
-def test_a_failed_turn_is_counted_by_kind(metrics: OperatorMetrics):
+def test_a_failed_reconcile_is_counted_by_kind(metrics: OperatorMetrics):
     metrics.turn_failed("default", "main", "Transient")
     assert value(metrics, "reconcile_errors_total", kind="Transient") == 1
 
 
 @pytest.mark.parametrize(("plan", "rest"), [(Plan(), 1), (Plan((move(),)), 0)])
-def test_rest_is_a_turn_that_asks_for_nothing(metrics: OperatorMetrics, plan: Plan, rest: int):
+def test_rest_is_a_reconcile_that_asks_for_nothing(metrics: OperatorMetrics, plan: Plan, rest: int):
     ended(metrics, said(policy=ENFORCE, plan=plan))
     assert value(metrics, "reconcile_idle") == rest
 
@@ -211,7 +211,7 @@ def test_counters_stand_at_zero_before_they_rise(metrics: OperatorMetrics):
     assert value(metrics, "replica_set_conflicts_total") == 0
 
 
-def test_trouble_is_told_by_its_reason_until_a_turn_ends_well(metrics: OperatorMetrics):
+def test_trouble_is_told_by_its_reason_until_a_reconcile_ends_well(metrics: OperatorMetrics):
     metrics.troubled("default", "main", Reason.CLUSTER_CHANGED)
     metrics.troubled("default", "main", Reason.RECORD_UNAVAILABLE)
     assert value(metrics, "policy_error", reason="ClusterChanged") is None
@@ -307,7 +307,7 @@ def test_a_process_that_lost_the_lease_says_nothing_of_partitions_either(metrics
     assert [value(metrics, name) for name in ("partitions_leaderless", "epoch", "policy_enforcing")] == [None] * 3
 
 
-def test_no_series_is_ever_missing_while_a_turn_is_told(metrics: OperatorMetrics):
+def test_no_series_is_ever_missing_while_a_reconcile_is_told(metrics: OperatorMetrics):
     """A scrape in the middle of a turn's news must find every broker: an absent series resets an alert."""
     ended(metrics)
     missing, done = [], threading.Event()

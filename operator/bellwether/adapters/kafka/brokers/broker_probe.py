@@ -39,9 +39,9 @@ _MOST_BROKERS = 4096
 class ProbeAnswer:
     """How a question to a broker went.
 
-    ``stage`` is the last one reached, on success ``Request``; ``weaker`` says that something answered, but not that it
-    was this broker (the describe is not authorised). ``advertised`` is the broker's own word on its addresses, by name
-    of listener, ``host:port``; empty when it was not said. ``result`` is how it is counted.
+    ``stage`` is the last one reached, on success ``Request``; ``weaker``: something answered, but it is not
+    proven to be this broker (Describe is not authorised). ``advertised``: the addresses that the broker advertises, by
+    listener name, ``host:port``; empty without an answer. ``result`` is how it is counted.
     """
 
     ok: bool
@@ -72,9 +72,9 @@ class BrokerProbe:
         self._taken_at = float("-inf")
 
     def ask(self, address: str, broker_id: int, timeout_seconds: float) -> ProbeAnswer:
-        """One question, over within ``timeout_seconds`` whatever the peer does.
+        """One request, finished within ``timeout_seconds`` in every case.
 
-        Raises Terminal or Transient only for what says nothing about the broker: credentials that nobody takes, files
+        Raises Terminal or Transient only for failures that are no evidence about the broker: invalid credentials, files
         of certificates that cannot be used, no free file descriptor. ValueError for an address that is not host:port.
         """
         started = time.monotonic()

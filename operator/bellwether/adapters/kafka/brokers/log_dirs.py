@@ -32,7 +32,7 @@ _WANTED_VERSION = 4
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Bytes of one broker's copies of partitions; ``problem`` says why some, or all, were not told."""
+    """Bytes of one broker's copies of partitions; ``problem``: why some, or all, are missing."""
 
     sizes: Mapping[TopicPartition, int] = field(default_factory=dict)
     problem: str = ""
@@ -49,9 +49,9 @@ class LogDirs:
     ) -> Sizes:
         """The sizes of the broker's copies of these partitions; one that it does not hold is absent.
 
-        A broker that falls silent costs ``timeout_seconds``; one that answers, but slowly, ``longest_seconds``. What it
-        told until then counts. Raises Terminal or Transient for what says nothing about the broker (unusable
-        certificate files here, no free file descriptor here), ValueError for an address that is not host:port.
+        A broker that stops answering costs ``timeout_seconds``, a slow one ``longest_seconds``. What was received until
+        then counts. Raises Terminal or Transient for failures that are no evidence about the broker (unusable local
+        certificate files, no free file descriptor), ValueError for an address that is not host:port.
         """
         sizes: dict[TopicPartition, int] = {}
         problem = ""
@@ -85,7 +85,7 @@ def _requests(partitions: Collection[TopicPartition], version: int) -> Iterator[
 
 
 def _take(answer: DescribeLogDirsResponse, version: int, address: str, sizes: dict[TopicPartition, int]) -> str:
-    """Add what an answer tells; why it does not tell all."""
+    """Add an answer's sizes; returns why some are missing."""
     if version >= 3 and answer.error_code != NONE:
         return _refusal(address, answer.error_code)
     if not answer.results:
@@ -93,7 +93,7 @@ def _take(answer: DescribeLogDirsResponse, version: int, address: str, sizes: di
     problem = ""
     for directory in answer.results:
         if directory.error_code != NONE:
-            problem = f"{address}: cannot tell the sizes in {directory.log_dir}: {error_name(directory.error_code)}"
+            problem = f"{address}: sizes in {directory.log_dir} are not available: {error_name(directory.error_code)}"
         for topic in directory.topics:
             for found in topic.partitions:
                 if not found.is_future_key and found.partition_size >= 0:
@@ -103,5 +103,5 @@ def _take(answer: DescribeLogDirsResponse, version: int, address: str, sizes: di
 
 def _refusal(address: str, code: int) -> str:
     if code == CLUSTER_AUTHORIZATION_FAILED:
-        return f"{address}: does not tell this user the sizes of logs: grant the ACL Describe on Cluster"
+        return f"{address}: denies this user the sizes of logs: grant the ACL Describe on Cluster"
     return f"{address}: answered DescribeLogDirs with {error_name(code)}"

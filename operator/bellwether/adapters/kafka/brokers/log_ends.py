@@ -40,7 +40,7 @@ _NOT_LEADER_OR_FOLLOWER = 6
 _REPLICA_NOT_AVAILABLE = 9
 _FENCED_LEADER_EPOCH = 74
 _UNKNOWN_LEADER_EPOCH = 75
-# The partition is not, or no longer, what metadata said when the question was made.
+# The partition differs from the metadata that the request was built from.
 _MOVED = {
     UNKNOWN_TOPIC_OR_PARTITION,
     _NOT_LEADER_OR_FOLLOWER,
@@ -56,7 +56,7 @@ class Ends:
     """Where one broker's copies of logs end.
 
     The ends held at some moment between ``sent`` and ``received`` (this machine's monotonic clock). ``moved`` counts
-    the partitions that are elsewhere by now. ``problem`` says why some, or all, were not told.
+    the partitions that are elsewhere by now. ``problem``: why some, or all, are missing.
     """
 
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
@@ -89,9 +89,9 @@ class LogEnds:
         """The ends of these partitions, whose values are leader epochs (-1 where the broker follows).
 
         The very same mapping, asked again, is not encoded again: do not change it in between.
-        A broker that falls silent costs ``timeout_seconds``; one that answers, but slowly, ``longest_seconds``. What it
-        told until then counts. Raises Terminal or Transient for what says nothing about the broker (unusable
-        certificate files here, no free file descriptor here), ValueError for an address that is not host:port.
+        A broker that stops answering costs ``timeout_seconds``, a slow one ``longest_seconds``. What was received until
+        then counts. Raises Terminal or Transient for failures that are no evidence about the broker (unusable local
+        certificate files, no free file descriptor), ValueError for an address that is not host:port.
         """
         ends: dict[TopicPartition, int] = {}
         errors: Counter[int] = Counter()
@@ -102,7 +102,7 @@ class LogEnds:
             # The first answer shares its time with opening the conversation: silence costs one timeout, not two.
             deadline = over.within(timeout_seconds)
             with BrokerConnection.open(address, self._connection, deadline) as dialogue:
-                with deadline.paused(), over.paused():  # that we are busy says nothing about the broker
+                with deadline.paused(), over.paused():  # our own load is no evidence about the broker
                     requests = self._requests(dialogue, replicas)
                 sent = received = time.monotonic()
                 for request in requests:
@@ -170,5 +170,5 @@ def _refusal(address: str, errors: Counter[int]) -> str:
         return ""
     count, code = max(said)
     if code == TOPIC_AUTHORIZATION_FAILED:
-        return f"{address}: does not tell this user the ends of {count} partitions: grant the ACL Describe on Topic *"
+        return f"{address}: denies this user the log ends of {count} partitions: grant the ACL Describe on Topic *"
     return f"{address}: answered ListOffsets for {count} partitions with {error_name(code)}"

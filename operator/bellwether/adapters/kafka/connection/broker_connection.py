@@ -44,13 +44,13 @@ _NO_CORRELATION = bytes(4)
 
 
 Observe = Callable[[str, str, float], None]
-"""Is told of a request: its kind, ``ok`` or the stage at which the conversation broke, and seconds."""
+"""Called after a request: its kind, ``ok`` or the stage at which the connection failed, and seconds."""
 
 
 class PreparedRequest:
     """A request that is asked of many brokers, or often: encoded once, and each different answer decoded once.
 
-    Answers are shared between those who get them: nobody may change one. A large one is not remembered, as whoever is
+    Answers are shared between callers and must not be modified. A large one is not remembered, as whoever is
     asked decides how large it is.
     """
 
@@ -63,7 +63,7 @@ class PreparedRequest:
         self._remembered = lru_cache(answers)(self._decode)
 
     def read(self, frame: bytes) -> Any:
-        """What an answer says. Raises as decoding does."""
+        """Decode an answer. Raises as decoding does."""
         return (self._remembered if len(frame) <= _REMEMBERED_BYTES else self._decode)(frame)
 
 
@@ -93,7 +93,7 @@ class BrokerConnection:
 
     @property
     def certificate_ends(self) -> float | None:
-        """When the broker's certificate ends (Unix time); None without TLS, or where nobody verified it."""
+        """When the broker's certificate ends (Unix time); None without TLS, or if it was not verified."""
         return self._wire.certificate_ends
 
     @classmethod
@@ -102,7 +102,7 @@ class BrokerConnection:
 
         When it returns, the broker has answered at least one request: a frozen one does not get this far.
         """
-        # A token that has to be fetched is fetched before anybody waits for us.
+        # A token is fetched before the broker waits for us.
         sasl = Exchange(connection.security, deadline.left) if connection.security.protocol.sasl else None
         dialogue = cls(Transport.open(address, connection.security, deadline), connection.client_id)
         try:
@@ -148,7 +148,7 @@ class BrokerConnection:
         return self._read(asked.read, asked.request, frame, stage)
 
     def exchange(self, framed: HiddenBytes, deadline: Deadline, stage: Stage) -> bytes:
-        """Send a framed request, whatever its correlation id is; the answer's frame, with correlation id 0."""
+        """Send a framed request with any correlation id; returns the answer's frame, with correlation id 0."""
         self._correlation += 1
         number = struct.pack(">i", self._correlation)
         self._wire.send(HiddenBytes(framed[:_CORRELATION] + number + framed[_CORRELATION + 4 :]), deadline, stage)

@@ -54,9 +54,9 @@ class BrokerPool:
         observe: Observe | None = None,
         certified: Callable[[float], None] | None = None,
     ) -> None:
-        """``observe`` is told of every request, and of every connection that is opened, as the request ``Open``.
+        """``observe`` is called for every request, and for every opened connection as the request ``Open``.
 
-        ``certified`` is told when the first of the brokers' certificates ends that were seen (Unix time).
+        ``certified`` receives the earliest expiry of the brokers' certificates seen (Unix time).
         """
         self._observe = observe or (lambda _request, _outcome, _seconds: None)
         self._certified = certified or (lambda _ends: None)
@@ -77,7 +77,7 @@ class BrokerPool:
             self._ends = {address: ends for address, ends in self._ends.items() if address in still}
 
     def avoid(self, brokers: Collection[int]) -> None:
-        """Ask these only when no other answers. Replaces what was said before."""
+        """Use these brokers only when no other answers. Replaces the previous set."""
         self._avoided = frozenset(brokers)
 
     def addresses(self) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ class BrokerPool:
         avoided = {address for broker, address in self._known.items() if broker in self._avoided}
         known = [address for address in self._known.values() if address not in avoided]
         bootstrap = [a for a in self.connection.bootstrap if a not in avoided and a not in known]
-        # While somebody is to be avoided, a bootstrap address may be that broker under another name: known ones first.
+        # While a broker is to be avoided, a bootstrap address may be that broker under another name: known ones first.
         groups = (known, bootstrap, sorted(avoided)) if self._avoided else (known + bootstrap, sorted(avoided))
         return tuple(dict.fromkeys(address for group in groups for address in sorted(group, key=self._rank)))
 
@@ -116,14 +116,14 @@ class BrokerPool:
         raise from_attempts(attempts, proven=self._answered is not None)
 
     def address_of(self, broker: int) -> str | None:
-        """Where metadata said that a broker is; None where it has not."""
+        """A broker's address from metadata; None if unknown."""
         return self._known.get(broker)
 
     def read_from(self, broker: int, ask: Callable[[BrokerConnection, Deadline], T], deadline: Deadline) -> T:
         """The answer of that very broker, before the deadline and the limit of a request; Transient without one."""
         address = self._known.get(broker)
         if address is None:
-            raise Transient(f"nobody has said where broker {broker} is")
+            raise Transient(f"the address of broker {broker} is unknown: no metadata read has returned it yet")
         limit = deadline.within(self.limits.request_seconds)
         try:
             with self._open(address, limit.within(self.limits.opening_seconds)) as dialogue:

@@ -54,7 +54,7 @@ class BrokerConnectionError(Exception):
 
     ``lasting``: repeating it will not help, a person must act. ``suspicious``: it may be a wrong configuration (a wrong
     port or protocol) as well as a broker in trouble; it is lasting only while the configuration has never yet worked.
-    ``refused``: the broker answered, and does not believe who we are. ``silent``: it said nothing in time.
+    ``refused``: the broker rejected the authentication. ``silent``: it did not answer in time.
     """
 
     def __init__(
@@ -97,9 +97,9 @@ def error_name(code: int) -> str:
 
 
 def from_attempts(attempts: Sequence[BrokerConnectionError], *, proven: bool) -> BellwetherError:
-    """What to raise when no broker answered: Terminal when one said why for good, Transient otherwise.
+    """What to raise when no broker answered: Terminal if one gave a permanent reason, else Transient.
 
-    Unauthenticated when it was said in the course of encrypting or authenticating.
+    Unauthenticated if it failed during TLS or SASL.
 
     ``proven``: this configuration has worked before, so a dead connection is not taken for a wrong one.
     """
@@ -128,7 +128,7 @@ def from_code(code: int, message: str | None, address: str, what: str, acl: str)
 
 
 def _sentence(attempts: Sequence[BrokerConnectionError]) -> str:
-    """Who said what; the same word of several brokers is said once, with at most three of their addresses."""
+    """Errors by broker; the same error of several brokers appears once, with at most three addresses."""
     said: dict[str, list[str]] = {}
     for broken in attempts:
         said.setdefault(broken.message, []).append(broken.address)

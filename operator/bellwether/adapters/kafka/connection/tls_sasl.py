@@ -1,6 +1,6 @@
 """TLS context and SASL client from the security settings of a connection. For ``transport`` and ``broker_connection``.
 
-The configuration itself is ``bellwether.kafka_connection``, which imports no client, so that everybody may hold it.
+The configuration itself is ``bellwether.kafka_connection``, which imports no client, so that any module may use it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _STATUS = re.compile(r"[a-z_]{1,64}")
 
 
 def tls_context(security: Security) -> ssl.SSLContext:
-    """A client context, to be shared. Rotated certificates count: it is made anew when one of its files has changed.
+    """A client context, to be shared. Rotated certificates count: it is rebuilt when one of its files has changed.
 
     Unauthenticated names a bad file.
     """
@@ -90,8 +90,8 @@ def certificate_ends(security: Security) -> dict[str, float | None]:
         try:
             ends = [v.ends.timestamp() for v in pem.validities(Path(path).read_bytes())] if path else []
         except (OSError, ValueError):
-            ends = []  # connecting says what is wrong with it
-        # While an authority is renewed the old one stands beside the new; of a chain the first is the client's.
+            ends = []  # connecting reports what is wrong with it
+        # During a CA rotation both CAs are in the file; of a chain the first certificate is the client's.
         found[which] = None if not ends else max(ends) if which == "authority" else ends[0]
     return found
 
@@ -104,7 +104,7 @@ class Exchange:
     """The client's side of one SASL exchange: PLAIN (RFC 4616), SCRAM (RFC 5802) or OAUTHBEARER (RFC 7628).
 
     Construct it before connecting: a token may have to be fetched first, for which ``wait_seconds`` is the limit.
-    Raises what fetching raises, which says nothing about any broker.
+    Raises what fetching raises, which is no evidence about any broker.
     """
 
     def __init__(self, security: Security, wait_seconds: float = 0.0) -> None:
@@ -161,7 +161,7 @@ class Exchange:
 
 
 def _refusal(message: bytes) -> str:
-    """The status in the broker's word (RFC 7628, 3.2.2)."""
+    """The status in the broker's answer (RFC 7628, 3.2.2)."""
     try:
         status = json.loads(message)["status"]
     except (ValueError, LookupError, TypeError):

@@ -127,7 +127,7 @@ def _grant(body: bytes, where: str) -> Grant:
     if seconds is None:
         seconds = _life(token)
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= _LONGEST_SECONDS:
-        raise Terminal(f"{where} gives a token without a sensible expires_in: nobody knows when to ask for the next")
+        raise Terminal(f"{where} returns a token without a valid expires_in: the time of the next request is unknown")
     return Grant(Hidden(token), float(seconds))
 
 

@@ -23,7 +23,7 @@ from bellwether.kafka_connection import Security, split_address
 from bellwether.ports.errors import Transient
 
 _CHUNK = 1 << 18
-# These say that this machine, not the broker, is in trouble: no evidence about anybody.
+# These errors mean a local problem, not one of the broker: no evidence.
 _OURS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EADDRNOTAVAIL}
 
 
@@ -91,7 +91,7 @@ class Transport:
 
     @property
     def certificate_ends(self) -> float | None:
-        """When the peer's certificate ends (Unix time); None without TLS, or where nobody verified it."""
+        """When the peer's certificate ends (Unix time); None without TLS, or if it was not verified."""
         found = self._socket.getpeercert() if isinstance(self._socket, ssl.SSLSocket) else None
         ends = (found or {}).get("notAfter")
         return ssl.cert_time_to_seconds(ends) if isinstance(ends, str) else None
@@ -133,7 +133,7 @@ class Transport:
         return bytes(got)
 
     def close(self) -> None:
-        """Close without waiting for anybody."""
+        """Close without waiting."""
         self._socket.close()
 
     def __enter__(self) -> Transport:
@@ -214,7 +214,7 @@ _lookups_lock = threading.Lock()
 
 
 def _numeric(host: str, port: int) -> tuple[int, tuple[object, ...]] | None:
-    """Where a host leads that is an address already: nobody need be asked for it."""
+    """The result for a host that is an address already: no lookup is needed."""
     for family in (socket.AF_INET, socket.AF_INET6):
         try:
             socket.inet_pton(family, host)
@@ -269,7 +269,7 @@ def _unverified(error: ssl.SSLCertVerificationError, security: Security) -> str:
     """What is wrong with a broker's certificate; the codes are those of X509_verify_cert_error_string(3)."""
     said = f"its certificate does not verify against {_trust(security)}: {error.verify_message}"
     if error.verify_code in (9, 10):
-        return f"{said}. It is the broker's that must be renewed"
+        return f"{said}. Renew the broker's certificate"
     if error.verify_code in (62, 64):
         flag = security.called("verify_hostname")
         return f"{said}. Connect by a name that it carries, have it carry this one, or set {flag} to false"

@@ -15,7 +15,7 @@ from bellwether.adapters.kubernetes.jobs.job_manifest import manifest
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.spec.rebalance_spec import Rebalance
 from bellwether.ports.errors import BellwetherError
-from bellwether.ports.jobs import JobState, JobWord
+from bellwether.ports.jobs import JobState, JobStatus
 
 log = structlog.get_logger(__name__)
 
@@ -38,7 +38,7 @@ class KubernetesJobs:
         except Conflict:
             return  # created before, by this process or by the previous one
 
-    def look(self, run: str) -> JobWord | None:
+    def look(self, run: str) -> JobStatus | None:
         """State of the Job; None if it does not exist or is being deleted."""
         metadata = self._policy.metadata
         found = self._api.find(JOBS, metadata.namespace, object_names.plan_job(metadata.name, run))
@@ -48,10 +48,10 @@ class KubernetesJobs:
             if condition.get("status") != "True":
                 continue
             if condition.get("type") == "Complete":
-                return JobWord(JobState.SUCCEEDED)
+                return JobStatus(JobState.SUCCEEDED)
             if condition.get("type") == "Failed":
-                return JobWord(JobState.FAILED, self._why(found, condition))
-        return JobWord(JobState.ACTIVE, self._trouble(run))
+                return JobStatus(JobState.FAILED, self._why(found, condition))
+        return JobStatus(JobState.ACTIVE, self._trouble(run))
 
     def close(self) -> None:
         """Nothing to close: Jobs continue, and the next process finds them."""
@@ -84,7 +84,7 @@ class KubernetesJobs:
         except BellwetherError as error:
             if self._said != str(error):
                 self._said = str(error)
-                log.warning("why a Job fails cannot be looked up in its pods", why=self._said)
+                log.warning("job_pods_not_read", error=self._said)
             return []
         return sorted(found, key=lambda pod: str(pod["metadata"].get("creationTimestamp", "")))
 

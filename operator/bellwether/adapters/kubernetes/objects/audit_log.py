@@ -100,9 +100,9 @@ class ConfigMapAuditLog:
         return last is not None and last.same(_with_outcome_of(entry, last))
 
     def _tell(self, entry: AuditEntry) -> None:
-        state = "begun" if entry.outcome is None else "concluded"
+        event = "audit_entry_started" if entry.outcome is None else "audit_entry_completed"
         # The policy is bound in the controller's logger, but each line must contain it when these are read alone.
-        audit_log.info(state, policy=f"{self._namespace}/{self._policy}", **audit_codec.to_json(entry))
+        audit_log.info(event, policy=f"{self._namespace}/{self._policy}", **audit_codec.to_json(entry))
 
     def _keep(self, entry: AuditEntry) -> None:
         self._waiting.append(entry)
@@ -110,7 +110,7 @@ class ConfigMapAuditLog:
             self._write()
         except BellwetherError as error:
             if not self._ailing:
-                log.warning("the audit trail cannot be written; it goes on in the log", why=str(error))
+                log.warning("audit_log_not_written", error=str(error))
             self._ailing = True
             return
         self._ailing = False
@@ -214,7 +214,7 @@ def _entries(segment: Object) -> list[AuditEntry] | None:
     try:
         return audit_codec.unpack(base64.b64decode(_packed(segment)), f"configmap {segment['metadata']['name']}")
     except (Terminal, ValueError) as error:
-        log.warning("passed over", what=str(error))
+        log.warning("audit_segment_skipped", error=str(error))
         return None
 
 

@@ -131,11 +131,11 @@ class EventWriter:
         budget.at = now
         if budget.left < 1:
             if not budget.dropped:
-                log.warning("too many events; the log goes on, events are left out", whose=whose)
+                log.warning("events_throttled", budget=whose)
             budget.dropped += 1
             return False
         if budget.dropped:
-            log.info("events are posted again", whose=whose, left_out=budget.dropped)
+            log.info("events_resumed", budget=whose, skipped=budget.dropped)
             budget.dropped = 0
         budget.left -= 1
         return True
@@ -167,7 +167,7 @@ class EventWriter:
         try:
             self._api.create(EVENTS, metadata["namespace"], event)
         except (Transient, Terminal) as error:
-            log.warning("an event could not be posted", reason=reason, why=str(error))
+            log.warning("event_not_posted", reason=reason, error=str(error))
             with self._lock:
                 self._series.pop(key, None)
             return False
@@ -184,7 +184,7 @@ class EventWriter:
             self._api.merge(EVENTS, standing.namespace, standing.name, patch)
         except (Transient, Terminal) as error:
             if not isinstance(error, NotFound):
-                log.warning("an event could not be posted", reason=key[1], why=str(error))
+                log.warning("event_not_posted", reason=key[1], error=str(error))
             with self._lock:
                 self._series.pop(key, None)
             return False

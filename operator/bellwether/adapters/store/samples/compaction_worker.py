@@ -53,7 +53,7 @@ class Upkeep:
     def start(self, cluster_id: str) -> None:
         """Start, unless it is running."""
         if self._thread is None:
-            self._compactor = Compactor(self._store, cluster_id, self._leave_out, self._stop.is_set)
+            self._compactor = Compactor(self._store, cluster_id, self._skipped, self._stop.is_set)
             self._thread = threading.Thread(target=self._run, name="upkeep", daemon=True)
             self._thread.start()
 
@@ -71,16 +71,16 @@ class Upkeep:
                 done = self._compactor.run(now)
                 self._observer.compacted(done.bytes, done.removed)
                 if done.written:
-                    self._log.info("compacted", files=done.written, rows=done.rows, bytes=done.bytes)
-            gone = expire(self._store, self._keep_days, now.date(), lambda day, why: self._once(str(day), why))
+                    self._log.info("samples_compacted", files=done.written, rows=done.rows, bytes=done.bytes)
+            gone = expire(self._store, self._keep_days, now.date(), lambda day, why: self._skipped(str(day), why))
             self._observer.expired(len(gone))
             if gone:
-                self._log.info("removed old samples", days=[day.isoformat() for day in gone])
+                self._log.info("samples_expired", days=[day.isoformat() for day in gone])
         except Stopped:
             return
         except StoreError as error:
             self._observer.refused()
-            self._once("upkeep", str(error))
+            self._warn("upkeep", "compaction_failed", error=str(error))
         else:
             self._said.discard("upkeep")
 
@@ -89,10 +89,11 @@ class Upkeep:
             self.once()
             self._stop.wait(UPKEEP_SECONDS)
 
-    def _leave_out(self, path: str, why: str) -> None:
-        self._once(path, why)
+    def _skipped(self, samples: str, why: str) -> None:
+        self._warn(samples, "samples_skipped", samples=samples, error=why)
 
-    def _once(self, what: str, why: str) -> None:
-        if what not in self._said:
-            self._said.add(what)
-            self._log.warning("left out" if what != "upkeep" else "upkeep failed; it is tried again", error=why)
+    def _warn(self, about: str, event: str, **fields: str) -> None:
+        """Log a problem once."""
+        if about not in self._said:
+            self._said.add(about)
+            self._log.warning(event, **fields)

@@ -101,7 +101,7 @@ def test_an_offline_directory_is_named_and_the_others_count() -> None:
     with ScriptedBroker({DescribeLogDirsRequest: sizes({T0: 5}, offline=True)}) as broker:
         answer = ask(broker.address, T0, T1)
     assert answer.sizes == {T0: 5}
-    assert answer.problem.endswith("cannot tell the sizes in /data/3: KAFKA_STORAGE_ERROR")
+    assert answer.problem.endswith("sizes in /data/3 are not available: KAFKA_STORAGE_ERROR")
 
 
 def test_a_size_below_zero_is_not_believed() -> None:

@@ -102,7 +102,7 @@ def test_a_missing_permission_is_named_with_its_remedy() -> None:
     with ScriptedBroker({ListOffsetsRequest: ends({}, {T0: 29, T1: 29})}) as broker:
         answer = ask(broker.address, {T0: 1, T1: 1})
     assert answer.ends == {}
-    assert "the ends of 2 partitions: grant the ACL Describe on Topic *" in answer.problem
+    assert "the log ends of 2 partitions: grant the ACL Describe on Topic *" in answer.problem
 
 
 def test_an_offline_log_directory_is_told_and_the_rest_counts() -> None:

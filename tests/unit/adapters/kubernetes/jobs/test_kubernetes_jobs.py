@@ -16,7 +16,7 @@ from bellwether.adapters.kubernetes.jobs.kubernetes_jobs import KubernetesJobs
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.spec.rebalance_spec import Rebalance
 from bellwether.ports.errors import Terminal
-from bellwether.ports.jobs import JobState, JobWord
+from bellwether.ports.jobs import JobState, JobStatus
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
 
@@ -180,7 +180,7 @@ class TestJobs:
     def test_a_job_is_found_by_another_process(self):
         api = MemoryApi()
         jobs(api).start(RUN)
-        assert jobs(api).look(RUN) == JobWord(JobState.ACTIVE)
+        assert jobs(api).look(RUN) == JobStatus(JobState.ACTIVE)
 
     def test_a_job_that_is_not_there_or_goes_is_none(self):
         api = MemoryApi()
@@ -195,7 +195,7 @@ class TestJobs:
         suspended = {"type": "Suspended", "status": "False"}
         complete = {"type": "Complete", "status": "True"}
         api.merge(JOBS, "default", NAME, {"status": {"conditions": [suspended, complete]}})
-        assert jobs(api).look(RUN) == JobWord(JobState.SUCCEEDED)
+        assert jobs(api).look(RUN) == JobStatus(JobState.SUCCEEDED)
 
     def test_a_job_that_failed_says_why_in_its_pods_last_words(self):
         api = MemoryApi()
@@ -209,7 +209,7 @@ class TestJobs:
         api.merge(JOBS, "default", NAME, {"status": {"conditions": [failed]}})
         said = {"exitCode": 3, "reason": "Error", "message": "  9.1 s  Spark is up\nerror: loads/x: is empty\n"}
         put_pod(api, initContainerStatuses=[{"name": "loads", "state": {"terminated": said}}])
-        assert jobs(api).look(RUN) == JobWord(
+        assert jobs(api).look(RUN) == JobStatus(
             JobState.FAILED,
             f"Job {NAME}: BackoffLimitExceeded: loads: Error, exit status 3: error: loads/x: is empty",
         )
@@ -236,8 +236,8 @@ class TestJobs:
         ours = jobs(api)
         with structlog.testing.capture_logs() as logs:
             words = [ours.look(RUN) for _ in range(3)]
-        assert words == [JobWord(JobState.FAILED, f"Job {NAME}: DeadlineExceeded: too long")] * 3
-        assert [(entry["log_level"], entry["why"]) for entry in logs] == [("warning", "not allowed")]
+        assert words == [JobStatus(JobState.FAILED, f"Job {NAME}: DeadlineExceeded: too long")] * 3
+        assert [(entry["log_level"], entry["error"]) for entry in logs] == [("warning", "not allowed")]
 
     @pytest.mark.parametrize("reason", ["ErrImagePull", "ImagePullBackOff"])
     def test_an_image_that_cannot_be_pulled_is_told_while_the_job_waits(self, reason: str):
@@ -245,4 +245,4 @@ class TestJobs:
         jobs(api).start(RUN)
         waiting = {"waiting": {"reason": reason, "message": "no such image"}}
         put_pod(api, initContainerStatuses=[{"name": "loads", "state": waiting}])
-        assert jobs(api).look(RUN) == JobWord(JobState.ACTIVE, f"{reason}: no such image")
+        assert jobs(api).look(RUN) == JobStatus(JobState.ACTIVE, f"{reason}: no such image")

@@ -65,7 +65,7 @@ def segments(api: MemoryApi) -> list[str]:
     return [str(m["metadata"]["name"]) for m in api.all(CONFIG_MAPS)]
 
 
-def test_what_a_turn_sets_out_to_do_is_durable_before_its_outcome(
+def test_what_a_reconcile_sets_out_to_do_is_durable_before_its_outcome(
     api: MemoryApi, trail: ConfigMapAuditLog, clock: ManualClock
 ):
     made = entry(clock)
@@ -220,9 +220,13 @@ def test_another_outcome_is_told_at_once(trail: ConfigMapAuditLog, clock: Manual
 def test_each_line_of_the_log_stands_on_its_own(lines: io.StringIO, trail: ConfigMapAuditLog, clock: ManualClock):
     write(trail, clock)
     begun, done = (json.loads(line) for line in lines.getvalue().splitlines())
-    assert (begun["logger"], begun["event"], begun["policy"]) == ("bellwether.audit", "begun", "default/main")
+    assert (begun["logger"], begun["event"], begun["policy"]) == (
+        "bellwether.audit",
+        "audit_entry_started",
+        "default/main",
+    )
     assert "outcome" not in begun
-    assert done["event"] == "concluded"
+    assert done["event"] == "audit_entry_completed"
     assert done["outcome"]["reordered"] == 4
     assert done["brokers"][0]["reason"] == "StorageSlow"
 
@@ -235,4 +239,4 @@ def test_the_log_goes_on_without_the_api(
         write(trail, clock, str(n))
     told = [json.loads(line) for line in lines.getvalue().splitlines()]
     assert sum(line["logger"] == "bellwether.audit" for line in told) == 6
-    assert sum("cannot be written" in line["event"] for line in told) == 1, "said once, not every time"
+    assert sum(line["event"] == "audit_log_not_written" for line in told) == 1, "said once, not every time"

@@ -121,10 +121,10 @@ def test_that_events_are_left_out_is_told_once_and_counted(writer: EventWriter, 
         clock.advance(60)
         writer.post(about(5000), "Down", "down", budget="default/main")
     assert [entry["event"] for entry in logs] == [
-        "too many events; the log goes on, events are left out",
-        "events are posted again",
+        "events_throttled",
+        "events_resumed",
     ]
-    assert logs[1]["left_out"] == PER_MINUTE
+    assert logs[1]["skipped"] == PER_MINUTE
 
 
 def test_an_event_that_is_refused_is_told_in_the_log_and_posted_when_it_may_be(
@@ -133,7 +133,7 @@ def test_an_event_that_is_refused_is_told_in_the_log_and_posted_when_it_may_be(
     api.refuse("create", EVENTS, Terminal("user ann lacks the verb 'create' on events"))
     with structlog.testing.capture_logs() as logs:
         assert not writer.post(about(), "Demoted", "broker 2 is demoted")
-    assert [(entry["reason"], entry["why"]) for entry in logs] == [
+    assert [(entry["reason"], entry["error"]) for entry in logs] == [
         ("Demoted", "user ann lacks the verb 'create' on events")
     ]
     api.refuse("create", EVENTS, None)
