@@ -2,7 +2,7 @@
 
 Called by ``reconcile`` (and so by the operator, the CLI and simulations) with a plan and the recovered record. The
 decisions between two requests are pure and live in ``core/execution/batches``; here they are only put in order. No
-request is repeated: what was not answered, or not done, is found by the next turn.
+request is repeated: what was not answered, or not done, is found by the next reconcile.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Execution:
 
     @property
     def result(self) -> ExecutionResult:
-        """What was done, as a value to report."""
+        """The result, as a value to report."""
         return ExecutionResult(self.reordered, self.elected, tuple(self.holds), tuple(self.touched), self.stopped)
 
 
@@ -67,8 +67,8 @@ def execute(
 ) -> Execution:
     """Do the plan. The undo record is durable before the first reorder that it covers (invariant 6).
 
-    ``strays`` are cancelled first: what an earlier run set moving and could not look after. ``entry`` is what the audit
-    trail says of it, before the first reorder and with what came of it.
+    ``strays`` are cancelled first: reassignments that an earlier run caused and could not cancel. ``entry`` is the
+    audit entry, written before the first reorder and completed with the result.
 
     Raises Fenced when another holder has taken over, and Transient when the record could not be saved.
     """
@@ -101,7 +101,7 @@ def _carry_out_batch(batch: tuple[Move, ...], world: World, done: Execution) -> 
     if pending:
         _require_lease(world)
         outcomes = world.leaders.reorder([Reorder(m.name, m.order) for m in pending])
-        accepted = [m for m in pending if _accepted(m, outcomes.get(m.name), Reason.REORDER_REFUSED, done)]
+        accepted = [m for m in pending if _accepted(m, outcomes.get(m.name), Reason.REQUEST_REFUSED, done)]
         seen, after = _read_back(accepted, checked, world)
         done.reordered += sum(1 for m in accepted if seen[m.key] in (ReadbackResult.DONE, ReadbackResult.OVERTAKEN))
         done.stand.update(m.key for m in accepted if seen[m.key] is ReadbackResult.DONE)
@@ -124,7 +124,7 @@ def _carry_out_batch(batch: tuple[Move, ...], world: World, done: Execution) -> 
 
 
 def _remember_displaced(done: Execution) -> None:
-    """What stood once is contested when it does not stand at the next turn, however soon somebody overwrote it."""
+    """An applied order that differs at the next reconcile was overwritten, however soon: mark it as displaced."""
     done.record = done.record.with_entries(
         {
             key: replace(entry, state=EntryState.DISPLACED)
@@ -137,13 +137,13 @@ def _remember_displaced(done: Execution) -> None:
 def _read_back(
     sent: list[Move], checked: PrecheckResult, world: World
 ) -> tuple[dict[PartitionKey, ReadbackResult], _Facts]:
-    """Read until every reorder shows, something is amiss, or patience ends: metadata trails the controller."""
+    """Read until every reorder shows, one has gone wrong, or a timeout: metadata lags behind the controller."""
     topics = {m.topic for m in checked.moves}
     for attempt in range(READ_BACK_TRIES):
         fresh = world.clusters.partitions(topics)
         by_name = {p.name: p for p in fresh}
         seen = {m.key: verify(m, checked.facts[m.key], by_name.get(m.name)) for m in sent}
-        # What our reorder set moving is cancelled at once. Everything else that is amiss may be metadata that trails.
+        # A reassignment caused by our reorder is cancelled at once. Any other difference may be metadata that lags.
         moving = any(
             seen[m.key] is ReadbackResult.TOUCHED and (p := by_name.get(m.name)) and p.reassigning for m in sent
         )
@@ -166,7 +166,7 @@ def _undo(
     touched = [m for m in conflicting if seen[m.key] is ReadbackResult.TOUCHED]
     outcomes: Mapping[TopicPartition, Outcome] = {}
     found = {p.name: p for p in after.values()}
-    # What somebody else sets moving by now, to another order than ours, is left to them.
+    # A reassignment to another order than ours is another tool's and is not cancelled.
     ours = [m.name for m in touched if (p := found.get(m.name)) is not None and p.target == m.order]
     if ours:
         outcomes = world.leaders.cancel(ours)
@@ -178,12 +178,12 @@ def _undo(
             text = overtaken_message(before, was)
         else:
             text = replica_set_changed_message(move, before, now.get(move.name), cancelled=move.name in cancelled)
-        done.touched.append(Hold(move.key, move.topic, Reason.REPLICA_SET_TOUCHED, text))
-    done.stopped = Abort(Reason.REPLICA_SET_TOUCHED, _summary(done.touched))
+        done.touched.append(Hold(move.key, move.topic, Reason.REPLICA_SET_CONFLICT, text))
+    done.stopped = Abort(Reason.REPLICA_SET_CONFLICT, _summary(done.touched))
 
 
 def _cancel_strays(strays: tuple[Partition, ...], world: World, done: Execution) -> None:
-    """Cancel what still is as it was found, name it, and stop; what Kafka does not cancel is held instead."""
+    """Cancel stray reassignments that are unchanged, name them, and abort; hold those that Kafka does not cancel."""
     fresh = {p.key: p for p in world.clusters.partitions({p.topic for p in strays})}
     ours = [p for p in strays if (now := fresh.get(p.key)) and now.reassigning and now.target == p.target]
     if not ours:
@@ -192,25 +192,25 @@ def _cancel_strays(strays: tuple[Partition, ...], world: World, done: Execution)
     outcomes = world.leaders.cancel([p.name for p in ours])
     for partition in ours:
         outcome = outcomes.get(partition.name, Outcome("UNKNOWN", "no answer"))
-        text = f"a reorder of ours, left alone, was moving its replicas to {list(partition.target)}"
+        text = f"a late reorder of ours was moving its replicas to {list(partition.target)}"
         if outcome.ok:
             text = f"{text}; it was cancelled"
-            done.touched.append(Hold(partition.key, partition.topic, Reason.REPLICA_SET_TOUCHED, text))
+            done.touched.append(Hold(partition.key, partition.topic, Reason.REPLICA_SET_CONFLICT, text))
         else:
-            text = f"{text}; cancelling it was refused: {outcome.error}"
+            text = f"{text}; Kafka refused to cancel it: {outcome.error}"
             done.holds.append(Hold(partition.key, partition.topic, Reason.REASSIGNING, text))
     if done.touched:
-        done.stopped = Abort(Reason.REPLICA_SET_TOUCHED, _summary(done.touched))
+        done.stopped = Abort(Reason.REPLICA_SET_CONFLICT, _summary(done.touched))
 
 
 def _read_cancelled(
     topics: set[str], cancelled: Mapping[TopicPartition, frozenset[int]], world: World
 ) -> dict[TopicPartition, Partition]:
-    """Read until what was cancelled shows the replicas that are left, or patience ends."""
+    """Read until the cancelled reassignments show the remaining replicas, or a timeout."""
     for attempt in range(READ_BACK_TRIES):
         now = {p.name: p for p in world.clusters.partitions(topics)}
-        standing = (now.get(name) for name in cancelled)
-        if all(p is None or (not p.reassigning and set(p.replicas) == cancelled[p.name]) for p in standing):
+        pending = (now.get(name) for name in cancelled)
+        if all(p is None or (not p.reassigning and set(p.replicas) == cancelled[p.name]) for p in pending):
             break
         if attempt + 1 < READ_BACK_TRIES:
             world.clock.sleep(READ_BACK_PAUSE_SECONDS)
@@ -224,7 +224,7 @@ def _done(outcome: Outcome | None) -> bool:
 def _require_lease(world: World) -> None:
     """A request is sent only while the Lease outlasts it (invariant 7)."""
     if world.leadership.seconds_left() <= world.leaders.request_timeout_seconds:
-        raise Fenced(DESCRIPTIONS[Reason.LEASE_TOO_SHORT])
+        raise Fenced("the time left on the Lease does not cover another request")
 
 
 def _accepted(move: Move, outcome: Outcome | None, refused: Reason, done: Execution) -> bool:

@@ -1,8 +1,8 @@
 """Gather all facts that one reconcile needs, once: metadata, signals, overrides, reassignments, fault tolerance.
 
-In: the ports and what the last turn left. Out: a snapshot, with the undo record as recovered. Called by ``reconcile``;
-nothing after it reads the cluster to make up its mind. What is dear is asked for only while it matters, and what is
-not told is unknown.
+In: the ports and the memory of the last reconcile. Out: a snapshot, with the undo record as recovered. Called by
+``reconcile``; no later step reads the cluster to decide. Expensive reads are made only when needed; a failed read
+leaves the value unknown.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from bellwether.ports.world import World
 
 @dataclass(frozen=True)
 class Memory:
-    """What one turn hands to the next: the undo record as it stands in the store, the last verdicts, flap counters."""
+    """State carried from one reconcile to the next: the undo record as stored, the last verdicts, flap counters."""
 
     record: UndoRecord
     verdicts: Mapping[int, Verdict] = field(default_factory=dict)
@@ -51,17 +51,17 @@ class Memory:
     refused: Mapping[PartitionKey, RefusedOrder] = field(default_factory=dict)
     flaps: Mapping[int, FlapCounter] = field(default_factory=dict)
     quarantine_orders: Mapping[int, QuarantineOrder] = field(default_factory=dict)
-    """Orders to pause a broker, as they stand in status."""
+    """Quarantine orders, as in status."""
     rounds: PreferredElectionState | None = None
-    """Of the periodic election."""
+    """State of the periodic election."""
     floors: MinIsrCache = field(default_factory=MinIsrCache)
     """``min.insync.replicas``, as last read where replicas were missing."""
     distrusted: frozenset[int] = frozenset()
-    """Brokers that a person distrusts: asked last from the first request on."""
+    """Brokers that a person distrusts: requests go to them last, from the first request on."""
 
     @property
     def suspects(self) -> set[int]:
-        """Brokers that are not to be asked while others answer: the demoted, and whoever does not look well."""
+        """Brokers to avoid while others answer: the demoted, and those that are not healthy."""
         doubtful_ones = (HealthState.SICK, HealthState.DOWN, HealthState.SUSPECT)
         return (
             set(self.distrusted)
@@ -72,7 +72,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Observed:
-    """A turn's snapshot, how the undo record was recovered, and what is remembered of what is asked for rarely."""
+    """Snapshot of a reconcile, the recovered undo record, and cached values that are read rarely."""
 
     snapshot: Snapshot
     recovered: RecoveredRecord
@@ -81,7 +81,7 @@ class Observed:
 
 
 def gather(world: World, policy: Policy, memory: Memory, loads: Loads | None = None) -> Observed:
-    """All facts, at one moment; ``loads`` are known already. Raises what the ports raise, and WrongCluster."""
+    """Gather all inputs at one moment; ``loads`` are known already. Raises what the ports raise, and WrongCluster."""
     now = world.clock.now()
     world.clusters.avoid(memory.suspects)
     cluster = same_cluster(world.clusters.read(), memory.record)
@@ -109,7 +109,7 @@ def gather(world: World, policy: Policy, memory: Memory, loads: Loads | None = N
 
 
 def _with_margins(snapshot: Snapshot, world: World, policy: Policy) -> Snapshot:
-    """The snapshot with what the cluster could still lose, where somebody is paused, or is to be."""
+    """The snapshot with the cluster's fault tolerance, where a broker is paused or may be."""
     asked = fault_tolerance_query(
         snapshot.cluster, snapshot.record, snapshot.signals, snapshot.quarantine_orders, policy
     )
@@ -121,7 +121,7 @@ def _with_margins(snapshot: Snapshot, world: World, policy: Policy) -> Snapshot:
 def _asked(
     cluster: Cluster, world: World, memory: Memory, policy: Policy, now: datetime
 ) -> PreferredElectionState | None:
-    """What is remembered of the periodic election, with what a few brokers say of Kafka's own, asked for rarely."""
+    """State of the periodic election, with Kafka's own setting as a few brokers report it, read rarely."""
     rounds = memory.rounds or PreferredElectionState(now)
     if not policy.election.interval_seconds or world.configs is None or not rounds.asks(now):
         return rounds
@@ -134,7 +134,7 @@ def _asked(
 
 
 def _floors(cluster: Cluster, world: World, known: MinIsrCache, now: datetime) -> MinIsrCache:
-    """How many replicas must be in sync, asked for where some are missing; what is not told is unknown."""
+    """``min.insync.replicas`` of topics with missing replicas; a failed read leaves it unknown."""
     topics = topics_short_of_replicas(cluster.partitions)
     if world.configs is None or not known.stale(topics, now):
         return known
@@ -145,7 +145,7 @@ def _floors(cluster: Cluster, world: World, known: MinIsrCache, now: datetime) -
 
 
 def _reassigners(cluster: Cluster, record: UndoRecord, world: World) -> ExternalReassignments | None:
-    """Who else moves replicas. What marks them is asked for only while some move; untold, it is not there."""
+    """Reassignments by other tools. Throttles are read only while replicas move; a failed read counts as none."""
     moving = foreign_reassignments(cluster, record)
     settings: Mapping[str, Mapping[str, str]] = {}
     if moving and world.configs is not None:
@@ -159,6 +159,6 @@ def same_cluster(cluster: Cluster, record: UndoRecord) -> Cluster:
     if cluster.cluster_id != record.cluster_id:
         raise WrongCluster(
             f"the bootstrap servers lead to Kafka cluster {cluster.cluster_id}, and the undo record belongs to "
-            f"{record.cluster_id}: correct the bootstrap servers, or make another policy for the other cluster"
+            f"{record.cluster_id}: correct the bootstrap servers, or create another policy for the other cluster"
         )
     return cluster

@@ -1,7 +1,7 @@
 """Reconcile one policy: gather facts, judge brokers, decide, plan, execute, report.
 
 Called by the operator's policy loop, by the command line and by simulations. Everything it needs comes through ports,
-so a turn can be replayed in memory; everything it decides is decided in :mod:`bellwether.core`.
+so a reconcile can be replayed in memory; every decision is made in :mod:`bellwether.core`.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ def reconcile(
     decide: DecisionFunction = decide,
     rebalance_input: RebalanceInput = NOTHING,
 ) -> tuple[Report, Memory]:
-    """One turn, with the policy's way to decide or a person's, and with what is to be done for a rebalance.
+    """Reconcile once. ``decide`` is the policy's decision step or a manual command's.
 
-    Raises what the ports raise; whoever calls knows when to try again.
+    Raises what the ports raise; the caller decides when to retry.
     """
-    # 1. Observe: gather all facts once. Nothing below this step reads the cluster to make up its mind.
+    # 1. Observe: gather all facts once. No later step reads the cluster to decide.
     observed = gather(world, policy, memory, rebalance_input.loads)
     snapshot, now = observed.snapshot, observed.snapshot.now
 
-    # 2. Judge every broker, then decide who may lead, and whose process is paused. "Unknown" is a verdict and moves
+    # 2. Judge every broker, then decide which may lead, and whose process is paused. "Unknown" is a verdict and moves
     # nothing.
     verdicts = judge(snapshot, policy, memory.verdicts)
     decisions = decide(snapshot, verdicts, policy)
     quarantines = decide_quarantines(snapshot, policy, verdicts, decisions)
 
-    # 3. Plan: the order every partition should have. What a guard refuses stays in the plan, with its reason. The next
-    # wave of an approved load plan changes what is home; the rest follows from that.
+    # 3. Plan: the order every partition should have. Moves that a guard refuses stay in the plan, with their
+    # reason. The next wave of an approved rebalance plan changes baselines first.
     problem = (
         problem_from_snapshot(snapshot, decisions.demoted, verdicts, policy) if rebalance_input.wants_problem else None
     )
@@ -60,7 +60,7 @@ def reconcile(
     election = plan_preferred_election(observed.rounds, snapshot, plan, decisions, verdicts, policy)
     plan = replace(plan, moves=(*plan.moves, *election.moves)) if election is not None else plan
 
-    # 4. Elect: batch by batch, each checked once more against fresh facts. Observing or suspended, nothing is touched.
+    # 4. Elect: batch by batch, each checked again with a fresh read. In Observe mode or suspended, nothing is changed.
     result, record = ExecutionResult(), memory.record
     if policy.acts:
         world.clusters.avoid(replace(memory, verdicts=verdicts).suspects | set(decisions.demoted))
@@ -70,7 +70,7 @@ def reconcile(
         execution = execute(plan, progress.record, policy, world, observed.recovered.strays, entry)
         result, record = execution.result, execution.record
 
-    # 5. Report. The same news makes the same bytes.
+    # 5. Report. The same input makes the same bytes.
     rounds = election.done(result.elected, now) if election is not None else None
     window = policy.promotion.flap_window_seconds
     flaps = count_flaps(snapshot.flaps, memory.record.demoted, record.demoted, now, window)

@@ -74,5 +74,5 @@ def test_invariant_3_a_demoted_broker_leads_only_where_a_named_reason_holds_the_
                 for b in p.isr
                 if cluster.brokers[b].active and b not in said.plan.decisions.demoted and not p.reassigning
             ]
-            assert not healthy or held[p.key] in (Reason.CONTESTED, Reason.REASSIGNING), (p, held[p.key])
+            assert not healthy or held[p.key] in (Reason.ORDER_OVERWRITTEN, Reason.REASSIGNING), (p, held[p.key])
     assert sum(said.blocked_by_reason.values()) == len(said.held)

@@ -77,7 +77,7 @@ def test_replicas_that_an_unanswered_reorder_set_moving_are_cancelled_by_the_nex
     assert orders(site).adding == (3,)
     report = said(operator)
     (hold,) = report.result.touched
-    assert "left alone" in hold.message
+    assert "a late reorder of ours" in hold.message
     assert "cancelled" in hold.message
     assert (sorted(orders(site).replicas), orders(site).reassigning) == ([1, 2, 4], False)
     site.signals.lift(1)
@@ -98,7 +98,7 @@ def test_replicas_that_a_killed_run_set_moving_are_cancelled_by_its_successor(si
     site.clock.advance(20)
     successor = Operator(site, identity="operator-b")
     (hold,) = said(successor).result.touched
-    assert hold.reason is Reason.REPLICA_SET_TOUCHED
+    assert hold.reason is Reason.REPLICA_SET_CONFLICT
     assert (sorted(orders(site).replicas), orders(site).reassigning) == ([1, 2, 4], False)
 
 

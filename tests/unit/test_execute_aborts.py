@@ -124,7 +124,7 @@ def test_what_kafka_refuses_is_held_with_its_words_and_the_rest_goes_on():
     run.faults.refuse("reorder", name("orders", 0), "POLICY_VIOLATION")
     run.faults.refuse("elect", name("orders", 3), "PREFERRED_LEADER_NOT_AVAILABLE")
     done = run.carry_out()
-    assert sorted(reasons(done)) == [Reason.ELECTION_REFUSED, Reason.REORDER_REFUSED]
+    assert sorted(reasons(done)) == [Reason.ELECTION_REFUSED, Reason.REQUEST_REFUSED]
     assert "POLICY_VIOLATION" in " ".join(h.message for h in done.holds)
     assert (done.reordered, done.elected, run.led) == (3, 0, 2)
 
@@ -153,7 +153,7 @@ def test_an_answer_that_leaves_a_partition_out_is_a_refusal():
     sent = run.world.leaders.reorder
     run.world.leaders.reorder = lambda orders: dict(list(sent(orders).items())[1:])  # type: ignore[method-assign]
     done = run.carry_out()
-    assert set(reasons(done)) == {Reason.REORDER_REFUSED}
+    assert set(reasons(done)) == {Reason.REQUEST_REFUSED}
     assert done.holds[0].message == "Kafka's answer does not mention the partition"
 
 
@@ -168,7 +168,7 @@ def test_a_partition_that_changed_since_the_plan_is_held_and_not_sent():
     run.site.cluster.foreign_reorder(name("orders", 0), (3, 2, 1))
     run.site.cluster.delete_topic("orders")
     done = run.carry_out()
-    assert set(reasons(done)) == {Reason.TOPIC_GONE}
+    assert set(reasons(done)) == {Reason.CHANGED_SINCE_PLAN}
     assert run.life.effects == ["save"]
 
 
@@ -176,7 +176,7 @@ def test_a_topic_that_was_made_again_is_never_touched():
     run = Run()
     run.site.cluster.recreate_topic("orders")
     before = run.site.cluster.mutations
-    assert set(reasons(run.carry_out())) == {Reason.TOPIC_RECREATED}
+    assert set(reasons(run.carry_out())) == {Reason.CHANGED_SINCE_PLAN}
     assert run.site.cluster.mutations == before
 
 
@@ -191,12 +191,12 @@ class TestRaces:
 
     def stopped(self, done: Execution) -> str:
         assert done.stopped is not None
-        assert done.stopped.reason is Reason.REPLICA_SET_TOUCHED
+        assert done.stopped.reason is Reason.REPLICA_SET_CONFLICT
         return done.stopped.message
 
     def test_a_raised_replication_factor_is_not_put_back(self):
         run, done = self.run(lambda made: made.cluster.raise_rf("orders"))
-        assert set(reasons(done)) == {Reason.REORDER_REFUSED}
+        assert set(reasons(done)) == {Reason.REQUEST_REFUSED}
         assert {len(p.replicas) for p in run.site.cluster.partitions()} == {4}
         assert "INVALID_REPLICATION_FACTOR" in done.holds[0].message
 
@@ -208,7 +208,7 @@ class TestRaces:
 
         run, done = self.run(act)
         assert "orders-" in self.stopped(done)
-        assert {h.reason for h in done.touched} == {Reason.REPLICA_SET_TOUCHED}
+        assert {h.reason for h in done.touched} == {Reason.REPLICA_SET_CONFLICT}
         assert done.elected == 0
         assert {tuple(sorted(p.replicas)) for p in run.site.cluster.partitions()} == {(2, 3, 4)}
 
@@ -217,7 +217,7 @@ class TestRaces:
             made.cluster.recreate_topic("orders", assignment=[(2, 3, 4)] * 4)
 
         run, done = self.run(act)
-        assert "another topic has taken the name" in self.stopped(done)
+        assert "the topic was recreated" in self.stopped(done)
         assert not any(p.reassigning for p in run.site.cluster.partitions())
         assert {tuple(sorted(p.replicas)) for p in run.site.cluster.partitions()} == {(2, 3, 4)}
 

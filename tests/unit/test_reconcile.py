@@ -62,7 +62,7 @@ def test_one_reconcile_takes_every_leader_from_a_sick_broker():
     report = said(operator)
     assert made.cluster.snapshot().leaders()[1] == 0
     assert (report.result.reordered, report.result.elected) == (4, 2)  # two had it last already
-    assert report.condition("Settled").reason is Reason.MOVING
+    assert report.condition("Settled").reason is Reason.LEADERS_MOVING
     assert made.store.record is not None
     assert list(made.store.record.demoted) == [1]
 
@@ -70,7 +70,7 @@ def test_one_reconcile_takes_every_leader_from_a_sick_broker():
 @pytest.mark.parametrize(
     ("policy", "ready"),
     [
-        pytest.param(WATCHING, (True, "Observing"), id="Observe"),
+        pytest.param(WATCHING, (True, "ObserveMode"), id="Observe"),
         pytest.param(FROZEN, (True, "Suspended"), id="suspend"),
     ],
 )
@@ -213,7 +213,7 @@ def test_a_topic_that_is_deleted_in_mid_demotion_is_named_and_forgotten():
     operator.reconciles(2)
     made.cluster.delete_topic("orders")
     operator.reconciles(30)
-    assert {n.reason for r in operator.reports for n in r.notes} == {Reason.TOPIC_GONE}
+    assert {n.reason for r in operator.reports for n in r.notes} == {Reason.CHANGED_SINCE_PLAN}
     assert made.store.record is not None
     assert {e.topic for e in made.store.record.entries.values()} == {"others"}
 

@@ -41,12 +41,12 @@ def test_it_is_drained_once_it_leads_nothing_and_stands_first_nowhere(made: Memo
     made.signals.drain(2)
     operator.reconciles(1)
     assert said(operator, "Drained") == Condition(
-        "Drained", False, Reason.DRAINING, "leads 2 partitions, and stands first in the order of 2"
+        "Drained", False, Reason.DRAINING, "leads 2 partitions, and is first in the replica order of 2"
     )
     operator.reconciles(1)
     drained = said(operator, "Drained")
     assert drained is not None
-    assert (drained.status, drained.reason) == (True, Reason.DRAINED)
+    assert (drained.status, drained.reason) == (True, Reason.LEADS_NOTHING)
 
 
 def test_it_is_not_while_a_reassignment_keeps_it_first_somewhere():
@@ -84,7 +84,7 @@ def test_it_is_not_while_it_stands_first_where_somebody_else_leads():
         "Drained",
         False,
         Reason.DRAINING,
-        "leads 0 partitions, and stands first in the order of 1; held back: 1 Reassigning",
+        "leads 0 partitions, and is first in the replica order of 1; blocked: 1 Reassigning",
     )
 
 
@@ -96,7 +96,7 @@ def test_what_stays_with_it_for_want_of_room_is_counted(made: MemorySite):
     assert operator.reports[-1].plan.empty
     drained = said(operator, "Drained")
     assert drained is not None
-    assert drained.message == "leads 2 partitions, and stands first in the order of 2; held back: 2 CapacityReached"
+    assert drained.message == "leads 2 partitions, and is first in the replica order of 2; blocked: 2 CapacityReached"
 
 
 def test_what_only_a_sicker_broker_could_lead_is_counted(made: MemorySite):
@@ -110,13 +110,15 @@ def test_what_only_a_sicker_broker_could_lead_is_counted(made: MemorySite):
     assert operator.reports[-1].plan.empty
     drained = said(operator, "Drained")
     assert drained is not None
-    assert drained.message == "leads 1 partitions, and stands first in the order of 1; held back: 1 AllReplicasDemoted"
+    assert (
+        drained.message == "leads 1 partitions, and is first in the replica order of 1; blocked: 1 AllReplicasDemoted"
+    )
 
 
 @pytest.mark.parametrize(
     ("policy", "reason"),
     [
-        pytest.param(replace(POLICY, mode=Mode.OBSERVE), Reason.OBSERVING, id="observing"),
+        pytest.param(replace(POLICY, mode=Mode.OBSERVE), Reason.OBSERVE_MODE, id="observing"),
         pytest.param(replace(POLICY, suspend=True), Reason.SUSPENDED, id="suspended"),
     ],
 )
@@ -141,7 +143,7 @@ def test_a_hold_is_said_by_the_broker_and_by_the_policy(made: MemorySite):
         assert (condition.status, condition.reason) == (False, Reason.NO_LEADER_LEFT)
     held = operator.reports[-1].condition("DemotionBlocked")
     assert (held.status, held.reason) == (True, Reason.NO_LEADER_LEFT)
-    assert operator.reports[-1].condition("Ready").reason is Reason.SETTLED
+    assert operator.reports[-1].condition("Ready").reason is Reason.UP_TO_DATE
 
 
 def test_an_override_that_has_ended_is_named_until_it_is_taken_away(made: MemorySite):
@@ -153,8 +155,8 @@ def test_an_override_that_has_ended_is_named_until_it_is_taken_away(made: Memory
     assert said(operator, "Overridden") == Condition(
         "Overridden",
         False,
-        Reason.OVERRIDE_ENDED,
-        "spec.override ended at 2026-01-01T00:00:02Z and has no effect: take it away",
+        Reason.OVERRIDE_EXPIRED,
+        "spec.override ended at 2026-01-01T00:00:02Z and has no effect; remove it",
     )
     made.signals.lift(2)
     operator.reconciles(1)
@@ -170,4 +172,4 @@ def test_one_that_was_over_when_it_was_written_drains_nobody_and_says_so(made: M
     assert said(operator, "Drained") is None
     ended = said(operator, "Overridden")
     assert ended is not None
-    assert ended.reason is Reason.OVERRIDE_ENDED
+    assert ended.reason is Reason.OVERRIDE_EXPIRED

@@ -83,6 +83,6 @@ def test_a_agent_that_dies_is_told_as_an_order_that_nobody_obeys():
     watched.risk_summary.kill_agent(1)
     watched.seconds(30)
     assert (watched.of_broker("ordered"), watched.of_broker("paused")) == (0, 0)
-    assert watched.of_broker("ended", reason="NoWarden") == 1
-    assert watched.value("quarantines_ended_total", reason="NoWarden") == 1
+    assert watched.of_broker("ended", reason="AgentMissing") == 1
+    assert watched.value("quarantines_ended_total", reason="AgentMissing") == 1
     assert watched.value("broker_demoted", broker="1") == 1

@@ -110,7 +110,7 @@ def test_a_broker_that_comes_back_over_days_waits_for_time_alone_as_metrics_say(
         assert displaced
         assert operator.told("broker_demoted", broker="1") == 0
         assert operator.told("broker_restoration_ratio", broker="1") == 0.1
-        assert operator.told("broker_restoration_blocked", broker="1", reason="ReturningInWaves") == 1
+        assert operator.told("broker_restoration_blocked", broker="1", reason="RestoringInWaves") == 1
 
 
 def test_a_broker_that_does_not_come_on_tells_what_it_waits_for():
@@ -121,10 +121,10 @@ def test_a_broker_that_does_not_come_on_tells_what_it_waits_for():
     operator.reconciles(3)
     made.signals.say(1, Reading.PASSING)
     operator.reconciles(30)
-    assert operator.told("broker_restoration_blocked", broker="1", reason="ReturningInWaves") == 1
+    assert operator.told("broker_restoration_blocked", broker="1", reason="RestoringInWaves") == 1
     made.signals.say(1, Reading.UNKNOWN)
     operator.reconciles(60)
-    assert operator.told("broker_restoration_blocked", broker="1", reason="ReturningInWaves") is None
+    assert operator.told("broker_restoration_blocked", broker="1", reason="RestoringInWaves") is None
     reasons = {
         d.wait.reason for b in operator.reports[-1].brokers if (d := b.restoration) is not None and d.wait is not None
     }

@@ -77,7 +77,7 @@ class Failures:
         return self._requeue.retry_seconds
 
     def _refused(self, policy: LeadershipPolicy, body: dict[str, Any], reason: Reason, error: BellwetherError) -> float:
-        if reason is Reason.STANDING_BY:
+        if reason is Reason.NOT_LEADER:
             return self._requeue.lease_retry_seconds  # the leader writes the status
         log.warning("reconcile_failed", reason=str(reason), error=str(error))
         self._times = self._times + 1 if self._reason is reason else 1

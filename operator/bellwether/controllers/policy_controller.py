@@ -149,7 +149,9 @@ class PolicyController(threading.Thread):
         if deletion is not None and deletion.over:
             self.release()
             if deletion.asked is not None:
-                self._reporter.trouble(body, Reason.WITHDRAWN, f"{DESCRIPTIONS[Reason.WITHDRAWN]} ({deletion.asked})")
+                self._reporter.trouble(
+                    body, Reason.UNINSTALLING, f"{DESCRIPTIONS[Reason.UNINSTALLING]} ({deletion.asked})"
+                )
             return deletion.rest()
         try:
             policy = LeadershipPolicy.read(body)

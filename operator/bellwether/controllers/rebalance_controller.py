@@ -315,7 +315,7 @@ class RebalanceController:
     def _failed(self, run: RebalanceRun, error: Exception, text: str) -> RebalanceRun:
         reason = Reason.JOB_FAILED
         if isinstance(error, PlanUnfit):
-            reason = Reason.PLAN_REFUSED
+            reason = Reason.PLAN_VERIFICATION_FAILED
         elif isinstance(error, StoreError):
             reason = Reason.STORE_UNAVAILABLE
         with self._lock:

@@ -74,7 +74,7 @@ class Session:
             owner = self.link.lease.owner
             # No owner: another process was quicker in this moment, and the next try shows which.
             if owner is None or owner.startswith(f"policy {self._namespace}/{self._policy} "):
-                raise PolicyRefused(Reason.STANDING_BY, DESCRIPTIONS[Reason.STANDING_BY])
+                raise PolicyRefused(Reason.NOT_LEADER, DESCRIPTIONS[Reason.NOT_LEADER])
             text = (
                 f"{owner} already manages Kafka cluster {self.link.cluster_id}: one policy per Kafka cluster; delete "
                 "one of the two"

@@ -1,6 +1,7 @@
 """All reasons with their descriptions: the one table that conditions, events, metrics, the CLI and the docs use.
 
-A reason is chosen where the decision is made, and is passed on unchanged.
+A reason is chosen where the decision is made, and is passed on unchanged. Cases that call for the same action have the
+same reason; the message names the case.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ class Reason(StrEnum):
     STABILIZING = "Stabilizing"
     EXTERNALLY_UNREACHABLE = "ExternallyUnreachable"
     STORAGE_SLOW = "StorageSlow"
-    STILL_UNFENCED = "StillUnfenced"
-    UNANSWERING = "Unanswering"
+    NOT_FENCED_IN_TIME = "NotFencedInTime"
+    UNREACHABLE = "Unreachable"
     UNCONFIRMED = "Unconfirmed"
     VANTAGES_DISAGREE = "VantagesDisagree"
-    DISPUTED = "Disputed"
-    STARTING = "Starting"
-    LEAVING = "Leaving"
-    NOBODY_CONNECTS = "NobodyConnects"
+    VANTAGE_CONFLICT = "VantageConflict"
+    BROKER_STARTING = "BrokerStarting"
+    SHUTTING_DOWN = "ShuttingDown"
+    NO_CLIENT_CONNECTIONS = "NoClientConnections"
     CLUSTER_WIDE_SLOW = "ClusterWideSlow"
     REPLICATION_LAGGING = "ReplicationLagging"
     PROMETHEUS_RULE = "PrometheusRule"
@@ -33,255 +34,204 @@ class Reason(StrEnum):
     NOT_REGISTERED = "NotRegistered"
     IN_MAINTENANCE = "InMaintenance"
     FENCED = "Fenced"
-    # Why a broker is, or is not, kept from leading
+    # Why a broker is, or is not, demoted
     OVERRIDE_DEMOTED = "OverrideDemoted"
-    DWELLING = "Dwelling"
-    COMMANDED = "Commanded"
+    DWELL_PENDING = "DwellPending"
+    MANUAL_COMMAND = "ManualCommand"
     RESTARTING = "Restarting"
-    HANDING_BACK = "HandingBack"
+    MAINTENANCE_ENDED = "MaintenanceEnded"
     LAST_HEALTHY_BROKER = "LastHealthyBroker"
     NO_LEADER_LEFT = "NoLeaderLeft"
-    OVERRIDE_ENDED = "OverrideEnded"
+    OVERRIDE_EXPIRED = "OverrideExpired"
     PODS_UNKNOWN = "PodsUnknown"
     # Whether a broker may be stopped
     DRAINING = "Draining"
-    DRAINED = "Drained"
+    LEADS_NOTHING = "LeadsNothing"
     CAP_REACHED = "CapReached"
     SYSTEMIC_CAUSE = "SystemicCause"
     PROMOTION_MANUAL = "PromotionManual"
-    STRIMZI_PAUSED = "StrimziPaused"
-    STRIMZI_REBALANCING = "StrimziRebalancing"
-    OTHERS_REBALANCING = "OthersRebalancing"
+    EXTERNAL_OPERATION = "ExternalOperation"
     LEADING_ALLOWED = "LeadingAllowed"
-    RETURNING_IN_WAVES = "ReturningInWaves"
-    UNKNOWN_BROKER = "UnknownBroker"
+    RESTORING_IN_WAVES = "RestoringInWaves"
     OTHER_VERSION = "OtherVersion"
-    # Why a partition's move is held back
+    # Why a partition is not moved now
     ONLY_REPLICA = "OnlyReplica"
     NO_HEALTHY_ISR_MEMBER = "NoHealthyIsrMember"
     ALL_REPLICAS_DEMOTED = "AllReplicasDemoted"
     CAPACITY_REACHED = "CapacityReached"
     LOADS_UNKNOWN = "LoadsUnknown"
-    RACK_NOT_PREFERRED = "RackNotPreferred"
     PREFERRED_NOT_IN_ISR = "PreferredNotInIsr"
     REASSIGNING = "Reassigning"
-    CONTESTED = "Contested"
-    TOPIC_GONE = "TopicGone"
-    TOPIC_RECREATED = "TopicRecreated"
-    REPLICA_SET_CHANGED = "ReplicaSetChanged"
-    ORDER_CHANGED = "OrderChanged"
-    REORDER_REFUSED = "ReorderRefused"
+    ORDER_OVERWRITTEN = "OrderOverwritten"
+    CHANGED_SINCE_PLAN = "ChangedSincePlan"
     NOT_APPLIED = "NotApplied"
     ELECTION_REFUSED = "ElectionRefused"
-    TARGET_UNWELL = "TargetUnwell"
-    PASSED_BY = "PassedBy"
-    # Whether a broker holds acks=all back
-    FOLLOWING_FAST = "FollowingFast"
-    AWAITED_BY_NOBODY = "AwaitedByNobody"
-    # Whether a broker is quarantined, and if not, why
+    SKIPPED_IN_WAVE = "SkippedInWave"
+    # Whether acks=all waits for a broker, and whether it is quarantined
+    NOT_BLOCKING_ACKS = "NotBlockingAcks"
     QUARANTINE_ORDERED = "QuarantineOrdered"
-    QUARANTINED = "Quarantined"
+    PROCESS_PAUSED = "ProcessPaused"
     QUARANTINE_WITHDRAWN = "QuarantineWithdrawn"
     QUARANTINE_LIMIT = "QuarantineLimit"
-    QUARANTINE_RESTS = "QuarantineRests"
-    QUARANTINE_DWELLS = "QuarantineDwells"
-    ANOTHER_QUARANTINED = "AnotherQuarantined"
+    QUARANTINE_DELAYED = "QuarantineDelayed"
     DISK_RECOVERED = "DiskRecovered"
-    DISK_UNSEEN = "DiskUnseen"
-    NO_WARDEN = "NoWarden"
-    WARDEN_RELEASED = "WardenReleased"
-    STILL_LEADS = "StillLeads"
-    KEEPS_PACE = "KeepsPace"
-    ISR_TOO_SMALL = "IsrTooSmall"
-    ACTIVE_CONTROLLER = "ActiveController"
-    QUORUM_TOO_SMALL = "QuorumTooSmall"
-    OTHER_BROKER_UNWELL = "OtherBrokerUnwell"
-    MARGINS_UNKNOWN = "MarginsUnknown"
-    # Whether the racks that a policy prefers are there, and lead
-    PLACEMENT_FITS = "PlacementFits"
-    RACK_WITHOUT_BROKERS = "RackWithoutBrokers"
-    PATTERN_WITHOUT_TOPICS = "PatternWithoutTopics"
-    PATTERN_MATCHES_ALL = "PatternMatchesAll"
-    RULE_OVERSHADOWED = "RuleOvershadowed"
-    PREFERRED_RACKS_LEAD = "PreferredRacksLead"
+    NO_STORAGE_PROBE = "NoStorageProbe"
+    AGENT_MISSING = "AgentMissing"
+    AGENT_RELEASED = "AgentReleased"
+    NO_FAULT_TOLERANCE = "NoFaultTolerance"
+    ANOTHER_BROKER_UNHEALTHY = "AnotherBrokerUnhealthy"
+    FAULT_TOLERANCE_UNKNOWN = "FaultToleranceUnknown"
+    # Whether the racks that a policy prefers exist, and lead
+    PLACEMENT_SATISFIED = "PlacementSatisfied"
+    PLACEMENT_UNSUITABLE = "PlacementUnsuitable"
     OTHER_RACKS_LEAD = "OtherRacksLead"
-    # Why a run stopped
-    REPLICA_SET_TOUCHED = "ReplicaSetTouched"
-    LEASE_TOO_SHORT = "LeaseTooShort"
+    # Why an execution was aborted
+    REPLICA_SET_CONFLICT = "ReplicaSetConflict"
     NO_ANSWER = "NoAnswer"
     REQUEST_REFUSED = "RequestRefused"
-    # How a rebalance by load stands
+    # Progress of a rebalance
     NOTHING_PLANNED = "NothingPlanned"
     PLANNING = "Planning"
     PLAN_PROPOSED = "PlanProposed"
     OTHER_PLAN_APPROVED = "OtherPlanApproved"
-    PLAN_APPROVED = "PlanApproved"
-    NOT_WORTHWHILE = "NotWorthwhile"
+    IMPROVEMENT_TOO_SMALL = "ImprovementTooSmall"
     JOB_FAILED = "JobFailed"
-    PLAN_REFUSED = "PlanRefused"
+    PLAN_VERIFICATION_FAILED = "PlanVerificationFailed"
     STORE_UNAVAILABLE = "StoreUnavailable"
     APPLYING = "Applying"
-    NEXT_WAVE_WAITS = "NextWaveWaits"
-    WAVE_UNFINISHED = "WaveUnfinished"
-    SIGNALS_WORSENED = "SignalsWorsened"
+    WAVE_PENDING = "WavePending"
     PLAN_OUTDATED = "PlanOutdated"
-    PLAN_EXPIRED = "PlanExpired"
-    PLAN_SUPERSEDED = "PlanSuperseded"
     PLAN_APPLIED = "PlanApplied"
     # Why a policy is, or is not, ready
-    SETTLED = "Settled"
-    MOVING = "Moving"
-    HELD = "Held"
-    OBSERVING = "Observing"
+    UP_TO_DATE = "UpToDate"
+    LEADERS_MOVING = "LeadersMoving"
+    MOVES_BLOCKED = "MovesBlocked"
+    OBSERVE_MODE = "ObserveMode"
     SUSPENDED = "Suspended"
-    STANDING_BY = "StandingBy"
+    NOT_LEADER = "NotLeader"
+    CLUSTER_REACHABLE = "ClusterReachable"
     CLUSTER_UNREACHABLE = "ClusterUnreachable"
     CREDENTIALS_UNUSABLE = "CredentialsUnusable"
     ACL_MISSING = "AclMissing"
-    STRIMZI_CLUSTER_MISSING = "StrimziClusterMissing"
+    STRIMZI_REFERENCE_INVALID = "StrimziReferenceInvalid"
     STRIMZI_NOT_SHARED = "StrimziNotShared"
     STRIMZI_NOT_READY = "StrimziNotReady"
-    STRIMZI_LISTENER_UNFIT = "StrimziListenerUnfit"
-    STRIMZI_USER_UNFIT = "StrimziUserUnfit"
     CLUSTER_CHANGED = "ClusterChanged"
     CLUSTER_CLAIMED = "ClusterClaimed"
     CLUSTER_EMPTY = "ClusterEmpty"
     INVALID_POLICY = "InvalidPolicy"
     RECORD_UNAVAILABLE = "RecordUnavailable"
-    WITHDRAWN = "Withdrawn"
-    DEFINITION_OUTDATED = "DefinitionOutdated"
+    UNINSTALLING = "Uninstalling"
+    CRD_OUTDATED = "CRDOutdated"
 
 
 DESCRIPTIONS: dict[Reason, str] = {
     Reason.SIGNALS_PASSING: "Every signal of the broker passes.",
-    Reason.STABILIZING: "Every signal passes again; the broker must stay well for the stabilization time.",
-    Reason.EXTERNALLY_UNREACHABLE: "A quorum of vantages cannot reach its external listener; the internal one answers.",
-    Reason.STORAGE_SLOW: "The broker's log directory answers slower than the threshold.",
-    Reason.STILL_UNFENCED: "The broker answers nobody, and Kafka has not fenced it within its session timeout.",
-    Reason.UNANSWERING: "Neither listener answers; Kafka's own fencing is given its session timeout.",
-    Reason.UNCONFIRMED: "The external listener fails and no vantage can ask the internal one to confirm it.",
-    Reason.VANTAGES_DISAGREE: "Some vantages fail to reach the broker, fewer than the quorum.",
-    Reason.DISPUTED: "A quorum of vantages cannot reach the broker, and another vantage still can.",
-    Reason.LEAVING: "The broker answers inside and is in no ISR, as when it shuts down: it has nothing to hand over.",
-    Reason.STARTING: "The broker has restarted and answers inside; the load balancer is given time to find it.",
-    Reason.NOBODY_CONNECTS: "By its own socket table nobody outside talks to it, while its peers are talked to.",
-    Reason.CLUSTER_WIDE_SLOW: "The broker's disk is slow, and so are its peers': the cause is elsewhere.",
-    Reason.REPLICATION_LAGGING: "The broker's log trails its leaders' for longer than the threshold.",
-    Reason.PROMETHEUS_RULE: "A Prometheus rule of the policy finds the broker beyond its threshold.",
+    Reason.STABILIZING: "Every signal passes again; the broker is promoted after the stabilization time.",
+    Reason.EXTERNALLY_UNREACHABLE: "A quorum of vantages cannot reach the external listener; the internal one answers.",
+    Reason.STORAGE_SLOW: "The write latency of the broker's log directory is above the threshold.",
+    Reason.NOT_FENCED_IN_TIME: (
+        "The broker is unreachable and the controller has not fenced it within the session timeout."
+    ),
+    Reason.UNREACHABLE: "Neither listener answers; the controller fences the broker after its session timeout.",
+    Reason.UNCONFIRMED: "The external listener fails and no vantage could probe the internal one.",
+    Reason.VANTAGES_DISAGREE: "Some vantages cannot reach the broker, but fewer than the quorum.",
+    Reason.VANTAGE_CONFLICT: "A quorum of vantages cannot reach the broker, and another vantage can.",
+    Reason.BROKER_STARTING: "The broker has restarted; the load balancer has startupGraceSeconds to detect it.",
+    Reason.SHUTTING_DOWN: "The broker is in controlled shutdown: it has already left every ISR.",
+    Reason.NO_CLIENT_CONNECTIONS: "No external client is connected to this broker, while its peers have clients.",
+    Reason.CLUSTER_WIDE_SLOW: "The disks of this broker and of its peers are slow: probably a shared cause.",
+    Reason.REPLICATION_LAGGING: "Replication lags behind the leaders for longer than the threshold.",
+    Reason.PROMETHEUS_RULE: "A Prometheus query of the policy reports the broker above its threshold.",
     Reason.ALERT_FIRING: "An alert that the policy names fires for the broker.",
-    Reason.PLUGIN_FAILING: "A kind of signal that was plugged in finds the broker failing.",
-    Reason.NO_EVIDENCE: "There is no fresh evidence from enough sources; nothing moves on it.",
-    Reason.NOT_REGISTERED: "Replica lists name the broker and it is not registered with the controller.",
-    Reason.IN_MAINTENANCE: "A person has the broker in maintenance: it is drained, and its signals demote nobody.",
+    Reason.PLUGIN_FAILING: "A signal of a plugin fails for the broker.",
+    Reason.NO_EVIDENCE: "Not enough sources report fresh signals; nothing is moved because of it.",
+    Reason.NOT_REGISTERED: "The broker is not registered with the controller.",
+    Reason.IN_MAINTENANCE: "The broker is in maintenance by an override: it is drained and its signals are ignored.",
     Reason.FENCED: "The controller has fenced the broker: it missed its heartbeats and leads nothing.",
-    Reason.OVERRIDE_DEMOTED: "A person asked for the broker to be demoted.",
-    Reason.DWELLING: "The broker has turned sick just now; a moment is left for other brokers' signals to come in.",
-    Reason.COMMANDED: "A person demoted the broker from the command line.",
-    Reason.RESTARTING: "The broker's pod is terminating or not ready: it is drained, and its signals demote nobody.",
-    Reason.HANDING_BACK: "The broker's maintenance is over; its leaders come back once it is well.",
-    Reason.LAST_HEALTHY_BROKER: "No other broker is well and free to lead, so this one is not drained.",
-    Reason.NO_LEADER_LEFT: "Partitions would be left without a leader if the broker stopped, so it is not drained.",
-    Reason.OVERRIDE_ENDED: "The override's time is over: it has no effect, and stands until it is taken away.",
-    Reason.PODS_UNKNOWN: "The brokers' pods cannot be seen, so nobody's restart is taken for one.",
-    Reason.DRAINING: "The broker is to lead nothing, and still leads or is about to be moved behind.",
-    Reason.DRAINED: "The broker leads nothing and stands first in no replica order: it may be stopped.",
-    Reason.CAP_REACHED: "As many brokers as the policy's cap allows cannot lead already.",
-    Reason.SYSTEMIC_CAUSE: "Half of the brokers or more cannot lead or are sick: the cause is elsewhere.",
-    Reason.PROMOTION_MANUAL: "The broker is well again and the policy leaves its promotion to a person.",
-    Reason.STRIMZI_PAUSED: "The reconciliation of the Strimzi cluster is paused: what can wait waits.",
-    Reason.STRIMZI_REBALANCING: "A KafkaRebalance of the Strimzi cluster is running: what can wait waits.",
-    Reason.OTHERS_REBALANCING: "Somebody else moves replicas in bulk, as Cruise Control does: what can wait waits.",
-    Reason.LEADING_ALLOWED: "Nothing keeps the broker from leading.",
-    Reason.RETURNING_IN_WAVES: "The broker gets its leaders back in waves; others lead what a later wave returns.",
-    Reason.UNKNOWN_BROKER: "No broker with this id is registered and no replica list names it.",
-    Reason.OTHER_VERSION: "Another version of Bellwether gave a reason that this one does not know.",
-    Reason.ONLY_REPLICA: "The demoted broker holds the partition's only replica.",
-    Reason.NO_HEALTHY_ISR_MEMBER: "No healthy, live member of the ISR is left to lead: availability first.",
+    Reason.OVERRIDE_DEMOTED: "An override demotes the broker.",
+    Reason.DWELL_PENDING: "The broker is Sick for less than spec.demotion.dwellSeconds; it is demoted after that time.",
+    Reason.MANUAL_COMMAND: "The broker was demoted from the command line.",
+    Reason.RESTARTING: "The broker's pod is terminating or not ready: it is drained and its signals are ignored.",
+    Reason.MAINTENANCE_ENDED: "Maintenance has ended; the leaders are restored once the broker is healthy.",
+    Reason.LAST_HEALTHY_BROKER: "No other broker is healthy and free to lead, so this one is not drained.",
+    Reason.NO_LEADER_LEFT: "Partitions would have no leader if the broker stopped, so it is not drained.",
+    Reason.OVERRIDE_EXPIRED: "The override has expired and has no effect; remove it.",
+    Reason.PODS_UNKNOWN: "The brokers' pods cannot be read, so restarts are not detected.",
+    Reason.DRAINING: "The broker still leads partitions, or is still first in some replica order.",
+    Reason.LEADS_NOTHING: "The broker leads nothing and is first in no replica order: it may be stopped.",
+    Reason.CAP_REACHED: "The maximum number of brokers that cannot lead is reached (spec.demotion.maxBrokers).",
+    Reason.SYSTEMIC_CAUSE: "Half of the brokers or more cannot lead or are sick: probably a shared cause.",
+    Reason.PROMOTION_MANUAL: "The broker is healthy again; spec.promotion.mode requires manual promotion.",
+    Reason.EXTERNAL_OPERATION: "Strimzi is paused, or another tool is moving replicas; deferrable moves wait for it.",
+    Reason.LEADING_ALLOWED: "The broker is free to lead.",
+    Reason.RESTORING_IN_WAVES: "The broker's leaders are restored in waves.",
+    Reason.OTHER_VERSION: "Another version of Bellwether stored a reason that this version does not know.",
+    Reason.ONLY_REPLICA: "The demoted broker has the partition's only replica.",
+    Reason.NO_HEALTHY_ISR_MEMBER: "No healthy, live member of the ISR can lead; the current leader stays.",
     Reason.ALL_REPLICAS_DEMOTED: "Every replica of the partition is on a demoted broker.",
-    Reason.CAPACITY_REACHED: "Whoever could lead it instead leads as much as the policy lets a broker carry.",
-    Reason.LOADS_UNKNOWN: "What leading it costs is not known yet, and the policy limits brokers by load.",
-    Reason.RACK_NOT_PREFERRED: "The broker that a load plan wants to lead it is in a rack that is less preferred.",
+    Reason.CAPACITY_REACHED: "Every other eligible replica is at the limit set by spec.demotion.capacity.",
+    Reason.LOADS_UNKNOWN: "The loads of partitions are not measured yet, and the policy limits brokers by load.",
     Reason.PREFERRED_NOT_IN_ISR: "The preferred leader is not in the ISR, so Kafka would refuse the election.",
-    Reason.REASSIGNING: "Replicas of the partition are being added or removed; it is left alone until that ends.",
-    Reason.CONTESTED: "Somebody else keeps overwriting our order; re-assertion backs off.",
-    Reason.TOPIC_GONE: "The topic was deleted between the check and the plan.",
-    Reason.TOPIC_RECREATED: "Another topic has taken the name since the plan was made.",
-    Reason.REPLICA_SET_CHANGED: "The partition's replicas changed since the plan was made.",
-    Reason.ORDER_CHANGED: "Somebody else changed the replica order since the plan was made.",
-    Reason.REORDER_REFUSED: "Kafka refused the new replica order.",
-    Reason.NOT_APPLIED: "Kafka accepted the new order and a later read does not show it yet.",
-    Reason.ELECTION_REFUSED: "Kafka refused the election.",
-    Reason.TARGET_UNWELL: "The broker that a load plan wants to lead it is demoted, not well or gone.",
-    Reason.PASSED_BY: "It could not move in its wave, or its old order was put back since; the next load plan may.",
-    Reason.FOLLOWING_FAST: "Nothing shows that the broker follows slowly.",
-    Reason.AWAITED_BY_NOBODY: "The broker follows slowly, and no other leader waits for it.",
-    Reason.QUARANTINE_ORDERED: "The agent beside the broker is told to pause it, and has not said yet that it did.",
-    Reason.QUARANTINED: "The broker's process is paused, so that acks=all does not wait for its slow disk.",
-    Reason.QUARANTINE_WITHDRAWN: "The policy no longer asks for a quarantine, or the broker may lead again.",
-    Reason.QUARANTINE_LIMIT: "The broker was paused for as long as the policy allows, and its disk is still slow.",
-    Reason.QUARANTINE_RESTS: "The last quarantine ended early; the broker is left running for as long as one may last.",
-    Reason.QUARANTINE_DWELLS: "The broker was demoted just now; demotion is given time to help.",
-    Reason.ANOTHER_QUARANTINED: "Another broker is, or may still be, paused: one at a time.",
-    Reason.DISK_RECOVERED: "The prober on the broker's disk finds it fast again.",
-    Reason.DISK_UNSEEN: "No prober on the broker's disk reports, so its recovery could not be seen.",
-    Reason.NO_WARDEN: "No agent beside the broker reports, or it cannot pause the broker; the message says which.",
-    Reason.WARDEN_RELEASED: "The agent beside the broker released it of its own accord; the message says why.",
-    Reason.STILL_LEADS: "The broker leads partitions still, and a pause would make them unavailable.",
-    Reason.KEEPS_PACE: "The broker's disk is slow, and its log keeps pace with its leaders': nothing waits for it.",
-    Reason.ISR_TOO_SMALL: "Without the broker a partition would have too few in-sync replicas to lose another.",
-    Reason.ACTIVE_CONTROLLER: "The broker is the active controller: a pause would leave the cluster without one.",
-    Reason.QUORUM_TOO_SMALL: "Without the broker the controllers' quorum would have no voter to spare.",
-    Reason.OTHER_BROKER_UNWELL: "Another broker is down, silent or not well: a pause would be a second loss.",
-    Reason.MARGINS_UNKNOWN: "What the cluster could still lose cannot be read; the message names the remedy.",
-    Reason.PLACEMENT_FITS: "Every rack that the policy prefers has brokers, and every rule has topics of its own.",
-    Reason.RACK_WITHOUT_BROKERS: "No broker is in a rack that the policy prefers.",
-    Reason.PATTERN_WITHOUT_TOPICS: "No topic matches the pattern of a placement rule.",
-    Reason.PATTERN_MATCHES_ALL: "The pattern of a placement rule matches every topic.",
-    Reason.RULE_OVERSHADOWED: "Earlier placement rules take every topic that a later one matches.",
-    Reason.PREFERRED_RACKS_LEAD: "Every partition is led from the most preferred rack that holds a replica of it.",
-    Reason.OTHER_RACKS_LEAD: "Partitions are led from a less preferred rack than one that holds a replica of them.",
-    Reason.REPLICA_SET_TOUCHED: "A replica set changed around our reorder; the run stopped and undid what it could.",
-    Reason.LEASE_TOO_SHORT: "The time left on the Lease does not cover another request.",
-    Reason.NO_ANSWER: "Kafka did not answer in time; the request may still be carried out, and the next turn looks.",
-    Reason.REQUEST_REFUSED: "Kafka refused the request as a whole; the message names the remedy.",
-    Reason.NOTHING_PLANNED: "No load plan has been asked for yet.",
-    Reason.PLANNING: "A job measures loads and makes a plan.",
-    Reason.PLAN_PROPOSED: "A load plan waits for approval by its digest.",
-    Reason.OTHER_PLAN_APPROVED: "The approval names another plan's digest and approves nothing here.",
-    Reason.PLAN_APPROVED: "The load plan is approved; its first wave is still to come.",
-    Reason.NOT_WORTHWHILE: "The load plan would improve less than the policy asks for, so it is not proposed.",
-    Reason.JOB_FAILED: "The job that makes the load plan failed; the next one is made when it is due.",
-    Reason.PLAN_REFUSED: "The load plan does not stand the recheck of its orders, figures and certificate.",
+    Reason.REASSIGNING: "Replicas of the partition are being added or removed; the move waits for that.",
+    Reason.ORDER_OVERWRITTEN: "Another tool keeps changing the replica order; retrying with backoff.",
+    Reason.CHANGED_SINCE_PLAN: "The topic, its replicas or their order changed since they were last read.",
+    Reason.NOT_APPLIED: "Kafka accepted the new order, but a later read does not show it yet.",
+    Reason.ELECTION_REFUSED: "Kafka refused the leader election.",
+    Reason.SKIPPED_IN_WAVE: "Skipped in its wave; it will be considered again by the next plan.",
+    Reason.NOT_BLOCKING_ACKS: "Producers with acks=all do not wait for this broker.",
+    Reason.QUARANTINE_ORDERED: "The quarantine agent has the order to pause the broker and has not confirmed it yet.",
+    Reason.PROCESS_PAUSED: "The broker's process is paused, so that acks=all does not wait for its slow disk.",
+    Reason.QUARANTINE_WITHDRAWN: "The quarantine is off, the broker may lead again, or it is about to be stopped.",
+    Reason.QUARANTINE_LIMIT: "The quarantine ended at spec.quarantine.limitSeconds, and the disk is still slow.",
+    Reason.QUARANTINE_DELAYED: "The quarantine waits for spec.quarantine.afterSeconds or for its cooldown to end.",
+    Reason.DISK_RECOVERED: "The storage probe reports that the broker's disk is fast again.",
+    Reason.NO_STORAGE_PROBE: "No storage probe reports on the broker's disk, so its recovery would not be detected.",
+    Reason.AGENT_MISSING: "The broker's quarantine agent does not report, or cannot pause the broker.",
+    Reason.AGENT_RELEASED: "The quarantine agent resumed the broker before the order ended.",
+    Reason.NO_FAULT_TOLERANCE: "Pausing the broker could make partitions or the controller quorum unavailable.",
+    Reason.ANOTHER_BROKER_UNHEALTHY: "Another broker is down, not healthy, paused, demoted or in maintenance.",
+    Reason.FAULT_TOLERANCE_UNKNOWN: "The topics' min.insync.replicas or the controller quorum cannot be read.",
+    Reason.PLACEMENT_SATISFIED: "The cluster matches spec.placement.",
+    Reason.PLACEMENT_UNSUITABLE: "A rack or a rule of spec.placement does not match the brokers or topics.",
+    Reason.OTHER_RACKS_LEAD: "Some partitions are led from a less preferred rack than one that has a replica of them.",
+    Reason.REPLICA_SET_CONFLICT: "A replica set changed during a reorder; the execution was aborted.",
+    Reason.NO_ANSWER: "A request to Kafka timed out; the next reconcile reads the result.",
+    Reason.REQUEST_REFUSED: "Kafka refused the request.",
+    Reason.NOTHING_PLANNED: "No rebalance plan has been requested yet.",
+    Reason.PLANNING: "A job measures loads and computes a plan.",
+    Reason.PLAN_PROPOSED: "A rebalance plan waits for approval.",
+    Reason.OTHER_PLAN_APPROVED: "The approval annotation has the digest of another plan and has no effect.",
+    Reason.IMPROVEMENT_TOO_SMALL: "The plan improves less than spec.rebalance.minimumImprovementPercent.",
+    Reason.JOB_FAILED: "The planning job failed; the next one starts at the next scheduled time or request.",
+    Reason.PLAN_VERIFICATION_FAILED: "The plan failed the verification of its orders, figures and certificate.",
     Reason.STORE_UNAVAILABLE: "The store of loads and plans cannot be read or written.",
-    Reason.APPLYING: "The orders of the approved load plan become baselines, wave by wave.",
-    Reason.NEXT_WAVE_WAITS: "The next wave of the load plan comes after the policy's pause.",
-    Reason.WAVE_UNFINISHED: "The next wave of the load plan waits until what was begun before stands.",
-    Reason.SIGNALS_WORSENED: "A broker is demoted or not well that was when the load plan was made: no further wave.",
-    Reason.PLAN_OUTDATED: "Too much of what the load plan wants to move has changed since it was made.",
-    Reason.PLAN_EXPIRED: "The load plan is older than the policy allows; it is neither begun nor gone on with.",
-    Reason.PLAN_SUPERSEDED: "Another load plan has been asked for in its place.",
-    Reason.PLAN_APPLIED: "Every partition of the load plan has its order, but for those that are named.",
-    Reason.SETTLED: "Every partition has the order and the leader that it should have.",
-    Reason.MOVING: "Leadership is moving.",
-    Reason.HELD: "Some moves are held back; the reasons are counted in status.",
-    Reason.OBSERVING: "The policy observes: it judges, plans, and changes nothing.",
-    Reason.SUSPENDED: "The policy is suspended: it neither moves nor restores.",
-    Reason.STANDING_BY: "Another operator process holds the Lease of this Kafka cluster.",
+    Reason.APPLYING: "The plan is approved; its orders become baselines, wave by wave.",
+    Reason.WAVE_PENDING: "The next wave waits for the pause between waves or for the previous wave to complete.",
+    Reason.PLAN_OUTDATED: "The plan no longer applies: it expired, was superseded, or the cluster changed too much.",
+    Reason.PLAN_APPLIED: "The plan is applied, except for the partitions that were skipped.",
+    Reason.UP_TO_DATE: "Every partition has the intended replica order and leader.",
+    Reason.LEADERS_MOVING: "Leaders are being moved.",
+    Reason.MOVES_BLOCKED: "Some moves are blocked; status.blockedByReason counts them by reason.",
+    Reason.OBSERVE_MODE: "The policy is in Observe mode: it reports and changes nothing.",
+    Reason.SUSPENDED: "The policy is suspended (spec.suspend): nothing is moved or restored.",
+    Reason.NOT_LEADER: "Another operator process holds the Lease of this Kafka cluster.",
+    Reason.CLUSTER_REACHABLE: "The Kafka cluster answers.",
     Reason.CLUSTER_UNREACHABLE: "No bootstrap server gave a usable answer.",
-    Reason.CREDENTIALS_UNUSABLE: "A Secret is missing or cannot be used, or who we are is not believed.",
-    Reason.ACL_MISSING: "Kafka knows the user and refuses a request; the message names the ACL to grant.",
-    Reason.STRIMZI_CLUSTER_MISSING: "The Kafka resource that the policy names, or Strimzi itself, is not there.",
-    Reason.STRIMZI_NOT_SHARED: "The Kafka resource is in another namespace and does not admit the policy's own.",
-    Reason.STRIMZI_NOT_READY: "Strimzi has not published yet how its cluster is reached, or the user's credentials.",
-    Reason.STRIMZI_LISTENER_UNFIT: "No listener of the Strimzi cluster is of the name or the kind that is wanted.",
-    Reason.STRIMZI_USER_UNFIT: "The KafkaUser that the policy connects as is missing, or cannot be used.",
+    Reason.CREDENTIALS_UNUSABLE: "A referenced Secret is missing or invalid, or Kafka rejected the credentials.",
+    Reason.ACL_MISSING: "Kafka authenticated the user and refused a request; the message names the ACL to grant.",
+    Reason.STRIMZI_REFERENCE_INVALID: (
+        "The Kafka resource, listener or KafkaUser that the policy names is missing or unsuitable."
+    ),
+    Reason.STRIMZI_NOT_SHARED: "The Kafka resource is in another namespace and does not admit this policy's namespace.",
+    Reason.STRIMZI_NOT_READY: "Strimzi has not published the listener's address or the user's Secret yet.",
     Reason.CLUSTER_CHANGED: "The bootstrap servers lead to another Kafka cluster than the policy is pinned to.",
     Reason.CLUSTER_CLAIMED: "Another policy already manages this Kafka cluster.",
     Reason.CLUSTER_EMPTY: "The Kafka cluster has no partitions yet.",
-    Reason.INVALID_POLICY: "The policy cannot be understood; the message names the field and the remedy.",
+    Reason.INVALID_POLICY: "The policy is invalid; the message names the field and the remedy.",
     Reason.RECORD_UNAVAILABLE: "The undo record cannot be read or written, so nothing new starts.",
-    Reason.WITHDRAWN: "Bellwether is being uninstalled: orders were put back or exported, and no turn is taken.",
-    Reason.DEFINITION_OUTDATED: "The served definitions are of an older version, so status is incomplete.",
+    Reason.UNINSTALLING: "Bellwether is being uninstalled: orders are restored or exported; reconciling has stopped.",
+    Reason.CRD_OUTDATED: "The installed CRDs are older than the operator, so status is incomplete.",
 }
 """Description of each reason, one sentence each."""
 

@@ -27,7 +27,7 @@ class StrictObject:
 
     def __init__(self, document: object, where: str = "") -> None:
         if not isinstance(document, Mapping):
-            raise InvalidDocument(f"{where or 'the document'} is {_kind(document)}: a JSON object is wanted")
+            raise InvalidDocument(f"{where or 'the document'} is {_kind(document)}: expected a JSON object")
         self._left = dict(document)
         self._where = f"{where}." if where else ""
 
@@ -125,10 +125,10 @@ class StrictObject:
             raise self._invalid(name, value, f"{wanted!r}, the only one that this version knows")
 
     def finish(self) -> None:
-        """Refuse fields that were not read, so that a misspelt name is not taken for a default."""
+        """Refuse fields that were not read, so that a misspelled name is not taken for a default."""
         if self._left:
             names = ", ".join(f"{self._where}{n}" for n in sorted(self._left))
-            raise InvalidDocument(f"unknown: {names}: written by another version, or misspelt")
+            raise InvalidDocument(f"unknown: {names}: written by another version, or misspelled")
 
     def _take(self, name: str) -> Any:
         if name not in self._left:
@@ -136,7 +136,7 @@ class StrictObject:
         return self._left.pop(name)
 
     def _invalid(self, name: str, value: object, wanted: str) -> InvalidDocument:
-        return InvalidDocument(f"{self._where}{name} is {_kind(value)}: {wanted} is wanted")
+        return InvalidDocument(f"{self._where}{name} is {_kind(value)}: expected {wanted}")
 
 
 def format_timestamp(at: datetime) -> str:

@@ -115,7 +115,7 @@ SCENARIOS = (
     Scenario(
         "disk-stalled",
         "1's disk does not answer any more",
-        sick(1, *SLOW, "Sick/StillUnfenced"),
+        sick(1, *SLOW, "Sick/NotFencedInTime"),
         by.stalled(1),
         watched=15.0,
         limit=SLOW_LIMIT,

@@ -118,6 +118,6 @@ def _causes(month: Month, one: Demotion) -> str:
         if e.kind not in FAULTS
         and one.broker in e.brokers
         and e.start <= one.time <= e.end + _CAUSE_SECONDS
-        and (e.kind is not Kind.TRAFFIC_WAVE or one.reason not in ("ExternallyUnreachable", "StillUnfenced"))
+        and (e.kind is not Kind.TRAFFIC_WAVE or one.reason not in ("ExternallyUnreachable", "NotFencedInTime"))
     }
     return " and ".join(sorted(near)) or "nothing"

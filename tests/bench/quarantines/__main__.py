@@ -25,7 +25,7 @@ PLAYS: dict[str, Callable[[Stage, Say], Played]] = {
     "fsync-only": lambda stage, say: slow_disk(stage, "fsync", say),
     "further-loss": further_loss,
 }
-EXPECTED = {"write-and-fsync": "Quarantined", "further-loss": "OtherBrokerUnwell"}
+EXPECTED = {"write-and-fsync": "ProcessPaused", "further-loss": "AnotherBrokerUnhealthy"}
 """How the operator must have put it; of the disk whose syncs alone are slow that is what is to be found out."""
 
 

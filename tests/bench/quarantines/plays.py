@@ -121,7 +121,7 @@ def _decided(stage: Stage) -> float:
         nonlocal refused
         if stage.paused():
             return True
-        settled = stage.quarantine()[0] in ("KeepsPace", "IsrTooSmall")
+        settled = stage.quarantine()[0] in ("NotBlockingAcks", "NoFaultTolerance")
         refused = (refused or time.monotonic()) if settled else 0.0
         return bool(refused) and time.monotonic() - refused > STEADY_SECONDS
 

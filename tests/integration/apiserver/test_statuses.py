@@ -113,7 +113,7 @@ def test_the_probers_entries_are_not_the_operators_to_write(api: KubernetesClien
 
 
 def test_a_policys_conditions_are_written(api: KubernetesClient, namespace: str, policy: Any) -> None:
-    condition = {**CONDITION, "type": "Ready", "reason": "Settled"}
+    condition = {**CONDITION, "type": "Ready", "reason": "UpToDate"}
     assert StatusWriter(api).write_policy(namespace, "main", {"conditions": [condition]})
     assert api.get(POLICIES, namespace, "main")["status"]["conditions"] == [condition]
 

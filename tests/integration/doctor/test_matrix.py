@@ -142,7 +142,7 @@ def _elect_uncleanly(walk: Walk, reached: dict[str, int]) -> dict[str, int]:
         done = walk.doctor("--unclean-election", name, "--accept-loss", typed=f"{name}\n")
         assert done.exit_code == 0, done.output
         assert f"{name}: leader is now broker 3" in done.output
-        (least,) = re.findall(r"at least (\d+) offsets are lost, and all that came after the sample", done.output)
+        (least,) = re.findall(r"at least (\d+) offsets are lost, and everything written after the sample", done.output)
         lost[topic] = reached[topic] - candidate_end
         # One record came after the sample: the bound holds, and is as near as it can be.
         assert int(least) == lost[topic] - 1

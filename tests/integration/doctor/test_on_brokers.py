@@ -46,7 +46,7 @@ def test_case_1_and_case_2_are_told_and_whoever_is_awaited_leads(walk: Walk) -> 
     assert (waiting["class"], waiting["awaited"], waiting["loss"]["candidate"]) == ("LastIsrMemberLost", [1, 2], 3)
     text = walk.doctor("--topic", walk.topic("rf3-min1"))
     assert text.exit_code == 3
-    assert "start broker 2: it leads by itself once it is back" in text.output
+    assert "start broker 2: Kafka elects it when it is back" in text.output
 
     walk.start(1)
     walk.returned(lost, 1)

@@ -91,7 +91,7 @@ def test_it_judges_real_brokers_and_gives_its_lease_back_when_asked_to_end(
 ) -> None:
     site.policy(mode="Observe")
     begun = begin(start, images("operator"), site.namespace, access)
-    first = begun.until(lambda: site.ready()[0] in ("Settled", "Observing"), 90)
+    first = begun.until(lambda: site.ready()[0] in ("UpToDate", "ObserveMode"), 90)
     assert site.verdict(1)[0] in ("Healthy", "Unknown")
     assert held(site)
     time.sleep(5)
@@ -119,7 +119,7 @@ def test_it_moves_leaders_off_a_demoted_broker_and_back(
 ) -> None:
     site.policy()
     begun = begin(start, images("operator"), site.namespace, access)
-    begun.until(lambda: site.ready()[0] == "Settled", 90)
+    begun.until(lambda: site.ready()[0] == "UpToDate", 90)
     baselines = site.orders()
     site.demote(2)
     site.until_demoted(2, baselines)
@@ -135,7 +135,7 @@ def test_a_prober_reports_from_its_container(
     image = images("operator")
     site.policy(mode="Observe")
     operator = begin(start, image, site.namespace, access)
-    operator.until(lambda: site.ready()[0] in ("Settled", "Observing"), 90)
+    operator.until(lambda: site.ready()[0] in ("UpToDate", "ObserveMode"), 90)
     data = tmp_path / "data"
     data.mkdir()
     data.chmod(0o777)

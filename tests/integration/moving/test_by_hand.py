@@ -164,7 +164,13 @@ def test_a_record_that_cannot_be_used_stops_everything_before_kafka_is_touched(
         code, said = bellwether(verb)
         assert (code, "the undo record is damaged" in said) == (FAILED, True), said
 
-    demoted = {"broker": 2, "cause": "Command", "reason": "Commanded", "message": "", "since": "2026-01-01T00:00:00Z"}
+    demoted = {
+        "broker": 2,
+        "cause": "Command",
+        "reason": "ManualCommand",
+        "message": "",
+        "since": "2026-01-01T00:00:00Z",
+    }
     foreign: dict[str, Any] = {"format": 1, "clusterId": "another", "epoch": 3, "demoted": [demoted], "topics": []}
     record.write_text(json.dumps(foreign))
     for options in ((), ("--dry-run",)):

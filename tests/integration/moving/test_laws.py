@@ -111,11 +111,11 @@ def test_a_foreign_order_becomes_the_baseline(site: KafkaSite, others: KafkaSubj
     site.everywhere(lambda c: any((p.topic, p.index, p.replicas) == (topic, 0, foreign) for p in c.partitions))
     said = operator.reconcile()
     assert said is not None
-    assert [(n.partition, n.reason) for n in said.notes] == [(0, Reason.CONTESTED)]
+    assert [(n.partition, n.reason) for n in said.notes] == [(0, Reason.ORDER_OVERWRITTEN)]
     # Re-asserted, after a while.
     said = operator.settle(seconds=0.5)
     while said.blocked_by_reason:
-        assert said.blocked_by_reason == {Reason.CONTESTED: 1}
+        assert said.blocked_by_reason == {Reason.ORDER_OVERWRITTEN: 1}
         said = operator.settle(seconds=0.5)
     others.eventually(lambda: partition(others, topic).replicas[-1] == 1)
     site.signals.lift(1)
@@ -142,7 +142,7 @@ def test_a_replication_factor_that_changes_while_demoted_is_projected_on_the_bas
         if len(noted) == 2:
             break
     settle(operator)
-    assert noted == {(raised, Reason.REPLICA_SET_CHANGED), (lowered, Reason.REPLICA_SET_CHANGED)}
+    assert noted == {(raised, Reason.CHANGED_SINCE_PLAN), (lowered, Reason.CHANGED_SINCE_PLAN)}
     others.eventually(lambda: partition(others, raised).replicas[-1] == 1)
     assert sorted(partition(others, raised).replicas) == [1, 2, 3, 4]
     others.eventually(lambda: partition(others, lowered).replicas == (3, 1))
@@ -165,7 +165,7 @@ def test_the_baseline_of_a_topic_that_is_deleted_or_recreated_while_demoted_is_d
     others.create((1, 3, 2), topic=recreated)
     settle(operator)
     operator.reconciles(2, seconds=operator.grace_seconds)
-    gone = [(n.topic, n.message) for r in operator.reports for n in r.notes if n.reason is Reason.TOPIC_GONE]
+    gone = [(n.topic, n.message) for r in operator.reports for n in r.notes if n.reason is Reason.CHANGED_SINCE_PLAN]
     assert {topic for topic, _ in gone} == {deleted, recreated}
     assert any(old in message and "[1,2,3]" in message for _, message in gone)
     others.eventually(lambda: partition(others, recreated).replicas[-1] == 1)  # displaced in its own right

@@ -63,7 +63,7 @@ def test_a_move_that_goes_on_holds_its_partition_and_a_rebalance_holds_promotion
     turn_until(operator, lambda said: waiting(said) is not None)
 
     site.signals.lift(1)
-    expected = Reason.REASSIGNING if mark == "none" else Reason.OTHERS_REBALANCING
+    expected = Reason.REASSIGNING if mark == "none" else Reason.EXTERNAL_OPERATION
     said = turn_until(operator, lambda said: (w := waiting(said)) is not None and w.reason is expected)
     operator.settle(seconds=0.1)
     waits = waiting(said)

@@ -57,10 +57,10 @@ def shows(others: KafkaSubject, topic: str, holds: Callable[[Partition], bool]) 
 def touched(said: Report, topic: str) -> str:
     """What is said of the one partition that was touched; the run stopped with it."""
     assert said.result.stopped is not None
-    assert said.result.stopped.reason is Reason.REPLICA_SET_TOUCHED
-    assert said.condition("Settled").reason is Reason.REPLICA_SET_TOUCHED
+    assert said.result.stopped.reason is Reason.REPLICA_SET_CONFLICT
+    assert said.condition("Settled").reason is Reason.REPLICA_SET_CONFLICT
     (hold,) = said.result.touched
-    assert (hold.topic, hold.key.partition, hold.reason) == (topic, 0, Reason.REPLICA_SET_TOUCHED)
+    assert (hold.topic, hold.key.partition, hold.reason) == (topic, 0, Reason.REPLICA_SET_CONFLICT)
     return hold.message
 
 
@@ -87,7 +87,7 @@ def test_a_topic_that_is_recreated_elsewhere_keeps_its_new_replicas(
     whole.mend()
     operator.settle(seconds=0.1)
     notes = {(n.topic, n.reason) for r in operator.reports for n in r.notes}
-    assert (topic, Reason.TOPIC_GONE) in notes, "the baseline of the old topic is dropped and named"
+    assert (topic, Reason.CHANGED_SINCE_PLAN) in notes, "the baseline of the old topic is dropped and named"
     promote(site, operator)
     assert sorted(partition(others, topic).replicas) == [2, 3, 4]
 
@@ -100,7 +100,7 @@ def test_a_topic_that_is_recreated_in_place_is_named_and_its_replicas_stay(
         others.create((1, 3, 2), topic=topic)
 
     said = raced(recreate)
-    assert "another topic has taken the name" in touched(said, topic)
+    assert "the topic was recreated at the same time" in touched(said, topic)
     assert sorted(partition(others, topic).replicas) == [1, 2, 3]
     operator.settle(seconds=0.1)
     shows(others, topic, lambda p: p.leader not in (1, None))
@@ -114,7 +114,7 @@ def test_a_raised_replication_factor_stands_and_the_reorder_is_refused(
     said = raced(lambda: others.reassign(topic, (1, 2, 3, 4)))
     assert said.result.touched == ()
     (hold,) = [h for h in said.result.holds if h.topic == topic]
-    assert hold.reason is Reason.REORDER_REFUSED
+    assert hold.reason is Reason.REQUEST_REFUSED
     assert "INVALID_REPLICATION_FACTOR" in hold.message
     assert partition(others, topic).replicas == (1, 2, 3, 4)
     operator.settle(seconds=0.1)
@@ -166,7 +166,7 @@ def test_a_foreign_reassignment_that_has_just_ended_is_kept(
     whole.mend()
     operator.settle(seconds=0.1)
     notes = {(n.topic, n.reason) for r in operator.reports for n in r.notes}
-    assert (topic, Reason.REPLICA_SET_CHANGED) in notes
+    assert (topic, Reason.CHANGED_SINCE_PLAN) in notes
     shows(others, topic, lambda p: p.leader not in (1, None))
     promote(site, operator)
     shows(others, topic, lambda p: (p.replicas, p.leader) == ((1, 2, 4), 1))

@@ -80,11 +80,11 @@ def test_an_override_on_a_broker_that_does_not_exist_is_named(site: Site) -> Non
     }
     site.server.kubectl("apply", "-f", "-", stdin=json.dumps(body))
     site.until(
-        lambda: condition(site.status(), "DemotionBlocked").get("reason") == "UnknownBroker", 30, "named", site.status
+        lambda: condition(site.status(), "DemotionBlocked").get("reason") == "NotRegistered", 30, "named", site.status
     )
     assert "broker 99" in condition(site.status(), "DemotionBlocked")["message"]
     # Events are posted once the status stands.
-    site.until(lambda: "UnknownBroker" in site.kubectl("get", "events"), 30, "an event names it")
+    site.until(lambda: "NotRegistered" in site.kubectl("get", "events"), 30, "an event names it")
     site.kubectl("delete", "bh", "main-99")
     site.until(lambda: condition(site.status(), "DemotionBlocked")["status"] == "False", 30, "forgotten", site.status)
 

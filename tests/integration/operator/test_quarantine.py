@@ -58,7 +58,7 @@ def test_a_slow_broker_is_demoted_paused_released_on_recovery_and_leads_again(gu
         site.tell(f"paused after {site.until(lambda: paused(site), 60, 'it is paused', lambda: said(site)):.1f} s")
         alone = site.until(lambda: all(1 not in p.isr for p in site.partitions().values()), 40, "it left every ISR")
         site.tell(f"out of every ISR after {alone:.1f} s")
-        site.until(lambda: said(site) == "Quarantined", 60, "it is said", lambda: said(site))
+        site.until(lambda: said(site) == "ProcessPaused", 60, "it is said", lambda: said(site))
         site.kafka.slow_disk(1).clear()
         released = site.until(lambda: not paused(site), 60, "it is released", lambda: said(site))
         site.tell(f"released after {released:.1f} s")

@@ -232,7 +232,7 @@ def test_the_command_asks_shows_approves_and_waits(rebalanced: Rebalanced) -> No
     digest = rebalanced.status["digest"]
     assert f"plan {digest}: " in said
     assert "best possible" in said
-    assert "partitions stand in the plan's order" in said
+    assert "partitions have the plan's order" in said
     rebalanced.until_it_stands(rebalanced.wanted(digest))
 
 

@@ -46,7 +46,7 @@ def test_all_orders_are_back_and_nothing_waits_for_an_operator(site: Site) -> No
     assert site.restored(before)
     assert held(site) == []
     assert not site.gone(), "the policy is its owner's"
-    site.until(lambda: site.ready()[0] == "Withdrawn", 30, "its condition says so", site.ready)
+    site.until(lambda: site.ready()[0] == "Uninstalling", 30, "its condition says so", site.ready)
 
     again = uninstall(site)
     assert "all replica orders are restored" in again.log.read_text()

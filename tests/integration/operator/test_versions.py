@@ -55,7 +55,7 @@ def test_definitions_of_an_older_version_are_named_and_work_goes_on_without_a_re
     site.policy()
     before = site.orders()
     process = site.operator("--health-port", str(port))
-    site.until(lambda: site.ready()[0] == "DefinitionOutdated", 60, "it is named", site.ready)
+    site.until(lambda: site.ready()[0] == "CRDOutdated", 60, "it is named", site.ready)
     message = site.ready()[1]
     assert ".status.displacedPartitions" in message
     assert "kubectl apply -f crds/" in message

@@ -101,8 +101,8 @@ def test_a_wave_is_rolled_back_by_a_relapse_and_begins_anew(waved: tuple[Site, F
     first = led(site)
     assert first < LEADS / 2
     assert wave(site)["sharePercent"] == 10
-    assert condition(site.health(1), "Demoted")["reason"] == "ReturningInWaves"
-    site.until(lambda: site.ready()[0] == "ReturningInWaves", 30, "the policy says so", site.ready)
+    assert condition(site.health(1), "Demoted")["reason"] == "RestoringInWaves"
+    site.until(lambda: site.ready()[0] == "RestoringInWaves", 30, "the policy says so", site.ready)
     site.until(lambda: wave(site).get("wave") == 2, 30, "the second wave", lambda: site.health(1))
     site.until(lambda: led(site) > first, 5, "it shows", site.partitions)
     assert led(site) < LEADS
@@ -123,13 +123,13 @@ def test_a_wave_is_rolled_back_by_a_relapse_and_begins_anew(waved: tuple[Site, F
     environment = {**os.environ, "KUBECONFIG": str(site.server.kubeconfig), "PATH": path}
     watch = [EXAMPLES / "waves" / "watch.sh", *words]
     told = subprocess.run(watch, env=environment, capture_output=True, text=True, timeout=limit(90), check=True)
-    assert told.stdout.startswith("wave 1 of 3: it may lead 10 % of its leaders again")
-    assert "wave 2 of 3: it may lead 50 % of its leaders again" in told.stdout
-    assert told.stdout.endswith("Nothing keeps the broker from leading.\n")
+    assert told.stdout.startswith("wave 1 of 3: 10 % of its leaders may be restored")
+    assert "wave 2 of 3: 50 % of its leaders may be restored" in told.stdout
+    assert told.stdout.endswith("The broker is free to lead.\n")
     site.until_restored(before, 60)
     took = time.monotonic() - began
-    site.tell(f"back in three waves {took:.1f} s after the mending, {PAUSE_SECONDS} s from wave to wave")
-    site.until(lambda: site.ready()[0] == "Settled", 30, "the policy is settled", site.ready)
+    site.tell(f"back in three waves {took:.1f} s after the mending, {PAUSE_SECONDS} s between waves")
+    site.until(lambda: site.ready()[0] == "UpToDate", 30, "the policy is settled", site.ready)
 
 
 @pytest.mark.slow

@@ -71,7 +71,7 @@ def test_a_throttled_move_is_waited_for_and_left_alone(demoted: tuple[Site, Guid
     site.until(lambda: site.led_by(1) == 0 and site.partitions()[moved].reassigning, 10, "it moves", site.partitions)
     on_its_way = site.partitions()[moved]
     assert (on_its_way.adding, on_its_way.removing) == ((4,), (3,)), "it goes on while it is waited for"
-    assert condition(site.status(), "WaitingForExternalOperation")["reason"] == "OthersRebalancing"
+    assert condition(site.status(), "WaitingForExternalOperation")["reason"] == "ExternalOperation"
     assert site.led_by(1) == 0
     assert all(p.replicas[-1] == 1 for name, p in site.partitions().items() if name != moved)
 
@@ -101,7 +101,7 @@ def test_the_baselines_of_a_topic_that_is_made_anew_are_dropped(demoted: tuple[S
     guide.follow("A recreated topic", seconds=60)
     until_stands(site, [(1, 3, 2), (1, 3, 2)], by_1=2)
     assert old.isdisjoint(p.topic_id for p in site.partitions().values())
-    said = json.loads(site.kubectl("get", "events", "--field-selector", "reason=TopicGone", "-o", "json"))
+    said = json.loads(site.kubectl("get", "events", "--field-selector", "reason=ChangedSincePlan", "-o", "json"))
     assert all(any(topic_id in event["message"] for topic_id in old) for event in said["items"])
     record = site.record()
     assert record is not None
@@ -120,7 +120,7 @@ def test_a_pause_of_strimzi_holds_the_way_back_and_not_a_persons_word(policy_sit
     site.operator()
     guide = Guide(site, EXAMPLE)
     guide.follow("Strimzi is paused")
-    assert condition(site.status(), "WaitingForExternalOperation")["reason"] == "StrimziPaused"
+    assert condition(site.status(), "WaitingForExternalOperation")["reason"] == "ExternalOperation"
     until_displaced(site)
     guide.follow("Strimzi goes on")
     until_stands(site, [HOME] * 4, by_1=4)

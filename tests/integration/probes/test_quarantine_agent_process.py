@@ -65,7 +65,7 @@ class Post:
         now = datetime.now(UTC)  # noqa: TID251 - a person's clock
         end = now if ended else None
         given = QuarantineOrder(
-            1, 1, number, now, now + timedelta(seconds=300), now, "Quarantined", "a test", None, end
+            1, 1, number, now, now + timedelta(seconds=300), now, "ProcessPaused", "a test", None, end
         )
         self.bench.api.apply(
             BROKER_HEALTHS,

@@ -158,7 +158,7 @@ def refuge(crew: Crew) -> str:
 
 
 def reported(crew: Crew) -> bool:
-    return crew.site.ready()[0] in ("Settled", "Held", "Observing", "ClusterEmpty")
+    return crew.site.ready()[0] in ("UpToDate", "MovesBlocked", "ObserveMode", "ClusterEmpty")
 
 
 def judged(crew: Crew) -> bool:

@@ -23,11 +23,11 @@ def test_a_cluster_is_waited_for_from_nothing_to_ready_and_each_lack_is_named(ba
     site.topics()
     site.operator()
     bare.policy()
-    bare.until_said("StrimziClusterMissing", "no Kafka my-cluster", "there is: none")
+    bare.until_said("StrimziReferenceInvalid", "no Kafka my-cluster", "there is: none")
 
     bare.cluster(bootstrap={}, conditions=[not_ready("Creating", "Kafka cluster is being deployed")])
     words = ["no KafkaUser bellwether", "docs/strimzi.md", "tls (internal, TLS, scram-sha-512)"]
-    bare.until_said("StrimziListenerUnfit", *words)
+    bare.until_said("StrimziReferenceInvalid", *words)
 
     bare.put(bare.users, kafka_user(namespace=site.namespace, ready=False))
     bare.until_said("StrimziNotReady", "KafkaUser bellwether has no Secret yet", "Cluster CA is missing")
@@ -42,18 +42,18 @@ def test_a_cluster_is_waited_for_from_nothing_to_ready_and_each_lack_is_named(ba
     bare.until_ready()
     assert condition(site.status(), "Connected")["status"] == "True"
     told = site.kubectl("get", "events", "-o", "jsonpath={.items[*].reason}").split()
-    for reason in ("StrimziClusterMissing", "StrimziListenerUnfit", "StrimziNotReady", "CredentialsUnusable"):
+    for reason in ("StrimziReferenceInvalid", "StrimziReferenceInvalid", "StrimziNotReady", "CredentialsUnusable"):
         assert 1 <= told.count(reason) <= 2, f"{reason} is told when it is news: {told}"
 
 
 def test_a_wrong_name_is_told_with_the_right_ones(strimzi: StrimziSite) -> None:
     site = strimzi.site
     strimzi.policy(strimzi={"listener": "tsl"})
-    strimzi.until_said("StrimziListenerUnfit", "no listener tsl", "plain (internal", "external (loadbalancer")
+    strimzi.until_said("StrimziReferenceInvalid", "no listener tsl", "plain (internal", "external (loadbalancer")
     strimzi.policy(strimzi={"clusterName": "my-clutser"})
-    strimzi.until_said("StrimziClusterMissing", "no Kafka my-clutser", "there is: my-cluster")
+    strimzi.until_said("StrimziReferenceInvalid", "no Kafka my-clutser", "there is: my-cluster")
     strimzi.policy(strimzi={"userName": "nobody"})
-    strimzi.until_said("StrimziUserUnfit", "no KafkaUser nobody", site.namespace)
+    strimzi.until_said("StrimziReferenceInvalid", "no KafkaUser nobody", site.namespace)
     strimzi.policy()
     strimzi.until_ready()
 
@@ -84,11 +84,11 @@ def test_what_is_taken_away_under_a_demotion_is_said_and_the_demotion_stands(str
 
     strimzi.take(strimzi.users, USER)
     strimzi.take(SECRETS, USER)
-    former(strimzi, "StrimziListenerUnfit", "no KafkaUser bellwether")
+    former(strimzi, "StrimziReferenceInvalid", "no KafkaUser bellwether")
     strimzi.take(strimzi.kafkas, CLUSTER)
-    former(strimzi, "StrimziClusterMissing", "no Kafka my-cluster")
+    former(strimzi, "StrimziReferenceInvalid", "no Kafka my-cluster")
     assert site.displaced(3, before)
-    assert site.ready()[0] in ("Settled", "Held"), "a connection that works goes on working"
+    assert site.ready()[0] in ("UpToDate", "MovesBlocked"), "a connection that works goes on working"
 
     strimzi.everything()
     site.until(lambda: not condition(site.status(), "CredentialsCurrent"), 40, "it is found again", site.status)

@@ -25,11 +25,11 @@ def test_a_pause_and_a_running_rebalance_hold_promotion_and_let_a_persons_word_p
     site.until_demoted(1, before)
     site.until(lambda: site.status()["strimzi"]["paused"], 30, "the pause is seen", site.status)
     site.lift(1)
-    held(strimzi, "StrimziPaused", PAUSE)
+    held(strimzi, "ExternalOperation", PAUSE)
 
     strimzi.rebalance("Rebalancing")
     strimzi.annotate(PAUSE, None)
-    held(strimzi, "StrimziRebalancing", "KafkaRebalance full is running")
+    held(strimzi, "ExternalOperation", "KafkaRebalance full is running")
     assert site.displaced(1, before)
 
     override = '{"spec": {"override": {"state": "Promoted", "reason": "it is needed now"}}}'
@@ -39,7 +39,7 @@ def test_a_pause_and_a_running_rebalance_hold_promotion_and_let_a_persons_word_p
     site.demote(2)
     site.until_demoted(2, before)
     site.lift(2)
-    held(strimzi, "StrimziRebalancing", "full", broker=2)
+    held(strimzi, "ExternalOperation", "full", broker=2)
     strimzi.rebalance("Ready")
     site.until_restored(before)
 

@@ -178,7 +178,7 @@ def test_what_a_person_must_grant_or_renew_has_a_reason_of_its_own(
     assert operator.condition("Connected")[:2] == ("False" if reason == "CredentialsUnusable" else "Unknown", reason)
     operator.connector.trouble = None
     operator.step(loop)
-    assert operator.condition()[:2] == ("True", "Settled")
+    assert operator.condition()[:2] == ("True", "UpToDate")
 
 
 def test_who_is_refused_again_and_again_asks_ever_less_often_and_at_once_again_when_it_was_let_in(
@@ -203,7 +203,7 @@ def test_that_former_credentials_are_in_use_is_said_and_stops_nothing(operator: 
     operator.connector.former_credentials = Condition("CredentialsCurrent", False, Reason.CREDENTIALS_UNUSABLE, why)
     operator.step(loop, times=2)
     assert operator.condition("CredentialsCurrent") == ("False", "CredentialsUnusable", why)
-    assert operator.condition()[:2] == ("True", "Settled")
+    assert operator.condition()[:2] == ("True", "UpToDate")
     told = [e["note"] for e in operator.api.all(EVENTS) if e["reason"] == "CredentialsUnusable"]
     assert told == [why], "once"
     operator.connector.former_credentials = None

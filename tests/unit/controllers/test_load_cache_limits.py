@@ -58,7 +58,7 @@ def test_until_loads_were_measured_it_is_said_that_the_limit_cannot_hold_and_not
     desked.go(loop, 3)
     status, reason, message = desked.condition("LoadsAvailable")
     assert (status, reason) == ("False", "LoadsUnknown")
-    assert "maxBytesPerSecond of spec.demotion.capacity limits nothing yet, nothing does" in message
+    assert "maxBytesPerSecond of spec.demotion.capacity has no effect yet (nothing limits brokers)" in message
     demote(desked, loop)
     assert led_by_1(desked) == []
 
@@ -66,7 +66,7 @@ def test_until_loads_were_measured_it_is_said_that_the_limit_cannot_hold_and_not
 def test_meanwhile_the_limit_by_number_holds(desked: Desked):
     loop = desked.make(rebalance=SPEC, demotion=limited(1, maxLeaders=4))
     desked.go(loop, 3)
-    assert "maxLeaders alone does" in desked.condition("LoadsAvailable")[2]
+    assert "only maxLeaders limits brokers" in desked.condition("LoadsAvailable")[2]
     demote(desked, loop)
     assert max(desked.site.cluster.snapshot().leaders().values()) <= 4
 
@@ -79,7 +79,7 @@ def test_a_broker_is_demoted_in_part_where_the_others_cannot_carry_all_of_it(des
     assert held(desked) == {"CapacityReached": 1}
     status, reason, message = desked.condition("Ready")
     assert (status, reason) == ("False", "CapacityReached")
-    assert message.startswith("1 leaders stay where they are")
+    assert message.startswith("1 leaders stay on their brokers")
     assert message.endswith(f"(loads as of {desked.status['madeAt']})")
 
 

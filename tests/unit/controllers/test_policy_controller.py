@@ -33,7 +33,7 @@ def test_the_first_step_adopts_the_policy_and_reports(operator: MemoryOperator):
     loop = operator.make()
     assert operator.step(loop) == PACE.idle_seconds
     assert operator.body()["metadata"]["finalizers"] == [FINALIZER]
-    assert operator.condition()[:2] == ("True", "Settled")
+    assert operator.condition()[:2] == ("True", "UpToDate")
     assert operator.condition("Connected")[0] == "True"
     assert operator.body()["status"]["clusterId"] == operator.site.cluster_id
 
@@ -70,7 +70,7 @@ def test_a_recovering_broker_is_looked_at_when_its_time_comes(operator: MemoryOp
 @pytest.mark.parametrize(
     ("spec", "reason"),
     [
-        pytest.param({"mode": "Observe"}, "Observing", id="Observe"),
+        pytest.param({"mode": "Observe"}, "ObserveMode", id="Observe"),
         pytest.param({"suspend": True}, "Suspended", id="suspended"),
     ],
 )
@@ -107,7 +107,7 @@ def test_a_process_that_stands_by_takes_over_when_the_other_leaves(operator: Mem
         second.step(loop, 2)
         assert loop.record is not None
         assert (loop.record.epoch, list(loop.record.demoted)) == (2, [1])
-        assert second.condition()[:2] == ("True", "Settled")
+        assert second.condition()[:2] == ("True", "UpToDate")
     finally:
         second.close()
 
@@ -164,7 +164,7 @@ def test_the_grace_after_a_restart_is_carried_over_a_take_over(operator: MemoryO
         loop = second.loop()
         second.step(loop, 5)
         verdict = operator.api.get(BROKER_HEALTHS, "default", "main-1")["status"]["verdict"]
-        assert verdict["reason"] == "Starting"
+        assert verdict["reason"] == "BrokerStarting"
         assert loop.record is not None
         assert not loop.record.demoted
         second.step(loop, 2, seconds=200)
@@ -217,7 +217,7 @@ def test_a_second_policy_for_the_same_cluster_is_told_who_has_it(operator: Memor
     assert (status, reason) == ("False", "ClusterClaimed")
     assert "default/main" in message
     assert "delete one of the two" in message
-    assert operator.condition()[:2] == ("True", "Settled")
+    assert operator.condition()[:2] == ("True", "UpToDate")
 
 
 def test_another_cluster_behind_the_bootstrap_is_refused_with_both_ids(operator: MemoryOperator):
@@ -237,7 +237,7 @@ def test_a_cluster_that_cannot_be_reached_is_said_and_tried_again(operator: Memo
     assert operator.condition("Connected")[0] == "False"
     operator.connector.trouble = None
     operator.step(loop)
-    assert operator.condition()[:2] == ("True", "Settled")
+    assert operator.condition()[:2] == ("True", "UpToDate")
 
 
 class Refusing:
@@ -302,7 +302,7 @@ def test_a_reconcile_without_an_answer_is_said_and_tried_again(operator: MemoryO
     assert operator.condition()[1] == "NoAnswer"
     assert operator.condition("Connected")[0] == "Unknown"
     operator.step(loop)
-    assert operator.condition()[1] == "Settled"
+    assert operator.condition()[1] == "UpToDate"
 
 
 def test_a_policy_that_cannot_be_understood_is_told_which_field(operator: MemoryOperator):
@@ -327,7 +327,7 @@ def test_a_mended_policy_goes_on(operator: MemoryOperator):
     operator.step(loop)
     operator.change(demotion={"maxBrokers": 1})
     operator.step(loop)
-    assert operator.condition()[:2] == ("True", "Settled")
+    assert operator.condition()[:2] == ("True", "UpToDate")
     assert "Stalled" not in {one["type"] for one in operator.body()["status"]["conditions"]}
 
 

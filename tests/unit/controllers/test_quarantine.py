@@ -44,7 +44,7 @@ def condition(found: Report) -> tuple[bool | None, str] | None:
     return (told[0].status, str(told[0].reason)) if told else None
 
 
-PAUSED = ordered(paused_at=after(9), reason=Reason.QUARANTINED)
+PAUSED = ordered(paused_at=after(9), reason=Reason.PROCESS_PAUSED)
 ENDED = replace(PAUSED, ended_at=after(90), reason=Reason.DISK_RECOVERED)
 
 
@@ -53,14 +53,14 @@ ENDED = replace(PAUSED, ended_at=after(90), reason=Reason.DISK_RECOVERED)
     [
         pytest.param(report(), None, id="nothing to say"),
         pytest.param(report(ordered()), (False, "QuarantineOrdered"), id="ordered"),
-        pytest.param(report(PAUSED), (True, "Quarantined"), id="paused"),
+        pytest.param(report(PAUSED), (True, "ProcessPaused"), id="paused"),
         pytest.param(report(ENDED), (False, "DiskRecovered"), id="ended lately"),
         pytest.param(
-            report(held={1: BrokerHold(1, Reason.NO_WARDEN, "nobody")}), (False, "NoWarden"), id="refused"
+            report(held={1: BrokerHold(1, Reason.AGENT_MISSING, "nobody")}), (False, "AgentMissing"), id="refused"
         ),
         pytest.param(
-            report(ENDED, held={1: BrokerHold(1, Reason.QUARANTINE_RESTS, "peace")}),
-            (False, "QuarantineRests"),
+            report(ENDED, held={1: BrokerHold(1, Reason.QUARANTINE_DELAYED, "peace")}),
+            (False, "QuarantineDelayed"),
             id="refused after an end",
         ),
     ],
@@ -87,13 +87,13 @@ def told(before: Report | None, now: Report) -> list[tuple[str, bool]]:
 
 def test_an_order_its_obedience_and_its_end_are_events_and_renewals_are_none():
     assert told(report(), report(ordered())) == [("QuarantineOrdered", True)]
-    assert told(report(ordered()), report(PAUSED)) == [("Quarantined", True)]
+    assert told(report(ordered()), report(PAUSED)) == [("ProcessPaused", True)]
     assert told(report(PAUSED), report(replace(PAUSED, renewed_at=after(400)))) == []
     assert told(report(PAUSED), report(ENDED)) == [("DiskRecovered", False)]
-    lost = replace(ENDED, reason=Reason.OTHER_BROKER_UNWELL)
-    assert told(report(PAUSED), report(lost)) == [("OtherBrokerUnwell", True)]
+    lost = replace(ENDED, reason=Reason.ANOTHER_BROKER_UNHEALTHY)
+    assert told(report(PAUSED), report(lost)) == [("AnotherBrokerUnhealthy", True)]
     assert told(None, report(ENDED)) == [], "after a start what is over is no news"
-    assert told(None, report(PAUSED)) == [("Quarantined", True)]
+    assert told(None, report(PAUSED)) == [("ProcessPaused", True)]
     assert told(report(ENDED), report()) == [], "that it is forgotten is none either"
 
 

@@ -56,7 +56,7 @@ def test_the_digest_is_the_approval_and_the_leaders_move_in_waves(desked: Desked
     assert desked.status["applied"] == desked.status["plan"]["moves"] + desked.status["plan"]["reorders"]
     assert desked.status["skipped"] == 0
     assert all(p.leader == p.replicas[0] for p in desked.site.cluster.partitions())
-    assert desked.status["message"].endswith("partitions stand in the plan's order")
+    assert desked.status["message"].endswith("partitions have the plan's order")
 
 
 def test_another_digest_approves_nothing_and_the_condition_says_so(desked: Desked):
@@ -65,7 +65,7 @@ def test_another_digest_approves_nothing_and_the_condition_says_so(desked: Deske
     desked.go(loop, 3)
     status, reason, message = desked.condition("RebalanceProposed")
     assert (status, reason) == ("True", "OtherPlanApproved")
-    assert f"the annotation names '{'f' * 16}'" in message
+    assert f"the annotation has '{'f' * 16}'" in message
     assert desked.state == "Proposed"
     assert all(p.replicas[0] == p.leader for p in desked.site.cluster.partitions())
 
@@ -91,7 +91,7 @@ def test_what_is_not_worth_while_is_not_proposed(desked: Desked):
     loop = desked.make(rebalance={**SPEC, "minimumImprovementPercent": 90})
     desked.annotate(rebalance="please")
     desked.go(loop, 8)
-    assert (desked.state, desked.status["reason"]) == ("Idle", "NotWorthwhile")
+    assert (desked.state, desked.status["reason"]) == ("Idle", "ImprovementTooSmall")
     assert desked.status["plan"]["loadBefore"] > 0
 
 
@@ -126,9 +126,9 @@ def test_no_wave_comes_while_a_broker_is_sick_and_it_goes_on_when_it_is_well(des
     desked.site.signals.say(3, Reading.FAILING)
     desked.go(loop, 10)
     stopped = desked.status["applied"]
-    assert (desked.state, desked.status["reason"]) == ("Applying", "SignalsWorsened")
+    assert (desked.state, desked.status["reason"]) == ("Applying", "AnotherBrokerUnhealthy")
     assert "broker 3" in desked.status["message"]
-    assert conditions(desked)["Rebalancing"] == ("True", "SignalsWorsened")
+    assert conditions(desked)["Rebalancing"] == ("True", "AnotherBrokerUnhealthy")
     desked.go(loop, 10)
     assert desked.status["applied"] == stopped
     desked.site.signals.say(3, Reading.PASSING)
@@ -158,7 +158,7 @@ def test_whoever_asks_for_another_plan_ends_the_one_that_is_applied(desked: Desk
     desked.annotate(rebalance="another")
     desked.until(loop, "Proposed")
     assert desked.status["digest"] != first
-    assert any(e.get("reason") == "PlanSuperseded" for e in desked.api.all(EVENTS))
+    assert any(e.get("reason") == "PlanOutdated" for e in desked.api.all(EVENTS))
 
 
 @pytest.mark.parametrize("mode", [{"mode": "Observe"}, {"suspend": True}])
@@ -170,7 +170,7 @@ def test_a_policy_that_does_not_act_plans_and_does_not_apply(desked: Desked, mod
     desked.approve()
     desked.go(loop, 6)
     assert desked.state == "Approved"
-    assert desked.status["reason"] in ("Observing", "Suspended")
+    assert desked.status["reason"] in ("ObserveMode", "Suspended")
     assert desked.site.cluster.mutations == before
     desked.change(mode="Enforce", suspend=False)
     desked.until(loop, "Done")

@@ -50,7 +50,7 @@ def test_a_plan_that_does_not_stand_the_recheck_is_refused(desked: Desked):
     loop = desked.make(rebalance={**SPEC, "approval": "Automatic"})
     desked.annotate(rebalance="please")
     desked.until(loop, "Failed")
-    assert desked.status["reason"] == "PlanRefused"
+    assert desked.status["reason"] == "PlanVerificationFailed"
     desked.go(loop, 3)
     assert all(p.leader == p.replicas[0] for p in desked.site.cluster.partitions())
 
@@ -65,7 +65,7 @@ def test_a_plan_that_was_changed_between_proposal_and_approval_is_refused(desked
     before = desked.led()
     desked.approve()
     desked.until(loop, "Failed")
-    assert desked.status["reason"] == "PlanRefused"
+    assert desked.status["reason"] == "PlanVerificationFailed"
     assert desked.led() == before
 
 

@@ -61,7 +61,7 @@ def test_however_long_a_reconcile_takes_the_next_comes_within_the_usual_time(dem
 @pytest.mark.parametrize(("again", "wait"), [(2.5, 2.5), (600.0, PACE.busy_seconds), (None, PACE.busy_seconds)])
 def test_the_next_wave_is_looked_after_when_its_time_comes(again: float | None, wait: float):
     back = decisions(back=[returning(1)])
-    back = replace(back, waits={1: WaveBlocker(Reason.RETURNING_IN_WAVES, "60 s from wave to wave", again)})
+    back = replace(back, waits={1: WaveBlocker(Reason.RESTORING_IN_WAVES, "60 s between waves", again)})
     now = said(policy=POLICY, plan=Plan(decisions=back))
     assert PACE.after(now, POLICY, UndoRecord("c", returning={1: returning(1)})) == wait
 

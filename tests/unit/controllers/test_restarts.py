@@ -59,7 +59,7 @@ def test_a_broker_is_drained_while_its_pod_goes_and_comes_and_leads_again_afterw
     becomes(operator, loop, 1, leaving=True)
     assert leaders(operator)[2] == 0
     assert said(operator, 2, "Demoted") == ("True", "Restarting")
-    assert said(operator, 2, "Drained") == ("True", "Drained")
+    assert said(operator, 2, "Drained") == ("True", "LeadsNothing")
     operator.site.cluster.kill(2)
     operator.site.signals.say(2, Reading.FAILING)
     gone(operator, loop, 1)
@@ -70,7 +70,7 @@ def test_a_broker_is_drained_while_its_pod_goes_and_comes_and_leads_again_afterw
     assert said(operator, 2, "Demoted") == ("True", "Restarting")
     becomes(operator, loop, 1)
     # Its vantages have not reached it yet: no demotion comes of it, and no leader either.
-    assert said(operator, 2, "Demoted") == ("True", "HandingBack")
+    assert said(operator, 2, "Demoted") == ("True", "MaintenanceEnded")
     assert said(operator, 2, "Drained") is None
     operator.site.signals.say(2, Reading.PASSING)
     operator.step(loop, 12)

@@ -123,10 +123,10 @@ def test_another_address_is_connected_to(
     ("taken", "reason", "words"),
     [
         pytest.param(
-            (KAFKAS, "my-cluster"), Reason.STRIMZI_CLUSTER_MISSING, "Kafka my-cluster does not exist", id="cluster"
+            (KAFKAS, "my-cluster"), Reason.STRIMZI_REFERENCE_INVALID, "Kafka my-cluster does not exist", id="cluster"
         ),
         pytest.param(
-            (USERS, "bellwether"), Reason.STRIMZI_USER_UNFIT, "KafkaUser bellwether does not exist", id="user"
+            (USERS, "bellwether"), Reason.STRIMZI_REFERENCE_INVALID, "KafkaUser bellwether does not exist", id="user"
         ),
         pytest.param(
             (SECRETS, "my-cluster-cluster-ca-cert"), Reason.CREDENTIALS_UNUSABLE, "cluster-ca-cert", id="authority"
@@ -185,7 +185,7 @@ def test_why_there_is_no_reconcile_is_said_in_the_finders_own_word(operator: Mem
     assert operator.condition() == ("False", "StrimziNotReady", "Kafka default/my-cluster has no address")
     operator.connector.trouble = None
     operator.step(loop)
-    assert operator.condition()[:2] == ("True", "Settled")
+    assert operator.condition()[:2] == ("True", "UpToDate")
 
 
 def test_every_other_trouble_keeps_its_reason():

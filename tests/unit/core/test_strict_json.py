@@ -79,7 +79,7 @@ def test_what_nobody_knows_is_named() -> None:
     ],
 )
 def test_what_is_of_another_kind_is_refused_by_name(read: Callable[[StrictObject], object], value: object) -> None:
-    with pytest.raises(InvalidDocument, match=r"^x is .* wanted|^x is .*: 1, the only"):
+    with pytest.raises(InvalidDocument, match=r"^x is .*: expected"):
         read(StrictObject({"x": value}))
 
 
@@ -98,7 +98,7 @@ def test_a_long_value_is_cut_short_in_the_message() -> None:
 
 
 def test_a_document_that_is_no_object_is_refused() -> None:
-    with pytest.raises(InvalidDocument, match="the document is a list: a JSON object is wanted"):
+    with pytest.raises(InvalidDocument, match="the document is a list: expected a JSON object"):
         StrictObject([])
 
 

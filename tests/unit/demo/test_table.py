@@ -18,7 +18,7 @@ def scene(
     sick: BrokerWord = SICK,
 ) -> Scene:
     latencies = {kind: Latency(1, 0, 0, 1.5, 2.5) for kind in Kind}
-    return Scene(step, elapsed, Words("Moving: 5 left", {1: sick}), leaders or {1: 5, 2: 0}, latencies, 7)
+    return Scene(step, elapsed, Words("LeadersMoving: 5 left", {1: sick}), leaders or {1: 5, 2: 0}, latencies, 7)
 
 
 def lines(shown: Scene, width: int = 80) -> list[str]:
@@ -36,7 +36,7 @@ def test_on_80_columns_no_word_of_a_sick_broker_is_cut() -> None:
         "Sick",
         "ExternallyUnreachable",
         "yes",
-        "Moving: 5 left",
+        "LeadersMoving: 5 left",
         "acks=all",
     ):
         assert word in text

@@ -111,7 +111,7 @@ def test_before_metadata_was_seen_nothing_counts_as_leaderless() -> None:
 
 
 def test_where_nobody_may_be_demoted_a_broker_may_be_down_for_a_while() -> None:
-    assert wrong(NOBODY, told(b1=[HEALTHY, Word("Down", "Unanswering"), HEALTHY], b2=[HEALTHY])) == []
+    assert wrong(NOBODY, told(b1=[HEALTHY, Word("Down", "Unreachable"), HEALTHY], b2=[HEALTHY])) == []
 
 
 def test_a_demotion_where_nobody_may_be_demoted_is_found() -> None:

@@ -75,7 +75,7 @@ def test_it_obeys_an_order_and_its_end_and_says_so() -> None:
     assert [s.reading for s in post.said] == [Reading.PASSING, Reading.FAILING, Reading.PASSING]
     assert [s.value for s in post.said] == [0.0, 1.0, 1.0]
     assert {s.type for s in post.said} == {QUARANTINE_AGENT}
-    assert post.said[-1].message == "on watch; order 1 of epoch 1: released: its order was withdrawn"
+    assert post.said[-1].message == "ready; order 1 of epoch 1: released: its order was withdrawn"
 
 
 @pytest.mark.parametrize("away", [True, False], ids=["the API is away", "the operator is silent"])

@@ -135,7 +135,7 @@ def say_demoted(made: Watched, message: str) -> None:
     """The operator says anew how broker 2 stands."""
     health = made.api.get(BROKER_HEALTHS, "default", "main-2")
     conditions = [c for c in health["status"]["conditions"] if c["type"] != "Demoted"]
-    said = {"type": "Demoted", "status": "False", "reason": "ReturningInWaves", "message": message}
+    said = {"type": "Demoted", "status": "False", "reason": "RestoringInWaves", "message": message}
     health["status"]["conditions"] = [*conditions, said]
     made.api.put(BROKER_HEALTHS, health)
 

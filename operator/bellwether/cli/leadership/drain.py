@@ -30,7 +30,7 @@ POLL_SECONDS = 0.5
 ANSWER_SECONDS = 20.0
 """Without ``--wait``: time limit for the operator's first response."""
 
-UNDER_WAY = frozenset({str(Reason.DRAINING), str(Reason.DRAINED)})
+UNDER_WAY = frozenset({str(Reason.DRAINING), str(Reason.LEADS_NOTHING)})
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class DrainProgress:
     @property
     def leads(self) -> bool:
         """Whether the maintenance is over and no restoration wave is pending."""
-        returning = self.reason == Reason.RETURNING_IN_WAVES
+        returning = self.reason == Reason.RESTORING_IN_WAVES
         return self.current and self.drained is None and self.demoted is False and not returning
 
 
@@ -138,7 +138,7 @@ def _await(api: KubernetesClient, namespace: str, policy: str, broker: int, limi
         click.echo(f"the drain is in progress; {later}")
 
 
-_LASTING = frozenset({str(r) for r in (Reason.LAST_HEALTHY_BROKER, Reason.OBSERVING, Reason.SUSPENDED)})
+_LASTING = frozenset({str(r) for r in (Reason.LAST_HEALTHY_BROKER, Reason.OBSERVE_MODE, Reason.SUSPENDED)})
 """Reasons of a blocked drain that do not end by waiting."""
 
 

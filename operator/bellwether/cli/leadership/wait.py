@@ -19,9 +19,9 @@ from bellwether.ports.errors import Transient
 
 POLL_SECONDS = 0.5
 
-_BY_HAND = frozenset({str(Reason.OVERRIDE_DEMOTED), str(Reason.COMMANDED)})
+_BY_HAND = frozenset({str(Reason.OVERRIDE_DEMOTED), str(Reason.MANUAL_COMMAND)})
 _OVERRIDDEN = frozenset({str(Reason.OVERRIDE_DEMOTED), str(Reason.IN_MAINTENANCE)})
-_UNDECIDED = frozenset({str(Reason.LEADING_ALLOWED), str(Reason.DWELLING)})
+_UNDECIDED = frozenset({str(Reason.LEADING_ALLOWED), str(Reason.DWELL_PENDING)})
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def look(api: KubernetesClient, namespace: str, policy: str, broker: int) -> Vie
     if not problem and settled is not None and settled["status"] != "True":
         work = f"; {settled.get('message')}"
     # The restoration of another broker in waves takes minutes and blocks nothing else.
-    rests = settled is not None and (settled["status"] == "True" or settled.get("reason") == Reason.RETURNING_IN_WAVES)
+    rests = settled is not None and (settled["status"] == "True" or settled.get("reason") == Reason.RESTORING_IN_WAVES)
     done = problem is None and rests
     return View(
         broker=broker,
@@ -107,7 +107,7 @@ def look(api: KubernetesClient, namespace: str, policy: str, broker: int) -> Vie
         leaders=int(status.get("leaders") or 0),
         preferred=int(status.get("preferredLeaders") or 0),
         settled=done and _of_one_reconcile(found, broker_lookup.healths(api, namespace, policy)),
-        held=settled is not None and settled.get("reason") == Reason.HELD,
+        held=settled is not None and settled.get("reason") == Reason.MOVES_BLOCKED,
         work=work,
     )
 
@@ -157,7 +157,7 @@ def released(was: str | None) -> Outcome:
             if view.reason in _UNDECIDED:
                 return None
             return f"broker {view.broker} is sick and not demoted ({view.reason}: {view.message})"
-        if view.demoted is False and view.reason == Reason.RETURNING_IN_WAVES:
+        if view.demoted is False and view.reason == Reason.RESTORING_IN_WAVES:
             return f"broker {view.broker} leads {view.leaders} partitions; {view.message}"
         return (
             f"broker {view.broker} leads {view.leaders} partitions; its signals decide again"

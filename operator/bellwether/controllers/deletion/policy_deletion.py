@@ -94,7 +94,7 @@ class PolicyDeletion:
             controller.ensure_connected(policy)
             report = controller.reconcile(policy, decide_on_deletion, RebalanceInput(occasion=self.occasion))
         except PolicyRefused as error:
-            if error.reason is Reason.STANDING_BY:
+            if error.reason is Reason.NOT_LEADER:
                 return RETRY_SECONDS  # the process that holds the Lease does it
             if error.reason in (Reason.CLUSTER_CLAIMED, Reason.CLUSTER_CHANGED) or self._overdue():
                 return self.finish(str(error))

@@ -1,6 +1,4 @@
-"""Kubernetes Events from the difference of two reports: the report before and the report now in, events out. Pure: the
-report before and the report now in, events out.
-"""
+"""Derive Kubernetes Events from the difference of two reports. Pure: two reports in, events out."""
 
 from __future__ import annotations
 
@@ -32,16 +30,16 @@ class News:
 
 
 def news(before: Report | None, now: Report) -> Iterator[News]:
-    """What changed since the last report; after a start only what is out of the ordinary.
+    """Events for what changed since the last report; after a start only for what is not normal.
 
-    That a broker is sick is told once it has dwelt: what slows all brokers shows in all of them by then.
+    A sick broker causes an event only after its dwell time: by then a shared cause shows on all brokers.
     """
     last = {b.broker: b for b in before.brokers} if before is not None else {}
     for broker in now.brokers:
         yield from _of_broker(last.get(broker.broker), broker)
     for note in now.notes[:NOTES_SHOWN]:
         text = f"{note.topic}-{note.partition}: {note.message}"
-        yield News(note.reason, text, warning=note.reason is Reason.CONTESTED)
+        yield News(note.reason, text, warning=note.reason is Reason.ORDER_OVERWRITTEN)
     if now.result.changed:
         yield News("LeadersMoved", f"{now.result.reordered} partitions reordered, {now.result.elected} leaders elected")
     if now.result.stopped is not None:
@@ -55,19 +53,19 @@ def news(before: Report | None, now: Report) -> Iterator[News]:
 
 
 def _held(report: Report) -> Condition | None:
-    """That demotions are held, if they are; not while all the sick have fallen sick just now."""
+    """The condition if demotions are blocked; None while all sick brokers are within their dwell time."""
     dwell_pending = {b.broker for b in report.brokers if b.dwell_pending}
     held = report.condition("DemotionBlocked")
     return held if held.status and any(h.broker not in dwell_pending for h in report.plan.decisions.held) else None
 
 
 def _former(report: Report) -> Condition | None:
-    """That former credentials are in use, if they are."""
+    """The condition if former credentials are in use."""
     return next((c for c in report.conditions if c.type == CREDENTIALS_CURRENT), None)
 
 
 def of_run(before: RebalanceRun | None, now: RebalanceRun | None) -> Iterator[News]:
-    """What changed of a rebalance; after a start nothing, as it was told before."""
+    """Event for a change of the rebalance; none after a start, as it was reported before."""
     if before is None or now is None or (before.state, before.digest) == (now.state, now.digest):
         return
     warning = now.state in (RunState.FAILED, RunState.STALE)
@@ -79,7 +77,7 @@ def _of_broker(before: BrokerReport | None, now: BrokerReport) -> Iterator[News]
     seen = (before.verdict.state, before.verdict.reason) if before is not None and not before.dwell_pending else None
     ordinary = before is None and verdict.state in (HealthState.HEALTHY, HealthState.UNKNOWN)
     if seen != (verdict.state, verdict.reason) and not ordinary and not now.dwell_pending:
-        # A broker that is Down is in Kafka's own care, as in every restart: news, but nobody's bad night.
+        # Kafka itself handles a broker that is Down, as in every restart: an event, but no warning.
         warning = verdict.state is HealthState.SICK
         text = f"{verdict.state}: {verdict.message}"
         yield News(verdict.reason, text, now.broker, warning)
@@ -89,18 +87,18 @@ def _of_broker(before: BrokerReport | None, now: BrokerReport) -> Iterator[News]
     was_demoted = before is not None and before.demoted is not None
     if now.demoted is not None and not was_demoted:
         planned = now.demoted.cause is Cause.MAINTENANCE
-        yield News("Demoted", f"kept from leading: {now.demoted.message}", now.broker, warning=not planned)
+        yield News("Demoted", f"demoted: {now.demoted.message}", now.broker, warning=not planned)
     was_drained = before is not None and before.drained is not None and before.drained.status
     if now.drained is not None and now.drained.status and not was_drained:
         yield News(now.drained.reason, now.drained.message, now.broker)
     if now.demoted is None and was_demoted:
-        yield News("Promoted", "may lead again; its leaders return", now.broker)
+        yield News("Promoted", "may lead again; its leaders are restored", now.broker)
     yield from _of_return(before.restoration if before is not None else None, now)
     yield from _of_quarantine(before.quarantine_order if before is not None else None, now)
 
 
 def _of_quarantine(before: QuarantineOrder | None, now: BrokerReport) -> Iterator[News]:
-    """What changed of an order to pause a broker; renewals are no news."""
+    """Event for a change of a quarantine order; renewals cause none."""
     order = now.quarantine_order
     if order is None or (before is None and not order.active):
         return
@@ -109,19 +107,21 @@ def _of_quarantine(before: QuarantineOrder | None, now: BrokerReport) -> Iterato
 
 
 def _of_return(before: RestorationProgress | None, now: BrokerReport) -> Iterator[News]:
-    """How far a broker's way back has come: forward, to its end, or back to where it began."""
+    """Events for the progress of a broker's restoration: the next wave, its end, or a rollback."""
     way = now.restoration
     if way is not None:
         was = before.returning.share if before is not None else None
         if was is not None and way.returning.share < was:
-            yield News("WaveRolledBack", f"it went down with {was} % of its leaders back", now.broker, warning=True)
+            yield News("WaveRolledBack", f"it went down with {was} % of its leaders restored", now.broker, warning=True)
         elif was != way.returning.share:
             yield News("LeadersReturning", way.message, now.broker)
     elif before is not None:
         if now.demoted is not None and now.demoted.cause is Cause.MAINTENANCE:
-            return  # a person, or its pod, has begun another restart
+            return  # another restart has begun
         if now.demoted is not None:
             share = before.returning.share
-            yield News("WaveRolledBack", f"it sickened with {share} % of its leaders back", now.broker, warning=True)
+            yield News(
+                "WaveRolledBack", f"it became sick with {share} % of its leaders restored", now.broker, warning=True
+            )
         else:
-            yield News("LeadersReturned", "the last wave of its leaders returns", now.broker)
+            yield News("LeadersReturned", "the last wave of its leaders is restored", now.broker)

@@ -1,7 +1,7 @@
 """Render a reconcile's report as the status of LeadershipPolicy and BrokerHealth. Pure: values in, plain objects out.
 
-The words were born in the judgements; here they only get the API's field names. A condition keeps its transition time
-while its status stands, so the same news makes the same bytes (law 8).
+Reasons and messages come from the decisions; here they only get the API's field names. A condition keeps its
+transition time while its status is unchanged, so the same input makes the same bytes (invariant 8).
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def policy_status(
     run: RebalanceRun | None = None,
     namespace: str = "",
 ) -> Object:
-    """The whole status of a policy after a turn. ``before`` are its conditions as they stand, by type.
+    """The whole status of a policy after a reconcile. ``before`` are its current conditions, by type.
 
-    ``namespace`` is the policy's. ``run`` is how its rebalance stands; None where the policy asks for none.
+    ``namespace`` is the policy's. ``run`` is the state of its rebalance; None where the policy has none.
     """
     told = run.conditions if run is not None else ()
     counts = {str(standing).lower(): n for standing, n in report.states.items()}
@@ -89,7 +89,7 @@ STALLED = frozenset(
         Reason.INVALID_POLICY,
         Reason.CLUSTER_CHANGED,
         Reason.CLUSTER_CLAIMED,
-        Reason.STRIMZI_LISTENER_UNFIT,
+        Reason.STRIMZI_REFERENCE_INVALID,
     }
 )
 """Reasons that last until somebody edits the policy: condition ``Stalled``, as kstatus, Argo CD and Flux know it."""
@@ -103,7 +103,7 @@ def trouble_status(
     now: datetime,
     standing: Object,
 ) -> Object:
-    """A policy's status when no turn could be made: what stood stays, ``Ready`` and ``Connected`` say why."""
+    """A policy's status when it could not be reconciled: ``Ready`` and ``Connected`` say why, the rest stays."""
     unreachable = reason in (Reason.CLUSTER_UNREACHABLE, Reason.CREDENTIALS_UNUSABLE)
     said = [
         Condition("Ready", False, reason, message),
@@ -125,8 +125,8 @@ def trouble_status(
 def outdated_status(
     report: Report, why: str, generation: int, before: Mapping[str, status_conditions.Condition]
 ) -> Object:
-    """A policy's status in fields that the oldest definition knows, with what keeps the others from being written."""
-    said = Condition("Ready", False, Reason.DEFINITION_OUTDATED, why)
+    """A policy's status in fields that the oldest CRD has, with the reason why the others cannot be written."""
+    said = Condition("Ready", False, Reason.CRD_OUTDATED, why)
     kept = [c for c in before.values() if c.type not in ("Ready", "Connected")]
     new = rendered((said, connected(report.cluster_id)), generation, before, report.now)
     return {
@@ -204,8 +204,8 @@ def _returning(way: RestorationProgress) -> broker_health.Restoration:
 
 
 def connected(cluster_id: str) -> Condition:
-    """The condition that says that the pinned cluster answers."""
-    return Condition("Connected", True, Reason.SETTLED, f"Kafka cluster {cluster_id} answers")
+    """The condition that the pinned cluster answers."""
+    return Condition("Connected", True, Reason.CLUSTER_REACHABLE, f"Kafka cluster {cluster_id} answers")
 
 
 def rendered(
@@ -231,7 +231,7 @@ def rendered(
 
 
 def _called(report: Report, namespace: str) -> str:
-    """What people call the cluster."""
+    """Name of the cluster for people."""
     strimzi = report.strimzi
     if strimzi is None:
         return report.cluster_id

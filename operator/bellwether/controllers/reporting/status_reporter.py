@@ -1,7 +1,7 @@
 """Status reporter: write status, events and metrics for all policies of this process.
 
-Called by the policy loops. Status is written only when it differs (law 8); an API that is away is logged and tried
-again with the next turn, as nothing that Kafka needs depends on it.
+Called by the policy loops. Status is written only when it differs (invariant 8). If the API is unavailable, that is
+logged and the next reconcile retries, as leader moves do not depend on it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ TIDY_SECONDS = 300.0
 
 @dataclass
 class _Said:
-    """What was last said of one policy."""
+    """Last reported state of one policy."""
 
     status: Object = field(default_factory=dict)
     conditions: dict[str, Condition] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class _Said:
 
 
 class StatusReporter:
-    """The voice of all policy loops of one process."""
+    """Writes status, events and metrics for all policies of this process."""
 
     def __init__(self, api: KubernetesClient, clock: Clock, instance: str, metrics: OperatorMetrics) -> None:
         self._api = api
@@ -80,16 +80,16 @@ class StatusReporter:
         self._outdated: dict[tuple[str, str], str] = {}
 
     def healths(self, policy: LeadershipPolicy) -> list[Object]:
-        """The policy's BrokerHealth objects as they stand. Raises Transient or Terminal."""
+        """The policy's current BrokerHealth objects. Raises Transient or Terminal."""
         namespace, name = policy.metadata.namespace, policy.metadata.name
         return self._api.list(BROKER_HEALTHS, namespace, {object_names.POLICY_LABEL: object_names.legal(name)})
 
     def last_said(
         self, policy: LeadershipPolicy, healths: Iterable[Object]
     ) -> tuple[Mapping[int, Verdict], Mapping[int, FlapCounter]]:
-        """The verdicts and flap counters that stand in status, so that a take-over carries them on."""
+        """Verdicts and flap counters from status, to continue with after a take-over."""
         namespace, name = policy.metadata.namespace, policy.metadata.name
-        self._statuses.forget(namespace, name)  # somebody else has written since
+        self._statuses.forget(namespace, name)  # another process has written since
         said = self._of(namespace, name)
         said.conditions = {c.type: c for c in policy.status.conditions}
         said.status = policy.status.body()
@@ -111,7 +111,7 @@ class StatusReporter:
         return verdicts, flaps
 
     def orders(self, healths: Iterable[Object]) -> Mapping[int, QuarantineOrder]:
-        """The orders to pause a broker that stand in status, so that a take-over goes on with them, or ends them."""
+        """Quarantine orders from status, to continue or end after a take-over."""
         found = {}
         for body in healths:
             try:
@@ -123,30 +123,30 @@ class StatusReporter:
         return found
 
     def run_of(self, policy: LeadershipPolicy) -> RebalanceRun:
-        """How the policy's rebalance was last said to stand, by whoever said it. Raises Transient or Terminal."""
+        """State of the policy's rebalance as last written to status. Raises Transient or Terminal."""
         metadata = policy.metadata
         found = LeadershipPolicy.read(self._api.get(POLICIES, metadata.namespace, metadata.name))
         return found.status.rebalance.to_core() if found.status.rebalance is not None else RebalanceRun()
 
     def overwritten(self, resource: Resource, found: Object) -> bool:
-        """Whether somebody else has written another status over what was said here; the next turn says it again."""
+        """Whether another writer has overwritten the status; the next reconcile writes it again."""
         return self._statuses.overwritten(resource, found)
 
     def begins(self, namespace: str, name: str) -> None:
-        """A turn starts."""
+        """A reconcile starts."""
         self._metrics.turn_begins(namespace, name, self._clock.now().timestamp())
 
     def ends(self, namespace: str, name: str) -> None:
-        """The turn under way is over, one way or the other."""
+        """The current reconcile has ended, with or without an error."""
         self._metrics.turn_ends(namespace, name)
 
     def failed(self, namespace: str, name: str, kind: str) -> None:
-        """A turn ended with an error."""
+        """A reconcile ended with an error."""
         self._metrics.turn_failed(namespace, name, kind)
 
     def leading(self, namespace: str, name: str, held: bool) -> None:
         """This process holds the Lease of the policy's cluster, or does not."""
-        if not held:  # whoever holds it finds out what can be written
+        if not held:  # the new holder finds out what can be written
             self._outdated.pop((namespace, name), None)
         self._metrics.leading(namespace, name, held)
 
@@ -160,10 +160,10 @@ class StatusReporter:
         run: RebalanceRun | None = None,
         must_lead: Callable[[], None] = lambda: None,
     ) -> None:
-        """A turn's report, everywhere. ``generations``: of each BrokerHealth's spec, as the turn saw it.
+        """Publish a reconcile's report. ``generations``: of each BrokerHealth's spec, as the reconcile read it.
 
-        ``run`` is how the rebalance stands; None where the policy asks for none. ``must_lead`` is called before every
-        write and raises Fenced once somebody else may lead, who has newer things to say.
+        ``run`` is the state of the rebalance; None where the policy has none. ``must_lead`` is called before every
+        write and raises Fenced once another process may hold the Lease, whose reports are newer.
         """
         namespace, name = policy.metadata.namespace, policy.metadata.name
         said = self._of(namespace, name)
@@ -190,16 +190,16 @@ class StatusReporter:
             log.warning("status_not_written", error=str(error))
 
     def heard(self, namespace: str, name: str, signals: Iterable[Signal], patience: Patience) -> None:
-        """How old the signals of a policy are; ``patience`` says how old they may be."""
+        """Export the ages of a policy's signals; ``patience`` are the limits."""
         self._metrics.heard(namespace, name, signals, patience)
 
     def trouble(self, body: dict[str, Any], reason: Reason, message: str) -> None:
-        """No turn could be made of the policy, and why."""
+        """The policy could not be reconciled, and why."""
         metadata = body["metadata"]
         namespace, name = metadata["namespace"], metadata["name"]
         self._metrics.troubled(namespace, name, reason)
         said = self._of(namespace, name)
-        if not said.conditions:  # what others have said stays, whether or not the rest can be understood
+        if not said.conditions:  # conditions that others have written stay
             with suppress(ValidationError):
                 stood = LeadershipPolicyStatus.model_validate(body.get("status") or {})
                 said.conditions, said.status = {c.type: c for c in stood.conditions}, stood.body()
@@ -219,19 +219,19 @@ class StatusReporter:
         return sorted(set(dict(self._outdated).values()))
 
     def _say_outdated(self, policy: LeadershipPolicy, report: Report, said: _Said, why: str) -> None:
-        """Say in the oldest of words that the definitions are too old for the rest; demotions go on meanwhile."""
+        """Report in the oldest fields that the CRDs are outdated; demotions continue meanwhile."""
         metadata = policy.metadata
         status = rendered_status.outdated_status(report, why, metadata.generation, said.conditions)
         said.conditions = {c["type"]: Condition.model_validate(c) for c in status["conditions"]}
         said.status = {}
         try:
             self._statuses.write_policy(metadata.namespace, metadata.name, status)
-            self._events.post(_object_of(policy), str(Reason.DEFINITION_OUTDATED), why, warning=True)
+            self._events.post(_object_of(policy), str(Reason.CRD_OUTDATED), why, warning=True)
         except BellwetherError as error:
             log.warning("status_not_written", error=str(error))
 
     def forget(self, namespace: str, name: str) -> None:
-        """A policy is gone."""
+        """Forget a deleted policy."""
         self._outdated.pop((namespace, name), None)
         with self._lock:
             self._said.pop((namespace, name), None)

@@ -24,19 +24,19 @@ from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.settings.policy import Policy, PromotionMode, WhenExceeded
 from bellwether.core.signals import OverrideState
 
-HARD_FAULTS = frozenset({Reason.EXTERNALLY_UNREACHABLE, Reason.STILL_UNFENCED, Reason.STORAGE_SLOW})
+HARD_FAULTS = frozenset({Reason.EXTERNALLY_UNREACHABLE, Reason.NOT_FENCED_IN_TIME, Reason.STORAGE_SLOW})
 """Faults of the broker itself. Other reasons for Sick may be caused by operations on the cluster."""
 
 
 SICKNESS: Mapping[str, int] = {
     Reason.OVERRIDE_DEMOTED: 0,
-    Reason.COMMANDED: 0,
+    Reason.MANUAL_COMMAND: 0,
     Reason.STORAGE_SLOW: 3,
     Reason.EXTERNALLY_UNREACHABLE: 4,
-    Reason.STILL_UNFENCED: 5,
+    Reason.NOT_FENCED_IN_TIME: 5,
 }
 """How unsuitable a demoted broker is as a leader, by the reason in the undo record, which unlike a severity does
-not change between reconciles. A manual demotion is no sickness; reasons that are not listed are ``LESS_SICK``.
+not change between reconciles. A manual demotion counts as 0; reasons that are not listed are ``LESS_SICK``.
 """
 LESS_SICK = 2
 
@@ -110,7 +110,10 @@ def decide(snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy) 
         )
     unknown = [
         BrokerHold(
-            o.broker, Reason.UNKNOWN_BROKER, f"its override has no effect: {DESCRIPTIONS[Reason.UNKNOWN_BROKER]}"
+            o.broker,
+            Reason.NOT_REGISTERED,
+            f"its override has no effect: no broker {o.broker} is registered and no replica list names it;"
+            " correct spec.brokerId",
         )
         for o in snapshot.overrides
         if o.broker not in verdicts and o.active(snapshot.now)
@@ -188,7 +191,7 @@ def still_demoted(
             kept[broker] = demoted
         elif policy.promotion.mode is PromotionMode.MANUAL:
             kept[broker] = demoted
-            text = "well again; set spec.override.state to Promoted on its BrokerHealth to give its leaders back"
+            text = "healthy again; set spec.override.state to Promoted on its BrokerHealth to restore its leaders"
             held.append(BrokerHold(broker, Reason.PROMOTION_MANUAL, text))
     return kept, held
 
@@ -240,7 +243,7 @@ def _still_drained(demoted: DemotedBroker, verdict: Verdict, snapshot: Snapshot)
     unasked = verdict.state is HealthState.UNKNOWN and not any(s.broker == broker for s in snapshot.signals)
     if verdict.state is HealthState.HEALTHY or unasked:
         return {}  # without any signal its health cannot be confirmed
-    return {broker: replace(demoted, reason=Reason.HANDING_BACK, message=DESCRIPTIONS[Reason.HANDING_BACK])}
+    return {broker: replace(demoted, reason=Reason.MAINTENANCE_ENDED, message=DESCRIPTIONS[Reason.MAINTENANCE_ENDED])}
 
 
 def admit_within_cap(
@@ -261,14 +264,14 @@ def admit_within_cap(
     total = len(snapshot.cluster.named)
     if 2 * len(unhealthy) >= total:
         asked = sum(1 for b, d in snapshot.record.demoted.items() if b in unhealthy and d.cause is not Cause.SIGNALS)
-        cause = f"{asked} of them at a person's word" if asked else "the cause is elsewhere"
-        text = f"{len(unhealthy)} of {total} brokers cannot lead or are sick: {cause}, nobody new is demoted"
+        cause = f"{asked} of them by a manual demotion" if asked else "probably a shared cause"
+        text = f"{len(unhealthy)} of {total} brokers cannot lead or are sick ({cause}): no further broker is demoted"
         return [], [BrokerHold(v.broker, Reason.SYSTEMIC_CAUSE, text) for v in worst_first]
     cap = policy.demotion.cap(total)
     if one_failure_domain(unhealthy, snapshot, verdicts, policy):
         return worst_first, []
     room = max(0, cap - len(cannot_lead))
-    text = f"{len(cannot_lead)} of {total} brokers cannot lead already, the cap is {cap} (spec.demotion.maxBrokers)"
+    text = f"{len(cannot_lead)} of {total} brokers already cannot lead; the cap is {cap} (spec.demotion.maxBrokers)"
     if len(worst_first) > room and policy.demotion.when_exceeded is WhenExceeded.HOLD:
         text = f"{len(worst_first)} brokers are sick at once; {text} and spec.demotion.whenExceeded is Hold"
         room = 0
@@ -319,5 +322,5 @@ def _demoted(
     before: DemotedBroker | None, snapshot: Snapshot, broker: int, cause: Cause, message: str
 ) -> DemotedBroker:
     since = before.since if before is not None else snapshot.now
-    reason = Reason.OVERRIDE_DEMOTED if cause is Cause.OVERRIDE else Reason.COMMANDED
+    reason = Reason.OVERRIDE_DEMOTED if cause is Cause.OVERRIDE else Reason.MANUAL_COMMAND
     return DemotedBroker(broker, cause, reason, message or DESCRIPTIONS[reason], since)

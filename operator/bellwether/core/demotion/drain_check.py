@@ -43,7 +43,7 @@ def drain_blocker(
     broker, live = why.broker, snapshot.cluster.live
     unhealthy = {b for b, v in verdicts.items() if v.state in (HealthState.SICK, HealthState.DOWN)}
     if broker in live and not live - set(kept) - unhealthy - {broker}:
-        text = "no other broker is live, well and free to lead: hand another one back first"
+        text = "no other broker is live, healthy and free to lead: promote another broker first"
         return DrainBlocker(Reason.LAST_HEALTHY_BROKER, text)
     stranded = [p for p in snapshot.cluster.held_by(broker) if _is_last_in_isr(p, broker, live - set(drained))]
     if stranded:
@@ -63,11 +63,11 @@ def _stranded_message(broker: int, stranded: list[Partition]) -> str:
     first = ", ".join(str(p.name) for p in sorted(stranded, key=lambda p: p.name)[:NAMED])
     more = f" and {len(stranded) - NAMED} more" if len(stranded) > NAMED else ""
     single = sum(1 for p in stranded if len(p.replicas) == 1)
-    cure = "raise the replication factor" if single == len(stranded) else "wait until others are in their ISR"
+    remedy = "raise the replication factor" if single == len(stranded) else "wait until other replicas are in the ISR"
     if 0 < single < len(stranded):
-        cure = f"{cure}, and raise the replication factor of {single} of them"
-    text = f"{len(stranded)} partitions would be left without a leader without broker {broker} ({first}{more}): {cure}"
-    return f"{text}, or set an override without a purpose"
+        remedy = f"{remedy}, and raise the replication factor of {single} of them"
+    text = f"{len(stranded)} partitions would have no leader without broker {broker} ({first}{more}): {remedy}"
+    return f"{text}, or set an override without spec.override.purpose"
 
 
 def _over_the_cap(
@@ -80,11 +80,12 @@ def _over_the_cap(
     unavailable = len((cannot_lead | unhealthy | {broker}) & named)
     if 2 * unavailable >= len(named):
         text = (
-            f"{unavailable} of {len(named)} brokers cannot lead, are sick or restart: nobody new is drained for its pod"
+            f"{unavailable} of {len(named)} brokers cannot lead, are sick or restart: no further broker is drained for"
+            " its pod"
         )
         return DrainBlocker(Reason.SYSTEMIC_CAUSE, text)
     cap = policy.demotion.cap(len(named))
     if len(cannot_lead) < cap:
         return None
-    text = f"{len(cannot_lead)} of {len(named)} brokers cannot lead already, the cap is {cap}"
+    text = f"{len(cannot_lead)} of {len(named)} brokers already cannot lead; the cap is {cap}"
     return DrainBlocker(Reason.CAP_REACHED, f"{text} (spec.demotion.maxBrokers)")

@@ -57,10 +57,10 @@ class RestorationProgress:
     @property
     def message(self) -> str:
         """One sentence, without anything that time alone changes."""
-        text = f"wave {self.number} of {self.waves}: it may lead {self.returning.share} % of its leaders again"
+        text = f"wave {self.number} of {self.waves}: {self.returning.share} % of its leaders may be restored"
         if self.number == 0:
-            text = f"its leaders return in {self.waves} waves"
-        return text if self.wait is None else f"{text}; the next one waits: {self.wait.message}"
+            text = f"its leaders are restored in {self.waves} waves"
+        return text if self.wait is None else f"{text}; the next wave waits: {self.wait.message}"
 
     @classmethod
     def of(
@@ -214,7 +214,7 @@ def _too_soon(wave: ReturningBroker, snapshot: Snapshot, waves: PromotionWaves) 
     left = waves.pause_seconds - (snapshot.now - wave.waved_at).total_seconds()
     if left <= 0:
         return None
-    return WaveBlocker(Reason.RETURNING_IN_WAVES, f"{waves.pause_seconds} s from wave to wave", left)
+    return WaveBlocker(Reason.RESTORING_IN_WAVES, f"{waves.pause_seconds} s between waves", left)
 
 
 def _out_of_sync(
@@ -236,7 +236,7 @@ def _out_of_sync(
     if not behind:
         return None
     return WaveBlocker(
-        Reason.PREFERRED_NOT_IN_ISR, f"not in the ISR of {len(behind)} partitions, {behind[0]} among them"
+        Reason.PREFERRED_NOT_IN_ISR, f"not in the ISR of {len(behind)} partitions, for example {behind[0]}"
     )
 
 

@@ -189,10 +189,10 @@ def evidence_item(
     """A signal as an evidence item, with what it was compared with and, if ignored, why."""
     if not ignored_because and not fresh(signal, stale_after_seconds):
         if signal.age_seconds is None:
-            ignored_because = "its prober has not been heard of since this process began to listen"
+            ignored_because = "its prober has not reported since this process started"
         elif signal.reading is Reading.UNKNOWN:
-            ignored_because = "it says Unknown"
+            ignored_because = "it reports Unknown"
         else:
-            ignored_because = f"its prober has been silent for more than {stale_after_seconds} s"
+            ignored_because = f"stale: its prober has not reported for more than {stale_after_seconds} s"
     message = f"{signal.message}; {compared}" if signal.message and compared else signal.message or compared
     return EvidenceItem(str(signal.type), signal.source, signal.reading, signal.since, message, ignored_because)

@@ -36,7 +36,7 @@ class TransitionGuard(StrEnum):
 
     ALWAYS = ""
     DEMOTED = "demoted"
-    STAYED_WELL = "demoted, and well for the stabilization time"
+    STAYED_WELL = "demoted, and healthy for the stabilization time"
 
 
 @dataclass(frozen=True, slots=True)

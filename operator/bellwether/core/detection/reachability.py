@@ -19,7 +19,7 @@ from bellwether.core.signals import Reading, Signal, SignalType
 UNFENCED_SEVERITY = 6
 UNREACHABLE_SEVERITY = 5
 
-AWAITING_FENCING = frozenset({Reason.UNANSWERING, Reason.UNCONFIRMED})
+AWAITING_FENCING = frozenset({Reason.UNREACHABLE, Reason.UNCONFIRMED})
 """Reasons during which an unreachable broker's session timeout is counted."""
 
 
@@ -50,18 +50,18 @@ def reachability(broker: int, index: SignalIndex, session_timeout_seconds: int, 
     if len(failing) + quiet >= need > 0 and (dispute := _disputed(words, index, past)):
         text = f"{_names(failing)} of {total} vantages cannot reach it, and {dispute}"
         change = "every vantage with fresh evidence failing, or vantageConflictAfterSeconds passing"
-        return Finding(Evidence.DOUBTFUL, Reason.DISPUTED, text, facts=facts, change=change)
+        return Finding(Evidence.DOUBTFUL, Reason.VANTAGE_CONFLICT, text, facts=facts, change=change)
     if len(failing) + quiet >= need > 0:
         found = _unreachable(broker, failing, total, index, session_timeout_seconds, past, quiet=len(failing) < need)
         change = f"fewer than {need} of {total} vantages failing"
         return Finding(found.evidence, found.reason, found.message, found.severity, facts, found.change or change)
     if len(words) < need or not words:
         text = f"{len(words)} of {total} vantages have fresh evidence, {max(need, 1)} are needed"
-        change = f"fresh evidence from {max(need, 1)} vantages: look at the probers of {_missing(words, index)}"
+        change = f"fresh evidence from {max(need, 1)} vantages: check the probers of {_missing(words, index)}"
         return Finding(Evidence.MISSING, Reason.NO_EVIDENCE, text, facts=facts, change=change)
     if failing:
         text = f"{_names(failing)} of {total} vantages cannot reach it, {need} are needed"
-        change = f"{need} vantages failing makes it Sick, none failing well"
+        change = f"{need} vantages failing makes it Sick, none failing makes it Healthy"
         return Finding(Evidence.DOUBTFUL, Reason.VANTAGES_DISAGREE, text, facts=facts, change=change)
     change = f"{need} of {total} vantages failing"
     return passing(facts, change)
@@ -75,9 +75,9 @@ def self_reachability(broker: int, index: SignalIndex) -> Finding | None:
         return None
     facts = tuple([evidence_item(s, settings.stale_after_seconds) for s in said])
     if no_external_clients(broker, index):
-        text = "nobody outside has been heard of on its external listener, while most of its peers are talked to"
-        change = "somebody from outside connecting, or most of its peers falling silent as well"
-        return Finding(Evidence.DOUBTFUL, Reason.NOBODY_CONNECTS, text, facts=facts, change=change)
+        text = "no external client is connected to it, while most of its peers have clients"
+        change = "an external client connecting, or most of its peers having no clients either"
+        return Finding(Evidence.DOUBTFUL, Reason.NO_CLIENT_CONNECTIONS, text, facts=facts, change=change)
     return passing(facts)
 
 
@@ -86,13 +86,13 @@ def _disputed(words: Sequence[Signal], index: SignalIndex, past: ReachabilityHis
 
     A faulty broker is unreachable from everywhere. If some vantages reach it, the usual cause is two broken paths at
     the same time (docs/decisions/0011). Time counts from the quorum, not from the first failing vantage. A broker that
-    any vantage reaches is not Down, so it stays Disputed while its internal listener fails.
+    any vantage reaches is not Down, so it stays Suspect while its internal listener fails.
     """
     reaching = [s.source for s in words if s.reading is Reading.PASSING]
-    if not reaching or past.reason is Reason.STILL_UNFENCED:
+    if not reaching or past.reason is Reason.NOT_FENCED_IN_TIME:
         return ""
     patience = timedelta(seconds=index.detection.reachability.vantage_conflict_after_seconds)
-    disputed = past.since if past.reason is Reason.DISPUTED else None
+    disputed = past.since if past.reason is Reason.VANTAGE_CONFLICT else None
     waited = index.snapshot.now - disputed if disputed is not None else timedelta(0)
     decided = past.reason is Reason.EXTERNALLY_UNREACHABLE or waited >= patience
     answers = any(s.reading is Reading.FAILING and s.control is Reading.PASSING for s in words)
@@ -117,38 +117,45 @@ def _unreachable(
     *,
     quiet: bool,
 ) -> Finding:
-    """A quorum cannot reach the broker from outside; the control tells whether the broker or the path is at fault."""
+    """A quorum cannot reach the broker from outside; the control shows whether the broker or the path is at fault."""
     said = f"unreachable from {_names(failing)} ({len(failing)} of {total} vantages)"
     if quiet:
-        said += " and its own socket table shows nobody from outside"
+        said += " and its own socket table shows no external client"
     controls = [s.control for s in failing]
     now = index.snapshot.now
     if Reading.PASSING in controls:
         grace = index.detection.reachability.startup_grace_seconds
         if past.restarted is not None and now - past.restarted < timedelta(seconds=grace):
-            text = f"{said}; it has restarted, and the load balancer is given {grace} s to find it"
-            change = "one quorum of vantages reaching it, or the end of startupGraceSeconds"
-            return Finding(Evidence.DOUBTFUL, Reason.STARTING, text, change=change)
+            text = f"{said}; it has restarted; the load balancer has {grace} s to detect it"
+            change = "a quorum of vantages reaching it, or the end of startupGraceSeconds"
+            return Finding(Evidence.DOUBTFUL, Reason.BROKER_STARTING, text, change=change)
         if broker in index.leaving and broker not in index.snapshot.record.demoted:
-            text = f"{said}; it is in no ISR, as brokers are that shut down: there is nothing to take from it"
+            text = f"{said}; it is in controlled shutdown: it has left every ISR and has no leaders to move"
             change = "its return to an ISR, or Kafka fencing it"
-            return Finding(Evidence.DOUBTFUL, Reason.LEAVING, text, change=change)
+            return Finding(Evidence.DOUBTFUL, Reason.SHUTTING_DOWN, text, change=change)
         text = f"{said}; its internal listener answers"
         return Finding(Evidence.BAD, Reason.EXTERNALLY_UNREACHABLE, text, UNREACHABLE_SEVERITY)
     confirmed = Reading.FAILING in controls
-    waiting = Reason.UNANSWERING if confirmed else Reason.UNCONFIRMED
+    waiting = Reason.UNREACHABLE if confirmed else Reason.UNCONFIRMED
     patience = timedelta(seconds=session_timeout_seconds)
-    if past.reason is Reason.STILL_UNFENCED:
+    if past.reason is Reason.NOT_FENCED_IN_TIME:
         overdue = True
     else:
         overdue = past.since is not None and past.reason in AWAITING_FENCING and now - past.since >= patience
     if overdue:
-        text = f"{said}, nor inside; Kafka has not fenced it" if confirmed else f"{said} for longer than a session"
-        return Finding(Evidence.BAD, Reason.STILL_UNFENCED, text, UNFENCED_SEVERITY)
+        text = f"{said} for longer than the session timeout ({session_timeout_seconds} s)"
+        if confirmed:
+            text = f"{said}, and its internal listener fails; not fenced within {session_timeout_seconds} s"
+        return Finding(Evidence.BAD, Reason.NOT_FENCED_IN_TIME, text, UNFENCED_SEVERITY)
     change = f"its internal listener answering, Kafka fencing it, or {session_timeout_seconds} s passing"
     if confirmed:
-        return Finding(Evidence.GONE, waiting, f"{said}, nor inside; left to Kafka's own fencing", change=change)
-    return Finding(Evidence.DOUBTFUL, waiting, f"{said}; no vantage could ask its internal listener", change=change)
+        return Finding(
+            Evidence.GONE,
+            waiting,
+            f"{said}, and its internal listener fails; waiting for the controller to fence it",
+            change=change,
+        )
+    return Finding(Evidence.DOUBTFUL, waiting, f"{said}; no vantage could probe its internal listener", change=change)
 
 
 def _facts(said: Sequence[Signal], index: SignalIndex, patience: int) -> tuple[EvidenceItem, ...]:
@@ -158,7 +165,7 @@ def _facts(said: Sequence[Signal], index: SignalIndex, patience: int) -> tuple[E
         if signal.source not in index.vantages:
             why = "the policy does not name this vantage"
         elif signal.source in index.blind:
-            why = "it sees every broker fail, so it has failed itself"
+            why = "every broker fails from this vantage, so the vantage itself has failed"
         facts.append(evidence_item(signal, patience, why))
     return tuple(facts)
 

@@ -30,8 +30,8 @@ def storage_latency(broker: int, index: SignalIndex) -> Finding:
     if slow:
         return _slow(slow, usual, index, facts)
     if not words:
-        text = "its storage prober has gone silent" if said else "no storage prober has reported on it"
-        change = "fresh evidence: look at the storage prober beside it"
+        text = "the signal of its storage probe is stale" if said else "no storage probe has reported on it"
+        change = "a fresh signal: check the storage probe next to it"
         return Finding(Evidence.MISSING, Reason.NO_EVIDENCE, text, facts=facts, change=change)
     change = (
         f"{settings.failure_threshold} of its last {settings.window_samples} writes taking more than"
@@ -46,11 +46,11 @@ def _slow(slow: Sequence[Signal], usual: float | None, index: SignalIndex, facts
     latency = worst.latency_seconds
     said = f"its log directory is slow: {worst.message}" if worst.message else "its log directory is slow"
     if latency is not None and usual is not None and latency < settings.peer_ratio * usual:
-        text = f"{said}; so are its peers', less than {settings.peer_ratio} times apart: the cause is elsewhere"
+        text = f"{said}; so are its peers' (less than {settings.peer_ratio} times faster): probably a shared cause"
         change = f"its writes taking {settings.peer_ratio} times as long as the median of its peers'"
         return Finding(Evidence.DOUBTFUL, Reason.CLUSTER_WIDE_SLOW, text, facts=facts, change=change)
     far = latency is None or latency * 1000 >= FAR_SLOWER * settings.threshold_milliseconds
-    change = f"{settings.success_threshold} fast writes in a row, or its peers turning as slow"
+    change = f"{settings.success_threshold} fast writes in a row, or its peers becoming as slow"
     severity = STALLED_SEVERITY if far else SLOW_SEVERITY
     return Finding(Evidence.BAD, Reason.STORAGE_SLOW, said, severity, facts, change)
 

@@ -76,7 +76,7 @@ CARRIED_AT_MOST = timedelta(seconds=30)
 """Longest Unknown across which the previous state keeps its start time."""
 
 _STORAGE = frozenset({Reason.STORAGE_SLOW})
-_REACHABILITY = frozenset({Reason.EXTERNALLY_UNREACHABLE, Reason.STILL_UNFENCED})
+_REACHABILITY = frozenset({Reason.EXTERNALLY_UNREACHABLE, Reason.NOT_FENCED_IN_TIME})
 _SLOW = frozenset({Reason.STORAGE_SLOW, Reason.REPLICATION_LAGGING})
 
 
@@ -116,7 +116,7 @@ def _judge_one(
         stayed_well=demoted and now - well_since >= timedelta(seconds=wait),
     )
     if state is HealthState.RECOVERING:
-        text = f"every signal passes; it must stay so for {wait} s"
+        text = f"every signal passes; it is promoted after {wait} s without a failing signal"
         found = Finding(found.evidence, Reason.STABILIZING, text, change=f"{wait} s without a failing signal")
     since, former = _dated(state, found.reason, before, last, now)
     restart = _restart_to_keep(restarted, state, last, findings, policy, now)
@@ -153,7 +153,7 @@ def examine(
         text = f"{planned}fenced by the controller; it leads nothing"
         return [Finding(Evidence.GONE, reason, text, change="the controller unfencing it")]
     if why is not None:
-        text = f"{planned}what its signals say is passed over"
+        text = f"{planned}its signals are ignored"
         return [Finding(Evidence.MISSING, Reason.IN_MAINTENANCE, text, change="the end of its maintenance")]
     findings = []
     # The signal that demoted a broker must pass again: missing evidence does not promote (invariant 5).
@@ -183,7 +183,7 @@ def examine(
 
 
 def _as_a_hint(own: Finding) -> Finding:
-    """A quorum of vantages reaches the broker: that it has no other clients is evidence, but no doubt."""
+    """A quorum of vantages reaches the broker: that it has no other clients is evidence, but raises no doubt."""
     return passing(own.facts)
 
 

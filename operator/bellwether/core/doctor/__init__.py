@@ -1,1 +1,1 @@
-"""Diagnose partitions that risk losing writes, reads or records, and say what a person can do."""
+"""Diagnose partitions that risk losing writes, reads or records, and list remediations."""

@@ -17,8 +17,8 @@ from bellwether.core.model.cluster import Partition
 GROUPS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 
 _IN_USE: dict[str, str] = {
-    GROUPS: "consumer groups that it keeps cannot commit or form",
-    TRANSACTIONS: "transactions that it keeps cannot begin or end",
+    GROUPS: "its consumer groups cannot commit or join",
+    TRANSACTIONS: "its transactions cannot begin or end",
 }
 
 
@@ -82,15 +82,15 @@ def client_impact(found: Diagnosis) -> str:
     p = found.partition
     match found.risk:
         case Risk.IN_SYNC | Risk.AT_MIN_ISR | Risk.UNDER_REPLICATED:
-            return "reads and writes work, whatever the acks"
+            return "reads and writes work, with any acks setting"
         case Risk.UNDER_MIN_ISR:
             said = (
-                "acks=all is refused (NOT_ENOUGH_REPLICAS), idempotent and transactional producers with it; acks=1 is "
-                "taken, and consumers do not see it, as the high watermark stands still; what is below it can be read"
+                "acks=all is refused (NOT_ENOUGH_REPLICAS), also for idempotent and transactional producers; acks=1 is "
+                "accepted, but the high watermark does not advance: consumers read only what is below it"
             )
             return f"{said}; {_IN_USE[p.topic]}" if p.topic in _IN_USE else said
         case _:
-            said = "neither reads nor writes: clients retry until they time out"
+            said = "no reads, no writes: clients retry until they time out"
             return f"{said}; {_IN_USE[p.topic]}" if p.topic in _IN_USE else said
 
 
@@ -103,21 +103,21 @@ def safe_actions(found: Diagnosis, *, elr: bool) -> str:
         case Risk.UNDER_REPLICATED:
             return f"{_spare(found)}; do not stop {_brokers(p.isr)} at once"
         case Risk.AT_MIN_ISR if len(p.isr) == 1:
-            return f"broker {p.isr[0]} holds the only copy in sync: do not stop it, and do not lose its disk"
+            return f"broker {p.isr[0]} has the only replica in sync: do not stop it, and protect its disk"
         case Risk.AT_MIN_ISR:
-            return f"stopping any of {_brokers(p.isr)} stops acks=all; records are safe while one of them lives"
+            return f"stopping any of {_brokers(p.isr)} stops acks=all; records are safe while one of them is live"
         case Risk.UNDER_MIN_ISR:
-            kept = f"do not stop {_brokers(p.isr)}: what was acknowledged is only there"
+            kept = f"do not stop {_brokers(p.isr)}: only they have the acknowledged records"
             if p.elr:
                 kept = (
-                    f"what acks=all had acknowledged is on {_brokers((*p.isr, *p.elr))} too; what acks=1 is told now "
-                    f"is on {_brokers(p.isr)} alone and is lost with it"
+                    f"records acknowledged to acks=all are also on {_brokers((*p.isr, *p.elr))}; records that acks=1 "
+                    f"writes now are only on {_brokers(p.isr)} and are lost with it"
                 )
             return kept
         case Risk.LEADER_LOST:
-            return f"{_brokers(found.awaited)} may lead without loss of what acks=all had acknowledged"
+            return f"{_brokers(found.awaited)} can lead without losing records acknowledged to acks=all"
         case _:
-            careful = f"; do not change {MIN_ISR} now: Kafka forgets who is eligible when it is changed" if elr else ""
+            careful = f"; do not change {MIN_ISR} now: changing it clears the eligible leader replicas" if elr else ""
             where = found.awaited or p.replicas
             return f"the records are on the disks of {_brokers(where)}: do not wipe them{careful}"
 
@@ -136,9 +136,9 @@ def _at_floor(found: Diagnosis, tools: CommandOptions, _elr: bool) -> Iterator[R
         yield _bring_back(found, tools, "--at-min-isr-partitions")
         return
     if len(p.replicas) == 1:
-        yield Remediation("give it more replicas", "disk and network for each copy", (_reassign(tools),))
+        yield Remediation("increase the replication factor", "disk and network for each copy", (_reassign(tools),))
         return
-    yield Remediation("give it one more replica", "disk and network for one copy", (_reassign(tools),))
+    yield Remediation("increase the replication factor by one", "disk and network for one copy", (_reassign(tools),))
     yield _lower(found, tools, len(p.replicas) - 1)
 
 
@@ -151,10 +151,10 @@ def _leader_lost(found: Diagnosis, tools: CommandOptions, _elr: bool) -> Iterato
     fencing = found.partition.leader is not None
     yield Remediation(
         f"wait: Kafka elects {_brokers(found.awaited, ' or ')} by itself",
-        f"nothing but time{', broker.session.timeout.ms (9 s) at most' if fencing else ''}",
+        f"time{', at most broker.session.timeout.ms (9 s)' if fencing else ''}",
     )
     yield Remediation(
-        "where it lasts, look at the controllers: nobody elects without a quorum",
+        "if it does not end, check the controllers: without a quorum no leader is elected",
         "nothing",
         (tools.kafka("kafka-metadata-quorum.sh", "describe --status"),),
     )
@@ -166,35 +166,35 @@ def _last_lost(found: Diagnosis, tools: CommandOptions, elr: bool) -> Iterator[R
     if p.leader is not None:
         # The leader does not answer us. An unclean election would be refused, and clients may still reach it.
         yield Remediation(
-            f"or look again: the controller takes broker {p.leader} for its leader until its session ends "
-            "(broker.session.timeout.ms, 9 s by default); where that lasts, it is we who cannot reach it",
+            f"or run it again: the controller keeps broker {p.leader} as leader until its session ends "
+            "(broker.session.timeout.ms, 9 s by default); if that does not end, only this host cannot reach it",
             "nothing",
             (tools.ours(f"doctor --topic {p.topic}"),),
         )
         return
     if found.unclean:
         yield Remediation(
-            "or look on: unclean.leader.election.enable is set for this topic, so Kafka takes any replica by itself",
+            "or wait: unclean.leader.election.enable is set for this topic, so Kafka elects any live replica",
             f"records: {found.loss}",
         )
     if found.further is not None:
         broker, end = found.further
         order = [broker, *(r for r in p.replicas if r != broker)]
         yield Remediation(
-            f"or, before an unclean election, put broker {broker} first in the order, {order}: its log reaches "
-            f"further, to offset {end}",
+            f"or, before an unclean election, put broker {broker} first in the order, {order}: its log is "
+            f"longer, up to offset {end}",
             "nothing: the replicas stay the same",
             (_reassign(tools),),
         )
     yield Remediation(
-        f"or take broker {found.loss.candidate if found.loss else '?'} as it is, by an unclean election",
-        f"records: {found.loss}. What the lost log holds beyond is truncated when its broker returns",
+        f"or elect broker {found.loss.candidate if found.loss else '?'} uncleanly",
+        f"records: {found.loss}. Later records of the lost log are truncated when its broker returns",
         (tools.ours(f"doctor --unclean-election {p.name} --accept-loss{tools.store}"),),
     )
     if found.floor is not None and found.floor > 1:
         yield Remediation(
             f"then, for writes with acks=all before {found.floor} replicas are in sync, lower {MIN_ISR}",
-            "one copy of what is acknowledged",
+            "acknowledged records have only one copy",
             (_set(p, tools, 1),),
         )
 
@@ -202,8 +202,8 @@ def _last_lost(found: Diagnosis, tools: CommandOptions, elr: bool) -> Iterator[R
 def _all_lost(found: Diagnosis, _tools: CommandOptions, elr: bool) -> Iterator[Remediation]:
     yield _wait(found, elr)
     yield Remediation(
-        "or start any broker that holds a replica, and ask again",
-        "nothing: a replica out of the ISR leads nothing until a person says so",
+        "or start any broker with a replica, and run this again",
+        "nothing: a replica outside the ISR does not lead without an unclean election",
     )
 
 
@@ -212,30 +212,30 @@ def _wait(found: Diagnosis, elr: bool) -> Remediation:
     if not awaited:
         everyone = _brokers(p.replicas)
         return Remediation(
-            f"start {everyone}, so that the log that reaches furthest can be chosen: Kafka knows nobody any more who "
-            "may lead without loss, and waits for nobody",
+            f"start {everyone}, so that the longest log can be chosen: Kafka knows no replica that can lead "
+            "without data loss",
             "time without the partition",
         )
-    cost = "time without the partition; no record that was acknowledged to acks=all"
+    cost = "time without the partition; no record acknowledged to acks=all is lost"
     if elr and not p.isr and not p.elr:
-        cost = "time, and what that broker had not on its disk when it was killed"
+        cost = "time, and records that the broker had not flushed to disk when it was killed"
     elif elr:
-        cost += "; who was killed, not shut down, is not eligible any more once it is back"
+        cost += "; a broker that was killed, not shut down, is no longer eligible when it is back"
         if p.last_known_elr:
             last = p.last_known_elr[0]
-            cost += f", and once nobody is, broker {last} leads, which led last, with what it had on its disk"
-    return Remediation(f"start {_brokers(awaited, ' or ')}: it leads by itself once it is back", cost)
+            cost += f"; if no broker is eligible, broker {last}, the last leader, leads with what it has on disk"
+    return Remediation(f"start {_brokers(awaited, ' or ')}: Kafka elects it when it is back", cost)
 
 
 def _bring_back(found: Diagnosis, tools: CommandOptions, which: str) -> Remediation:
     if not found.missing:
         return Remediation(
-            f"wait for {_brokers(found.partition.adding)}, which a reassignment is adding, or see why it does not end",
+            f"wait for the reassignment that adds {_brokers(found.partition.adding)}, or find out why it does not end",
             "nothing",
             (tools.kafka("kafka-reassign-partitions.sh", "--list"),),
         )
     return Remediation(
-        f"bring {_brokers(found.missing)} back into the ISR: start it, or see why it cannot follow",
+        f"bring {_brokers(found.missing)} back into the ISR: start it, or find out why it cannot follow",
         "nothing",
         (tools.kafka("kafka-topics.sh", f"--describe --topic {found.partition.topic} {which}"),),
     )
@@ -244,9 +244,9 @@ def _bring_back(found: Diagnosis, tools: CommandOptions, which: str) -> Remediat
 def _lower(found: Diagnosis, tools: CommandOptions, least: int, *, forgets: bool = False) -> Remediation:
     p = found.partition
     copies = "one copy" if least == 1 else f"{least} copies"
-    cost = f"{copies} of what is acknowledged from then on, and only that: set it back to {found.floor} afterwards"
+    cost = f"records acknowledged from then on have only {copies}: set it back to {found.floor} afterwards"
     if forgets:
-        cost += f"; Kafka forgets that {_brokers(p.elr)} may lead without loss"
+        cost += f"; it clears the eligible leader replicas ({_brokers(p.elr)})"
     return Remediation(
         f"or lower {MIN_ISR} of {p.topic} to {least}: acks=all works again", cost, (_set(p, tools, least),)
     )
@@ -263,9 +263,11 @@ def _reassign(tools: CommandOptions) -> str:
 
 def _spare(found: Diagnosis) -> str:
     if found.floor is None:
-        return f"{MIN_ISR} is not known (grant the ACL DescribeConfigs on Topic *), nor how many losses are to spare"
+        return (
+            f"{MIN_ISR} is not known (grant the ACL DescribeConfigs on Topic *), so the tolerated losses are not known"
+        )
     losses = len(found.partition.isr) - found.floor
-    return f"{losses} more {'loss' if losses == 1 else 'losses'} can be borne before acks=all is refused"
+    return f"{losses} more {'broker' if losses == 1 else 'brokers'} can be lost before acks=all is refused"
 
 
 def _brokers(ids: Collection[int], last: str = " and ") -> str:

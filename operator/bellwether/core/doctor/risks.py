@@ -1,7 +1,7 @@
 """Risk of each partition to lose writes, reads or records, from metadata and a few settings.
 
 In: a partition, the live brokers, ``RiskInputs``. Out: a ``Diagnosis``. Pure; used by ``reporting.report`` for a
-policy's status and by ``bellwether doctor``; ``remediation`` says what a person can do. The rules are Kafka's own: the
+policy's status and by ``bellwether doctor``; ``remediation`` lists what a person can do. The rules are Kafka's own: the
 effective ``min.insync.replicas`` is at most the number of replicas, the high watermark stops below it, and replicas
 that left the ISR below it are eligible to lead once the ISR is empty (KIP-966). A cluster without that feature is
 recognised by its metadata: its last ISR member stays in the ISR after it has died.
@@ -41,12 +41,12 @@ MIN_ISR_CACHE_SECONDS = 60
 OFFLINE = frozenset({Risk.ALL_REPLICAS_LOST, Risk.LAST_ISR_MEMBER_LOST, Risk.LEADER_LOST})
 
 RISK_DESCRIPTIONS: Mapping[Risk, str] = {
-    Risk.ALL_REPLICAS_LOST: "no broker that holds a replica lives: neither reads nor writes",
-    Risk.LAST_ISR_MEMBER_LOST: "nobody who may lead without loss lives: neither reads nor writes",
-    Risk.LEADER_LOST: "its leader is gone and another may lead without loss: Kafka elects one by itself",
-    Risk.UNDER_MIN_ISR: "acks=all is refused, acks=1 is taken and not shown to consumers",
-    Risk.AT_MIN_ISR: "all works, and the next loss stops acks=all",
-    Risk.UNDER_REPLICATED: "all works, with fewer copies than it should have",
+    Risk.ALL_REPLICAS_LOST: "no broker with a replica is live: no reads, no writes",
+    Risk.LAST_ISR_MEMBER_LOST: "no replica that can lead without data loss is live: no reads, no writes",
+    Risk.LEADER_LOST: "its leader is lost; another replica can lead without data loss and Kafka elects it",
+    Risk.UNDER_MIN_ISR: "acks=all is refused; acks=1 is accepted but not visible to consumers",
+    Risk.AT_MIN_ISR: "works now; losing one more broker stops acks=all",
+    Risk.UNDER_REPLICATED: "works, with fewer replicas in sync than configured",
     Risk.IN_SYNC: "every replica is in sync",
 }
 
@@ -100,13 +100,13 @@ class DataLoss:
         known = self.candidate_end is not None
         where = f"broker {self.candidate}'s log ends at offset {self.candidate_end if known else 'unknown'}"
         if self.sample is None:
-            return f"the loss is unknown: {where}, and no sample says how far the lost log reached"
+            return f"the loss is unknown: {where}, and the end of the lost log was never sampled"
         seen = f"broker {self.sample.leader}'s log had reached offset {self.sample.end} at {_moment(self.sample.at)}"
         if not self.last_term:
-            return f"the loss is unknown: {where}; {seen}, and others have led since"
+            return f"the loss is unknown: {where}; {seen}, and other brokers have led since"
         if self.least is None:
             return f"the loss is unknown: {where}; {seen}"
-        return f"at least {self.least} offsets are lost, and all that came after the sample: {where}; {seen}"
+        return f"at least {self.least} offsets are lost, and everything written after the sample: {where}; {seen}"
 
 
 @dataclass(frozen=True, slots=True)

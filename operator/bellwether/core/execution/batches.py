@@ -76,14 +76,14 @@ def precheck(batch: Sequence[Move], fresh: Iterable[Partition]) -> PrecheckResul
         reason = None
         if partition is None:
             recreated = move.name in names
-            reason = Reason.TOPIC_RECREATED if recreated else Reason.TOPIC_GONE
-            text = "another topic has its name now" if recreated else "the topic is gone"
+            reason = Reason.CHANGED_SINCE_PLAN
+            text = "the topic was recreated" if recreated else "the topic was deleted"
         elif partition.reassigning:
             reason, text = Reason.REASSIGNING, "a reassignment has started"
         elif set(partition.replicas) != set(move.order):
-            reason, text = Reason.REPLICA_SET_CHANGED, f"its replicas are {list(partition.replicas)} now"
+            reason, text = Reason.CHANGED_SINCE_PLAN, f"its replicas are now {list(partition.replicas)}"
         elif partition.replicas not in (move.seen, move.order):
-            reason, text = Reason.ORDER_CHANGED, f"its order is {list(partition.replicas)} now"
+            reason, text = Reason.CHANGED_SINCE_PLAN, f"its order is now {list(partition.replicas)}"
         else:
             facts[move.key] = partition
             passed.append(move)
@@ -117,20 +117,20 @@ def overtaken_message(before: Partition, after: Partition) -> str:
     """Message for a move that is ``ReadbackResult.OVERTAKEN``."""
     return (
         f"its leader's epoch rose from {before.leader_epoch} to {after.leader_epoch} around our reorder: our reorder "
-        "undid a reassignment that somebody else had just finished (start it again), or its leader left and returned"
+        "undid a reassignment that another tool had just finished (start it again), or its leader left and returned"
     )
 
 
 def replica_set_changed_message(move: Move, before: Partition, after: Partition | None, *, cancelled: bool) -> str:
     """Message for a move that is ``ReadbackResult.TOUCHED``; ``after`` is the partition after the cancellation."""
     if after is None:
-        return "the topic was deleted in the same moment"
-    now = f"its replicas were {sorted(before.replicas)} when checked and are {sorted(after.replicas)} now"
+        return "the topic was deleted at the same time"
+    now = f"its replicas were {sorted(before.replicas)} when checked and are now {sorted(after.replicas)}"
     if after.key != move.key:
-        now = f"another topic has taken the name in the same moment; its replicas are {list(after.replicas)} now"
+        now = f"the topic was recreated at the same time; its replicas are now {list(after.replicas)}"
     elif set(after.replicas) == set(before.replicas):
-        now = f"our reorder overrode a reassignment that somebody else had started (start it again); {now}"
-    return f"{now}; {'the reassignment was cancelled' if cancelled else 'there was nothing left to cancel'}"
+        now = f"our reorder overrode a reassignment that another tool had started (start it again); {now}"
+    return f"{now}; {'the reassignment was cancelled' if cancelled else 'there was no reassignment to cancel'}"
 
 
 def can_elect(move: Move, after: Partition | None) -> bool:

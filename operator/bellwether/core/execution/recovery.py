@@ -94,8 +94,8 @@ def _missing(
         return replace(entry, finished_at=now), None
     if now - entry.finished_at < grace:
         return entry, None
-    text = f"topic id {key.topic_id} is gone; its baseline {_order(entry.baseline)} is dropped"
-    return None, RecoveryNote(entry.topic, key.partition, Reason.TOPIC_GONE, text)
+    text = f"topic id {key.topic_id} does not exist any more; its baseline {_order(entry.baseline)} is dropped"
+    return None, RecoveryNote(entry.topic, key.partition, Reason.CHANGED_SINCE_PLAN, text)
 
 
 def _reconcile(
@@ -127,7 +127,7 @@ def _reconcile(
             return replace(entry, state=EntryState.RESTORED, finished_at=now), None
     elif observed == entry.baseline and entry.state is EntryState.DISPLACED:
         # The old order was put back: like a foreign order, but the baseline stays.
-        note = _contest_note(partition, "put its old order back")
+        note = _contest_note(partition, "restored the old order")
         return replace(_contested(entry, now), written=observed), note
     return entry, None
 
@@ -141,7 +141,7 @@ def _projected(entry: UndoEntry, partition: Partition) -> tuple[UndoEntry | None
         f"the baseline becomes {_order(baseline)}"
     )
     after = replace(entry, baseline=baseline, written=partition.replicas, earlier=(), state=EntryState.DISPLACED)
-    return after, RecoveryNote(partition.topic, partition.index, Reason.REPLICA_SET_CHANGED, text)
+    return after, RecoveryNote(partition.topic, partition.index, Reason.CHANGED_SINCE_PLAN, text)
 
 
 def _foreign(
@@ -183,7 +183,7 @@ def _tombstone(
 
 
 def _contest_note(partition: Partition, did: str) -> RecoveryNote:
-    return RecoveryNote(partition.topic, partition.index, Reason.CONTESTED, f"somebody else {did}")
+    return RecoveryNote(partition.topic, partition.index, Reason.ORDER_OVERWRITTEN, f"another tool {did}")
 
 
 def _order(replicas: tuple[int, ...] | list[int]) -> str:

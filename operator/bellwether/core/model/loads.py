@@ -110,11 +110,11 @@ def loads_missing_message(capacity: Capacity, loads: Loads | None) -> str | None
     """Message that a load limit has no effect because no loads are known; None where it works, or is not set."""
     if capacity.max_load is None or loads is not None:
         return None
-    meanwhile = "maxLeaders alone does" if capacity.max_leaders is not None else "nothing does"
+    meanwhile = "only maxLeaders limits brokers" if capacity.max_leaders is not None else "nothing limits brokers"
     return (
-        f"no loads are known, so maxBytesPerSecond of spec.demotion.capacity limits nothing yet, {meanwhile}: ask for a"
-        " load plan (bellwether rebalance, or spec.rebalance.schedule), whose job measures them; status.rebalance says"
-        " what came of the last one"
+        f"no loads are measured, so maxBytesPerSecond of spec.demotion.capacity has no effect yet"
+        f" ({meanwhile}): request a rebalance plan (bellwether rebalance, or spec.rebalance.schedule), whose job"
+        " measures loads; status.rebalance has the result of the last one"
     )
 
 

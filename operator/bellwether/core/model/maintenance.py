@@ -42,7 +42,7 @@ def under_maintenance(
     if pods is not None:
         for broker, one in demoted.items():
             if broker not in pods and one.reason == Reason.RESTARTING:
-                found[broker] = Maintenance(broker, Reason.RESTARTING, "its pod is gone", asked=False)
+                found[broker] = Maintenance(broker, Reason.RESTARTING, "its pod does not exist", asked=False)
     for override in overrides:
         if requests_maintenance(override) and override.active(now):
             found[override.broker] = Maintenance(override.broker, Reason.IN_MAINTENANCE, _words(override), asked=True)

@@ -217,8 +217,8 @@ def placement_warnings(placement: Placement, cluster: Cluster) -> tuple[Placemen
     everything = topics | {p.topic for p in cluster.partitions}
     found = [
         PlacementWarning(
-            Reason.RACK_WITHOUT_BROKERS,
-            f"no registered broker is in rack {rack!r}: correct the name, give brokers the rack, or all of it is down",
+            Reason.PLACEMENT_UNSUITABLE,
+            f"no registered broker is in rack {rack!r}: correct the name, set broker.rack, or start its brokers",
         )
         for rack in dict.fromkeys(_named(placement))
         if rack not in present
@@ -227,14 +227,14 @@ def placement_warnings(placement: Placement, cluster: Cluster) -> tuple[Placemen
     for rule in placement.rules:
         matched = {t for t in everything if rule.matches(t)}
         if not matched:
-            text = f"no topic matches {rule.pattern!r}: correct the pattern, or take the rule away"
-            found.append(PlacementWarning(Reason.PATTERN_WITHOUT_TOPICS, text))
+            text = f"no topic matches {rule.pattern!r}: correct the pattern, or remove the rule"
+            found.append(PlacementWarning(Reason.PLACEMENT_UNSUITABLE, text))
         elif matched <= taken:
-            text = f"earlier rules take every topic that matches {rule.pattern!r}: put it before them, or take it away"
-            found.append(PlacementWarning(Reason.RULE_OVERSHADOWED, text))
+            text = f"earlier rules take every topic that matches {rule.pattern!r}: put it before them, or remove it"
+            found.append(PlacementWarning(Reason.PLACEMENT_UNSUITABLE, text))
         elif len(topics) > 1 and topics <= matched:
-            text = f"{rule.pattern!r} matches every topic: say it in spec.placement itself"
-            found.append(PlacementWarning(Reason.PATTERN_MATCHES_ALL, text))
+            text = f"{rule.pattern!r} matches every topic: set the racks in spec.placement itself"
+            found.append(PlacementWarning(Reason.PLACEMENT_UNSUITABLE, text))
         taken |= matched
     return tuple(found)
 

@@ -1,6 +1,6 @@
 """Replica reassignments by other tools: detected from metadata, replication throttles and topic names.
 
-Kafka does not say who started a reassignment. One that is not ours is another tool's; Cruise Control has its own
+Kafka does not report who started a reassignment. One that is not ours is another tool's; Cruise Control has its own
 topics, and both it and Kafka's tool set throttles on the topics that they move (KIP-73). Pure: the reconcile reads the
 throttles while replicas move. Messages name no topic, because they would change every second during a large rebalance.
 """
@@ -44,15 +44,15 @@ class ExternalReassignments:
     @property
     def external_operation(self) -> Blocker | None:
         """Why deferrable work waits: replicas move in bulk. A single manual move blocks only its own partition."""
-        signs = ["Cruise Control's topics are there"] * self.cruise_control
-        signs += ["its replicas are throttled"] * self.throttled
+        signs = ["Cruise Control's topics exist"] * self.cruise_control
+        signs += ["replication is throttled"] * self.throttled
         if not signs:
             return None
         text = (
-            f"somebody else reassigns partitions; recognised as a rebalance, as {' and '.join(signs)}; goes on once no"
-            " replica moves"
+            f"another tool reassigns partitions in bulk ({' and '.join(signs)}); continues when no replica is being"
+            " moved"
         )
-        return Blocker(Reason.OTHERS_REBALANCING, text)
+        return Blocker(Reason.EXTERNAL_OPERATION, text)
 
 
 def foreign_reassignments(cluster: Cluster, record: UndoRecord) -> tuple[Partition, ...]:

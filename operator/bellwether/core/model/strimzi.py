@@ -72,13 +72,13 @@ def choose_listener(
         ]
         if fitting:
             return min(fitting, key=lambda one: (accepted.index(one.authentication), not one.tls))
-        text = f"no internal listener fits, as {otherwise}; there are: {there}"
-        return Blocker(Reason.STRIMZI_LISTENER_UNFIT, f"{text}. spec.kafka.strimzi.listener names any of them")
+        text = f"no internal listener is suitable, because {otherwise}; the listeners are: {there}"
+        return Blocker(Reason.STRIMZI_REFERENCE_INVALID, f"{text}. Set spec.kafka.strimzi.listener to one of them")
     named = next((one for one in listeners if one.name == wanted), None)
     if named is None:
-        return Blocker(Reason.STRIMZI_LISTENER_UNFIT, f"there is no listener {wanted}; there are: {there}")
+        return Blocker(Reason.STRIMZI_REFERENCE_INVALID, f"there is no listener {wanted}; the listeners are: {there}")
     if named.authentication not in accepted:
-        return Blocker(Reason.STRIMZI_LISTENER_UNFIT, f"listener {named} does not fit: {otherwise}")
+        return Blocker(Reason.STRIMZI_REFERENCE_INVALID, f"listener {named} is not suitable: {otherwise}")
     return named
 
 
@@ -119,11 +119,11 @@ class Strimzi:
         """Why promotion, rebalancing and re-assertion wait, if they do."""
         if self.paused:
             text = (
-                f"Kafka {self.namespace}/{self.name} is annotated with strimzi.io/pause-reconciliation: somebody works"
-                " on it; goes on once that is gone"
+                f"Kafka {self.namespace}/{self.name} has the annotation strimzi.io/pause-reconciliation; continues when"
+                " it is removed"
             )
-            return Blocker(Reason.STRIMZI_PAUSED, text)
+            return Blocker(Reason.EXTERNAL_OPERATION, text)
         if self.rebalancing:
             names = ", ".join(self.rebalancing)
-            return Blocker(Reason.STRIMZI_REBALANCING, f"KafkaRebalance {names} is running; goes on once it has ended")
+            return Blocker(Reason.EXTERNAL_OPERATION, f"KafkaRebalance {names} is running; continues when it has ended")
         return None

@@ -51,7 +51,9 @@ def contested(proposal: ProposedOrder) -> Refusal | None:
         return None
     if proposal.now - entry.contested_at >= contest_delay(entry):
         return None
-    return Refusal(Reason.CONTESTED, f"overwritten {entry.contests} times by somebody else; asserted again in time")
+    return Refusal(
+        Reason.ORDER_OVERWRITTEN, f"another tool changed this order {entry.contests} times; retrying with backoff"
+    )
 
 
 def external_operation_running(proposal: ProposedOrder) -> Refusal | None:
@@ -71,7 +73,7 @@ def refused_before(proposal: ProposedOrder) -> Refusal | None:
         return None
     if proposal.now - refused.at >= back_off(refused.times):
         return None
-    return Refusal(Reason.REORDER_REFUSED, refused.message)
+    return Refusal(Reason.REQUEST_REFUSED, refused.message)
 
 
 REORDER_GUARDS: tuple[ReorderGuard, ...] = (
@@ -101,15 +103,15 @@ def refuse_election(
     """Why the first of the target order cannot be elected now: never outside the ISR, never a worse leader."""
     touched = not demoted.isdisjoint(partition.replicas)
     if touched and len(partition.replicas) == 1:
-        return Refusal(Reason.ONLY_REPLICA, "the demoted broker holds the only replica; raise its replication factor")
+        return Refusal(Reason.ONLY_REPLICA, "the demoted broker has the only replica; raise the replication factor")
     if touched and set(partition.replicas) <= demoted:
         return Refusal(Reason.ALL_REPLICAS_DEMOTED, "every replica is on a demoted broker")
     if touched and chosen is None:
         away = [r for r in partition.replicas if r not in demoted]
-        return Refusal(Reason.NO_HEALTHY_ISR_MEMBER, f"of the other replicas {away} none is live and in the ISR")
+        return Refusal(Reason.NO_HEALTHY_ISR_MEMBER, f"none of the other replicas {away} is live and in the ISR")
     first = target[0]
     if first not in partition.isr or first not in snapshot.cluster.live:
-        text = f"broker {first}, first in its order, is not in the ISR or not alive; elected when it is back"
+        text = f"broker {first}, first in its order, is not live or not in the ISR; it is elected when it is back"
         return Refusal(Reason.PREFERRED_NOT_IN_ISR, text)
     return None
 
@@ -123,7 +125,7 @@ def remember_refusals(
     """Orders that Kafka has refused so far, this reconcile included; forgotten once the target order differs."""
     known = {key: refused for key, refused in before.items() if targets.get(key) == refused.order}
     for hold in holds:
-        if hold.reason is Reason.REORDER_REFUSED and hold.key in targets:
+        if hold.reason is Reason.REQUEST_REFUSED and hold.key in targets:
             times = known[hold.key].times + 1 if hold.key in known else 1
             known[hold.key] = RefusedOrder(targets[hold.key], times, now, hold.message)
     return known

@@ -98,8 +98,8 @@ class AgentState:
         if self.trouble:
             return self.trouble
         if self.done is not None:
-            return f"on watch; order {self.done[1]} of epoch {self.done[0]}: {self.why}"
-        return "on watch"
+            return f"ready; order {self.done[1]} of epoch {self.done[0]}: {self.why}"
+        return "ready"
 
 
 def step(
@@ -112,7 +112,7 @@ def step(
     if now.paused is not None:
         return _while_paused(now, read, process, at, guarded)
     if process is ProcessState.STOPPED:
-        text = "found paused by nobody's order, and released"
+        text = "found paused without an order, and released"
         return (now if now.done is not None else replace(now, done=(now.epoch, 0), why=text)), AgentAction.RELEASE
     if not _may_pause(now, read, process, at):
         return now, AgentAction.NOTHING
@@ -120,7 +120,7 @@ def step(
 
 
 def pause_failed(state: AgentState, why: str) -> AgentState:
-    """The pause could not be carried out: the order is no longer obeyed."""
+    """The pause could not be carried out: the order has ended."""
     return state if state.paused is None else _end(state, why)
 
 
@@ -131,9 +131,9 @@ def release_if_paused(state: AgentState, why: str) -> tuple[AgentState, AgentAct
 
 _PROBLEMS = {
     ProcessState.ABSENT: (
-        "cannot tell the broker's process: see --pid and --process, and shareProcessNamespace of the pod"
+        "cannot find the broker's process: check --pid and --process, and shareProcessNamespace of the pod"
     ),
-    ProcessState.BARRED: "may not signal the broker's process: run as its user, or with the capability KILL",
+    ProcessState.BARRED: "no permission to signal the broker's process: run as its user, or with the capability KILL",
 }
 
 
@@ -142,7 +142,7 @@ def _after_read(state: AgentState, read: OrderRead, at: float, *, first: bool) -
     if order is None or order.epoch < state.epoch:
         return replace(state, seen=None, advanced=None)
     if first:
-        text = "it stood before this quarantine agent did, and was another's to obey"
+        text = "the order is older than this quarantine agent, which ignores it"
         return replace(state, seen=order, epoch=order.epoch, done=order.name, why=text)
     if state.seen is None or state.seen.name != order.name:
         return replace(state, seen=order, advanced=None, epoch=order.epoch)
@@ -168,9 +168,9 @@ def _while_paused(
     assert ordered is not None  # noqa: S101 - for the type checker
     why = ""
     if process is ProcessState.ABSENT:
-        return _end(state, "its process is gone"), AgentAction.NOTHING
+        return _end(state, "its process does not exist any more"), AgentAction.NOTHING
     if process is ProcessState.RUNNING:
-        return _end(state, "somebody else woke it"), AgentAction.NOTHING
+        return _end(state, "another process resumed it"), AgentAction.NOTHING
     if read is not None and (state.seen is None or state.seen.name != ordered.name):
         why = "its order was withdrawn"
     elif state.advanced is None or at - state.advanced > EXPIRES_AFTER_SECONDS:
@@ -178,7 +178,7 @@ def _while_paused(
     elif at - state.paused_at >= ordered.limit_seconds:
         why = f"it was paused for {ordered.limit_seconds:.0f} s, the limit"
     elif not guarded:
-        why = "the keeper that would outlive this quarantine agent is gone"
+        why = "the watchdog of the pause is not running any more"
     return (_end(state, why), AgentAction.RELEASE) if why else (state, AgentAction.NOTHING)
 
 

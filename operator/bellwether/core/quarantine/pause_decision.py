@@ -20,7 +20,7 @@ from bellwether.core.model.cluster import Cluster, TopicPartition
 from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS, RENEW_SECONDS, QuarantineOrder
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import UndoRecord
-from bellwether.core.reasons import DESCRIPTIONS, Reason
+from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import AGENT_STALE_AFTER_SECONDS, QUARANTINE_AGENT
 from bellwether.core.settings.policy import Policy, QuarantineMode
 from bellwether.core.signals import Reading, Signal, SignalType
@@ -38,15 +38,12 @@ ENDINGS = (
     Reason.DISK_RECOVERED,
     Reason.QUARANTINE_WITHDRAWN,
     Reason.QUARANTINE_LIMIT,
-    Reason.NO_WARDEN,
-    Reason.WARDEN_RELEASED,
-    Reason.DISK_UNSEEN,
-    Reason.MARGINS_UNKNOWN,
-    Reason.OTHER_BROKER_UNWELL,
-    Reason.ACTIVE_CONTROLLER,
-    Reason.QUORUM_TOO_SMALL,
-    Reason.ISR_TOO_SMALL,
-    Reason.STILL_LEADS,
+    Reason.AGENT_MISSING,
+    Reason.AGENT_RELEASED,
+    Reason.NO_STORAGE_PROBE,
+    Reason.FAULT_TOLERANCE_UNKNOWN,
+    Reason.ANOTHER_BROKER_UNHEALTHY,
+    Reason.NO_FAULT_TOLERANCE,
 )
 """Reasons that end an order."""
 
@@ -156,7 +153,7 @@ class _QuarantineContext:
         now, settings = self.snapshot.now, self.policy.quarantine
         known = [c.number for c in (*orders.values(), *self.snapshot.quarantine_orders.values())]
         said = [round(s.value) for s in self.snapshot.signals if s.type == QUARANTINE_AGENT and s.value is not None]
-        limit = f"for {settings.limit_seconds} s at most"
+        limit = f"for at most {settings.limit_seconds} s"
         return QuarantineOrder(
             broker=broker,
             epoch=self.snapshot.record.epoch,
@@ -165,7 +162,7 @@ class _QuarantineContext:
             until=now + timedelta(seconds=settings.limit_seconds),
             renewed_at=now,
             reason=Reason.QUARANTINE_ORDERED,
-            message=f"it leads nothing, and acks=all waits for its slow disk: to be paused {limit}",
+            message=f"it leads nothing, and acks=all waits for its slow disk: ordered to pause {limit}",
         )
 
     def renewed_or_ended(self, order: QuarantineOrder) -> QuarantineOrder:
@@ -175,8 +172,8 @@ class _QuarantineContext:
         if ending is not None:
             return replace(order, ended_at=now, reason=ending.reason, message=ending.message)
         if order.paused_at is None and self._paused(order):
-            text = "paused: acks=all does not wait for it while it is out of every ISR"
-            order = replace(order, paused_at=now, reason=Reason.QUARANTINED, message=text)
+            text = "paused; acks=all does not wait for it while it is out of every ISR"
+            order = replace(order, paused_at=now, reason=Reason.PROCESS_PAUSED, message=text)
         # A clock that was set back renews as well: the time only has to differ from the last one.
         if abs((now - order.renewed_at).total_seconds()) >= RENEW_SECONDS:
             order = replace(order, renewed_at=now)
@@ -192,9 +189,13 @@ class _QuarantineContext:
         """Why an active order ends now."""
         broker, now, settings = order.broker, self.snapshot.now, self.policy.quarantine
         if not self.policy.acts or settings.mode is QuarantineMode.OFF:
-            return BrokerHold(broker, Reason.QUARANTINE_WITHDRAWN, "the policy no longer quarantines")
+            return BrokerHold(
+                broker,
+                Reason.QUARANTINE_WITHDRAWN,
+                "quarantine is off in the policy (spec.quarantine.mode), or the policy does not act",
+            )
         if broker not in self.decisions.demoted:
-            return BrokerHold(broker, Reason.QUARANTINE_WITHDRAWN, "it is no longer kept from leading")
+            return BrokerHold(broker, Reason.QUARANTINE_WITHDRAWN, "it is no longer demoted")
         # A lowered limit applies to active orders, and an order from before a take-over may name any end.
         limit = timedelta(seconds=settings.limit_seconds)
         if now >= order.until or not timedelta() <= now - order.since < limit:
@@ -202,7 +203,7 @@ class _QuarantineContext:
             return BrokerHold(broker, Reason.QUARANTINE_LIMIT, text)
         stopping = self._to_be_stopped(broker)
         if stopping:
-            text = f"{stopping}: a paused process could not be shut down in order"
+            text = f"{stopping}: a paused process cannot shut down cleanly"
             return BrokerHold(broker, Reason.QUARANTINE_WITHDRAWN, text)
         return self._agent_failure(order) or self._leads(broker) or self._disk(broker) or self.danger(broker)
 
@@ -211,18 +212,20 @@ class _QuarantineContext:
         now, settings, before = self.snapshot.now, self.policy.quarantine, orders.get(broker)
         other = self._another(orders)
         if other is not None:
-            text = f"broker {other} is, or may still be, paused: one at a time"
-            return BrokerHold(broker, Reason.ANOTHER_QUARANTINED, text)
+            text = f"broker {other} is or may be paused; only one broker is paused at a time"
+            return BrokerHold(broker, Reason.ANOTHER_BROKER_UNHEALTHY, text)
         word = self._agent_signal(broker)
         if word is None:
             return BrokerHold(
-                broker, Reason.NO_WARDEN, "no quarantine agent beside it reports: run bellwether quarantine-agent there"
+                broker,
+                Reason.AGENT_MISSING,
+                "no quarantine agent reports: run bellwether quarantine-agent next to the broker",
             )
         if word.reading is not Reading.PASSING:
-            return BrokerHold(broker, Reason.NO_WARDEN, f"its quarantine agent cannot pause it: {word.message}")
+            return BrokerHold(broker, Reason.AGENT_MISSING, f"its quarantine agent cannot pause it: {word.message}")
         if before is not None and before.reason not in _WITHOUT_COOLDOWN:
-            text = f"left in peace for {settings.limit_seconds} s: its last quarantine ended early ({before.message})"
-            return BrokerHold(broker, Reason.QUARANTINE_RESTS, text)
+            text = f"{settings.limit_seconds} s cooldown: the last quarantine ended early ({before.message})"
+            return BrokerHold(broker, Reason.QUARANTINE_DELAYED, text)
         planned = self.snapshot.maintenance.get(broker)
         if planned is not None:
             return BrokerHold(broker, planned.reason, f"in maintenance: {planned.message}")
@@ -231,13 +234,14 @@ class _QuarantineContext:
             return leads
         if now - self.decisions.demoted[broker].since < timedelta(seconds=settings.after_seconds):
             text = f"demoted for less than {settings.after_seconds} s (spec.quarantine.afterSeconds)"
-            return BrokerHold(broker, Reason.QUARANTINE_DWELLS, text)
+            return BrokerHold(broker, Reason.QUARANTINE_DELAYED, text)
         return self._disk(broker) or self.danger(broker) or self._pace(broker)
 
     def _leads(self, broker: int) -> BrokerHold | None:
         """Partitions that it leads would be leaderless until its session times out, such as those of a new topic."""
         if any(p.leader == broker for p in self.snapshot.cluster.held_by(broker)):
-            return BrokerHold(broker, Reason.STILL_LEADS, DESCRIPTIONS[Reason.STILL_LEADS])
+            text = "it leads partitions; a pause would make them unavailable"
+            return BrokerHold(broker, Reason.NO_FAULT_TOLERANCE, text)
         return None
 
     def _to_be_stopped(self, broker: int) -> str:
@@ -252,45 +256,47 @@ class _QuarantineContext:
         tolerance = self.snapshot.fault_tolerance
         if tolerance is not None and broker in tolerance.trailing:
             return None
-        return BrokerHold(broker, Reason.KEEPS_PACE, DESCRIPTIONS[Reason.KEEPS_PACE])
+        text = "its disk is slow, but its replicas are caught up: acks=all does not wait for it"
+        return BrokerHold(broker, Reason.NOT_BLOCKING_ACKS, text)
 
     def danger(self, broker: int) -> BrokerHold | None:
         """What would not tolerate one more failure without this broker: brokers, partitions, the controller quorum."""
         tolerance = self.snapshot.fault_tolerance
         if tolerance is None or tolerance.problem or tolerance.quorum is None:
-            why = tolerance.problem if tolerance is not None and tolerance.problem else "nobody has told"
-            text = f"what the cluster could still lose is not known: {why}"
-            return BrokerHold(broker, Reason.MARGINS_UNKNOWN, text)
+            why = tolerance.problem if tolerance is not None and tolerance.problem else "no data"
+            text = f"the fault tolerance of the cluster is not known: {why}"
+            return BrokerHold(broker, Reason.FAULT_TOLERANCE_UNKNOWN, text)
         for other, what in self._not_healthy(broker):
-            return BrokerHold(broker, Reason.OTHER_BROKER_UNWELL, f"broker {other} {what}")
+            return BrokerHold(broker, Reason.ANOTHER_BROKER_UNHEALTHY, f"broker {other} {what}")
         if tolerance.quorum.active == broker:
             # No metadata change would be possible until the other voters have elected a new controller.
-            return BrokerHold(broker, Reason.ACTIVE_CONTROLLER, DESCRIPTIONS[Reason.ACTIVE_CONTROLLER])
+            text = "it is the active controller: a pause would leave the cluster without one"
+            return BrokerHold(broker, Reason.NO_FAULT_TOLERANCE, text)
         spares = tolerance.quorum.spares_without(broker)
         if spares is not None and spares < 1:
             text = (
-                f"it votes among {len(tolerance.quorum.voters)} controllers, {len(tolerance.quorum.current)} of them in"
-                " step: without it none could be lost"
+                f"it is one of {len(tolerance.quorum.voters)} controller voters, {len(tolerance.quorum.current)} of"
+                " them in sync: without it the quorum tolerates no further failure"
             )
-            return BrokerHold(broker, Reason.QUORUM_TOO_SMALL, text)
+            return BrokerHold(broker, Reason.NO_FAULT_TOLERANCE, text)
         return self._arithmetic(broker, tolerance.minimum_isr)
 
     def _arithmetic(self, broker: int, minimum: Mapping[str, int]) -> BrokerHold | None:
         spare, cluster = self.policy.quarantine.spare_isr_members, self.snapshot.cluster
         for p in cluster.held_by(broker):
             if p.reassigning:
-                return BrokerHold(broker, Reason.ISR_TOO_SMALL, f"{p.name} is being reassigned")
+                return BrokerHold(broker, Reason.NO_FAULT_TOLERANCE, f"{p.name} is being reassigned")
             least = minimum.get(p.topic)
             if least is None:
                 text = f"min.insync.replicas of topic {p.topic} is not known"
-                return BrokerHold(broker, Reason.MARGINS_UNKNOWN, text)
+                return BrokerHold(broker, Reason.FAULT_TOLERANCE_UNKNOWN, text)
             others = len(set(p.isr) & cluster.live - {broker})
             if others < least + spare:
                 text = (
-                    f"{p.name} would have {others} live ISR members without it; min.insync.replicas {least} and"
-                    f" {spare} to spare (spec.quarantine.spareIsrMembers) are {least + spare}"
+                    f"{p.name} would have {others} live ISR members without it; min.insync.replicas {least} plus"
+                    f" {spare} (spec.quarantine.spareIsrMembers) requires {least + spare}"
                 )
-                return BrokerHold(broker, Reason.ISR_TOO_SMALL, text)
+                return BrokerHold(broker, Reason.NO_FAULT_TOLERANCE, text)
         return None
 
     def _not_healthy(self, broker: int) -> Iterator[tuple[int, str]]:
@@ -314,26 +320,34 @@ class _QuarantineContext:
             return None
         if words and len(words) == len(said) and all(s.reading is Reading.PASSING for s in words):
             return BrokerHold(broker, Reason.DISK_RECOVERED, "its disk is fast again")
-        text = "no prober on its disk reports: recovery could not be seen"
-        return BrokerHold(broker, Reason.DISK_UNSEEN, text)
+        text = "no storage probe reports on its disk, so its recovery would not be detected"
+        return BrokerHold(broker, Reason.NO_STORAGE_PROBE, text)
 
     def _agent_failure(self, order: QuarantineOrder) -> BrokerHold | None:
         """Why the agent does not carry out its order, by its own signal."""
         word, waited = self._agent_signal(order.broker), self.snapshot.now - order.since
         if word is None:
             return BrokerHold(
-                order.broker, Reason.NO_WARDEN, "its quarantine agent has gone silent, and releases what it holds"
+                order.broker,
+                Reason.AGENT_MISSING,
+                "its quarantine agent does not report any more; it releases the broker when the order expires",
             )
         if word.reading is Reading.UNKNOWN:
-            return BrokerHold(order.broker, Reason.NO_WARDEN, f"its quarantine agent cannot pause it: {word.message}")
+            return BrokerHold(
+                order.broker, Reason.AGENT_MISSING, f"its quarantine agent cannot pause it: {word.message}"
+            )
         if word.reading is Reading.PASSING and word.value == order.number:
             return BrokerHold(
-                order.broker, Reason.WARDEN_RELEASED, f"its quarantine agent has released it: {word.message}"
+                order.broker, Reason.AGENT_RELEASED, f"its quarantine agent has released it: {word.message}"
             )
         if not self._paused(order) and (
             order.paused_at is not None or waited > timedelta(seconds=PAUSE_TIMEOUT_SECONDS)
         ):
-            return BrokerHold(order.broker, Reason.NO_WARDEN, "its quarantine agent does not do as ordered")
+            return BrokerHold(
+                order.broker,
+                Reason.AGENT_MISSING,
+                f"its quarantine agent has not paused it within {PAUSE_TIMEOUT_SECONDS:.0f} s",
+            )
         return None
 
     def said_paused(self) -> frozenset[int]:

@@ -18,7 +18,10 @@ from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.undo_record import ApplicationEnd, PlanApplication, SkippedPartition
 from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
+from bellwether.core.rebalance.waves import EXPIRED_MESSAGE, SUPERSEDED_MESSAGE
 from bellwether.core.settings.rebalance import Approval, Rebalance
+
+APPROVED_MESSAGE = "The plan is approved; its first wave has not started yet."
 
 AGAIN = timedelta(hours=1)
 """After a plan became stale, the next one is requested no earlier than this after the last start."""
@@ -164,7 +167,7 @@ def run_due(run: RebalanceRun, request: str, now: datetime) -> str | None:
 def on_superseded(run: RebalanceRun, request: str) -> RebalanceRun:
     """A request for another plan ends the plan that is being applied."""
     if run.state in UNDER_WAY and request and request != run.request:
-        return run.become(RunState.SUPERSEDED, Reason.PLAN_SUPERSEDED)
+        return run.become(RunState.SUPERSEDED, Reason.PLAN_OUTDATED, SUPERSEDED_MESSAGE)
     return run
 
 
@@ -173,7 +176,7 @@ def on_started(run: RebalanceRun, name: str, request: str, settings: Rebalance, 
     fresh = RebalanceRun(run.state, name=name, request=request, started_at=now.replace(microsecond=0))
     text = DESCRIPTIONS[Reason.PLANNING]
     if run.state is RunState.PROPOSED:
-        text = f"{text} Plan {run.digest}, proposed before, can be approved no more."
+        text = f"{text} The previous plan {run.digest} can no longer be approved."
     started = fresh.become(RunState.RUNNING, Reason.PLANNING, text)
     return replace(started, next_at=settings.schedule.after(now) if settings.schedule is not None else None)
 
@@ -189,35 +192,33 @@ def on_planned(run: RebalanceRun, plan: RebalancePlan, settings: Rebalance, forc
     least = settings.minimum_improvement_percent
     if not figures.moves + figures.reorders:
         return found.become(
-            RunState.IDLE, Reason.NOT_WORTHWHILE, "no leader need move: they are spread as well as can be"
+            RunState.IDLE, Reason.IMPROVEMENT_TOO_SMALL, "no move would improve the balance of the leaders"
         )
     if figures.improvement * 100 < least and not forced:
         text = (
-            f"the highest load would fall by {figures.improvement:.1%}, and spec.rebalance.minimumImprovementPercent is"
-            f" {least}"
+            f"the highest load would fall by {figures.improvement:.1%}, less than"
+            f" spec.rebalance.minimumImprovementPercent ({least})"
         )
-        return found.become(RunState.IDLE, Reason.NOT_WORTHWHILE, text)
+        return found.become(RunState.IDLE, Reason.IMPROVEMENT_TOO_SMALL, text)
     text = _proposal(found)
     if forced:
-        text = f"{text}; {forced} leaders stand where the policy does not want them"
+        text = f"{text}; {forced} leaders must move, for example out of a rack that is not preferred"
     return found.become(RunState.PROPOSED, Reason.PLAN_PROPOSED, text)
 
 
 def on_judged(run: RebalanceRun, settings: Rebalance, approved: str, now: datetime) -> RebalanceRun:
     """A proposed plan after the approval check; ``approved`` is the digest in the annotation."""
     if run.state in UNDER_WAY and not _approves(run, settings, approved):
-        text = f"{DESCRIPTIONS[Reason.PLAN_PROPOSED]} Its approval was taken back after {run.taken_up} partitions."
+        text = f"{DESCRIPTIONS[Reason.PLAN_PROPOSED]} The approval was removed after {run.taken_up} partitions."
         return run.become(RunState.PROPOSED, Reason.PLAN_PROPOSED, text)
     if run.state is not RunState.PROPOSED or run.made_at is None:
         return run
     if settings.expired(run.made_at, now):
-        return run.become(RunState.IDLE, Reason.PLAN_EXPIRED)
+        return run.become(RunState.IDLE, Reason.PLAN_OUTDATED, EXPIRED_MESSAGE)
     if _approves(run, settings, approved):
-        return run.become(RunState.APPROVED, Reason.PLAN_APPROVED)
+        return run.become(RunState.APPROVED, Reason.APPLYING, APPROVED_MESSAGE)
     if approved:
-        text = (
-            f"plan {run.digest} waits for approval; the annotation names {approved[:64]!r}, which approves nothing here"
-        )
+        text = f"plan {run.digest} waits for approval; the annotation has {approved[:64]!r}, which is not its digest"
         return run.become(RunState.PROPOSED, Reason.OTHER_PLAN_APPROVED, text)
     if run.reason is Reason.OTHER_PLAN_APPROVED:
         return run.become(RunState.PROPOSED, Reason.PLAN_PROPOSED, _proposal(run))
@@ -247,14 +248,14 @@ def on_progress(
     if application.ended is ApplicationEnd.DONE:
         return run.become(RunState.DONE, Reason.PLAN_APPLIED, application.message)
     if application.ended is ApplicationEnd.STALE:
-        expired = application.message == DESCRIPTIONS[Reason.PLAN_EXPIRED]
-        text = f"{application.message} {application.taken_up} of {application.moves} partitions were taken up."
+        expired = application.message == EXPIRED_MESSAGE
+        text = f"{application.message} {application.taken_up} of {application.moves} partitions were processed."
         if expired:
-            return run.become(RunState.STALE, Reason.PLAN_EXPIRED, text)
+            return run.become(RunState.STALE, Reason.PLAN_OUTDATED, text)
         return run.become(RunState.STALE, Reason.PLAN_OUTDATED, application.message)
     if application.ended is ApplicationEnd.SUPERSEDED:
-        return run.become(RunState.SUPERSEDED, Reason.PLAN_SUPERSEDED)
-    text = f"{application.taken_up} of {application.moves} partitions were taken up, {application.left_out} left out"
+        return run.become(RunState.SUPERSEDED, Reason.PLAN_OUTDATED, SUPERSEDED_MESSAGE)
+    text = f"{application.taken_up} of {application.moves} partitions processed, {application.left_out} skipped"
     going_on = run.become(RunState.APPLYING, Reason.APPLYING, text)
     return going_on if waits is None else replace(going_on, reason=waits.reason, message=f"{text}; {waits.message}")
 
@@ -268,7 +269,7 @@ def _waiting(run: RebalanceRun, waits: Refusal | None) -> RebalanceRun:
     if run.state is not RunState.APPROVED:
         return run
     if waits is None:
-        return run.become(RunState.APPROVED, Reason.PLAN_APPROVED)
+        return run.become(RunState.APPROVED, Reason.APPLYING, APPROVED_MESSAGE)
     return run.become(RunState.APPROVED, waits.reason, f"approved; {waits.message}")
 
 

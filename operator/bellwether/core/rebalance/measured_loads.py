@@ -67,7 +67,7 @@ class LoadAccumulator:
     def add(self, key: PartitionKey, replicas: tuple[int, ...], produced: int, consumed: int) -> None:
         """Add a partition: its replicas, and bytes/s in and out. Raises ValueError for an invalid index."""
         if not 0 <= key.partition <= LARGEST_INDEX:
-            raise ValueError(f"{key.partition} is no index of a partition")
+            raise ValueError(f"{key.partition} is not a partition index")
         values = self._topics.get(key.topic_id)
         if values is None:
             values = self._topics[key.topic_id] = array("q")

@@ -126,11 +126,14 @@ def validate_partition(slot: PartitionInput, brokers: Collection[int]) -> None:
     """Raises InvalidDocument, which names the partition, if it is not consistent with these brokers."""
     for wrong, what in (
         (not slot.topic or not slot.topic_id, "has no topic or no topic id"),
-        (not 0 <= slot.partition <= MAX_INT64, "is no index of a partition"),
+        (not 0 <= slot.partition <= MAX_INT64, "is not a partition index"),
         (not slot.replicas, "has no replicas"),
         (len(set(slot.replicas)) < len(slot.replicas), "names a replica twice"),
-        (not set(slot.isr) <= set(slot.replicas), "has an ISR member that is no replica"),
-        (slot.leader != NOBODY and slot.leader not in slot.replicas, f"is led by {slot.leader}, which is no replica"),
+        (not set(slot.isr) <= set(slot.replicas), "has an ISR member that is not a replica"),
+        (
+            slot.leader != NOBODY and slot.leader not in slot.replicas,
+            f"is led by {slot.leader}, which is not a replica",
+        ),
         (not set(slot.replicas) <= set(brokers), "has replicas on brokers that the problem does not list"),
     ):
         if wrong:
@@ -141,5 +144,5 @@ def _refuse_duplicates(ids: Iterable[int]) -> None:
     seen: set[int] = set()
     for one in ids:
         if one in seen:
-            raise InvalidDocument(f"brokers: {one} stands there twice")
+            raise InvalidDocument(f"brokers: {one} is listed twice")
         seen.add(one)

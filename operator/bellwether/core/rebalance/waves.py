@@ -41,6 +41,9 @@ from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePla
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.settings.rebalance import Rebalance
 
+EXPIRED_MESSAGE = "The plan is older than spec.rebalance.validSeconds; request a new plan."
+SUPERSEDED_MESSAGE = "Another plan was requested instead."
+
 LARGE_SHARE = 0.2
 """A plan of which more than this is skipped, by moves or by load, is stale: its figures no longer apply."""
 
@@ -120,12 +123,12 @@ def apply_next_wave(
     record = snapshot.record
     application = record.application
     if not policy.acts:
-        held = Reason.OBSERVING if policy.mode is Mode.OBSERVE else Reason.SUSPENDED
+        held = Reason.OBSERVE_MODE if policy.mode is Mode.OBSERVE else Reason.SUSPENDED
         return WaveResult(
             record, waits=Refusal(held, DESCRIPTIONS[held]) if rebalance_input.accepted is not None else None
         )
     if application is not None and application.ended is None and application.digest == rebalance_input.superseded:
-        return WaveResult(_ended(record, application, ApplicationEnd.SUPERSEDED, DESCRIPTIONS[Reason.PLAN_SUPERSEDED]))
+        return WaveResult(_ended(record, application, ApplicationEnd.SUPERSEDED, SUPERSEDED_MESSAGE))
     plan, settings = rebalance_input.accepted, policy.rebalance
     if plan is None or settings is None:
         return WaveResult(record)
@@ -140,14 +143,14 @@ def apply_next_wave(
     if settings.expired(plan.made_at, snapshot.now):
         if application.taken_up >= len(plan.moves):  # all moves were considered: the plan ends
             return _done(record, application, plan, context)
-        return WaveResult(_ended(record, application, ApplicationEnd.STALE, DESCRIPTIONS[Reason.PLAN_EXPIRED]))
+        return WaveResult(_ended(record, application, ApplicationEnd.STALE, EXPIRED_MESSAGE))
     waits = context.yields() or context.worsened(plan) or context.unfinished()
     if waits is not None:
         return WaveResult(record, waits=waits)
     pause = 0.0 if fresh or application.taken_up >= application.moves else _pause(application, settings, snapshot.now)
     if pause > 0:
-        text = f"{settings.waves.pause_seconds} s from wave to wave"
-        return WaveResult(record, waits=Refusal(Reason.NEXT_WAVE_WAITS, text), again_seconds=pause)
+        text = f"{settings.waves.pause_seconds} s between waves (spec.rebalance.waves.pauseSeconds)"
+        return WaveResult(record, waits=Refusal(Reason.WAVE_PENDING, text), again_seconds=pause)
     if fresh:
         changed = [(m, r) for m in plan.moves if isinstance(r := context.consider(m), Refusal)]
         if _large(plan, len(changed), sum(m.load for m, _ in changed)):
@@ -187,13 +190,13 @@ def _done(record: UndoRecord, application: PlanApplication, plan: ApprovedPlan, 
     left = [(m, refusal) for m, refusal in short if refusal is not None]
     counted = _leaving(replace(application, left={}, left_load=0, sample=()), left)
     stand = len(plan.moves) - len(left)
-    text = f"{stand} of {len(plan.moves)} partitions stand in the plan's order"
+    text = f"{stand} of {len(plan.moves)} partitions have the plan's order"
     ended = _ended(record, replace(counted, taken_up=len(plan.moves)), ApplicationEnd.DONE, text)
     return WaveResult(ended, left=tuple(_hold(m, r) for m, r in left))
 
 
 def _outdated(record: UndoRecord, application: PlanApplication, plan: ApprovedPlan) -> WaveResult:
-    text = f"{application.left_out} of {len(plan.moves)} moves cannot be made any more, over {LARGE_SHARE:.0%}"
+    text = f"{application.left_out} of {len(plan.moves)} moves are no longer possible, more than {LARGE_SHARE:.0%}"
     return WaveResult(_ended(record, application, ApplicationEnd.STALE, text))
 
 
@@ -256,7 +259,9 @@ class _WaveContext:
         worse = [f"broker {b} ({why})" for b, why in self._ineligible.items() if b not in plan.closed]
         if not worse:
             return None
-        return Refusal(Reason.SIGNALS_WORSENED, f"waits for {', '.join(worse)}, open when the plan was made")
+        return Refusal(
+            Reason.ANOTHER_BROKER_UNHEALTHY, f"waits for {', '.join(worse)}, eligible when the plan was made"
+        )
 
     def unfinished(self) -> Refusal | None:
         """Whether any move is still under way, of this plan or not. Moves that a guard holds do not count."""
@@ -273,8 +278,8 @@ class _WaveContext:
                 continue
             refused = self.snapshot.refused.get(key)
             if refuse_reorder(ProposedOrder(partition, entry.baseline, entry, self.snapshot.now, refused)) is None:
-                text = f"waits for {partition.name} and whatever else is on its way to its order"
-                return Refusal(Reason.WAVE_UNFINISHED, text)
+                text = f"waits for moves of the previous wave, for example {partition.name}"
+                return Refusal(Reason.WAVE_PENDING, text)
         return None
 
     def consider(self, move: RebalanceMove) -> UndoEntry | Refusal | None:
@@ -284,7 +289,7 @@ class _WaveContext:
         if partition is None:
             return self._gone(move)
         if set(partition.replicas) != set(move.order):
-            return Refusal(Reason.REPLICA_SET_CHANGED, f"its replicas are {list(partition.replicas)} now")
+            return Refusal(Reason.CHANGED_SINCE_PLAN, f"its replicas are now {list(partition.replicas)}")
         home, displaced = self._home(partition, entry)
         first = move.order[0]
         if self._stands(home, move) and (displaced or partition.leader == first):
@@ -292,11 +297,11 @@ class _WaveContext:
         if partition.reassigning:
             return Refusal(Reason.REASSIGNING, DESCRIPTIONS[Reason.REASSIGNING])
         if home not in (move.replicas, move.order):
-            return Refusal(Reason.ORDER_CHANGED, f"its order is {list(home)} now")
+            return Refusal(Reason.CHANGED_SINCE_PLAN, f"its order is now {list(home)}")
         if not self._preferred(first, partition):
-            return Refusal(Reason.RACK_NOT_PREFERRED, f"broker {first} is in a rack that is not to lead it now")
+            return Refusal(Reason.SKIPPED_IN_WAVE, f"broker {first} is in a less preferred rack")
         if first in self._ineligible:
-            return Refusal(Reason.TARGET_UNWELL, f"broker {first} is {self._ineligible[first]}")
+            return Refusal(Reason.SKIPPED_IN_WAVE, f"broker {first} is {self._ineligible[first]}")
         if first not in partition.isr:
             return Refusal(Reason.PREFERRED_NOT_IN_ISR, f"broker {first} is not in the ISR")
         return self._rebased(move, partition, entry, displaced)
@@ -309,7 +314,11 @@ class _WaveContext:
             if self._stands(home, move):
                 return None
         found = self.consider(move)
-        return found if isinstance(found, Refusal) else Refusal(Reason.PASSED_BY, DESCRIPTIONS[Reason.PASSED_BY])
+        return (
+            found
+            if isinstance(found, Refusal)
+            else Refusal(Reason.SKIPPED_IN_WAVE, DESCRIPTIONS[Reason.SKIPPED_IN_WAVE])
+        )
 
     def _ranking(self, topic: str) -> RackRanking | None:
         return self._rankings.of(topic) if self._rankings is not None else None
@@ -364,8 +373,8 @@ class _WaveContext:
 
     def _gone(self, move: RebalanceMove) -> Refusal:
         if move.topic in self._topics:
-            return Refusal(Reason.TOPIC_RECREATED, "another topic has its name now, or it has fewer partitions")
-        return Refusal(Reason.TOPIC_GONE, "the topic is gone")
+            return Refusal(Reason.CHANGED_SINCE_PLAN, "the topic was recreated, or has fewer partitions")
+        return Refusal(Reason.CHANGED_SINCE_PLAN, "the topic was deleted")
 
 
 def _home(partition: Partition, entry: UndoEntry | None) -> tuple[tuple[int, ...], bool]:

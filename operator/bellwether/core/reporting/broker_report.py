@@ -85,8 +85,8 @@ class BrokerReport:
     def _ended(self) -> Iterable[Condition]:
         if self.ended is not None:
             moment = self.ended.astimezone(UTC)
-            text = f"spec.override ended at {moment:%Y-%m-%dT%H:%M:%SZ} and has no effect: take it away"
-            yield Condition("Overridden", False, Reason.OVERRIDE_ENDED, text)
+            text = f"spec.override ended at {moment:%Y-%m-%dT%H:%M:%SZ} and has no effect; remove it"
+            yield Condition("Overridden", False, Reason.OVERRIDE_EXPIRED, text)
 
     def _demoted(self) -> Condition:
         if self.demoted is not None:
@@ -97,8 +97,8 @@ class BrokerReport:
         if self.hold is not None:
             return Condition("Demoted", False, self.hold.reason, self.hold.message)
         if self.restoration is not None and not self.dwelling:
-            return Condition("Demoted", False, Reason.RETURNING_IN_WAVES, self.restoration.message)
-        reason = Reason.DWELLING if self.dwelling else Reason.LEADING_ALLOWED
+            return Condition("Demoted", False, Reason.RESTORING_IN_WAVES, self.restoration.message)
+        reason = Reason.DWELL_PENDING if self.dwelling else Reason.LEADING_ALLOWED
         return Condition("Demoted", False, reason, DESCRIPTIONS[reason])
 
     def _quarantined(self) -> Iterable[Condition]:
@@ -113,10 +113,15 @@ class BrokerReport:
         """Whether ``acks=all`` waits for this broker: a slow follower in an ISR, whether it leads or not."""
         slow = self.verdict.slow
         if slow is None:
-            return Condition("HoldsBackISR", False, Reason.FOLLOWING_FAST, DESCRIPTIONS[Reason.FOLLOWING_FAST])
+            return Condition("HoldsBackISR", False, Reason.NOT_BLOCKING_ACKS, "replication is not lagging")
         if not self.waited_for:
-            return Condition("HoldsBackISR", False, Reason.AWAITED_BY_NOBODY, DESCRIPTIONS[Reason.AWAITED_BY_NOBODY])
-        text = f"it follows slowly and is in the ISR of partitions that others lead: acks=all waits for it ({slow})"
+            return Condition(
+                "HoldsBackISR",
+                False,
+                Reason.NOT_BLOCKING_ACKS,
+                "it is slow, but in no ISR of a partition that another broker leads",
+            )
+        text = f"it is slow ({slow}) and in the ISR of partitions that other brokers lead: acks=all waits for it"
         return Condition("HoldsBackISR", True, slow, text)
 
 
@@ -177,19 +182,19 @@ def _drained(broker: int, snapshot: Snapshot, policy: Policy, plan: Plan, leads:
     if broker not in snapshot.maintenance:
         return None
     if not policy.acts:
-        reason = Reason.SUSPENDED if policy.suspend else Reason.OBSERVING
+        reason = Reason.SUSPENDED if policy.suspend else Reason.OBSERVE_MODE
         return Condition("Drained", False, reason, f"not drained: {DESCRIPTIONS[reason]}")
     hold = plan.decisions.hold_of(broker)
     if broker not in plan.decisions.demoted and hold is not None:
         return Condition("Drained", False, hold.reason, hold.message)
     ahead = sum(1 for p in snapshot.cluster.held_by(broker) if p.replicas[0] == broker)
     if leads or ahead or broker not in plan.decisions.demoted:
-        text = f"leads {leads} partitions, and stands first in the order of {ahead}"
+        text = f"leads {leads} partitions, and is first in the replica order of {ahead}"
         stay = Counter(h.reason for h in plan.holds if _stays_with(broker, snapshot.cluster.by_key.get(h.key)))
         if stay:
-            text += f"; held back: {', '.join(f'{n} {r}' for r, n in sorted(stay.items()))}"
+            text += f"; blocked: {', '.join(f'{n} {r}' for r, n in sorted(stay.items()))}"
         return Condition("Drained", False, Reason.DRAINING, text)
-    return Condition("Drained", True, Reason.DRAINED, DESCRIPTIONS[Reason.DRAINED])
+    return Condition("Drained", True, Reason.LEADS_NOTHING, DESCRIPTIONS[Reason.LEADS_NOTHING])
 
 
 def _stays_with(broker: int, partition: Partition | None) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from bellwether.core.model.refusals import Hold
+from bellwether.core.model.strimzi import Blocker
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.waves import WaveResult
@@ -18,11 +19,9 @@ NAMED = 3
 """How many partitions or brokers a message names for each reason."""
 
 EXTERNAL_REASONS = (
-    Reason.STRIMZI_PAUSED,
-    Reason.STRIMZI_REBALANCING,
-    Reason.OTHERS_REBALANCING,
+    Reason.EXTERNAL_OPERATION,
     Reason.REASSIGNING,
-    Reason.CONTESTED,
+    Reason.ORDER_OVERWRITTEN,
 )
 """Reasons that stand for external operations, the most far-reaching first."""
 
@@ -35,9 +34,9 @@ class ExternalWait(NamedTuple):
 
 
 def waiting_for_external_operations(
-    plan: Plan, held: Iterable[Hold], progress: WaveResult | None
+    plan: Plan, held: Iterable[Hold], progress: WaveResult | None, operation: Blocker | None = None
 ) -> ExternalWait | None:
-    """What waits for external operations, if anything does."""
+    """What waits for external operations, if anything does. ``operation`` is the operation in progress, to name it."""
     partitions: dict[Reason, list[Hold]] = {}
     for hold in held:
         if hold.reason in EXTERNAL_REASONS:
@@ -49,7 +48,8 @@ def waiting_for_external_operations(
         if progress is not None and progress.waits is not None and progress.waits.reason is reason:
             waits.append("the next wave of the load plan")
         if waits:
-            found.append((reason, f"{reason}: {', '.join(waits)}"))
+            case = f" ({operation.message})" if operation is not None and operation.reason is reason else ""
+            found.append((reason, f"{reason}: {', '.join(waits)}{case}"))
     if not found:
         return None
     return ExternalWait(found[0][0], "; ".join(text for _, text in found))

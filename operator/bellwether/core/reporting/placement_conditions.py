@@ -9,7 +9,7 @@ from __future__ import annotations
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.condition import Condition
 from bellwether.core.model.rack_ranking import RackRankings, leaders_outside_preferred_racks, placement_warnings
-from bellwether.core.reasons import DESCRIPTIONS, Reason
+from bellwether.core.reasons import Reason
 from bellwether.core.settings.placement import Placement
 
 NAMED = 5
@@ -26,7 +26,12 @@ def placement_conditions(placement: Placement | None, cluster: Cluster) -> tuple
 def _fits(placement: Placement, cluster: Cluster) -> Condition:
     found = placement_warnings(placement, cluster)
     if not found:
-        return Condition("PlacementFits", True, Reason.PLACEMENT_FITS, DESCRIPTIONS[Reason.PLACEMENT_FITS])
+        return Condition(
+            "PlacementFits",
+            True,
+            Reason.PLACEMENT_SATISFIED,
+            "every preferred rack has brokers, and every rule has topics",
+        )
     more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
     return Condition("PlacementFits", False, found[0].reason, "; ".join(m.message for m in found[:NAMED]) + more)
 
@@ -34,9 +39,14 @@ def _fits(placement: Placement, cluster: Cluster) -> Condition:
 def _met(placement: Placement, cluster: Cluster) -> Condition:
     found = leaders_outside_preferred_racks(RackRankings(placement, cluster), cluster)
     if not found.leaders:
-        return Condition("PlacementMet", True, Reason.PREFERRED_RACKS_LEAD, DESCRIPTIONS[Reason.PREFERRED_RACKS_LEAD])
+        return Condition(
+            "PlacementMet",
+            True,
+            Reason.PLACEMENT_SATISFIED,
+            "every partition is led from the most preferred rack that has a replica of it",
+        )
     text = (
-        f"{found.leaders} of {found.of} partitions are led from a less preferred rack than one that holds a replica of"
-        f" them, {found.first} among them"
+        f"{found.leaders} of {found.of} partitions are led from a less preferred rack than one that has a replica of"
+        f" them, for example {found.first}"
     )
     return Condition("PlacementMet", False, Reason.OTHER_RACKS_LEAD, text)

@@ -44,7 +44,7 @@ def count_placements(snapshot: Snapshot, policy: Policy, plan: Plan) -> Placemen
 
 
 def _stays_for_racks(snapshot: Snapshot, policy: Policy, plan: Plan) -> Callable[[Partition, PartitionKey], bool]:
-    """Function that says whether only the racks keep a displaced partition so, and permanently.
+    """Function that returns whether only the racks keep a displaced partition so, and permanently.
 
     They do if the plan wants its current order, its first replica leads, and none of its replicas is demoted or waits
     for a later wave. A policy that is being deleted restores everything.

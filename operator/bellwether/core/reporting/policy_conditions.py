@@ -14,6 +14,7 @@ from bellwether.core.model.condition import Condition
 from bellwether.core.model.loads import loads_missing_message, measured_at_suffix
 from bellwether.core.model.refusals import Hold
 from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.model.strimzi import Blocker
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.rebalance.waves import WaveResult
@@ -40,7 +41,7 @@ def policy_conditions(
         _held(plan),
         *placement_conditions(policy.placement, snapshot.cluster),
         *_unmeasured(snapshot, policy),
-        *_waiting(plan, held, progress),
+        *_waiting(plan, held, progress, snapshot.external_operation),
     )
 
 
@@ -51,9 +52,11 @@ def _unmeasured(snapshot: Snapshot, policy: Policy) -> Iterable[Condition]:
         yield Condition("LoadsAvailable", False, Reason.LOADS_UNKNOWN, text)
 
 
-def _waiting(plan: Plan, held: tuple[Hold, ...], progress: WaveResult | None) -> Iterable[Condition]:
+def _waiting(
+    plan: Plan, held: tuple[Hold, ...], progress: WaveResult | None, operation: Blocker | None
+) -> Iterable[Condition]:
     """Condition for external operations that the policy waits for; none where nothing waits."""
-    waiting = waiting_for_external_operations(plan, held, progress)
+    waiting = waiting_for_external_operations(plan, held, progress, operation)
     if waiting is not None:
         yield Condition("WaitingForExternalOperation", True, waiting.reason, waiting.message[:1024])
 
@@ -66,13 +69,16 @@ def _ready(snapshot: Snapshot, policy: Policy, plan: Plan, settled: Condition, w
         return Condition("Ready", True, Reason.SUSPENDED, DESCRIPTIONS[Reason.SUSPENDED])
     if policy.mode is Mode.OBSERVE:
         named = ", ".join(str(b) for b in would)
-        text = f"would demote {named}" if would else "would demote nobody"
-        return Condition("Ready", True, Reason.OBSERVING, text)
+        text = (
+            f"would demote {'brokers' if len(would) > 1 else 'broker'} {named}" if would else "would demote no broker"
+        )
+        return Condition("Ready", True, Reason.OBSERVE_MODE, text)
     for hold in plan.decisions.held:
         if hold.reason in (Reason.CAP_REACHED, Reason.SYSTEMIC_CAUSE) and hold.broker not in snapshot.maintenance:
-            return Condition("Ready", False, hold.reason, f"broker {hold.broker} is sick and leads on: {hold.message}")
+            text = f"broker {hold.broker} is sick and still leads: {hold.message}"
+            return Condition("Ready", False, hold.reason, text)
     if stay := sum(h.reason is Reason.CAPACITY_REACHED for h in plan.holds):
-        text = f"{stay} leaders stay where they are: the others carry as much as spec.demotion.capacity allows"
+        text = f"{stay} leaders stay on their brokers: all others are at the limit set by spec.demotion.capacity"
         text += measured_at_suffix(policy.demotion.capacity, snapshot.loads)
         return Condition("Ready", False, Reason.CAPACITY_REACHED, text)
     return Condition("Ready", True, settled.reason, settled.message)
@@ -82,25 +88,29 @@ def _settled(plan: Plan, result: ExecutionResult, held: tuple[Hold, ...], snapsh
     if result.stopped is not None:
         return Condition("Settled", False, result.stopped.reason, result.stopped.message)
     if not plan.empty:
-        return Condition("Settled", False, Reason.MOVING, f"{len(plan.moves)} partitions are to move")
+        return Condition("Settled", False, Reason.LEADERS_MOVING, f"{len(plan.moves)} partitions are being moved")
     waves = sorted(plan.decisions.returning.items())
     coming = [f"{b} ({wave.share} %)" for b, wave in waves if b in snapshot.cluster.live]
     if coming:
-        text = f"brokers get their leaders back in waves: {', '.join(coming)}"
-        return Condition("Settled", False, Reason.RETURNING_IN_WAVES, text[:1024])
+        text = f"leaders are restored in waves to brokers {', '.join(coming)}"
+        return Condition("Settled", False, Reason.RESTORING_IN_WAVES, text[:1024])
     if held:
         counts = Counter(h.reason for h in held)
         text = ", ".join(f"{n} {r}" for r, n in sorted(counts.items()))
-        return Condition("Settled", True, Reason.HELD, f"partitions held back: {text}")
-    return Condition("Settled", True, Reason.SETTLED, DESCRIPTIONS[Reason.SETTLED])
+        return Condition("Settled", True, Reason.MOVES_BLOCKED, f"partitions not moved: {text}")
+    return Condition("Settled", True, Reason.UP_TO_DATE, DESCRIPTIONS[Reason.UP_TO_DATE])
 
 
 def _contested(held: tuple[Hold, ...]) -> Condition:
-    contested = [h for h in held if h.reason is Reason.CONTESTED]
+    contested = [h for h in held if h.reason is Reason.ORDER_OVERWRITTEN]
     if contested:
-        text = f"{len(contested)} partitions are being reordered by somebody else, {contested[0].topic} among them"
-        return Condition("Contested", True, Reason.CONTESTED, text)
-    return Condition("Contested", False, Reason.SETTLED, "nobody else reorders what this policy displaced")
+        text = (
+            f"another tool changed the order of {len(contested)} partitions, for example of topic {contested[0].topic}"
+        )
+        return Condition("Contested", True, Reason.ORDER_OVERWRITTEN, text)
+    return Condition(
+        "Contested", False, Reason.UP_TO_DATE, "no other tool is changing the replica order of managed partitions"
+    )
 
 
 def _held(plan: Plan) -> Condition:
@@ -108,4 +118,4 @@ def _held(plan: Plan) -> Condition:
     if held:
         text = "; ".join(f"broker {h.broker}: {h.message}" for h in held)
         return Condition("DemotionBlocked", True, held[0].reason, text[:1024])
-    return Condition("DemotionBlocked", False, Reason.SETTLED, "no broker is held back")
+    return Condition("DemotionBlocked", False, Reason.UP_TO_DATE, "no demotion or promotion is blocked")

@@ -1,1 +1,1 @@
-"""What a policy asks for: settings as typed values with their defaults."""
+"""Settings of a policy as typed values with their defaults."""

@@ -24,13 +24,13 @@ class Schedule:
 
     def __post_init__(self) -> None:
         if len(self.expression.split()) != _FIELDS:
-            raise ValueError(_invalid(self.expression, "it has not five fields"))
+            raise ValueError(_invalid(self.expression, "it must have five fields"))
         try:
             next(CronSim(self.expression, datetime(2000, 1, 1, tzinfo=UTC)))
         except CronSimError as error:
             raise ValueError(_invalid(self.expression, str(error))) from None
         except StopIteration:
-            raise ValueError(_invalid(self.expression, "its time never comes")) from None
+            raise ValueError(_invalid(self.expression, "it matches no date")) from None
 
     def after(self, moment: datetime) -> datetime:
         """The first scheduled time later than ``moment``."""
@@ -48,4 +48,4 @@ class Schedule:
 
 
 def _invalid(expression: str, why: str) -> str:
-    return f"{expression!r} is no schedule ({why}): give minute, hour, day, month and weekday, as in '0 4 * * *'"
+    return f"{expression!r} is not a schedule ({why}): use minute, hour, day, month and weekday, as in '0 4 * * *'"

@@ -53,9 +53,9 @@ def test_each_partition_comes_with_its_advice_and_its_commands(kafka, capsys):
     out = printed(examination(kafka), capsys)
     assert (
         "orders-0: LastIsrMemberLost: no leader, replicas [1, 2], ISR [1], min.insync.replicas 1\n"
-        "  clients: neither reads nor writes: clients retry until they time out\n"
+        "  clients: no reads, no writes: clients retry until they time out\n"
     ) in out
-    assert "  1. start broker 1: it leads by itself once it is back\n" in out
+    assert "  1. start broker 1: Kafka elects it when it is back\n" in out
     assert "at least 30 offsets are lost" in out
     assert "     $ bellwether doctor --unclean-election orders-0 --accept-loss --bootstrap broker:9092\n" in out
 

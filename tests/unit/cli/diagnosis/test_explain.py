@@ -46,7 +46,7 @@ def judged_status() -> dict[str, object]:
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
     store = MemoryApi()
-    ready = {"type": "Ready", "status": "True", "reason": "Settled", "message": ""}
+    ready = {"type": "Ready", "status": "True", "reason": "UpToDate", "message": ""}
     store.put(POLICIES, {**api_objects.policy(), "status": {"conditions": [ready]}})
     override = {"state": "Demoted", "reason": "disk swap", "by": "ann", "until": "2026-01-01T00:30:00Z"}
     health = api_objects.health(1, override=override)
@@ -78,7 +78,7 @@ class TestText:
     def test_what_keeps_it_from_leading_and_what_it_leads(self):
         _, said = run("1")
         assert "Demoted: yes (ExternallyUnreachable), since" in said
-        assert "HoldsBackISR: no (FollowingFast), since" in said
+        assert "HoldsBackISR: no (NotBlockingAcks), since" in said
         assert "It leads 0 of its 1 partitions and is the preferred leader of 0." in said
 
     def test_flapping_and_the_override_are_told(self):
@@ -96,13 +96,13 @@ class TestText:
             "pendingPartitions": 27,
             "since": "2026-01-01T00:00:00Z",
             "waveStartedAt": "2026-01-01T00:01:00Z",
-            "blockedBy": "60 s from wave to wave",
+            "blockedBy": "60 s between waves",
         }
         api.put(BROKER_HEALTHS, health)
         _, said = run("1")
         assert (
             "Restoration in waves since 2026-01-01 00:00:00Z (2 min 5 s ago): wave 1 of 3, 10 % of its leaders,"
-            " 27 partitions pending.\n  next wave blocked: 60 s from wave to wave"
+            " 27 partitions pending.\n  next wave blocked: 60 s between waves"
         ) in said
 
     def test_every_signal_stands_in_a_row_and_says_why_it_did_not_count(self):

@@ -63,7 +63,7 @@ def test_show_says_that_nothing_is_displaced(api: MemoryApi):
 )
 def test_show_says_how_far_a_load_plan_has_come(api: MemoryApi, ended: ApplicationEnd | None, text: str):
     records = ConfigMapRecords(api, "default", "main")
-    said = "" if ended is None else "9 of 9 partitions stand in the plan's order"
+    said = "" if ended is None else "9 of 9 partitions have the plan's order"
     plan = application(9, taken_up=3, ended=ended, message=said)
     records.save(replace(records.take_over(CLUSTER_ID), application=plan))
     assert text in run("show", *OF_MAIN).output

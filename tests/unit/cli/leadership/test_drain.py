@@ -129,7 +129,7 @@ class TestBeginning:
 
     def test_progress_is_told(self):
         found = run(*ASKED, "--wait")
-        assert "leads 2 partitions, and stands first in the order of 2 (Draining)" in words(found)
+        assert "leads 2 partitions, and is first in the replica order of 2 (Draining)" in words(found)
 
     def test_without_waiting_the_operators_first_word_is_enough(self):
         found = run(*ASKED)
@@ -176,9 +176,7 @@ class TestHolding:
         operator.site.cluster.create_topic("alone", assignment=[(2,)])
         found = run(*ASKED, *waiting, "--timeout", "30s")
         assert found.exit_code == 3
-        assert "blocked: not drained: 1 partitions would be left without a leader without broker 2 (alone-0)" in words(
-            found
-        )
+        assert "blocked: not drained: 1 partitions would have no leader without broker 2 (alone-0)" in words(found)
         assert "(NoLeaderLeft)" in words(found)
         assert "to cancel: bellwether drain 2 --policy main -n default --end" in words(found)
         assert leaders(operator) == 3
@@ -233,7 +231,7 @@ class TestEnding:
         shift.events[shift.waits + 5] = [lambda: operator.site.signals.say(2, Reading.PASSING)]
         found = run(*ASKED, "--end", "--wait")
         assert found.exit_code == 0
-        assert "HandingBack" in words(found)
+        assert "MaintenanceEnded" in words(found)
         assert found.output.splitlines()[-1] == "broker 2 is free to lead"
         assert override(operator) is None
         for _ in range(5):

@@ -32,7 +32,7 @@ def words(found: Result) -> str:
 def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
     """A policy of brokers 1 to 3, of which nobody is judged yet."""
     made = MemoryApi()
-    conditions = [condition("Ready", "True", "Settled"), condition("Settled", "True", "Settled")]
+    conditions = [condition("Ready", "True", "UpToDate"), condition("Settled", "True", "UpToDate")]
     policy = {**api_objects.policy(mode="Enforce"), "status": {"conditions": conditions, "brokers": {"demoted": 0}}}
     made.put(POLICIES, policy)
     for broker in (1, 2, 3):
@@ -50,7 +50,7 @@ def condition(type_: str, status: str, reason: str, message: str = "so the opera
 
 def says(api: MemoryApi, reason: str, leaders: int, *, broker: int = 1, state: str = "Healthy", why: str = "") -> None:
     """The operator reports of a broker; every reason but these demotes."""
-    leads = reason in ("LeadingAllowed", "Dwelling", "CapReached", "ReturningInWaves")
+    leads = reason in ("LeadingAllowed", "DwellPending", "CapReached", "RestoringInWaves")
     status = {
         "conditions": [condition("Demoted", str(not leads), reason, why or "so the operator says")],
         "leaders": leaders,
@@ -62,8 +62,10 @@ def says(api: MemoryApi, reason: str, leaders: int, *, broker: int = 1, state: s
 
 def settles(api: MemoryApi, *, demoted: int = 0, work: str = "", held: bool = False) -> None:
     """The operator reports of the policy, after it has of its brokers."""
-    settled = condition("Settled", str(not work), "Held" if held else "Settled", work or "every order is as wanted")
-    status = {"conditions": [condition("Ready", "True", "Settled"), settled], "brokers": {"demoted": demoted}}
+    settled = condition(
+        "Settled", str(not work), "MovesBlocked" if held else "UpToDate", work or "every order is as wanted"
+    )
+    status = {"conditions": [condition("Ready", "True", "UpToDate"), settled], "brokers": {"demoted": demoted}}
     api.merge(POLICIES, "default", "main", {"status": status})
 
 
@@ -116,7 +118,7 @@ def test_a_reconcile_that_ends_between_two_looks_is_not_taken_for_the_one_before
     api: MemoryApi, monkeypatch: pytest.MonkeyPatch
 ):
     says(api, "LeadingAllowed", 0)
-    settles(api, work="2 partitions are to move")
+    settles(api, work="2 partitions are being moved")
     reads = broker_lookup.find_health
 
     def overtaken(*asked: Any) -> Any:
@@ -227,7 +229,7 @@ def test_promoting_waits_until_the_leaders_are_back(api: MemoryApi, monkeypatch:
         monkeypatch,
         # The brokers' statuses are written first: what the policy says is then still of the turn before.
         lambda: says(api, "LeadingAllowed", 0, state="Sick"),
-        lambda: settles(api, work="4 partitions are to move"),
+        lambda: settles(api, work="4 partitions are being moved"),
         lambda: says(api, "LeadingAllowed", 3, state="Sick"),
         lambda: settles(api),
     )
@@ -285,10 +287,10 @@ def test_a_drain_that_stood_before_is_not_taken_for_this_word(api: MemoryApi, mo
 def test_releasing_a_broker_in_maintenance_tells_what_it_waits_for(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
     run("demote", 1, "--policy", "main", "--wait", 0)
     says(api, "InMaintenance", 0, why="new disk")
-    plays(monkeypatch, lambda: says(api, "HandingBack", 0, why="its maintenance is over"))
+    plays(monkeypatch, lambda: says(api, "MaintenanceEnded", 0, why="its maintenance is over"))
     found = run("release", 1, "--policy", "main")
     assert found.exit_code == 0
-    assert "broker 1 stays demoted (HandingBack: its maintenance is over)" in words(found)
+    assert "broker 1 stays demoted (MaintenanceEnded: its maintenance is over)" in words(found)
 
 
 def test_releasing_a_promoted_sick_broker_waits_for_what_signals_do(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
@@ -296,7 +298,7 @@ def test_releasing_a_promoted_sick_broker_waits_for_what_signals_do(api: MemoryA
     says(api, "LeadingAllowed", 2, state="Sick")
     plays(
         monkeypatch,
-        lambda: says(api, "Dwelling", 2, state="Sick"),
+        lambda: says(api, "DwellPending", 2, state="Sick"),
         lambda: says(api, "StorageSlow", 0, state="Sick", why="its disk is slow"),
     )
     assert "stays demoted (StorageSlow" in words(run("release", 1, "--policy", "main"))
@@ -310,22 +312,22 @@ def test_releasing_does_not_wait_for_the_last_wave(api: MemoryApi):
     run("demote", 1, "--policy", "main", "--wait", 0)
     policy = api.find(POLICIES, "default", "main")
     assert policy is not None
-    coming = [condition("Ready", "True", "ReturningInWaves"), condition("Settled", "False", "ReturningInWaves")]
+    coming = [condition("Ready", "True", "RestoringInWaves"), condition("Settled", "False", "RestoringInWaves")]
     policy["status"]["conditions"] = coming
     api.put(POLICIES, policy)
-    says(api, "ReturningInWaves", 3, why="wave 1 of 3: it may lead 10 % of its leaders again")
+    says(api, "RestoringInWaves", 3, why="wave 1 of 3: 10 % of its leaders may be restored")
     found = run("release", 1, "--policy", "main")
     assert found.exit_code == 0
-    assert "broker 1 leads 3 partitions; wave 1 of 3: it may lead 10 % of its leaders again" in words(found)
+    assert "broker 1 leads 3 partitions; wave 1 of 3: 10 % of its leaders may be restored" in words(found)
 
 
 def test_promoting_does_not_wait_for_the_waves_of_another_broker(api: MemoryApi):
     policy = api.find(POLICIES, "default", "main")
     assert policy is not None
-    coming = [condition("Ready", "True", "ReturningInWaves"), condition("Settled", "False", "ReturningInWaves")]
+    coming = [condition("Ready", "True", "RestoringInWaves"), condition("Settled", "False", "RestoringInWaves")]
     policy["status"]["conditions"] = coming
     api.put(POLICIES, policy)
-    says(api, "ReturningInWaves", 3, broker=2)
+    says(api, "RestoringInWaves", 3, broker=2)
     says(api, "LeadingAllowed", 2)
     found = run("promote", 1, "--policy", "main")
     assert found.exit_code == 0

@@ -152,7 +152,7 @@ class TestByHand:
     def test_the_plan_is_applied_in_waves_and_what_stands_is_told(self, hand: Hand):
         found = hand.run(*hand.record, "--yes")
         assert found.exit_code == DONE, found.output
-        assert "2 of 3 partitions applied, 0 skipped; 5 s from wave to wave" in found.output
+        assert "2 of 3 partitions applied, 0 skipped; 5 s between waves" in found.output
         assert "Done: 3 of 3 partitions stand in the plan's order" in found.output
         assert all(p.leader == p.replicas[0] for p in hand.site.cluster.partitions())
 
@@ -224,8 +224,8 @@ class TestByHand:
         hand.site.cluster.foreign_reorder(hand.site.cluster.partition("many", one["partition"]).name, (3, 2, 1))
         found = hand.run(*hand.record, "--approve", digest)
         assert found.exit_code == HELD, found.output
-        assert "1 skipped, OrderChanged: Somebody else changed the replica order" in words(found)
-        assert f"many-{one['partition']}: OrderChanged" in found.output
+        assert "1 skipped, ChangedSincePlan: The topic, its replicas or their order changed" in words(found)
+        assert f"many-{one['partition']}: ChangedSincePlan" in found.output
         assert f"{len(moved) - 1} of {len(moved)} partitions stand in the plan's order" in found.output
 
 
@@ -285,13 +285,13 @@ class TestThroughTheOperator:
         found = run("--policy", "main", "--approve", digest)
         assert found.exit_code == DONE, found.output
         assert f"plan {digest} is approved" in found.output
-        assert "Done: 3 of 3 partitions stand in the plan's order" in found.output
+        assert "Done: 3 of 3 partitions have the plan's order" in found.output
 
     @pytest.mark.usefixtures("served")
     def test_with_yes_all_of_it_happens(self):
         found = run("--policy", "main", "--yes")
         assert found.exit_code == DONE, found.output
-        assert "Done: 3 of 3 partitions stand in the plan's order" in found.output
+        assert "Done: 3 of 3 partitions have the plan's order" in found.output
 
     def test_another_digest_is_refused_before_anything_is_approved(self, served: Served):
         run("--policy", "main")
@@ -304,7 +304,7 @@ class TestThroughTheOperator:
         served.operator.change(rebalance={"minimumImprovementPercent": 99})
         found = run("--policy", "main")
         assert found.exit_code == HELD
-        assert "minimumImprovementPercent is 99" in words(found)
+        assert "less than spec.rebalance.minimumImprovementPercent (99)" in words(found)
 
     def test_a_job_that_fails_is_told(self, served: Served):
         served.planner.fails = "the history is empty"

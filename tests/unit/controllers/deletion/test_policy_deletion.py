@@ -170,7 +170,7 @@ def test_a_broker_that_stays_unwell_keeps_the_deletion_no_longer_than_its_time(o
 @pytest.mark.parametrize(
     ("reason", "ends"),
     [
-        pytest.param(Reason.STANDING_BY, False, id="another process holds the Lease: it does it"),
+        pytest.param(Reason.NOT_LEADER, False, id="another process holds the Lease: it does it"),
         pytest.param(Reason.CLUSTER_CLAIMED, True, id="another policy has the cluster"),
         pytest.param(Reason.CLUSTER_CHANGED, True, id="the bootstrap leads to another cluster"),
     ],

@@ -73,7 +73,7 @@ def test_a_well_brokers_leaders_are_given_back_and_the_policy_stays(operator: Me
     let_go(operator, loop)
     assert orders(operator) == HOME
     assert (records(operator), exports(operator)) == ([], [])
-    assert operator.condition()[:2] == ("False", "Withdrawn")
+    assert operator.condition()[:2] == ("False", "Uninstalling")
 
 
 def test_a_sick_broker_stays_demoted_and_its_baselines_are_exported(operator: MemoryOperator):
@@ -124,7 +124,7 @@ def test_an_installation_that_stays_goes_on_when_the_wish_has_ended(operator: Me
     operator.site.clock.advance((asked.ends - operator.site.clock.now()).total_seconds())
     operator.step(loop, 3)
     assert operator.body()["metadata"]["finalizers"] == [FINALIZER]
-    assert operator.condition()[1] != "Withdrawn"
+    assert operator.condition()[1] != "Uninstalling"
     assert loop.record is not None
 
 

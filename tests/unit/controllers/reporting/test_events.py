@@ -103,7 +103,7 @@ def test_a_stopped_run_is_a_warning():
 
 
 def test_what_happened_to_baselines_is_told_and_bounded():
-    notes = tuple(RecoveryNote("orders", i, Reason.TOPIC_GONE, "gone") for i in range(NOTES_SHOWN + 5))
+    notes = tuple(RecoveryNote("orders", i, Reason.CHANGED_SINCE_PLAN, "gone") for i in range(NOTES_SHOWN + 5))
     items = list(news(WELL, said(policy=ENFORCE, notes=notes)))
     assert len(items) == NOTES_SHOWN
     assert items[0].message == "orders-0: gone"
@@ -111,7 +111,8 @@ def test_what_happened_to_baselines_is_told_and_bounded():
 
 def test_only_a_contest_among_them_is_a_warning():
     notes = tuple(
-        RecoveryNote("orders", 0, r, "so") for r in (Reason.CONTESTED, Reason.TOPIC_GONE, Reason.REPLICA_SET_CHANGED)
+        RecoveryNote("orders", 0, r, "so")
+        for r in (Reason.ORDER_OVERWRITTEN, Reason.CHANGED_SINCE_PLAN, Reason.CHANGED_SINCE_PLAN)
     )
     assert [n.warning for n in news(WELL, said(policy=ENFORCE, notes=notes))] == [True, False, False]
 
@@ -166,7 +167,7 @@ def test_a_drain_is_news_and_nobodys_bad_night():
     first, moving, drained, rest = operator.reports
     verdict_on = ("InMaintenance", 1, False)
     assert [n for n in told(first, moving) if n[1] == 1] == [verdict_on, ("Demoted", 1, False)]
-    assert [n for n in told(moving, drained) if n[1] == 1] == [("Drained", 1, False)]
+    assert [n for n in told(moving, drained) if n[1] == 1] == [("LeadsNothing", 1, False)]
     assert told(drained, rest) == []
 
 

@@ -42,7 +42,7 @@ def test_a_way_back_is_told_when_it_changes(before: Report | None, now: Report, 
 
 def test_what_is_told_says_which_wave_and_how_much_was_lost():
     (first, second) = [n.message for n in news(at(None, 1), at(10)) if n.broker == 1]
-    assert second == "wave 1 of 3: it may lead 10 % of its leaders again"
-    assert "its leaders return" in first
+    assert second == "wave 1 of 3: 10 % of its leaders may be restored"
+    assert "its leaders are restored" in first
     rolled = next(n for n in news(at(50), at(None, 1)) if n.reason == "WaveRolledBack")
-    assert rolled.message == "it sickened with 50 % of its leaders back"
+    assert rolled.message == "it became sick with 50 % of its leaders restored"

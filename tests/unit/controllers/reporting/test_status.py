@@ -56,7 +56,7 @@ def test_a_policy_at_rest():
     assert body["brokers"]["demoted"] == 0
     assert (body["displacedPartitions"], body["leadersOutOfPlace"]) == (0, 0)
     assert body["plan"]["moves"] == 0
-    assert body["message"] == DESCRIPTIONS[Reason.SETTLED]
+    assert body["message"] == DESCRIPTIONS[Reason.UP_TO_DATE]
     assert list(by_type(body)) == ["Connected", "Contested", "DemotionBlocked", "Ready", "Settled"]
     assert "lastElection" not in body
 
@@ -129,15 +129,15 @@ def test_the_same_news_makes_the_same_bytes():
 def test_a_transition_is_a_change_of_status_and_not_of_words(was: bool | None, now: bool | None, since: object):
     before = {}
     if was is not None:
-        (old,) = rendered_status.rendered([Condition("Ready", was, Reason.MOVING, "then")], 1, {}, after(1))
+        (old,) = rendered_status.rendered([Condition("Ready", was, Reason.LEADERS_MOVING, "then")], 1, {}, after(1))
         before = {"Ready": old}
-    (made,) = rendered_status.rendered([Condition("Ready", now, Reason.SETTLED, "now")], 2, before, after(9))
-    assert (made.last_transition_time, made.reason, made.message) == (since, "Settled", "now")
+    (made,) = rendered_status.rendered([Condition("Ready", now, Reason.UP_TO_DATE, "now")], 2, before, after(9))
+    assert (made.last_transition_time, made.reason, made.message) == (since, "UpToDate", "now")
     assert str(made.status) == ("Unknown" if now is None else str(now))
 
 
 def test_a_long_message_is_clipped():
-    long = Condition("Ready", True, Reason.HELD, "x" * 5000)
+    long = Condition("Ready", True, Reason.MOVES_BLOCKED, "x" * 5000)
     (made,) = rendered_status.rendered([long], 1, {}, after(0))
     assert len(made.message) == rendered_status.MESSAGE_LIMIT
     assert made.message.endswith("…")
@@ -218,16 +218,16 @@ class TestReturning:
             "blockedBy": "its log trails",
         }
         demoted = by_type(body)["Demoted"]
-        assert (demoted["status"], demoted["reason"]) == ("False", "ReturningInWaves")
+        assert (demoted["status"], demoted["reason"]) == ("False", "RestoringInWaves")
         assert demoted["message"] == (
-            "wave 1 of 3: it may lead 10 % of its leaders again; the next one waits: its log trails"
+            "wave 1 of 3: 10 % of its leaders may be restored; the next wave waits: its log trails"
         )
 
     def test_the_policy_counts_it_and_is_not_settled(self):
         body = status(said(policy=ENFORCE, plan=self.PLAN))
         assert body["brokers"]["restoring"] == 1
         settled = by_type(body)["Settled"]
-        assert (settled["status"], settled["reason"]) == ("False", "ReturningInWaves")
+        assert (settled["status"], settled["reason"]) == ("False", "RestoringInWaves")
 
     def test_nobody_on_the_way_back_is_nothing_to_say(self):
         assert "restoring" not in status(said(policy=ENFORCE))["brokers"]
@@ -237,7 +237,7 @@ class TestReturning:
         seen = snapshot(cluster(partition(replicas=[2, 3, 1], isr=[2, 3]), brokers=[2, 3]))
         report = said(seen, ENFORCE, plan=Plan(decisions=decisions(back=[returning(1, 0)])))
         assert by_type(status(report))["Settled"]["status"] == "True"
-        assert report.brokers[0].condition("Demoted").message == "its leaders return in 3 waves"
+        assert report.brokers[0].condition("Demoted").message == "its leaders are restored in 3 waves"
 
 
 def test_a_periodic_election_stands_in_status_where_the_policy_asks_for_one():

@@ -240,11 +240,11 @@ def test_a_definition_that_is_too_old_is_said_in_fields_that_it_knows_and_work_g
     desk.api.apply = apply  # type: ignore[assignment, method-assign]
     desk.publish()
     ready = next(c for c in desk.status["conditions"] if c["type"] == "Ready")
-    assert (ready["status"], ready["reason"]) == ("False", "DefinitionOutdated")
+    assert (ready["status"], ready["reason"]) == ("False", "CRDOutdated")
     assert "kubectl apply -f crds/" in ready["message"]
     assert desk.status["clusterId"], "the policy stays pinned to its cluster"
     assert desk.reporter.problems() == [str(old)]
-    assert ("Warning", "DefinitionOutdated", "main") in desk.events()
+    assert ("Warning", "CRDOutdated", "main") in desk.events()
     desk.reporter.leading("default", "main", False)
     assert desk.reporter.problems() == [], "whoever leads by now finds out what can be written"
 

@@ -300,7 +300,7 @@ class TestCommands:
     def test_a_command_demotes_whatever_the_signals_and_the_cap_say(self):
         seen = big(3)
         made = manual_decision(demote=[2], message="rack moves")(snapshot(seen, now=after(9)), {}, policy(1))
-        assert dict(made.demoted) == {2: DemotedBroker(2, Cause.COMMAND, Reason.COMMANDED, "rack moves", after(9))}
+        assert dict(made.demoted) == {2: DemotedBroker(2, Cause.COMMAND, Reason.MANUAL_COMMAND, "rack moves", after(9))}
 
     def test_it_leaves_everybody_else_as_they_are(self):
         found = snapshot(undo=record(None, demoted(1, since=after(-9)), demoted(2)))
@@ -320,7 +320,7 @@ def test_an_override_on_a_broker_that_nobody_knows_is_named_and_demotes_nobody()
         snapshot(three, overrides=[override(99, OverrideState.DEMOTED)]), verdicts(three), Policy(name="main")
     )
     assert not decisions.demoted
-    assert [(h.broker, h.reason) for h in decisions.held] == [(99, Reason.UNKNOWN_BROKER)]
+    assert [(h.broker, h.reason) for h in decisions.held] == [(99, Reason.NOT_REGISTERED)]
 
 
 class TestDwell:
@@ -358,7 +358,10 @@ def test_brokers_that_a_person_took_out_are_said_to_be_no_common_cause():
     undo = record(None, demoted(2, Cause.OVERRIDE))
     found = decide(snapshot(seen, undo=undo, overrides=[override(2)]), judged, policy())
     (held,) = found.held
-    assert held.message == "2 of 3 brokers cannot lead or are sick: 1 of them at a person's word, nobody new is demoted"
+    assert (
+        held.message
+        == "2 of 3 brokers cannot lead or are sick (1 of them by a manual demotion): no further broker is demoted"
+    )
 
 
 class TestWhatTheOthersCanCarry:

@@ -95,7 +95,7 @@ class TestBeginning:
         )
 
     def test_a_broker_that_nobody_knows_is_named(self):
-        assert held(decided(ring(), drain(99))) == {99: "UnknownBroker"}
+        assert held(decided(ring(), drain(99))) == {99: "NotRegistered"}
 
 
 class TestHolding:
@@ -120,7 +120,9 @@ class TestHolding:
         ("alone", "cure"),
         [
             pytest.param(partition("logs", replicas=[1]), "raise the replication factor", id="the only replica"),
-            pytest.param(partition("logs", replicas=[1, 2, 3], isr=[1]), "wait until others", id="the only ISR member"),
+            pytest.param(
+                partition("logs", replicas=[1, 2, 3], isr=[1]), "wait until other replicas", id="the only ISR member"
+            ),
         ],
     )
     def test_a_broker_whose_partitions_would_have_no_leader_is_not_drained(self, alone: Partition, cure: str):
@@ -177,7 +179,7 @@ class TestEnding:
     def test_one_that_is_not_well_yet_waits_and_is_no_demotion_by_signals(self, state: str):
         seen = ring()
         made = decided(seen, undo=[DRAINED], signals=[signal(1)], judged=verdicts(seen, **{state: [1]}))
-        assert made.demoted[1] == replace(DRAINED, reason=Reason.HANDING_BACK, message=made.demoted[1].message)
+        assert made.demoted[1] == replace(DRAINED, reason=Reason.MAINTENANCE_ENDED, message=made.demoted[1].message)
         assert made.demoted[1].cause is Cause.MAINTENANCE
 
     def test_where_nobody_reports_on_it_its_end_is_enough(self):

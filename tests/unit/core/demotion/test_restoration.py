@@ -145,7 +145,7 @@ class TestGoingOn:
 
     def test_what_waits_for_time_alone_says_when(self):
         wait = decide(None, returning(1, 10, after(NOW - 45))).waits[1]
-        assert (wait.reason, wait.again_seconds) == (Reason.RETURNING_IN_WAVES, 15)
+        assert (wait.reason, wait.again_seconds) == (Reason.RESTORING_IN_WAVES, 15)
 
     def test_a_step_remembers_when_the_return_began(self):
         wave = decide(None, returning(1, 10, after(0))).returning[1]
@@ -171,7 +171,7 @@ class TestGoingOn:
     def test_others_at_work_hold_the_next_step(self):
         busy = Strimzi(namespace="kafka", name="main", listener="tls", paused=True)
         made = decide(None, returning(1, 10), strimzi=busy)
-        assert (share(made), made.waits[1].reason) == (10, Reason.STRIMZI_PAUSED)
+        assert (share(made), made.waits[1].reason) == (10, Reason.EXTERNAL_OPERATION)
 
 
 class TestInSync:

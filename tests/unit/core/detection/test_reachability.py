@@ -25,15 +25,17 @@ class TestComingUp:
 
     def test_a_broker_that_comes_up_unreachable_is_given_its_grace(self):
         found = of_one(snapshot(None, *self.OUT, now=after(10)), before=self.WAS_DOWN)
-        assert (found.state, found.reason, found.restarted) == (HealthState.SUSPECT, Reason.STARTING, after(10))
+        assert (found.state, found.reason, found.restarted) == (HealthState.SUSPECT, Reason.BROKER_STARTING, after(10))
 
-    @pytest.mark.parametrize(("seconds", "reason"), [(179, Reason.STARTING), (180, Reason.EXTERNALLY_UNREACHABLE)])
+    @pytest.mark.parametrize(
+        ("seconds", "reason"), [(179, Reason.BROKER_STARTING), (180, Reason.EXTERNALLY_UNREACHABLE)]
+    )
     def test_the_grace_ends(self, seconds: int, reason: Reason):
-        before = replace(verdict(state=HealthState.SUSPECT, reason=Reason.STARTING), restarted=after(10))
+        before = replace(verdict(state=HealthState.SUSPECT, reason=Reason.BROKER_STARTING), restarted=after(10))
         assert of_one(snapshot(None, *self.OUT, now=after(10 + seconds)), before=before).reason is reason
 
     def test_a_broker_that_was_reached_once_has_no_grace_left(self):
-        before = replace(verdict(state=HealthState.SUSPECT, reason=Reason.STARTING), restarted=after(10))
+        before = replace(verdict(state=HealthState.SUSPECT, reason=Reason.BROKER_STARTING), restarted=after(10))
         reached = of_one(snapshot(None, *self.BACK, now=after(20)), before=before)
         assert reached.restarted is None
         assert of_one(snapshot(None, *self.OUT, now=after(21)), before=reached).state is HealthState.SICK
@@ -45,7 +47,7 @@ class TestComingUp:
         blank = of_one(snapshot(None, *words(DUNNO, DUNNO), now=after(5)), before=self.WAS_DOWN)
         assert (blank.state, blank.restarted) == (HealthState.UNKNOWN, None)
         found = of_one(snapshot(None, *self.OUT, now=after(10)), before=blank)
-        assert (found.reason, found.restarted) == (Reason.STARTING, after(10))
+        assert (found.reason, found.restarted) == (Reason.BROKER_STARTING, after(10))
 
     def test_a_demoted_broker_stays_suspect_and_is_not_promoted_meanwhile(self):
         undo = record(None, demoted(1))
@@ -68,7 +70,7 @@ class TestLeaving:
             partition("orders", 1, (2, 1, 3), isr=(2, 3), leader=2),
         )
         found = of_one(snapshot(seen, *self.OUT), before=verdict(state=HealthState.HEALTHY))
-        assert (found.state, found.reason) == (HealthState.SUSPECT, Reason.LEAVING)
+        assert (found.state, found.reason) == (HealthState.SUSPECT, Reason.SHUTTING_DOWN)
 
     def test_a_broker_that_is_in_one_isr_still_is_sick(self):
         seen = self.gone(
@@ -81,7 +83,7 @@ class TestLeaving:
         seen = self.gone(
             partition("orders", 0, (1, 2, 3), isr=(2, 3), leader=2), partition("orders", 1, (1,), isr=(1,), leader=1)
         )
-        assert of_one(snapshot(seen, *self.OUT)).reason is Reason.LEAVING
+        assert of_one(snapshot(seen, *self.OUT)).reason is Reason.SHUTTING_DOWN
 
     def test_a_broker_that_keeps_everything_alone_is_sick(self):
         seen = self.gone(partition("orders", 0, (1,), isr=(1,), leader=1))
@@ -103,7 +105,7 @@ class TestDisputes:
 
     SOME = words(BAD, BAD, GOOD)
 
-    DISPUTED = verdict(state=HealthState.SUSPECT, reason=Reason.DISPUTED, since=after(0))
+    DISPUTED = verdict(state=HealthState.SUSPECT, reason=Reason.VANTAGE_CONFLICT, since=after(0))
     AT_ONCE = replace(POLICY, detection=Detection(reachability=Reachability(vantage_conflict_after_seconds=0)))
 
     @pytest.mark.parametrize(("seconds", "state"), [(1799, HealthState.SUSPECT), (1800, HealthState.SICK)])
@@ -116,7 +118,7 @@ class TestDisputes:
         assert (alone.reason, found.state, found.reason) == (
             Reason.VANTAGES_DISAGREE,
             HealthState.SUSPECT,
-            Reason.DISPUTED,
+            Reason.VANTAGE_CONFLICT,
         )
         assert found.since == after(7200)
         assert of_one(snapshot(None, *self.SOME, now=after(7201)), before=found).since == after(7200)
@@ -137,12 +139,12 @@ class TestDisputes:
     def test_a_broker_that_a_vantage_reaches_answers_somebody_and_is_not_down(self, control: Reading):
         lasting = snapshot(None, *words(BAD, BAD, GOOD, control=control), now=after(1800))
         found = of_one(lasting, before=self.DISPUTED)
-        assert (found.state, found.reason, found.since) == (HealthState.SUSPECT, Reason.DISPUTED, after(0))
+        assert (found.state, found.reason, found.since) == (HealthState.SUSPECT, Reason.VANTAGE_CONFLICT, after(0))
 
     def test_nor_is_one_that_was_sick_and_stops_answering_inside(self):
         before = verdict(reason=Reason.EXTERNALLY_UNREACHABLE)
         found = of_one(snapshot(None, *words(BAD, BAD, GOOD, control=BAD), now=after(1)), before=before)
-        assert (found.state, found.reason, found.restarted) == (HealthState.SUSPECT, Reason.DISPUTED, None)
+        assert (found.state, found.reason, found.restarted) == (HealthState.SUSPECT, Reason.VANTAGE_CONFLICT, None)
 
     def test_who_is_sick_already_stays_so_while_a_quorum_fails(self):
         before = verdict(reason=Reason.EXTERNALLY_UNREACHABLE)
@@ -190,7 +192,7 @@ class TestItsOwnSockets:
     def test_it_makes_up_for_one_silent_vantage(self):
         found = of_one(self.leading(*words(BAD, DUNNO), *self.own(BAD, GOOD, GOOD)))
         assert (found.state, found.reason) == (HealthState.SICK, Reason.EXTERNALLY_UNREACHABLE)
-        assert "its own socket table shows nobody" in found.message
+        assert "its own socket table shows no external client" in found.message
 
     def test_it_does_not_outvote_a_vantage_that_reaches_the_broker(self):
         found = of_one(self.leading(*words(BAD, GOOD), *self.own(BAD, GOOD, GOOD)))

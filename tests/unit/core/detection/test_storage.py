@@ -75,8 +75,8 @@ def test_the_worst_of_several_directories_counts():
 
 def test_a_silent_prober_is_missed_and_what_it_said_does_not_count():
     found = of_one(disk(1, BAD, 80, age=99), disk(2, GOOD, 1))
-    assert (found.evidence, found.message) == (Evidence.MISSING, "its storage prober has gone silent")
-    assert found.facts[0].ignored_because == "its prober has been silent for more than 10 s"
+    assert (found.evidence, found.message) == (Evidence.MISSING, "the signal of its storage probe is stale")
+    assert found.facts[0].ignored_because == "stale: its prober has not reported for more than 10 s"
 
 
 def test_facts_carry_what_was_compared():

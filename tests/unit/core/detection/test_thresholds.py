@@ -105,7 +105,7 @@ def test_silence_makes_nobody_sick_and_lets_others_judge():
     silent = replace(ALERT, age_seconds=999.0)
     found = of_one(silent, replace(FLUSH, reading=GOOD))
     assert found.state is HealthState.HEALTHY
-    assert found.facts[-1].ignored_because == "its prober has been silent for more than 30 s"
+    assert found.facts[-1].ignored_because == "stale: its prober has not reported for more than 30 s"
 
 
 def test_silence_keeps_a_demoted_broker_from_being_promoted():

@@ -45,7 +45,7 @@ def test_a_quorum_is_a_majority_and_two_where_two_exist(vantages: int, needed: i
         pytest.param([BAD, DUNNO], HealthState.UNKNOWN, Reason.NO_EVIDENCE, id="one of two, the other is blank"),
         pytest.param([GOOD, DUNNO], HealthState.UNKNOWN, Reason.NO_EVIDENCE, id="one of two well, the other blank"),
         pytest.param([BAD, BAD, BAD], HealthState.SICK, Reason.EXTERNALLY_UNREACHABLE, id="all three"),
-        pytest.param([BAD, BAD, GOOD], HealthState.SUSPECT, Reason.DISPUTED, id="two of three, one reaches it"),
+        pytest.param([BAD, BAD, GOOD], HealthState.SUSPECT, Reason.VANTAGE_CONFLICT, id="two of three, one reaches it"),
         pytest.param([BAD, GOOD, GOOD], HealthState.SUSPECT, Reason.VANTAGES_DISAGREE, id="one of three"),
         pytest.param([BAD, BAD, DUNNO], HealthState.SICK, Reason.EXTERNALLY_UNREACHABLE, id="two of three, one blank"),
         pytest.param(
@@ -111,8 +111,8 @@ def test_a_dead_broker_does_not_keep_a_vantage_from_being_blind():
     [
         pytest.param([GOOD, GOOD], HealthState.SICK, Reason.EXTERNALLY_UNREACHABLE, id="inside it answers both"),
         pytest.param([GOOD, BAD], HealthState.SICK, Reason.EXTERNALLY_UNREACHABLE, id="inside it answers one"),
-        pytest.param([BAD, BAD], HealthState.DOWN, Reason.UNANSWERING, id="inside it answers neither"),
-        pytest.param([BAD, DUNNO], HealthState.DOWN, Reason.UNANSWERING, id="one asked, in vain"),
+        pytest.param([BAD, BAD], HealthState.DOWN, Reason.UNREACHABLE, id="inside it answers neither"),
+        pytest.param([BAD, DUNNO], HealthState.DOWN, Reason.UNREACHABLE, id="one asked, in vain"),
         pytest.param([DUNNO, DUNNO], HealthState.SUSPECT, Reason.UNCONFIRMED, id="nobody could ask inside"),
     ],
 )
@@ -128,8 +128,8 @@ def test_the_internal_listener_is_the_control(controls: Sequence[Reading], state
     ("waited", "reason"),
     [
         pytest.param(8.9, None, id="shorter than a session"),
-        pytest.param(9.0, Reason.STILL_UNFENCED, id="a whole session"),
-        pytest.param(60.0, Reason.STILL_UNFENCED, id="long since"),
+        pytest.param(9.0, Reason.NOT_FENCED_IN_TIME, id="a whole session"),
+        pytest.param(60.0, Reason.NOT_FENCED_IN_TIME, id="long since"),
     ],
 )
 def test_whom_kafka_does_not_fence_within_its_session_is_sick(control: Reading, waited: float, reason: Reason | None):
@@ -141,15 +141,17 @@ def test_whom_kafka_does_not_fence_within_its_session_is_sick(control: Reading, 
 
 
 def test_still_unfenced_stands_while_the_failure_does():
-    before = verdict(reason=Reason.STILL_UNFENCED, since=after(0))
+    before = verdict(reason=Reason.NOT_FENCED_IN_TIME, since=after(0))
     found = of_one(snapshot(None, *words(BAD, BAD, control=BAD), now=after(1)), before=before)
-    assert (found.state, found.reason, found.since) == (HealthState.SICK, Reason.STILL_UNFENCED, after(0))
-    assert found.message == "unreachable from a, b (2 of 2 vantages), nor inside; Kafka has not fenced it"
+    assert (found.state, found.reason, found.since) == (HealthState.SICK, Reason.NOT_FENCED_IN_TIME, after(0))
+    assert found.message == (
+        "unreachable from a, b (2 of 2 vantages), and its internal listener fails; not fenced within 9 s"
+    )
 
 
 def test_silence_that_another_reason_preceded_starts_its_own_patience():
     before = verdict(state=HealthState.SUSPECT, since=after(-100))
-    assert of_one(snapshot(None, *words(BAD, BAD, control=BAD)), before=before).reason is Reason.UNANSWERING
+    assert of_one(snapshot(None, *words(BAD, BAD, control=BAD)), before=before).reason is Reason.UNREACHABLE
 
 
 @pytest.mark.parametrize(
@@ -259,7 +261,7 @@ class TestStabilization:
         assert of_one(snapshot(None, *words(GOOD, GOOD)), before=verdict()).state is HealthState.HEALTHY
 
     def test_the_message_says_how_long(self):
-        assert "must stay so for 60 s" in self.judged(10, None, GOOD, GOOD).message
+        assert "promoted after 60 s" in self.judged(10, None, GOOD, GOOD).message
 
 
 @pytest.mark.parametrize(
@@ -325,7 +327,7 @@ def test_the_patience_with_a_broker_that_answers_nobody_is_one_whether_or_not_th
         control = BAD if second % 4 else DUNNO
         before = of_one(snapshot(seen, *words(BAD, BAD, control=control), now=after(second)), before=before)
     assert before is not None
-    assert (before.state, before.reason) == (HealthState.SICK, Reason.STILL_UNFENCED)
+    assert (before.state, before.reason) == (HealthState.SICK, Reason.NOT_FENCED_IN_TIME)
 
 
 class TestExplaining:
@@ -339,7 +341,7 @@ class TestExplaining:
         assert why == {
             "a": "",
             "b": "",
-            "c": "it sees every broker fail, so it has failed itself",
+            "c": "every broker fails from this vantage, so the vantage itself has failed",
             "zoo": "the policy does not name this vantage",
         }
 
@@ -348,7 +350,7 @@ class TestExplaining:
         [
             (words(GOOD, GOOD), "2 of 2 vantages failing"),
             (words(BAD, BAD), "fewer than 2 of 2 vantages failing"),
-            (words(BAD, DUNNO), "fresh evidence from 2 vantages: look at the probers of b"),
+            (words(BAD, DUNNO), "fresh evidence from 2 vantages: check the probers of b"),
             ([], "a prober reporting on it"),
         ],
     )

@@ -54,18 +54,18 @@ def test_every_class_says_what_clients_see_and_what_is_safe(risk: Risk, elr: boo
 
 @pytest.mark.parametrize("risk", [Risk.IN_SYNC, Risk.UNDER_REPLICATED, Risk.AT_MIN_ISR])
 def test_at_or_above_the_setting_everything_works(risk: Risk):
-    assert told(EVERY[risk]).clients == "reads and writes work, whatever the acks"
+    assert told(EVERY[risk]).clients == "reads and writes work, with any acks setting"
 
 
 def test_under_the_setting_acks_all_is_refused_and_acks_1_is_not_shown():
     said = told(EVERY[Risk.UNDER_MIN_ISR]).clients
     assert "acks=all is refused (NOT_ENOUGH_REPLICAS)" in said
-    assert "acks=1 is taken, and consumers do not see it" in said
+    assert "acks=1 is accepted, but the high watermark does not advance" in said
 
 
 @pytest.mark.parametrize("risk", [Risk.LEADER_LOST, Risk.LAST_ISR_MEMBER_LOST, Risk.ALL_REPLICAS_LOST])
 def test_without_a_leader_nothing_works(risk: Risk):
-    assert told(EVERY[risk]).clients.startswith("neither reads nor writes")
+    assert told(EVERY[risk]).clients.startswith("no reads, no writes")
 
 
 @pytest.mark.parametrize(
@@ -77,13 +77,13 @@ def test_what_a_topic_of_kafkas_own_is_needed_for_is_said(topic: str, words: str
 
 
 def test_how_many_losses_are_to_spare_is_counted():
-    assert told(partition(), floor=1).safe.startswith("2 more losses can be borne")
-    assert told(partition(isr=(1, 2)), floor=1).safe.startswith("1 more loss can be borne")
+    assert told(partition(), floor=1).safe.startswith("2 more brokers can be lost")
+    assert told(partition(isr=(1, 2)), floor=1).safe.startswith("1 more broker can be lost")
     assert "DescribeConfigs on Topic" in told(partition(isr=(1, 2)), floor=None).safe
 
 
 def test_the_only_copy_in_sync_is_named():
-    assert told(partition(isr=(2,), leader=2), floor=1).safe.startswith("broker 2 holds the only copy in sync")
+    assert told(partition(isr=(2,), leader=2), floor=1).safe.startswith("broker 2 has the only replica in sync")
 
 
 def test_missing_replicas_are_brought_back_first_and_cost_nothing():
@@ -105,23 +105,25 @@ def test_writes_come_back_by_lowering_the_setting_to_what_is_in_sync():
 
 
 def test_lowering_the_setting_forgets_who_is_eligible_where_somebody_is():
-    assert "Kafka forgets that broker 2 may lead" in told(partition(isr=(1,), elr=(2,))).remediations[1].cost
+    assert (
+        "it clears the eligible leader replicas (broker 2)" in told(partition(isr=(1,), elr=(2,))).remediations[1].cost
+    )
     assert "forgets" not in told(partition(isr=(1,), elr=(2,)), elr=False).remediations[1].cost
 
 
 def test_what_acks_1_is_told_under_the_setting_is_lost_with_the_leader_where_another_is_eligible():
     said = told(partition(isr=(1,), elr=(2,))).safe
-    assert "is on brokers 1 and 2 too" in said
+    assert "are also on brokers 1 and 2" in said
     assert "acks=1" in said
 
 
 def test_a_setting_that_leaves_nothing_to_spare_by_design_wants_more_replicas():
     two, one = told(partition(replicas=(1, 2))), told(partition(replicas=(1,)), floor=1)
     assert [way.do for way in two.remediations] == [
-        "give it one more replica",
+        "increase the replication factor by one",
         "or lower min.insync.replicas of orders to 1: acks=all works again",
     ]
-    assert [way.do for way in one.remediations] == ["give it more replicas"]
+    assert [way.do for way in one.remediations] == ["increase the replication factor"]
 
 
 def test_a_lost_leader_is_waited_for_and_then_the_controllers_are_looked_at():
@@ -132,7 +134,7 @@ def test_a_lost_leader_is_waited_for_and_then_the_controllers_are_looked_at():
 
 def test_the_last_member_is_waited_for_before_anything_is_lost():
     wait, election, writes = told(EVERY[Risk.LAST_ISR_MEMBER_LOST], elr=False).remediations
-    assert wait.do == "start broker 4: it leads by itself once it is back"
+    assert wait.do == "start broker 4: Kafka elects it when it is back"
     assert wait.commands == ()
     assert election.commands == ("bellwether doctor --unclean-election orders-0 --accept-loss --bootstrap broker:9092",)
     assert "broker 1" in election.do
@@ -158,12 +160,12 @@ def test_an_unclean_election_is_offered_only_where_nobody_may_lead_without_loss(
 def test_eligible_replicas_that_were_killed_are_no_longer_eligible_when_they_return():
     waiting = partition(replicas=(4, 5, 1), isr=(), elr=(4, 5), leader=None)
     way = told(waiting).remediations[0]
-    assert way.do == "start brokers 4 or 5: it leads by itself once it is back"
-    assert "who was killed, not shut down, is not eligible any more once it is back" in way.cost
+    assert way.do == "start brokers 4 or 5: Kafka elects it when it is back"
+    assert "was killed, not shut down, is no longer eligible when it is back" in way.cost
     assert "led last" not in way.cost
     last = replace(waiting, last_known_elr=(5,))
     assert (
-        "once nobody is, broker 5 leads, which led last, with what it had on its disk"
+        "if no broker is eligible, broker 5, the last leader, leads with what it has on disk"
         in told(last).remediations[0].cost
     )
     assert "do not change min.insync.replicas now" in told(waiting).safe
@@ -171,15 +173,13 @@ def test_eligible_replicas_that_were_killed_are_no_longer_eligible_when_they_ret
 
 def test_the_last_known_leader_may_lack_what_it_had_not_written():
     last = replace(partition(replicas=(4, 1), isr=(), leader=None), last_known_elr=(4,))
-    assert "had not on its disk" in told(last).remediations[0].cost
+    assert "had not flushed to disk" in told(last).remediations[0].cost
 
 
 def test_where_kafka_knows_nobody_any_more_all_are_started_so_that_the_furthest_log_can_be_chosen():
     nobody = partition(replicas=(4, 1), isr=(), leader=None)
     advice = told(nobody)
-    assert advice.remediations[0].do.startswith(
-        "start brokers 4 and 1, so that the log that reaches furthest can be chosen"
-    )
+    assert advice.remediations[0].do.startswith("start brokers 4 and 1, so that the longest log can be chosen")
     assert "on the disks of brokers 4 and 1" in advice.safe
 
 
@@ -215,7 +215,7 @@ def test_an_unclean_election_is_bounded_by_the_same_samples_as_the_advice():
 
 def test_who_is_being_added_is_waited_for_and_nobody_is_said_to_be_missing():
     advice = told(partition(isr=(1,), adding=(2, 3)))
-    assert advice.remediations[0].do.startswith("wait for brokers 2 and 3, which a reassignment is adding")
+    assert advice.remediations[0].do.startswith("wait for the reassignment that adds brokers 2 and 3")
     assert commands(advice)[0] == "kafka-reassign-partitions.sh --bootstrap-server broker:9092 --list"
     assert not any("no broker" in way.do for way in advice.remediations)
 
@@ -224,5 +224,5 @@ def test_no_unclean_election_is_offered_while_the_controller_believes_in_the_lea
     silent = partition(isr=(4,), replicas=(4, 1, 2), leader=4)
     assert found(silent).risk is Risk.LAST_ISR_MEMBER_LOST
     advice = told(silent)
-    assert "the controller takes broker 4 for its leader until its session ends" in advice.remediations[1].do
+    assert "the controller keeps broker 4 as leader until its session ends" in advice.remediations[1].do
     assert commands(advice) == ["bellwether doctor --topic orders --bootstrap broker:9092"]

@@ -140,7 +140,9 @@ class TestLoss:
     def test_it_is_at_least_what_the_sample_saw_beyond_the_candidates_end(self):
         loss = self.loss(LogEndSample(120, START, 1, 6), 100)
         assert loss.least == 20
-        assert str(loss).startswith("at least 20 offsets are lost, and all that came after the sample: broker 2's log")
+        assert str(loss).startswith(
+            "at least 20 offsets are lost, and everything written after the sample: broker 2's log"
+        )
         assert "broker 1's log had reached offset 120 at 2026-01-01 00:00:00Z" in str(loss)
 
     def test_a_candidate_beyond_the_sample_loses_nothing_that_the_sample_saw(self):
@@ -149,10 +151,10 @@ class TestLoss:
     @pytest.mark.parametrize(
         ("sample", "end", "words"),
         [
-            (None, 100, "ends at offset 100, and no sample says"),
-            (None, None, "ends at offset unknown, and no sample says"),
+            (None, 100, "ends at offset 100, and the end of the lost log was never sampled"),
+            (None, None, "ends at offset unknown, and the end of the lost log was never sampled"),
             (LogEndSample(120, START, 1, 6), None, "ends at offset unknown; broker 1's log had reached offset 120"),
-            (LogEndSample(120, START, 3, 5), 100, "others have led since"),
+            (LogEndSample(120, START, 3, 5), 100, "other brokers have led since"),
         ],
     )
     def test_it_is_unknown_without_both_ends_and_the_lost_leaders_own_sample(

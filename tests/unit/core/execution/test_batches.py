@@ -87,15 +87,15 @@ class TestIntents:
         pytest.param([partition()], None, id="as planned"),
         pytest.param([partition(replicas=AWAY)], None, id="in the wanted order already"),
         pytest.param([partition(leader=2)], None, id="led by another meanwhile"),
-        pytest.param([], Reason.TOPIC_GONE, id="the topic is gone"),
-        pytest.param([partition("other")], Reason.TOPIC_GONE, id="only another topic is left"),
-        pytest.param([partition(topic_id="another")], Reason.TOPIC_RECREATED, id="another topic has the name"),
+        pytest.param([], Reason.CHANGED_SINCE_PLAN, id="the topic is gone"),
+        pytest.param([partition("other")], Reason.CHANGED_SINCE_PLAN, id="only another topic is left"),
+        pytest.param([partition(topic_id="another")], Reason.CHANGED_SINCE_PLAN, id="another topic has the name"),
         pytest.param([partition(adding=[3])], Reason.REASSIGNING, id="replicas are being added"),
         pytest.param([partition(removing=[3])], Reason.REASSIGNING, id="replicas are being removed"),
-        pytest.param([partition(replicas=[1, 2, 3, 4])], Reason.REPLICA_SET_CHANGED, id="RF was raised"),
-        pytest.param([partition(replicas=[1, 2])], Reason.REPLICA_SET_CHANGED, id="RF was lowered"),
-        pytest.param([partition(replicas=[1, 2, 4])], Reason.REPLICA_SET_CHANGED, id="a replica was moved"),
-        pytest.param([partition(replicas=[3, 2, 1])], Reason.ORDER_CHANGED, id="somebody else reordered"),
+        pytest.param([partition(replicas=[1, 2, 3, 4])], Reason.CHANGED_SINCE_PLAN, id="RF was raised"),
+        pytest.param([partition(replicas=[1, 2])], Reason.CHANGED_SINCE_PLAN, id="RF was lowered"),
+        pytest.param([partition(replicas=[1, 2, 4])], Reason.CHANGED_SINCE_PLAN, id="a replica was moved"),
+        pytest.param([partition(replicas=[3, 2, 1])], Reason.CHANGED_SINCE_PLAN, id="somebody else reordered"),
     ],
 )
 def test_what_is_no_longer_as_planned_is_held(fresh: Sequence[Partition], reason: Reason | None):
@@ -165,11 +165,17 @@ def test_the_first_is_elected_only_where_it_stands_in_sync(after: Partition | No
 @pytest.mark.parametrize(
     ("now", "cancelled", "said"),
     [
-        pytest.param(None, False, "the topic was deleted in the same moment", id="gone"),
-        pytest.param(replace(DONE, topic_id="another"), False, "another topic has taken the name", id="another"),
-        pytest.param(partition(replicas=[1, 2, 3, 4]), True, "now; the reassignment was cancelled", id="undone"),
-        pytest.param(partition(replicas=[1, 2]), False, "[1, 2] now; there was nothing left to cancel", id="too late"),
-        pytest.param(DONE, True, "our reorder overrode a reassignment that somebody else had started", id="overridden"),
+        pytest.param(None, False, "the topic was deleted at the same time", id="gone"),
+        pytest.param(
+            replace(DONE, topic_id="another"), False, "the topic was recreated at the same time", id="another"
+        ),
+        pytest.param(
+            partition(replicas=[1, 2, 3, 4]), True, "now [1, 2, 3, 4]; the reassignment was cancelled", id="undone"
+        ),
+        pytest.param(
+            partition(replicas=[1, 2]), False, "now [1, 2]; there was no reassignment to cancel", id="too late"
+        ),
+        pytest.param(DONE, True, "our reorder overrode a reassignment that another tool had started", id="overridden"),
     ],
 )
 def test_a_touched_replica_set_is_told_of_with_what_it_was_and_is(now: Partition | None, cancelled: bool, said: str):

@@ -38,19 +38,25 @@ def entry_of(found: RecoveredRecord) -> UndoEntry | None:
         pytest.param(INTENDED, AWAY, DISPLACED, None, id="intended, and it arrived"),
         pytest.param(INTENDED, HOME, INTENDED, None, id="intended, and not sent or not arrived"),
         pytest.param(INTENDED, EARLIER, INTENDED, None, id="intended, the order before it stands"),
-        pytest.param(INTENDED, FOREIGN, DISPLACED, Reason.CONTESTED, id="intended, somebody else's order stands"),
+        pytest.param(
+            INTENDED, FOREIGN, DISPLACED, Reason.ORDER_OVERWRITTEN, id="intended, somebody else's order stands"
+        ),
         pytest.param(DISPLACED, AWAY, DISPLACED, None, id="displaced, and it stands"),
-        pytest.param(DISPLACED, HOME, DISPLACED, Reason.CONTESTED, id="displaced, somebody put it back"),
+        pytest.param(DISPLACED, HOME, DISPLACED, Reason.ORDER_OVERWRITTEN, id="displaced, somebody put it back"),
         pytest.param(DISPLACED, EARLIER, DISPLACED, None, id="displaced, a late batch overwrote it"),
-        pytest.param(DISPLACED, FOREIGN, DISPLACED, Reason.CONTESTED, id="displaced, somebody else's order stands"),
+        pytest.param(
+            DISPLACED, FOREIGN, DISPLACED, Reason.ORDER_OVERWRITTEN, id="displaced, somebody else's order stands"
+        ),
         pytest.param(RESTORING, HOME, RESTORED, None, id="restoring, and it arrived"),
         pytest.param(RESTORING, AWAY, RESTORING, None, id="restoring, and not arrived"),
         pytest.param(RESTORING, EARLIER, RESTORING, None, id="restoring, an older order stands"),
-        pytest.param(RESTORING, FOREIGN, DISPLACED, Reason.CONTESTED, id="restoring, somebody else's order stands"),
+        pytest.param(
+            RESTORING, FOREIGN, DISPLACED, Reason.ORDER_OVERWRITTEN, id="restoring, somebody else's order stands"
+        ),
         pytest.param(RESTORED, HOME, RESTORED, None, id="restored, and it stands"),
         pytest.param(RESTORED, AWAY, DISPLACED, None, id="restored, a late batch displaced it again"),
         pytest.param(RESTORED, EARLIER, DISPLACED, None, id="restored, an older batch displaced it again"),
-        pytest.param(RESTORED, FOREIGN, None, Reason.CONTESTED, id="restored, somebody else's order stands"),
+        pytest.param(RESTORED, FOREIGN, None, Reason.ORDER_OVERWRITTEN, id="restored, somebody else's order stands"),
     ],
 )
 def test_every_state_meets_every_order(
@@ -141,7 +147,7 @@ class TestMissingTopics:
         found = recovered(entry(finished_at=after(100 - GRACE)), None, 1)
         assert entry_of(found) is None
         note = found.notes[0]
-        assert (note.reason, note.topic, note.partition) == (Reason.TOPIC_GONE, "orders", 0)
+        assert (note.reason, note.topic, note.partition) == (Reason.CHANGED_SINCE_PLAN, "orders", 0)
         assert "[1,2,3]" in note.message
 
     def test_one_that_is_back_is_as_it_was(self):
@@ -206,7 +212,7 @@ def test_another_replica_set_projects_the_baseline_and_is_named():
     now = entry_of(found)
     assert now is not None
     assert (now.baseline, now.written, now.state) == ((1, 2, 3, 4), (2, 3, 1, 4), DISPLACED)
-    assert found.notes[0].reason is Reason.REPLICA_SET_CHANGED
+    assert found.notes[0].reason is Reason.CHANGED_SINCE_PLAN
     assert "from [1,2,3] to [1,2,3,4]" in found.notes[0].message
 
 
@@ -235,4 +241,4 @@ class TestPreferredRacks:
 
     def test_an_old_order_that_somebody_put_back_counts_as_a_contest(self):
         found = self.found(entry(), partition(replicas=HOME), self.WISH)
-        assert [n.reason for n in found.notes] == [Reason.CONTESTED]
+        assert [n.reason for n in found.notes] == [Reason.ORDER_OVERWRITTEN]

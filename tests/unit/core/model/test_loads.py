@@ -100,9 +100,9 @@ def test_a_limit_by_number_alone_awaits_nothing():
 def test_without_loads_it_is_said_that_a_limit_by_load_cannot_hold_and_what_does_instead():
     said = loads_missing_message(Capacity(max_load=1), None)
     assert said is not None
-    assert "maxBytesPerSecond of spec.demotion.capacity limits nothing yet, nothing does" in said
-    assert "ask for a load plan (bellwether rebalance, or spec.rebalance.schedule)" in said
-    assert "limits nothing yet, maxLeaders alone does" in str(
+    assert "maxBytesPerSecond of spec.demotion.capacity has no effect yet (nothing limits brokers)" in said
+    assert "request a rebalance plan (bellwether rebalance, or spec.rebalance.schedule)" in said
+    assert "has no effect yet (only maxLeaders limits brokers" in str(
         loads_missing_message(Capacity(max_load=1, max_leaders=2), None)
     )
 

@@ -148,24 +148,24 @@ def test_leaders_outside_preferred_racks_are_counted_and_the_first_is_named():
     ("wish", "reasons"),
     [
         pytest.param(Placement(Preference(("a", "b"))), [], id="racks that are there"),
-        pytest.param(Placement(Preference(("a", "z"))), [Reason.RACK_WITHOUT_BROKERS], id="a rack without brokers"),
+        pytest.param(Placement(Preference(("a", "z"))), [Reason.PLACEMENT_UNSUITABLE], id="a rack without brokers"),
         pytest.param(
-            Placement(Preference(weights=(("z", 1),))), [Reason.RACK_WITHOUT_BROKERS], id="a weighted one, too"
+            Placement(Preference(weights=(("z", 1),))), [Reason.PLACEMENT_UNSUITABLE], id="a weighted one, too"
         ),
         pytest.param(
-            Placement(rules=(TopicRule("none-*", Preference(("a",))),)), [Reason.PATTERN_WITHOUT_TOPICS], id="no topic"
+            Placement(rules=(TopicRule("none-*", Preference(("a",))),)), [Reason.PLACEMENT_UNSUITABLE], id="no topic"
         ),
         pytest.param(
-            Placement(rules=(TopicRule("?*", Preference(("a",))),)), [Reason.PATTERN_MATCHES_ALL], id="every topic"
+            Placement(rules=(TopicRule("?*", Preference(("a",))),)), [Reason.PLACEMENT_UNSUITABLE], id="every topic"
         ),
         pytest.param(
             Placement(rules=(TopicRule("o*", Preference(("a",))), TopicRule("or*", Preference(("b",))))),
-            [Reason.RULE_OVERSHADOWED],
+            [Reason.PLACEMENT_UNSUITABLE],
             id="a rule behind a wider one",
         ),
         pytest.param(
             Placement(rules=(TopicRule("or*", Preference(("a",))), TopicRule("o*", Preference(("b",))))),
-            [Reason.RULE_OVERSHADOWED],
+            [Reason.PLACEMENT_UNSUITABLE],
             id="whatever the patterns say: it is the topics that count",
         ),
         pytest.param(
@@ -185,7 +185,7 @@ def test_what_of_a_wish_has_no_effect_is_told_with_its_reason(wish: Placement, r
 def test_a_topic_of_kafkas_own_keeps_no_pattern_from_matching_all():
     seen = stretched(partition("orders"), partition("oil"), partition("__consumer_offsets", internal=True))
     found = placement_warnings(Placement(rules=(TopicRule("o*", Preference(("a",))),)), seen)
-    assert [m.reason for m in found] == [Reason.PATTERN_MATCHES_ALL]
+    assert [m.reason for m in found] == [Reason.PLACEMENT_UNSUITABLE]
 
 
 @pytest.mark.parametrize(

@@ -46,14 +46,14 @@ def test_a_single_move_by_hand_holds_nothing_but_its_own_partition():
 def test_cruise_control_is_known_by_its_topics(topic: str):
     found = told(partition(topic))
     assert found is not None
-    assert found[0] is Reason.OTHERS_REBALANCING
-    assert "Cruise Control's topics are there" in found[1]
+    assert found[0] is Reason.EXTERNAL_OPERATION
+    assert "Cruise Control's topics exist" in found[1]
 
 
 def test_throttled_replicas_are_the_mark_of_a_move_in_bulk():
     found = told(settings={"orders": {MARK: "0:1,0:2"}})
     assert found is not None
-    assert "its replicas are throttled" in found[1]
+    assert "replication is throttled" in found[1]
 
 
 @pytest.mark.parametrize("settings", [{}, {"orders": {}}, {"orders": {MARK: ""}}], ids=["unknown", "none", "empty"])

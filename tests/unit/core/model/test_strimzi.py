@@ -69,9 +69,9 @@ def test_the_listener_that_is_connected_to(
             ALL, "mutual", ["scram-sha-512"], ["listener mutual", "tls", "the user is of another kind"], id="kind"
         ),
         pytest.param(
-            (NAKED, BALANCED), "", ["scram-sha-512"], ["no internal listener fits", "naked"], id="not encrypted"
+            (NAKED, BALANCED), "", ["scram-sha-512"], ["no internal listener is suitable", "naked"], id="not encrypted"
         ),
-        pytest.param((), "", [""], ["there are: none"], id="no listener at all"),
+        pytest.param((), "", [""], ["the listeners are: none"], id="no listener at all"),
     ],
 )
 def test_a_listener_that_does_not_fit_is_named_with_those_that_there_are(
@@ -79,7 +79,7 @@ def test_a_listener_that_does_not_fit_is_named_with_those_that_there_are(
 ):
     found = choose_listener(there, wanted, accepted, "the user is of another kind")
     assert isinstance(found, Blocker)
-    assert found.reason is Reason.STRIMZI_LISTENER_UNFIT
+    assert found.reason is Reason.STRIMZI_REFERENCE_INVALID
     assert all(word in found.message for word in words), found.message
 
 
@@ -107,10 +107,12 @@ def test_brokers_advertise_a_listener_under_its_name_and_port():
     ("strimzi", "reason", "words"),
     [
         pytest.param(
-            PAUSED, Reason.STRIMZI_PAUSED, ["kafka/my-cluster", "strimzi.io/pause-reconciliation"], id="paused"
+            PAUSED, Reason.EXTERNAL_OPERATION, ["kafka/my-cluster", "strimzi.io/pause-reconciliation"], id="paused"
         ),
-        pytest.param(MOVING, Reason.STRIMZI_REBALANCING, ["full, small", "is running"], id="rebalancing"),
-        pytest.param(replace(MOVING, paused=True), Reason.STRIMZI_PAUSED, ["annotated"], id="a person comes first"),
+        pytest.param(MOVING, Reason.EXTERNAL_OPERATION, ["full, small", "is running"], id="rebalancing"),
+        pytest.param(
+            replace(MOVING, paused=True), Reason.EXTERNAL_OPERATION, ["has the annotation"], id="a person comes first"
+        ),
     ],
 )
 def test_who_is_at_work_is_told(strimzi: Strimzi, reason: Reason, words: Sequence[str]):
@@ -181,7 +183,7 @@ def test_a_broker_that_is_sick_still_has_one_reason_and_not_two():
     ("reason", "demotes"),
     [
         (Reason.EXTERNALLY_UNREACHABLE, True),
-        (Reason.STILL_UNFENCED, True),
+        (Reason.NOT_FENCED_IN_TIME, True),
         (Reason.STORAGE_SLOW, True),
         (Reason.REPLICATION_LAGGING, False),
         (Reason.PROMETHEUS_RULE, False),
@@ -193,7 +195,7 @@ def test_hard_faults_demote_and_what_a_rebalance_itself_may_cause_does_not(reaso
     assert list(decided(None, reason=reason, sick=[1]).demoted) == [1]
     made = decided(MOVING, reason=reason, sick=[1])
     assert list(made.demoted) == ([1] if demotes else [])
-    assert [h.reason for h in made.held] == ([] if demotes else [Reason.STRIMZI_REBALANCING])
+    assert [h.reason for h in made.held] == ([] if demotes else [Reason.EXTERNAL_OPERATION])
 
 
 def test_a_promotion_that_waits_for_a_person_says_so_and_not_that_strimzi_works():
@@ -210,4 +212,4 @@ def test_no_wave_of_a_load_plan_is_taken_up():
     made = apply_next_wave(rebalance_input, replace(facts, strimzi=MOVING), decisions(), verdicts(seen), asked)
     assert made.taken == 0
     assert made.waits is not None
-    assert made.waits.reason is Reason.STRIMZI_REBALANCING
+    assert made.waits.reason is Reason.EXTERNAL_OPERATION

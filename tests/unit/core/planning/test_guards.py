@@ -64,7 +64,7 @@ def test_another_order_than_the_refused_one_is_asked_for_at_once():
 
 def test_refusals_are_counted_until_another_order_is_wanted():
     seen = partition()
-    held = Hold(seen.key, seen.topic, Reason.REORDER_REFUSED, "no")
+    held = Hold(seen.key, seen.topic, Reason.REQUEST_REFUSED, "no")
     once = remember_refusals({}, [held], {seen.key: AWAY}, after(0))
     twice = remember_refusals(once, [held], {seen.key: AWAY}, after(5))
     assert (once[seen.key].times, twice[seen.key].times, twice[seen.key].at) == (1, 2, after(5))
@@ -105,7 +105,7 @@ def test_whoever_overwrites_our_order_gets_time(contests: int, seconds: float, r
     assert (contested(asked) is not None) is refused
 
 
-BUSY = Blocker(Reason.STRIMZI_REBALANCING, "KafkaRebalance full is running")
+BUSY = Blocker(Reason.EXTERNAL_OPERATION, "KafkaRebalance full is running")
 
 
 @pytest.mark.parametrize(
@@ -123,14 +123,14 @@ def test_what_others_have_overwritten_is_theirs_while_they_work(
     seen = partition(replicas=(1, 3, 2)) if target == (1, 2, 3) else partition()
     asked = proposal(seen, target, fought, after(3600))._replace(external_operation=busy)
     found = refuse_reorder(asked)
-    assert (found is not None and found.reason is Reason.STRIMZI_REBALANCING) is refused
+    assert (found is not None and found.reason is Reason.EXTERNAL_OPERATION) is refused
 
 
 def test_preferred_racks_wait_for_whoever_works_on_the_cluster():
     asked = proposal()._replace(external_operation=BUSY, for_racks=True)
     found = refuse_reorder(asked)
     assert found is not None
-    assert found.reason is Reason.STRIMZI_REBALANCING
+    assert found.reason is Reason.EXTERNAL_OPERATION
     assert refuse_reorder(asked._replace(external_operation=None)) is None
     assert refuse_reorder(asked._replace(target=asked.partition.replicas)) is None
 

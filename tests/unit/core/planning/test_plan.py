@@ -229,7 +229,7 @@ def test_whom_somebody_contests_is_given_time():
     undo = record({seen.key: fought}, demoted(1))
     made = plan(cluster(seen), 1, undo=undo)
     assert made.empty
-    assert made.holds[0].reason is Reason.CONTESTED
+    assert made.holds[0].reason is Reason.ORDER_OVERWRITTEN
 
 
 def test_the_digest_names_the_moves_and_nothing_else():

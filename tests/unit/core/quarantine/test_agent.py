@@ -71,7 +71,7 @@ def test_an_order_from_before_the_agent_started_is_not_obeyed():
     post = Post()
     assert post.reconcile(order(), order(renewal=3), order(renewal=6)) is AgentAction.NOTHING
     assert (post.watch.reading, post.watch.number) == (Reading.PASSING, 1)
-    assert "stood before" in post.watch.message
+    assert "older than this quarantine agent" in post.watch.message
     assert post.reconcile(order(2), order(2, 3)) is AgentAction.PAUSE, "the next one is its own"
 
 
@@ -148,7 +148,11 @@ def test_it_does_not_pause_on_a_renewal_that_it_saw_long_ago():
     ("process", "reading", "act", "says"),
     [
         pytest.param(
-            ProcessState.RUNNING, Reading.PASSING, AgentAction.NOTHING, "somebody else woke it", id="woken by another"
+            ProcessState.RUNNING,
+            Reading.PASSING,
+            AgentAction.NOTHING,
+            "another process resumed it",
+            id="woken by another",
         ),
         pytest.param(ProcessState.ABSENT, Reading.UNKNOWN, AgentAction.NOTHING, "shareProcessNamespace", id="gone"),
     ],
@@ -165,14 +169,14 @@ def test_another_hand_ends_a_pause(process: ProcessState, reading: Reading, act:
 def test_without_its_keeper_it_does_not_hold_a_broker():
     post = Post().paused()
     assert post.reconcile(order(renewal=6), guarded=False) is AgentAction.RELEASE
-    assert "keeper" in post.watch.message
+    assert "watchdog" in post.watch.message
 
 
 @pytest.mark.parametrize(
     ("process", "says"),
     [
-        (ProcessState.ABSENT, "cannot tell the broker's process"),
-        (ProcessState.BARRED, "may not signal the broker's process"),
+        (ProcessState.ABSENT, "cannot find the broker's process"),
+        (ProcessState.BARRED, "no permission to signal the broker's process"),
     ],
 )
 def test_an_agent_that_cannot_pause_reports_it(process: ProcessState, says: str):

@@ -107,14 +107,14 @@ def test_only_a_broker_that_is_demoted_slow_and_awaited_is_in_question():
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        pytest.param([disk()], Reason.NO_WARDEN, id="nobody beside it"),
-        pytest.param([disk(), agent(age=16.0)], Reason.NO_WARDEN, id="a quarantine agent that has gone silent"),
-        pytest.param([disk(), agent(age=None)], Reason.NO_WARDEN, id="a quarantine agent never heard of"),
-        pytest.param([disk(), agent(1, SILENT)], Reason.NO_WARDEN, id="a quarantine agent that may not signal it"),
-        pytest.param([agent(2), agent()], Reason.DISK_UNSEEN, id="nobody on its disk"),
-        pytest.param([disk(age=999.0), agent()], Reason.DISK_UNSEEN, id="a silent prober"),
+        pytest.param([disk()], Reason.AGENT_MISSING, id="nobody beside it"),
+        pytest.param([disk(), agent(age=16.0)], Reason.AGENT_MISSING, id="a quarantine agent that has gone silent"),
+        pytest.param([disk(), agent(age=None)], Reason.AGENT_MISSING, id="a quarantine agent never heard of"),
+        pytest.param([disk(), agent(1, SILENT)], Reason.AGENT_MISSING, id="a quarantine agent that may not signal it"),
+        pytest.param([agent(2), agent()], Reason.NO_STORAGE_PROBE, id="nobody on its disk"),
+        pytest.param([disk(age=999.0), agent()], Reason.NO_STORAGE_PROBE, id="a silent prober"),
         pytest.param([disk(1, GOOD), agent()], Reason.DISK_RECOVERED, id="a fast disk"),
-        pytest.param([disk(), agent(), agent(3, BAD, 9)], Reason.ANOTHER_QUARANTINED, id="another is paused"),
+        pytest.param([disk(), agent(), agent(3, BAD, 9)], Reason.ANOTHER_BROKER_UNHEALTHY, id="another is paused"),
     ],
 )
 def test_nobody_is_paused_on_words_that_are_missing(words: list[Signal], reason: Reason):
@@ -125,22 +125,27 @@ def test_nobody_is_paused_on_words_that_are_missing(words: list[Signal], reason:
     ("seen", "least", "spare", "reason"),
     [
         pytest.param(cluster(ORDINARY), 1, 1, None, id="two are left, one needed, one to spare"),
-        pytest.param(cluster(ORDINARY), 2, 1, Reason.ISR_TOO_SMALL, id="two are left and needed"),
+        pytest.param(cluster(ORDINARY), 2, 1, Reason.NO_FAULT_TOLERANCE, id="two are left and needed"),
         pytest.param(cluster(ORDINARY), 2, 0, None, id="none to spare is the policy's choice"),
-        pytest.param(cluster(ORDINARY), 3, 0, Reason.ISR_TOO_SMALL, id="never below the least"),
-        pytest.param(cluster(partition(replicas=(2, 3, 1), isr=(2, 1))), 1, 1, Reason.ISR_TOO_SMALL, id="one has left"),
+        pytest.param(cluster(ORDINARY), 3, 0, Reason.NO_FAULT_TOLERANCE, id="never below the least"),
         pytest.param(
-            cluster(ORDINARY, partition(index=1, replicas=(2, 1))), 1, 1, Reason.ISR_TOO_SMALL, id="one of many"
+            cluster(partition(replicas=(2, 3, 1), isr=(2, 1))), 1, 1, Reason.NO_FAULT_TOLERANCE, id="one has left"
         ),
         pytest.param(
-            cluster(ORDINARY, partition(index=1, replicas=(2, 3, 1), isr=(2,))), 1, 1, Reason.ISR_TOO_SMALL,
+            cluster(ORDINARY, partition(index=1, replicas=(2, 1))), 1, 1, Reason.NO_FAULT_TOLERANCE, id="one of many"
+        ),
+        pytest.param(
+            cluster(ORDINARY, partition(index=1, replicas=(2, 3, 1), isr=(2,))), 1, 1, Reason.NO_FAULT_TOLERANCE,
             id="a partition whose ISR it is not in counts as well",
         ),
         pytest.param(cluster(ORDINARY, partition(index=1, replicas=(2, 3))), 2, 0, None, id="others' are no matter"),
         pytest.param(
-            cluster(partition(replicas=(2, 3, 1, 4), adding=(4,)), brokers=4), 1, 1, Reason.ISR_TOO_SMALL, id="moving"
+            cluster(partition(replicas=(2, 3, 1, 4), adding=(4,)), brokers=4), 1, 1, Reason.NO_FAULT_TOLERANCE,
+            id="moving",
         ),
-        pytest.param(cluster(ORDINARY, partition("new", replicas=(2, 3, 1))), 1, 0, Reason.MARGINS_UNKNOWN, id="new"),
+        pytest.param(
+            cluster(ORDINARY, partition("new", replicas=(2, 3, 1))), 1, 0, Reason.FAULT_TOLERANCE_UNKNOWN, id="new"
+        ),
     ],
 )  # fmt: skip
 def test_every_partition_that_it_holds_keeps_enough_isr_members(
@@ -154,11 +159,11 @@ def test_every_partition_that_it_holds_keeps_enough_isr_members(
     ("voters", "current", "reason"),
     [
         pytest.param([101], [101], None, id="no voter itself"),
-        pytest.param([1, 2, 3], [1, 2, 3], Reason.QUORUM_TOO_SMALL, id="one of three"),
+        pytest.param([1, 2, 3], [1, 2, 3], Reason.NO_FAULT_TOLERANCE, id="one of three"),
         pytest.param([1, 2, 3, 4, 5], [1, 2, 3, 4, 5], None, id="one of five"),
-        pytest.param([1, 2, 3, 4, 5], [1, 2, 3, 4], Reason.QUORUM_TOO_SMALL, id="one of five, another behind"),
+        pytest.param([1, 2, 3, 4, 5], [1, 2, 3, 4], Reason.NO_FAULT_TOLERANCE, id="one of five, another behind"),
         pytest.param([1, 2, 3, 4, 5], [2, 3, 4, 5], None, id="itself behind already"),
-        pytest.param([1], [1], Reason.QUORUM_TOO_SMALL, id="the only one"),
+        pytest.param([1], [1], Reason.NO_FAULT_TOLERANCE, id="the only one"),
     ],
 )
 def test_the_quorum_keeps_a_voter_to_spare(voters: list[int], current: list[int], reason: Reason | None):
@@ -169,7 +174,7 @@ def test_the_quorum_keeps_a_voter_to_spare(voters: list[int], current: list[int]
 def test_the_active_controller_is_not_paused():
     five = frozenset(range(1, 6))
     assert refused(scene(margins=FaultTolerance({"orders": 1}, Quorum(five, five, 1), trailing=SLOW))) is (
-        Reason.ACTIVE_CONTROLLER
+        Reason.NO_FAULT_TOLERANCE
     )
     assert refused(scene(margins=FaultTolerance({"orders": 1}, Quorum(five, five, 2), trailing=SLOW))) is None
 
@@ -183,34 +188,34 @@ def test_the_active_controller_is_not_paused():
     ],
 )
 def test_what_is_not_known_pauses_nobody_and_ends_a_pause(margins: FaultTolerance | None):
-    assert refused(scene(margins=margins)) is Reason.MARGINS_UNKNOWN
-    assert ended(margins=margins) == Reason.MARGINS_UNKNOWN
+    assert refused(scene(margins=margins)) is Reason.FAULT_TOLERANCE_UNKNOWN
+    assert ended(margins=margins) == Reason.FAULT_TOLERANCE_UNKNOWN
 
 
 @pytest.mark.parametrize("standing", ["sick", "down", "suspect"])
 def test_no_pause_while_another_broker_is_not_well(standing: str):
     sick = {"sick": [1, 3]} if standing == "sick" else {standing: [3]}
     judged = held_in(cluster(ORDINARY), **sick)
-    assert refused(judged=judged) is Reason.OTHER_BROKER_UNWELL
-    assert ended(judged=judged) == Reason.OTHER_BROKER_UNWELL
+    assert refused(judged=judged) is Reason.ANOTHER_BROKER_UNHEALTHY
+    assert ended(judged=judged) == Reason.ANOTHER_BROKER_UNHEALTHY
 
 
 def test_no_pause_while_another_broker_is_gone_or_silent():
     four = cluster(ORDINARY, brokers=4, fenced=[4])
-    assert refused(scene(four)) is Reason.OTHER_BROKER_UNWELL
-    assert ended(seen=four) == Reason.OTHER_BROKER_UNWELL
+    assert refused(scene(four)) is Reason.ANOTHER_BROKER_UNHEALTHY
+    assert ended(seen=four) == Reason.ANOTHER_BROKER_UNHEALTHY
     silent = FaultTolerance({"orders": 1}, CONTROLLERS, silent=frozenset({3}))
-    assert refused(scene(margins=silent)) is Reason.OTHER_BROKER_UNWELL
-    assert ended(margins=silent) == Reason.OTHER_BROKER_UNWELL
+    assert refused(scene(margins=silent)) is Reason.ANOTHER_BROKER_UNHEALTHY
+    assert ended(margins=silent) == Reason.ANOTHER_BROKER_UNHEALTHY
 
 
 def test_no_pause_while_another_broker_is_about_to_be_restarted():
     going = {1: Pod("kafka-1"), 3: Pod("kafka-3", leaving=True)}
-    assert refused(replace(scene(), pods=going)) is Reason.OTHER_BROKER_UNWELL
-    assert ended(pods=going) == Reason.OTHER_BROKER_UNWELL
+    assert refused(replace(scene(), pods=going)) is Reason.ANOTHER_BROKER_UNHEALTHY
+    assert ended(pods=going) == Reason.ANOTHER_BROKER_UNHEALTHY
     drained = (drain(3),)
-    assert refused(replace(scene(), overrides=drained)) is Reason.OTHER_BROKER_UNWELL
-    assert ended(overrides=drained) == Reason.OTHER_BROKER_UNWELL
+    assert refused(replace(scene(), overrides=drained)) is Reason.ANOTHER_BROKER_UNHEALTHY
+    assert ended(overrides=drained) == Reason.ANOTHER_BROKER_UNHEALTHY
 
 
 def test_who_is_about_to_be_stopped_is_not_paused_and_is_released():
@@ -225,20 +230,20 @@ def test_who_is_about_to_be_stopped_is_not_paused_and_is_released():
 
 def test_a_broker_that_leads_again_is_released_as_nobody_else_would_lead_meanwhile():
     made = cluster(ORDINARY, partition(index=1, replicas=(1, 2, 3)))
-    assert ended(seen=made) == Reason.STILL_LEADS
+    assert ended(seen=made) == Reason.NO_FAULT_TOLERANCE
     waiting = [disk(), agent(1, GOOD, 0)]
-    assert ended(*waiting, seen=made, order=ordered(since=NOW)) == Reason.STILL_LEADS, "not obeyed yet"
+    assert ended(*waiting, seen=made, order=ordered(since=NOW)) == Reason.NO_FAULT_TOLERANCE, "not obeyed yet"
 
 
 def test_demotion_comes_first_and_is_given_its_time():
     leads = cluster(ORDINARY, partition(index=1, replicas=(2, 3, 1), leader=1))
-    assert refused(scene(leads)) is Reason.STILL_LEADS
-    assert refused(policy=opted_in(after_seconds=301)) is Reason.QUARANTINE_DWELLS
+    assert refused(scene(leads)) is Reason.NO_FAULT_TOLERANCE
+    assert refused(policy=opted_in(after_seconds=301)) is Reason.QUARANTINE_DELAYED
     assert refused(policy=opted_in(after_seconds=300)) is None
 
 
 def test_a_slow_disk_for_which_nobody_waits_is_no_reason_to_pause():
-    assert refused(scene(margins=FaultTolerance({"orders": 1}, CONTROLLERS))) is Reason.KEEPS_PACE
+    assert refused(scene(margins=FaultTolerance({"orders": 1}, CONTROLLERS))) is Reason.NOT_BLOCKING_ACKS
     assert ended(margins=FaultTolerance({"orders": 1}, CONTROLLERS)) is None, "who is paused is not asked again"
 
 
@@ -253,7 +258,7 @@ def test_an_order_is_renewed_while_nothing_speaks_against_it():
 def test_a_broker_is_quarantined_once_its_agent_reports_it():
     facts = scene(None, disk(), agent(1, BAD, 1), orders=[ordered(since=NOW)])
     order = weighed(facts).orders[1]
-    assert (order.paused_at, order.reason) == (NOW, Reason.QUARANTINED)
+    assert (order.paused_at, order.reason) == (NOW, Reason.PROCESS_PAUSED)
 
 
 @pytest.mark.parametrize(
@@ -262,14 +267,14 @@ def test_a_broker_is_quarantined_once_its_agent_reports_it():
         pytest.param([disk(), agent(1, BAD, 1)], None, id="all as it was"),
         pytest.param([disk(1, GOOD), agent(1, BAD, 1)], Reason.DISK_RECOVERED, id="recovered"),
         pytest.param([disk(1, GOOD), disk(1, BAD), agent(1, BAD, 1)], None, id="one of two disks still slow"),
-        pytest.param([disk(1, SILENT), agent(1, BAD, 1)], Reason.DISK_UNSEEN, id="the prober does not know"),
-        pytest.param([disk(age=999.0), agent(1, BAD, 1)], Reason.DISK_UNSEEN, id="the prober is silent"),
-        pytest.param([disk()], Reason.NO_WARDEN, id="the quarantine agent is gone"),
-        pytest.param([disk(), agent(1, BAD, 1, age=16.0)], Reason.NO_WARDEN, id="the quarantine agent is silent"),
-        pytest.param([disk(), agent(1, SILENT, 1)], Reason.NO_WARDEN, id="the quarantine agent lost its right"),
-        pytest.param([disk(), agent(1, GOOD, 1)], Reason.WARDEN_RELEASED, id="the quarantine agent released it"),
-        pytest.param([disk(), agent(1, GOOD, 0)], Reason.NO_WARDEN, id="the quarantine agent has forgotten it"),
-        pytest.param([disk(), agent(1, BAD, 2)], Reason.NO_WARDEN, id="the quarantine agent names another order"),
+        pytest.param([disk(1, SILENT), agent(1, BAD, 1)], Reason.NO_STORAGE_PROBE, id="the prober does not know"),
+        pytest.param([disk(age=999.0), agent(1, BAD, 1)], Reason.NO_STORAGE_PROBE, id="the prober is silent"),
+        pytest.param([disk()], Reason.AGENT_MISSING, id="the quarantine agent is gone"),
+        pytest.param([disk(), agent(1, BAD, 1, age=16.0)], Reason.AGENT_MISSING, id="the quarantine agent is silent"),
+        pytest.param([disk(), agent(1, SILENT, 1)], Reason.AGENT_MISSING, id="the quarantine agent lost its right"),
+        pytest.param([disk(), agent(1, GOOD, 1)], Reason.AGENT_RELEASED, id="the quarantine agent released it"),
+        pytest.param([disk(), agent(1, GOOD, 0)], Reason.AGENT_MISSING, id="the quarantine agent has forgotten it"),
+        pytest.param([disk(), agent(1, BAD, 2)], Reason.AGENT_MISSING, id="the quarantine agent names another order"),
     ],
 )
 def test_words_end_a_quarantine(words: list[Signal], reason: Reason | None):
@@ -298,18 +303,18 @@ def test_a_quarantine_ends_with_the_demotion_and_with_the_policys_wish():
 
 def test_a_quarantine_ends_on_any_further_loss_in_the_isr_or_the_quorum():
     shrunk = cluster(partition(replicas=(2, 3, 1), isr=(2,)))
-    assert ended(seen=shrunk) == Reason.ISR_TOO_SMALL
+    assert ended(seen=shrunk) == Reason.NO_FAULT_TOLERANCE
     raised = FaultTolerance({"orders": 2}, CONTROLLERS)
-    assert ended(margins=raised) == Reason.ISR_TOO_SMALL, "somebody raised min.insync.replicas"
+    assert ended(margins=raised) == Reason.NO_FAULT_TOLERANCE, "somebody raised min.insync.replicas"
     voters = Quorum(frozenset(range(1, 6)), frozenset({2, 3, 4}))
-    assert ended(margins=FaultTolerance({"orders": 1}, voters)) == Reason.QUORUM_TOO_SMALL
+    assert ended(margins=FaultTolerance({"orders": 1}, voters)) == Reason.NO_FAULT_TOLERANCE
 
 
 def test_an_order_that_is_not_obeyed_is_withdrawn():
     waiting = [disk(), agent(1, GOOD, 0)]
     late = ordered(since=NOW - timedelta(seconds=PAUSE_TIMEOUT_SECONDS + 1))
     assert ended(*waiting, order=ordered(since=NOW - timedelta(seconds=PAUSE_TIMEOUT_SECONDS))) is None
-    assert ended(*waiting, order=late) == Reason.NO_WARDEN
+    assert ended(*waiting, order=late) == Reason.AGENT_MISSING
 
 
 def two_slow(*words: Signal, order: QuarantineOrder) -> Reason | None:
@@ -323,13 +328,13 @@ def two_slow(*words: Signal, order: QuarantineOrder) -> Reason | None:
 
 def test_one_at_a_time_and_no_other_until_the_former_surely_runs_again():
     both = [disk(1), disk(2), agent(2)]
-    assert two_slow(*both, agent(1, BAD, 1), order=paused()) is Reason.ANOTHER_QUARANTINED
-    gone = paused(ended_at=NOW, reason=Reason.NO_WARDEN, renewed_at=NOW)
-    assert two_slow(*both, order=gone) is Reason.ANOTHER_QUARANTINED, "nobody has said that it runs"
-    assert two_slow(*both, agent(1, BAD, 1), order=gone) is Reason.ANOTHER_QUARANTINED, "it is paused still"
+    assert two_slow(*both, agent(1, BAD, 1), order=paused()) is Reason.ANOTHER_BROKER_UNHEALTHY
+    gone = paused(ended_at=NOW, reason=Reason.AGENT_MISSING, renewed_at=NOW)
+    assert two_slow(*both, order=gone) is Reason.ANOTHER_BROKER_UNHEALTHY, "nobody has said that it runs"
+    assert two_slow(*both, agent(1, BAD, 1), order=gone) is Reason.ANOTHER_BROKER_UNHEALTHY, "it is paused still"
     assert two_slow(*both, agent(1, GOOD, 1), order=gone) is None, "its quarantine agent has released it"
     long_ago = paused(
-        ended_at=NOW, reason=Reason.NO_WARDEN, renewed_at=NOW - timedelta(seconds=RELEASE_SECONDS)
+        ended_at=NOW, reason=Reason.AGENT_MISSING, renewed_at=NOW - timedelta(seconds=RELEASE_SECONDS)
     )  # fmt: skip
     assert two_slow(*both, order=long_ago) is None, "its order has run out wherever it is"
     assert RELEASE_SECONDS > EXPIRES_AFTER_SECONDS
@@ -341,14 +346,14 @@ def test_of_two_that_are_sick_neither_is_paused():
     judged[2] = replace(judged[2], slow=Reason.STORAGE_SLOW)
     found = weighed(facts, judged=judged, demoted=(1, 2))
     assert not found.orders
-    assert {b: h.reason for b, h in found.held.items()} == dict.fromkeys((1, 2), Reason.OTHER_BROKER_UNWELL)
+    assert {b: h.reason for b, h in found.held.items()} == dict.fromkeys((1, 2), Reason.ANOTHER_BROKER_UNHEALTHY)
 
 
 def test_after_an_early_end_a_broker_is_left_in_peace_for_as_long_as_a_quarantine_may_last():
     words = [disk(), agent(1, GOOD, 1)]
     stopped = paused(ended_at=NOW - timedelta(seconds=599), reason=Reason.QUARANTINE_LIMIT)
     found = weighed(scene(None, *words, orders=[stopped]))
-    assert found.held[1].reason is Reason.QUARANTINE_RESTS
+    assert found.held[1].reason is Reason.QUARANTINE_DELAYED
     assert found.orders == {1: stopped}, "it is remembered"
     rested = replace(stopped, ended_at=NOW - timedelta(seconds=600))
     assert weighed(scene(None, *words, orders=[rested])).orders[1].number == 2

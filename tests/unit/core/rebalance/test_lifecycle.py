@@ -10,8 +10,9 @@ import pytest
 
 from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.undo_record import ApplicationEnd, SkippedPartition
-from bellwether.core.reasons import DESCRIPTIONS, Reason
+from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.lifecycle import (
+    APPROVED_MESSAGE,
     FOLLOWS,
     UNDER_WAY,
     RebalanceFigures,
@@ -26,6 +27,7 @@ from bellwether.core.rebalance.lifecycle import (
     with_next_run_time,
 )
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
+from bellwether.core.rebalance.waves import EXPIRED_MESSAGE
 from bellwether.core.settings.rebalance import Approval, Rebalance
 from bellwether.core.settings.schedule import Schedule
 from bellwether.testing.memory_world import START
@@ -115,11 +117,13 @@ class TestDue:
 
 class TestBegun:
     def test_a_run_begins_with_nothing_of_the_last_one(self):
-        begins = on_started(run(RunState.DONE, taken_up=7, left={"TopicGone": 1}), "at-2", "asked", NIGHTLY, after(9))
+        begins = on_started(
+            run(RunState.DONE, taken_up=7, left={"ChangedSincePlan": 1}), "at-2", "asked", NIGHTLY, after(9)
+        )
         assert begins == RebalanceRun(
             RunState.RUNNING,
             Reason.PLANNING,
-            "A job measures loads and makes a plan.",
+            "A job measures loads and computes a plan.",
             name="at-2",
             request="asked",
             started_at=after(9),
@@ -128,7 +132,7 @@ class TestBegun:
 
     def test_a_plan_that_was_proposed_before_can_be_approved_no_more_and_that_is_said(self):
         begins = on_started(run(RunState.PROPOSED), "at-2", "", BY_HAND, START)
-        assert f"Plan {DIGEST}, proposed before, can be approved no more." in begins.message
+        assert f"The previous plan {DIGEST} can no longer be approved." in begins.message
         assert on_judged(begins, BY_HAND, DIGEST, START) == begins
 
 
@@ -146,22 +150,22 @@ class TestPlanned:
 
     def test_a_plan_without_moves_is_not_proposed(self):
         found = on_planned(run(RunState.RUNNING), a_plan(), replace(BY_HAND, minimum_improvement_percent=0))
-        assert (found.state, found.reason) == (RunState.IDLE, Reason.NOT_WORTHWHILE)
-        assert "spread as well as can be" in found.message
+        assert (found.state, found.reason) == (RunState.IDLE, Reason.IMPROVEMENT_TOO_SMALL)
+        assert "no move would improve the balance" in found.message
 
     def test_a_plan_that_improves_too_little_is_not_proposed(self):
         found = on_planned(
             run(RunState.RUNNING), a_plan(100.0, 100.0), replace(BY_HAND, minimum_improvement_percent=60)
         )
-        assert (found.state, found.reason) == (RunState.IDLE, Reason.NOT_WORTHWHILE)
-        assert "minimumImprovementPercent is 60" in found.message
+        assert (found.state, found.reason) == (RunState.IDLE, Reason.IMPROVEMENT_TOO_SMALL)
+        assert "minimumImprovementPercent (60)" in found.message
 
     def test_leaders_that_may_not_stay_are_reason_enough_however_little_it_improves(self):
         found = on_planned(
             run(RunState.RUNNING), a_plan(100.0, 100.0), replace(BY_HAND, minimum_improvement_percent=60), 1
         )
         assert found.state is RunState.PROPOSED
-        assert found.message.endswith("; 1 leaders stand where the policy does not want them")
+        assert found.message.endswith("; 1 leaders must move, for example out of a rack that is not preferred")
 
     def test_a_load_that_rises_is_not_said_to_fall(self):
         worse = replace(FIGURES, after=250.0)
@@ -180,7 +184,7 @@ class TestJudged:
         found = on_judged(run(RunState.PROPOSED), BY_HAND, "f" * 16, START)
         assert (found.state, found.reason) == (RunState.PROPOSED, Reason.OTHER_PLAN_APPROVED)
         assert found.message == (
-            f"plan {DIGEST} waits for approval; the annotation names '{'f' * 16}', which approves nothing here"
+            f"plan {DIGEST} waits for approval; the annotation has '{'f' * 16}', which is not its digest"
         )
         again = on_judged(found, BY_HAND, "", START)
         assert (again.state, again.reason) == (RunState.PROPOSED, Reason.PLAN_PROPOSED)
@@ -190,7 +194,7 @@ class TestJudged:
 
     def test_an_approval_that_comes_too_late_approves_nothing(self):
         found = on_judged(run(RunState.PROPOSED), BY_HAND, DIGEST, after(DAY + 1))
-        assert (found.state, found.reason) == (RunState.IDLE, Reason.PLAN_EXPIRED)
+        assert (found.state, found.reason) == (RunState.IDLE, Reason.PLAN_OUTDATED)
         assert on_judged(found, BY_HAND, DIGEST, after(DAY + 2)) == found
         assert run_due(found, "", after(DAY + 7200)) is None
 
@@ -198,7 +202,7 @@ class TestJudged:
     def test_an_approval_that_is_taken_back_ends_the_waves_and_given_again_they_go_on(self, state: RunState):
         found = on_judged(run(state, taken_up=3), BY_HAND, "", START)
         assert found.state is RunState.PROPOSED
-        assert "Its approval was taken back after 3 partitions." in found.message
+        assert "The approval was removed after 3 partitions." in found.message
         assert on_progress(found, application(9, taken_up=3), None) == found
         assert on_judged(found, BY_HAND, DIGEST, START).state is RunState.APPROVED
 
@@ -209,52 +213,52 @@ class TestJudged:
 
 class TestFollowed:
     def test_an_approved_plan_is_being_applied_once_the_record_says_so(self):
-        found = on_progress(run(RunState.APPROVED), application(9, taken_up=3, left={"TopicGone": 1}), None)
+        found = on_progress(run(RunState.APPROVED), application(9, taken_up=3, left={"ChangedSincePlan": 1}), None)
         assert (found.state, found.reason, found.taken_up) == (RunState.APPLYING, Reason.APPLYING, 3)
-        assert found.message == "3 of 9 partitions were taken up, 1 left out"
+        assert found.message == "3 of 9 partitions processed, 1 skipped"
 
     def test_what_the_next_wave_waits_for_is_said(self):
-        waits = Refusal(Reason.SIGNALS_WORSENED, "waits for broker 2 (Sick), open when the plan was made")
+        waits = Refusal(Reason.ANOTHER_BROKER_UNHEALTHY, "waits for broker 2 (Sick), eligible when the plan was made")
         found = on_progress(run(RunState.APPLYING), application(9, taken_up=3), waits)
-        assert (found.state, found.reason) == (RunState.APPLYING, Reason.SIGNALS_WORSENED)
+        assert (found.state, found.reason) == (RunState.APPLYING, Reason.ANOTHER_BROKER_UNHEALTHY)
         assert found.message == (
-            "3 of 9 partitions were taken up, 0 left out; waits for broker 2 (Sick), open when the plan was made"
+            "3 of 9 partitions processed, 0 skipped; waits for broker 2 (Sick), eligible when the plan was made"
         )
 
     def test_what_the_first_wave_waits_for_is_said(self):
         waits = Refusal(Reason.SUSPENDED, "The policy is suspended.")
         found = on_progress(run(RunState.APPROVED), None, waits)
         assert (found.state, found.reason) == (RunState.APPROVED, Reason.SUSPENDED)
-        assert on_progress(found, None, None).reason is Reason.PLAN_APPROVED
+        assert on_progress(found, None, None).reason is Reason.APPLYING
 
     @pytest.mark.parametrize(
         ("ending", "state", "reason"),
         [
             (ApplicationEnd.DONE, RunState.DONE, Reason.PLAN_APPLIED),
             (ApplicationEnd.STALE, RunState.STALE, Reason.PLAN_OUTDATED),
-            (ApplicationEnd.SUPERSEDED, RunState.SUPERSEDED, Reason.PLAN_SUPERSEDED),
+            (ApplicationEnd.SUPERSEDED, RunState.SUPERSEDED, Reason.PLAN_OUTDATED),
         ],
     )
     @pytest.mark.parametrize("before", sorted(UNDER_WAY))
     def test_the_end_of_a_plan_is_its_runs_end(
         self, before: RunState, ending: ApplicationEnd, state: RunState, reason: Reason
     ):
-        named = (SkippedPartition("orders", 1, "TopicGone"),)
-        ended = application(9, taken_up=9, left={"TopicGone": 1}, sample=named, ended=ending, message="so it is")
+        named = (SkippedPartition("orders", 1, "ChangedSincePlan"),)
+        ended = application(9, taken_up=9, left={"ChangedSincePlan": 1}, sample=named, ended=ending, message="so it is")
         found = on_progress(run(before), ended, None)
-        assert (found.state, found.reason, found.left, found.sample) == (state, reason, {"TopicGone": 1}, named)
+        assert (found.state, found.reason, found.left, found.sample) == (state, reason, {"ChangedSincePlan": 1}, named)
 
     def test_a_plan_that_grew_too_old_on_the_way_says_so(self):
-        text = "The load plan is older than the policy allows; it is neither begun nor gone on with."
+        text = EXPIRED_MESSAGE
         found = on_progress(
             run(RunState.APPLYING), application(9, taken_up=3, ended=ApplicationEnd.STALE, message=text), None
         )
-        assert (found.state, found.reason) == (RunState.STALE, Reason.PLAN_EXPIRED)
-        assert found.message == f"{text} 3 of 9 partitions were taken up."
+        assert (found.state, found.reason) == (RunState.STALE, Reason.PLAN_OUTDATED)
+        assert found.message == f"{text} 3 of 9 partitions were processed."
 
     @pytest.mark.parametrize("state", [RunState.RUNNING, RunState.PROPOSED, RunState.APPROVED, RunState.SUPERSEDED])
     def test_what_status_knows_is_newer_than_another_plan_of_the_record(self, state: RunState):
-        newer = run(state, digest="f" * 16, reason=Reason.PLAN_APPROVED, message=DESCRIPTIONS[Reason.PLAN_APPROVED])
+        newer = run(state, digest="f" * 16, reason=Reason.APPLYING, message=APPROVED_MESSAGE)
         assert on_progress(newer, application(9, taken_up=3), None) == newer
         assert on_progress(newer, application(9, taken_up=9, ended=ApplicationEnd.DONE), None) == newer
 
@@ -277,7 +281,7 @@ class TestSuperseded:
     @pytest.mark.parametrize("state", sorted(UNDER_WAY))
     def test_a_person_who_asks_for_another_plan_ends_the_one_that_is_applied(self, state: RunState):
         found = on_superseded(run(state, request="old"), "new")
-        assert (found.state, found.reason) == (RunState.SUPERSEDED, Reason.PLAN_SUPERSEDED)
+        assert (found.state, found.reason) == (RunState.SUPERSEDED, Reason.PLAN_OUTDATED)
         assert run_due(found, "new", START) is not None
         assert on_superseded(run(state, request="new"), "new") == run(state, request="new")
 
@@ -301,4 +305,4 @@ def test_every_state_has_successors_and_can_be_reached():
 
 def test_a_state_that_may_not_follow_is_refused():
     with pytest.raises(ValueError, match="a run that is Idle cannot become Approved"):
-        RebalanceRun().become(RunState.APPROVED, Reason.PLAN_APPROVED)
+        RebalanceRun().become(RunState.APPROVED, Reason.APPLYING)

@@ -65,7 +65,7 @@ def test_it_reads_like_any_mapping():
 
 @pytest.mark.parametrize("index", [-1, LARGEST_INDEX + 1])
 def test_an_index_that_no_partition_has_takes_no_memory(index: int):
-    with pytest.raises(ValueError, match=f"{index} is no index of a partition"):
+    with pytest.raises(ValueError, match=f"{index} is not a partition index"):
         measured((key(index), (1,), 1, 0))
 
 

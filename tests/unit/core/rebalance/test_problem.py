@@ -51,7 +51,7 @@ def test_terms_are_read_as_they_were_written(drawn: tuple[Problem, Any]) -> None
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"format": 2}, "format is 2: 1, the only one"),
+        ({"format": 2}, "format is 2: expected 1, the only one"),
         ({"clusterId": ""}, "clusterId is ''"),
         ({"more": 1}, "unknown: more"),
         ({"madeAt": "today"}, "madeAt is 'today'"),
@@ -80,9 +80,9 @@ def test_terms_that_could_not_be_read_back_are_refused(brokers: tuple[BrokerInpu
     [
         (slot(0, (1, 9)), "brokers that the problem does not list"),
         (slot(0, (1, 1)), "names a replica twice"),
-        (slot(0, (1, 2), isr=(3,)), "ISR member that is no replica"),
+        (slot(0, (1, 2), isr=(3,)), "ISR member that is not a replica"),
         (slot(0, (1, 2), leader=3), "is led by 3"),
-        (slot(-1), "no index"),
+        (slot(-1), "not a partition index"),
         (slot(0)._replace(replicas=(), isr=()), "no replicas"),
         (slot(0)._replace(topic_id=""), "no topic id"),
     ],

@@ -67,7 +67,7 @@ def test_the_next_wave_waits_for_the_pause_and_says_when_it_comes():
     by, standing = policy(settings(pause_seconds=30)), record()
     waiting = reconcile(undo=replace(standing, application=application(3, taken_up=1)), by=by, seconds=12)
     assert waiting.waits is not None
-    assert (waiting.waits.reason, waiting.taken, waiting.again_seconds) == (Reason.NEXT_WAVE_WAITS, 0, 18.0)
+    assert (waiting.waits.reason, waiting.taken, waiting.again_seconds) == (Reason.WAVE_PENDING, 0, 18.0)
     assert reconcile(undo=replace(standing, application=application(3, taken_up=1)), by=by, seconds=30).taken == 2
 
 
@@ -79,7 +79,7 @@ def test_the_next_wave_waits_until_the_last_one_stands():
     undo = record({FIRST.key: entry(baseline=(2, 1, 3), written=(1, 2, 3))})
     waiting = reconcile(undo=replace(undo, application=application(3, taken_up=1)), seconds=100)
     assert waiting.waits is not None
-    assert waiting.waits.reason is Reason.WAVE_UNFINISHED
+    assert waiting.waits.reason is Reason.WAVE_PENDING
     assert "orders-0" in waiting.waits.message
     assert waiting.record.application == application(3, taken_up=1)
 
@@ -109,15 +109,15 @@ def test_a_tombstone_is_not_waited_for():
 def test_no_wave_is_taken_up_while_a_broker_is_not_well_that_was(standing: str):
     waiting = reconcile(**{standing: [3]})
     assert waiting.waits is not None
-    assert waiting.waits.reason is Reason.SIGNALS_WORSENED
-    assert waiting.waits.message == f"waits for broker 3 ({standing.capitalize()}), open when the plan was made"
+    assert waiting.waits.reason is Reason.ANOTHER_BROKER_UNHEALTHY
+    assert waiting.waits.message == f"waits for broker 3 ({standing.capitalize()}), eligible when the plan was made"
     assert waiting.record == record()
 
 
 def test_no_wave_is_taken_up_in_the_reconcile_that_demotes_a_broker():
     waiting = reconcile(demoted=(3,))
     assert waiting.waits is not None
-    assert waiting.waits.message == "waits for broker 3 (Demoted), open when the plan was made"
+    assert waiting.waits.message == "waits for broker 3 (Demoted), eligible when the plan was made"
 
 
 def test_a_broker_that_could_not_lead_when_the_plan_was_made_stops_nothing():
@@ -142,7 +142,7 @@ def test_where_nobody_is_known_to_be_well_unknown_stops_nothing():
 @pytest.mark.parametrize(
     ("by", "reason"),
     [
-        (replace(policy(), mode=Mode.OBSERVE), Reason.OBSERVING),
+        (replace(policy(), mode=Mode.OBSERVE), Reason.OBSERVE_MODE),
         (replace(policy(), suspend=True), Reason.SUSPENDED),
     ],
 )
@@ -166,10 +166,10 @@ MANY = tuple(partition("many", i, (1, 2, 3)) for i in range(10))
 @pytest.mark.parametrize(
     ("instead", "reason"),
     [
-        pytest.param((), Reason.TOPIC_GONE, id="its topic is gone"),
-        pytest.param((OTHER_ID,), Reason.TOPIC_RECREATED, id="its topic was made again"),
-        pytest.param((partition(replicas=(1, 2, 4)),), Reason.REPLICA_SET_CHANGED, id="its replicas are others"),
-        pytest.param((partition(replicas=(3, 2, 1)),), Reason.ORDER_CHANGED, id="somebody else reordered it"),
+        pytest.param((), Reason.CHANGED_SINCE_PLAN, id="its topic is gone"),
+        pytest.param((OTHER_ID,), Reason.CHANGED_SINCE_PLAN, id="its topic was made again"),
+        pytest.param((partition(replicas=(1, 2, 4)),), Reason.CHANGED_SINCE_PLAN, id="its replicas are others"),
+        pytest.param((partition(replicas=(3, 2, 1)),), Reason.CHANGED_SINCE_PLAN, id="somebody else reordered it"),
         pytest.param((partition(adding=(4,)),), Reason.REASSIGNING, id="it is being reassigned"),
         pytest.param((partition(isr=(1, 3)),), Reason.PREFERRED_NOT_IN_ISR, id="its leader-to-be is not in sync"),
     ],
@@ -189,7 +189,9 @@ def test_what_changed_since_the_plan_was_made_is_left_out_counted_and_named(inst
 def test_a_leader_to_be_that_could_not_lead_when_the_plan_was_made_and_cannot_now_is_refused():
     plan = accepted(loadmove(FIRST), *(loadmove(p, to=3) for p in MANY), closed=[2])
     done = reconcile(plan, cluster(FIRST, *MANY), sick=[2])
-    assert [(h.key, h.reason, h.message) for h in done.left] == [(FIRST.key, Reason.TARGET_UNWELL, "broker 2 is Sick")]
+    assert [(h.key, h.reason, h.message) for h in done.left] == [
+        (FIRST.key, Reason.SKIPPED_IN_WAVE, "broker 2 is Sick")
+    ]
 
 
 def test_what_stands_as_planned_already_is_neither_taken_nor_left_out():
@@ -221,7 +223,7 @@ def test_a_displaced_partition_whose_home_is_another_one_by_now_is_left_out():
     plan = accepted(MOVES[0], *(loadmove(p) for p in MANY), closed=[1])
     seen = cluster(partition(replicas=(3, 2, 1)), *MANY)
     done = reconcile(plan, seen, record({FIRST.key: displaced}), demoted=(1,))
-    assert [h.reason for h in done.left] == [Reason.ORDER_CHANGED]
+    assert [h.reason for h in done.left] == [Reason.CHANGED_SINCE_PLAN]
     assert done.record.entries[FIRST.key] == displaced
 
 
@@ -253,7 +255,7 @@ def test_a_plan_of_which_much_has_changed_is_stale_before_anything_moves():
     assert done.record.entries == {}
     assert done.application is not None
     assert done.application.ended is ApplicationEnd.STALE
-    assert done.application.message == "3 of 10 moves cannot be made any more, over 20%"
+    assert done.application.message == "3 of 10 moves are no longer possible, more than 20%"
 
 
 def test_a_plan_whose_heaviest_move_cannot_be_made_is_stale():
@@ -307,9 +309,9 @@ def test_the_end_counts_what_stands_and_names_what_does_not():
     done = reconcile(plan, seen, undo)
     assert done.application is not None
     assert done.application.ended is ApplicationEnd.DONE
-    assert done.application.message == "11 of 12 partitions stand in the plan's order"
-    assert done.application.left == {"OrderChanged": 1}
-    assert done.application.sample == (SkippedPartition("orders", 1, "OrderChanged"),)
+    assert done.application.message == "11 of 12 partitions have the plan's order"
+    assert done.application.left == {"ChangedSincePlan": 1}
+    assert done.application.sample == (SkippedPartition("orders", 1, "ChangedSincePlan"),)
 
 
 def test_a_partition_that_went_back_to_its_old_order_is_named_and_not_fought_over():
@@ -317,7 +319,7 @@ def test_a_partition_that_went_back_to_its_old_order_is_named_and_not_fought_ove
     done = reconcile(accepted(MOVES[0]), cluster(FIRST), undo)
     assert done.record.entries == {}
     assert done.application is not None
-    assert (done.application.ended, done.application.left) == (ApplicationEnd.DONE, {"PassedBy": 1})
+    assert (done.application.ended, done.application.left) == (ApplicationEnd.DONE, {"SkippedInWave": 1})
 
 
 def test_a_plan_that_has_ended_is_not_begun_again():
@@ -326,7 +328,9 @@ def test_a_plan_that_has_ended_is_not_begun_again():
 
 
 def test_another_plan_takes_the_place_of_one_that_has_ended():
-    undo = replace(record(), application=application(3, taken_up=3, ended=ApplicationEnd.STALE, left={"TopicGone": 1}))
+    undo = replace(
+        record(), application=application(3, taken_up=3, ended=ApplicationEnd.STALE, left={"ChangedSincePlan": 1})
+    )
     done = reconcile(accepted(*MOVES, digest="f" * 16), undo=undo)
     assert done.taken == 3
     assert done.application is not None
@@ -338,7 +342,7 @@ def test_a_plan_that_another_supersedes_ends_where_it_is():
     done = reconcile(undo=undo, superseded=DIGEST)
     assert (done.taken, done.record.entries) == (0, {})
     assert done.application == application(
-        3, taken_up=1, ended=ApplicationEnd.SUPERSEDED, message="Another load plan has been asked for in its place."
+        3, taken_up=1, ended=ApplicationEnd.SUPERSEDED, message="Another plan was requested instead."
     )
 
 

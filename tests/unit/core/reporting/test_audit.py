@@ -190,7 +190,7 @@ def test_every_wave_of_a_broker_on_its_way_back_stands_with_its_share():
     well = {1: verdict(1, HealthState.HEALTHY)}
     changes = entry(first, promoted, verdicts=well).changes
     assert [(c.word, c.demoted) for c in changes] == [("signals", False), ("waves", False)]
-    assert changes[1].message == "it may lead 10 % of its leaders, 27 partitions wait"
+    assert changes[1].message == "it may lead 10 % of its leaders; 27 wait for later waves"
     state = replace(NOTHING, returning={1: returning(1, 10)})
     assert told(first, state) is None
     last = entry(Plan(), state).changes
@@ -200,7 +200,7 @@ def test_every_wave_of_a_broker_on_its_way_back_stands_with_its_share():
 def test_a_wave_that_is_rolled_back_is_told_as_one():
     state = replace(NOTHING, returning={1: returning(1, 50)})
     (change,) = entry(Plan(decisions=Decisions({}, returning={1: returning(1, 0)})), state).changes
-    assert (change.demoted, change.reason) == (True, "ReturningInWaves")
+    assert (change.demoted, change.reason) == (True, "RestoringInWaves")
 
 
 def test_the_outcome_counts_what_was_done_and_what_was_held():

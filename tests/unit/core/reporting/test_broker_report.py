@@ -87,11 +87,11 @@ class TestHoldingBack:
 
     def test_out_of_every_isr_nobody_waits_for_it(self):
         condition = self.said_of(cluster(partition(replicas=(2, 1, 3), isr=(2, 3))))
-        assert (condition.status, condition.reason) == (False, Reason.AWAITED_BY_NOBODY)
+        assert (condition.status, condition.reason) == (False, Reason.NOT_BLOCKING_ACKS)
 
     def test_what_it_leads_itself_it_slows_as_a_leader(self):
-        assert self.said_of(cluster(partition())).reason is Reason.AWAITED_BY_NOBODY
+        assert self.said_of(cluster(partition())).reason is Reason.NOT_BLOCKING_ACKS
 
     def test_a_fast_follower_holds_nobody_back(self):
         condition = self.said_of(cluster(partition(replicas=(2, 1, 3))), slow=None)
-        assert (condition.status, condition.reason) == (False, Reason.FOLLOWING_FAST)
+        assert (condition.status, condition.reason) == (False, Reason.NOT_BLOCKING_ACKS)

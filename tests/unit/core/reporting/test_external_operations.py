@@ -26,7 +26,7 @@ def test_nothing_waits_where_nothing_is_held():
     assert waiting_for_external_operations(Plan(), [], WaveResult(record())) is None
 
 
-@pytest.mark.parametrize("reason", [Reason.ONLY_REPLICA, Reason.PREFERRED_NOT_IN_ISR, Reason.REORDER_REFUSED])
+@pytest.mark.parametrize("reason", [Reason.ONLY_REPLICA, Reason.PREFERRED_NOT_IN_ISR, Reason.REQUEST_REFUSED])
 def test_what_is_held_for_the_clusters_own_state_waits_for_nobody(reason: Reason):
     assert waiting_for_external_operations(brokers(Reason.CAP_REACHED, 1), [hold(reason)], None) is None
 
@@ -46,20 +46,20 @@ def test_brokers_that_wait_are_named(reason: Reason):
 
 
 def test_a_load_plan_that_waits_is_named():
-    progress = WaveResult(record(), waits=Refusal(Reason.STRIMZI_PAUSED, "annotated"))
+    progress = WaveResult(record(), waits=Refusal(Reason.EXTERNAL_OPERATION, "annotated"))
     assert waiting_for_external_operations(Plan(), [], progress) == (
-        Reason.STRIMZI_PAUSED,
-        "StrimziPaused: the next wave of the load plan",
+        Reason.EXTERNAL_OPERATION,
+        "ExternalOperation: the next wave of the load plan",
     )
-    pausing = WaveResult(record(), waits=Refusal(Reason.NEXT_WAVE_WAITS, "30 s"))
+    pausing = WaveResult(record(), waits=Refusal(Reason.WAVE_PENDING, "30 s"))
     assert waiting_for_external_operations(Plan(), [], pausing) is None
 
 
 def test_the_most_far_reaching_comes_first_and_the_others_follow():
     found = waiting_for_external_operations(
-        brokers(Reason.STRIMZI_REBALANCING, 1), [hold(Reason.CONTESTED), hold(Reason.REASSIGNING, "logs")], None
+        brokers(Reason.EXTERNAL_OPERATION, 1), [hold(Reason.ORDER_OVERWRITTEN), hold(Reason.REASSIGNING, "logs")], None
     )
     assert found == (
-        Reason.STRIMZI_REBALANCING,
-        "StrimziRebalancing: broker 1; Reassigning: 1 partition (logs-0); Contested: 1 partition (orders-0)",
+        Reason.EXTERNAL_OPERATION,
+        "ExternalOperation: broker 1; Reassigning: 1 partition (logs-0); OrderOverwritten: 1 partition (orders-0)",
     )

@@ -38,16 +38,23 @@ def hold(index: int = 0, reason: Reason = Reason.ONLY_REPLICA, topic: str = "ord
 @pytest.mark.parametrize(
     ("policy", "plan", "result", "ready", "settled"),
     [
-        pytest.param(ENFORCE, Plan(), ExecutionResult(), (True, Reason.SETTLED), (True, Reason.SETTLED), id="at rest"),
         pytest.param(
-            ENFORCE, Plan((move(),)), ExecutionResult(1, 1), (True, Reason.MOVING), (False, Reason.MOVING), id="moving"
+            ENFORCE, Plan(), ExecutionResult(), (True, Reason.UP_TO_DATE), (True, Reason.UP_TO_DATE), id="at rest"
+        ),
+        pytest.param(
+            ENFORCE,
+            Plan((move(),)),
+            ExecutionResult(1, 1),
+            (True, Reason.LEADERS_MOVING),
+            (False, Reason.LEADERS_MOVING),
+            id="moving",
         ),
         pytest.param(
             ENFORCE,
             Plan(holds=(hold(),)),
             ExecutionResult(),
-            (True, Reason.HELD),
-            (True, Reason.HELD),
+            (True, Reason.MOVES_BLOCKED),
+            (True, Reason.MOVES_BLOCKED),
             id="something is held",
         ),
         pytest.param(
@@ -62,8 +69,8 @@ def hold(index: int = 0, reason: Reason = Reason.ONLY_REPLICA, topic: str = "ord
             OBSERVE,
             Plan((move(),)),
             ExecutionResult(),
-            (True, Reason.OBSERVING),
-            (False, Reason.MOVING),
+            (True, Reason.OBSERVE_MODE),
+            (False, Reason.LEADERS_MOVING),
             id="observing",
         ),
         pytest.param(
@@ -71,7 +78,7 @@ def hold(index: int = 0, reason: Reason = Reason.ONLY_REPLICA, topic: str = "ord
             Plan(),
             ExecutionResult(),
             (True, Reason.SUSPENDED),
-            (True, Reason.SETTLED),
+            (True, Reason.UP_TO_DATE),
             id="suspended",
         ),
         pytest.param(
@@ -79,7 +86,7 @@ def hold(index: int = 0, reason: Reason = Reason.ONLY_REPLICA, topic: str = "ord
             Plan(),
             ExecutionResult(),
             (True, Reason.SUSPENDED),
-            (True, Reason.SETTLED),
+            (True, Reason.UP_TO_DATE),
             id="suspended while observing",
         ),
     ],
@@ -98,9 +105,11 @@ def test_a_cluster_without_partitions_is_ready_and_says_so():
 
 def test_contests_are_a_condition_of_their_own():
     assert said().condition("Contested").status is False
-    contested = said(plan=Plan(holds=(hold(0, Reason.CONTESTED), hold(1, Reason.CONTESTED)))).condition("Contested")
+    contested = said(plan=Plan(holds=(hold(0, Reason.ORDER_OVERWRITTEN), hold(1, Reason.ORDER_OVERWRITTEN)))).condition(
+        "Contested"
+    )
     assert contested.status is True
-    assert contested.message.startswith("2 partitions are being reordered by somebody else, orders among them")
+    assert contested.message == "another tool changed the order of 2 partitions, for example of topic orders"
 
 
 def test_a_held_demotion_is_a_condition_of_its_own():
@@ -123,8 +132,8 @@ def test_an_unknown_condition_is_a_key_error():
 
 def test_what_would_be_done_is_said_to_whoever_only_watches():
     report = said(policy=OBSERVE, plan=Plan(decisions=decisions(2, 3)))
-    assert report.condition("Ready").message == "would demote 2, 3"
-    assert said(policy=OBSERVE).condition("Ready").message == "would demote nobody"
+    assert report.condition("Ready").message == "would demote brokers 2, 3"
+    assert said(policy=OBSERVE).condition("Ready").message == "would demote no broker"
 
 
 @pytest.mark.parametrize("reason", [Reason.CAP_REACHED, Reason.SYSTEMIC_CAUSE])
@@ -134,7 +143,7 @@ def test_a_policy_is_not_ready_while_a_sick_broker_leads_on(reason: Reason):
     assert (ready.status, ready.reason, ready.message) == (
         False,
         reason,
-        "broker 1 is sick and leads on: too many",
+        "broker 1 is sick and still leads: too many",
     )
 
 
@@ -164,7 +173,7 @@ class TestPreferredRacks:
     def test_of_many_placement_warnings_some_are_named(self):
         wish = Placement(Preference(tuple(f"rack-{i}" for i in range(8))))
         fits = self.said(partition(), policy=replace(self.WISH, placement=wish)).condition("PlacementFits")
-        assert (fits.status, fits.reason) == (False, Reason.RACK_WITHOUT_BROKERS)
+        assert (fits.status, fits.reason) == (False, Reason.PLACEMENT_UNSUITABLE)
         assert fits.message.endswith("; and 3 more")
 
     def test_a_partition_is_in_its_place_where_its_racks_want_it(self):
@@ -201,9 +210,9 @@ class TestLimitsByLoad:
     def test_how_old_the_loads_are_is_told_where_leaders_stay_for_them(self):
         stay = Plan(holds=(hold(0, Reason.CAPACITY_REACHED),))
         ready = self.said(Loads(measured_at=after(0)), plan=stay).condition("Ready")
-        assert ready.message.endswith("allows (loads as of 2026-01-01T00:00:00Z)")
+        assert ready.message.endswith("spec.demotion.capacity (loads as of 2026-01-01T00:00:00Z)")
 
     def test_leaders_that_wait_for_loads_are_not_said_to_find_no_room(self):
         waiting = Plan(holds=(hold(0, Reason.LOADS_UNKNOWN),))
         ready = self.said(LOADS_PENDING, plan=waiting).condition("Ready")
-        assert (ready.reason, ready.message) == (Reason.HELD, "partitions held back: 1 LoadsUnknown")
+        assert (ready.reason, ready.message) == (Reason.MOVES_BLOCKED, "partitions not moved: 1 LoadsUnknown")

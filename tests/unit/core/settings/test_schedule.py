@@ -39,7 +39,7 @@ def test_times_are_those_of_utc_wherever_the_clock_stands():
     "expression", ["", "0 4 * *", "0 0 4 * * *", "@daily", "61 * * * *", "0 4 * * FUNDAY", "0 0 31 2 *", "a b c d e"]
 )
 def test_what_is_no_schedule_is_refused_with_an_example_of_one(expression: str):
-    with pytest.raises(ValueError, match=r"is no schedule \(.+\): give minute, hour.+'0 4 \* \* \*'"):
+    with pytest.raises(ValueError, match=r"is not a schedule \(.+\): use minute, hour.+'0 4 \* \* \*'"):
         Schedule(expression)
 
 

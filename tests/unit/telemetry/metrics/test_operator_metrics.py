@@ -176,7 +176,7 @@ def test_what_the_loop_of_a_deleted_policy_says_at_its_end_is_not_told(metrics: 
 
 def test_a_rebalance_tells_its_state_its_partitions_and_its_loads(metrics: OperatorMetrics):
     figures = RebalanceFigures(200.0, 100.0, 1.0, 0.0, 99.0, 0.01, 7, 2, 400, 300)
-    run = RebalanceRun(RunState.APPLYING, figures=figures, taken_up=5, left={"TopicGone": 2})
+    run = RebalanceRun(RunState.APPLYING, figures=figures, taken_up=5, left={"ChangedSincePlan": 2})
     metrics.rebalance("default", "main", run)
     assert value(metrics, "rebalance_state", state="Applying") == 1
     assert value(metrics, "rebalance_state", state="Idle") == 0

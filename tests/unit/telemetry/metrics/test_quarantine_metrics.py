@@ -66,7 +66,7 @@ def test_a_agent_that_pauses_without_an_order_is_told_of(metrics: OperatorMetric
 def test_what_a_silent_agent_said_last_is_not_told_for_its_word(metrics: OperatorMetrics):
     turned(metrics, disk(), agent(1, BAD, 1, age=15.1), order=ordered(paused_at=after(10)))
     assert of_broker(metrics)[1] == 0
-    assert value(metrics, "broker_quarantine_ended", broker="1", reason="NoWarden") == 1
+    assert value(metrics, "broker_quarantine_ended", broker="1", reason="AgentMissing") == 1
 
 
 def test_a_quarantine_that_ended_is_told_with_its_reason_until_another_may_begin(metrics: OperatorMetrics):
@@ -84,7 +84,7 @@ def test_each_order_is_counted_when_it_begins_and_when_it_ends(metrics: Operator
     turned(metrics, disk(), agent())
     assert (
         value(metrics, "quarantines_started_total"),
-        value(metrics, "quarantines_ended_total", reason="NoWarden"),
+        value(metrics, "quarantines_ended_total", reason="AgentMissing"),
     ) == (
         1,
         0,

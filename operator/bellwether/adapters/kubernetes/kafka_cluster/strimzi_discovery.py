@@ -129,7 +129,7 @@ class StrimziClusters:
         if found is not None:
             return found
         raise StrimziUnavailable(
-            Reason.STRIMZI_CLUSTER_MISSING,
+            Reason.STRIMZI_REFERENCE_INVALID,
             f"Kafka {name} does not exist in namespace {namespace}{self._others(kind, namespace)}: correct"
             " spec.kafka.strimzi, or create it",
         )
@@ -144,7 +144,7 @@ class StrimziClusters:
         if not known:
             there = f"serves {', '.join(sorted(served))} only" if served else "is not served"
             raise StrimziUnavailable(
-                Reason.STRIMZI_CLUSTER_MISSING,
+                Reason.STRIMZI_REFERENCE_INVALID,
                 f"API group {GROUP} {there} here: install Strimzi with its CRDs ({' or '.join(VERSIONS)}), or"
                 " set spec.kafka.bootstrapServers instead",
             )
@@ -249,7 +249,7 @@ def _listener(sight: _Sight, wanted: Wanted, user: shapes.User | None, own_user:
 
 
 def _unfit(message: str) -> StrimziUnavailable:
-    return StrimziUnavailable(Reason.STRIMZI_USER_UNFIT, message)
+    return StrimziUnavailable(Reason.STRIMZI_REFERENCE_INVALID, message)
 
 
 def _not_ready(body: Object, message: str) -> StrimziUnavailable:

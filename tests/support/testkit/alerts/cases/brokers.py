@@ -203,20 +203,20 @@ CASES = (
         "BellwetherQuarantineNotApplied",
         "its quarantine agent did nothing for 30 s",
         "2m",
-        {told("broker_quarantine_ended", reason="NoWarden"): "_x2 1x20", told("broker_demoted"): "1x20"},
+        {told("broker_quarantine_ended", reason="AgentMissing"): "_x2 1x20", told("broker_demoted"): "1x20"},
         (ONE,),
     ),
     Case(
         "BellwetherQuarantineNotApplied",
         "its quarantine agent fell silent, and it has been promoted since",
         "2m",
-        {told("broker_quarantine_ended", reason="NoWarden"): "1x20", told("broker_demoted"): "1x4 0x20"},
+        {told("broker_quarantine_ended", reason="AgentMissing"): "1x20", told("broker_demoted"): "1x4 0x20"},
     ),
     Case(
         "BellwetherQuarantineNotApplied",
         "another broker sickened, which ends a quarantine as it should",
         "2m",
-        {told("broker_quarantine_ended", reason="OtherBrokerUnwell"): "1x20", told("broker_demoted"): "1x20"},
+        {told("broker_quarantine_ended", reason="AnotherBrokerUnhealthy"): "1x20", told("broker_demoted"): "1x20"},
     ),
     Case(
         "BellwetherBrokerPausedWithoutOrder",

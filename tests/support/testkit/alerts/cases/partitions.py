@@ -167,7 +167,7 @@ CASES = (
             **away("40x140"),
             series("broker_demoted", broker="1"): "0x140",
             series("broker_restoration_ratio", broker="1"): "0.1x140",
-            series("broker_restoration_blocked", broker="1", reason="ReturningInWaves"): "1x140",
+            series("broker_restoration_blocked", broker="1", reason="RestoringInWaves"): "1x140",
         },
     ),
     Case(
@@ -178,7 +178,7 @@ CASES = (
             **away("40x140"),
             series("broker_demoted", broker="1"): "0x140",
             series("broker_restoration_ratio", broker="1"): "0.1x140",
-            series("broker_restoration_blocked", broker="1", reason="ReturningInWaves"): "1x2 stale",
+            series("broker_restoration_blocked", broker="1", reason="RestoringInWaves"): "1x2 stale",
             series("broker_restoration_blocked", broker="1", reason="PreferredNotInIsr"): "_x3 1x140",
         },
         OURS,

@@ -71,11 +71,11 @@ def test_nobody_is_needed_where_a_listener_asks_nobody(api: MemoryApi, clusters:
 def test_a_user_that_is_named_is_never_left_out(api: MemoryApi, clusters: StrimziClusters):
     with pytest.raises(StrimziUnavailable, match="KafkaUser other does not exist in namespace default") as caught:
         clusters.find(Wanted(cluster_name="my-cluster", user_name="other"))
-    assert caught.value.reason is Reason.STRIMZI_USER_UNFIT
+    assert caught.value.reason is Reason.STRIMZI_REFERENCE_INVALID
     api.put(USERS, kafka_user("other", "tls"))
     with pytest.raises(StrimziUnavailable, match="KafkaUser other has authentication tls") as caught:
         clusters.find(Wanted(cluster_name="my-cluster", user_name="other"))
-    assert caught.value.reason is Reason.STRIMZI_LISTENER_UNFIT
+    assert caught.value.reason is Reason.STRIMZI_REFERENCE_INVALID
 
 
 def test_a_user_with_a_certificate_names_itself_by_that(
@@ -173,20 +173,20 @@ def test_without_strimzi_it_is_said_that_there_is_none(secrets: SecretReader, ap
     api.delete(KAFKAS, "default", "my-cluster")
     api.objects.pop((GROUPS.plural, "", ""))
     words = ["kafka.strimzi.io is not served", "install Strimzi", "spec.kafka.bootstrapServers"]
-    told(refused(StrimziClusters(secrets)), Reason.STRIMZI_CLUSTER_MISSING, words)
+    told(refused(StrimziClusters(secrets)), Reason.STRIMZI_REFERENCE_INVALID, words)
 
 
 def test_a_version_that_nobody_here_speaks_is_named(secrets: SecretReader, api: MemoryApi):
     api.delete(KAFKAS, "default", "my-cluster")
     api.put(GROUPS, strimzi_objects.served("v2"))
-    told(refused(StrimziClusters(secrets)), Reason.STRIMZI_CLUSTER_MISSING, ["serves v2 only", "v1 or v1beta2"])
+    told(refused(StrimziClusters(secrets)), Reason.STRIMZI_REFERENCE_INVALID, ["serves v2 only", "v1 or v1beta2"])
 
 
 def test_a_cluster_that_is_not_there_is_told_with_those_that_are(clusters: StrimziClusters):
     found = refused(clusters, Wanted(cluster_name="orders"))
     told(
         found,
-        Reason.STRIMZI_CLUSTER_MISSING,
+        Reason.STRIMZI_REFERENCE_INVALID,
         ["Kafka orders does not exist in namespace default", "existing: my-cluster"],
     )
 
@@ -194,35 +194,40 @@ def test_a_cluster_that_is_not_there_is_told_with_those_that_are(clusters: Strim
 def test_who_may_not_list_clusters_is_told_less(clusters: StrimziClusters, api: MemoryApi):
     api.refuse("list", KAFKAS, Terminal("grant list"))
     found = refused(clusters, Wanted(cluster_name="orders"))
-    told(found, Reason.STRIMZI_CLUSTER_MISSING, ["Kafka orders does not exist in namespace default: correct"])
+    told(found, Reason.STRIMZI_REFERENCE_INVALID, ["Kafka orders does not exist in namespace default: correct"])
 
 
 def test_a_listener_that_is_not_there_is_told_with_those_that_are(clusters: StrimziClusters):
     words = ["Kafka default/my-cluster", "no listener tsl", "plain (internal", "tls (internal, TLS, scram-sha-512)"]
     found = refused(clusters, Wanted(cluster_name="my-cluster", listener="tsl"))
-    told(found, Reason.STRIMZI_LISTENER_UNFIT, words)
+    told(found, Reason.STRIMZI_REFERENCE_INVALID, words)
 
 
 def test_without_a_user_the_remedy_is_one_to_apply(api: MemoryApi, clusters: StrimziClusters):
     api.delete(USERS, "default", "bellwether")
     api.put(KAFKAS, kafka(listeners=[listener("tls", 9093, user="tls")]))
     words = ["KafkaUser bellwether does not exist in namespace default", "docs/strimzi.md", "userName"]
-    told(refused(clusters), Reason.STRIMZI_LISTENER_UNFIT, words)
+    told(refused(clusters), Reason.STRIMZI_REFERENCE_INVALID, words)
 
 
 @pytest.mark.parametrize(
     ("user", "reason", "words"),
     [
         pytest.param(
-            kafka_user(cluster="other"), Reason.STRIMZI_USER_UNFIT, ["belongs to Kafka cluster other"], id="of another"
+            kafka_user(cluster="other"),
+            Reason.STRIMZI_REFERENCE_INVALID,
+            ["belongs to Kafka cluster other"],
+            id="of another",
         ),
         pytest.param(
-            kafka_user(cluster=""), Reason.STRIMZI_USER_UNFIT, ["belongs to no Kafka cluster"], id="of nobody"
+            kafka_user(cluster=""), Reason.STRIMZI_REFERENCE_INVALID, ["belongs to no Kafka cluster"], id="of nobody"
         ),
-        pytest.param(kafka_user(kind=""), Reason.STRIMZI_USER_UNFIT, ["authentication none"], id="without a kind"),
+        pytest.param(
+            kafka_user(kind=""), Reason.STRIMZI_REFERENCE_INVALID, ["authentication none"], id="without a kind"
+        ),
         pytest.param(
             kafka_user(kind="tls-external"),
-            Reason.STRIMZI_USER_UNFIT,
+            Reason.STRIMZI_REFERENCE_INVALID,
             ["tls-external", "spec.kafka.tls"],
             id="with a certificate from elsewhere",
         ),

@@ -83,7 +83,7 @@ def test_a_load_that_is_no_load_makes_all_of_them_unusable(store: Store, shelf: 
 def test_a_problem_whose_partitions_cannot_be_is_named(store: Store, shelf: FilePlanStore):
     shelf.put_problem(NAME, problem(slot(5_000_000)))
     write_loads(store, NAME, {PartitionKey("id-of-orders", 5_000_000): (1.0, 0.0)})
-    with pytest.raises(StoreDamaged, match="5000000 is no index of a partition"):
+    with pytest.raises(StoreDamaged, match="5000000 is not a partition index"):
         shelf.measured(NAME, Objective(), {})
 
 

@@ -63,7 +63,7 @@ def test_nothing_is_written_of_a_problem_that_makes_no_sense(tmp_path: Path) -> 
     posed = problem(slot(0, (1, 9)))
     with pytest.raises(Terminal, match="problem main: orders-0 has replicas on brokers"):
         write_problem(store, "main", posed)
-    with pytest.raises(Terminal, match="problem main: brokers: 1 stands there twice"):
+    with pytest.raises(Terminal, match="problem main: brokers: 1 is listed twice"):
         write_problem(store, "main", problem(brokers=(BrokerInput(1), BrokerInput(1))))
     assert store.list() == ()
 

@@ -67,7 +67,9 @@ def test_weights_waves_and_validity_reach_the_core():
 
 
 def test_five_fields_that_cron_cannot_read_are_refused_by_name():
-    with pytest.raises(InvalidObject, match=r"spec\.rebalance\.schedule: '0 25 \* \* \*' is no schedule \(Bad hour\)"):
+    with pytest.raises(
+        InvalidObject, match=r"spec\.rebalance\.schedule: '0 25 \* \* \*' is not a schedule \(Bad hour\)"
+    ):
         given(api_objects.rebalance(schedule="0 25 * * *"))
 
 

@@ -30,7 +30,7 @@ FIGURES = st.builds(
 TIMES = st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC)).map(  # noqa: DTZ001
     lambda moment: moment.replace(microsecond=0)
 )
-REASONS = st.sampled_from(["TopicGone", "Reassigning", "PassedBy"])
+REASONS = st.sampled_from(["ChangedSincePlan", "Reassigning", "SkippedInWave"])
 
 
 @st.composite
