@@ -112,7 +112,7 @@ class TestText:
         assert rows[0][2].startswith("Failing")
         assert rows[0][2].endswith("connection refused 9 times")
         assert rows[2][2].startswith("(Passing)")
-        assert rows[2][2].endswith("ignored: its prober has been silent for more than 10 s")
+        assert rows[2][2].endswith("ignored: stale: its prober has not reported for more than 10 s")
 
     def test_a_broker_that_was_not_judged_yet_says_where_to_look(self):
         status, said = run("2", "--policy", "main")

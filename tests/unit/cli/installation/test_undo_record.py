@@ -58,7 +58,7 @@ def test_show_says_that_nothing_is_displaced(api: MemoryApi):
     ("ended", "text"),
     [
         (None, "load plan 0123456789abcdef: being applied: 3 of 9 partitions applied"),
-        (ApplicationEnd.DONE, "load plan 0123456789abcdef: Done: 9 of 9 partitions stand in the plan's order"),
+        (ApplicationEnd.DONE, "load plan 0123456789abcdef: Done: 9 of 9 partitions have the plan's order"),
     ],
 )
 def test_show_says_how_far_a_load_plan_has_come(api: MemoryApi, ended: ApplicationEnd | None, text: str):

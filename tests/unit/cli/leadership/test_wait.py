@@ -239,8 +239,8 @@ def test_promoting_waits_until_the_leaders_are_back(api: MemoryApi, monkeypatch:
     assert override is not None
     assert (override["state"], override["reason"]) == ("Promoted", "bellwether promote")
     assert found.output.splitlines()[2:] == [
-        "broker 1 leads 0 partitions; free to lead; 4 partitions are to move",
-        "broker 1 leads 3 partitions; free to lead; 4 partitions are to move",
+        "broker 1 leads 0 partitions; free to lead; 4 partitions are being moved",
+        "broker 1 leads 3 partitions; free to lead; 4 partitions are being moved",
         "broker 1 leads 3 partitions; free to lead",
         "broker 1 leads 3 partitions; the override prevents a demotion by its signals",
     ]

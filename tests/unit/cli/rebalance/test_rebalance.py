@@ -153,7 +153,7 @@ class TestByHand:
         found = hand.run(*hand.record, "--yes")
         assert found.exit_code == DONE, found.output
         assert "2 of 3 partitions applied, 0 skipped; 5 s between waves" in found.output
-        assert "Done: 3 of 3 partitions stand in the plan's order" in found.output
+        assert "Done: 3 of 3 partitions have the plan's order" in found.output
         assert all(p.leader == p.replicas[0] for p in hand.site.cluster.partitions())
 
     def test_without_a_yes_nothing_is_moved_and_the_way_on_is_told(self, hand: Hand):
@@ -226,7 +226,7 @@ class TestByHand:
         assert found.exit_code == HELD, found.output
         assert "1 skipped, ChangedSincePlan: The topic, its replicas or their order changed" in words(found)
         assert f"many-{one['partition']}: ChangedSincePlan" in found.output
-        assert f"{len(moved) - 1} of {len(moved)} partitions stand in the plan's order" in found.output
+        assert f"{len(moved) - 1} of {len(moved)} partitions have the plan's order" in found.output
 
 
 class Served:
