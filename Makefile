@@ -58,7 +58,7 @@ test: lint parts ## Lint, then unit, property, contract, architecture and integr
 	@$(PYTEST) $(BY_LOT) -m "not slow and not cluster and not image" $(PYTEST_ARGS)
 
 .PHONY: test-fast
-test-fast: setup ## Unit tests, scenarios and the laws with few examples: what needs no real part
+test-fast: setup ## Unit tests, scenarios and the invariants with few examples: what needs no real part
 	@$(PYTEST) $(FAST_FOLDERS) --numprocesses=$(WORKERS) --dist=worksteal -m "$(FAST)" --hypothesis-profile=few $(PYTEST_ARGS)
 
 .PHONY: test-slow

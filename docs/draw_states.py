@@ -1,6 +1,6 @@
 """Draws ``docs/states.md`` from the table that the judge looks up, so that the diagram cannot tell another story.
 
-``python docs/draw_states.py`` writes it, ``--check`` fails when it is not what stands there.
+``python docs/draw_states.py`` writes it, ``--check`` fails if the file is outdated.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ PAGE = Path(__file__).with_name("states.md")
 STANDINGS = {
     HealthState.HEALTHY: "every kind of evidence is good",
     HealthState.SUSPECT: "something is doubtful: fewer vantages than the quorum, a restart, a slow follower",
-    HealthState.SICK: "the evidence is bad; demoted after `demotion.dwellSeconds`, if laws, cap and mode allow",
-    HealthState.DOWN: "not registered, fenced, or answering nobody: left to Kafka's own fencing",
+    HealthState.SICK: "the evidence is bad; demoted after `demotion.dwellSeconds`, if invariants, cap and mode allow",
+    HealthState.DOWN: "not registered, fenced, or unreachable: left to Kafka's own fencing",
     HealthState.RECOVERING: "demoted and well again, but not yet for the stabilization time (longer if it flaps)",
     HealthState.UNKNOWN: "too little fresh evidence; it moves nothing",
 }
@@ -25,7 +25,7 @@ TEXT = """# How a state changes
 
 <!-- Drawn from operator/bellwether/core/detection/health_states.py by docs/draw_states.py (`make generate`). -->
 
-A turn adds the findings on a broker up to one word of evidence, the worst that any kind of signal gives. The evidence,
+A reconcile reduces the findings on a broker to one evidence value, the worst of all signal kinds. The evidence,
 the state before and whether the broker is demoted decide which state follows.
 
 ```mermaid
@@ -45,7 +45,7 @@ The table itself; the first row that fits counts.
 {rows}
 
 A state is a judgement and not an action: under `mode: Observe`, over the cap, or while it dwells, a broker is Sick
-and not demoted. `bellwether explain BROKER` tells which evidence a verdict stands on and what would change it.
+and not demoted. `bellwether explain BROKER` shows the evidence of a verdict and what would change it.
 """
 
 

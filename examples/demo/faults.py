@@ -78,7 +78,7 @@ class Fault:
 
     @property
     def seconds_to_in_place(self) -> float | None:
-        """From the mending to the first poll that showed every order and every leader of the start."""
+        """From the repair to the first poll that showed every order and every leader of the start."""
         return _between(self.repaired, self.in_place)
 
     def windows(self) -> dict[Window, tuple[float, float]]:

@@ -113,7 +113,7 @@ class Producing:
         self._lines = lines
 
     def run(self, sequences: Iterable[int], shift: int, per_second: float, stop: threading.Event) -> None:
-        """Send until told to stop, then wait for what is in flight.
+        """Send until stopped, then wait for what is in flight.
 
         Record n is due n / ``per_second`` after the start; ``sequences`` are those of this client, ``shift`` is where
         in the round of partitions it begins.

@@ -115,7 +115,7 @@ def held_back_by(fault: Fault, samples: Sequence[Sample]) -> str | None:
     """Which broker keeps acks=all slow after it was demoted, in a sentence; ``None`` when acks=all is not slow.
 
     Said of a slow disk only, and only if it was measured: acks=all at three times its latency of before, or more, while
-    the demoted broker stands in in-sync replica lists.
+    the demoted broker is in ISR lists.
     """
     windows = fault.windows()
     if fault.kind is not FaultKind.STORAGE or Window.AFTER not in windows or not fault.in_isr:

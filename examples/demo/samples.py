@@ -41,7 +41,7 @@ class Sample:
 
     @property
     def seconds(self) -> float:
-        """How long it took, or, for a failure, how long the client waited in vain."""
+        """How long it took, or, for a failure, how long the client waited."""
         return self.done - self.due
 
     def to_line(self) -> str:

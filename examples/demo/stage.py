@@ -1,7 +1,7 @@
 """Sets the stage: brokers, load balancer, API server, topics, policy, operator and probers, and ends all of them.
 
-In: ``Settings``. Out: a running ``Stage`` whose parts ``scenario`` breaks and mends. Operator and probers are the real
-commands, started as processes of their own exactly as anyone would start them; their logs are in ``Settings.logs``.
+In: ``Settings``. Out: a running ``Stage`` whose parts ``scenario`` breaks and repairs. Operator and probers are the
+real commands, started as processes of their own; their logs are in ``Settings.logs``.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class Stage:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody uses at this moment."""
+    """A free port of 127.0.0.1."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

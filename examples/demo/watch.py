@@ -27,7 +27,7 @@ Answer = TypeVar("Answer")
 
 
 class Watch:
-    """A thread that looks until it is told to stop; all reading of what it saw goes through ``ask``."""
+    """A thread that polls until it is stopped; results are read through ``ask``."""
 
     def __init__(self, addresses: Mapping[int, str]) -> None:
         self._addresses = dict(addresses)

@@ -36,7 +36,7 @@ def table() -> str:
 
 
 def paths() -> list[str]:
-    """The path of every value; ``name[]`` stands for the items of a list."""
+    """The path of every value; ``name[]`` means the items of a list."""
     return [path for path, _, _ in _rows(Values, Values(), "")]
 
 

@@ -125,12 +125,12 @@ def _asked(
     rounds = memory.rounds or PreferredElectionState(now)
     if not policy.election.interval_seconds or world.configs is None or not rounds.asks(now):
         return rounds
-    told: Mapping[int, Mapping[str, str]] = {}
+    settings: Mapping[int, Mapping[str, str]] = {}
     with suppress(Transient, Terminal):
-        told = world.configs.broker_configs(
+        settings = world.configs.broker_configs(
             sorted(cluster.live - memory.suspects)[:BROKERS_QUERIED], [AUTO_REBALANCE_CONFIG]
         )
-    return replace(rounds, auto=AutoRebalance.of(told.values()), asked_at=now)
+    return replace(rounds, auto=AutoRebalance.of(settings.values()), asked_at=now)
 
 
 def _floors(cluster: Cluster, world: World, known: MinIsrCache, now: datetime) -> MinIsrCache:
@@ -141,7 +141,9 @@ def _floors(cluster: Cluster, world: World, known: MinIsrCache, now: datetime) -
     found: Mapping[str, Mapping[str, str]] = {}
     with suppress(Transient, Terminal):
         found = world.configs.topic_configs(topics, [MIN_ISR])
-    return MinIsrCache({topic: int(told[MIN_ISR]) for topic, told in found.items() if MIN_ISR in told}, topics, now)
+    return MinIsrCache(
+        {topic: int(values[MIN_ISR]) for topic, values in found.items() if MIN_ISR in values}, topics, now
+    )
 
 
 def _reassigners(cluster: Cluster, record: UndoRecord, world: World) -> ExternalReassignments | None:

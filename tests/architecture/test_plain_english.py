@@ -1,13 +1,15 @@
 """Plain English: no literary word in README, CONTRIBUTING, user documentation, examples' READMEs, CRDs and CLI help.
 
 The chart's values, notes and README, the alert rules and the help texts of metrics (docs/reference/metrics.md) are
-checked, too. Decisions are history and are left out, as are other generated pages, code, links and the parts of a page
-that a benchmark writes.
+checked, too, as are all strings and comments of the source. Decisions are history and are left out, as are other
+generated pages, code, links and the parts of a page that a benchmark writes.
 """
 
 from __future__ import annotations
 
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from sourcetree import ROOT, texts
 
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/", "examples/", "helm/bellwether/")
 LEFT_OUT = ("docs/decisions/", "docs/reference/crds.md", "docs/states.md")
+SOURCES = ("operator/", "spark/", "helm/", "examples/", "docs/")
 CHART_TEXTS = ("helm/bellwether/values.yaml", "helm/bellwether/templates/", "helm/bellwether/files/alerts/")
 
 LITERARY = (
@@ -33,6 +36,7 @@ LITERARY = (
 WORD = re.compile(rf"\b(?:{'|'.join(LITERARY)})\b", re.IGNORECASE)
 """Allowed, because they are terms: stand by, stand-by, standalone, and Sick, the value of the API."""
 
+CODE = re.compile(r"``[^`\n]*``|`[^`\n]*`")
 NO_PROSE = re.compile(r"^ *```.*?^ *```|<!-- figures.*?<!-- end of figures -->|`[^`\n]*`|\]\([^)\n]*\)", re.M | re.S)
 
 
@@ -46,6 +50,19 @@ def literary_words(root: Path) -> list[str]:
             prose = NO_PROSE.sub(lambda part: "\n" * part[0].count("\n"), text)
             for number, line in enumerate(prose.splitlines(), 1):
                 found += [f"{name}:{number}: {word}" for word in WORD.findall(line)]
+    return found
+
+
+def literary_words_in_source(root: Path) -> list[str]:
+    """Every literary word in strings and comments of the code that users install or copy, as ``file:line: word``."""
+    found = []
+    for path, text in texts(root).items():
+        name = path.relative_to(root).as_posix()
+        if path.suffix == ".py" and name.startswith(SOURCES) and WORD.search(text):
+            for token in tokenize.generate_tokens(io.StringIO(text).readline):
+                if token.type in (tokenize.COMMENT, tokenize.STRING):
+                    for number, line in enumerate(CODE.sub("", token.string).splitlines(), token.start[0]):
+                        found += [f"{name}:{number}: {word}" for word in WORD.findall(line)]
     return found
 
 
@@ -88,6 +105,16 @@ def test_a_literary_word_in_help_is_found_with_its_option() -> None:
     assert literary_words_of_help(group, "tool") == ["tool move: Hand over", "tool move --exclude: nobody"]
     silent = click.Command("move", params=[click.Option(["--wait"])])
     assert literary_words_of_help(silent, "move") == ["move: no help", "move --wait: no help"]
+
+
+def test_the_source_is_in_plain_english() -> None:
+    assert literary_words_in_source(ROOT) == []
+
+
+def test_a_literary_word_in_a_string_or_a_comment_is_found_and_one_in_code_is_not(tmp_path: Path) -> None:
+    (tmp_path / "operator").mkdir()
+    (tmp_path / "operator" / "one.py").write_text('told = 1  # nobody\n"""A ``told`` value.\n\nIt stands.\n"""\n')
+    assert literary_words_in_source(tmp_path) == ["operator/one.py:1: nobody", "operator/one.py:4: stands"]
 
 
 @pytest.mark.parametrize("word", ["amiss", "Whoever", "hands over", "stands", "passed over", "of its own accord"])

@@ -13,7 +13,7 @@ from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.kafka_connection import Connection
-from bellwether.sampling.asking import Ends
+from bellwether.sampling.asking import SampledLogEnds
 from bellwether.sampling.rounds import Sources
 from testkit.kafka.kafka_site import PATIENT
 from testkit.kafka.sampled_cluster import Site, partition
@@ -83,7 +83,7 @@ def epoch(sampled: Sampled) -> int:
     return next(p.leader_epoch for p in sampled.sources.maps.read().partitions if p.name == sampled.name)
 
 
-def ends(sampled: Sampled, broker: int, epoch: int) -> Ends:
+def ends(sampled: Sampled, broker: int, epoch: int) -> SampledLogEnds:
     return sampled.sources.ends.ask(sampled.address(broker), {sampled.name: epoch}, 5, 10)
 
 

@@ -101,7 +101,7 @@ def unpack_application(text: str, where: str) -> PlanApplication:
 def export_record(record: UndoRecord) -> bytes:
     """A whole record as one JSON document (which is YAML, too), for files and for people.
 
-    ``rebalance`` and ``returning`` stand there only where there is something to speak of: versions before them pass
+    ``rebalance`` and ``returning`` are present only if they are not empty: versions before them pass
     them over, and give a broker that comes back everything at once.
     """
     document: dict[str, Any] = {

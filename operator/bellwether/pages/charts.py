@@ -12,7 +12,7 @@ WIDTH = 1000
 
 @dataclass(frozen=True)
 class Scale:
-    """From a figure to a place: ``start`` is where 0 stands, ``end`` where the last tick does."""
+    """From a figure to a place: ``start`` is the position of 0, ``end`` that of the last tick."""
 
     marks: tuple[float, ...]
     start: float
@@ -55,7 +55,7 @@ def words(x: float, y: float, said: str, class_: str = "") -> Markup:
 
 
 def short(name: str, most: int = 16) -> str:
-    """A name that fits beside a chart: where it is cut it keeps its end, in which names of racks differ."""
+    """A name that fits next to a chart: where it is cut it keeps its end, in which names of racks differ."""
     return name if len(name) <= most else f"…{name[1 - most :]}"
 
 

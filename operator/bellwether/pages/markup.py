@@ -1,7 +1,7 @@
 """Text into HTML. Whatever is not marked up already is escaped, so that a topic's name cannot become part of a page.
 
 The output is well-formed XML, too: every element is closed, every attribute quoted, and no character is left that a
-page must not hold or that would turn the direction of the text around it.
+page must not hold or that would change the direction of the text around it.
 """
 
 from __future__ import annotations

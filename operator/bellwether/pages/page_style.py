@@ -1,6 +1,6 @@
 """Stylesheet of the pages: light, dark and print, without fonts or files from elsewhere.
 
-Before and after differ by shape and line as well as by hue, and the hues are told apart by every common kind of colour
+Before and after differ by shape and line as well as by hue, and the hues are distinguishable with every kind of colour
 vision (Okabe and Ito's palette: orange, blue, and the text's own colour for the bound).
 """
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 
-from bellwether.core.rebalance.problem import NOBODY
+from bellwether.core.rebalance.problem import NO_BROKER
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.settings.objective import WHOLE
 from bellwether.pages.broker_charts import broker_chart
@@ -147,7 +147,7 @@ def _moves(story: Story) -> Markup:
     racks = {b.id: b.rack for b in plan.brokers}
 
     def place(broker: int) -> str:
-        if broker == NOBODY:
+        if broker == NO_BROKER:
             return "none"
         rack = racks.get(broker)
         return f"{broker} ({rack})" if rack else str(broker)

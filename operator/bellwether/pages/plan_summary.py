@@ -1,4 +1,4 @@
-"""Plan summary for the page of a rebalance plan, gathered in one pass over its moves.
+"""Plan summary for the page of a rebalance plan, gathered in one pass through its moves.
 
 In: the plan, its moves one by one, and former plans. Out: a value that holds the heaviest moves and the sums, however
 many moves there are. Called by ``bellwether plan``.
@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from bellwether.core.rebalance.problem import NOBODY
+from bellwether.core.rebalance.problem import NO_BROKER
 from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan
 
 HEAVIEST = 25
@@ -63,7 +63,7 @@ def tell(
             continue
         left[move.from_leader] += 1
         came[move.to_leader] += 1
-        start = NO_LEADER if move.from_leader == NOBODY else racks.get(move.from_leader, NO_RACK)
+        start = NO_LEADER if move.from_leader == NO_BROKER else racks.get(move.from_leader, NO_RACK)
         flow = (start, racks.get(move.to_leader, NO_RACK))
         leaders[flow] += 1
         loads[flow] += move.load

@@ -56,7 +56,7 @@ class LoadTable:
         """P and C of a partition, or None where there is no row. Unusable names the column."""
         start, end = self._ranges.get(topic_id, (0, 0))
         partitions = self._partitions
-        at = start + partition  # where it stands if no partition is missing
+        at = start + partition  # its row if no partition is missing
         if at >= end or partitions[at] != partition:
             at = bisect_left(partitions, partition, start, end)
             if at >= end or partitions[at] != partition:

@@ -1,4 +1,4 @@
-"""Sum loads per broker in one pass over the partitions and the moves of a plan, and collect errors.
+"""Sum loads per broker in one pass through the partitions and the moves of a plan, and collect errors.
 
 Partitions come in the order of (topic, topic id, partition), as the moves do, so both are read once and neither is
 held. Only each partition's load, and who may lead it, is kept: the bounds need the base of all brokers first.
@@ -31,7 +31,7 @@ ORDERED = "leaders come first"
 STEP = 50_000
 """Partitions between two progress reports."""
 
-_NOBODY = -1
+_NO_BROKER = -1
 
 
 @dataclass
@@ -116,7 +116,7 @@ class _Form:
     def sound(self, row: PartitionRow, key: Key, before: Key) -> bool:
         topic, topic_id, number, replicas, isr, leader, held = row
         if not key > before:
-            again = "stands there twice" if key == before else f"comes after {before[0]}-{before[2]}, out of order"
+            again = "occurs twice" if key == before else f"comes after {before[0]}-{before[2]}, out of order"
             return self._refuse(row, again)
         if topic_id != before[1] or topic != before[0]:
             self._topic(row)
@@ -132,7 +132,7 @@ class _Form:
             return self._refuse(row, f"has replicas on broker {missing}, which problem.json does not list")
         if not members.issuperset(isr):
             return self._refuse(row, f"has the ISR {list(isr)}, which is not among its replicas {list(replicas)}")
-        if leader != _NOBODY and leader not in members:
+        if leader != _NO_BROKER and leader not in members:
             return self._refuse(row, f"is led by {leader}, which is not among its replicas {list(replicas)}")
         return True
 
@@ -179,7 +179,7 @@ class _Account:
         for broker in replicas:
             sums.base[broker] += follow
         if not may:
-            if leader == _NOBODY:
+            if leader == _NO_BROKER:
                 return
             may = [leader] if leader in self._open else []
         elif leader not in may:
@@ -187,10 +187,12 @@ class _Account:
             if move is None:
                 self._faults.add(FORCED, f"{row[0]}-{row[2]} stays with {leader}, which may not lead it")
         elif move is None and leader != replicas[0]:
-            self._faults.add(ORDERED, f"{row[0]}-{row[2]} is led by {leader}, not first in {list(replicas)}, for good")
-        if leader != _NOBODY:
+            self._faults.add(
+                ORDERED, f"{row[0]}-{row[2]} is led by {leader}, not first in {list(replicas)}, permanently"
+            )
+        if leader != _NO_BROKER:
             sums.led_before[leader] += load
-        if after != _NOBODY:
+        if after != _NO_BROKER:
             sums.led_after[after] += load
         if may:
             sums.loads.append(load)
@@ -240,7 +242,7 @@ class _Account:
                 f"{name}: order is {list(move[4])} where {to} first and then the others of {list(replicas)} is due",
             )
         elif to == leader == replicas[0]:
-            add(ORDERS, f"{name} moves nothing: {to} leads it and stands first")
+            add(ORDERS, f"{name} moves nothing: {to} leads it and is first already")
         if row[6] or carried is None or not may:
             why = f"is held ({row[6]})" if row[6] else "has no load" if carried is None else "has no candidate"
             add(STAY, f"{name} {why} and must stay as it is")

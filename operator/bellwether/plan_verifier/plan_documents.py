@@ -1,7 +1,7 @@
 """Parse ``problem.json`` and ``plan.json`` strictly, without trusting what they claim.
 
-In: parsed JSON. Out: values, or ``Unreadable``, which names the field. Negative weights and figures that cannot be are
-read all the same: to refuse them is the verifier's work.
+In: parsed JSON. Out: values, or ``UnreadableDocument``, which names the field. Impossible figures are read: refusing
+them is the verifier's work.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ STATISTICS = {"Median": "median", "P95": "p95", "Peak": "peak"}
 LARGEST = 2**63 - 1
 
 
-class Unreadable(ValueError):
+class UnreadableDocument(ValueError):
     """A file that cannot be understood: names the field, and what was wanted there."""
 
 
@@ -53,7 +53,7 @@ class Figures(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """``plan.json``: what is claimed. ``weights`` are as they stand there, names and all."""
+    """``plan.json``: what is claimed. ``weights`` are as in the file, with their names."""
 
     document: dict[str, Any]
     problem_digest: str
@@ -79,10 +79,12 @@ def problem_of(document: Any) -> Problem:
     weights = ("produceWeight", "replicationWeight", "consumeWeight", "followWeight")
     objective = _object(document["objective"], "objective", {"statistic", *weights, "preferredRacks", "maxMoves"})
     if objective["statistic"] not in STATISTICS:
-        raise Unreadable(f"objective.statistic is {objective['statistic']!r}: one of {', '.join(STATISTICS)} is wanted")
+        raise UnreadableDocument(
+            f"objective.statistic is {objective['statistic']!r}: one of {', '.join(STATISTICS)} is wanted"
+        )
     racks = objective["preferredRacks"]
     if not isinstance(racks, list) or not all(isinstance(rack, str) for rack in racks):
-        raise Unreadable("objective.preferredRacks: a list of names is wanted")
+        raise UnreadableDocument("objective.preferredRacks: a list of names is wanted")
     most = objective["maxMoves"]
     produce, replication, consume, follow = (_whole(objective, name, "objective.") for name in weights)
     return Problem(
@@ -107,7 +109,7 @@ def plan_of(document: Any) -> Plan:
     _format(document)
     certificate = _object(document["certificate"], "certificate", {"weights", "bound", "gap", "largestItem"})
     if not isinstance(certificate["weights"], dict):
-        raise Unreadable("certificate.weights: an object of broker ids and whole numbers is wanted")
+        raise UnreadableDocument("certificate.weights: an object of broker ids and whole numbers is wanted")
     parts = ("partitions", "reordered", "load", "lowerBound")
     moved = _object(document["moved"], "moved", set(parts))
     brokers = []
@@ -133,31 +135,31 @@ def plan_of(document: Any) -> Plan:
 
 def _object(value: Any, where: str, names: set[str]) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise Unreadable(f"{where}: a JSON object is wanted")
+        raise UnreadableDocument(f"{where}: a JSON object is wanted")
     if "format" in names:
         _format(value)  # what another version adds is not a misspelling
     if missing := names - value.keys():
-        raise Unreadable(f"{where}: missing: {', '.join(sorted(missing))}")
+        raise UnreadableDocument(f"{where}: missing: {', '.join(sorted(missing))}")
     if more := value.keys() - names:
-        raise Unreadable(f"{where}: unknown: {', '.join(sorted(more))}")
+        raise UnreadableDocument(f"{where}: unknown: {', '.join(sorted(more))}")
     return value
 
 
 def _format(document: dict[str, Any]) -> None:
     version = document.get("format")
     if version != FORMAT or isinstance(version, bool):
-        raise Unreadable(f"format is {version!r}: this version reads format {FORMAT} only")
+        raise UnreadableDocument(f"format is {version!r}: this version reads format {FORMAT} only")
 
 
 def _broker(raw: Any, where: str, more: set[str]) -> Broker:
     _object(raw, where, {"id", "rack", "capacity", "open", *more})
     if raw["rack"] is not None and not isinstance(raw["rack"], str):
-        raise Unreadable(f"{where}.rack: text or null is wanted")
+        raise UnreadableDocument(f"{where}.rack: text or null is wanted")
     if not isinstance(raw["open"], bool):
-        raise Unreadable(f"{where}.open: true or false is wanted")
+        raise UnreadableDocument(f"{where}.open: true or false is wanted")
     capacity = _whole(raw, "capacity", f"{where}.")
     if capacity < 1:
-        raise Unreadable(f"{where}.capacity is 0: 1 or more is wanted")
+        raise UnreadableDocument(f"{where}.capacity is 0: 1 or more is wanted")
     return Broker(_whole(raw, "id", f"{where}."), raw["rack"], capacity, raw["open"])
 
 
@@ -169,28 +171,28 @@ def _figures(document: dict[str, Any], name: str) -> Figures:
 def _text(document: dict[str, Any], name: str) -> str:
     value = document[name]
     if not isinstance(value, str) or not value:
-        raise Unreadable(f"{name}: text is wanted")
+        raise UnreadableDocument(f"{name}: text is wanted")
     return value
 
 
 def _list(document: dict[str, Any], name: str) -> list[Any]:
     value = document[name]
     if not isinstance(value, list):
-        raise Unreadable(f"{name}: a list is wanted")
+        raise UnreadableDocument(f"{name}: a list is wanted")
     return value
 
 
 def _whole(document: dict[str, Any], name: str, where: str = "") -> int:
     value = document[name]
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= LARGEST:
-        raise Unreadable(f"{where}{name} is {_short(value)}: a whole number, 0 or more, is wanted")
+        raise UnreadableDocument(f"{where}{name} is {_short(value)}: a whole number, 0 or more, is wanted")
     return value
 
 
 def _number(document: dict[str, Any], name: str, where: str) -> float:
     value = document[name]
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise Unreadable(f"{where}{name} is {_short(value)}: a number is wanted")
+        raise UnreadableDocument(f"{where}{name} is {_short(value)}: a number is wanted")
     return float(value)
 
 

@@ -33,7 +33,7 @@ ERROR = Fraction(1, 10**9)
 """Relative error that is allowed to figures that were rounded to a double."""
 
 AIM = Fraction(1, 1000)
-"""The gap to aim at, besides what indivisible loads cost."""
+"""The target gap, in addition to what indivisible loads cost."""
 
 BROKERS = "brokers of the problem"
 SAME = "made for this problem"
@@ -60,7 +60,7 @@ def verify(
     twins = sorted({b.id for b in problem.brokers if sum(o.id == b.id for o in problem.brokers) > 1})
     faults.extend(BROKERS, (f"broker {b} is listed twice" for b in twins))
     if not any(b.open for b in problem.brokers):
-        faults.add(BROKERS, "no broker is open: nobody could lead anything")
+        faults.add(BROKERS, "no broker is open: no partition could have a leader")
     _same(problem, plan, faults)
     stream = MoveStream(moves, plan.problem_digest, faults)
     sums = sweep(problem, partitions, loads, stream, faults, progress)

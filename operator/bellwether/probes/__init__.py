@@ -1,1 +1,1 @@
-"""Probes: measure brokers from outside or beside them, one package per signal, and post signals on changes."""
+"""Probes: measure brokers from outside or from their pod, one package per signal, and post signals on changes."""

@@ -26,7 +26,7 @@ READ_SECONDS = 1.0
 """How often orders are read, so that one that ends is seen at once."""
 
 
-class Observer(Protocol):
+class AgentObserver(Protocol):
     """Receives the agent's signals, for metrics; implemented in ``telemetry``."""
 
     def judged(self, signal: Signal) -> None:
@@ -49,7 +49,7 @@ class QuarantineAgent:
         orders: Orders,
         post: Callable[[Signal], None],
         clock: Clock,
-        observer: Observer | None = None,
+        observer: AgentObserver | None = None,
         *,
         leads: Callable[[], bool] = lambda: True,
         ending: threading.Event | None = None,

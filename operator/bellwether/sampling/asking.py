@@ -22,7 +22,7 @@ _ASKED_AT_ONCE = 32
 _TIMEOUTS = 4
 
 
-class Ends(Protocol):
+class SampledLogEnds(Protocol):
     """Where one broker's logs end; ``adapters.kafka.brokers.log_ends`` has the real one."""
 
     @property
@@ -60,7 +60,7 @@ class EndsReader(Protocol):
 
     def ask(
         self, address: str, replicas: Mapping[TopicPartition, int], timeout_seconds: float, longest_seconds: float
-    ) -> Ends:
+    ) -> SampledLogEnds:
         """Where its logs end; values are the leader epochs that it must lead in."""
         ...
 

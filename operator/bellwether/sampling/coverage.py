@@ -22,7 +22,7 @@ def current(files: Mapping[str, Rounds]) -> tuple[str, ...]:
     """The files to read, sorted: together they hold every round that any file holds, each one once.
 
     ``files`` gives the rounds of every readable file; a round's own file holds that one. Of rivals those are left out
-    that nobody misses. Where there is no such choice, which the rules above cannot bring about, rivals stay, and a
+    that is not needed. Without such a choice, which the rules above cannot cause, rivals stay, and a
     round may count twice.
     """
     settled = _settled(dict(files), frozenset(chain.from_iterable(files.values())), len(rivals(files)))

@@ -47,7 +47,7 @@ def _new(end: int | None, before: int | None) -> int | None:
 
 
 def _share(bytes_per_second: float, new: Sequence[int | None]) -> float | None:
-    """Bytes/s that one new record stands for."""
+    """Bytes/s represented by one new record."""
     known = [count for count in new if count is not None]
     total = sum(known)
     if len(known) < len(new) or not (math.isfinite(bytes_per_second) and bytes_per_second >= 0):

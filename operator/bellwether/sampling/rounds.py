@@ -1,7 +1,7 @@
 """One sampling round: read metadata, query every leader, and write the answers to rows.
 
-In: where partitions are, how to ask brokers and, where wanted, how much consumers read. Out: ``Round``. Called by
-``sampler`` each period, and by ``bellwether sample --once``.
+In: where partitions are, how to ask brokers and, where wanted, how much consumers read. Out: ``SamplingRound``. Called
+by ``sampler`` each period, and by ``bellwether sample --once``.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Sources:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class SamplingRound:
     """What came of one round; ``troubles``, by broker, ``metadata`` or ``consumers``, kept it from being whole."""
 
     rows: Rows
@@ -59,7 +59,7 @@ class Round:
 
 
 class Rounds:
-    """Round after round of one cluster. For one thread; ``close`` it at the end."""
+    """SamplingRound after round of one cluster. For one thread; ``close`` it at the end."""
 
     def __init__(self, sources: Sources, clock: Clock, *, timeout_seconds: float, period_seconds: float) -> None:
         """``timeout_seconds`` is how long a silent broker is waited for."""
@@ -80,7 +80,7 @@ class Rounds:
         """Send no further requests."""
         self._asking.close()
 
-    def take(self, at: datetime) -> Round:
+    def take(self, at: datetime) -> SamplingRound:
         """The round of this moment. Raises Transient or Terminal while there is no map, WrongCluster for another one.
 
         Where the map cannot be read the last one is used: a partition that is led elsewhere by now is then unknown.
@@ -96,7 +96,7 @@ class Rounds:
         troubles |= {f"broker {number}": one.problem for number, one in sorted(answers.items()) if one.problem}
         topics = _collected(collect, troubles)
         rows = self._rows(cluster, answers, topics, at)
-        return Round(rows, answers, troubles, self._clock.monotonic() - began)
+        return SamplingRound(rows, answers, troubles, self._clock.monotonic() - began)
 
     def _map(self, troubles: dict[str, str]) -> Cluster:
         try:

@@ -1,4 +1,4 @@
-"""Round after round for as long as the process lives, and every round written down.
+"""SamplingRound after round for as long as the process lives, and every round written down.
 
 In: rounds, a clock, and where to write. Out: rows in the store, and log events on changes. Called by
 ``bellwether sample``. A round that the store does not take is kept and tried again with the next ones; the sampler has
@@ -17,7 +17,7 @@ import structlog
 
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
-from bellwether.sampling.rounds import Round
+from bellwether.sampling.rounds import SamplingRound
 from bellwether.sampling.rows import Rows
 from bellwether.sampling.schedules import Schedule
 from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
@@ -26,7 +26,7 @@ from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
 MOST_KEPT = 10
 
 
-class Observer(Protocol):
+class SamplingObserver(Protocol):
     """Receives what happens, for metrics; implemented in ``telemetry.metrics.sampler_metrics``."""
 
     def sampled(self, seconds: float, rows: int, known: int, failing: Collection[int], whole: bool) -> None:
@@ -61,7 +61,7 @@ class Observer(Protocol):
 class TakesRounds(Protocol):
     """Takes one round; ``rounds.Rounds`` does."""
 
-    def take(self, at: datetime) -> Round:
+    def take(self, at: datetime) -> SamplingRound:
         """The round of this moment. Raises Transient or Terminal."""
         ...
 
@@ -75,7 +75,7 @@ class Sampler:
         write: Callable[[Rows], int],
         schedule: Schedule,
         clock: Clock,
-        observer: Observer,
+        observer: SamplingObserver,
     ) -> None:
         self._rounds = rounds
         self._write = write
@@ -109,7 +109,7 @@ class Sampler:
                 stop.wait(step.wait)
         self._flush()
 
-    def round(self, at: datetime) -> Round | None:
+    def round(self, at: datetime) -> SamplingRound | None:
         """Take the round of this moment and write it; None when it came to nothing."""
         try:
             found = self._rounds.take(at)

@@ -1,6 +1,6 @@
 """Health server: ``/healthz`` and ``/readyz`` for the kubelet, next to ``/metrics`` on one port.
 
-In: checks, each of which says in words what is amiss, or None. Out: 200, or 503 with the reasons, one a line. A check
+In: checks, each of which returns a problem as text, or None. Out: 200, or 503 with the reasons, one a line. A check
 must not wait for anything that a stuck thread may hold: it is what finds the stuck thread.
 """
 
@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 Check = Callable[[], Iterable[str]]
-"""What is amiss, each in words for a person; nothing while all is well."""
+"""Problems as text for a person; empty if there are none."""
 
 
 class Health:
@@ -27,17 +27,17 @@ class Health:
         self._ready: list[Check] = []
 
     def watch(self, check: Check) -> None:
-        """What this finds amiss can be cured by a restart only."""
+        """Problems of this check are fixed by a restart only."""
         with self._lock:
             self._alive.append(check)
 
     def require(self, check: Check) -> None:
-        """While this finds something amiss the process cannot do its work, and a restart would not help."""
+        """While this check has problems the process cannot work, and a restart would not help."""
         with self._lock:
             self._ready.append(check)
 
     def dead(self) -> list[str]:
-        """Why the process must be started anew; empty while it is alive."""
+        """Why the process must be restarted; empty while it is alive."""
         return self._all(self._alive)
 
     def unready(self) -> list[str]:
@@ -116,7 +116,7 @@ def _handler(health: Health, registry: CollectorRegistry | None) -> type[BaseHTT
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             if self.command != "HEAD":
-                with contextlib.suppress(ConnectionError):  # whoever asked has hung up
+                with contextlib.suppress(ConnectionError):  # the client has disconnected
                     self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:

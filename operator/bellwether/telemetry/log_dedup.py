@@ -1,7 +1,7 @@
 """Log deduplication: a repeated warning is logged once, on changes, and else every few minutes with its count.
 
 In: log records of warning level and above, ours and the libraries'. Out: whether each is to be written. Sits on the
-log's one handler, so nobody who logs has to think of it.
+log's one handler, so callers need not know of it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ REPEATED = "repeated"
 class LogDedup(logging.Filter):
     """Lets a record pass unless the same one passed lately; the next one says ``repeated``: how many were left out.
 
-    The same is: logger, level and all fields. Of other libraries numbers are passed over, as they name ports and times.
+    The same is: logger, level and all fields. Numbers of other libraries are ignored: they are ports and times.
     """
 
     def __init__(self, again_seconds: float = AGAIN_SECONDS, monotonic: Callable[[], float] = time.monotonic) -> None:

@@ -1,8 +1,8 @@
 """Logs: one event a line, JSON or for a person's console, ours and the libraries' alike, with secrets taken out.
 
 Every composition root calls ``configure`` once, first. A JSON line has ``time``, ``level``, ``logger`` and ``event``, a
-traceback is one field, ``exception``; whatever the thread has bound (policy, broker, epoch) stands in each. A value is
-hidden by the name of its key, at any depth (law 11). A trouble that stands is told once in a while (``log_dedup``).
+traceback is one field, ``exception``; each line has the fields bound by the thread (policy, broker, epoch). A value is
+hidden by the name of its key, at any depth (invariant 11). A lasting problem is logged at intervals (``log_dedup``).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def configure(log_format: Format = "auto", level: str = "info", stream: TextIO |
     root.setLevel(level.upper())
     logging.getLogger("urllib3").setLevel(logging.ERROR)
     logging.captureWarnings(True)
-    # Whoever has put a hook of its own in place, as a test runner does, keeps it.
+    # A hook that is already installed, as by a test runner, stays.
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _on_uncaught
     if threading.excepthook is threading.__excepthook__:
@@ -77,7 +77,7 @@ def configure(log_format: Format = "auto", level: str = "info", stream: TextIO |
 def _on_uncaught(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None, where: str = "process"
 ) -> None:
-    """What nobody caught is one line, too, and not a page of text between the lines."""
+    """Log an uncaught exception as one line instead of a page of text."""
     if issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error, trace)
         return
@@ -91,7 +91,7 @@ def _on_thread(died: threading.ExceptHookArgs) -> None:
 
 
 def redact(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Hide whatever stands under a key that names a secret."""
+    """Hide values under keys that name a secret."""
     for key in list(event):
         if not key.startswith("_"):
             event[key] = _clean(key, event[key])

@@ -388,7 +388,7 @@ class MemoryCluster:
 
 
 def place(brokers: Sequence[int], partitions: int, rf: int, start: int = 0) -> list[tuple[int, ...]]:
-    """Kafka's round-robin placement: first replicas in turn, followers shifted by one more each time around.
+    """Kafka's round-robin placement: first replicas one after another, followers shifted by one more each time around.
 
     Raises ValueError where the brokers cannot carry the replication factor.
     """

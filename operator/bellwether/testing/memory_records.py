@@ -51,7 +51,7 @@ class MemoryRecords:
         self._reach()
         stored = self.store.record
         if stored is None or record.epoch != stored.epoch:
-            standing = "nobody" if stored is None else f"epoch {stored.epoch}"
+            standing = "no process" if stored is None else f"epoch {stored.epoch}"
             raise Fenced(f"epoch {record.epoch} may not write the undo record: {standing} has taken it over")
         if record != stored:
             self.store.write(record)

@@ -122,13 +122,13 @@ def costs_of(terms: ProblemHeader) -> Costs:
 
 def _survey(terms: ProblemHeader, pieces: DataFrame, slots: Slots, costs: Costs) -> tuple[Survey, str]:
     """Sums over all partitions, and the problem's digest."""
-    told = surveyed(pieces, slots, costs).persist(StorageLevel.MEMORY_AND_DISK)
-    surveys = told.select("survey").collect()
+    surveys_by_piece = surveyed(pieces, slots, costs).persist(StorageLevel.MEMORY_AND_DISK)
+    surveys = surveys_by_piece.select("survey").collect()
     # Pickled by tasks of this job.
     survey = Survey.total((pickle.loads(row["survey"]) for row in surveys), len(slots.ids))  # noqa: S301
-    lines = (bytes(row["lines"]) for row in told.select("piece", "lines").sort("piece").toLocalIterator())
+    lines = (bytes(row["lines"]) for row in surveys_by_piece.select("piece", "lines").sort("piece").toLocalIterator())
     digest = rebalance_plan.digest_of_lines(terms, lines)
-    told.unpersist()
+    surveys_by_piece.unpersist()
     return survey, digest
 
 

@@ -55,7 +55,7 @@ class Window:
     end: int | None = None
 
 
-class Unreadable(AccumulatorParam[frozenset[str]]):
+class UnreadableFiles(AccumulatorParam[frozenset[str]]):
     """Messages about files that could not be read; a repeated one counts once, because tasks may be repeated."""
 
     def zero(self, value: frozenset[str]) -> frozenset[str]:
@@ -89,7 +89,7 @@ def portions(sources: Sequence[Source], rows: int = TASK_ROWS) -> tuple[Portion,
 
 def stretches(spark: SparkSession, uri: str, work: Sequence[Portion], window: Window) -> tuple[DataFrame, Any]:
     """The samples of these portions, and an accumulator of messages that is complete once the frame was computed."""
-    said = spark.sparkContext.accumulator(frozenset[str](), Unreadable())
+    said = spark.sparkContext.accumulator(frozenset[str](), UnreadableFiles())
 
     def read(batches: Iterator[Any]) -> Iterator[Any]:
         store = Store.open(uri)

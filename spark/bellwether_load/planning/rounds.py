@@ -89,13 +89,13 @@ def balance(
 def _open(pool: Pool, brokers: Brokers) -> tuple[Int64s, Bound, float]:
     """Loads before the first round, and the better bound of two broker orders: by load and by fixed load."""
     by_fixed = busiest_first(brokers, brokers.fixed)
-    told = pool.open(brokers, by_fixed)
-    carried = brokers.fixed + _total([s.led for s in told], brokers)
-    bound = best_prefix(brokers, by_fixed, _total([s.inside for s in told], brokers))
+    answers = pool.open(brokers, by_fixed)
+    carried = brokers.fixed + _total([s.led for s in answers], brokers)
+    bound = best_prefix(brokers, by_fixed, _total([s.inside for s in answers], brokers))
     by_load = busiest_first(brokers, carried)
     again = pool.open(brokers, by_load)
     bound = better([bound, best_prefix(brokers, by_load, _total([s.inside for s in again], brokers))])
-    return carried, bound, max((s.heaviest for s in told), default=0.0)
+    return carried, bound, max((s.heaviest for s in answers), default=0.0)
 
 
 def _fit(pool: Pool, brokers: Brokers, carried: Int64s, near: Fraction) -> Int64s:

@@ -115,6 +115,6 @@ def _refuse_disorder(table: pa.Table, border: Key | None) -> None:
 
 def _refuse(before: Key, after: Key) -> None:
     raise Refused(
-        f"partitions: {after.topic}-{after.partition} stands behind {before.topic}-{before.partition}: they"
+        f"partitions: {after.topic}-{after.partition} comes after {before.topic}-{before.partition}: they"
         " must be sorted by topic, topic id and partition, and each be there once"
     )

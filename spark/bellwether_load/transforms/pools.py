@@ -54,11 +54,11 @@ class SparkPool:
             rows = np.flatnonzero(after.leader != start.leader)
             return block.number, rows, after.leader[rows], after.led
 
-        told = self._ask_both(follow)
+        answers = self._ask_both(follow)
         shares.destroy()
-        self._moved = {number: (rows, leaders) for number, rows, leaders, _ in told}
+        self._moved = {number: (rows, leaders) for number, rows, leaders, _ in answers}
         self._placed = {}
-        return [led for *_, led in told]
+        return [led for *_, led in answers]
 
     def fitting(self, excess: Int64s, room: Int64s) -> list[Fit]:
         """See ``Pool``."""

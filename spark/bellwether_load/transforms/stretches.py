@@ -93,9 +93,9 @@ def unpack(batches: Sequence[Any]) -> tuple[Any, Samples]:
         return np.asarray(values[rows])
 
     consume = np.full(len(within), np.nan, dtype=np.float32)
-    told, begins = _unbinary("consume", table)
+    known, begins = _unbinary("consume", table)
     some = np.repeat(np.diff(begins)[order] > 0, lengths)
-    consume[some] = told[(np.repeat(begins[:-1][order], lengths) + within)[some]]
+    consume[some] = known[(np.repeat(begins[:-1][order], lengths) + within)[some]]
     at = moments[np.repeat(starts[:-1][order], lengths) + within].astype(np.int64)
     bounds = np.append(0, ends)[np.append(firsts, len(order))]
     return keys, Samples(bounds, at, column("leader"), column("epoch"), column("end"), column("size"), consume)
@@ -120,8 +120,8 @@ def _values(table: Any) -> tuple[dict[str, NDArray[Any]], Bools]:
         raise NoSamples("column at holds moments before 1970 or after 2106")
     end, no_end = _known(table, "end_offset")
     size, no_size = _known(table, "log_bytes")
-    told = table.column("consume_bytes_per_second")
-    consume = np.asarray(told.fill_null(float("nan")).to_numpy())
+    known = table.column("consume_bytes_per_second")
+    consume = np.asarray(known.fill_null(float("nan")).to_numpy())
     no_rate = ~(np.isfinite(consume) & (consume >= 0))
     columns = {
         "at": at,
@@ -131,7 +131,7 @@ def _values(table: Any) -> tuple[dict[str, NDArray[Any]], Bools]:
         "size": size,
         "consume": np.where(no_rate, np.float32("nan"), consume),
     }
-    return columns, (no_end | no_size | (no_rate & ~pc.is_null(told).to_numpy()))
+    return columns, (no_end | no_size | (no_rate & ~pc.is_null(known).to_numpy()))
 
 
 def _known(table: Any, name: str) -> tuple[Ints, Bools]:
@@ -153,8 +153,8 @@ def _binary(name: str, values: NDArray[Any], bounds: Ints) -> Any:
         several = _holding(np.setdiff1d(changed, bounds), bounds)
         values, lengths = _some(values, bounds, several, first=True), np.where(several, lengths, 1)
     elif name == "consume":
-        told = _holding(np.flatnonzero(~np.isnan(values)), bounds)
-        values, lengths = _some(values, bounds, told, first=False), np.where(told, lengths, 0)
+        known = _holding(np.flatnonzero(~np.isnan(values)), bounds)
+        values, lengths = _some(values, bounds, known, first=False), np.where(known, lengths, 0)
     offsets = np.zeros(len(bounds), dtype=np.int32)
     np.cumsum(lengths * values.dtype.itemsize, out=offsets[1:])
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(values))]

@@ -13,8 +13,8 @@ from monthsim import disks, paths, peers
 from monthsim.assumptions import VANTAGES
 from monthsim.episodes import Month, PathEffect
 from monthsim.paths import News
+from monthsim.reconciles import Operator, Outcome
 from monthsim.scoring import Score, score
-from monthsim.turns import Operator, Outcome
 
 OURS = "bellwether"
 INTERNAL_SECONDS = 0.004

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.probes.reachability.broker_watch import RETRY_SHARE
-from bellwether.probes.reachability.reachability_state import ReachabilityState, Round
+from bellwether.probes.reachability.reachability_state import ProbeRound, ReachabilityState
 from bellwether.probes.result_window import Streak
 from monthsim.episodes import Path, PathEffect
 from testkit.kafka.request_outcomes import Said
@@ -104,7 +104,7 @@ def steady(settings: Reachability) -> ReachabilityState:
     """A broker that has long been well."""
     state = ReachabilityState()
     for n in range(10):
-        state = state.after(Round(_ADDRESS, Said(True, 0.02), Said(True, 0.004)), settings, at(n - 1000.0))
+        state = state.after(ProbeRound(_ADDRESS, Said(True, 0.02), Said(True, 0.004)), settings, at(n - 1000.0))
     return state
 
 
@@ -130,7 +130,7 @@ def watch(
             continue
         pace = Pace(start // settings.period_seconds * settings.period_seconds + phase, settings.period_seconds)
         timeout, number = float(settings.timeout_seconds), 0
-        under_way: deque[tuple[float, Round]] = deque()
+        under_way: deque[tuple[float, ProbeRound]] = deque()
         while under_way or pace.due < end:
             if pace.due < end and (not under_way or pace.due < under_way[0][0]):
                 time = pace.begin(state.failing)
@@ -142,7 +142,7 @@ def watch(
                 control, second = inside.ask(time, timeout, lost=in_lost)
                 # Rounds are counted in the order in which they were begun.
                 known = max(first, second, under_way[-1][0] if under_way else 0.0)
-                under_way.append((known, Round(_ADDRESS, answer, control)))
+                under_way.append((known, ProbeRound(_ADDRESS, answer, control)))
                 number += 1
                 continue
             known, seen = under_way.popleft()

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from bellwether.core.signals import Reading, SignalType
 from monthsim.episodes import Disk, DiskEffect, Month
 from monthsim.paths import News
+from monthsim.reconciles import Demotion
 from monthsim.scoring import STORAGE
-from monthsim.turns import Demotion
 
 Writes = Mapping[int, Sequence[tuple[float, float]]]
 

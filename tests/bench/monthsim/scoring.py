@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from bellwether.core.reasons import Reason
 from monthsim.episodes import DISK_FAULTS, EXTERNAL_FAULTS, FAULTS, Episode, Kind, Month
-from monthsim.turns import Demotion
+from monthsim.reconciles import Demotion
 
 SLACK_SECONDS = 30.0
 """So long after its end a fault still excuses a demotion: news of the end takes its time."""

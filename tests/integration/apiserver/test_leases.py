@@ -1,4 +1,4 @@
-"""The Lease on a real API: one holder at a time, judged by our own clock only (law 7)."""
+"""The Lease on a real API: one holder at a time, judged by our own clock only (invariant 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The undo record in a real API: durable, fenced, and silent when there is nothing to say (laws 6, 7, 8)."""
+"""The undo record in a real API: durable, fenced, and silent when there is nothing to say (invariants 6, 7, 8)."""
 
 from __future__ import annotations
 

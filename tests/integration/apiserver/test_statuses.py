@@ -1,4 +1,4 @@
-"""What the operator writes on a real API: objects, status, events; and nothing at all once it is settled (law 8)."""
+"""What the operator writes to a real API: objects, status, events; nothing once it is settled (invariant 8)."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Ends of logs as real brokers tell them: leaders and followers alike, in the clear and over TLS and SASL."""
+"""BrokerLogEnds of logs as real brokers tell them: leaders and followers alike, in the clear and over TLS and SASL."""
 
 from __future__ import annotations
 
 import pytest
 from confluent_kafka import Producer
 
-from bellwether.adapters.kafka.brokers.log_ends import Ends, LogEnds
+from bellwether.adapters.kafka.brokers.log_ends import BrokerLogEnds, LogEnds
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import Partition, TopicPartition
 from bellwether.kafka_connection import Connection, Security
@@ -37,7 +37,7 @@ def test_leader_and_followers_tell_the_end_of_their_own_copy(
     for number in (1, 2, 3):
         questions = {led.name: led.leader_epoch if number == 1 else -1}
 
-        def told(number: int = number, questions: dict[TopicPartition, int] = questions) -> Ends:
+        def told(number: int = number, questions: dict[TopicPartition, int] = questions) -> BrokerLogEnds:
             return asker.ask(brokers.broker(number).internal, questions, 5, 10)
 
         until(lambda told=told: told().ends == {led.name: RECORDS})  # type: ignore[misc]

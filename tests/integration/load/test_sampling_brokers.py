@@ -30,7 +30,7 @@ from bellwether.adapters.store.samples import sample_files
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.kafka_connection import Connection
 from bellwether.ports.kafka import Reorder
-from bellwether.sampling.rounds import Round, Rounds, Sources
+from bellwether.sampling.rounds import Rounds, SamplingRound, Sources
 from realparts.kafka import create_topics
 from realparts.kafka_topics import admin, delete_topics
 from waiting import limit, until
@@ -162,7 +162,7 @@ def rounds(connection: Connection) -> Iterator[Rounds]:
     found.close()
 
 
-def taken(rounds: Rounds, topic: str) -> tuple[Round, dict[int, tuple[int, int, int | None, int | None]]]:
+def taken(rounds: Rounds, topic: str) -> tuple[SamplingRound, dict[int, tuple[int, int, int | None, int | None]]]:
     """A round, and of each of a topic's partitions leader, epoch, end and size."""
     found = rounds.take(datetime.fromtimestamp(int(time.time()), UTC))
     rows = found.rows

@@ -68,10 +68,10 @@ def race() -> Race:
 
 @pytest.fixture
 def watcher(site: KafkaSite) -> Iterator[Watcher]:
-    """Watches every operator that ``operators`` makes; no law may be broken, whatever the test is about."""
+    """Watches every operator that ``operators`` makes; no invariant may be broken, whatever the test is about."""
     watching = Watcher(site.store)
     yield watching
-    assert watching.sins == []
+    assert watching.violations == []
 
 
 @pytest.fixture

@@ -94,7 +94,7 @@ def test_all_leaders_leave_spread_over_the_others_and_come_back(
     assert max(taken.values()) < 0.6 * len(led), f"no one took everything that moved: {taken}"
     sent = (watcher.reorders, watcher.elections)
     operator.reconciles(3, seconds=0.1)
-    assert (watcher.reorders, watcher.elections) == sent, "a settled cluster is asked for nothing (law 8)"
+    assert (watcher.reorders, watcher.elections) == sent, "a settled cluster is asked for nothing (invariant 8)"
 
     site.signals.lift(2)
     started = time.monotonic()

@@ -1,4 +1,4 @@
-"""Law 6 on real parts: operators killed one after another in the middle of their work, baselines restored exactly."""
+"""Invariant 6 on real parts: operators are killed one after another, and baselines are restored exactly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Law 8 on real parts: a settled cluster causes no mutation, in Kafka or in the API, Lease renewals aside."""
+"""Invariant 8 on real parts: a settled cluster causes no mutation, in Kafka or in the API, Lease renewals aside."""
 
 from __future__ import annotations
 

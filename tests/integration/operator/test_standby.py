@@ -1,4 +1,4 @@
-"""Law 7 on real parts: of several operators one acts, another takes over, and one that was frozen does no harm."""
+"""Invariant 7 on real parts: of several operators one acts, another takes over, a frozen one does no harm."""
 
 from __future__ import annotations
 

@@ -61,10 +61,10 @@ def site(stretched: KafkaCluster) -> KafkaSite:
 
 @pytest.fixture
 def watcher(site: KafkaSite) -> Iterator[Watcher]:
-    """Watches every operator that ``begin`` makes; no law may be broken, whatever the test is about."""
+    """Watches every operator that ``begin`` makes; no invariant may be broken, whatever the test is about."""
     watching = Watcher(site.store)
     yield watching
-    assert watching.sins == []
+    assert watching.violations == []
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Weights, limits and several demoted on real brokers; no law is broken meanwhile."""
+"""Weights, limits and several demoted on real brokers; no invariant is broken meanwhile."""
 
 from __future__ import annotations
 

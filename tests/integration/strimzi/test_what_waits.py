@@ -1,4 +1,4 @@
-"""Law 10 as people meet it: while Strimzi is paused or moves things, demotion goes on and promotion waits."""
+"""Invariant 10 as people meet it: while Strimzi is paused or moves things, demotion goes on and promotion waits."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from monthsim.assumptions import Assumptions
 from monthsim.episodes import Disk, DiskEffect, Episode, Kind, Month
 from monthsim.months import our_policy
 from monthsim.paths import News
-from monthsim.turns import Demotion
+from monthsim.reconciles import Demotion
 
 DETECTION = our_policy().detection
 

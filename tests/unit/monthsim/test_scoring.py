@@ -4,8 +4,8 @@ from monthsim.assumptions import Assumptions
 from monthsim.episodes import Episode, Kind, Month, Path
 from monthsim.injected import cut, slow_disk
 from monthsim.noise import frozen
+from monthsim.reconciles import Demotion
 from monthsim.scoring import STORAGE, score
-from monthsim.turns import Demotion
 
 CUT = cut(Kind.EXTERNAL_CUT, 1000.0, 600.0, (1,), Path.REFUSED)
 SLOW = slow_disk(Kind.DISK_SLOW, 1000.0, 600.0, 1, 0.2)

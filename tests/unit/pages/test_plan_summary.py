@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bellwether.core.rebalance.problem import NOBODY
+from bellwether.core.rebalance.problem import NO_BROKER
 from bellwether.core.rebalance.rebalance_plan import move_of
 from bellwether.pages.plan_summary import FORMER, HEAVIEST, Flow, tell
 from testkit.loads.plan_pages import former, plan_of_size, small_plan
@@ -24,9 +24,9 @@ def test_of_equal_moves_the_first_stay() -> None:
 def test_leaders_are_counted_by_broker_and_by_rack() -> None:
     plan, _ = plan_of_size(3)
     reorder = move_of(slot(9, (1, 2), leader=2), 2, 1)
-    moves = [move_of(slot(0), 2, 10), move_of(slot(1), 2, 5), move_of(slot(2, leader=NOBODY), 3, 1), reorder]
+    moves = [move_of(slot(0), 2, 10), move_of(slot(1), 2, 5), move_of(slot(2, leader=NO_BROKER), 3, 1), reorder]
     story = tell(plan, moves)
-    assert (story.left, story.came) == ({1: 2, NOBODY: 1}, {2: 2, 3: 1})
+    assert (story.left, story.came) == ({1: 2, NO_BROKER: 1}, {2: 2, 3: 1})
     assert story.flows == {("zone-b", "zone-c"): Flow(2, 15), ("no leader", "zone-a"): Flow(1, 1)}
     assert reorder not in story.heaviest
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bellwether.plan_verifier.plan_documents import Unreadable, plan_of, problem_of
+from bellwether.plan_verifier.plan_documents import UnreadableDocument, plan_of, problem_of
 from testkit.loads.small_planner import loads, planned, problem, slot
 
 POSED = problem(slot(0), slot(1))
@@ -47,7 +47,7 @@ def changed(document: dict[str, Any], path: str, value: object) -> dict[str, Any
     ],
 )
 def test_a_problem_that_cannot_be_understood_is_named_by_field(path: str, value: object, said: str) -> None:
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(UnreadableDocument) as caught:
         problem_of(changed(POSED.header.document(), path, value))
     assert said in str(caught.value)
 
@@ -71,7 +71,7 @@ def test_a_problem_that_cannot_be_understood_is_named_by_field(path: str, value:
 )
 def test_a_plan_that_cannot_be_understood_is_named_by_field(path: str, value: object, said: str) -> None:
     plan, _ = planned(POSED, KNOWN)
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(UnreadableDocument) as caught:
         plan_of(changed(plan.document(), path, value))
     assert said in str(caught.value)
 
@@ -79,10 +79,10 @@ def test_a_plan_that_cannot_be_understood_is_named_by_field(path: str, value: ob
 @pytest.mark.parametrize("document", [None, [], "plan", 3])
 def test_what_is_no_object_is_refused(document: object) -> None:
     for read in (plan_of, problem_of):
-        with pytest.raises(Unreadable, match="a JSON object is wanted"):
+        with pytest.raises(UnreadableDocument, match="a JSON object is wanted"):
             read(document)
 
 
 def test_another_version_is_named_before_whatever_else_it_changes() -> None:
-    with pytest.raises(Unreadable, match="format is 2"):
+    with pytest.raises(UnreadableDocument, match="format is 2"):
         problem_of({"format": 2, "brokers": "elsewhere"})

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.rebalance.problem import NOBODY, BrokerInput, PartitionInput, Problem, ProblemHeader
+from bellwether.core.rebalance.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, ProblemHeader
 from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan, move_of
 from bellwether.core.settings.objective import Objective
 from bellwether.plan_verifier.check_report import Report
@@ -152,7 +152,7 @@ def test_a_leader_that_may_not_lead_must_be_moved() -> None:
 
 
 def test_a_partition_without_a_leader_must_get_one() -> None:
-    posed, known = posed_with(slot(0, (1, 2), leader=NOBODY))
+    posed, known = posed_with(slot(0, (1, 2), leader=NO_BROKER))
     plan, moves = planned(posed, known)
     assert rechecked(posed, known, plan, moves).passed
     assert "orders-0 stays with -1, which may not lead it" in refusal(posed, known, again(plan, ()), ())
@@ -361,7 +361,7 @@ def test_a_plan_for_other_brokers_is_refused(change: dict[str, object]) -> None:
 
 
 def test_a_gap_is_none_only_where_the_bound_is_0_and_the_maximum_is_not() -> None:
-    posed, known = posed_with(slot(0, (1, 2), leader=NOBODY, held="Displaced"))
+    posed, known = posed_with(slot(0, (1, 2), leader=NO_BROKER, held="Displaced"))
     plan, moves = planned(posed, known, weights={3: 1})
     assert (plan.certificate.bound, plan.after.max, plan.certificate.gap) == (0, 100, None)
     assert rechecked(posed, known, plan, moves).passed

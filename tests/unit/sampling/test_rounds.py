@@ -10,7 +10,7 @@ import pytest
 
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports.errors import Terminal, Transient, WrongCluster
-from bellwether.sampling.rounds import Round, Rounds
+from bellwether.sampling.rounds import Rounds, SamplingRound
 from testkit.kafka.sampled_cluster import Site, partition
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -33,7 +33,7 @@ def rounds(site: Site) -> Iterator[Rounds]:
     found.close()
 
 
-def written(found: Round) -> list[tuple[object, ...]]:
+def written(found: SamplingRound) -> list[tuple[object, ...]]:
     rows = found.rows
     return list(
         zip(rows.topic, rows.partition, rows.leader, rows.end_offset, rows.log_bytes, rows.consume, strict=True)

@@ -76,7 +76,7 @@ class HeldLease:
         self._pulse = Heartbeat(f"the renewal of Lease {namespace}/{name}", clock.monotonic)
 
     def unhealthy_reason(self, bound_seconds: float = STUCK_SECONDS) -> str | None:
-        """That nobody renews a Lease which is held, if so: the thread that does is dead, or stands still."""
+        """The failure to renew a held Lease, if any: its thread is dead or stuck."""
         thread, stop = self._thread, self._stop
         with self._state:
             ours = self._held is not None and self._lost is None

@@ -1,8 +1,8 @@
 """Prometheus client: one instant query at a time (``/api/v1/query``), bounded in time and in memory.
 
-In: a base URL, optionally a bearer token and the certificates of an authority. Out: an ``Answer``, or Transient or
-Terminal with a sentence that is the same for the same trouble and never holds the token. Called by ``bellwether probe
-prometheus``, from one thread per rule.
+In: a base URL, optionally a bearer token and the certificates of an authority. Out: a ``QueryResponse``, or Transient
+or Terminal with a sentence that is the same for the same failure and never holds the token. Called by ``bellwether
+probe prometheus``, from one thread per rule.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import requests
 import urllib3.exceptions
 from requests.adapters import HTTPAdapter
 
-from bellwether.adapters.prometheus.query_response import SERIES_LIMIT, Answer, error_of, read_answer
+from bellwether.adapters.prometheus.query_response import SERIES_LIMIT, QueryResponse, error_of, read_answer
 from bellwether.ports.errors import Terminal, Transient
 
 # A thousand brokers at a kilobyte of labels each are a quarter of it.
@@ -52,7 +52,7 @@ class PrometheusClient:
         if token:
             self._session.headers["Authorization"] = f"Bearer {token}"
 
-    def ask(self, query: str, label: str, timeout_seconds: float) -> Answer:
+    def ask(self, query: str, label: str, timeout_seconds: float) -> QueryResponse:
         """The values of a query, by the value of ``label``. Raises Transient or Terminal.
 
         Looking up the server's name and reading its headers obey no deadline of ours: a caller that must go on asks
@@ -71,7 +71,7 @@ class PrometheusClient:
         """Let go of the connections."""
         self._session.close()
 
-    def _send(self, method: str, form: dict[str, str], label: str, deadline: float) -> Answer | None:
+    def _send(self, method: str, form: dict[str, str], label: str, deadline: float) -> QueryResponse | None:
         """One request; None when it came to a gateway that does not let this method through."""
         posted = method == "POST"
         left = _left(deadline)

@@ -1,8 +1,8 @@
 """Parse a Prometheus response to an instant query, which is not trusted.
 
-In: a body whose length is bounded already, and the label that names the broker. Out: an ``Answer``, or Terminal with
-what is wrong. Called by ``query_client``. A series that cannot be read keeps its place without a value: dropping it
-would make the remaining one of two look like the only one.
+In: a body whose length is bounded already, and the label that names the broker. Out: a ``QueryResponse``, or Terminal
+with what is wrong. Called by ``query_client``. A series that cannot be read keeps its place without a value: dropping
+it would make the remaining one of two look like the only one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WARNINGS_LIMIT = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class QueryResponse:
     """One value per series, by its broker label: None without that label, None without a number.
 
     A value may be NaN or infinite, as Prometheus has such. ``warnings`` are the server's, truncated.
@@ -31,7 +31,7 @@ class Answer:
     warnings: tuple[str, ...] = ()
 
 
-def read_answer(body: bytes, label: str, most: int = SERIES_LIMIT) -> Answer:
+def read_answer(body: bytes, label: str, most: int = SERIES_LIMIT) -> QueryResponse:
     """Read the body of a query's success, of ``most`` series. Raises Terminal."""
     said = _object(body)
     if said.get("status") != "success":
@@ -46,7 +46,7 @@ def read_answer(body: bytes, label: str, most: int = SERIES_LIMIT) -> Answer:
         raise Terminal(f"the query yields more than {most} series: aggregate it by ({label})")
     warnings = said.get("warnings")
     texts = warnings[:_WARNINGS_LIMIT] if isinstance(warnings, list) else []
-    return Answer(tuple(_sample(one, label) for one in result), tuple(_words(text) for text in texts))
+    return QueryResponse(tuple(_sample(one, label) for one in result), tuple(_words(text) for text in texts))
 
 
 def error_of(status: int, body: bytes) -> Transient | Terminal:

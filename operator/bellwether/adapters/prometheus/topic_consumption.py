@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from bellwether.adapters.prometheus.query_client import PrometheusClient
-from bellwether.adapters.prometheus.query_response import Answer
+from bellwether.adapters.prometheus.query_response import QueryResponse
 from bellwether.ports.errors import Terminal, Transient
 
 LABEL = "topic"
@@ -26,7 +26,7 @@ DEFAULT_QUERY = " or ".join(
 # Extra time for a query to report its own timeout.
 _GRACE_SECONDS = 0.5
 
-_Outcome = Answer | Transient | Terminal
+_Outcome = QueryResponse | Transient | Terminal
 
 
 class TopicReaders:
@@ -57,14 +57,14 @@ class TopicReaders:
                 found = answers.get(timeout=timeout_seconds + _GRACE_SECONDS)
             except queue.Empty:
                 raise Transient("Prometheus does not answer in time") from None
-            if isinstance(found, Answer):
+            if isinstance(found, QueryResponse):
                 return _by_topic(found)
             raise type(found)(f"Prometheus {found}")
 
         return collect
 
 
-def _by_topic(answer: Answer) -> dict[str, float]:
+def _by_topic(answer: QueryResponse) -> dict[str, float]:
     found: dict[str, float] = {}
     for topic, value in answer.samples:
         # Without the label a series is about all topics together.

@@ -131,9 +131,9 @@ class Examiner:
         for p in lost:
             for replica in cluster.live.intersection(p.replicas).difference(silent):
                 questions.setdefault(replica, {})[p.name] = -1
-        told = self._ask({number: cluster.brokers[number] for number in questions}, questions)
+        answered = self._ask({number: cluster.brokers[number] for number in questions}, questions)
         found: dict[TopicPartition, dict[int, int]] = {}
-        for number, (ends, _) in told.items():
+        for number, (ends, _) in answered.items():
             for name, end in ends.items():
                 found.setdefault(name, {})[number] = end
         return found
@@ -148,8 +148,8 @@ class Examiner:
             if not broker.host or broker.port <= 0:
                 return {}, "metadata contains no address for it"
             address = join_address(broker.host, broker.port)
-            told = self._ends.ask(address, questions.get(number, {}), TIMEOUT_SECONDS, LONGEST_SECONDS)
-            return told.ends, told.problem
+            answered = self._ends.ask(address, questions.get(number, {}), TIMEOUT_SECONDS, LONGEST_SECONDS)
+            return answered.ends, answered.problem
 
         if not brokers:
             return {}

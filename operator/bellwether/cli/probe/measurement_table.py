@@ -31,7 +31,7 @@ from bellwether.probes.prometheus.prometheus_probe import QueryClient
 from bellwether.probes.prometheus.prometheus_rules import broker_id, figures, judge
 from bellwether.probes.reachability.broker_watch import BrokerAddress, ListenerClient, NoAnswer
 from bellwether.probes.reachability.reachability_probe import Roster
-from bellwether.probes.reachability.reachability_state import Answer, milliseconds
+from bellwether.probes.reachability.reachability_state import ProbeAnswer, milliseconds
 from bellwether.probes.replication.lag_round import LagRounds
 from bellwether.probes.replication.lag_state import sentence
 from bellwether.probes.replication.replication_probe import measure_once as watch_once
@@ -155,7 +155,7 @@ def _broker(broker: int, target: BrokerAddress, asker: ListenerClient, settings:
     return (str(broker), address or "?", *_cells(outside), *_cells(inside), note)
 
 
-def _ask(asker: ListenerClient, address: str, broker: int, settings: Reachability) -> Answer | None:
+def _ask(asker: ListenerClient, address: str, broker: int, settings: Reachability) -> ProbeAnswer | None:
     if not address:
         return None
     try:
@@ -164,7 +164,7 @@ def _ask(asker: ListenerClient, address: str, broker: int, settings: Reachabilit
         return NoAnswer(str(error), 0.0)
 
 
-def _cells(answer: Answer | None) -> tuple[str, str]:
+def _cells(answer: ProbeAnswer | None) -> tuple[str, str]:
     if answer is None:
         return str(Reading.UNKNOWN), ""
     return str(Reading.PASSING if answer.ok else Reading.FAILING), milliseconds(answer.seconds)

@@ -24,7 +24,7 @@ from bellwether.cli.probe.prober_process import need, read_policy, reported, ser
 from bellwether.core.settings import detection
 from bellwether.core.signals import SignalType
 from bellwether.ports.errors import Terminal
-from bellwether.probes.prometheus.prometheus_probe import Answer, PrometheusProbe, QueryClient
+from bellwether.probes.prometheus.prometheus_probe import PrometheusProbe, QueryAnswer, QueryClient
 from bellwether.telemetry.logs import configure
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from bellwether.telemetry.metrics.query_metrics import QueryMetrics
@@ -75,7 +75,7 @@ class _Unable:
     def __init__(self, error: Terminal) -> None:
         self._error = error
 
-    def ask(self, query: str, label: str, timeout_seconds: float) -> Answer:  # noqa: ARG002 - the port's signature
+    def ask(self, query: str, label: str, timeout_seconds: float) -> QueryAnswer:  # noqa: ARG002 - the port's signature
         """Raise Terminal."""
         raise Terminal(f"cannot be queried: {self._error}")
 

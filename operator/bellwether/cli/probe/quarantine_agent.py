@@ -22,7 +22,7 @@ from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import QuarantineMode
 from bellwether.ports.errors import Transient
 from bellwether.quarantine.agent_loop import QuarantineAgent
-from bellwether.quarantine.agent_ports import BrokerProcess as Beside
+from bellwether.quarantine.agent_ports import BrokerProcess as BrokerProcessPort
 from bellwether.quarantine.broker_process import KAFKA, BrokerProcess
 from bellwether.quarantine.order_reader import BrokerOrders
 from bellwether.telemetry.logs import configure
@@ -72,7 +72,7 @@ def quarantine_agent(
             running.stop()
 
 
-def release_found(process: Beside) -> None:
+def release_found(process: BrokerProcessPort) -> None:
     """Resume a broker that is paused; on failure the agent's loop retries."""
     with suppress(Transient):
         if process.state() is ProcessState.STOPPED:

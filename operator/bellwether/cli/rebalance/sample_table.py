@@ -7,11 +7,11 @@ from collections.abc import Callable
 import click
 
 from bellwether.cli.text_table import printed
-from bellwether.sampling.rounds import Round
+from bellwether.sampling.rounds import SamplingRound
 from bellwether.sampling.rows import Rows
 
 
-def print_sample(found: Round, write: Callable[[Rows], int], store: str) -> int:
+def print_sample(found: SamplingRound, write: Callable[[Rows], int], store: str) -> int:
     """Write a sample and print the result per broker; returns the exit status. Raises Transient or Terminal."""
     size = write(found.rows)
     printed(

@@ -40,7 +40,7 @@ def policy_status(
 
     ``namespace`` is the policy's. ``run`` is the state of its rebalance; None where the policy has none.
     """
-    told = run.conditions if run is not None else ()
+    rebalance_conditions = run.conditions if run is not None else ()
     counts = {str(standing).lower(): n for standing, n in report.states.items()}
     demoted = sum(1 for b in report.brokers if b.demoted is not None)
     restoring = sum(1 for b in report.brokers if b.restoration is not None)
@@ -48,7 +48,9 @@ def policy_status(
     ready = report.condition("Ready")
     status = policystatus.LeadershipPolicyStatus(
         observed_generation=generation,
-        conditions=rendered((connected(report.cluster_id), *report.conditions, *told), generation, before, report.now),
+        conditions=rendered(
+            (connected(report.cluster_id), *report.conditions, *rebalance_conditions), generation, before, report.now
+        ),
         cluster_id=report.cluster_id,
         cluster=_called(report, namespace),
         strimzi=_strimzi(report),
@@ -92,7 +94,7 @@ STALLED = frozenset(
         Reason.STRIMZI_REFERENCE_INVALID,
     }
 )
-"""Reasons that last until somebody edits the policy: condition ``Stalled``, as kstatus, Argo CD and Flux know it."""
+"""Reasons that last until the policy is edited: condition ``Stalled``, as kstatus, Argo CD and Flux know it."""
 
 
 def trouble_status(

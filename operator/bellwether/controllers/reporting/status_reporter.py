@@ -215,7 +215,7 @@ class StatusReporter:
             log.warning("status_not_written", error=str(error))
 
     def problems(self) -> list[str]:
-        """What keeps this process from saying how policies stand, each in words, once."""
+        """Problems that keep this process from writing statuses, each once."""
         return sorted(set(dict(self._outdated).values()))
 
     def _say_outdated(self, policy: LeadershipPolicy, report: Report, said: _Said, why: str) -> None:

@@ -128,15 +128,15 @@ class SignalIndex:
 
     def latency_of_peers(self, broker: int) -> float | None:
         """Median latency of the other brokers' disks, in seconds; ``None`` without a peer to compare with."""
-        everybody, own = self._sorted_latencies, self.storage_latencies.get(broker)
+        all_brokers, own = self._sorted_latencies, self.storage_latencies.get(broker)
         if own is None:
-            return median(everybody) if everybody else None
-        peers = len(everybody) - 1
+            return median(all_brokers) if all_brokers else None
+        peers = len(all_brokers) - 1
         if not peers:
             return None
         # One sorted list serves all brokers: a broker's own position in it is skipped.
         low, high = (peers - 1) // 2, peers // 2
-        return (everybody[low + (everybody[low] >= own)] + everybody[high + (everybody[high] >= own)]) / 2
+        return (all_brokers[low + (all_brokers[low] >= own)] + all_brokers[high + (all_brokers[high] >= own)]) / 2
 
     @cached_property
     def external_clients_seen(self) -> Mapping[int, bool]:

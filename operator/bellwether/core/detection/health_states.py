@@ -32,7 +32,7 @@ class Evidence(StrEnum):
 
 
 class TransitionGuard(StrEnum):
-    """Condition of a transition besides the evidence."""
+    """Condition of a transition in addition to the evidence."""
 
     ALWAYS = ""
     DEMOTED = "demoted"

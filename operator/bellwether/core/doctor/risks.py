@@ -63,7 +63,7 @@ class LogEndSample:
 
 @dataclass(frozen=True)
 class RiskInputs:
-    """Inputs besides metadata. What a mapping does not contain is unknown.
+    """Inputs in addition to metadata. What a mapping does not contain is unknown.
 
     ``floors`` is ``min.insync.replicas`` by topic, ``unclean`` whether Kafka elects uncleanly by itself, ``samples``
     the last samples, ``ends`` the current log ends of live replicas, by partition and broker.

@@ -97,7 +97,7 @@ def verify(move: Move, before: Partition, after: Iterable[Partition] | Partition
 
     A pure reorder does not raise the leader epoch: KRaft raises it when the leader changes, or a replica leaves. If it
     rose under the same leader and the same replicas, either the leader left and returned, or our request undid a
-    reassignment by another tool, which completed before our read. The two cannot be told apart.
+    reassignment by another tool, which completed before our read. The two cannot be distinguished.
     """
     if not isinstance(after, Partition):
         return ReadbackResult.NOT_APPLIED

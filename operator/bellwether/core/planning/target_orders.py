@@ -24,7 +24,7 @@ from bellwether.core.planning.assignment import Assignment, LeaderChoice, assign
 from bellwether.core.settings.capacity import UNBOUNDED
 from bellwether.core.settings.policy import Policy
 
-_NOBODY: frozenset[int] = frozenset()
+_NO_BROKERS: frozenset[int] = frozenset()
 
 
 class TargetOrder(NamedTuple):
@@ -88,7 +88,7 @@ class _Planner:
         self._leading = self._live - self._demoted
         self._sickness = {b: sickness(d) for b, d in decisions.demoted.items()}
         self._returning = decisions.returning
-        self._unwell = frozenset(b for b, v in verdicts.items() if v.state in (HealthState.SICK, HealthState.DOWN))
+        self._unhealthy = frozenset(b for b, v in verdicts.items() if v.state in (HealthState.SICK, HealthState.DOWN))
         settings = policy if not decisions.policy_deleted else None
         placement = settings.placement if settings is not None else None
         self._rankings = RackRankings(placement, snapshot.cluster) if placement is not None else None
@@ -171,8 +171,8 @@ class _Planner:
         """Leader choice of a partition; decided if the baseline applies, or if only one broker in its best rack
         may lead.
         """
-        demoted, unwell = self._demoted, self._unwell
-        withheld = self._withheld(key, baseline, ranking) if self._returning else _NOBODY
+        demoted, unhealthy = self._demoted, self._unhealthy
+        withheld = self._withheld(key, baseline, ranking) if self._returning else _NO_BROKERS
         if withheld:
             for heir in (baseline[0],) if ranking is None else ranking.eligible_leaders(baseline[0], baseline):
                 if heir in withheld:
@@ -183,10 +183,10 @@ class _Planner:
         if partition.reassigning or not (touched or ranking is not None):
             return self._wanted(partition, key, baseline, ranking, None)
         able = _able(baseline, partition.isr, self._leading, withheld)
-        if withheld and unwell.issuperset(able):
+        if withheld and unhealthy.issuperset(able):
             # A wave must not leave a partition without a leader.
-            able = _able(baseline, partition.isr, self._leading, _NOBODY)
-        well = able if unwell.isdisjoint(able) else tuple([b for b in able if b not in unwell]) or able
+            able = _able(baseline, partition.isr, self._leading, _NO_BROKERS)
+        well = able if unhealthy.isdisjoint(able) else tuple([b for b in able if b not in unhealthy]) or able
         preferred = well if ranking is None else ranking.best(well)
         if ranking is not None and len(preferred) == 1 and not (ranking.weights or self._capacity.bounded):
             # Independent of other choices: nearly all partitions, where each rack has one replica.
@@ -202,9 +202,9 @@ class _Planner:
         """
         returning = self._returning
         if returning.keys().isdisjoint(baseline):
-            return _NOBODY
+            return _NO_BROKERS
         if ranking is None and baseline[0] not in returning and self._demoted.isdisjoint(baseline):
-            return _NOBODY
+            return _NO_BROKERS
         position = wave_position(key)
         return frozenset(b for b in baseline if b in returning and returning[b].withholds_position(position))
 

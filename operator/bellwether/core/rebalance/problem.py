@@ -17,7 +17,7 @@ from bellwether.core.strict_json import MAX_INT64, InvalidDocument, StrictObject
 
 FORMAT = 1
 
-NOBODY = -1
+NO_BROKER = -1
 """Leader of a partition without a leader."""
 
 
@@ -53,7 +53,7 @@ class BrokerInput:
 
 
 class PartitionInput(NamedTuple):
-    """One partition: ordered replicas, eligible ISR members, leader (or ``NOBODY``), and why it must stay, if so."""
+    """One partition: ordered replicas, eligible ISR members, leader (or ``NO_BROKER``), and why it must stay, if so."""
 
     topic: str
     topic_id: str
@@ -131,7 +131,7 @@ def validate_partition(slot: PartitionInput, brokers: Collection[int]) -> None:
         (len(set(slot.replicas)) < len(slot.replicas), "names a replica twice"),
         (not set(slot.isr) <= set(slot.replicas), "has an ISR member that is not a replica"),
         (
-            slot.leader != NOBODY and slot.leader not in slot.replicas,
+            slot.leader != NO_BROKER and slot.leader not in slot.replicas,
             f"is led by {slot.leader}, which is not a replica",
         ),
         (not set(slot.replicas) <= set(brokers), "has replicas on brokers that the problem does not list"),

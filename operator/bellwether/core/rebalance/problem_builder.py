@@ -19,7 +19,7 @@ from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.rack_ranking import RackRanking, RackRankings
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import DemotedBroker, EntryState, UndoEntry, UndoRecord
-from bellwether.core.rebalance.problem import NOBODY, BrokerInput, PartitionInput, Problem, ProblemHeader
+from bellwether.core.rebalance.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, ProblemHeader
 from bellwether.core.settings.objective import WHOLE, Objective
 from bellwether.core.settings.placement import Placement
 from bellwether.core.settings.policy import Policy
@@ -183,13 +183,13 @@ def stands_for_racks(partition: Partition, entry: UndoEntry, ranking: RackRankin
 
 
 def _slot(partition: Partition, held: str, free: tuple[int, ...]) -> PartitionInput:
-    leader = NOBODY if partition.leader is None else partition.leader
+    leader = NO_BROKER if partition.leader is None else partition.leader
     return PartitionInput(
         partition.topic,
         partition.topic_id,
         partition.index,
         partition.replicas,
         free,
-        leader if leader in partition.replicas else NOBODY,
+        leader if leader in partition.replicas else NO_BROKER,
         str(held),
     )

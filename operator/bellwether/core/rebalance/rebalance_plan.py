@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from bellwether.core.model.cluster import PartitionKey, TopicPartition
-from bellwether.core.rebalance.problem import NOBODY, PartitionInput, ProblemHeader
+from bellwether.core.rebalance.problem import NO_BROKER, PartitionInput, ProblemHeader
 from bellwether.core.settings.objective import Objective
 from bellwether.core.strict_json import InvalidDocument, StrictObject, format_timestamp
 
@@ -288,4 +288,4 @@ def move_of(slot: PartitionInput, to_leader: int, load: int) -> RebalanceMove:
 
 def is_move(slot: PartitionInput, to_leader: int) -> bool:
     """Whether that leader requires a move: it differs, or it is not first in the replica order."""
-    return to_leader != NOBODY and (to_leader != slot.leader or to_leader != slot.replicas[0])
+    return to_leader != NO_BROKER and (to_leader != slot.leader or to_leader != slot.replicas[0])

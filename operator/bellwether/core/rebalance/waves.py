@@ -189,8 +189,8 @@ def _done(record: UndoRecord, application: PlanApplication, plan: ApprovedPlan, 
     short = [(m, context.shortfall(m)) for m in plan.moves]
     left = [(m, refusal) for m, refusal in short if refusal is not None]
     counted = _leaving(replace(application, left={}, left_load=0, sample=()), left)
-    stand = len(plan.moves) - len(left)
-    text = f"{stand} of {len(plan.moves)} partitions have the plan's order"
+    placed = len(plan.moves) - len(left)
+    text = f"{placed} of {len(plan.moves)} partitions have the plan's order"
     ended = _ended(record, replace(counted, taken_up=len(plan.moves)), ApplicationEnd.DONE, text)
     return WaveResult(ended, left=tuple(_hold(m, r) for m, r in left))
 

@@ -23,7 +23,7 @@ EXTERNAL_REASONS = (
     Reason.REASSIGNING,
     Reason.ORDER_OVERWRITTEN,
 )
-"""Reasons that stand for external operations, the most far-reaching first."""
+"""Reasons of external operations, the most far-reaching first."""
 
 
 class ExternalWait(NamedTuple):

@@ -38,7 +38,7 @@ class NotReady(Transient):
     """Nothing can be taken now: the sender should try again."""
 
 
-class Observer(Protocol):
+class AlertObserver(Protocol):
     """Receives what arrives, for metrics; implemented in ``telemetry``."""
 
     def took(self, what: str) -> None:
@@ -68,7 +68,7 @@ class Alerts:
         post: Callable[[Signal], None],
         forget: Callable[[int, str], None],
         clock: Clock,
-        observer: Observer,
+        observer: AlertObserver,
         *,
         forget_after_seconds: float = 43200.0,
     ) -> None:

@@ -21,7 +21,7 @@ from bellwether.probes.connections.socket_table import SocketTable
 _SLICE_SECONDS = 0.25
 
 
-class Observer(Protocol):
+class ConnectionObserver(Protocol):
     """Receives measurements, for metrics; implemented in ``telemetry``."""
 
     def looked(self, broker: int, connections: int, silent_seconds: float) -> None:
@@ -45,7 +45,7 @@ class SelfReachabilityProbe:
         settings: SelfReachability,
         post: Callable[[Signal], None],
         clock: Clock,
-        observer: Observer,
+        observer: ConnectionObserver,
     ) -> None:
         self._broker = broker
         self._source = source

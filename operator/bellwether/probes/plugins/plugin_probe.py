@@ -34,7 +34,7 @@ _MOST_TROUBLES = 20
 Addresses = Mapping[str, str]
 
 
-class Observer(Protocol):
+class PluginObserver(Protocol):
     """Receives measurements, for metrics; implemented in ``telemetry``."""
 
     def measured(self, broker: int, result: str) -> None:
@@ -75,7 +75,7 @@ class PluginProbe:
         post: Callable[[Signal], None],
         forget: Callable[[int], None],
         clock: Clock,
-        observer: Observer,
+        observer: PluginObserver,
     ) -> None:
         self._kind = kind
         self._source = source

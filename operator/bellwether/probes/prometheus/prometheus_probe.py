@@ -30,7 +30,7 @@ _GRACE_SECONDS = 0.5
 _MOST_QUESTIONS = 64
 
 
-class Answer(Protocol):
+class QueryAnswer(Protocol):
     """What is needed of an answer."""
 
     @property
@@ -47,12 +47,12 @@ class Answer(Protocol):
 class QueryClient(Protocol):
     """Answers a query; ``adapters.prometheus`` has the real one. Raises Transient or Terminal, and may hang."""
 
-    def ask(self, query: str, label: str, timeout_seconds: float) -> Answer:
+    def ask(self, query: str, label: str, timeout_seconds: float) -> QueryAnswer:
         """The values as of now."""
         ...
 
 
-class Observer(Protocol):
+class QueryObserver(Protocol):
     """Receives measurements, for metrics; implemented in ``telemetry``."""
 
     def asked(self, rule: str, result: str, seconds: float) -> None:
@@ -70,14 +70,14 @@ class Observer(Protocol):
 
 @dataclass(slots=True)
 class _Question:
-    """A question under way; its thread leaves an Answer, or the error that it met."""
+    """A question under way; its thread leaves an QueryAnswer, or the error that it met."""
 
     rule: PrometheusRule
     asked_at: float
     timeout: float
     thread: threading.Thread | None = None
     given_up: bool = False
-    answer: queue.SimpleQueue[Answer | Transient | Terminal] = field(default_factory=queue.SimpleQueue)
+    answer: queue.SimpleQueue[QueryAnswer | Transient | Terminal] = field(default_factory=queue.SimpleQueue)
 
 
 @dataclass(slots=True)
@@ -100,7 +100,7 @@ class _Lane:
 class PrometheusProbe:
     """The rules of one policy. ``post`` is called with news, on the judging thread."""
 
-    def __init__(self, post: Callable[[Signal], None], clock: Clock, observer: Observer) -> None:
+    def __init__(self, post: Callable[[Signal], None], clock: Clock, observer: QueryObserver) -> None:
         self._post = post
         self._clock = clock
         self._observer = observer
@@ -221,7 +221,7 @@ class PrometheusProbe:
         question.given_up = True
         self._failed(lane, "does not answer in time")
 
-    def _answered(self, lane: _Lane, answer: Answer) -> None:
+    def _answered(self, lane: _Lane, answer: QueryAnswer) -> None:
         lane.answered, lane.news = self._clock.monotonic(), True
         if lane.problem:
             self._log.info("prometheus_query_recovered", rule=lane.rule.name)

@@ -20,7 +20,7 @@ from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.probes.reachability.reachability_state import Answer, ReachabilityState, Round
+from bellwether.probes.reachability.reachability_state import ProbeAnswer, ProbeRound, ReachabilityState
 from bellwether.probes.worker_pool import WorkerPool, WorkItem
 
 RETRY_SHARE = 0.5
@@ -37,7 +37,7 @@ _STARVED = "this prober gets too little CPU to distinguish a broker's timeout fr
 class ListenerClient(Protocol):
     """Probes one broker at one address. Raises Transient or Terminal for failures that are no evidence about it."""
 
-    def ask(self, address: str, broker_id: int, timeout_seconds: float) -> Answer:
+    def ask(self, address: str, broker_id: int, timeout_seconds: float) -> ProbeAnswer:
         """One question, over within its timeout."""
         ...
 
@@ -74,13 +74,13 @@ class NoAnswer:
 @dataclass(frozen=True, slots=True)
 class _Asked:
     address: str
-    external: WorkItem[Answer] | None
-    internal: WorkItem[Answer] | None
+    external: WorkItem[ProbeAnswer] | None
+    internal: WorkItem[ProbeAnswer] | None
     timeout: float
     late_before: float
 
     @property
-    def questions(self) -> list[WorkItem[Answer]]:
+    def questions(self) -> list[WorkItem[ProbeAnswer]]:
         return [q for q in (self.external, self.internal) if q is not None]
 
     def over(self, now: float) -> bool:
@@ -89,10 +89,10 @@ class _Asked:
         return all(q.done or (q.began is not None and now >= q.began + limit) for q in self.questions)
 
 
-class Observer(Protocol):
+class ReachabilityObserver(Protocol):
     """Receives measurements, for metrics; implemented in ``telemetry``."""
 
-    def asked(self, broker: int, path: str, answer: Answer) -> None:
+    def asked(self, broker: int, path: str, answer: ProbeAnswer) -> None:
         """One answer over ``external`` or ``internal``."""
         ...
 
@@ -143,7 +143,7 @@ class BrokerWatch:
         settings: Callable[[], Reachability],
         post: Callable[[Signal], None],
         clock: Clock,
-        observer: Observer,
+        observer: ReachabilityObserver,
         questions: WorkerPool,
         late: Callable[[], float] = lambda: 0.0,
         retry_interval: RetryInterval | None = None,
@@ -253,7 +253,7 @@ class BrokerWatch:
             ("external", asked.external, asked.address),
             ("internal", asked.internal, self._target.internal),
         ):
-            answer: Answer | None = None
+            answer: ProbeAnswer | None = None
             if question is not None and not question.done:
                 answer = NoAnswer(f"{address}: no answer within {asked.timeout} s", asked.timeout)
             elif question is not None and question.error is not None:
@@ -267,9 +267,9 @@ class BrokerWatch:
                 if not answer.ok and answer.seconds >= asked.timeout:
                     trouble = trouble or (_STARVED if self._late() - asked.late_before >= _STARVED_SECONDS else "")
             answers.append(answer)
-        self._judge(Round(asked.address, answers[0], answers[1], trouble))
+        self._judge(ProbeRound(asked.address, answers[0], answers[1], trouble))
 
-    def _judge(self, seen: Round) -> None:
+    def _judge(self, seen: ProbeRound) -> None:
         settings = self._settings()
         if seen.trouble == _STARVED:
             self._left_out = True  # logged once for all brokers
@@ -286,7 +286,7 @@ class BrokerWatch:
             self._posted = news
             self._post(signal)
 
-    def _learn(self, seen: Round, settings: Reachability) -> None:
+    def _learn(self, seen: ProbeRound, settings: Reachability) -> None:
         """Follow the address that the broker itself advertises for the external listener."""
         said = {**_said(seen.external), **_said(seen.internal)}
         if not said:
@@ -310,5 +310,5 @@ class BrokerWatch:
             self._log.warning(event, error=problem, remedy=remedy)
 
 
-def _said(answer: Answer | None) -> Mapping[str, str]:
+def _said(answer: ProbeAnswer | None) -> Mapping[str, str]:
     return answer.advertised if answer is not None and answer.ok else {}

@@ -21,7 +21,7 @@ from bellwether.probes.reachability.broker_watch import (
     BrokerAddress,
     BrokerWatch,
     ListenerClient,
-    Observer,
+    ReachabilityObserver,
     RetryInterval,
 )
 from bellwether.probes.reachability.reachability_state import ReachabilityState
@@ -57,7 +57,7 @@ class ReachabilityProbe:
         post: Callable[[Signal], None],
         forget: Callable[[int], None],
         clock: Clock,
-        observer: Observer,
+        observer: ReachabilityObserver,
     ) -> None:
         self._source = source
         self._client = client

@@ -16,7 +16,7 @@ from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.probes.result_window import Streak
 
 
-class Answer(Protocol):
+class ProbeAnswer(Protocol):
     """How a question to a broker went; ``adapters.kafka.brokers.broker_probe`` has the real one."""
 
     @property
@@ -56,15 +56,15 @@ class Answer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class ProbeRound:
     """One question over each path. A path that was not asked (no address known) is ``None``.
 
     ``trouble`` is a local problem (no file descriptor, no certificate): such a round is no evidence about the broker.
     """
 
     address: str = ""
-    external: Answer | None = None
-    internal: Answer | None = None
+    external: ProbeAnswer | None = None
+    internal: ProbeAnswer | None = None
     trouble: str = ""
 
 
@@ -74,13 +74,13 @@ class ReachabilityState:
 
     external: Streak = field(default_factory=Streak)
     control: Streak = field(default_factory=Streak)
-    last: Round = field(default_factory=Round)
+    last: ProbeRound = field(default_factory=ProbeRound)
     kind: str = ""
     """The class of what is being seen, without counts and latencies, once seen often enough to be reported."""
     kind_seen: tuple[str, int] = ("", 0)
     troubles: int = 0
 
-    def after(self, seen: Round, settings: Reachability, now: datetime) -> ReachabilityState:
+    def after(self, seen: ProbeRound, settings: Reachability, now: datetime) -> ReachabilityState:
         """The sighting after one more round."""
         if seen.trouble:
             return self._troubled(seen, settings, now)
@@ -155,7 +155,7 @@ class ReachabilityState:
             return f"internal listener answers in {milliseconds(answer.seconds)}"
         return f"internal listener: {answer.message}{_times(self.control.failures)}"
 
-    def _troubled(self, seen: Round, settings: Reachability, now: datetime) -> ReachabilityState:
+    def _troubled(self, seen: ProbeRound, settings: Reachability, now: datetime) -> ReachabilityState:
         """Our own trouble is no evidence; when it lasts, what was known before is no longer known, either."""
         troubles = self.troubles + 1
         if troubles < max(1, settings.failure_threshold):
@@ -174,13 +174,13 @@ def _times(count: int) -> str:
     return f" {count} times" if count > 1 else ""
 
 
-def _kind(seen: Round) -> str:
+def _kind(seen: ProbeRound) -> str:
     outside = "" if seen.external is None else f"{seen.address} {_path_kind(seen.external)}"
     inside = "" if seen.internal is None else _path_kind(seen.internal)
     return f"{outside} | {inside}"
 
 
-def _path_kind(answer: Answer) -> str:
+def _path_kind(answer: ProbeAnswer) -> str:
     if answer.ok:
         return "weaker" if answer.weaker else "ok"
     return str(answer.stage)

@@ -21,7 +21,7 @@ TICK_SECONDS = 0.02
 _SLOW_SECONDS, _LATE_SECONDS = 0.02, 0.05
 
 
-class Round(Protocol):
+class ScheduledRound(Protocol):
     """What is done for one broker."""
 
     @property
@@ -51,7 +51,7 @@ class Rounds:
         self._clock = clock
         self._lock = threading.Lock()
         self._count = itertools.count()
-        self._due: list[tuple[float, int, Round]] = []
+        self._due: list[tuple[float, int, ScheduledRound]] = []
         self._current: dict[int, float] = {}
         self._late = 0.0
         self._stop = threading.Event()
@@ -62,7 +62,7 @@ class Rounds:
         """How long this process has been kept from its work since it began, added up."""
         return self._late
 
-    def add(self, one: Round, delay_seconds: float = 0.0) -> None:
+    def add(self, one: ScheduledRound, delay_seconds: float = 0.0) -> None:
         """Begin with one more, so many seconds from now."""
         with self._lock:
             due, number = self._clock.monotonic() + delay_seconds, next(self._count)
@@ -88,7 +88,7 @@ class Rounds:
             self._thread.start()
 
     def _run(self, stop: threading.Event) -> None:
-        waiting: dict[int, Round] = {}
+        waiting: dict[int, ScheduledRound] = {}
         before, worked = self._clock.monotonic(), time.thread_time()
         while not stop.wait(TICK_SECONDS):
             # Time beyond its own sleep and work was taken by other processes.
@@ -99,7 +99,7 @@ class Rounds:
             self._questions.tend(slow=late > _SLOW_SECONDS)
             self.run_due(waiting)
 
-    def run_due(self, waiting: dict[int, Round]) -> None:
+    def run_due(self, waiting: dict[int, ScheduledRound]) -> None:
         """Collect what has been answered to those in ``waiting``, begin what is due, and add it there."""
         for number, one in list(waiting.items()):
             again = one.collect()
@@ -114,14 +114,14 @@ class Rounds:
                 self._push(one.begin(), number, one)
                 waiting[number] = one
 
-    def _push(self, due: float, number: int, one: Round) -> None:
+    def _push(self, due: float, number: int, one: ScheduledRound) -> None:
         with self._lock:
             self._current[number] = due
             heapq.heappush(self._due, (due, number, one))
 
-    def _now_due(self) -> list[tuple[int, Round]]:
+    def _now_due(self) -> list[tuple[int, ScheduledRound]]:
         now = self._clock.monotonic()
-        found: list[tuple[int, Round]] = []
+        found: list[tuple[int, ScheduledRound]] = []
         with self._lock:
             while self._due and self._due[0][0] <= now:
                 due, number, one = heapq.heappop(self._due)

@@ -103,8 +103,8 @@ def weigh(
         if tally.behind - suspects and (len(tally.behind) > 1 or pressed[broker] == tally.behind)
     }
     left = {led: behind for led, behind in _trailing(tallies, set(tallies) - blamed).items() if len(behind) > 1}
-    everybody = set(tallies) | {led for tally in tallies.values() for led in tally.leaders}
-    return {b: _measurement(tallies.get(b, _Tally()), b in blamed, left, left.get(b, ())) for b in sorted(everybody)}
+    all_brokers = set(tallies) | {led for tally in tallies.values() for led in tally.leaders}
+    return {b: _measurement(tallies.get(b, _Tally()), b in blamed, left, left.get(b, ())) for b in sorted(all_brokers)}
 
 
 def _measurement(

@@ -20,7 +20,7 @@ from bellwether.kafka_connection import join_address
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.replication.lag_attribution import LagMeasurement, weigh
-from bellwether.probes.replication.offset_history import Ends, OffsetHistory
+from bellwether.probes.replication.offset_history import LogEnds, OffsetHistory
 
 # Leaders and ISRs rarely change while no broker lags, and reading them costs more than reading all log ends.
 MAP_SECONDS = 30.0
@@ -32,7 +32,7 @@ _ASKED_AT_ONCE = 32
 _ACTIVE_ROUNDS = 3
 
 
-class Answer(Ends, Protocol):
+class LogEndsAnswer(LogEnds, Protocol):
     """One broker's ends; ``adapters.kafka.brokers.log_ends`` has the real one."""
 
     @property
@@ -51,7 +51,7 @@ class LogEndClient(Protocol):
 
     def ask(
         self, address: str, replicas: Mapping[TopicPartition, int], timeout_seconds: float, longest_seconds: float
-    ) -> Answer:
+    ) -> LogEndsAnswer:
         """Where its copies end; values are leader epochs, -1 where it follows."""
         ...
 
@@ -157,8 +157,10 @@ class LagRounds:
         self.read_took = self._read_at - now
         return cluster
 
-    def _ask(self, cluster: Cluster, settings: ReplicationLag, progress: Callable[[], None]) -> dict[int, Answer]:
-        def ask(broker: int) -> Answer:
+    def _ask(
+        self, cluster: Cluster, settings: ReplicationLag, progress: Callable[[], None]
+    ) -> dict[int, LogEndsAnswer]:
+        def ask(broker: int) -> LogEndsAnswer:
             answer = self._ask_one(cluster, broker, settings)
             progress()
             return answer
@@ -166,7 +168,7 @@ class LagRounds:
         asked = sorted(self._questions)
         return dict(zip(asked, self._pool.map(ask, asked), strict=True))
 
-    def _ask_one(self, cluster: Cluster, number: int, settings: ReplicationLag) -> Answer:
+    def _ask_one(self, cluster: Cluster, number: int, settings: ReplicationLag) -> LogEndsAnswer:
         broker = cluster.brokers.get(number)
         if broker is None or broker.fenced or not broker.host or broker.port <= 0:
             return NoAnswer("it is fenced" if broker is not None and broker.fenced else "it is not registered")
@@ -197,7 +199,7 @@ def _questions(cluster: Cluster) -> dict[int, dict[TopicPartition, int]]:
 def _measured(
     broker: int,
     measurement: LagMeasurement | None,
-    answer: Answer | None,
+    answer: LogEndsAnswer | None,
     questions: Mapping[int, Mapping[TopicPartition, int]],
 ) -> LagMeasurement:
     """A look at a broker, or why there is none."""

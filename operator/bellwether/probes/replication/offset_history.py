@@ -23,7 +23,7 @@ MOST_POINTS = 64
 _KEPT_ROUNDS = 3
 
 
-class Ends(Protocol):
+class LogEnds(Protocol):
     """One broker's answer; implemented in ``adapters.kafka.brokers.log_ends``."""
 
     @property
@@ -81,7 +81,7 @@ class OffsetHistory:
         """How many partitions have a follower behind a remembered end."""
         return len(self._trails)
 
-    def round(self, cluster: Cluster, answers: Mapping[int, Ends]) -> Iterator[Lag]:
+    def round(self, cluster: Cluster, answers: Mapping[int, LogEnds]) -> Iterator[Lag]:
         """The lags of one round. Exhaust it: what it leaves behind is the memory of the next round."""
         trails, self._trails = self._trails, {}
         ends, self._ends = self._ends, {}
@@ -106,7 +106,9 @@ class OffsetHistory:
         """
         return self._grown.get((leader, follower), float("-inf")) >= since
 
-    def _followers(self, partition: Partition, trail: _Trail, answers: Mapping[int, Ends], grew: bool) -> Iterator[Lag]:
+    def _followers(
+        self, partition: Partition, trail: _Trail, answers: Mapping[int, LogEnds], grew: bool
+    ) -> Iterator[Lag]:
         name, (now, end) = partition.name, trail.points[-1]
         before, trail.behind = trail.behind, {}
         for follower in partition.replicas:

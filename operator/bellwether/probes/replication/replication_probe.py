@@ -26,7 +26,7 @@ _MAP_SECONDS = 10.0
 _ONCE_SECONDS = 1.0
 
 
-class Observer(Protocol):
+class LagObserver(Protocol):
     """Receives measurements, for metrics; implemented in ``telemetry``."""
 
     def measured(self, broker: int, measurement: LagMeasurement) -> None:
@@ -59,7 +59,7 @@ class ReplicationProbe:
         forget: Callable[[int], None],
         kept: Callable[[], frozenset[int] | None],
         clock: Clock,
-        observer: Observer,
+        observer: LagObserver,
     ) -> None:
         self._source = source
         self._post = post

@@ -41,7 +41,7 @@ class Writer(Protocol):
         ...
 
 
-class Observer(Protocol):
+class WriteObserver(Protocol):
     """Receives measurements, for metrics; implemented in ``telemetry``."""
 
     def wrote(self, broker: int, sample: Sample) -> None:
@@ -64,7 +64,7 @@ class StorageProbe:
         settings: StorageLatency,
         post: Callable[[Signal], None],
         clock: Clock,
-        observer: Observer,
+        observer: WriteObserver,
     ) -> None:
         self._broker = broker
         self._source = source

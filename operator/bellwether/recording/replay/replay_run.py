@@ -49,7 +49,7 @@ STEADY_SECONDS = 5.0
 """Reconcile interval during a problem that time alone rarely resolves, as in the policy controller."""
 
 YOUNG_SECONDS = 300.0
-"""A verdict that has stood for longer waits for no dwell, session or grace any more."""
+"""A verdict older than this waits for no dwell, session or grace."""
 
 _SIGNS_OF_LIFE = frozenset({"heard"})
 _NOTHING: Document = {}
@@ -84,7 +84,7 @@ class PlayedReader(MemoryReader):
         self._played = played
 
     def read(self) -> Cluster:
-        """The cluster as it stands. Raises Transient while the recording says that no broker answered."""
+        """The current cluster. Raises Transient while no broker answered in the recording."""
         trouble = self._played.state.get("away", _NOTHING).get(KAFKA)
         if trouble is not None:
             raise Transient(str(trouble))
@@ -227,7 +227,7 @@ class Replay:
 
 
 def _pause(report: Report, memory: Memory, policy: Policy) -> float:
-    """How long until time alone may change something; infinite when everybody is well and nothing is displaced."""
+    """How long until time alone may change something; infinite if all brokers are healthy and nothing is displaced."""
     ailing = [b for b in report.brokers if b.verdict.state != "Healthy" or b.hold is not None]
     if not ailing and report.settled and memory.record.empty:
         return math.inf

@@ -15,7 +15,7 @@ from bellwether.core.model.cluster import Broker, Cluster, Partition
 from bellwether.recording.traces.merge_patch import Document, Json
 from bellwether.recording.traces.trace_sections import reading
 
-NOBODY = "-"
+NO_BROKER = "-"
 
 
 def cluster_section(cluster: Cluster, partitions: bool = True) -> dict[str, Json]:
@@ -54,8 +54,8 @@ def partition_row(partition: Partition) -> str:
     leader = partition.leader
     fields = [
         _list(ids),
-        "" if isr == ids else _list(isr) or NOBODY,
-        "" if leader == ids[0] else NOBODY if leader is None else str(leader),
+        "" if isr == ids else _list(isr) or NO_BROKER,
+        "" if leader == ids[0] else NO_BROKER if leader is None else str(leader),
         _list(partition.elr),
         _list(partition.adding),
         _list(partition.removing),
@@ -74,8 +74,8 @@ def read_partition(row: str, topic: str, topic_id: str, index: int, internal: bo
         topic_id=topic_id,
         index=index,
         replicas=ids,
-        isr=() if isr == NOBODY else _ids(isr) or ids,
-        leader=None if leader == NOBODY else int(leader) if leader else ids[0],
+        isr=() if isr == NO_BROKER else _ids(isr) or ids,
+        leader=None if leader == NO_BROKER else int(leader) if leader else ids[0],
         elr=_ids(elr),
         adding=_ids(adding),
         removing=_ids(removing),

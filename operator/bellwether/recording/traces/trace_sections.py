@@ -1,6 +1,6 @@
 """Encode and decode signals, overrides, demotions and restorations as sections of a trace.
 
-In: values of the core. Out: plain JSON without null, where a member that stands at its default is left out. Ages are
+In: values of the core. Out: plain JSON without null, members at their defaults are omitted. Ages are
 not kept but the moments at which each source's Lease was seen to advance, so that an age can be computed for any later
 moment. Called by the recorder and by replays. Reading raises ``UnreadableTrace``.
 """
@@ -38,7 +38,7 @@ def signals_section(signals: Iterable[Signal]) -> dict[str, dict[str, Json]]:
 def heard_section(signals: Iterable[Signal], now: float) -> dict[str, Json]:
     """By ``Type/source``: when the source was last seen alive, in seconds of the trace; "never" if it was not.
 
-    A source is one prober with one Lease. Where an entry stands in another prober's name, as one that a predecessor
+    A source is one prober with one Lease. If an entry has another prober's name, as one that a predecessor
     left behind, it gets a moment of its own under ``Type/source#broker``.
     """
     moments: dict[str, dict[int, float | str]] = {}

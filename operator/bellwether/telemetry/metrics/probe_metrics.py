@@ -19,7 +19,7 @@ from bellwether.telemetry.metrics.metric_registry import LATENCY_BUCKETS, Labell
 READING_VALUES = {Reading.PASSING: 1.0, Reading.FAILING: 0.0, Reading.UNKNOWN: -1.0}
 
 
-class Answer(Protocol):
+class TimedAnswer(Protocol):
     """The fields used from an answer."""
 
     @property
@@ -131,7 +131,7 @@ class ProbeMetrics:
             registry=self.registry,
         )
 
-    def asked(self, broker: int, path: str, answer: Answer) -> None:
+    def asked(self, broker: int, path: str, answer: TimedAnswer) -> None:
         """One answer over ``external`` or ``internal``."""
         self._results.setdefault(broker, set()).add((path, answer.result))
         self._requests.labels(broker, path, answer.result).inc()

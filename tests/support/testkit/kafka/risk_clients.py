@@ -15,7 +15,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, To
 
 from realparts.kafka_topics import _SILENT
 
-TAKEN, TOO_FEW, NOBODY = "taken", "NOT_ENOUGH_REPLICAS", "no leader"
+TAKEN, TOO_FEW, NO_BROKER = "taken", "NOT_ENOUGH_REPLICAS", "no leader"
 """What becomes of a record."""
 
 _GIVE_UP_MS = 1500
@@ -48,7 +48,7 @@ def produce(bootstrap: str, topics: Collection[str], acks: str, value: str, pati
             if code is None
             else TOO_FEW
             if code in _FEW
-            else NOBODY
+            else NO_BROKER
             if code in _UNANSWERED
             else str(error.name() if error is not None else "")
         )

@@ -29,7 +29,7 @@ from bellwether.core.doctor.risks import OFFLINE, Diagnosis, Risk
 from bellwether.core.model.cluster import Partition, TopicPartition
 from bellwether.kafka_connection import Connection
 from bellwether.ports.kafka import Reorder
-from testkit.kafka.risk_clients import NOBODY, TAKEN, TOO_FEW, consume, produce
+from testkit.kafka.risk_clients import NO_BROKER, TAKEN, TOO_FEW, consume, produce
 from waiting import limit, until
 
 PATIENT = Limits(opening_seconds=5, finding_seconds=10, request_seconds=10, read_seconds=30)
@@ -88,8 +88,8 @@ class Seen:
         led = found.risk not in OFFLINE
         under = found.risk is Risk.UNDER_MIN_ISR
         return cls(
-            acks_all=NOBODY if not led else TOO_FEW if under else TAKEN,
-            acks_one=TAKEN if led else NOBODY,
+            acks_all=NO_BROKER if not led else TOO_FEW if under else TAKEN,
+            acks_one=TAKEN if led else NO_BROKER,
             read=led,
             shown=led and not under,
         )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from bellwether.adapters.kafka.brokers.log_dirs import Sizes
-from bellwether.adapters.kafka.brokers.log_ends import Ends
+from bellwether.adapters.kafka.brokers.log_ends import BrokerLogEnds
 from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
 from bellwether.ports.errors import BellwetherError
 from bellwether.sampling.rounds import Sources
@@ -73,7 +73,7 @@ class _Ends:
 
     def ask(
         self, address: str, replicas: Mapping[TopicPartition, int], timeout_seconds: float, longest_seconds: float
-    ) -> Ends:
+    ) -> BrokerLogEnds:
         site, number = self.site, int(address.removeprefix("h:"))
         site.asked.append((address, timeout_seconds, longest_seconds))
         site.questions.append(replicas)
@@ -82,9 +82,9 @@ class _Ends:
             raise site.broken[number]
         if number in site.silent:
             site.clock.advance(timeout_seconds)
-            return Ends(problem=f"{address}: connected, but no answer in time (Request)")
+            return BrokerLogEnds(problem=f"{address}: connected, but no answer in time (Request)")
         led = [name for name, epoch in replicas.items() if site.led(name, epoch)]
-        return Ends({n: site.ends[n] for n in led if n in site.ends}, moved=len(replicas) - len(led))
+        return BrokerLogEnds({n: site.ends[n] for n in led if n in site.ends}, moved=len(replicas) - len(led))
 
 
 @dataclass

@@ -9,7 +9,7 @@ from typing import Any
 
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.undo_record import PlanApplication
-from bellwether.core.rebalance.problem import NOBODY
+from bellwether.core.rebalance.problem import NO_BROKER
 from bellwether.core.rebalance.rebalance_plan import RebalanceMove
 from bellwether.core.rebalance.waves import ApprovedPlan
 from bellwether.core.settings.policy import Mode, Policy
@@ -23,7 +23,7 @@ def loadmove(of: Partition, to: int | None = None, load: int = 100) -> Rebalance
     """Leadership to ``to``, by default the second replica."""
     first = of.replicas[1] if to is None else to
     order = (first, *(b for b in of.replicas if b != first))
-    leader = NOBODY if of.leader is None else of.leader
+    leader = NO_BROKER if of.leader is None else of.leader
     return RebalanceMove(of.topic, of.topic_id, of.index, of.replicas, order, leader, first, load)
 
 

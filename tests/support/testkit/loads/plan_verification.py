@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from hypothesis import strategies as st
 
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.rebalance.problem import NOBODY, BrokerInput, PartitionInput, Problem
+from bellwether.core.rebalance.problem import NO_BROKER, BrokerInput, PartitionInput, Problem
 from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan
 from bellwether.core.settings.objective import Objective
 from bellwether.plan_verifier.check_report import Report
@@ -45,7 +45,7 @@ def partition_slots(draw: st.DrawFn, brokers: Sequence[int], index: int) -> Part
     """Any partition over these brokers: with or without ISR and leader, held or not."""
     replicas = tuple(draw(st.lists(st.sampled_from(brokers), min_size=1, max_size=3, unique=True)))
     isr = tuple(b for b in replicas if draw(st.sampled_from([True, True, True, False])))
-    leader = draw(st.sampled_from([*replicas, *replicas, *isr, NOBODY]))
+    leader = draw(st.sampled_from([*replicas, *replicas, *isr, NO_BROKER]))
     held = draw(st.sampled_from(["", "", "", "", "Displaced"]))
     topic = draw(st.sampled_from(["orders", "payments"]))
     return PartitionInput(topic, f"id-of-{topic}", index, replicas, isr, leader, held)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.rebalance.problem import NOBODY, BrokerInput, PartitionInput, Problem
+from bellwether.core.rebalance.problem import NO_BROKER, BrokerInput, PartitionInput, Problem
 from bellwether.core.settings.objective import Objective, Statistic
 from testkit.loads.small_planner import problem, slot
 
@@ -39,7 +39,7 @@ def posed(
     for index in range(partitions):
         replicas = dice.sample(ids, dice.choice((1, 2, 3, 3, 3)))
         isr = [b for b in replicas if dice.random() < 0.95]
-        leader = NOBODY if dice.random() < 0.03 or not isr else dice.choice((isr[0], isr[0], dice.choice(isr)))
+        leader = NO_BROKER if dice.random() < 0.03 or not isr else dice.choice((isr[0], isr[0], dice.choice(isr)))
         held = dice.choice(("Reassigning", "Displaced", "Internal")) if dice.random() < 0.05 else ""
         one = slot(index // 7, replicas, topic=f"topic-{index % 7}", isr=isr, leader=leader, held=held)
         found.append(one)

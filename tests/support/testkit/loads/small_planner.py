@@ -18,7 +18,7 @@ import pyarrow as pa
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans import plan_files, problem_files
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.rebalance.problem import NOBODY, BrokerInput, PartitionInput, Problem, ProblemHeader
+from bellwether.core.rebalance.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, ProblemHeader
 from bellwether.core.rebalance.rebalance_plan import (
     BrokerLoad,
     Certificate,
@@ -107,7 +107,7 @@ def weigh(posed: Problem, known: Loads) -> list[Weighed]:
                 candidates = inside
                 break
         free = rates is not None and not one.held and bool(candidates)
-        stays = () if one.leader == NOBODY else (one.leader,)
+        stays = () if one.leader == NO_BROKER else (one.leader,)
         load = lead - follow if rates is not None else 0
         found.append(Weighed(one, candidates if free else stays, free, load, follow, rates))
     return found
@@ -119,7 +119,7 @@ def carried(posed: Problem, weighed: Sequence[Weighed], leaders: Sequence[int]) 
     for one, leader in zip(weighed, leaders, strict=True):
         for broker in one.slot.replicas:
             found[broker] += one.follow
-        if one.counts and leader != NOBODY:
+        if one.counts and leader != NO_BROKER:
             found[leader] += one.load
     return found
 
@@ -133,7 +133,7 @@ def top(posed: Problem, weighed: Sequence[Weighed], leaders: Sequence[int]) -> F
 def optimum(posed: Problem, known: Loads) -> Fraction:
     """The smallest top that any plan can have, by trying them all."""
     weighed = weigh(posed, known)
-    choices = [one.eligible or (NOBODY,) for one in weighed]
+    choices = [one.eligible or (NO_BROKER,) for one in weighed]
     return min(top(posed, weighed, leaders) for leaders in itertools.product(*choices))
 
 
@@ -142,7 +142,7 @@ def greedy(posed: Problem, weighed: Sequence[Weighed]) -> list[int]:
     slots = {b.id: b for b in posed.header.brokers}
     size = {b.id: b.capacity for b in posed.header.brokers}
     leaders = [one.slot.leader for one in weighed]
-    now = carried(posed, weighed, [NOBODY if w.free else leader for w, leader in zip(weighed, leaders, strict=True)])
+    now = carried(posed, weighed, [NO_BROKER if w.free else leader for w, leader in zip(weighed, leaders, strict=True)])
     for place in sorted((i for i, w in enumerate(weighed) if w.free), key=lambda i: -weighed[i].load):
         one = weighed[place]
         may = [b for b in one.eligible if slots[b].open]
@@ -155,7 +155,7 @@ def greedy(posed: Problem, weighed: Sequence[Weighed]) -> list[int]:
 def bound(posed: Problem, weighed: Sequence[Weighed], weights: Mapping[int, int]) -> Fraction:
     """The dual bound of these weights, without that of single partitions."""
     free = {b.id: b for b in posed.header.brokers if b.open}
-    following = carried(posed, weighed, [NOBODY] * len(weighed))
+    following = carried(posed, weighed, [NO_BROKER] * len(weighed))
     total = sum(weights.get(b, 0) * following[b] for b in free)
     for one in weighed:
         if one.counts:
@@ -183,7 +183,7 @@ def planned(
         sets = [c for n in range(1, len(free) + 1) for c in itertools.combinations([b.id for b in free], n)]
         weights = dict.fromkeys(max(sets, key=lambda s: bound(posed, weighed, dict.fromkeys(s, 1))), 1)
     sizes = {b.id: b.capacity for b in free}
-    base = carried(posed, weighed, [NOBODY] * len(weighed))
+    base = carried(posed, weighed, [NO_BROKER] * len(weighed))
     singles = [
         min(Fraction(base[b] + one.load, sizes[b]) for b in one.eligible if b in sizes)
         for one in weighed

@@ -1,4 +1,4 @@
-"""Watches a process at its ports and says what it did against the laws, at the moment when it did it."""
+"""Watches a process at its ports and says what it did against the invariants, at the moment when it did it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from bellwether.testing.memory_records import MemoryRecordStore
 
 
 class Watcher:
-    """Reader and mover of one process, with what was last read of each partition. ``sins`` are broken laws."""
+    """Reader and mover of one process, with the last read of each partition. ``violations``: broken invariants."""
 
     def __init__(self, store: MemoryRecordStore) -> None:
         self.store = store
         self.read: dict[TopicPartition, Partition] = {}
         self.reorders = 0
         self.elections = 0
-        self.sins: list[str] = []
+        self.violations: list[str] = []
 
     def around(self, world: World) -> World:
         """The same process, watched."""
@@ -31,29 +31,29 @@ class Watcher:
         self.read = {**kept, **{p.name: p for p in partitions}}
 
     def reordering(self, orders: Sequence[Reorder]) -> None:
-        """Laws 1 and 6, at the moment of the request."""
+        """Invariants 1 and 6, at the moment of the request."""
         self.reorders += len(orders)
         entries = self.store.record.entries if self.store.record is not None else {}
         for wanted in orders:
             known = self.read.get(wanted.name)
             if known is None:
-                self.sins.append(f"law 1: {wanted} was not read before")
+                self.violations.append(f"invariant 1: {wanted} was not read before")
                 continue
             if sorted(known.replicas) != sorted(wanted.order):
-                self.sins.append(f"law 1: {wanted} asks for another set than {known.replicas}")
+                self.violations.append(f"invariant 1: {wanted} asks for another set than {known.replicas}")
             if known.reassigning:
-                self.sins.append(f"law 10: {wanted} is being reassigned: {known}")
+                self.violations.append(f"invariant 10: {wanted} is being reassigned: {known}")
             entry = entries.get(known.key)
             if entry is None or wanted.order != entry.written or sorted(entry.baseline) != sorted(wanted.order):
-                self.sins.append(f"law 6: {wanted} is not covered by the durable record: {entry}")
+                self.violations.append(f"invariant 6: {wanted} is not covered by the durable record: {entry}")
 
     def electing(self, names: Sequence[TopicPartition]) -> None:
-        """Law 2, at the moment of the request."""
+        """Invariant 2, at the moment of the request."""
         self.elections += len(names)
         for name in names:
             known = self.read.get(name)
             if known is None or known.replicas[0] not in (known.isr or known.elr):
-                self.sins.append(f"law 2: the first of {known} is not in the ISR")
+                self.violations.append(f"invariant 2: the first of {known} is not in the ISR")
 
 
 class _WatchedReader:

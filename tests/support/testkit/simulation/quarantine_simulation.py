@@ -46,7 +46,7 @@ def strict(spare: int = 1) -> Policy:
 
 
 class QuarantineSite:
-    """Everything of one cluster. ``broken`` lists the laws that were broken, in words."""
+    """Everything of one cluster. ``broken`` lists the invariants that were broken, in words."""
 
     def __init__(self, cluster: MemoryCluster, policy: Policy | None = None, voters: Collection[int] = ()) -> None:
         self.site = MemorySite(cluster)

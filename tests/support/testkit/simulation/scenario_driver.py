@@ -1,7 +1,7 @@
 """Plays: a simulated cluster, the operator that runs on it, and a script of what befalls both, step by step.
 
-In: clusters and steps that Hypothesis draws. Out: a ``Play`` whose watcher knows which laws were broken, for the
-property tests of the laws.
+In: clusters and steps that Hypothesis draws. Out: a ``Play`` whose watcher knows which invariants were broken, for the
+property tests of the invariants.
 """
 
 from __future__ import annotations

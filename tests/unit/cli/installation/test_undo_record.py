@@ -86,7 +86,7 @@ def test_who_is_on_the_way_back_stands_in_the_header_and_only_while_there_is_som
     assert "returning" in header["data"]
     written = header["metadata"]["resourceVersion"]
     records.save(coming)
-    assert _header(api)["metadata"]["resourceVersion"] == written, "the same is not written again (law 8)"
+    assert _header(api)["metadata"]["resourceVersion"] == written, "the same is not written again (invariant 8)"
     assert ConfigMapRecords(api, "default", "main").take_over(CLUSTER_ID).returning == coming.returning
     last = ConfigMapRecords(api, "default", "main")
     last.save(replace(last.take_over(CLUSTER_ID), returning={}))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.undo_record import EntryState, UndoRecord
-from bellwether.core.rebalance.problem import NOBODY, BrokerInput, Problem, validate_partition
+from bellwether.core.rebalance.problem import NO_BROKER, BrokerInput, Problem, validate_partition
 from bellwether.core.rebalance.problem_builder import build_problem, ineligible_brokers
 from bellwether.core.settings.objective import Objective
 from bellwether.core.strict_json import InvalidDocument
@@ -78,7 +78,7 @@ def test_a_broker_that_only_a_replica_list_names_is_listed_and_closed() -> None:
 
 
 def test_a_leader_that_is_no_replica_counts_as_none() -> None:
-    assert posed(cluster(partition(replicas=(1, 2), leader=3))).partitions[0].leader == NOBODY
+    assert posed(cluster(partition(replicas=(1, 2), leader=3))).partitions[0].leader == NO_BROKER
 
 
 def test_a_capacity_that_is_none_is_refused_by_name() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from bellwether.core.model.cluster import PartitionKey, TopicPartition
-from bellwether.core.rebalance.problem import NOBODY, Problem
+from bellwether.core.rebalance.problem import NO_BROKER, Problem
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan, is_move, move_of, plan_digest, problem_digest
 from bellwether.core.strict_json import InvalidDocument
 from bellwether.plan_verifier.plan_documents import plan_of, problem_of
@@ -53,7 +53,7 @@ def test_a_move_puts_the_new_leader_first_and_leaves_the_others_as_they_were() -
 
 
 @pytest.mark.parametrize(
-    ("leader", "to", "wanted"), [(1, 1, False), (1, 2, True), (2, 2, True), (NOBODY, 1, True), (1, NOBODY, False)]
+    ("leader", "to", "wanted"), [(1, 1, False), (1, 2, True), (2, 2, True), (NO_BROKER, 1, True), (1, NO_BROKER, False)]
 )
 def test_a_leader_that_changes_or_is_not_first_calls_for_a_move(leader: int, to: int, wanted: bool) -> None:
     assert is_move(slot(0, (1, 2), leader=leader), to) is wanted

@@ -14,7 +14,7 @@ from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.reachability.broker_watch import BrokerAddress
 from bellwether.probes.reachability.reachability_probe import ReachabilityProbe
-from bellwether.probes.reachability.round_scheduler import Round, Rounds
+from bellwether.probes.reachability.round_scheduler import Rounds, ScheduledRound
 from bellwether.probes.worker_pool import WorkerPool, WorkItem
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from bellwether.testing.memory_world import ManualClock
@@ -163,7 +163,7 @@ class Stepped(Rounds):
     """Rounds on a logical clock and without a thread: they are looked at when the test says so."""
 
     def _start(self) -> None:
-        self.waiting: dict[int, Round] = {}
+        self.waiting: dict[int, ScheduledRound] = {}
 
 
 class SteppedBench(Bench):

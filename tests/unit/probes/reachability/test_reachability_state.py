@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import Reading
-from bellwether.probes.reachability.reachability_state import ReachabilityState, Round
+from bellwether.probes.reachability.reachability_state import ProbeRound, ReachabilityState
 from testkit.kafka.request_outcomes import Said
 
 SETTINGS = Reachability(failure_threshold=3)
@@ -15,15 +15,15 @@ GOOD = Said()
 REFUSED = Said(False, 0.001, "Connect", "10.0.0.1:9094: connection refused")
 
 
-def after(*rounds: Round, start: ReachabilityState | None = None) -> ReachabilityState:
+def after(*rounds: ProbeRound, start: ReachabilityState | None = None) -> ReachabilityState:
     state = start or ReachabilityState()
     for second, seen in enumerate(rounds):
         state = state.after(seen, SETTINGS, START + timedelta(seconds=second))
     return state
 
 
-def seen(external: Said | None = GOOD, internal: Said | None = GOOD) -> Round:
-    return Round("10.0.0.1:9094", external, internal)
+def seen(external: Said | None = GOOD, internal: Said | None = GOOD) -> ProbeRound:
+    return ProbeRound("10.0.0.1:9094", external, internal)
 
 
 def test_nothing_is_said_before_the_thresholds() -> None:
@@ -72,12 +72,12 @@ def test_the_wrong_broker_counts_as_a_failure() -> None:
 
 
 def test_an_address_that_was_never_learned_is_no_evidence() -> None:
-    assert after(*[Round("", None, GOOD)] * 9).signal(1, "here") is None
+    assert after(*[ProbeRound("", None, GOOD)] * 9).signal(1, "here") is None
 
 
 def test_trouble_of_our_own_turns_what_was_known_into_unknown() -> None:
     known = after(*[seen()] * 3)
-    trouble = Round("10.0.0.1:9094", None, None, "too many open files")
+    trouble = ProbeRound("10.0.0.1:9094", None, None, "too many open files")
     once = after(trouble, start=known).signal(1, "here")
     lasting = after(trouble, trouble, trouble, start=known).signal(1, "here")
     assert once is not None

@@ -52,7 +52,7 @@ _MOVED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class BrokerLogEnds:
     """Where one broker's copies of logs end.
 
     The ends held at some moment between ``sent`` and ``received`` (this machine's monotonic clock). ``moved`` counts
@@ -85,7 +85,7 @@ class LogEnds:
 
     def ask(
         self, address: str, replicas: Mapping[TopicPartition, int], timeout_seconds: float, longest_seconds: float
-    ) -> Ends:
+    ) -> BrokerLogEnds:
         """The ends of these partitions, whose values are leader epochs (-1 where the broker follows).
 
         The very same mapping, asked again, is not encoded again: do not change it in between.
@@ -111,7 +111,9 @@ class LogEnds:
                     deadline = over.within(timeout_seconds)
         except BrokerConnectionError as broken:
             problem = str(broken)
-        return Ends(ends, sent, received, sum(errors[code] for code in _MOVED), problem or _refusal(address, errors))
+        return BrokerLogEnds(
+            ends, sent, received, sum(errors[code] for code in _MOVED), problem or _refusal(address, errors)
+        )
 
     def _requests(
         self, dialogue: BrokerConnection, replicas: Mapping[TopicPartition, int]

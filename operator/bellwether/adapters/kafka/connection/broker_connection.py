@@ -50,7 +50,7 @@ Observe = Callable[[str, str, float], None]
 class PreparedRequest:
     """A request that is asked of many brokers, or often: encoded once, and each different answer decoded once.
 
-    Answers are shared between callers and must not be modified. A large one is not remembered, as whoever is
+    Answers are shared between callers and must not be modified. A large one is not cached, as the caller is
     asked decides how large it is.
     """
 

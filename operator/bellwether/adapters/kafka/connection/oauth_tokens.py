@@ -132,7 +132,7 @@ _sources_lock = threading.Lock()
 
 
 def source_of(oauth: OAuth) -> TokenSource:
-    """The source for these credentials, the same for everybody in this process; a renewed secret has a new one."""
+    """The source for these credentials, shared in this process; a renewed secret has a new one."""
     with _sources_lock:
         source = _sources.get(oauth)
         if source is None:

@@ -21,7 +21,7 @@ from bellwether.plan_verifier.check_report import Report
 from bellwether.plan_verifier.load_table import LoadTable
 from bellwether.plan_verifier.move_stream import MoveRow
 from bellwether.plan_verifier.partition_sums import PartitionRow
-from bellwether.plan_verifier.plan_documents import STATISTICS, Unreadable, plan_of, problem_of
+from bellwether.plan_verifier.plan_documents import STATISTICS, UnreadableDocument, plan_of, problem_of
 from bellwether.plan_verifier.plan_verifier import verify
 
 T = TypeVar("T")
@@ -113,7 +113,7 @@ def _read(store: Store, name: str, read: Callable[[Any], T]) -> T:
         return read(json.loads(data, object_pairs_hook=_once, parse_constant=_no_number))
     except RecursionError:
         raise StoreDamaged(f"{store.where(name)}: is nested too deeply") from None
-    except ValueError as error:  # Unreadable, broken JSON, or broken UTF-8
+    except ValueError as error:  # UnreadableDocument, broken JSON, or broken UTF-8
         raise StoreDamaged(f"{store.where(name)}: {error}") from None
 
 
@@ -121,10 +121,10 @@ def _once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise Unreadable(f"{name} is there twice")
+            raise UnreadableDocument(f"{name} is there twice")
         found[name] = value
     return found
 
 
 def _no_number(word: str) -> Any:
-    raise Unreadable(f"{word} is not a number")
+    raise UnreadableDocument(f"{word} is not a number")

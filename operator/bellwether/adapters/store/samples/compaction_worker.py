@@ -20,7 +20,7 @@ from bellwether.ports.clock import Clock
 UPKEEP_SECONDS = 300.0
 
 
-class Observer(Protocol):
+class CompactionObserver(Protocol):
     """Called with what was done, for metrics; ``telemetry.metrics.sampler_metrics`` implements it."""
 
     def compacted(self, size: int, removed: int) -> None:
@@ -39,7 +39,7 @@ class Observer(Protocol):
 class Upkeep:
     """Compaction of one cluster's samples. ``start`` it once the cluster is known, and ``stop`` it at the end."""
 
-    def __init__(self, store: Store, keep_days: int, clock: Clock, observer: Observer) -> None:
+    def __init__(self, store: Store, keep_days: int, clock: Clock, observer: CompactionObserver) -> None:
         self._store = store
         self._keep_days = keep_days
         self._clock = clock

@@ -118,7 +118,7 @@ def _seconds(microseconds: int | None) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class UnreadableEntry:
     """An entry that was ignored: its index, its type and source, and the error."""
 
     index: int
@@ -129,17 +129,17 @@ class Unreadable:
         return f"status.signals[{self.index}] {self.name} is ignored: {self.problem}"
 
 
-def read_entries(entries: Any) -> tuple[tuple[SignalEntry, ...], tuple[Unreadable, ...]]:
+def read_entries(entries: Any) -> tuple[tuple[SignalEntry, ...], tuple[UnreadableEntry, ...]]:
     """Parse the entries; returns the valid ones, and the invalid ones with their errors. Never raises."""
     if not isinstance(entries, Iterable) or isinstance(entries, str | bytes):
-        return (), (() if entries is None else (Unreadable(0, "", "status.signals is not a list"),))
+        return (), (() if entries is None else (UnreadableEntry(0, "", "status.signals is not a list"),))
     good: list[SignalEntry] = []
-    bad: list[Unreadable] = []
+    bad: list[UnreadableEntry] = []
     for index, entry in enumerate(entries):
         try:
             read = SignalEntry.model_validate(entry)
         except ValidationError as error:
-            bad.append(Unreadable(index, _name(entry), explain(error)))
+            bad.append(UnreadableEntry(index, _name(entry), explain(error)))
             continue
         good.append(read)
     return tuple(good), tuple(bad)

@@ -11,7 +11,7 @@ from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.metadata import ApiVersionsRequest
 
 from bellwether.adapters.kafka.brokers import log_ends
-from bellwether.adapters.kafka.brokers.log_ends import MOST_PARTITIONS, Ends, LogEnds
+from bellwether.adapters.kafka.brokers.log_ends import MOST_PARTITIONS, BrokerLogEnds, LogEnds
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.kafka_connection import Connection, Security
 from bellwether.ports.errors import Terminal
@@ -53,7 +53,9 @@ def ends(
     return answer
 
 
-def ask(address: str, replicas: Mapping[TopicPartition, int], timeout: float = 300.0, longest: float = 900.0) -> Ends:
+def ask(
+    address: str, replicas: Mapping[TopicPartition, int], timeout: float = 300.0, longest: float = 900.0
+) -> BrokerLogEnds:
     return ASKER.ask(address, replicas, timeout, longest)
 
 

@@ -1,4 +1,4 @@
-"""Evidence is aged on the reader's clock, from the renewals that the reader itself saw (law 5)."""
+"""Evidence is aged on the reader's clock, from the renewals that the reader itself saw (invariant 5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What outlives a process: laws 6 (record first) and 7 (one mover), whatever dies, is lost or arrives late."""
+"""What outlives a process: invariants 6 (record first) and 7 (one mover), whatever dies, is lost or arrives late."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_invariant_6_whatever_dies_or_is_lost_the_baselines_come_back_exactly(
     play = Play(cluster)
     baseline = play.orders
     perform(play, script)
-    assert [s for s in play.watcher.sins if s.startswith("law 6")] == []
+    assert [s for s in play.watcher.violations if s.startswith("invariant 6")] == []
     play.calm()
     play.everyone(Reading.PASSING)
     play.succeed()

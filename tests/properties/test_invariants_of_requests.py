@@ -1,6 +1,6 @@
-"""What is asked of Kafka: laws 1 (only the order), 2 (only in-sync leaders), 3 (availability first), on any cluster.
+"""Requests to Kafka: invariants 1 (only the order), 2 (only in-sync leaders), 3 (availability first), on any cluster.
 
-Invariant 10 is only watched here (nothing in reassignment is touched); ``test_laws_of_giving_way`` has the rest of it.
+Invariant 10 is only watched here (no reassignment is touched); ``test_invariants_of_giving_way`` has the rest.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from testkit.values.strategies import memory_clusters
 def test_invariant_1_no_request_asks_for_another_set_than_the_one_just_read(cluster: MemoryCluster, script: list[Step]):
     play = Play(cluster)
     perform(play, script)
-    assert [s for s in play.watcher.sins if s.startswith("law 1")] == []
-    assert [s for s in play.watcher.sins if s.startswith("law 10")] == []
+    assert [s for s in play.watcher.violations if s.startswith("invariant 1")] == []
+    assert [s for s in play.watcher.violations if s.startswith("invariant 10")] == []
 
 
 @given(memory_clusters(), scripts(racing()))
@@ -48,7 +48,7 @@ def test_invariant_1_a_set_that_changes_between_check_and_request_is_undone_or_n
 def test_invariant_2_no_election_of_a_replica_outside_the_isr(cluster: MemoryCluster, script: list[Step]):
     play = Play(cluster)
     perform(play, script)
-    assert [s for s in play.watcher.sins if s.startswith("law 2")] == []
+    assert [s for s in play.watcher.violations if s.startswith("invariant 2")] == []
     assert all(p.leader is None or p.leader in p.isr for p in cluster.partitions())
 
 

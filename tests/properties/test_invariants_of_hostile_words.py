@@ -1,4 +1,4 @@
-"""Whatever stands in ``status.signals``: nobody is demoted who is not sick by the policy's own sources (law 5)."""
+"""Any ``status.signals``: no broker is demoted that the policy's own sources do not find sick (invariant 5)."""
 
 from __future__ import annotations
 

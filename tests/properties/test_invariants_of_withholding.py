@@ -1,4 +1,4 @@
-"""Plans with brokers on their way back, for any cluster: laws 1 to 3, and what a wave may and may not do."""
+"""Plans with brokers on their way back, for any cluster: invariants 1 to 3, and what a wave may and may not do."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from monthsim.episodes import Episode, Kind, Month, Path
 from monthsim.injected import cut, down, slow_disk
 from monthsim.months import look, operate, our_policy
 from monthsim.noise import frozen, rolling_restart
-from monthsim.turns import Operator, Outcome
+from monthsim.reconciles import Operator, Outcome
 from monthsim.worlds import drawn
 
 POLICY = our_policy()

@@ -1,4 +1,4 @@
-"""What is said, and when nothing is: laws 8 (rest), 11 (secrets) and 12 (no claim without measurement)."""
+"""What is said, and when nothing is: invariants 8 (rest), 11 (secrets) and 12 (no claim without measurement)."""
 
 from __future__ import annotations
 

@@ -102,12 +102,12 @@ LIMITS = st.sampled_from([None, None, 2, 5])
 
 
 @given(memory_clusters(), placements(), LIMITS, MIXED)
-def test_laws_1_2_6_and_10_hold_at_the_ports(
+def test_invariants_1_2_6_and_10_hold_at_the_ports(
     cluster: MemoryCluster, wish: Placement, limit: int | None, script: list[Step]
 ):
     play = Mixture(cluster, wish, limit)
     perform(play, script)
-    assert play.watcher.sins == []
+    assert play.watcher.violations == []
     assert all(p.leader is None or p.leader in p.isr for p in cluster.partitions())
 
 

@@ -12,7 +12,7 @@ from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans import plan_files
 from bellwether.adapters.store.plans.plan_store import FilePlanStore
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.rebalance.problem import NOBODY, Problem
+from bellwether.core.rebalance.problem import NO_BROKER, Problem
 from testkit.loads.plan_verification import load_problems
 from testkit.loads.small_planner import planned, write_loads
 
@@ -36,7 +36,7 @@ def test_a_broker_carries_here_what_a_plan_that_stands_its_recheck_says_it_carri
         found = shelf.measured(NAME, posed.header.objective, capacities)
     led: Counter[int] = Counter()
     for slot in posed.partitions:
-        if slot.leader != NOBODY:
+        if slot.leader != NO_BROKER:
             led[slot.leader] += found.partitions.get(slot.key, 0)
     for broker in plan.brokers:
         said = round(broker.before * broker.capacity)

@@ -1,7 +1,7 @@
-"""The laws that need real brokers to be believed: kills, late batches, foreign orders, partitions with few replicas.
+"""The invariants that need real brokers: kills, late batches, foreign orders, partitions with few replicas.
 
-Every test is watched: no request asks for another replica set than was just read (law 1), none elects outside the ISR
-(law 2), and none goes out before the durable record covers it (law 6).
+Every test is watched: no request asks for another replica set than was just read (invariant 1), none elects outside the
+ISR (invariant 2), and none goes out before the durable record covers it (invariant 6).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """An approved rebalance plan in waves, under any fault: only orders change, and in the end all are in place.
 
-The laws of requests (1, 2, 6, 10) are watched at the ports while the plan is applied; then everybody gets well, and
+The invariants of requests (1, 2, 6, 10) are watched at the ports while the plan is applied; then all recover, and
 every partition of the plan has its order or is named.
 """
 
@@ -91,7 +91,7 @@ def standing(play: Play) -> dict[PartitionKey, tuple[tuple[int, ...], int | None
 def test_whoever_falls_ill_or_dies_on_the_way_the_plan_is_applied_exactly(play: Rebalancing, script: list[Step]):
     perform(play, script)
     ended = play.end_well()
-    assert play.watcher.sins == []
+    assert play.watcher.violations == []
     assert (ended.ended, ended.left) == (ApplicationEnd.DONE, {})
     wanted = {**play.at_first, **{m.key: m.order for m in play.plan.moves}}
     assert standing(play) == {key: (order, order[0]) for key, order in wanted.items()}
@@ -105,7 +105,11 @@ def test_whatever_others_do_every_partition_stands_in_the_plans_order_or_is_name
 ):
     perform(play, script)
     ended = play.end_well()
-    assert [s for s in play.watcher.sins if s.startswith(("law 1:", "law 2:", "law 6:", "law 10:"))] == []
+    assert [
+        s
+        for s in play.watcher.violations
+        if s.startswith(("invariant 1:", "invariant 2:", "invariant 6:", "invariant 10:"))
+    ] == []
     assert sum(ended.left.values()) == ended.left_out
     if ended.ended is ApplicationEnd.DONE:
         named = {(one.topic, one.partition) for one in ended.sample}

@@ -1,4 +1,4 @@
-"""The laws with racks preferred and brokers limited, whatever befalls cluster and operator."""
+"""The invariants with racks preferred and brokers limited, whatever befalls cluster and operator."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ LIMITS = st.one_of(
 
 
 @given(memory_clusters(), placements(), LIMITS, scripts(befalling(), trouble(), measuring(), racing(), measuring()))
-def test_laws_1_2_6_and_10_hold_at_the_ports(
+def test_invariants_1_2_6_and_10_hold_at_the_ports(
     cluster: MemoryCluster, wish: Placement, limit: Capacity, script: list[Step]
 ):
     play = Placed(cluster, wish, limit)
     perform(play, script)
-    assert play.watcher.sins == []
+    assert play.watcher.violations == []
     assert all(p.leader is None or p.leader in p.isr for p in cluster.partitions())
 
 

@@ -1,4 +1,4 @@
-"""The laws while brokers are drained and handed back, by people and by their pods, whatever else befalls a cluster."""
+"""The invariants while brokers are drained and returned, by people and by their pods, with any other events."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ SAID = st.sampled_from([Reading.PASSING, Reading.FAILING, Reading.UNKNOWN])
 
 
 @given(memory_clusters(), scripts(maintaining(), maintaining(), befalling(), trouble()))
-def test_laws_1_2_6_and_10_hold_whoever_is_drained_and_handed_back(cluster: MemoryCluster, script: list[Step]):
+def test_invariants_1_2_6_and_10_hold_whoever_is_drained_and_handed_back(cluster: MemoryCluster, script: list[Step]):
     play = Play(cluster)
     perform(play, script)
-    assert play.watcher.sins == []
+    assert play.watcher.violations == []
     assert all(p.leader is None or p.leader in p.isr for p in cluster.partitions())
 
 

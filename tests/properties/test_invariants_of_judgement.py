@@ -1,4 +1,4 @@
-"""Who may be demoted on which evidence: laws 4 (the cap) and 5 (unknown moves nothing), and a person's word."""
+"""Who may be demoted on which evidence: invariants 4 (the cap) and 5 (unknown moves nothing), and a person's word."""
 
 from __future__ import annotations
 
