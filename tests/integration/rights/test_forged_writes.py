@@ -128,7 +128,7 @@ FORGED: dict[str, tuple[str, Forge]] = {
     "the removal of all entries": ("write only", lambda s, a: merged(s, a, {"status": {"signals": []}})),
     "the removal of the whole status": ("operator's", lambda s, a: merged(s, a, {"status": None})),
     "a share in another's entry, unchanged": (
-        "not even unchanged",
+        "even unchanged",
         lambda s, a: s.apply(a, 1, unchanged(s, "zone-a"), unchanged(s, "zone-b")),
     ),
     "another kind of signal": ("write only", lambda s, a: s.apply(a, 1, entry("StorageLatency", "zone-a"))),
@@ -167,7 +167,7 @@ FORGED: dict[str, tuple[str, Forge]] = {
     ),
     "another prober's Lease": ("may not write the Lease", lambda s, a: renew(s, a, NAME_B)),
     "another prober's Lease, relabelled as its own": (
-        "not that of",
+        "it is not the Lease of",
         lambda s, a: renew(s, a, NAME_B, **{SOURCE_ANNOTATION: "zone-a"}),
     ),
     "another prober's Lease before that one comes": (
@@ -175,7 +175,7 @@ FORGED: dict[str, tuple[str, Forge]] = {
         lambda s, a: lease(s, a, "zone-c"),
     ),
     "its own words on another's name": (
-        "not that of",
+        "it is not the Lease of",
         lambda s, a: lease(s, a, "zone-a", name=object_names.prober_lease("main", OUTSIDE, "zone-c")),
     ),
     "the Lease of the Kafka cluster": ("may not write the Lease", lambda s, a: renew(s, a, "bellwether-x7f3")),
@@ -189,7 +189,7 @@ def test_a_vantages_token_cannot_write(stage: Stage, what: str) -> None:
     before = [stage.health(broker) for broker in (1, 2, 3)]
     with pytest.raises(Terminal, match=words) as refused:
         forge(stage, stage.by(ZONE_A))
-    assert "refused by the admission policy bw-bellwether-" in str(refused.value)
+    assert "rejected by the admission policy bw-bellwether-" in str(refused.value)
     assert [stage.health(broker) for broker in (1, 2, 3)] == before
 
 
@@ -248,7 +248,7 @@ def test_a_prober_of_many_sources_writes_any_of_them_under_its_one_lease(stage: 
 
 def test_an_account_without_a_grant_is_told_how_to_get_one(stage: Stage) -> None:
     stranger = stage.by(STRANGER)
-    with pytest.raises(Terminal, match=r"make it a prober's by the values probers or sidecars\.accounts"):
+    with pytest.raises(Terminal, match=r"add it to probers or sidecars\.accounts in the chart values"):
         stage.apply(stranger, 1, entry(OUTSIDE, "zone-a"))
     with pytest.raises(Terminal, match="no prober in the chart values has this account"):
         renew(stage, stranger, NAME_B)

@@ -23,10 +23,10 @@ def test_a_cluster_is_waited_for_from_nothing_to_ready_and_each_lack_is_named(ba
     site.topics()
     site.operator()
     bare.policy()
-    bare.until_said("StrimziReferenceInvalid", "no Kafka my-cluster", "there is: none")
+    bare.until_said("StrimziReferenceInvalid", "Kafka my-cluster does not exist", "existing: none")
 
     bare.cluster(bootstrap={}, conditions=[not_ready("Creating", "Kafka cluster is being deployed")])
-    words = ["no KafkaUser bellwether", "docs/strimzi.md", "tls (internal, TLS, scram-sha-512)"]
+    words = ["KafkaUser bellwether does not exist", "docs/strimzi.md", "tls (internal, TLS, scram-sha-512)"]
     bare.until_said("StrimziReferenceInvalid", *words)
 
     bare.put(bare.users, kafka_user(namespace=site.namespace, ready=False))
@@ -51,9 +51,9 @@ def test_a_wrong_name_is_told_with_the_right_ones(strimzi: StrimziSite) -> None:
     strimzi.policy(strimzi={"listener": "tsl"})
     strimzi.until_said("StrimziReferenceInvalid", "no listener tsl", "plain (internal", "external (loadbalancer")
     strimzi.policy(strimzi={"clusterName": "my-clutser"})
-    strimzi.until_said("StrimziReferenceInvalid", "no Kafka my-clutser", "there is: my-cluster")
+    strimzi.until_said("StrimziReferenceInvalid", "Kafka my-clutser does not exist", "existing: my-cluster")
     strimzi.policy(strimzi={"userName": "nobody"})
-    strimzi.until_said("StrimziReferenceInvalid", "no KafkaUser nobody", site.namespace)
+    strimzi.until_said("StrimziReferenceInvalid", "KafkaUser nobody does not exist", site.namespace)
     strimzi.policy()
     strimzi.until_ready()
 
@@ -66,7 +66,7 @@ def test_a_cluster_of_another_namespace_has_to_agree(bare: StrimziSite) -> None:
     borrower = site.namespace = site.server.create_namespace(f"{lender}-borrower")
     site.operator()
     bare.policy(strimzi={"namespace": lender})
-    bare.until_said("StrimziNotShared", f"Kafka {lender}/my-cluster does not admit", "bellwether.dev/policies-from=")
+    bare.until_said("StrimziNotShared", f"Kafka {lender}/my-cluster does not permit", "bellwether.dev/policies-from=")
     bare.annotate("bellwether.dev/policies-from", borrower)
     bare.until_ready()
     assert f"{lender}/my-cluster" in site.kubectl("get", "lp")
@@ -84,7 +84,7 @@ def test_what_is_taken_away_under_a_demotion_is_said_and_the_demotion_stands(str
 
     strimzi.take(strimzi.users, USER)
     strimzi.take(SECRETS, USER)
-    former(strimzi, "StrimziReferenceInvalid", "no KafkaUser bellwether")
+    former(strimzi, "StrimziReferenceInvalid", "KafkaUser bellwether does not exist")
     strimzi.take(strimzi.kafkas, CLUSTER)
     former(strimzi, "StrimziReferenceInvalid", "no Kafka my-cluster")
     assert site.displaced(3, before)

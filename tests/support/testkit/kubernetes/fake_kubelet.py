@@ -23,7 +23,7 @@ from waiting import limit
 
 _LOOK_SECONDS = 0.2
 _RUN_SECONDS = 120.0
-_OURS = "app.kubernetes.io/component=errand"
+_OURS = "app.kubernetes.io/component=hook"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Ran:
 
 
 @dataclass
-class Errands:
+class FakeKubelet:
     """A context manager. ``reach`` turns arguments into others, as names of Services mean nothing here."""
 
     server: ApiServer
@@ -49,9 +49,9 @@ class Errands:
     def __post_init__(self) -> None:
         self._stop = threading.Event()
         self._seen: set[str] = set()
-        self._thread = threading.Thread(target=self._work, name="errands", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="hooks", daemon=True)
 
-    def __enter__(self) -> Errands:
+    def __enter__(self) -> FakeKubelet:
         self._thread.start()
         return self
 

@@ -188,9 +188,9 @@ class Site:
         return dict((found or {}).get("status") or {})
 
     def verdict(self, broker: int) -> tuple[str, str]:
-        """Standing and reason of a broker."""
+        """State and reason of a broker."""
         found = self.health(broker).get("verdict") or {}
-        return str(found.get("standing", "")), str(found.get("reason", ""))
+        return str(found.get("state", "")), str(found.get("reason", ""))
 
     def record(self, name: str = POLICY) -> UndoRecord | None:
         """The policy's undo record as it is stored."""

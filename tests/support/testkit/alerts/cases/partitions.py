@@ -64,8 +64,8 @@ CASES = (
         "11m",
         {held("Reassigning"): "5x60", held("NoHealthyIsrMember"): "9x8 stale"},
     ),
-    Case("BellwetherReplicaOrderContested", "another tool reorders", "11m", {held("Contested"): "40x60"}, OURS),
-    Case("BellwetherReplicaOrderContested", "a person did it once", "11m", {held("Contested"): "40x4 stale"}),
+    Case("BellwetherReplicaOrderContested", "another tool reorders", "11m", {held("OrderOverwritten"): "40x60"}, OURS),
+    Case("BellwetherReplicaOrderContested", "a person did it once", "11m", {held("OrderOverwritten"): "40x4 stale"}),
     Case(
         "BellwetherReplicaSetConflict",
         "one set changed",
