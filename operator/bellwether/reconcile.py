@@ -17,7 +17,7 @@ from bellwether.core.planning.plan import build_plan
 from bellwether.core.planning.preferred_election import PreferredElectionStatus, plan_preferred_election
 from bellwether.core.quarantine.pause_decision import decide_quarantines
 from bellwether.core.rebalance.problem_builder import problem_from_snapshot
-from bellwether.core.rebalance.waves import RebalanceInput, apply_next_wave
+from bellwether.core.rebalance.rebalance_waves import RebalanceInput, apply_next_wave
 from bellwether.core.reporting.audit import begin_entry
 from bellwether.core.reporting.report import Report, report
 from bellwether.core.settings.policy import Policy

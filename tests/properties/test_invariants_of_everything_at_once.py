@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bellwether.core.demotion.decisions import decide_on_deletion
 from bellwether.core.model.strimzi import Pod, Strimzi
-from bellwether.core.rebalance.waves import RebalanceInput
+from bellwether.core.rebalance.rebalance_waves import RebalanceInput
 from bellwether.core.settings.capacity import UNBOUNDED, Capacity
 from bellwether.core.settings.placement import Placement
 from bellwether.core.settings.policy import Demotion, Policy

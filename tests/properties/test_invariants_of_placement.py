@@ -13,7 +13,7 @@ from bellwether.core.model.loads import Loads
 from bellwether.core.model.rack_ranking import RackRankings
 from bellwether.core.planning.plan import build_plan
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.waves import RebalanceInput
+from bellwether.core.rebalance.rebalance_waves import RebalanceInput
 from bellwether.core.settings.capacity import UNBOUNDED, Capacity
 from bellwether.core.settings.objective import WHOLE
 from bellwether.core.settings.placement import Placement, Preference

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bellwether.core.model.undo_record import ApplicationEnd
-from bellwether.core.rebalance.waves import ApprovedPlan, RebalanceInput
+from bellwether.core.rebalance.rebalance_waves import ApprovedPlan, RebalanceInput
 from bellwether.core.settings.policy import Election
 from bellwether.core.signals import Reading
 from bellwether.testing.fault_injection import Interruptions, Killed

@@ -13,7 +13,7 @@ from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.loads import Loads
 from bellwether.core.model.undo_record import EntryState
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.waves import RebalanceInput
+from bellwether.core.rebalance.rebalance_waves import RebalanceInput
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.policy import Demotion, Mode, Policy

@@ -30,7 +30,7 @@ from bellwether.controllers.wakeups import Wakeups
 from bellwether.core.demotion.decisions import DecisionFunction, decide
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reasons import DESCRIPTIONS, Reason
-from bellwether.core.rebalance.waves import RebalanceInput
+from bellwether.core.rebalance.rebalance_waves import RebalanceInput
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.detection import Detection
 from bellwether.ports.clock import Clock

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 import structlog
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, KubernetesClient, NotFound
-from bellwether.controllers.definitions import REMEDY, missing_definitions
+from bellwether.controllers.crd_watch import REMEDY, missing_definitions
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Transient
 from bellwether.telemetry.heartbeat import Heartbeat

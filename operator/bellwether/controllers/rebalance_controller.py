@@ -42,7 +42,7 @@ from bellwether.core.rebalance.lifecycle import (
     with_next_run_time,
 )
 from bellwether.core.rebalance.problem import Problem
-from bellwether.core.rebalance.waves import ApprovedPlan, RebalanceInput
+from bellwether.core.rebalance.rebalance_waves import ApprovedPlan, RebalanceInput
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.rebalance import Approval, Rebalance
 from bellwether.extras import needed_extra

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bellwether.core.demotion.requeue import requeue_after
+from bellwether.core.demotion.requeue_delay import requeue_after
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.quarantine_order import RENEW_SECONDS
 from bellwether.core.model.undo_record import EntryState, UndoRecord

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from bellwether.core.demotion.decisions import Decisions, decide
-from bellwether.core.demotion.requeue import requeue_after
+from bellwether.core.demotion.requeue_delay import requeue_after
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.reachability import AWAITING_FENCING
 from bellwether.core.detection.verdicts import Verdict, judge

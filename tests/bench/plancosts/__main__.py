@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from bellwether.garbage import collect_seldom
+from bellwether.gc_tuning import collect_seldom
 from plancosts.steps import Step, steps
 
 ROOT = Path(__file__).resolve().parents[3]

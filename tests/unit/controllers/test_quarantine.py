@@ -15,8 +15,8 @@ from bellwether.controllers.reporting import status
 from bellwether.controllers.reporting.events import news
 from bellwether.controllers.reporting.status_reporter import StatusReporter
 from bellwether.controllers.requeue import Requeue
-from bellwether.core.demotion.decisions import BrokerHold
 from bellwether.core.model.quarantine_order import RENEW_SECONDS, QuarantineOrder
+from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.quarantine.pause_decision import QuarantineDecisions
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report

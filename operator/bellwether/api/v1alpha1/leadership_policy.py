@@ -17,7 +17,7 @@ from bellwether.api.v1alpha1.spec.maintenance_spec import Maintenance
 from bellwether.api.v1alpha1.spec.placement_spec import Capacity, Placement
 from bellwether.api.v1alpha1.spec.quarantine_spec import Quarantine
 from bellwether.api.v1alpha1.spec.rebalance_spec import Rebalance
-from bellwether.api.v1alpha1.spec.waves_spec import Waves
+from bellwether.api.v1alpha1.spec.restoration_waves_spec import Waves
 from bellwether.api.v1alpha1.status.policy_status import LeadershipPolicyStatus
 from bellwether.core.settings import policy as core_policy
 from bellwether.core.settings.capacity import UNBOUNDED

@@ -19,7 +19,7 @@ from bellwether.adapters.kubernetes.api_client import connect
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.cli.installation import preflight
 from bellwether.controllers.cluster_connection import Connector, LeaseTimes
-from bellwether.controllers.definitions import Watches
+from bellwether.controllers.crd_watch import Watches
 from bellwether.controllers.deletion.baseline_export import BaselineExports
 from bellwether.controllers.deletion.finalizer import PolicyFinalizer
 from bellwether.controllers.policy_controller import PolicyController
@@ -28,7 +28,7 @@ from bellwether.controllers.readiness import Readiness
 from bellwether.controllers.rebalance_controller import RebalanceController, rebalance_backend
 from bellwether.controllers.reporting.status_reporter import StatusReporter
 from bellwether.core.rebalance.lifecycle import RebalanceRun
-from bellwether.garbage import collect_seldom
+from bellwether.gc_tuning import collect_seldom
 from bellwether.ports.errors import BellwetherError
 from bellwether.telemetry import logs
 from bellwether.telemetry.health_server import Health, HealthServer

@@ -29,7 +29,7 @@ from bellwether.core.model.undo_record import PlanApplication, UndoRecord
 from bellwether.core.rebalance.problem import Problem
 from bellwether.core.rebalance.problem_builder import build_problem, ineligible_brokers
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
-from bellwether.core.rebalance.waves import ApprovedPlan, RebalanceInput
+from bellwether.core.rebalance.rebalance_waves import ApprovedPlan, RebalanceInput
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.settings.rebalance import Rebalance

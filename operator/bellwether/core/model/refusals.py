@@ -44,3 +44,12 @@ def contest_delay(entry: UndoEntry) -> timedelta:
 def back_off(times: int) -> timedelta:
     """Delay after ``times`` failures, at least one; exponential, bounded."""
     return timedelta(seconds=min(CONTEST_LONGEST_SECONDS, CONTEST_FIRST_SECONDS * 2 ** min(times - 1, 16)))
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerHold:
+    """A broker whose demotion or promotion is held, with the reason."""
+
+    broker: int
+    reason: Reason
+    message: str

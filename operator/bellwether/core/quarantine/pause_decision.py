@@ -12,12 +12,13 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import islice
 
-from bellwether.core.demotion.decisions import BrokerHold, Decisions
+from bellwether.core.demotion.decisions import Decisions
 from bellwether.core.detection.findings import fresh
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster, TopicPartition
 from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS, RENEW_SECONDS, QuarantineOrder
+from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reasons import Reason

@@ -18,7 +18,7 @@ from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.undo_record import ApplicationEnd, PlanApplication, SkippedPartition
 from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
-from bellwether.core.rebalance.waves import EXPIRED_MESSAGE, SUPERSEDED_MESSAGE
+from bellwether.core.rebalance.rebalance_waves import EXPIRED_MESSAGE, SUPERSEDED_MESSAGE
 from bellwether.core.settings.rebalance import Approval, Rebalance
 
 APPROVED_MESSAGE = "The plan is approved; its first wave has not started yet."

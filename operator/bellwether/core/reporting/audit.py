@@ -18,7 +18,7 @@ from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import Cause, DemotedBroker, PlanApplication, UndoRecord
 from bellwether.core.planning.plan import Move, MoveKind, Plan
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.waves import WaveResult
+from bellwether.core.rebalance.rebalance_waves import WaveResult
 from bellwether.core.signals import Override
 
 SAMPLE_SIZE = 5

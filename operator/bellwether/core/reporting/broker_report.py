@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from bellwether.core.demotion.decisions import BrokerHold, dwell_elapsed
+from bellwether.core.demotion.decisions import dwell_elapsed
 from bellwether.core.demotion.restoration import RestorationProgress
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
@@ -18,6 +18,7 @@ from bellwether.core.model.cluster import Partition
 from bellwether.core.model.condition import Condition, of_type
 from bellwether.core.model.flap_damping import FlapCounter, stabilization
 from bellwether.core.model.quarantine_order import QuarantineOrder
+from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.planning.plan import Plan

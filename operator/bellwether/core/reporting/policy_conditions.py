@@ -17,7 +17,7 @@ from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.strimzi import Blocker
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import DESCRIPTIONS, Reason
-from bellwether.core.rebalance.waves import WaveResult
+from bellwether.core.rebalance.rebalance_waves import WaveResult
 from bellwether.core.reporting.external_operations import waiting_for_external_operations
 from bellwether.core.reporting.placement_conditions import placement_conditions
 from bellwether.core.settings.policy import Mode, Policy

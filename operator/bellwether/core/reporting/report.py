@@ -25,7 +25,7 @@ from bellwether.core.planning.preferred_election import PreferredElectionStatus
 from bellwether.core.quarantine.pause_decision import QuarantineDecisions
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.problem import Problem
-from bellwether.core.rebalance.waves import WaveResult
+from bellwether.core.rebalance.rebalance_waves import WaveResult
 from bellwether.core.reporting.broker_report import BrokerReport, broker_reports
 from bellwether.core.reporting.placement_counts import count_placements
 from bellwether.core.reporting.policy_conditions import policy_conditions

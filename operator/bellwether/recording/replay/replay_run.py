@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from bellwether.core.demotion.requeue import requeue_after
+from bellwether.core.demotion.requeue_delay import requeue_after
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reporting.report import Report

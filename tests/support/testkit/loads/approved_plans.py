@@ -11,7 +11,7 @@ from bellwether.core.model.cluster import Partition
 from bellwether.core.model.undo_record import PlanApplication
 from bellwether.core.rebalance.problem import NO_BROKER
 from bellwether.core.rebalance.rebalance_plan import RebalanceMove
-from bellwether.core.rebalance.waves import ApprovedPlan
+from bellwether.core.rebalance.rebalance_waves import ApprovedPlan
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.settings.rebalance import Rebalance, RebalanceWaves
 from bellwether.testing.memory_world import START

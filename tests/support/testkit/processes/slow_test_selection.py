@@ -125,7 +125,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/probes/test_quarantine_agent_process.py": ("quarantine/*", "cli/probe/quarantine_agent*"),
     "integration/rights/test_nothing_superfluous.py": _RIGHTS,
     "integration/rights/test_probers_need_their_rights.py": _RIGHTS,
-    "integration/rights/test_rights_suffice.py": (*_RIGHTS, "controllers/definitions*"),
+    "integration/rights/test_rights_suffice.py": (*_RIGHTS, "controllers/crd_watch*"),
     "integration/rights/test_strimzi_rights.py": (*_RIGHTS, *_STRIMZI),
     "integration/security/test_acls.py": ("adapters/kafka/connection/tls_sasl*", "/docs/security/kafka-acls.md"),
     "integration/security/test_bad_input.py": (

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from bellwether.core.demotion.decisions import DecisionFunction, decide
-from bellwether.core.rebalance.waves import RebalanceInput
+from bellwether.core.rebalance.rebalance_waves import RebalanceInput
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, PromotionWaves
 from bellwether.gather import Memory

@@ -17,7 +17,7 @@ import yaml
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.model.strimzi import Pod
-from bellwether.core.rebalance.waves import ApprovedPlan, RebalanceInput
+from bellwether.core.rebalance.rebalance_waves import ApprovedPlan, RebalanceInput
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import OverrideState, Reading, SignalType
 from bellwether.testing.memory_cluster import MemoryCluster

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from bellwether.core.demotion.decisions import BrokerHold, Decisions
+from bellwether.core.demotion.decisions import Decisions
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey, TopicPartition
+from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.restoration_waves import ReturningBroker
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import Cause, DemotedBroker, EntryState, UndoEntry, UndoRecord

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from bellwether.controllers.reporting.events import NOTES_SHOWN, News, news, of_run
-from bellwether.core.demotion.decisions import BrokerHold
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.execution.recovery import RecoveryNote
 from bellwether.core.execution.result import Abort, ExecutionResult
+from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.lifecycle import RebalanceRun, RunState

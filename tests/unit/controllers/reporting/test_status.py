@@ -8,13 +8,12 @@ import pytest
 
 from bellwether.api.v1alpha1.status.status_conditions import Condition as Rendered
 from bellwether.controllers.reporting import status as rendered_status
-from bellwether.core.demotion.decisions import BrokerHold
 from bellwether.core.demotion.restoration import WaveBlocker
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.doctor.risks import RISK_DESCRIPTIONS as RISKS
 from bellwether.core.doctor.risks import Risk
 from bellwether.core.model.condition import Condition
-from bellwether.core.model.refusals import Hold
+from bellwether.core.model.refusals import BrokerHold, Hold
 from bellwether.core.model.strimzi import Pod, Strimzi
 from bellwether.core.planning.plan import Plan
 from bellwether.core.planning.preferred_election import AutoRebalance, LastRun, PreferredElectionStatus

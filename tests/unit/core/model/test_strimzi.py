@@ -12,7 +12,7 @@ from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.strimzi import Blocker, Listener, Pod, Strimzi, choose_listener, external_listener
 from bellwether.core.model.undo_record import Cause
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.waves import RebalanceInput, apply_next_wave
+from bellwether.core.rebalance.rebalance_waves import RebalanceInput, apply_next_wave
 from bellwether.core.settings.policy import Demotion, Mode, Policy, PromotionMode
 from bellwether.core.settings.rebalance import Rebalance
 from bellwether.core.signals import Override, OverrideState

@@ -27,7 +27,7 @@ from bellwether.core.rebalance.lifecycle import (
     with_next_run_time,
 )
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
-from bellwether.core.rebalance.waves import EXPIRED_MESSAGE
+from bellwether.core.rebalance.rebalance_waves import EXPIRED_MESSAGE
 from bellwether.core.settings.rebalance import Approval, Rebalance
 from bellwether.core.settings.schedule import Schedule
 from bellwether.testing.memory_world import START

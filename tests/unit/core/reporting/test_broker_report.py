@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.demotion.decisions import BrokerHold
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.condition import Condition
+from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.reporting.broker_report import BrokerReport
 from testkit.values.builders import (

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bellwether.core.demotion.decisions import BrokerHold
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.model.refusals import Hold, Refusal
+from bellwether.core.model.refusals import BrokerHold, Hold, Refusal
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.waves import WaveResult
+from bellwether.core.rebalance.rebalance_waves import WaveResult
 from bellwether.core.reporting.external_operations import EXTERNAL_REASONS, waiting_for_external_operations
 from testkit.values.builders import decisions, record
 

@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.demotion.decisions import BrokerHold
 from bellwether.core.execution.result import Abort, ExecutionResult
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.loads import LOADS_PENDING, Loads
-from bellwether.core.model.refusals import Hold
+from bellwether.core.model.refusals import BrokerHold, Hold
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report

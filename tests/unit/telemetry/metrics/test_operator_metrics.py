@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.demotion.decisions import BrokerHold
 from bellwether.core.doctor.risks import Risk
 from bellwether.core.execution.result import Abort, ExecutionResult
-from bellwether.core.model.refusals import Hold
+from bellwether.core.model.refusals import BrokerHold, Hold
 from bellwether.core.planning.plan import Plan
 from bellwether.core.planning.preferred_election import LastRun, PreferredElectionStatus
 from bellwether.core.reasons import Reason

@@ -19,7 +19,7 @@ from bellwether.adapters.store.store_errors import PlanUnfit, StoreDamaged, Stor
 from bellwether.core.model.loads import Loads
 from bellwether.core.rebalance.problem import Problem
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan, plan_digest
-from bellwether.core.rebalance.waves import ApprovedPlan
+from bellwether.core.rebalance.rebalance_waves import ApprovedPlan
 from bellwether.core.settings.objective import Objective
 from bellwether.plan_verifier.partition_sums import FORCED
 

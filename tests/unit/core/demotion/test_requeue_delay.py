@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bellwether.core.demotion.requeue import SOONEST_SECONDS, requeue_after
+from bellwether.core.demotion.requeue_delay import SOONEST_SECONDS, requeue_after
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.settings.policy import Demotion, Policy, Promotion

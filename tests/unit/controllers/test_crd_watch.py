@@ -12,7 +12,7 @@ import pytest
 import structlog
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, NotFound
-from bellwether.controllers.definitions import SETTLE_SECONDS, WAIT_SECONDS, Watches, await_definitions
+from bellwether.controllers.crd_watch import SETTLE_SECONDS, WAIT_SECONDS, Watches, await_definitions
 from bellwether.ports.errors import Terminal, Transient
 from testkit.kubernetes.memory_api import MemoryApi
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bellwether.garbage import collect_seldom
+from bellwether.gc_tuning import collect_seldom
 
 
 @pytest.fixture(autouse=True)

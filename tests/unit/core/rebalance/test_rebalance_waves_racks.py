@@ -8,7 +8,7 @@ from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.undo_record import ApplicationEnd, EntryState, UndoRecord
 from bellwether.core.planning.plan import build_plan
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.waves import RebalanceInput, WaveResult, apply_next_wave
+from bellwether.core.rebalance.rebalance_waves import RebalanceInput, WaveResult, apply_next_wave
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.settings.policy import Policy
 from testkit.loads.approved_plans import accepted, application, loadmove, policy

@@ -12,7 +12,7 @@ from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.snapshot import RefusedOrder
 from bellwether.core.model.undo_record import ApplicationEnd, EntryState, SkippedPartition, UndoEntry, UndoRecord
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.waves import ApprovedPlan, RebalanceInput, WaveResult, apply_next_wave
+from bellwether.core.rebalance.rebalance_waves import ApprovedPlan, RebalanceInput, WaveResult, apply_next_wave
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.testing.memory_world import START
 from testkit.loads.approved_plans import DIGEST, accepted, application, loadmove, policy, settings
