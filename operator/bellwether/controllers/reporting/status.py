@@ -86,14 +86,7 @@ def policy_status(
     return status
 
 
-STALLED = frozenset(
-    {
-        Reason.INVALID_POLICY,
-        Reason.CLUSTER_CHANGED,
-        Reason.CLUSTER_CLAIMED,
-        Reason.STRIMZI_REFERENCE_INVALID,
-    }
-)
+STALLED = frozenset({Reason.INVALID_POLICY, Reason.CLUSTER_CHANGED, Reason.CLUSTER_CLAIMED})
 """Reasons that last until the policy is edited: condition ``Stalled``, as kstatus, Argo CD and Flux know it."""
 
 
