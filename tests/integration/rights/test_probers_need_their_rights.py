@@ -82,10 +82,10 @@ def test_a_prober_needs(crew: Crew, key: Key) -> None:
 def test_the_sampler_needs_each_of_its_verbs(crew: Crew, tmp_path: Path) -> None:
     crew.site.topics({crew.site.topic: 6})
     crew.policy(kafka=crew.secured())
-    kubeconfig = crew.chart_accounts.kubeconfig(chart_accounts.SAMPLER)
+    kubeconfig = crew.accounts.kubeconfig(chart_accounts.SAMPLER)
     command = ("sample", "--policy", f"{crew.site.namespace}/{POLICY}", "--store", str(tmp_path / "s"), "--once")
     for (_, resource, verb), group in needs(need for need in SAMPLER if need.only is not Only.STRIMZI).items():
-        with crew.chart_accounts.without(chart_accounts.SAMPLER, group, resource, verb):
+        with crew.accounts.without(chart_accounts.SAMPLER, group, resource, verb):
             done = crew.ran(kubeconfig, *command)
         assert done.returncode == 1
         assert f"lacks the verb '{verb}' on {resource}" in " ".join(done.stderr.split())

@@ -76,8 +76,8 @@ def test_without_a_right_to_list_clusters_a_wrong_name_is_told_without_those_the
         crew.site.until(
             lambda: "Kafka no-such does not exist" in crew.site.ready()[1], 60, "it is named", crew.site.logs
         )
-        assert f"there is: {CLUSTER}" not in crew.site.ready()[1]
-    crew.site.until(lambda: f"there is: {CLUSTER}" in crew.site.ready()[1], 60, "the others are told", crew.site.logs)
+        assert f"existing: {CLUSTER}" not in crew.site.ready()[1]
+    crew.site.until(lambda: f"existing: {CLUSTER}" in crew.site.ready()[1], 60, "the others are told", crew.site.logs)
 
 
 def test_the_sampler_needs_each_verb_on_strimzis_objects(crew: Crew, tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_what_is_taken_away_under_a_demotion_is_said_and_the_demotion_stands(str
     strimzi.take(SECRETS, USER)
     former(strimzi, "StrimziReferenceInvalid", "KafkaUser bellwether does not exist")
     strimzi.take(strimzi.kafkas, CLUSTER)
-    former(strimzi, "StrimziReferenceInvalid", "no Kafka my-cluster")
+    former(strimzi, "StrimziReferenceInvalid", "Kafka my-cluster does not exist")
     assert site.displaced(3, before)
     assert site.ready()[0] in ("UpToDate", "MovesBlocked"), "a connection that works goes on working"
 

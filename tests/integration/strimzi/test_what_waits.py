@@ -47,13 +47,12 @@ def test_a_pause_and_a_running_rebalance_hold_promotion_and_let_a_persons_word_p
 def held(strimzi: StrimziSite, reason: str, words: str, broker: int = 1) -> None:
     """Wait until the policy and the broker say why the promotion waits."""
     site = strimzi.site
-    site.until(
-        lambda: condition(site.status(), "DemotionBlocked").get("reason") == reason,
-        30,
-        f"held for {reason}",
-        site.status,
-    )
-    assert words in condition(site.status(), "DemotionBlocked")["message"]
+
+    def waits() -> bool:
+        blocked = condition(site.status(), "DemotionBlocked")
+        return blocked.get("reason") == reason and words in blocked["message"]
+
+    site.until(waits, 30, f"held for {reason}: {words}", site.status)
     why = condition(site.health(broker), "Demoted")
     assert why["status"] == "True"
     assert words in why["message"]
