@@ -147,7 +147,7 @@ def test_partitions_that_are_out_of_order_are_refused(spark: SparkSession, tmp_p
     file = tmp_path / "problems/main/partitions.parquet"
     pq.write_table(pq.read_table(file).take(pa.array([0, 2, 1])), file, row_group_size=2)
     uri = str(tmp_path)
-    with pytest.raises(Refused, match="orders-1 stands behind orders-2: they must be sorted"):
+    with pytest.raises(Refused, match="orders-1 comes after orders-2: they must be sorted"):
         plan_of(spark, uri, "main", "main")
 
 

@@ -167,7 +167,7 @@ def test_a_leader_that_stays_must_come_first() -> None:
 
 
 def test_a_move_that_moves_nothing_is_refused() -> None:
-    assert "orders-3 moves nothing: 1 leads it and stands first" in forge(move_of(slot(3), 1, 80_000))
+    assert "orders-3 moves nothing: 1 leads it and is first already" in forge(move_of(slot(3), 1, 80_000))
 
 
 def test_the_cap_holds_but_for_what_must_move() -> None:
@@ -218,7 +218,7 @@ def test_the_plan_of_another_cluster_policy_or_objective_is_refused(changed: dic
 @pytest.mark.parametrize(
     ("slots", "said"),
     [
-        ([slot(0), slot(0)], "orders-0 stands there twice"),
+        ([slot(0), slot(0)], "orders-0 occurs twice"),
         ([slot(1), slot(0)], "orders-0 comes after orders-1, out of order"),
         ([slot(0, (1, 9))], "orders-0 has replicas on broker 9, which problem.json does not list"),
         ([slot(0, (1, 1))], "orders-0 has the replicas [1, 1]"),

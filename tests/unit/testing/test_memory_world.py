@@ -41,7 +41,7 @@ def test_an_older_epoch_may_not_write_any_more():
 
 
 def test_nobody_writes_before_taking_over():
-    with pytest.raises(Fenced, match="nobody has taken it over"):
+    with pytest.raises(Fenced, match="no process has taken it over"):
         MemoryRecords().save(record())
 
 

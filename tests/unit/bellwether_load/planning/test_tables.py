@@ -58,9 +58,9 @@ def test_loads_of_partitions_that_are_gone_are_left_out():
 @pytest.mark.parametrize(
     ("keys", "border", "said"),
     [
-        pytest.param([("a", 1), ("a", 0)], None, "a-0 stands behind a-1", id="disorder"),
-        pytest.param([("a", 1), ("a", 1)], None, "a-1 stands behind a-1", id="twice"),
-        pytest.param([("a", 1)], Key("a", "id-a", 0), "a-0 stands behind a-1", id="disorder between pieces"),
+        pytest.param([("a", 1), ("a", 0)], None, "a-0 comes after a-1", id="disorder"),
+        pytest.param([("a", 1), ("a", 1)], None, "a-1 comes after a-1", id="twice"),
+        pytest.param([("a", 1)], Key("a", "id-a", 0), "a-0 comes after a-1", id="disorder between pieces"),
     ],
 )
 def test_disorder_is_refused(keys: list[tuple[str, int]], border: Key | None, said: str):

@@ -104,7 +104,7 @@ def rows(path: Path, change: Callable[[pa.Table], pa.Table]) -> None:
         (lambda w: recolumned(file(w, "loads"), "produce_p95", lambda v: [101.0, *v[1:]]), "problem digest"),
         (lambda w: rows(file(w, "loads"), lambda t: pa.concat_tables([t, t.slice(3, 1)])), "more than one row"),
         (lambda w: rows(file(w, "loads"), lambda t: t.slice(1)), "problem digest"),
-        (lambda w: rows(file(w, "partitions"), lambda t: pa.concat_tables([t, t.slice(6)])), "stands there twice"),
+        (lambda w: rows(file(w, "partitions"), lambda t: pa.concat_tables([t, t.slice(6)])), "occurs twice"),
         (lambda w: rows(file(w, "partitions"), lambda t: t.slice(1)), "is 7, there are 6"),
         (lambda w: recolumned(file(w, "partitions"), "held", lambda v: ["Displaced", *v[1:]]), "problem digest"),
         (lambda w: recolumned(file(w, "partitions"), "leader", lambda v: [2, *v[1:]]), "problem digest"),
