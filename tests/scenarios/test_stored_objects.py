@@ -25,16 +25,17 @@ KINDS = {"LeadershipPolicy": POLICIES, "BrokerHealth": BROKER_HEALTHS, "ConfigMa
 BASELINES = {0: (1, 2, 3), 1: (2, 3, 1), 2: (3, 1, 2), 3: (1, 3, 2), 4: (2, 1, 3), 5: (3, 2, 1)}
 
 
-def stored() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in STORED.read_text().splitlines()]
+def stored(reason: str) -> list[dict[str, Any]]:
+    text = STORED.read_text().replace("ExternallyUnreachable", reason)
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def orders(operator: MemoryOperator) -> dict[int, tuple[int, ...]]:
     return {one.key.partition: one.replicas for one in operator.site.cluster.snapshot().partitions}
 
 
-@pytest.fixture
-def upgraded() -> Iterator[MemoryOperator]:
+@pytest.fixture(params=["ExternallyUnreachable", "StillUnfenced"], ids=["a reason as now", "a reason renamed since"])
+def upgraded(request: pytest.FixtureRequest) -> Iterator[MemoryOperator]:
     """An operator of this version over the stored objects; Kafka is as the earlier version left it."""
     earlier = MemoryOperator.well()
     before = orders(earlier)
@@ -43,7 +44,7 @@ def upgraded() -> Iterator[MemoryOperator]:
     earlier.close()
     assert orders(earlier) != before == BASELINES
     operator = MemoryOperator(earlier.site, holder="operator-b")
-    for body in stored():
+    for body in stored(request.param):
         operator.api.put(KINDS[body["kind"]], body)
     yield operator
     operator.close()

@@ -1,8 +1,8 @@
 """Readiness of the operator: the API server answers, both kinds are served, and the watches have listed.
 
 In: a client, the watched namespaces, and which policies the watches know. Out: the problems, for ``/readyz``. A thread
-reads the API every few seconds, so that a readiness request does not wait for it. A process that stands by is
-as ready as the one that leads.
+reads the API every few seconds, so that a readiness request does not wait for it. A standby process is
+as ready as the leading one.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ class AgentObserver(Protocol):
 class QuarantineAgent:
     """One broker's quarantine agent. ``post`` is called with changed signals, on the agent's own thread.
 
-    ``leads`` is whether it holds the Lease of its source: a second agent with the same broker id stands by and pauses
-    nothing. Once ``ending`` is set, a paused broker is released.
+    ``leads`` is whether it holds the Lease of its source: a second agent with the same broker id is a standby and
+    pauses nothing. Once ``ending`` is set, a paused broker is released.
     """
 
     def __init__(

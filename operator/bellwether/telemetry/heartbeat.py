@@ -1,6 +1,6 @@
 """Heartbeat of a thread, and what its absence means.
 
-In: a beat wherever a loop goes round or a request has ended. Out: seconds since the last beat. A caller that waits
+In: a beat for each pass of a loop and each completed request. Out: seconds since the last beat. A caller that waits
 for Kafka or the Kubernetes API waits for a bounded time and beats between two requests, so that slow is not stuck.
 """
 

@@ -90,7 +90,7 @@ class Choices:
 
 
 def choices(batch: pa.RecordBatch, slots: Slots, costs: Costs) -> Choices:
-    """The partitions of a batch with the columns of ``planning.tables.beside``. Refused names an invalid value."""
+    """The partitions of a batch with the columns of ``planning.tables.with_loads``. Refused names an invalid value."""
     brokers = len(slots.ids)
     replicas = _indices(batch.column("replicas"), slots)
     rf = (replicas < brokers).sum(axis=1)

@@ -63,7 +63,7 @@ def routed(loads: pa.Table, borders: Sequence[Key]) -> Iterator[tuple[int, pa.Ta
         start = end
 
 
-def beside(partitions: pa.Table, loads: pa.Table, border: Key | None = None) -> pa.Table:
+def with_loads(partitions: pa.Table, loads: pa.Table, border: Key | None = None) -> pa.Table:
     """The partitions in their order, with ``produce`` and ``consume`` in bytes/s; null where unknown.
 
     ``border``: the first key of the next piece. Refused when partitions are not in order, or are there twice, or have

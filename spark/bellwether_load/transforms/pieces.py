@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from bellwether_load.planning.tables import Key, beside, from_bytes, to_bytes
+from bellwether_load.planning.tables import Key, from_bytes, to_bytes, with_loads
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -40,7 +40,7 @@ def together(partitions: DataFrame, loads: DataFrame, borders: Sequence[Key]) ->
             for mine in kinds[PARTITIONS]:  # one, as a piece is
                 rates = pa.concat_tables(kinds[LOADS]) if kinds[LOADS] else _no_loads(mine)
                 yield piece_row(
-                    piece, BOTH, beside(mine, rates, borders[piece + 1] if piece + 1 < len(borders) else None)
+                    piece, BOTH, with_loads(mine, rates, borders[piece + 1] if piece + 1 < len(borders) else None)
                 )
 
     return partitions.union(loads).repartition(count, "piece").mapInArrow(join, PIECE_TYPE)

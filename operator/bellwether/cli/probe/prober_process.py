@@ -107,7 +107,7 @@ def stop_on_signals() -> threading.Event:
     return stop
 
 
-def run_beside_a_broker(
+def run_sidecar_prober(
     prober: Prober, probe: Sidecar[Chosen_contra], chosen: Callable[[Detection], Chosen_contra], stop: threading.Event
 ) -> None:
     """Measure until ``stop``, with the settings that ``chosen`` selects from the policy. Raises ProbeDied."""

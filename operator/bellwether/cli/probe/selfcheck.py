@@ -16,7 +16,7 @@ from bellwether.cli.probe.prober_process import (
     need,
     read_policy,
     reported,
-    run_beside_a_broker,
+    run_sidecar_prober,
     serve_metrics,
     stop_on_signals,
 )
@@ -68,7 +68,7 @@ def selfcheck(
         running = SelfReachabilityProbe(
             number, name, int(port or 0), table, SelfReachability(), prober.post, clock, metrics
         )
-        run_beside_a_broker(prober, running, lambda detection: detection.self_reachability, stop)
+        run_sidecar_prober(prober, running, lambda detection: detection.self_reachability, stop)
 
 
 def _open(port: int, ignored: Ignored) -> SocketTable:

@@ -14,7 +14,7 @@ from bellwether.cli.probe.prober_process import (
     need,
     read_policy,
     reported,
-    run_beside_a_broker,
+    run_sidecar_prober,
     serve_metrics,
     stop_on_signals,
 )
@@ -54,4 +54,4 @@ def storage(
         prober = Prober(connect(), namespace, str(policy), SignalType.STORAGE_LATENCY, name, clock, metrics)
         settings = StorageLatency()
         running = StorageProbe(number, name, DiskWriter(directory), settings, prober.post, clock, metrics)
-        run_beside_a_broker(prober, running, lambda detection: detection.storage, stop)
+        run_sidecar_prober(prober, running, lambda detection: detection.storage, stop)

@@ -74,7 +74,7 @@ def policy_status(
         ),
         partition_risks=_risks(report),
         blocked_by_reason=tuple(
-            policystatus.HeldReason(reason=str(reason), count=n, message=DESCRIPTIONS[reason])
+            policystatus.BlockedReason(reason=str(reason), count=n, message=DESCRIPTIONS[reason])
             for reason, n in report.blocked_by_reason.items()
         ),
         would_demote=tuple(_would_demote(report)),
@@ -88,6 +88,9 @@ def policy_status(
 
 STALLED = frozenset({Reason.INVALID_POLICY, Reason.CLUSTER_CHANGED, Reason.CLUSTER_CLAIMED})
 """Reasons that last until the policy is edited: condition ``Stalled``, as kstatus, Argo CD and Flux know it."""
+
+_REPLACED = frozenset({"Ready", "Connected", "Stalled"})
+"""Conditions that a status without a full report writes again or removes; it keeps all others."""
 
 
 def trouble_status(
@@ -106,13 +109,12 @@ def trouble_status(
     ]
     if reason in STALLED:
         said.append(Condition("Stalled", True, reason, message))
-    kept = {name: value for name, value in before.items() if name not in ("Ready", "Connected", "Stalled")}
+    kept = [c for c in before.values() if c.type not in _REPLACED]
     new = rendered(said, generation, before, now)
-    all_conditions = [c.body() for c in (*new, *kept.values())]
     return {
         **standing,
         "observedGeneration": generation,
-        "conditions": sorted(all_conditions, key=lambda c: str(c["type"])),
+        "conditions": sorted((c.body() for c in (*new, *kept)), key=lambda c: str(c["type"])),
         "message": _clip(message),
     }
 
@@ -122,7 +124,7 @@ def outdated_status(
 ) -> Object:
     """A policy's status in fields that the oldest CRD has, with the reason why the others cannot be written."""
     said = Condition("Ready", False, Reason.CRD_OUTDATED, why)
-    kept = [c for c in before.values() if c.type not in ("Ready", "Connected")]
+    kept = [c for c in before.values() if c.type not in _REPLACED]
     new = rendered((said, connected(report.cluster_id)), generation, before, report.now)
     return {
         "observedGeneration": generation,
@@ -165,7 +167,7 @@ def broker_status(
             last=report.flaps.at,
             stabilization_seconds=report.stabilization_seconds,
         ),
-        restoration=None if report.restoration is None else _returning(report.restoration),
+        restoration=None if report.restoration is None else _restoration(report.restoration),
         quarantine=QuarantineStatus.of(report.quarantine_order) if report.quarantine_order is not None else None,
         conditions=rendered(report.conditions, generation, before, now),
     ).body()
@@ -186,7 +188,7 @@ def _election(found: PreferredElectionStatus | None) -> policystatus.PeriodicEle
     )
 
 
-def _returning(way: RestorationProgress) -> broker_health.Restoration:
+def _restoration(way: RestorationProgress) -> broker_health.Restoration:
     return broker_health.Restoration(
         wave=way.number,
         waves=way.waves,

@@ -1,7 +1,6 @@
 """Apply the cap: how many sick brokers may be demoted now, counting every broker that cannot lead (invariant 4).
 
-In: brokers to demote. Out: those admitted, and a hold with
-the reason for each of the others. Called by ``decide``.
+In: brokers to demote. Out: those admitted, and a hold with the reason for each of the others. Called by ``decide``.
 """
 
 from __future__ import annotations

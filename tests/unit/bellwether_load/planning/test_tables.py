@@ -10,7 +10,7 @@ import pytest
 from bellwether.core.rebalance.problem import PartitionInput
 from bellwether.core.rebalance.rebalance_plan import digest_of_lines, problem_digest
 from bellwether_load.planning.choices import Refused
-from bellwether_load.planning.tables import Key, beside, first_key, from_bytes, lines, routed, to_bytes
+from bellwether_load.planning.tables import Key, first_key, from_bytes, lines, routed, to_bytes, with_loads
 from testkit.loads.small_planner import problem
 
 
@@ -46,13 +46,13 @@ def rates(table: pa.Table) -> list[tuple[Any, Any]]:
 
 
 def test_partitions_keep_their_order_and_get_their_rates():
-    found = beside(partitions(("a", 0), ("a", 1), ("b", 0)), loads(("b", 0, 3.0, None), ("a", 0, 1.0, 2.0)))
+    found = with_loads(partitions(("a", 0), ("a", 1), ("b", 0)), loads(("b", 0, 3.0, None), ("a", 0, 1.0, 2.0)))
     assert rates(found) == [(1.0, 2.0), (None, None), (3.0, None)]
     assert found.column("topic").to_pylist() == ["a", "a", "b"]
 
 
 def test_loads_of_partitions_that_are_gone_are_left_out():
-    assert rates(beside(partitions(("a", 0)), loads(("a", 0, 1.0, 1.0), ("gone", 0, 9.0, 9.0)))) == [(1.0, 1.0)]
+    assert rates(with_loads(partitions(("a", 0)), loads(("a", 0, 1.0, 1.0), ("gone", 0, 9.0, 9.0)))) == [(1.0, 1.0)]
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,12 @@ def test_loads_of_partitions_that_are_gone_are_left_out():
 )
 def test_disorder_is_refused(keys: list[tuple[str, int]], border: Key | None, said: str):
     with pytest.raises(Refused, match=said):
-        beside(partitions(*keys), loads(), border)
+        with_loads(partitions(*keys), loads(), border)
 
 
 def test_two_rows_for_a_partition_are_refused():
     with pytest.raises(Refused, match="partition 1 of topic id id-a has two rows"):
-        beside(partitions(("a", 1)), loads(("a", 1, 1.0, 1.0), ("a", 1, 2.0, 1.0)))
+        with_loads(partitions(("a", 1)), loads(("a", 1, 1.0, 1.0), ("a", 1, 2.0, 1.0)))
 
 
 def test_loads_find_the_piece_of_their_partition():
@@ -102,11 +102,11 @@ def test_the_lines_make_the_digest_that_the_verifier_knows():
     ]
     known = [(2, 3), None, (4, 0)]
     terms = problem().header
-    table = beside(partitions(("a", 0), ("a", 1), ("b", 0)), loads(("a", 0, 2.5, 3.4), ("b", 0, 3.5, None)))
+    table = with_loads(partitions(("a", 0), ("a", 1), ("b", 0)), loads(("a", 0, 2.5, 3.4), ("b", 0, 3.5, None)))
     assert digest_of_lines(terms, [lines(table)]) == problem_digest(terms, zip(slots, known, strict=True))
     halves = [lines(table.slice(0, 1)), lines(table.slice(1, 2))]
     assert digest_of_lines(terms, halves) == digest_of_lines(terms, [lines(table)])
 
 
 def test_no_partitions_make_no_line():
-    assert lines(beside(partitions(), loads())) == b""
+    assert lines(with_loads(partitions(), loads())) == b""

@@ -303,3 +303,15 @@ def test_a_broker_is_told_with_its_pod_where_that_is_known():
     first, second, _ = said(replace(snapshot(), strimzi=STRIMZI), ENFORCE).brokers
     assert rendered_status.broker_status(first, 1, {}, after(0))["pod"] == "my-cluster-brokers-1"
     assert "pod" not in rendered_status.broker_status(second, 1, {}, after(0))
+
+
+def test_a_policy_that_was_stalled_is_not_any_more_once_it_is_reconciled_or_fails_for_another_reason():
+    before = {
+        "Stalled": Rendered(
+            type="Stalled", status="True", last_transition_time=after(0), reason="InvalidPolicy", message="x"
+        )
+    }
+    reconciled = rendered_status.outdated_status(said(), "the CRD is old", 1, before)
+    unreachable = rendered_status.trouble_status(Reason.CLUSTER_UNREACHABLE, "no answer", 1, before, after(1), {})
+    for status in (reconciled, unreachable):
+        assert "Stalled" not in {one["type"] for one in status["conditions"]}

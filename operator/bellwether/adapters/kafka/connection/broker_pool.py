@@ -88,7 +88,7 @@ class BrokerPool:
         avoided = {address for broker, address in self._known.items() if broker in self._avoided}
         known = [address for address in self._known.values() if address not in avoided]
         bootstrap = [a for a in self.connection.bootstrap if a not in avoided and a not in known]
-        # While a broker is to be avoided, a bootstrap address may be that broker under another name: known ones first.
+        # A bootstrap address can belong to an avoided broker, so known addresses come first while there is one.
         groups = (known, bootstrap, sorted(avoided)) if self._avoided else (known + bootstrap, sorted(avoided))
         return tuple(dict.fromkeys(address for group in groups for address in sorted(group, key=self._rank)))
 

@@ -121,7 +121,7 @@ class PartitionRisks(Reported):
     )
 
 
-class HeldReason(Reported):
+class BlockedReason(Reported):
     """Number of moves that one reason blocks."""
 
     reason: ReasonName = Field(description="Reason, in CamelCase.")
@@ -214,7 +214,7 @@ class LeadershipPolicyStatus(Reported):
         description="Partitions with replicas out of sync, or without a leader. Unset if there are none."
         " 'bellwether doctor' shows what to do.",
     )
-    blocked_by_reason: tuple[HeldReason, ...] = Field(
+    blocked_by_reason: tuple[BlockedReason, ...] = Field(
         default=(),
         max_length=REASON_LIMIT,
         description="Blocked moves by reason.",
