@@ -28,6 +28,7 @@ FAST = not kafka and not apiserver and not prometheus and not chart and not spar
 DEMO_ARGS ?=
 BENCH_ARGS ?=
 FAULTS_ARGS ?=
+MUTANTS_ARGS ?=
 UV_VERSION := 0.13.8
 RESOLVE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11
 
@@ -85,6 +86,10 @@ cluster-test: setup ## Install Bellwether on a whole Kubernetes node and break t
 chart-test: setup parts ## Only the tests of the Helm chart: values, objects, install, upgrade, rollback, uninstall
 	@$(PYTEST) -m chart $(PYTEST_ARGS)
 
+.PHONY: mutation-test
+mutation-test: setup ## Change the core in small ways and count which tests notice (20 minutes; MUTANTS_ARGS=...)
+	@$(BIN)/python -m mutants $(MUTANTS_ARGS)
+
 .PHONY: bench-demo
 bench-demo: setup parts ## Repeat the demo's faults ten times; report median and worst
 	@$(BIN)/python -m demo --repeat $(or $(REPEAT),10) $(DEMO_ARGS)
@@ -124,11 +129,12 @@ bench-detection-costs: setup parts ## Measure what it costs to watch 1,000 broke
 ##@ Code
 
 .PHONY: lint
-lint: setup ## Check style, formatting, types and import contracts
+lint: setup ## Check style, formatting, types, import contracts, and that input from outside is bounded
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check --quiet . || { echo 'error: some files are not formatted; run: make fmt' >&2; exit 1; }
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(PYTEST) -q tests/architecture/test_bounded_input.py
 
 .PHONY: fmt
 fmt: setup ## Format the code and mend what can be mended mechanically

@@ -36,7 +36,7 @@ def table() -> str:
 
 
 def paths() -> list[str]:
-    """The path of every value; ``name[]`` means the items of a list."""
+    """The path of every value; ``name[]`` means the items of a list, ``name{}`` the entries of a map."""
     return [path for path, _, _ in _rows(Values, Values(), "")]
 
 
@@ -52,12 +52,12 @@ def _block(model: type[BaseModel], given: BaseModel, depth: int) -> Iterator[str
             yield f"{indent}{key}:"
             yield from _block(type(value), value, depth + 1)
         else:
-            yield f"{indent}{key}: {json.dumps(value)}"
+            yield f"{indent}{key}: {_json(value)}"
 
 
 def _members(field: FieldInfo) -> list[str]:
-    """The fields of a list's items, for a reader of ``values.yaml``."""
-    item = _item(field)
+    """The fields of a list's items or a map's entries, for a reader of ``values.yaml``."""
+    item, _ = _item(field)
     if item is None:
         return []
     return [f"- {field_key(name, f)}: {f.description}" for name, f in item.model_fields.items()]
@@ -70,15 +70,11 @@ def _rows(model: type[BaseModel], given: BaseModel | None, prefix: str) -> Itera
         if isinstance(value, BaseModel):
             yield from _rows(type(value), value, f"{path}.")
             continue
-        shown = "" if value is None else json.dumps(value)
-        yield (
-            path,
-            f"`{shown}`".replace("|", "\\|") if shown else "required",
-            str(field.description).replace("|", "\\|"),
-        )
-        item = _item(field)
+        shown = "required" if given is None and field.is_required() else f"`{_json(value)}`"
+        yield path, shown.replace("|", "\\|"), str(field.description).replace("|", "\\|")
+        item, mark = _item(field)
         if item is not None:
-            yield from _rows(item, None, f"{path}[].")
+            yield from _rows(item, None, f"{path}{mark}.")
 
 
 def _fields(model: type[BaseModel], given: BaseModel) -> Iterator[tuple[FieldInfo, str, Any]]:
@@ -95,12 +91,17 @@ def _default(field: FieldInfo) -> Any:
     return None if field.is_required() else field.get_default(call_default_factory=True)
 
 
-def _item(field: FieldInfo) -> type[BaseModel] | None:
-    """The model of a list's items; None if it has none."""
-    if get_origin(field.annotation) is not list:
-        return None
-    (member,) = get_args(field.annotation)
-    return member if isinstance(member, type) and issubclass(member, BaseModel) else None
+def _item(field: FieldInfo) -> tuple[type[BaseModel] | None, str]:
+    """The model of a list's items or a map's entries, None if it has none; and how their paths are marked."""
+    marks: dict[Any, str] = {list: "[]", dict: "{}"}
+    mark = marks.get(get_origin(field.annotation), "")
+    member = get_args(field.annotation)[-1] if mark else None
+    return (member if isinstance(member, type) and issubclass(member, BaseModel) else None), mark
+
+
+def _json(value: Any) -> str:
+    """A default in one line; models in a map without what is not set."""
+    return json.dumps(value, default=lambda model: model.model_dump(by_alias=True, exclude_unset=True))
 
 
 def _bare(schema: Any) -> Any:
@@ -111,6 +112,8 @@ def _bare(schema: Any) -> Any:
         return schema
     bare = {key: value for key, value in schema.items() if not (key == "title" and isinstance(value, str))}
     bare.pop("default", None)
+    if "patternProperties" in bare:
+        bare["additionalProperties"] = False  # a key that has not the form of a name
     return {
         # Field names are not keywords: a field may be called title or default.
         key: {name: _bare(one) for name, one in value.items()} if key in ("properties", "$defs") else _bare(value)

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from bellwether.core.model.quarantine_order import MAX_PAUSE_SECONDS
 from chartvalues.shared_values import (
     KubernetesObject,
     Labels,
@@ -24,6 +25,7 @@ from chartvalues.shared_values import (
     requests_and_limits,
 )
 
+BrokerId = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Url = Annotated[str, Field(pattern=r"^(https?://\S+)?$")]
 
 
@@ -51,8 +53,8 @@ class Operator(Workload):
     )
     lease_namespace: OptionalNamespace = Field(
         default="",
-        description="Namespace of the Kafka clusters' Leases, the same for all operators of a Kubernetes cluster."
-        " Empty: the release's namespace.",
+        description="Namespace of the Kafka clusters' Leases and of quarantine orders, the same for all operators of a"
+        " Kubernetes cluster. Empty: the release's namespace.",
     )
     lease_duration_seconds: int = Field(
         default=10, ge=7, le=300, description="Seconds until a Lease that is not renewed expires."
@@ -128,7 +130,12 @@ class Alertmanager(Workload):
         default_factory=SecretKey, description="The bearer token that Alertmanager must send. Required."
     )
     tls_secret_name: OptionalName = Field(
-        default="", description="Secret of type kubernetes.io/tls with the certificate of the webhook. Empty: no TLS."
+        default="",
+        description="Secret of type kubernetes.io/tls with the certificate of the webhook. Required unless"
+        " allowPlaintext is set.",
+    )
+    allow_plaintext: bool = Field(
+        default=False, description="Serve the webhook without TLS: its token is then sent in the clear."
     )
     expire_after_seconds: int = Field(
         default=43200,
@@ -149,6 +156,11 @@ class SidecarAccount(Model):
     )
     policy: Name = Field(description="Name of the LeadershipPolicy.")
     policy_namespace: OptionalNamespace = Field(default="", description="The policy's namespace. Empty: the release's.")
+    broker_ids: list[BrokerId] = Field(
+        default_factory=list,
+        description="Ids of these brokers: their quarantine agents may read no other order. Empty: they may read every"
+        " Lease of operator.leaseNamespace.",
+    )
 
 
 class QuarantineAgent(Model):
@@ -163,6 +175,13 @@ class QuarantineAgent(Model):
         default=1001,
         ge=1,
         description="User id of the broker's process; only this user may signal it without privileges.",
+    )
+    max_pause_seconds: int = Field(
+        default=MAX_PAUSE_SECONDS,
+        ge=1,
+        le=86400,
+        description="Longest pause in seconds, whatever an order says. A longer spec.quarantine.limitSeconds needs"
+        " a higher value.",
     )
     metrics_port: Port = Field(default=9467, description="Port of /metrics.")
 
@@ -223,17 +242,14 @@ class Sampler(Workload):
     enabled: bool = Field(default=False, description="Enable it.")
     policy: OptionalName = Field(default="", description="Name of the LeadershipPolicy whose cluster is sampled.")
     namespace: OptionalNamespace = Field(default="", description="The policy's namespace. Empty: the release's.")
-    store: str = Field(
-        default="",
-        pattern=r"^((/|[a-z][a-z0-9+.-]*://)[^\s@]*)?$",
-        description="URI of the store. Empty: the history of the policy.",
-    )
     period_seconds: int = Field(default=60, ge=1, le=3600, description="Seconds between rounds.")
     metrics_port: Port = Field(default=9464, description="Port of /metrics.")
     persistent_volume_claim: OptionalName = Field(
-        default="", description="PersistentVolumeClaim for the history. Empty: the store is not a directory."
+        default="", description="PersistentVolumeClaim of the store. Empty: the store is not a directory."
     )
-    mount_path: str = Field(default="/var/lib/bellwether", pattern=r"^/\S*$", description="Mount path of the claim.")
+    mount_path: str = Field(
+        default="/var/lib/bellwether", pattern=r"^/\S*$", description="Mount path of the claim: the store's uri."
+    )
     environment_secret_name: OptionalName = Field(
         default="",
         description="Secret whose keys become environment variables, such as credentials of an object store.",
@@ -258,7 +274,7 @@ class SparkImage(Model):
 
 
 class Spark(Model):
-    """Load plans in Jobs: permissions of the operator, and an account and a pod template for Spark."""
+    """Load plans in Jobs: permissions of the operator, and an image and an account for Spark."""
 
     enabled: bool = Field(
         default=False, description="Permit the operator to create Jobs for policies with spec.rebalance."
@@ -269,9 +285,6 @@ class Spark(Model):
     image: SparkImage = Field(default_factory=SparkImage, description="Image of the jobs.")
     service_account: ServiceAccount = Field(
         default_factory=ServiceAccount, description="ServiceAccount of the Spark driver, which creates the executors."
-    )
-    executor_template: KubernetesObject = Field(
-        default_factory=dict, description="Pod manifest that is merged over the pod template of the executors."
     )
 
 

@@ -39,7 +39,7 @@ name. [How to install, upgrade and uninstall it](../../docs/install.md).
     helm install bellwether helm/bellwether --namespace bellwether --create-namespace
 
 `values.schema.json` rejects values of a wrong type and unknown keys. Required values have no default; `name[]` means
-the items of a list.
+the items of a list, `name{{{{}}}}` the entries of a map.
 
 {{table}}
 """

@@ -67,20 +67,31 @@ class Rbac(Model):
         " these.",
     )
     any_secret: bool = Field(
-        default=False, description="Permit the operator to read every Secret in the watched namespaces by name."
+        default=False,
+        description="Permit the operator to read every Secret in the watched namespaces by name. Policies may then"
+        " name only Secrets with the label bellwether.dev/purpose=kafka.",
     )
     aggregate_roles: bool = Field(
-        default=True, description="Add LeadershipPolicies and BrokerHealths to the cluster roles view, edit and admin."
+        default=True,
+        description="Create the ClusterRoles <release>-view and <release>-edit for users, and add the first (reading"
+        " LeadershipPolicies and BrokerHealths) to the cluster roles view, edit and admin.",
+    )
+    aggregate_editors: bool = Field(
+        default=False,
+        description="Also add <release>-edit (writing policies and overrides) to the cluster roles edit and admin, so"
+        " that everyone who may edit a namespace may have leaders moved there. Otherwise bind <release>-edit to the"
+        " users who may, with a RoleBinding in the namespace of the policy.",
     )
 
 
 class Admission(Model):
-    """The ValidatingAdmissionPolicies that restrict each prober to its own signals, which RBAC cannot do."""
+    """The ValidatingAdmissionPolicies that restrict each prober to its own signals, and records to the operator."""
 
     enabled: bool = Field(default=True, description="Create the admission policies.")
     exempt_service_accounts: list[str] = Field(
         default_factory=list,
-        description="Accounts that may write every BrokerHealth status, as system:serviceaccount:NAMESPACE:NAME.",
+        description="Accounts that may write every BrokerHealth status, undo record and audit log, as"
+        " system:serviceaccount:NAMESPACE:NAME.",
     )
 
 

@@ -16,6 +16,7 @@ from chartvalues.component_values import (
     Sidecars,
     Spark,
 )
+from chartvalues.load_values import Load
 from chartvalues.platform_values import (
     Admission,
     Crds,
@@ -65,6 +66,10 @@ class Values(Model):
         default_factory=Alertmanager, description="Webhook that receives alerts from Alertmanager."
     )
     sidecars: Sidecars = Field(default_factory=Sidecars, description="Sidecars in the brokers' pods.")
+    load: Load = Field(
+        default_factory=Load,
+        description="Load rebalancing: what policies may refer to by name. See docs/load/configuration.md.",
+    )
     sampler: Sampler = Field(default_factory=Sampler, description="Sampler of partition loads.")
     spark: Spark = Field(default_factory=Spark, description="Load plans computed on Spark.")
     policies: list[Policy] = Field(

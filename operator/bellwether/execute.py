@@ -8,7 +8,7 @@ request is repeated: what was not answered, or not done, is found by the next re
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from bellwether.core.execution.batches import (
     PrecheckResult,
@@ -18,18 +18,19 @@ from bellwether.core.execution.batches import (
     overtaken_message,
     precheck,
     record_intents,
+    record_results,
     replica_set_changed_message,
     verify,
 )
 from bellwether.core.execution.result import Abort, ExecutionResult
 from bellwether.core.model.cluster import Partition, PartitionKey, TopicPartition
 from bellwether.core.model.refusals import Hold
-from bellwether.core.model.undo_record import EntryState, UndoRecord
+from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.planning.plan import Move, Plan
 from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.reporting.audit import AuditEntry, complete_entry
 from bellwether.core.settings.policy import Policy
-from bellwether.ports.errors import Fenced, Terminal, Transient
+from bellwether.ports.errors import Fenced, NotSent, Terminal, Transient
 from bellwether.ports.kafka import Outcome, Reorder
 from bellwether.ports.world import World
 
@@ -47,6 +48,10 @@ class Execution:
     reordered: int = 0
     elected: int = 0
     stand: set[PartitionKey] = field(default_factory=set)
+    unanswered: set[PartitionKey] = field(default_factory=set)
+    """Reorders that were sent and whose effect was not seen: outstanding."""
+    asked: int | None = None
+    """The broker that the reorders are sent to."""
     holds: list[Hold] = field(default_factory=list)
     touched: list[Hold] = field(default_factory=list)
     stopped: Abort | None = None
@@ -72,7 +77,8 @@ def execute(
 
     Raises Fenced when another holder has taken over, and Transient when the record could not be saved.
     """
-    done = Execution(record_intents(plan, record))
+    asked = world.leaders.choose() if any(m.reorders for m in plan.moves) else None
+    done = Execution(record_intents(plan, record, asked), asked=asked)
     world.records.save(done.record)
     if entry is not None:
         world.trail.begin(entry)
@@ -87,7 +93,7 @@ def execute(
         done.stopped = Abort(Reason.NO_ANSWER, str(error))
     except Terminal as error:
         done.stopped = Abort(Reason.REQUEST_REFUSED, str(error))
-    _remember_displaced(done)
+    done.record = record_results(plan, done.record, asked, done.stand, done.unanswered, world.clock.now())
     if entry is not None:
         world.trail.conclude(complete_entry(entry, done.result))
     return done
@@ -100,11 +106,13 @@ def _carry_out_batch(batch: tuple[Move, ...], world: World, done: Execution) -> 
     after: _Facts = checked.facts
     if pending:
         _require_lease(world)
-        outcomes = world.leaders.reorder([Reorder(m.name, m.order) for m in pending])
+        outcomes = _reorder(pending, world, done)
         accepted = [m for m in pending if _accepted(m, outcomes.get(m.name), Reason.REQUEST_REFUSED, done)]
+        done.unanswered -= {m.key for m in pending} - {m.key for m in accepted}
         seen, after = _read_back(accepted, checked, world)
         done.reordered += sum(1 for m in accepted if seen[m.key] in (ReadbackResult.DONE, ReadbackResult.OVERTAKEN))
         done.stand.update(m.key for m in accepted if seen[m.key] is ReadbackResult.DONE)
+        done.unanswered -= done.stand
         unseen = {ReadbackResult.NOT_APPLIED: Reason.NOT_APPLIED, ReadbackResult.MOVING_ON: Reason.REASSIGNING}
         done.holds.extend(
             Hold(m.key, m.topic, reason, DESCRIPTIONS[reason])
@@ -123,15 +131,14 @@ def _carry_out_batch(batch: tuple[Move, ...], world: World, done: Execution) -> 
         done.elected += sum(outcomes[m.name].error == "NONE" for m in accepted)
 
 
-def _remember_displaced(done: Execution) -> None:
-    """An applied order that differs at the next reconcile was overwritten, however soon: mark it as displaced."""
-    done.record = done.record.with_entries(
-        {
-            key: replace(entry, state=EntryState.DISPLACED)
-            for key in done.stand
-            if (entry := done.record.entries[key]).state is EntryState.INTENDED
-        }
-    )
+def _reorder(pending: list[Move], world: World, done: Execution) -> Mapping[TopicPartition, Outcome]:
+    """Send one batch; without an answer it stays outstanding (invariant 7)."""
+    done.unanswered.update(m.key for m in pending)
+    try:
+        return world.leaders.reorder([Reorder(m.name, m.order) for m in pending], done.asked)
+    except (NotSent, Terminal):
+        done.unanswered.difference_update(m.key for m in pending)
+        raise
 
 
 def _read_back(
@@ -169,6 +176,7 @@ def _undo(
     # A reassignment to another order than ours is another tool's and is not cancelled.
     ours = [m.name for m in touched if (p := found.get(m.name)) is not None and p.target == m.order]
     if ours:
+        _require_lease(world)
         outcomes = world.leaders.cancel(ours)
     cancelled = {n: frozenset(p.replicas) - frozenset(p.adding) for n, p in found.items() if _done(outcomes.get(n))}
     now = _read_cancelled({m.topic for m in conflicting}, cancelled, world)

@@ -15,6 +15,14 @@ from datetime import datetime
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.doctor.risks import MIN_ISR, MinIsrCache, topics_short_of_replicas
+from bellwether.core.execution.arrivals import (
+    ARRIVAL_SECONDS,
+    Checks,
+    after_checks,
+    brokers_to_check,
+    drained_brokers,
+)
+from bellwether.core.execution.overwritten_orders import OverwrittenOrders, with_overwritten
 from bellwether.core.execution.recovery import RecoveredRecord, recover, topics_to_reread
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.flap_damping import FlapCounter
@@ -48,14 +56,19 @@ class Memory:
     record: UndoRecord
     verdicts: Mapping[int, Verdict] = field(default_factory=dict)
     grace_seconds: float = 15.0
+    arrival_seconds: float = ARRIVAL_SECONDS
+    checks: Checks = field(default_factory=dict)
+    """Checks of brokers that may hold a reorder of ours."""
     refused: Mapping[PartitionKey, RefusedOrder] = field(default_factory=dict)
     flaps: Mapping[int, FlapCounter] = field(default_factory=dict)
     quarantine_orders: Mapping[int, QuarantineOrder] = field(default_factory=dict)
-    """Quarantine orders, as in status."""
+    """Quarantine orders, as they were last given to ``World.quarantine_orders``."""
     rounds: PreferredElectionState | None = None
     """State of the periodic election."""
     floors: MinIsrCache = field(default_factory=MinIsrCache)
     """``min.insync.replicas``, as last read where replicas were missing."""
+    overwritten: OverwrittenOrders = field(default_factory=dict)
+    """Orders that other tools set since the policy stopped acting."""
     distrusted: frozenset[int] = frozenset()
     """Brokers that a person distrusts: requests go to them last, from the first request on."""
 
@@ -78,6 +91,7 @@ class Observed:
     recovered: RecoveredRecord
     rounds: PreferredElectionState | None
     floors: MinIsrCache
+    checks: Checks
 
 
 def gather(world: World, policy: Policy, memory: Memory, loads: Loads | None = None) -> Observed:
@@ -85,10 +99,14 @@ def gather(world: World, policy: Policy, memory: Memory, loads: Loads | None = N
     now = world.clock.now()
     world.clusters.avoid(memory.suspects)
     cluster = same_cluster(world.clusters.read(), memory.record)
-    if topics := topics_to_reread(memory.record, cluster):
+    known = with_overwritten(memory.record, memory.overwritten, cluster)
+    if topics := topics_to_reread(known, cluster):
         cluster = cluster.including(world.clusters.partitions(topics))
-    recovered = recover(memory.record, cluster, now, memory.grace_seconds, policy.placement)
-    floors = _floors(cluster, world, memory.floors, now)
+        known = with_overwritten(memory.record, memory.overwritten, cluster)
+    # By the checks of before, as only metadata that was read after a proof shows all that may have arrived until then.
+    drained = drained_brokers(cluster, memory.checks, memory.arrival_seconds)
+    checks = _checked(cluster, world, memory)
+    recovered = recover(known, cluster, now, memory.grace_seconds, policy.placement, drained)
     snapshot = Snapshot(
         now,
         cluster,
@@ -101,11 +119,20 @@ def gather(world: World, policy: Policy, memory: Memory, loads: Loads | None = N
         pods=world.pods,
         external_reassignments=_reassigners(cluster, recovered.record, world),
         quarantine_orders=memory.quarantine_orders,
-        floors=floors.values,
         loads=loads,
     )
+    floors = _floors(snapshot, world, memory.floors, policy)
+    snapshot = replace(snapshot, floors=floors.values)
     rounds = _asked(cluster, world, memory, policy, now)
-    return Observed(_with_margins(snapshot, world, policy), recovered, rounds, floors)
+    return Observed(_with_margins(snapshot, world, policy), recovered, rounds, floors, checks)
+
+
+def _checked(cluster: Cluster, world: World, memory: Memory) -> Checks:
+    """Checks of the brokers that may hold a reorder of ours, with those that are due now."""
+    moment = world.clock.monotonic()
+    due = brokers_to_check(memory.record, cluster, memory.checks, moment, memory.arrival_seconds)
+    answers = {broker: world.leaders.forwards(broker) for broker in sorted(due)}
+    return after_checks(memory.record, cluster, memory.checks, answers, moment)
 
 
 def _with_margins(snapshot: Snapshot, world: World, policy: Policy) -> Snapshot:
@@ -133,9 +160,14 @@ def _asked(
     return replace(rounds, auto=AutoRebalance.of(settings.values()), asked_at=now)
 
 
-def _floors(cluster: Cluster, world: World, known: MinIsrCache, now: datetime) -> MinIsrCache:
-    """``min.insync.replicas`` of topics with missing replicas; a failed read leaves it unknown."""
-    topics = topics_short_of_replicas(cluster.partitions)
+def _floors(snapshot: Snapshot, world: World, known: MinIsrCache, policy: Policy) -> MinIsrCache:
+    """``min.insync.replicas`` of topics with missing replicas, and of all on brokers that are drained; a failed read
+    leaves it unknown.
+    """
+    now, topics = snapshot.now, topics_short_of_replicas(snapshot.cluster.partitions)
+    if policy.acts and snapshot.maintenance:
+        drained = snapshot.maintenance.keys()
+        topics |= {p.topic for p in snapshot.cluster.partitions if not drained.isdisjoint(p.replicas)}
     if world.configs is None or not known.stale(topics, now):
         return known
     found: Mapping[str, Mapping[str, str]] = {}

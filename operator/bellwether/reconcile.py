@@ -6,17 +6,21 @@ so a reconcile can be replayed in memory; every decision is made in :mod:`bellwe
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from bellwether.core.demotion.decisions import DecisionFunction, decide
+from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import judge
+from bellwether.core.execution.arrivals import after_sending
+from bellwether.core.execution.overwritten_orders import OverwrittenOrders, set_aside
 from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.flap_damping import count_flaps
 from bellwether.core.planning.guards import remember_refusals
 from bellwether.core.planning.plan import build_plan
 from bellwether.core.planning.preferred_election import PreferredElectionStatus, plan_preferred_election
 from bellwether.core.quarantine.pause_decision import decide_quarantines
-from bellwether.core.rebalance.problem_builder import problem_from_snapshot
+from bellwether.core.rebalance.problem import Problem
+from bellwether.core.rebalance.problem_builder import rebalance_problem
 from bellwether.core.rebalance.rebalance_waves import RebalanceInput, apply_next_wave
 from bellwether.core.reporting.audit import begin_entry
 from bellwether.core.reporting.report import Report, report
@@ -28,13 +32,25 @@ from bellwether.ports.world import World
 NOTHING = RebalanceInput()
 
 
+@dataclass(frozen=True)
+class ReconcileResult:
+    """Result of one reconcile: the report, the memory for the next one, and a rebalance problem where one was wanted.
+
+    A problem may hold hundreds of thousands of partitions: pass it on, and do not keep it.
+    """
+
+    report: Report
+    memory: Memory
+    problem: Problem | None = None
+
+
 def reconcile(
     world: World,
     policy: Policy,
     memory: Memory,
     decide: DecisionFunction = decide,
     rebalance_input: RebalanceInput = NOTHING,
-) -> tuple[Report, Memory]:
+) -> ReconcileResult:
     """Reconcile once. ``decide`` is the policy's decision step or a manual command's.
 
     Raises what the ports raise; the caller decides when to retry.
@@ -45,40 +61,56 @@ def reconcile(
 
     # 2. Judge every broker, then decide which may lead, and whose process is paused. "Unknown" is a verdict and moves
     # nothing.
-    verdicts = judge(snapshot, policy, memory.verdicts)
-    decisions = decide(snapshot, verdicts, policy)
-    quarantines = decide_quarantines(snapshot, policy, verdicts, decisions)
+    context = Context(snapshot, judge(snapshot, policy, memory.verdicts), policy)
+    decisions = decide(context)
+    quarantines = decide_quarantines(context, decisions)
 
     # 3. Plan: the order every partition should have. Moves that a guard refuses stay in the plan, with their
     # reason. The next wave of an approved rebalance plan changes baselines first.
-    problem = (
-        problem_from_snapshot(snapshot, decisions.demoted, verdicts, policy) if rebalance_input.wants_problem else None
-    )
-    progress = apply_next_wave(rebalance_input, snapshot, decisions, verdicts, policy)
-    snapshot = replace(snapshot, record=progress.record)
-    plan = build_plan(snapshot, decisions, verdicts, policy)
-    election = plan_preferred_election(observed.rounds, snapshot, plan, decisions, verdicts, policy)
+    problem = rebalance_problem(context, decisions.demoted) if rebalance_input.wants_problem else None
+    progress = apply_next_wave(rebalance_input, context, decisions)
+    context = context.with_snapshot(record=progress.record)
+    plan = build_plan(context, decisions)
+    election = plan_preferred_election(observed.rounds, context, plan)
     plan = replace(plan, moves=(*plan.moves, *election.moves)) if election is not None else plan
 
-    # 4. Elect: batch by batch, each checked again with a fresh read. In Observe mode or suspended, nothing is changed.
-    result, record = ExecutionResult(), memory.record
+    # 4. Quarantine orders first: the end of a pause must not wait for moves. Then elect: batch by batch, each checked
+    # again with a fresh read. In Observe mode or suspended, orders end and nothing is moved; what recovery found is
+    # kept, so that another tool's order is not lost when the replica set changes next.
+    world.quarantine_orders.keep(quarantines.orders)
+    result, checks = ExecutionResult(), observed.checks
+    overwritten: OverwrittenOrders = {}
     if policy.acts:
-        world.clusters.avoid(replace(memory, verdicts=verdicts).suspects | set(decisions.demoted))
-        entry = begin_entry(
-            snapshot, memory.record, verdicts, plan, progress, rebalance_input.occasion, rebalance_input.approved_by
-        )
+        world.clusters.avoid(replace(memory, verdicts=context.verdicts).suspects | set(decisions.demoted))
+        occasion, approved_by = rebalance_input.occasion, rebalance_input.approved_by
+        entry = begin_entry(context, memory.record, plan, progress, occasion, approved_by)
         execution = execute(plan, progress.record, policy, world, observed.recovered.strays, entry)
         result, record = execution.result, execution.record
+        if execution.unanswered and execution.asked is not None:
+            checks = after_sending(checks, execution.asked)
+    else:
+        record, overwritten = set_aside(memory.record, observed.recovered.record)
+        world.records.save(record)
 
     # 5. Report. The same input makes the same bytes.
-    rounds = election.done(result.elected, now) if election is not None else None
+    rounds = balance = None
+    if election is not None:
+        rounds = election.done(result.elected, now)
+        balance = PreferredElectionStatus(election.imbalance, rounds.auto, rounds.last, election.again_seconds)
     window = policy.promotion.flap_window_seconds
     flaps = count_flaps(snapshot.flaps, memory.record.demoted, record.demoted, now, window)
-    snapshot = replace(snapshot, flaps=flaps)
-    said = report(snapshot, policy, verdicts, plan, result, observed.recovered.notes, progress, problem, quarantines)
-    if election is not None and rounds is not None:
-        balance = PreferredElectionStatus(election.imbalance, rounds.auto, rounds.last, election.again_seconds)
-        said = replace(said, election=balance)
-    refused = remember_refusals(memory.refused, result.holds, plan.targets, now)
-    kept = replace(memory, record=record, verdicts=verdicts, refused=refused, flaps=flaps)
-    return said, replace(kept, rounds=rounds, quarantine_orders=quarantines.orders, floors=observed.floors)
+    context = context.with_snapshot(flaps=flaps)
+    said = report(context, plan, result, observed.recovered.notes, progress, quarantines, balance)
+    after = replace(
+        memory,
+        record=record,
+        overwritten=overwritten,
+        verdicts=context.verdicts,
+        refused=remember_refusals(memory.refused, result.holds, plan.targets, now),
+        flaps=flaps,
+        quarantine_orders=quarantines.orders,
+        rounds=rounds,
+        floors=observed.floors,
+        checks=checks,
+    )
+    return ReconcileResult(said, after, problem)

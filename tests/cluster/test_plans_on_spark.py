@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
 from bellwether.adapters.job_commands import file_name
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
@@ -24,7 +23,7 @@ from bellwether.kafka_connection import Connection
 from node import images, lifecycle
 from node.kubectl import eventually
 from nodeparts import release
-from nodeparts.release import HISTORY, HISTORY_CLAIM, NAMESPACE, POLICY, SPARK_IMAGE
+from nodeparts.release import HISTORY, HISTORY_CLAIM, NAMESPACE, POLICY
 from realparts.kafka_topics import create_topics
 from testkit.kafka.kafka_site import PATIENT
 from testkit.loads.skewed_loads import records_a_minute, write_skewed_history
@@ -56,32 +55,34 @@ def history(stage: Stage, places: Places) -> Path:
 
     images.load(lifecycle.running(places), building.archive("spark"))
     create_topics(",".join(stage.kafka.external), {TOPIC: len(ASSIGNMENT)}, assignments={TOPIC: ASSIGNMENT})
-    folder = places.volumes / "history"
+    volume = places.volumes / "history"
+    folder = volume / NAMESPACE / POLICY
     cluster_id = str(stage.release.policy()["status"]["clusterId"])
     write_skewed_history(Store.open(str(folder)), uneven(stage).values(), cluster_id)
-    for path in (folder, *folder.rglob("*")):
+    for path in (volume, *volume.rglob("*")):
         os.chown(path, release.USER, release.USER)
     return folder
 
 
 @pytest.fixture
-def offered(stage: Stage, kubectl: Kubectl) -> Mapping[str, Any]:
-    """What the chart says that a policy is to say, with what only this node's people know."""
-    found = kubectl.get("configmap", "bellwether-spark", "--namespace", NAMESPACE)
-    rebalance: dict[str, Any] = yaml.safe_load(found["data"]["rebalance.yaml"])
-    runner = rebalance["runner"]
-    assert runner["image"].startswith(SPARK_IMAGE)
-    runner |= {"resources": SMALL, "persistentVolumeClaim": {"claimName": HISTORY_CLAIM}}
-    runner["executors"] |= {"instances": EXECUTORS, "resources": SMALL}
-    return {**rebalance, "history": {"uri": HISTORY}, "waves": {"partitions": 4, "pauseSeconds": 1}}
+def load() -> Mapping[str, Any]:
+    """What the administrator of this node configures: the folder of the history, and small executors."""
+    store = {"namespaces": [NAMESPACE], "uri": HISTORY, "persistentVolumeClaim": HISTORY_CLAIM}
+    executors = {"instances": EXECUTORS, "resources": SMALL}
+    profile = {"namespaces": [NAMESPACE], "type": "SparkOnKubernetes", "resources": SMALL, "executors": executors}
+    return {"stores": {"plans": store}, "profiles": {"executors": profile}}
 
 
 def test_a_plan_made_by_executors_in_pods_is_what_one_machine_plans_and_is_applied(
-    whole: Stage, kubectl: Kubectl, history: Path, offered: Mapping[str, Any], tmp_path: Path
+    whole: Stage, kubectl: Kubectl, history: Path, load: Mapping[str, Any], tmp_path: Path
 ) -> None:
     policy = {**whole.values["policies"][0]}
-    policy["spec"] = {**policy["spec"], "rebalance": offered}
-    whole.release.install({**whole.values, "policies": [policy]})
+    rebalance = {"store": "plans", "profile": "executors", "waves": {"partitions": 4, "pauseSeconds": 1}}
+    policy["spec"] = {**policy["spec"], "rebalance": rebalance}
+    stores = {**whole.values["load"]["stores"], **load["stores"]}
+    values = {**whole.values, "load": {**load, "stores": stores}}
+    whole.release.install({**values, "policies": [policy]})
+    whole.release.roll_out()  # the operator reads its configuration at its start
     kubectl("annotate", "lp", POLICY, "-n", NAMESPACE, "bellwether.dev/rebalance=now", "--overwrite")
 
     made: dict[str, set[str]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bellwether.core.model.cluster import TopicPartition
+from bellwether.ports.errors import NotSent
 from bellwether.ports.kafka import Reorder
 from testkit.kafka.contract_clusters import Subject, partition
 
@@ -42,6 +43,27 @@ def test_a_reorder_keeps_the_leader_its_epoch_and_the_replica_set(subject: Subje
     after = partition(subject, topic)
     assert (after.leader, after.leader_epoch, set(after.isr)) == (1, before.leader_epoch, {1, 2, 3})
     assert not after.reassigning
+
+
+def test_a_reorder_can_be_sent_to_one_broker_which_says_that_it_forwards(subject: Subject):
+    topic = subject.create((1, 2, 3))
+    subject.reader.read()
+    chosen = subject.mover.choose()
+    assert chosen in {1, 2, 3, 4}
+    for broker in (chosen, 4):
+        order = (2, 3, 1) if broker == chosen else (3, 1, 2)
+        assert subject.mover.reorder([Reorder(first(topic), order)], broker)[first(topic)].error == "NONE"
+        subject.eventually(lambda order=order: partition(subject, topic).replicas == order)
+        assert subject.mover.forwards(broker)
+
+
+def test_what_is_for_a_broker_that_does_not_exist_is_not_sent(subject: Subject):
+    topic = subject.create((1, 2, 3))
+    subject.reader.read()
+    with pytest.raises(NotSent):
+        subject.mover.reorder([Reorder(first(topic), (2, 3, 1))], 99)
+    assert not subject.mover.forwards(99)
+    assert partition(subject, topic).replicas == (1, 2, 3)
 
 
 def test_an_election_moves_leadership_to_the_first_of_the_order(subject: Subject):

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.core.demotion.decisions import HARD_FAULTS, Decisions, decide
+from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster
@@ -66,7 +67,7 @@ def _ring(ids: Sequence[int]) -> Cluster:
 def both(scene: tuple[Snapshot, dict[int, Verdict], Policy], busy: Strimzi) -> tuple[Decisions, Decisions]:
     """What is decided while nobody works on the cluster, and while somebody does."""
     facts, judged, policy = scene
-    return decide(facts, judged, policy), decide(replace(facts, strimzi=busy), judged, policy)
+    return decide(Context(facts, judged, policy)), decide(Context(replace(facts, strimzi=busy), judged, policy))
 
 
 @given(scenes(), BUSY)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.api.v1alpha1.status.signal_entries import SIGNAL_LIMIT
 from bellwether.core.demotion.decisions import decide
+from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import judge
 from bellwether.core.settings.detection import Detection, Reachability
 from bellwether.core.settings.policy import Demotion, Mode, Policy
@@ -77,7 +78,7 @@ def test_no_hostile_entry_demotes_anybody(said: list[list[Any]], renewed: bool):
             book.on_lease(lease(second))
     # Of the vantages one alone may have been imitated in full: that is no quorum.
     verdicts = judge(snapshot(cluster(partition()), *book.signals()), POLICY, {})
-    decided = decide(snapshot(cluster(partition()), *book.signals()), verdicts, POLICY)
+    decided = decide(Context(snapshot(cluster(partition()), *book.signals()), verdicts, POLICY))
     assert decided.demoted == {}
     assert all(len(v.message) < 2000 and len(v.facts) <= 2 * SIGNAL_LIMIT for v in verdicts.values())
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bellwether.core.detection.context import Context
 from bellwether.core.execution.batches import record_intents
 from bellwether.core.model.cluster import Cluster, Partition, PartitionKey
 from bellwether.core.model.loads import LOADS_PENDING, Loads
@@ -40,7 +41,7 @@ class Scene:
     def plan(self, loads: Loads | None) -> Plan:
         policy = Policy(name="p", placement=self.wish, demotion=Demotion(capacity=self.capacity))
         found = replace(snapshot(self.seen, now=after(100), undo=self.undo), loads=loads)
-        return build_plan(found, decisions(*self.sick), verdicts(self.seen), policy)
+        return build_plan(Context(found, verdicts(self.seen), policy), decisions(*self.sick))
 
     def reconcile(self, loads: Loads | None) -> Plan:
         """Plan, carry it out, and see that it stands."""
@@ -50,7 +51,7 @@ class Scene:
             replace(p, replicas=m.order, leader=m.order[0] if m.elect else p.leader) if (m := moved.get(p.key)) else p
             for p in self.seen.partitions
         )
-        after_it = record_intents(made, self.undo)
+        after_it = record_intents(made, self.undo, None)
         self.undo = after_it.with_entries(
             {
                 k: replace(e, state=EntryState.DISPLACED if e.state is EntryState.INTENDED else EntryState.RESTORED)

@@ -132,6 +132,37 @@ def test_a_broker_that_may_be_stopped_leaves_nobody_without_a_leader(
         assert drain[0].reason is not Reason.LEADS_NOTHING
 
 
+@given(
+    st.integers(1, 3),
+    st.integers(1, 3),
+    st.lists(st.tuples(st.integers(0, 9), st.integers(1, 2)), max_size=5),
+    st.lists(st.integers(0, 4), min_size=1, max_size=3, unique=True),
+)
+def test_invariant_13_brokers_that_may_be_stopped_leave_every_partition_a_leader_and_its_min_insync_replicas(
+    rf: int, least: int, lagging: list[tuple[int, int]], maintained: list[int]
+):
+    made = MemoryCluster(5)
+    made.create_topic("orders", 10, rf, min_isr=least)
+    made.create_topic("others", 5, 3)
+    play = Play(made)
+    play.reconciles(1)
+    for index, follower in lagging:
+        p = made.partition("orders", index)
+        if follower < rf:
+            made.shrink_isr(p.name, p.replicas[follower])
+    for broker in maintained:
+        play.drain(broker, None)
+        play.reconciles(1)
+    play.reconciles(3)
+    drained = {b.broker for b in play.operator.reports[-1].brokers if b.drained is not None and b.drained.status}
+    for broker in drained:
+        made.kill(broker)
+    for p in made.partitions():
+        if not drained.isdisjoint(p.replicas):
+            assert p.leader is not None
+            assert len(p.isr) >= min(least if p.topic == "orders" else 1, len(p.replicas))
+
+
 @FEWER
 @given(memory_clusters(), st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=1, max_size=6))
 def test_rolling_through_a_cluster_puts_every_order_back_exactly(

@@ -8,6 +8,7 @@ from typing import cast
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bellwether.core.detection.context import Context
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.loads import Loads
 from bellwether.core.model.rack_ranking import RackRankings
@@ -213,5 +214,7 @@ def test_where_one_of_the_best_rack_may_lead_that_rack_leads_whatever_the_other_
 def _targets(seen: Cluster, wish: Placement, kept: set[int]) -> dict[PartitionKey, tuple[int, ...]]:
     """The order of every partition once a plan is carried out."""
     undo = record(None, *(demoted(b) for b in kept))
-    made = build_plan(snapshot(seen, undo=undo), decisions(*kept), verdicts(seen), Policy(name="p", placement=wish))
+    made = build_plan(
+        Context(snapshot(seen, undo=undo), verdicts(seen), Policy(name="p", placement=wish)), decisions(*kept)
+    )
     return {p.key: made.targets.get(p.key, p.replicas) for p in seen.partitions}

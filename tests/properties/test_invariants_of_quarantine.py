@@ -5,13 +5,19 @@ Agents and operator are the real ones; the watcher knows the truth of disks, pro
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS
+from bellwether.core.quarantine.agent import AgentAction, AgentState, OrderRead, PauseOrder, ProcessState, step
 from bellwether.core.settings.policy import Policy
 from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.simulation.quarantine_simulation import LIMIT_SECONDS, LOSS_SECONDS, LOST_SECONDS, QuarantineSite, strict
+from testkit.values.builders import after
 
 Event = tuple[str, int, int]
 KINDS = (
@@ -87,6 +93,52 @@ def test_whatever_happens_nobody_is_paused_two_at_once_or_against_the_arithmetic
     risk_summary.seconds(LOST_SECONDS)
     assert not risk_summary.paused, "all disks are fast, and somebody is paused"
     assert not risk_summary.broken
+
+
+@st.composite
+def forged_reads(draw: st.DrawFn) -> list[OrderRead | None]:
+    """What an agent may read, one a second, when anybody writes its order."""
+    order = st.builds(
+        PauseOrder,
+        epoch=st.integers(0, 2),
+        number=st.integers(0, 3),
+        renewal=st.integers(0, 10**6).map(after),
+        limit_seconds=st.floats(0, 1e9),
+        duration_seconds=st.floats(0, 1e9),
+    )
+    given_orders = [OrderRead(one) for one in draw(st.lists(order, min_size=1, max_size=2))]
+    read = st.sampled_from([None, OrderRead(), *given_orders, *given_orders])
+    runs = draw(st.lists(st.tuples(read, st.integers(1, 40), st.booleans()), min_size=3, max_size=12))
+    begun = (OrderRead(), 1, False), (given_orders[0], 3, True)
+    return [
+        _renewed(one, second) if renewing else one
+        for one, seconds, renewing in (*begun, *runs)
+        for second in range(seconds)
+    ]
+
+
+def _renewed(read: OrderRead | None, second: int) -> OrderRead | None:
+    if read is None or read.command is None:
+        return read
+    return replace(read, command=replace(read.command, renewal=read.command.renewal + timedelta(seconds=second)))
+
+
+@given(forged_reads(), st.integers(1, 60))
+def test_whatever_an_order_says_no_pause_outlasts_the_ceiling_or_its_renewals(
+    reads: list[OrderRead | None], ceiling: int
+):
+    state, process, paused_at, changed_at, last = AgentState(), ProcessState.RUNNING, 0, 0, None
+    for at, read in enumerate(reads):
+        if read is not None and read.command is not None and read.command != last:
+            changed_at, last = at, read.command
+        state, act = step(state, read, process, float(at), ceiling)
+        if act is AgentAction.PAUSE:
+            process, paused_at = ProcessState.STOPPED, at
+        elif act is AgentAction.RELEASE:
+            process = ProcessState.RUNNING
+        if process is ProcessState.STOPPED:
+            assert at - paused_at < ceiling
+            assert at - changed_at <= EXPIRES_AFTER_SECONDS
 
 
 def quarantined(policy: Policy | None = None, brokers: int = 4) -> QuarantineSite:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.restoration_waves import ReturningBroker
 from bellwether.core.planning.plan import build_plan
-from testkit.values.builders import START, decisions, record, snapshot, verdicts
+from testkit.values.builders import START, context, decisions, snapshot
 from testkit.values.strategies import clusters
 
 BROKERS = st.integers(1, 5)
@@ -23,7 +23,9 @@ def returning(draw: st.DrawFn) -> list[ReturningBroker]:
 def test_invariant_1_and_2_a_plan_with_waves_asks_for_orders_of_the_same_replicas_and_elects_in_sync(
     seen: Cluster, back: list[ReturningBroker], demoted: set[int]
 ):
-    plan = build_plan(snapshot(seen), decisions(*demoted, back=[w for w in back if w.broker not in demoted]), {})
+    plan = build_plan(
+        context(snapshot(seen), {}), decisions(*demoted, back=[w for w in back if w.broker not in demoted])
+    )
     for move in plan.moves:
         partition = seen.by_key[move.key]
         assert sorted(move.order) == sorted(partition.replicas)
@@ -38,7 +40,7 @@ def test_invariant_3_a_wave_never_makes_a_demoted_broker_or_nobody_lead_where_so
     seen: Cluster, back: list[ReturningBroker], demoted: set[int]
 ):
     waves = [w for w in back if w.broker not in demoted]
-    plan = build_plan(snapshot(seen), decisions(*demoted, back=waves), verdicts(seen))
+    plan = build_plan(context(snapshot(seen)), decisions(*demoted, back=waves))
     for key, target in plan.targets.items():
         partition = seen.by_key[key]
         able = (set(partition.isr) & seen.live) - demoted
@@ -51,7 +53,7 @@ def test_what_waits_is_led_by_another_wherever_one_can_and_stands_otherwise_as_i
     seen: Cluster, back: list[ReturningBroker]
 ):
     waves = {w.broker: w for w in back}
-    plan = build_plan(snapshot(seen), decisions(back=back), verdicts(seen))
+    plan = build_plan(context(snapshot(seen)), decisions(back=back))
     for partition in seen.partitions:
         first = partition.replicas[0]
         waits = first in waves and waves[first].withholds(partition.key) and not partition.reassigning
@@ -74,5 +76,5 @@ def test_without_anybody_on_the_way_back_and_with_everybody_at_the_end_of_it_the
     seen: Cluster, back: list[ReturningBroker]
 ):
     done = [ReturningBroker(w.broker, 100, w.since, w.waved_at) for w in back]
-    plain = build_plan(snapshot(seen, undo=record()), decisions(), verdicts(seen))
-    assert build_plan(snapshot(seen, undo=record()), decisions(back=done), verdicts(seen)).moves == plain.moves
+    plain = build_plan(context(snapshot(seen)), decisions())
+    assert build_plan(context(snapshot(seen)), decisions(back=done)).moves == plain.moves

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAPS, POLICIES
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAPS, LEASES, POLICIES
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
+from bellwether.adapters.kubernetes.objects.status_writer import MANAGER
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.core.signals import Reading
 from bellwether.recording.traces.trace_lines import UnreadableTrace, read_header
@@ -22,6 +23,15 @@ from testkit.simulation.operator_fixture import MemoryOperator
 
 STORED = Path(__file__).parent / "stored" / "broker-1-demoted.jsonl"
 KINDS = {"LeadershipPolicy": POLICIES, "BrokerHealth": BROKER_HEALTHS, "ConfigMap": CONFIG_MAPS}
+FORMER_ORDER = {
+    "epoch": 1,
+    "number": 1,
+    "since": "2026-01-01T00:00:03Z",
+    "until": "2026-01-01T01:00:00Z",
+    "renewedAt": "2026-01-01T00:00:06Z",
+    "reason": "ProcessPaused",
+    "message": "paused",
+}
 BASELINES = {0: (1, 2, 3), 1: (2, 3, 1), 2: (3, 1, 2), 3: (1, 3, 2), 4: (2, 1, 3), 5: (3, 2, 1)}
 
 
@@ -76,6 +86,17 @@ def test_every_stored_status_is_replaced_by_one_with_the_present_names(upgraded:
     upgraded.step(upgraded.loop(), 3)
     for body in upgraded.api.all(BROKER_HEALTHS):
         assert BrokerHealth.read(body).status.verdict is not None, body["metadata"]["name"]
+
+
+def test_an_order_that_is_stored_in_a_status_is_ignored_and_removed(upgraded: MemoryOperator) -> None:
+    api = upgraded.api
+    status = {**api.get(BROKER_HEALTHS, "default", "main-1")["status"], "quarantine": FORMER_ORDER}
+    api.apply(BROKER_HEALTHS, "default", "main-1", {"status": status}, MANAGER, sub="status")
+    upgraded.step(upgraded.loop(), 3)
+    health = api.get(BROKER_HEALTHS, "default", "main-1")
+    assert "quarantine" not in health["status"]
+    assert not [c for c in health["status"]["conditions"] if c["type"] == "Quarantined"]
+    assert not [one for one in api.all(LEASES) if "quarantine" in one["metadata"]["name"]]
 
 
 def test_the_stored_audit_log_is_listed(upgraded: MemoryOperator) -> None:

@@ -130,6 +130,50 @@ def test_a_stray_whose_cancel_is_not_answered_is_cancelled_later(site: MemorySit
     assert sorted(orders(site).replicas) == [1, 2, 4]
 
 
+def test_a_stray_is_not_cancelled_on_a_lease_that_does_not_outlast_the_request(site: MemorySite):
+    operator = Operator(site)
+    operator.faults.race("reorder", moved(site, (1, 2, 4)))
+    operator.faults.fail_next("reorder", Fate.UNANSWERED)
+    operator.reconcile()
+    operator.world.leadership.seconds = operator.world.leaders.request_timeout_seconds  # type: ignore[attr-defined]
+    before = orders(site)
+    operator.reconcile()
+    assert operator.fenced
+    assert orders(site) == before
+    assert before.reassigning
+
+
+def test_what_our_reorder_set_moving_is_left_to_the_successor_where_the_lease_does_not_outlast_the_cancel(
+    site: MemorySite,
+):
+    operator = Operator(site)
+
+    def late() -> None:
+        moved(site, (1, 2, 4))()
+        operator.world.leadership.seconds = 0.1  # type: ignore[attr-defined]
+
+    operator.faults.race("reorder", late)
+    operator.reconcile()
+    assert operator.fenced
+    assert orders(site).reassigning
+    site.clock.advance(20)
+    (hold,) = said(Operator(site, identity="operator-b")).result.touched
+    assert hold.reason is Reason.REPLICA_SET_CONFLICT
+    assert (sorted(orders(site).replicas), orders(site).reassigning) == ([1, 2, 4], False)
+
+
+def test_a_reassignment_that_has_replaced_a_stray_since_is_not_cancelled(site: MemorySite):
+    operator = Operator(site)
+    operator.faults.race("reorder", moved(site, (1, 2, 4)))
+    operator.faults.fail_next("reorder", Fate.UNANSWERED)
+    operator.reconcile()
+    operator.faults.race("partitions", lambda: site.cluster.foreign_reassign(name(), (4, 3, 2)))
+    report = said(operator)
+    assert report.result.touched == ()
+    assert orders(site).reassigning
+    assert orders(site).target == (4, 3, 2)
+
+
 def test_an_order_that_does_not_show_in_time_is_named_and_looked_for_at_once(site: MemorySite):
     operator = Operator(site)
     before = orders(site).replicas

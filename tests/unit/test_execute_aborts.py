@@ -18,7 +18,7 @@ from bellwether.ports.kafka import Outcome, Reorder
 from bellwether.ports.world import World
 from bellwether.testing.fault_injection import Fate, Faults, Interruptions
 from bellwether.testing.memory_world import MemorySite
-from testkit.values.builders import decisions, name, site, verdicts
+from testkit.values.builders import context, decisions, name, site, verdicts
 
 BATCHES = Policy(name="main", election=Election(batch_size=2))
 
@@ -38,7 +38,7 @@ class Run:
     def devise(self) -> Plan:
         seen = self.site.cluster.snapshot()
         found = Snapshot(self.site.clock.now(), seen, self.record)
-        return build_plan(found, decisions(1), verdicts(seen, sick=[1]))
+        return build_plan(context(found, verdicts(seen, sick=[1])), decisions(1))
 
     def carry_out(self) -> Execution:
         return execute(self.plan, self.record, BATCHES, self.world)
@@ -108,7 +108,7 @@ def test_a_request_without_an_answer_ends_the_run_and_is_not_repeated(kind: str,
 def test_a_request_that_is_refused_as_a_whole_ends_the_run_with_the_remedy():
     run = Run()
 
-    def refuse(_: Sequence[Reorder]) -> Mapping[TopicPartition, Outcome]:
+    def refuse(_: Sequence[Reorder], _broker: int | None) -> Mapping[TopicPartition, Outcome]:
         raise Terminal("not allowed to alter partitions: grant ALTER on Cluster")
 
     run.world.leaders.reorder = refuse  # type: ignore[method-assign]
@@ -134,9 +134,9 @@ def test_an_accepted_order_that_never_shows_is_held_after_patience_and_not_elect
     inner = run.world.leaders
     sent = inner.reorder
 
-    def forgetful(orders: Sequence[Reorder]) -> Mapping[TopicPartition, Outcome]:
+    def forgetful(orders: Sequence[Reorder], broker: int | None) -> Mapping[TopicPartition, Outcome]:
         kept = [o for o in orders if o.name != name("orders", 0)]
-        return {**{o.name: Outcome() for o in orders}, **sent(kept)}
+        return {**{o.name: Outcome() for o in orders}, **sent(kept, broker)}
 
     inner.reorder = forgetful  # type: ignore[method-assign]
     began = run.site.clock.monotonic()
@@ -151,10 +151,50 @@ def test_an_accepted_order_that_never_shows_is_held_after_patience_and_not_elect
 def test_an_answer_that_leaves_a_partition_out_is_a_refusal():
     run = Run()
     sent = run.world.leaders.reorder
-    run.world.leaders.reorder = lambda orders: dict(list(sent(orders).items())[1:])  # type: ignore[method-assign]
+    run.world.leaders.reorder = lambda *asked: dict(list(sent(*asked).items())[1:])  # type: ignore[method-assign]
     done = run.carry_out()
     assert set(reasons(done)) == {Reason.REQUEST_REFUSED}
     assert done.holds[0].message == "Kafka's answer does not mention the partition"
+
+
+class TestOutstanding:
+    """Four partitions are reordered in two batches; the first request meets its fate."""
+
+    @staticmethod
+    def outstanding(done: Execution) -> list[int]:
+        return sorted(key.partition for key, entry in done.record.entries.items() if entry.outstanding)
+
+    @pytest.mark.parametrize("fate", Fate)
+    def test_a_batch_without_an_answer_stays_outstanding_and_the_next_one_was_not_sent(self, fate: Fate):
+        run = Run()
+        run.faults.fail_next("reorder", fate)
+        done = run.carry_out()
+        sent = sorted(m.key.partition for m in run.plan.moves[:2])
+        assert self.outstanding(done) == sent
+        assert {o.broker for e in done.record.entries.values() for o in e.outstanding} == {done.asked}
+        assert run.site.store.record is not None
+        stored = [k for k, e in run.site.store.record.entries.items() if e.outstanding]
+        assert len(stored) == len(done.record.entries), "a killed process cannot say which of them it sent"
+
+    def test_nothing_is_outstanding_once_all_is_answered(self):
+        assert self.outstanding(Run().carry_out()) == []
+
+    def test_a_request_that_was_surely_not_sent_is_not_outstanding(self):
+        run = Run()
+        run.faults.race("reorder", lambda: run.site.cluster.freeze(1))
+        done = run.carry_out()
+        assert done.stopped is not None
+        assert (done.stopped.reason, self.outstanding(done)) == (Reason.NO_ANSWER, [])
+
+    def test_one_refused_partition_is_not_outstanding(self):
+        run = Run()
+        run.faults.refuse("reorder", name("orders", 0), "POLICY_VIOLATION")
+        assert self.outstanding(run.carry_out()) == []
+
+    def test_an_accepted_order_that_does_not_show_stays_outstanding(self):
+        run = Run()
+        run.world.leaders.reorder = lambda orders, _broker: {o.name: Outcome() for o in orders}  # type: ignore[method-assign]
+        assert len(self.outstanding(run.carry_out())) == len(run.plan.moves)
 
 
 def test_what_stands_is_remembered_as_displaced():

@@ -24,7 +24,7 @@ from bellwether.ports.kafka import ClusterReader
 from bellwether.reconcile import reconcile
 from bellwether.testing.memory_world import MemorySite
 from testkit.simulation.operators import POLICY, Operator
-from testkit.values.builders import site
+from testkit.values.builders import name, site
 
 WATCHING = replace(POLICY, mode=Mode.OBSERVE)
 FROZEN = replace(POLICY, suspend=True)
@@ -143,7 +143,7 @@ def test_what_a_reconcile_learns_is_what_the_next_one_starts_from():
     world = made.process()
     memory = Memory(world.records.take_over(made.cluster_id), grace_seconds=33)
     made.signals.say(1, Reading.FAILING)
-    _, after = reconcile(world, POLICY, memory)
+    after = reconcile(world, POLICY, memory).memory
     assert after.verdicts[1].state is HealthState.SICK
     assert {e.state for e in after.record.entries.values()} == {EntryState.DISPLACED}
     assert after.grace_seconds == 33
@@ -154,8 +154,56 @@ def test_observing_hands_the_record_on_as_it_stands_in_the_store():
     world = made.process()
     memory = Memory(world.records.take_over(made.cluster_id))
     made.signals.say(1, Reading.FAILING)
-    _, after = reconcile(world, WATCHING, memory)
+    after = reconcile(world, WATCHING, memory).memory
     assert after.record is memory.record
+
+
+@pytest.mark.parametrize("policy", [WATCHING, FROZEN], ids=["Observe", "suspend"])
+def test_another_tool_s_order_is_kept_and_named_once_while_the_policy_does_not_act(policy: Policy):
+    made = well(site(4, {"orders": 1}))
+    made.signals.override(1, OverrideState.DEMOTED)
+    operator = Operator(made)
+    operator.reconciles(2)
+    operator.policy = policy
+    made.cluster.foreign_reorder(name(), (3, 1, 2))
+    operator.reports.clear()
+    operator.reconciles(3)
+    assert [len(r.notes) for r in operator.reports] == [1, 0, 0]
+    operator = Operator(made, policy, identity="operator-b")
+    made.clock.advance(30)
+    operator.reconciles(1)
+    made.cluster.raise_rf("orders")
+    operator.reconciles(2)
+    assert made.cluster.partition("orders").replicas == (3, 1, 2, 4)
+    made.signals.lift(1)
+    operator.policy = POLICY
+    operator.settle()
+    assert made.cluster.partition("orders").replicas == (3, 1, 2, 4)
+
+
+def test_a_demotion_by_hand_that_is_undone_while_the_policy_is_suspended_leaves_the_baseline_as_it_was():
+    made = well(site(3, {"orders": 1}))
+    made.signals.override(1, OverrideState.DEMOTED)
+    operator = Operator(made)
+    operator.reconciles(2)
+    ours = made.cluster.partition("orders").replicas
+    operator.policy = FROZEN
+    for order in ((3, 1, 2), (1, 2, 3), ours):
+        made.cluster.foreign_reorder(name(), order)
+        operator.reconciles(2)
+    made.signals.lift(1)
+    operator.policy = POLICY
+    operator.settle()
+    assert made.cluster.partition("orders").replicas == (1, 2, 3)
+    made.signals.override(1, OverrideState.DEMOTED)
+    operator.reconciles(2)
+    operator.policy = FROZEN
+    made.cluster.foreign_reorder(name(), (3, 1, 2))
+    operator.reconciles(2)
+    made.signals.lift(1)
+    operator.policy = POLICY
+    operator.settle()
+    assert made.cluster.partition("orders").replicas == (3, 1, 2)
 
 
 class Asked(ClusterReader):
@@ -183,7 +231,7 @@ def test_a_doubtful_broker_is_avoided_before_it_is_asked_for_anything():
     world = replace(world, clusters=asked)
     memory = Memory(world.records.take_over(made.cluster_id))
     made.signals.say(1, Reading.FAILING)
-    _, memory = reconcile(world, POLICY, memory)
+    memory = reconcile(world, POLICY, memory).memory
     reconcile(world, POLICY, memory)
     assert asked.avoided == [set(), {1}, {1}, {1}]
 
@@ -250,7 +298,7 @@ def test_a_topic_that_is_left_out_of_the_answer_keeps_its_baselines(named: Termi
     for _ in range(3):
         made.clock.advance(60)
         try:
-            _, memory = reconcile(world, POLICY, memory)
+            memory = reconcile(world, POLICY, memory).memory
         except Terminal:
             continue
     assert {key: e.baseline for key, e in memory.record.entries.items()} == baselines

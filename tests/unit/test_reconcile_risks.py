@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from bellwether.core.doctor.risks import MIN_ISR, MIN_ISR_CACHE_SECONDS, Risk
-from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.gather import Memory
@@ -30,11 +29,12 @@ class Reconciles:
         self.site = site
         self.configs = MemoryConfigs(site.cluster)
         self._world: World = replace(site.process(), configs=configs or self.configs)
-        self._memory = Memory(UndoRecord(site.cluster_id, 1))
+        self._memory = Memory(self._world.records.take_over(site.cluster_id))
 
     def reconcile(self) -> Report:
-        said, self._memory = reconcile(self._world, POLICY, self._memory)
-        return said
+        done = reconcile(self._world, POLICY, self._memory)
+        self._memory = done.memory
+        return done.report
 
     def counts(self) -> Mapping[Risk, int]:
         return dict(self.reconcile().risk_summary.counts)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Restarts brokers one after another, each only while it leads nothing:
+# Restarts brokers one after another, each only while it leads nothing and its partitions can be written without it:
 #   rolling-restart.sh POLICY NAMESPACE 'COMMAND' BROKER...
 # COMMAND is run with the broker's id as its last word and must return when the broker is up again.
 set -eu

@@ -88,6 +88,11 @@ annotations:
 {{- include "bellwether.legal" (printf "%s-%s" .name .root.Release.Namespace) }}
 {{- end }}
 
+{{/* Namespace of the Kafka clusters' Leases and of the quarantine orders. In: the root. */}}
+{{- define "bellwether.leasenamespace" -}}
+{{- .Values.operator.leaseNamespace | default .Release.Namespace }}
+{{- end }}
+
 {{/* Namespaces with policies that may request load plans, as JSON. In: the root. */}}
 {{- define "bellwether.spark.namespaces" -}}
 {{- .Values.spark.namespaces | default (list .Release.Namespace) | uniq | toJson }}

@@ -1,6 +1,6 @@
 {{/*
 Pod template of a component. In: root, component, account, workload (all or some fields of values.Workload), args;
-optional: ports, probes (a map of liveness, readiness, startup), env, envFrom, volumes, mounts,
+optional: ports, probes (a map of liveness, readiness, startup), env, envFrom, volumes, mounts, annotations,
 zones, spread (values.Spread), grace.
 */}}
 {{- define "bellwether.pod" -}}
@@ -10,7 +10,7 @@ zones, spread (values.Spread), grace.
 metadata:
   labels:
     {{- toYaml (merge (dict) $selector ($workload.podLabels | default dict) (include "bellwether.labels" $root | fromYaml)) | nindent 4 }}
-  {{- with merge (dict) ($workload.podAnnotations | default dict) $root.Values.commonAnnotations }}
+  {{- with merge (dict) (.annotations | default dict) ($workload.podAnnotations | default dict) $root.Values.commonAnnotations }}
   annotations:
     {{- toYaml . | nindent 4 }}
   {{- end }}

@@ -35,13 +35,13 @@
 {{- end }}
 
 {{/*
-Leases of Kafka clusters, in their namespace. Undo records of a terminating namespace are exported to it, too. In: the
-root.
+Leases of Kafka clusters and quarantine orders, in their namespace. Undo records of a terminating namespace are exported
+to it, too. In: the root.
 */}}
 {{- define "bellwether.rules.leases" -}}
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
-  verbs: [get, create, update]
+  verbs: [get, list, create, update, delete]
 {{- if .Values.watchNamespaces }}
 - apiGroups: [""]
   resources: [configmaps]
@@ -97,6 +97,16 @@ root.
   resources: [leases]
   verbs: [get, create, update]
 {{- include "bellwether.rules.secrets" . }}
+{{- end }}
+
+{{/* A quarantine agent, in the namespace of the orders. In: names of the orders' Leases; empty: all. */}}
+{{- define "bellwether.rules.agent" -}}
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  {{- with . }}
+  resourceNames: {{ toJson . }}
+  {{- end }}
+  verbs: [get]
 {{- end }}
 
 {{/* The sampler, in its policy's namespace. In: names of Secrets. */}}

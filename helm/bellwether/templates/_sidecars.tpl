@@ -27,6 +27,9 @@ quarantine agent requires a shared process namespace. In: root, policy, namespac
     {{- range $sidecars.ignoredNetworks }}
     - --ignore={{ . }}
     {{- end }}
+    {{- else if $agent }}
+    - --lease-namespace={{ include "bellwether.leasenamespace" $.root }}
+    - --max-pause-seconds={{ int $sidecars.quarantineAgent.maxPauseSeconds }}
     {{- end }}
     {{- range $logging }}
     - {{ . }}

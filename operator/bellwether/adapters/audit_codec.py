@@ -12,8 +12,17 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from pydantic import TypeAdapter
+
+from bellwether.adapters import bounded_json
 from bellwether.core.reporting.audit import AuditEntry, AuditOutcome, BrokerChange, MoveSummary, PlanStep
 from bellwether.ports.errors import Terminal
+
+UNPACKED_LIMIT = 16 << 20
+"""Bytes of a segment: 100 entries, each with the most changes, evidence and text that an entry can have."""
+
+_MOVES = TypeAdapter(MoveSummary)
+_OUTCOME = TypeAdapter(AuditOutcome)
 
 
 def to_json(entry: AuditEntry) -> dict[str, Any]:
@@ -26,17 +35,7 @@ def to_json(entry: AuditEntry) -> dict[str, Any]:
     if entry.more_changes:
         row["moreBrokers"] = entry.more_changes
     if entry.moves is not None:
-        moves = entry.moves
-        row["moves"] = {
-            "topics": moves.topics,
-            "reorders": moves.reorders,
-            "elections": moves.elections,
-            "restores": moves.restores,
-            "digest": moves.digest,
-            "leaving": {str(broker): n for broker, n in moves.leaving.items()},
-            "coming": {str(broker): n for broker, n in moves.coming.items()},
-            "sample": list(moves.sample),
-        }
+        row["moves"] = _MOVES.dump_python(entry.moves, mode="json")
     if entry.plan is not None:
         step = entry.plan
         row["loadPlan"] = {
@@ -47,21 +46,14 @@ def to_json(entry: AuditEntry) -> dict[str, Any]:
             "ended": step.ended,
         }
     if entry.outcome is not None:
-        done = entry.outcome
-        row["outcome"] = {
-            "reordered": done.reordered,
-            "elected": done.elected,
-            "touched": done.touched,
-            "held": dict(done.held),
-            "stopped": done.stopped,
-        }
+        row["outcome"] = _OUTCOME.dump_python(entry.outcome, mode="json")
     if entry.times > 1:
         row |= {"times": entry.times, "last": _time(entry.last or entry.at)}
     return row
 
 
 def from_json(row: Mapping[str, Any]) -> AuditEntry:
-    """The inverse of ``to_json``. Raises KeyError, TypeError or ValueError when it is damaged."""
+    """The inverse of ``to_json``. Raises one of ``bounded_json.DAMAGE`` when it is damaged."""
     return AuditEntry(
         at=datetime.fromisoformat(row["at"]),
         cluster_id=row["clusterId"],
@@ -69,9 +61,9 @@ def from_json(row: Mapping[str, Any]) -> AuditEntry:
         occasion=row.get("occasion", ""),
         changes=tuple(_changed(one) for one in row.get("brokers", ())),
         more_changes=int(row.get("moreBrokers", 0)),
-        moves=_moved(row["moves"]) if "moves" in row else None,
+        moves=_MOVES.validate_python(row["moves"]) if "moves" in row else None,
         plan=_stepped(row["loadPlan"]) if "loadPlan" in row else None,
-        outcome=_done(row["outcome"]) if "outcome" in row else None,
+        outcome=_OUTCOME.validate_python(row["outcome"]) if "outcome" in row else None,
         times=int(row.get("times", 1)),
         last=datetime.fromisoformat(row["last"]) if "last" in row else None,
     )
@@ -86,8 +78,8 @@ def pack(entries: Iterable[AuditEntry]) -> bytes:
 def unpack(data: bytes, where: str) -> list[AuditEntry]:
     """The inverse of ``pack``. Terminal when the bytes are damaged; ``where`` names the object."""
     try:
-        return [from_json(row) for row in json.loads(zlib.decompress(data))]
-    except (zlib.error, ValueError, KeyError, TypeError) as error:
+        return [from_json(row) for row in bounded_json.unpack(data, UNPACKED_LIMIT)]
+    except bounded_json.DAMAGE as error:
         raise Terminal(f"{where}: this part of the audit trail is damaged ({type(error).__name__}: {error})") from error
 
 
@@ -113,27 +105,8 @@ def _changed(row: Mapping[str, Any]) -> BrokerChange:
     )
 
 
-def _moved(row: Mapping[str, Any]) -> MoveSummary:
-    return MoveSummary(
-        topics=int(row["topics"]),
-        reorders=int(row["reorders"]),
-        elections=int(row["elections"]),
-        restores=int(row["restores"]),
-        digest=row["digest"],
-        leaving={int(broker): int(n) for broker, n in row["leaving"].items()},
-        coming={int(broker): int(n) for broker, n in row["coming"].items()},
-        sample=tuple(row["sample"]),
-    )
-
-
 def _stepped(row: Mapping[str, Any]) -> PlanStep:
     return PlanStep(row["digest"], row["approvedBy"], int(row["takenUp"]), int(row["moves"]), row["ended"])
-
-
-def _done(row: Mapping[str, Any]) -> AuditOutcome:
-    return AuditOutcome(
-        int(row["reordered"]), int(row["elected"]), int(row["touched"]), dict(row["held"]), row["stopped"]
-    )
 
 
 def _time(moment: datetime) -> str:

@@ -1,6 +1,6 @@
 """Job commands of a rebalance: the two command lines, and Spark's settings.
 
-Pure. In: the policy's runner settings, and a run's name. Out: argument lists and variables, the same for a local
+Pure. In: a job profile, and a run's name. Out: argument lists and variables, the same for a local
 process, a Job in one pod and Spark on Kubernetes: one job code. For ``process_jobs`` and ``job_manifest``.
 """
 
@@ -12,9 +12,8 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from bellwether.api.config.job_profile import JobProfile, JobType
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.api.v1alpha1.spec.plan_runner import Runner, RunnerType
-from bellwether.api.v1alpha1.spec.rebalance_spec import Rebalance
 
 KUBERNETES_MASTER = "k8s://https://kubernetes.default.svc"
 HEAP_SHARE = 0.6
@@ -27,7 +26,8 @@ _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "Ki": 2**10, "
 class Work:
     """One run: where its files lie, of how many days it measures, for which Kafka cluster (any, where empty).
 
-    ``name`` is that of its problem and its loads: several policies may share a store, so it contains the policy.
+    ``name`` is that of its problem and its loads: the command line may use a policy's store, too, so it contains the
+    policy.
     """
 
     run: str
@@ -37,12 +37,11 @@ class Work:
     cluster_id: str = ""
 
     @classmethod
-    def of(cls, policy: LeadershipPolicy, rebalance: Rebalance, run: str, cluster_id: str) -> Work:
-        """A run of that policy."""
-        history = rebalance.history
-        return cls(
-            run, file_name(policy.metadata.namespace, policy.metadata.name, run), history.uri, history.days, cluster_id
-        )
+    def of(cls, policy: LeadershipPolicy, uri: str, run: str, cluster_id: str) -> Work:
+        """A run of that policy, whose directory in its store is ``uri``."""
+        rebalance, name = policy.spec.rebalance, file_name(policy.metadata.namespace, policy.metadata.name, run)
+        assert rebalance is not None  # noqa: S101
+        return cls(run, name, uri, rebalance.history_days, cluster_id)
 
 
 def file_name(namespace: str, policy: str, run: str) -> str:
@@ -50,10 +49,10 @@ def file_name(namespace: str, policy: str, run: str) -> str:
     return f"{namespace}.{policy}.{run}"
 
 
-def commands(work: Work, runner: Runner, python: str = "python") -> tuple[list[str], list[str]]:
+def commands(work: Work, profile: JobProfile, python: str = "python") -> tuple[list[str], list[str]]:
     """The two steps, one after the other: measure the loads, make the plan."""
-    heap = ["--memory", f"{heap_mebibytes(runner.resources.memory)}m"]
-    master = ["--master", KUBERNETES_MASTER] if runner.type is RunnerType.SPARK_ON_KUBERNETES else []
+    heap = ["--memory", f"{heap_mebibytes(profile.resources.memory)}m"]
+    master = ["--master", KUBERNETES_MASTER] if profile.type is JobType.SPARK_ON_KUBERNETES else []
     base = [python, "-m", "bellwether_load"]
     store = ["--store", work.uri]
     cluster = ["--cluster", work.cluster_id] if work.cluster_id else []
@@ -68,11 +67,6 @@ def submit_arguments(settings: Mapping[str, str]) -> str:
     for name, value in settings.items():
         arguments += ["--conf", f"{name}={value}"]
     return shlex.join([*arguments, "pyspark-shell"])
-
-
-def spark_settings(runner: Runner) -> dict[str, str]:
-    """What a policy sets, by name."""
-    return {setting.name: setting.value for setting in runner.spark_conf}
 
 
 def heap_mebibytes(quantity: str) -> int:

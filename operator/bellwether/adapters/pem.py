@@ -2,6 +2,7 @@
 
 In: bytes of a Secret or a file. Out: facts, or ValueError that names what it is instead and the remedy, never what
 is in it. Called before a TLS library is given the same bytes, whose own messages name neither the field nor the remedy.
+The bytes may come from a hostile author: at most ``SIZE_LIMIT`` of them are read, each line once.
 """
 
 from __future__ import annotations
@@ -9,10 +10,14 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-_BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----\s(.*?)-----END \1-----", re.S)
+SIZE_LIMIT = 512 * 1024
+"""Bytes. The bundle of a whole operating system, about 150 authorities, has 220 KiB; a Secret may have 1 MiB."""
+
+_BOUNDARY = re.compile(rb"-----(BEGIN|END) ([A-Z0-9 ]{1,64})-----")
 _KEYS = ("PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY")
 _JAVA_KEY_STORES = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
 _SEQUENCE, _EXPLICIT_VERSION, _UTC_TIME, _GENERALIZED_TIME = 0x30, 0xA0, 0x17, 0x18
@@ -28,18 +33,18 @@ class Validity:
 
 def validities(data: bytes) -> tuple[Validity, ...]:
     """Of every certificate in it, in order. ValueError when there is none, or one cannot be read."""
-    blocks = [body for kind, body in _BLOCK.findall(data) if kind in (b"CERTIFICATE", b"TRUSTED CERTIFICATE")]
-    if not blocks:
+    found = [body for kind, body in _blocks_of(data) if kind in ("CERTIFICATE", "TRUSTED CERTIFICATE")]
+    if not found:
         raise ValueError(f"holds no PEM certificate{_instead(data)}")
     try:
-        return tuple(_validity(base64.b64decode(body)) for body in blocks)
+        return tuple(_validity(base64.b64decode(body)) for body in found)
     except (binascii.Error, IndexError, ValueError):
         raise ValueError("holds a certificate that is damaged: copy it again, whole") from None
 
 
 def check_key(data: bytes) -> None:
     """Refuse what is no usable private key. ValueError names the remedy."""
-    kinds = [kind.decode() for kind, _ in _BLOCK.findall(data)]
+    kinds = [kind for kind, _ in _blocks_of(data)]
     if "ENCRYPTED PRIVATE KEY" in kinds or b"Proc-Type: 4,ENCRYPTED" in data:
         raise ValueError(
             "is a private key with a passphrase, which is not supported: store it without one "
@@ -47,6 +52,27 @@ def check_key(data: bytes) -> None:
         )
     if not any(kind in _KEYS for kind in kinds):
         raise ValueError(f"holds no PEM private key{_instead(data)}")
+
+
+def blocks(lines: Iterable[bytes]) -> Iterator[tuple[str, bytes]]:
+    """Kind and body of each block (RFC 7468) in one pass; one in which another begins was cut off and is left out."""
+    kind = b""
+    parts: list[bytes] = []
+    for line in lines:
+        boundary = _BOUNDARY.fullmatch(line.strip())
+        if boundary is None:
+            parts.append(line)
+            continue
+        if boundary[1] == b"END" and boundary[2] == kind:
+            yield kind.decode(), b"\n".join(parts)
+        kind = boundary[2] if boundary[1] == b"BEGIN" else b""
+        parts = []
+
+
+def _blocks_of(data: bytes) -> Iterator[tuple[str, bytes]]:
+    if len(data) > SIZE_LIMIT:
+        raise ValueError(f"has {len(data)} bytes; PEM of at most {SIZE_LIMIT} is read: keep only what is needed in it")
+    return blocks(data.splitlines())
 
 
 def _instead(data: bytes) -> str:
@@ -57,9 +83,9 @@ def _instead(data: bytes) -> str:
         return ": it is a Java key store; PEM is wanted (keytool -exportcert -rfc, or -importkeystore to PKCS#12 first)"
     if data.startswith(b"\x30"):
         return ": it is DER or PKCS#12; PEM is wanted (openssl pkcs12 -in FILE -nodes; Strimzi has it in .crt and .key)"
-    kinds = [kind.decode().lower() for kind, _ in _BLOCK.findall(data)]
+    kinds = [kind for kind, _ in _blocks_of(data)]
     if kinds:
-        return f": it holds a {kinds[0]}"
+        return f": it holds a {kinds[0].lower()}"
     if b"-----BEGIN" in data:
         return ": a block has no proper end, so it was cut off or changed"
     return ": it is not PEM"

@@ -1,7 +1,8 @@
 """Run plan jobs as local processes: first the loads, then the plan, each ``python -m bellwether_load``.
 
-For the command line and for an operator without an image. Nothing waits for a process: ``look`` sees whether one has
-ended and starts the next. A process ends with this one; an unknown run is started again by the next caller.
+For the command line, and for job profiles of type Process. Nothing waits for a process: ``look`` sees whether one has
+ended and starts the next. A process ends with this one; an unknown run is started again by the next caller. A process
+gets only the environment that its caller passes: the operator's own has credentials (``inherited``).
 """
 
 from __future__ import annotations
@@ -11,19 +12,27 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from bellwether.adapters.job_commands import Work, commands, last_words, spark_settings, submit_arguments
-from bellwether.api.v1alpha1.spec.plan_runner import Runner
+from bellwether.adapters.job_commands import Work, commands, last_words, submit_arguments
+from bellwether.api.config.job_profile import JobProfile
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal
 from bellwether.ports.jobs import JobState, JobStatus
 
 STEPS = ("loads", "plan")
 _ENDING_SECONDS = 5
+_INHERITED = ("HOME", "JAVA_HOME", "LANG", "PATH", "PYTHONPATH", "TMPDIR")
+_INHERITED_PREFIX = "SPARK_"
+
+
+def inherited(names: Iterable[str]) -> dict[str, str]:
+    """The part of this process' environment that a job needs to start, and the variables of these names."""
+    wanted = {*_INHERITED, *names}
+    return {k: v for k, v in os.environ.items() if k in wanted or k.startswith(_INHERITED_PREFIX)}
 
 
 @dataclass
@@ -41,17 +50,25 @@ class _Going:
 class ProcessJobs:
     """The jobs of one policy on this machine; ``work`` makes the work of a run from its name."""
 
-    def __init__(self, work: Callable[[str], Work], runner: Runner, clock: Clock, python: str = sys.executable) -> None:
+    def __init__(
+        self,
+        work: Callable[[str], Work],
+        profile: JobProfile,
+        clock: Clock,
+        environment: Mapping[str, str],
+        python: str = sys.executable,
+    ) -> None:
         self._work = work
-        self._runner = runner
+        self._profile = profile
         self._clock = clock
+        self._environment = environment
         self._python = python
         self._runs: dict[str, _Going] = {}
 
     def start(self, run: str) -> None:
         """Start the first step unless the run is known. Terminal when no process can be started."""
         if run not in self._runs:
-            going = _Going(commands(self._work(run), self._runner, self._python), self._clock.monotonic())
+            going = _Going(commands(self._work(run), self._profile, self._python), self._clock.monotonic())
             self._begin(going)
             self._runs[run] = going
 
@@ -80,9 +97,9 @@ class ProcessJobs:
     def _watch(self, going: _Going) -> None:
         status = going.process.poll() if going.process is not None else None
         if status is None:
-            if self._clock.monotonic() - going.began > self._runner.timeout_seconds:
+            if self._clock.monotonic() - going.began > self._profile.timeout_seconds:
                 self._end(going)
-                text = f"{STEPS[going.step]}: not done within {self._runner.timeout_seconds} s"
+                text = f"{STEPS[going.step]}: not done within {self._profile.timeout_seconds} s"
                 going.ended = JobStatus(JobState.FAILED, text)
             return
         if status != 0:
@@ -99,8 +116,9 @@ class ProcessJobs:
             going.ended = JobStatus(JobState.SUCCEEDED)
 
     def _begin(self, going: _Going) -> None:
-        settings = spark_settings(self._runner)
-        variables = {**os.environ, "PYSPARK_SUBMIT_ARGS": submit_arguments(settings)} if settings else dict(os.environ)
+        variables, settings = dict(self._environment), self._profile.spark_conf
+        if settings:
+            variables["PYSPARK_SUBMIT_ARGS"] = submit_arguments(settings)
         going.log = tempfile.NamedTemporaryFile(prefix="bellwether-plan-", suffix=".log")  # noqa: SIM115 - kept open
         try:
             going.process = subprocess.Popen(

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Any
 
+from bellwether.adapters import bounded_json
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker
 from bellwether.core.model.undo_record import (
@@ -22,17 +23,30 @@ from bellwether.core.model.undo_record import (
     DemotedBroker,
     EntryState,
     PlanApplication,
+    SentOrder,
     SkippedPartition,
     UndoEntry,
     UndoRecord,
 )
 from bellwether.ports.errors import Terminal
 
+PART_ENTRIES = 100_000
+"""Entries of one compressed part: four times a shard of 200,000 partitions. As objects they take about 40 MB."""
+
+DOCUMENT_LIMIT = 64 << 20
+"""Bytes of a whole record as one document: eight parts of the largest size."""
+
+_DOCUMENT_ENTRIES = 8 * PART_ENTRIES
+_HIGHEST_ID = 2**31 - 1
+_MOST_OUTSTANDING = 64
+_MOST_REPLICAS = 1000  # of one partition: Kafka's protocol would allow 32,767
+
 # Level 6 saves a fifth of the space and takes four times as long.
 _LEVEL = 1
 
 _CODES = {EntryState.INTENDED: "I", EntryState.DISPLACED: "D", EntryState.RESTORING: "R", EntryState.RESTORED: "T"}
 _STATES = {code: state for state, code in _CODES.items()}
+_PENDING = (_CODES[EntryState.INTENDED], _CODES[EntryState.RESTORING])
 
 
 def check_format(version: object, where: str) -> None:
@@ -47,15 +61,25 @@ def check_format(version: object, where: str) -> None:
 
 
 def pack_entries(entries: Iterable[tuple[PartitionKey, UndoEntry]]) -> bytes:
-    """Entries as compressed bytes; the same entries give the same bytes in whatever order they come."""
-    return zlib.compress(_dump(_entries_to_json(entries)), _LEVEL)
+    """Entries as compressed bytes; the same entries give the same bytes in whatever order they come.
+
+    Terminal when they are more than ``unpack_entries`` would read: what cannot be read back is not written.
+    """
+    found = list(entries)
+    text = _dump(_entries_to_json(found))
+    if len(found) > PART_ENTRIES or len(text) > bounded_json.UNPACKED_LIMIT:
+        raise Terminal(
+            f"this part of the undo record would have {len(found)} partitions in {len(text)} bytes; at most"
+            f" {PART_ENTRIES} in {bounded_json.UNPACKED_LIMIT} bytes are supported: demote fewer brokers at a time"
+        )
+    return zlib.compress(text, _LEVEL)
 
 
 def unpack_entries(data: bytes, where: str) -> dict[PartitionKey, UndoEntry]:
     """The inverse of ``pack_entries``. Terminal when the bytes are damaged."""
     try:
-        return _entries_from_json(json.loads(zlib.decompress(data)))
-    except (zlib.error, ValueError, KeyError, TypeError) as error:
+        return _entries_from_json(bounded_json.unpack(data), PART_ENTRIES)
+    except bounded_json.DAMAGE as error:
         raise _damaged(where, error) from error
 
 
@@ -67,8 +91,8 @@ def pack_demoted(demoted: Mapping[int, DemotedBroker]) -> str:
 def unpack_demoted(text: str, where: str) -> dict[int, DemotedBroker]:
     """The inverse of ``pack_demoted``. Terminal when the text is damaged."""
     try:
-        return _demoted_from_json(json.loads(text))
-    except (ValueError, KeyError, TypeError) as error:
+        return _demoted_from_json(bounded_json.parse(text))
+    except bounded_json.DAMAGE as error:
         raise _damaged(where, error) from error
 
 
@@ -80,8 +104,8 @@ def pack_returning(returning: Mapping[int, ReturningBroker]) -> str:
 def unpack_returning(text: str, where: str) -> dict[int, ReturningBroker]:
     """The inverse of ``pack_returning``. Terminal when the text is damaged."""
     try:
-        return _returning_from_json(json.loads(text))
-    except (ValueError, KeyError, TypeError) as error:
+        return _returning_from_json(bounded_json.parse(text))
+    except bounded_json.DAMAGE as error:
         raise _damaged(where, error) from error
 
 
@@ -93,8 +117,8 @@ def pack_application(application: PlanApplication) -> str:
 def unpack_application(text: str, where: str) -> PlanApplication:
     """The inverse of ``pack_application``. Terminal when the text is damaged."""
     try:
-        return _application_from_json(json.loads(text))
-    except (ValueError, KeyError, TypeError) as error:
+        return _application_from_json(bounded_json.parse(text))
+    except bounded_json.DAMAGE as error:
         raise _damaged(where, error) from error
 
 
@@ -121,31 +145,18 @@ def export_record(record: UndoRecord) -> bytes:
 def import_record(data: bytes, where: str) -> UndoRecord:
     """The inverse of ``export_record``. Terminal when the document is damaged or newer than this program."""
     try:
-        document = json.loads(data)
+        document = bounded_json.parse(data, DOCUMENT_LIMIT)
         check_format(document["format"], where)
-        record = UndoRecord(
-            cluster_id=str(document["clusterId"]),
-            epoch=int(document["epoch"]),
+        return UndoRecord(
+            cluster_id=_text(document["clusterId"]),
+            epoch=_number(document["epoch"]),
             demoted=_demoted_from_json(document["demoted"]),
-            entries=_entries_from_json(document["topics"]),
+            entries=_entries_from_json(document["topics"], _DOCUMENT_ENTRIES),
             application=_application_from_json(document["rebalance"]) if "rebalance" in document else None,
             returning=_returning_from_json(document.get("returning", [])),
         )
-        _check_numbers(record)
-        return record
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+    except bounded_json.DAMAGE as error:
         raise _damaged(where, error) from error
-
-
-def _check_numbers(record: UndoRecord) -> None:
-    """TypeError unless brokers and partitions are numbers: a document comes from a person's hands."""
-    brokers = [*record.demoted, *record.returning]
-    for key, entry in record.entries.items():
-        brokers += [key.partition, *entry.baseline, *entry.written]
-        brokers += [broker for order in entry.earlier for broker in order]
-    wrong = next((b for b in brokers if type(b) is not int), None)
-    if wrong is not None:
-        raise TypeError(f"{wrong!r} is not the number of a broker or partition")
 
 
 def _dump(value: object) -> bytes:
@@ -163,29 +174,86 @@ def _entries_to_json(entries: Iterable[tuple[PartitionKey, UndoEntry]]) -> list[
     # By topic, then partition: neighbours look alike, which is what the compressor lives on.
     topics: dict[tuple[str, str], list[Any]] = {}
     for key, entry in entries:
-        row: list[Any] = [key.partition, _CODES[entry.state], entry.baseline, entry.written, entry.earlier]
+        row: list[Any] = [key.partition, _CODES[entry.state], entry.baseline, entry.written]
+        # Most entries have one outstanding reorder, to the order that they set out to write: the broker is enough.
+        sent = [s.broker if s.order == entry.written and s.broker is not None else s for s in entry.outstanding]
+        row += [entry.replaced, sent]
         if entry.finished_at is not None or entry.contests or entry.contested_at is not None:
             row += [_time_or_none(entry.finished_at), entry.contests, _time_or_none(entry.contested_at)]
         topics.setdefault((key.topic_id, entry.topic), []).append(row)
     return [[topic_id, topic, sorted(rows, key=itemgetter(0))] for (topic_id, topic), rows in sorted(topics.items())]
 
 
-def _entries_from_json(topics: Any) -> dict[PartitionKey, UndoEntry]:
+def _entries_from_json(topics: Any, limit: int) -> dict[PartitionKey, UndoEntry]:
+    if sum(len(rows) for _, _, rows in topics) > limit:
+        raise ValueError(f"it has more than {limit} partitions")
     entries: dict[PartitionKey, UndoEntry] = {}
     for topic_id, topic, rows in topics:
-        for partition, code, baseline, written, earlier, *rare in rows:
+        for row in rows:
+            partition, code, baseline, written, replaced, outstanding, *rare = _with_outstanding(row)
+            if len(outstanding) > _MOST_OUTSTANDING:
+                raise ValueError(f"a partition has more than {_MOST_OUTSTANDING} outstanding reorders")
             finished, contests, contested = rare or (None, 0, None)
-            entries[PartitionKey(topic_id, partition)] = UndoEntry(
-                topic=topic,
-                baseline=tuple(baseline),
-                written=tuple(written),
-                earlier=tuple(tuple(order) for order in earlier),
+            entries[PartitionKey(_text(topic_id), _id(partition))] = UndoEntry(
+                topic=_text(topic),
+                baseline=_order(baseline),
+                written=_order(written),
+                replaced=_order(replaced) if replaced is not None else None,
+                outstanding=tuple(_sent(one, written) for one in outstanding),
                 state=_STATES[code],
                 finished_at=datetime.fromisoformat(finished) if finished else None,
-                contests=contests,
+                contests=_number(contests),
                 contested_at=datetime.fromisoformat(contested) if contested else None,
             )
     return entries
+
+
+def _order(value: Any) -> tuple[int, ...]:
+    """A replica order. TypeError or ValueError unless it is a list of broker ids."""
+    if type(value) is not list or len(value) > _MOST_REPLICAS:
+        raise ValueError(f"not a list of at most {_MOST_REPLICAS} brokers")
+    return tuple(_id(broker) for broker in value)
+
+
+def _id(value: Any) -> int:
+    if type(value) is not int or not 0 <= value <= _HIGHEST_ID:
+        raise TypeError(f"{_short(value)} is not the number of a broker or partition")
+    return value
+
+
+def _number(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise TypeError(f"{_short(value)} is not a count")
+    return value
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise TypeError(f"{_short(value)} is not text")
+    return value
+
+
+def _short(value: object) -> str:
+    return repr(value)[:40]
+
+
+def _sent(one: Any, written: Any) -> SentOrder:
+    if type(one) is int:
+        return SentOrder(_order(written), _id(one))
+    order, broker = one
+    return SentOrder(_order(order), _id(broker) if broker is not None else None)
+
+
+def _with_outstanding(row: list[Any]) -> list[Any]:
+    """A row of format 1 as one of format 2: it names the orders that may have been sent, and no brokers."""
+    if len(row) not in (5, 8):
+        return row
+    partition, code, baseline, written, earlier, *rare = row
+    if type(earlier) is not list:
+        raise TypeError(f"{_short(earlier)} is not a list of orders")
+    sent = [written, *earlier] if code in _PENDING else earlier
+    replaced = earlier[0] if code in _PENDING and earlier else None
+    return [partition, code, baseline, written, replaced, [[order, None] for order in sent], *rare]
 
 
 def _demoted_to_json(demoted: Mapping[int, DemotedBroker]) -> list[Any]:
@@ -210,11 +278,11 @@ def _cause_to_json(cause: Cause) -> dict[str, str]:
 
 def _demoted_from_json(rows: Any) -> dict[int, DemotedBroker]:
     return {
-        row["broker"]: DemotedBroker(
+        _id(row["broker"]): DemotedBroker(
             broker=row["broker"],
             cause=Cause(row.get("purpose", row["cause"])),
-            reason=row["reason"],
-            message=row["message"],
+            reason=_text(row["reason"]),
+            message=_text(row["message"]),
             since=datetime.fromisoformat(row["since"]),
         )
         for row in rows
@@ -236,7 +304,7 @@ def _returning_to_json(returning: Mapping[int, ReturningBroker]) -> list[Any]:
 
 def _returning_from_json(rows: Any) -> dict[int, ReturningBroker]:
     return {
-        row["broker"]: ReturningBroker(
+        _id(row["broker"]): ReturningBroker(
             broker=row["broker"],
             share=_share(row["share"]),
             since=datetime.fromisoformat(row["since"]),
@@ -270,16 +338,16 @@ def _application_to_json(application: PlanApplication) -> dict[str, Any]:
 
 def _application_from_json(row: Any) -> PlanApplication:
     return PlanApplication(
-        digest=row["digest"],
-        moves=row["moves"],
+        digest=_text(row["digest"]),
+        moves=_number(row["moves"]),
         since=datetime.fromisoformat(row["since"]),
         waved_at=datetime.fromisoformat(row["wavedAt"]),
-        taken_up=row["takenUp"],
-        left=dict(row["left"]),
-        left_load=row["leftLoad"],
-        sample=tuple(SkippedPartition(topic, partition, reason) for topic, partition, reason in row["sample"]),
+        taken_up=_number(row["takenUp"]),
+        left={_text(reason): _number(count) for reason, count in row["left"].items()},
+        left_load=_number(row["leftLoad"]),
+        sample=tuple(SkippedPartition(_text(topic), _id(n), _text(reason)) for topic, n, reason in row["sample"]),
         ended=ApplicationEnd(row["ended"]) if row["ended"] else None,
-        message=row["message"],
+        message=_text(row["message"]),
     )
 
 

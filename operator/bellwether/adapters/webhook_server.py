@@ -2,8 +2,8 @@
 
 In: where to listen, who may come in, and a function that takes a body. Out: bodies, one at a time, each bounded;
 answers that reveal nothing to unauthenticated clients. Called by ``bellwether probe alertmanager``. The server runs on
-its own thread. A connection serves one request and lives for a few seconds at most; beyond the maximum number of
-connections, further ones wait unaccepted.
+its own thread. A connection serves one request and lives for a few seconds at most. One that has shown no token is
+closed after half a second if others wait for its place: idle clients cannot keep a sender out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,17 @@ from bellwether.ports.errors import Terminal, Transient
 
 BODY_LIMIT = 1024 * 1024
 CONNECTION_SECONDS = 10.0
-MOST_CONNECTIONS = 32
+STRANGER_SECONDS = 5.0
+"""How long a connection may take to show a token. Less would cut off senders while this process has no CPU."""
+
+HANDSHAKE_SECONDS = 5.0
+PATIENCE_SECONDS = 0.5
+"""How long a connection without a token keeps its place while others wait for one."""
+
+MOST_STRANGERS = 32
+MOST_SENDERS = 32
+"""Connections that have shown a token; further ones are to come again."""
+
 _BACKLOG = 128
 _ALIVE_SECONDS = 5.0
 
@@ -47,7 +57,6 @@ class Webhook:
         host: str,
         port: int,
         receive: Callable[[bytes], None],
-        ready: Callable[[], bool],
         token: TokenFile | None,
         files: ServerFiles | None,
         clock: Clock,
@@ -56,7 +65,6 @@ class Webhook:
     ) -> None:
         self._address = (host, port)
         self._receive = receive
-        self._ready = ready
         self._token = token
         self._files = files
         self._clock = clock
@@ -65,6 +73,7 @@ class Webhook:
         self._said: set[str] = set()
         self._sockets: list[socket.socket] = []
         self._beat = clock.monotonic()
+        self._places = _Places()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping: asyncio.Event | None = None
         self._serving = threading.Event()
@@ -112,8 +121,6 @@ class Webhook:
         self._loop.set_exception_handler(lambda _loop, facts: self._warn("connection_failed", facts.get("exception")))
         app = web.Application(client_max_size=BODY_LIMIT, middlewares=[self._guarded])
         app.router.add_post("/alerts", self._alerts)
-        app.router.add_get("/healthz", self._healthy)
-        app.router.add_get("/readyz", self._readiness)
         runner = web.AppRunner(
             app, access_log=None, logger=_SILENT, auto_decompress=False, lingering_time=0, shutdown_timeout=0.5
         )
@@ -136,34 +143,30 @@ class Webhook:
             await asyncio.sleep(0.5)
 
     async def _accept(self, runner: web.AppRunner) -> None:
-        loop, places = asyncio.get_running_loop(), asyncio.Semaphore(MOST_CONNECTIONS)
-        opening: set[asyncio.Task[None]] = set()
+        loop = asyncio.get_running_loop()
         while True:
-            await places.acquire()
+            await self._places.free()
             try:
                 accepted, _ = await loop.sock_accept(self._sockets[0])
             except OSError as error:
-                places.release()
                 self._warn("connection_not_accepted", error)
                 await asyncio.sleep(0.5)
                 continue
-            task = asyncio.create_task(self._open(runner, accepted, places))
-            opening.add(task)
-            task.add_done_callback(opening.discard)
+            server = runner.server
+            assert server is not None  # noqa: S101 - the runner was set up
+            connection = _Connection(server(), self._places, loop)
+            connection.opening = asyncio.create_task(self._open(connection, accepted))
 
-    async def _open(self, runner: web.AppRunner, accepted: socket.socket, places: asyncio.Semaphore) -> None:
+    async def _open(self, connection: _Connection, accepted: socket.socket) -> None:
         accepted.setblocking(False)
-        loop, server = asyncio.get_running_loop(), runner.server
-        assert server is not None  # noqa: S101 - the runner was set up
         encryption: dict[str, Any] = {}
-        connection = _Connection(server(), places.release, loop)
         try:
             if self._files is not None:
-                encryption = {"ssl": self._files.context(), "ssl_handshake_timeout": CONNECTION_SECONDS / 2}
-            await loop.connect_accepted_socket(lambda: connection, accepted, **encryption)
+                encryption = {"ssl": self._files.context(), "ssl_handshake_timeout": HANDSHAKE_SECONDS}
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: connection, accepted, **encryption)
         except (OSError, asyncio.CancelledError, Terminal) as error:  # a handshake that failed is an OSError
             accepted.close()
-            connection.end()
+            self._places.leave(connection)
             if isinstance(error, Terminal):
                 self._warn("server_certificate_unusable", error)
 
@@ -193,6 +196,8 @@ class Webhook:
             if not admitted:
                 self._warn("request_unauthorized", None)
                 return web.Response(status=401, headers={"WWW-Authenticate": "Bearer"})
+        if not self._places.admit(request.protocol):
+            return web.Response(status=503, headers={"Retry-After": "5"})
         body = await request.read()
         try:
             self._receive(body)
@@ -203,12 +208,6 @@ class Webhook:
             return web.Response(status=503, headers={"Retry-After": "5"})
         return web.Response(status=200)
 
-    async def _healthy(self, _request: web.Request) -> web.StreamResponse:
-        return web.Response(status=200)
-
-    async def _readiness(self, _request: web.Request) -> web.StreamResponse:
-        return web.Response(status=200 if self._ready() else 503)
-
     def _warn(self, event: str, error: object) -> None:
         """Log it once; the metrics count the rest."""
         if event not in self._said:
@@ -216,42 +215,93 @@ class Webhook:
             self._log.warning(event, error=None if error is None else str(error))
 
 
+class _Places:
+    """The connections that are open, by whether they have shown a token. Used by the server's thread only."""
+
+    def __init__(self) -> None:
+        self._strangers: dict[_Connection, float] = {}  # the oldest first
+        self._senders: set[_Connection] = set()
+        self._left = asyncio.Event()
+
+    async def free(self) -> None:
+        """Wait for a place; the oldest connection without a token is closed after ``PATIENCE_SECONDS``."""
+        while len(self._strangers) >= MOST_STRANGERS:
+            oldest, since = next(iter(self._strangers.items()))
+            self._left.clear()
+            with contextlib.suppress(TimeoutError):
+                left = since + PATIENCE_SECONDS - asyncio.get_running_loop().time()
+                await asyncio.wait_for(self._left.wait(), max(0.0, left))
+                continue
+            self.leave(oldest)
+            oldest.abort()
+
+    def enter(self, connection: _Connection) -> None:
+        """A connection was accepted."""
+        self._strangers[connection] = asyncio.get_running_loop().time()
+
+    def admit(self, protocol: object) -> bool:
+        """The connection of this protocol has shown a token; False if too many others have."""
+        connection = next((one for one in self._strangers if one.inner is protocol), None)
+        if connection is None or len(self._senders) >= MOST_SENDERS:
+            return False
+        self.leave(connection)
+        self._senders.add(connection)
+        connection.extend(CONNECTION_SECONDS)
+        return True
+
+    def leave(self, connection: _Connection) -> None:
+        """Its place is free again."""
+        self._strangers.pop(connection, None)
+        self._senders.discard(connection)
+        self._left.set()
+
+
 class _Connection(asyncio.Protocol):
     """Passes everything on to the server's own protocol, and ends the connection when its time is over."""
 
-    def __init__(self, inner: Any, on_end: Callable[[], None], loop: asyncio.AbstractEventLoop) -> None:
-        self._inner = inner
-        self._on_end = on_end
+    def __init__(self, inner: Any, places: _Places, loop: asyncio.AbstractEventLoop) -> None:
+        self.inner = inner
+        self.opening: asyncio.Task[None] | None = None
+        self._places = places
         self._loop = loop
+        self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._ended = False
+        places.enter(self)
 
-    def end(self) -> None:
-        """Its place is free again."""
-        if not self._ended:
-            self._ended = True
-            self._on_end()
+    def abort(self) -> None:
+        """End it now, also during its TLS handshake."""
+        if self._transport is not None:
+            self._transport.abort()
+        elif self.opening is not None:
+            self.opening.cancel()
+
+    def extend(self, seconds: float) -> None:
+        """It may live so long from now."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_later(seconds, self.abort)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - a stream socket's
-        self._timer = self._loop.call_later(CONNECTION_SECONDS, transport.abort)
-        self._inner.connection_made(transport)
+        self._transport = transport
+        self.extend(STRANGER_SECONDS)
+        self.inner.connection_made(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self.end()
-        self._inner.connection_lost(exc)
+        self._places.leave(self)
+        self.inner.connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        self._inner.data_received(data)
+        self.inner.data_received(data)
 
     def eof_received(self) -> bool | None:
-        said: bool | None = self._inner.eof_received()
+        said: bool | None = self.inner.eof_received()
         return said
 
     def pause_writing(self) -> None:
-        self._inner.pause_writing()
+        self.inner.pause_writing()
 
     def resume_writing(self) -> None:
-        self._inner.resume_writing()
+        self.inner.resume_writing()

@@ -1,1 +1,1 @@
-"""The custom resources, as typed models."""
+"""The custom resources and the operator configuration, as typed models."""

@@ -28,7 +28,7 @@ VERBS = {
     "undo-record": "bellwether.cli.commands.installation.undo_record:undo_record",
     "uninstall": "bellwether.cli.commands.installation.uninstall:uninstall",
     "verify-plan": "bellwether.cli.commands.rebalance.verify_plan:verify_plan",
-    "quarantine-agent": "bellwether.cli.commands.probe.quarantine_agent:quarantine_agent",
+    "quarantine-agent": "bellwether.cli.commands.probe.probers:quarantine_agent",
 }
 
 

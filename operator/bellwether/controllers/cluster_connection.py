@@ -25,6 +25,7 @@ from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import at_
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION, ClusterLease
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
+from bellwether.adapters.kubernetes.objects.quarantine_orders import LeaseOrders
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
@@ -36,7 +37,7 @@ from bellwether.kafka_connection import Connection
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether.ports.kafka import ClusterReader, ConfigReader, FaultToleranceReader, LeaderMover
-from bellwether.ports.kubernetes import UndoRecords
+from bellwether.ports.kubernetes import QuarantineOrders, UndoRecords
 from bellwether.ports.world import World
 from bellwether.telemetry.heartbeat import WithHeartbeat
 
@@ -66,6 +67,7 @@ def with_heartbeat(world: World, beat: Callable[[], None]) -> World:
         clusters=cast(ClusterReader, WithHeartbeat(world.clusters, beat)),
         leaders=cast(LeaderMover, WithHeartbeat(world.leaders, beat)),
         records=cast(UndoRecords, WithHeartbeat(world.records, beat)),
+        quarantine_orders=cast(QuarantineOrders, WithHeartbeat(world.quarantine_orders, beat)),
         margins=cast(FaultToleranceReader, WithHeartbeat(world.margins, beat)) if world.margins is not None else None,
         configs=cast(ConfigReader, WithHeartbeat(world.configs, beat)) if world.configs is not None else None,
     )
@@ -98,7 +100,10 @@ class Connector:
         lease_namespace: str,
         observe: Observe = lambda *_: None,
         certificate: TellCertificate = lambda *_: None,
+        *,
+        labelled_secrets: bool = False,
     ) -> None:
+        self._labelled_secrets = labelled_secrets
         self._observe = observe
         self._certificate = certificate
         self._api = api
@@ -123,11 +128,12 @@ class Connector:
                 "correct spec.kafka.bootstrapServers or strimzi, or make another policy for the other cluster"
             )
             raise PolicyRefused(Reason.CLUSTER_CHANGED, text)
+        who = f"{namespace}/{name}"
         lease = ClusterLease(
             self._api,
             self._lease_namespace,
             cluster_id,
-            f"{namespace}/{name}",
+            who,
             self._clock,
             duration_seconds=self._times.duration_seconds,
             renew_seconds=self._times.renew_seconds,
@@ -135,7 +141,20 @@ class Connector:
         )
         records = ConfigMapRecords(self._api, namespace, name)
         trail = ConfigMapAuditLog(self._api, namespace, name, self._clock)
-        world = World(reader, mover, records, lease, self._signals, self._clock, self._strimzi, trail, margins, configs)
+        orders = LeaseOrders(self._api, self._lease_namespace, who, lease.holder, lease.seconds_left)
+        world = World(
+            reader,
+            mover,
+            records,
+            lease,
+            self._signals,
+            self._clock,
+            self._strimzi,
+            trail,
+            margins,
+            configs,
+            quarantine_orders=orders,
+        )
         return ClusterConnection(world, lease, records, cluster_id)
 
     def renew(self, link: ClusterConnection, policy: LeadershipPolicy) -> ClusterConnection:
@@ -179,7 +198,7 @@ class Connector:
 
     def _connection(self, policy: LeadershipPolicy) -> Connection:
         if self._secrets is None:
-            self._secrets = SecretReader(self._api, policy.metadata.namespace)
+            self._secrets = SecretReader(self._api, policy.metadata.namespace, labelled=self._labelled_secrets)
         try:
             made, self._strimzi = surroundings(policy.spec.kafka, self._secrets)
         except Terminal:
@@ -214,5 +233,5 @@ class Connector:
             self._secrets.close()
 
     def grace_seconds(self, link: ClusterConnection) -> float:
-        """How long a batch of the previous holder may still arrive: its Lease and its last request (invariant 7)."""
+        """How long what a broker's metadata leaves out is kept: the previous holder's Lease and its last request."""
         return self._times.duration_seconds + link.world.leaders.request_timeout_seconds

@@ -49,6 +49,9 @@ class Failures:
 
     def handle(self, policy: LeadershipPolicy, body: dict[str, Any], error: BellwetherError) -> float:
         """Report an error; returns seconds until the next try."""
+        return self._requeue.spread(self._handle(policy, body, error))
+
+    def _handle(self, policy: LeadershipPolicy, body: dict[str, Any], error: BellwetherError) -> float:
         match error:
             case PolicyRefused():
                 return self._refused(policy, body, error.reason, error)
@@ -74,7 +77,7 @@ class Failures:
         log.exception("reconcile_failed_unexpectedly")
         self._reporter.failed(*self._who, "Defect")
         self._release()
-        return self._requeue.retry_seconds
+        return self._requeue.spread(self._requeue.retry_seconds)
 
     def _refused(self, policy: LeadershipPolicy, body: dict[str, Any], reason: Reason, error: BellwetherError) -> float:
         if reason is Reason.NOT_LEADER:

@@ -55,7 +55,7 @@ class LoadQuery:
     """Whose loads are wanted, weighed how. ``latest`` names those of the run that ended last; empty: not known."""
 
     prefix: str
-    uri: str
+    store: str
     objective: Objective
     capacities: Mapping[int, int]
     latest: str = ""
@@ -68,12 +68,12 @@ class LoadQuery:
             return None
         prefix = file_name(metadata.namespace, metadata.name, "")
         latest = f"{prefix}{run.name}" if run.name and run.state not in _UNFINISHED else ""
-        return cls(prefix, rebalance.history.uri, settings.objective, settings.capacities, latest)
+        return cls(prefix, rebalance.store, settings.objective, settings.capacities, latest)
 
     @property
     def terms(self) -> object:
         """All fields except the run: a new run needs a read, other terms change the meaning of loads already read."""
-        return self.prefix, self.uri, self.objective, self.capacities
+        return self.prefix, self.store, self.objective, self.capacities
 
 
 class LoadCache:

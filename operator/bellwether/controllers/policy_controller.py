@@ -187,14 +187,14 @@ class PolicyController(threading.Thread):
         self._reporter.begins(self.namespace, self.policy_name)
         try:
             world = replace(with_heartbeat(link.world, self._heartbeat.beat), pods=pods.seen)
-            report, memory = reconcile(world, policy.policy(), memory, decide, rebalance_input)
-            self._session.memory = memory
+            result = reconcile(world, policy.policy(), memory, decide, rebalance_input)
+            self._session.memory = memory = result.memory
             self._must_lead()
         finally:
             self._reporter.ends(self.namespace, self.policy_name)
         self._took_seconds = seconds = self._clock.monotonic() - began
-        self._rebalance.on_report(policy, report)
-        report = self._session.qualified(replace(report, problem=None))  # it may be large, and was passed on
+        self._rebalance.on_result(policy, result)
+        report = self._session.qualified(result.report)
         run = self._rebalance.run
         self._reporter.publish(policy, report, memory, seconds, generations, run, self._must_lead)
         self._reporter.heard(self.namespace, self.policy_name, self.signals.signals(), self._detection.stale_after)

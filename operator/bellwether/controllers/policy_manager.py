@@ -20,6 +20,7 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
 from bellwether.adapters.kubernetes.tls_verification import as_kubectl
 from bellwether.api.v1alpha1.base_model import GROUP, VERSION
 from bellwether.controllers.policy_controller import PolicyController
+from bellwether.jitter import jittered
 from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
 
 BEAT_SECONDS = 1.0
@@ -174,7 +175,7 @@ class EndlessBackoff:
     """Pauses between tries that never come to an end: with kopf's own a minute without the API ends the process."""
 
     def __iter__(self) -> Iterator[float]:
-        return itertools.chain((0.5, 1.0, 2.0), itertools.repeat(3.0))
+        return map(jittered, itertools.chain((0.5, 1.0, 2.0), itertools.repeat(3.0)))
 
 
 async def _beat(pulse: Heartbeat) -> None:

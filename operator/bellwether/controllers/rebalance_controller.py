@@ -1,6 +1,6 @@
 """Rebalance controller of one policy: runs jobs and store reads in its own thread, so that none delays a reconcile.
 
-The policy controller passes each report to it (``on_report``) and takes from it the input of the next reconcile
+The policy controller passes each result to it (``on_result``) and takes from it the input of the next reconcile
 (``agenda``). This class keeps the run's state (``core.rebalance.lifecycle`` decides the next state), starts and polls
 jobs, verifies their results, and reads the loads that a capacity limit needs (``load_cache``). It accesses neither
 Kafka nor the undo record. Every step is idempotent: names derive from what triggered the run, so a process that takes
@@ -12,20 +12,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import structlog
 
-from bellwether.adapters.job_commands import Work, file_name
-from bellwether.adapters.kubernetes.api_client import KubernetesClient
-from bellwether.adapters.kubernetes.jobs.kubernetes_jobs import KubernetesJobs
+from bellwether.adapters.job_commands import file_name
 from bellwether.adapters.kubernetes.managed_fields import owner_of
-from bellwether.adapters.process_jobs import ProcessJobs
 from bellwether.adapters.store.store_errors import PlanUnfit, StoreError
+from bellwether.api.config.load_config import NotConfigured
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.api.v1alpha1.spec.plan_runner import RunnerType
 from bellwether.api.v1alpha1.status.rebalance_status import REQUEST_LIMIT
-from bellwether.controllers.load_cache import LoadCache, LoadQuery, LoadSource
+from bellwether.controllers.load_cache import LoadCache, LoadQuery
+from bellwether.controllers.rebalance_backend import MakeRebalanceBackend, RebalanceBackend
 from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.undo_record import PlanApplication
 from bellwether.core.reasons import DESCRIPTIONS, Reason
@@ -43,15 +41,11 @@ from bellwether.core.rebalance.lifecycle import (
 )
 from bellwether.core.rebalance.problem import Problem
 from bellwether.core.rebalance.rebalance_waves import ApprovedPlan, RebalanceInput
-from bellwether.core.reporting.report import Report
 from bellwether.core.settings.rebalance import Approval, Rebalance
-from bellwether.extras import needed_extra
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.ports.jobs import JobState, PlanJobs
-
-if TYPE_CHECKING:  # Arrow is for policies that rebalance
-    from bellwether.adapters.store.plans.plan_store import Rechecked
+from bellwether.ports.jobs import JobState
+from bellwether.reconcile import ReconcileResult
 
 APPROVE_ANNOTATION = "bellwether.dev/approve-plan"
 """Annotation that names the digest of the plan that may be applied."""
@@ -64,40 +58,8 @@ POLL_SECONDS = 5.0
 log = structlog.get_logger(__name__)
 
 
-class FilePlanStore(LoadSource, Protocol):
-    """The policy's part of the store, as ``adapters.store.plans.plan_store`` has it."""
-
-    def has_problem(self, name: str) -> bool:
-        """Whether a whole problem of that name is there."""
-        ...
-
-    def put_problem(self, name: str, problem: Problem) -> None:
-        """Write a problem."""
-        ...
-
-    def plan_for(self, name: str) -> Rechecked:
-        """The plan that was made of a problem, rechecked. Raises PlanUnfit."""
-        ...
-
-    def accepted(self, digest: str) -> ApprovedPlan:
-        """An approved plan. Raises PlanUnfit where it is not what the digest names."""
-        ...
-
-    def tidy(self, prefix: str) -> None:
-        """Remove old problems."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class RebalanceBackend:
-    """What a policy's rebalance controller works with, rebuilt when the policy changes."""
-
-    plans: FilePlanStore
-    jobs: PlanJobs
-
-
-MakeRebalanceBackend = Callable[[LeadershipPolicy, str], RebalanceBackend]
-"""From a policy and the id of its Kafka cluster. Raises StoreError or Terminal."""
+CheckRebalance = Callable[[LeadershipPolicy], object]
+"""Raises NotConfigured if a policy may not use the store or the profile that it names; the result is ignored."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +78,16 @@ class _Facts:
 class RebalanceController:
     """See the module. ``wake`` requests an early reconcile: there is something to do or to report."""
 
-    def __init__(self, run: RebalanceRun, tools: MakeRebalanceBackend, clock: Clock, wake: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        run: RebalanceRun,
+        check: CheckRebalance,
+        tools: MakeRebalanceBackend,
+        clock: Clock,
+        wake: Callable[[], None],
+    ) -> None:
         self._run = run
+        self._check = check
         self._make_tools = tools
         self._clock = clock
         self._wake = wake
@@ -177,9 +147,9 @@ class RebalanceController:
             ended = run.digest if run.state is RunState.SUPERSEDED else ""
             return RebalanceInput(given, ended, wants_problem=self._wanting, loads=self._reading.known())
 
-    def on_report(self, policy: LeadershipPolicy, annotations: Mapping[str, str], report: Report) -> None:
-        """The report of a reconcile."""
-        core, progress = policy.policy(), report.progress
+    def on_result(self, policy: LeadershipPolicy, annotations: Mapping[str, str], result: ReconcileResult) -> None:
+        """The result of a reconcile."""
+        core, report, progress = policy.policy(), result.report, result.report.progress
         settings = core.rebalance
         self._reading.wanted(settings is not None and core.demotion.capacity.max_load is not None)
         with self._lock:
@@ -195,8 +165,8 @@ class RebalanceController:
                 progress.application if progress is not None else None,
                 progress.waits if progress is not None else None,
             )
-            if report.problem is not None and self._wanting:
-                self._problem, self._wanting = report.problem, False
+            if result.problem is not None and self._wanting:
+                self._problem, self._wanting = result.problem, False
             facts = self._facts
             self._run = on_progress(self._run, facts.application, facts.waits, facts.asked)
         self._news.set()
@@ -205,13 +175,15 @@ class RebalanceController:
         """Do the next step without waiting for jobs; returns whether anything changed."""
         with self._lock:
             facts, had = self._facts, self._shown()
-            if facts is None:
-                return False
-            run = self._run = self._decide(self._run, facts)
+        if facts is None:
+            return False
+        refused = self._refused(facts)
+        with self._lock:
+            run = self._run = self._decide(self._run, facts, may_start=refused is None)
         self._read_loads(run, facts)  # before a recheck, which may take long: a limit waits for them
-        trouble = None
+        trouble = refused
         try:
-            after = self._do(run, facts)
+            after = self._do(run, facts) if refused is None else run
         except Transient as error:
             reason = Reason.STORE_UNAVAILABLE if isinstance(error, StoreError) else Reason.PLANNING
             after, trouble = run, Refusal(reason, str(error))
@@ -239,7 +211,7 @@ class RebalanceController:
         plan = self._accepted.digest if self._accepted is not None else ""
         return self._run, self._trouble, self._wanting, plan, self._reading.shown
 
-    def _decide(self, run: RebalanceRun, facts: _Facts) -> RebalanceRun:
+    def _decide(self, run: RebalanceRun, facts: _Facts, *, may_start: bool) -> RebalanceRun:
         """What follows from what is known; nothing is fetched."""
         now = self._clock.now()
         run = with_next_run_time(run, facts.settings, now)
@@ -247,10 +219,18 @@ class RebalanceController:
         run = on_superseded(run, facts.asked)
         run = on_judged(run, facts.settings, facts.approved, now)
         name = run_due(run, facts.asked, now)
-        if name is not None and not self._ending(run, facts):
+        if name is not None and may_start and not self._ending(run, facts):
             run = on_started(run, name, facts.asked, facts.settings, now)
             self._problem, self._wanting, self._started, self._accepted = None, False, False, None
         return run
+
+    def _refused(self, facts: _Facts) -> Refusal | None:
+        """Why the policy may not use the store or the profile that it names; its run waits and does not fail."""
+        try:
+            self._check(facts.policy)
+        except NotConfigured as error:
+            return Refusal(Reason.INVALID_POLICY, str(error))
+        return None
 
     def _do(self, run: RebalanceRun, facts: _Facts) -> RebalanceRun:
         """What the run's state asks for."""
@@ -327,6 +307,7 @@ class RebalanceController:
         if self._tools is None or self._tools_for != wanted:
             if self._tools is not None:
                 self._tools.jobs.close()
+                self._tools = None
             self._tools = self._make_tools(facts.policy, facts.cluster_id)
             self._tools_for = wanted
         return self._tools
@@ -338,27 +319,6 @@ class RebalanceController:
             self._news.clear()
             while not self._stop_requested.is_set() and self.step():
                 pass
-
-
-def rebalance_backend(
-    api: KubernetesClient, clock: Clock, policy: LeadershipPolicy, cluster_id: str
-) -> RebalanceBackend:
-    """The backend of the policy's rebalance controller. Raises StoreError, or Terminal without ``spec.rebalance``."""
-    rebalance, metadata = policy.spec.rebalance, policy.metadata
-    if rebalance is None:
-        raise Terminal(f"policy {metadata.namespace}/{metadata.name} has no spec.rebalance")
-    try:  # Arrow is for policies that rebalance
-        from bellwether.adapters.store.filesystems import Store  # noqa: PLC0415
-        from bellwether.adapters.store.plans.plan_store import FilePlanStore  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise Terminal(f"spec.rebalance {needed_extra(error)}") from error
-    plans = FilePlanStore(Store.open(rebalance.history.uri), cluster_id, f"{metadata.namespace}/{metadata.name}")
-    jobs: PlanJobs
-    if rebalance.runner.type is RunnerType.PROCESS:
-        jobs = ProcessJobs(lambda run: Work.of(policy, rebalance, run, cluster_id), rebalance.runner, clock)
-    else:
-        jobs = KubernetesJobs(api, policy, rebalance, cluster_id)
-    return RebalanceBackend(plans, jobs)
 
 
 MakeRebalanceController = Callable[[RebalanceRun, Callable[[], None]], RebalanceController]
@@ -401,10 +361,10 @@ class PolicyRebalance:
             return RebalanceInput()
         return replace(self._controller.rebalance_input(), approved_by=_approver(policy, body))
 
-    def on_report(self, policy: LeadershipPolicy, report: Report) -> None:
+    def on_result(self, policy: LeadershipPolicy, result: ReconcileResult) -> None:
         """What a reconcile came to."""
         if self._controller is not None:
-            self._controller.on_report(policy, policy.metadata.annotations, report)
+            self._controller.on_result(policy, policy.metadata.annotations, result)
 
     def unhealthy_reason(self) -> str | None:
         """That its thread has died, if so."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from bellwether.core.demotion.requeue_delay import requeue_after
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.quarantine_order import RENEW_SECONDS
 from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.reasons import Reason
-from bellwether.core.reporting.report import Report
+from bellwether.core.reporting.report import Report, timer_delays
 from bellwether.core.settings.policy import Policy
 
 _AILING = (HealthState.SICK, HealthState.SUSPECT, HealthState.DOWN)
@@ -27,6 +27,8 @@ class Requeue:
     retry_seconds: float = 5.0
     lease_retry_seconds: float = 1.0
     longest_retry_seconds: float = 30.0
+    spread: Callable[[float], float] = float
+    """Applied to the wait after a failed reconcile, so that many policies do not come back together."""
     busy_share: float = 0.25
     """Maximum share of time spent reading metadata: after a long reconcile the next one starts later."""
 
@@ -51,7 +53,7 @@ class Requeue:
         waves = [wave] if wave is not None else []
         if report.election is not None:
             waves.append(report.election.again_seconds)
-        return min([self._until_metadata(report, record, took_seconds), *waves, *_appointments(report, policy)])
+        return min([self._until_metadata(report, record, took_seconds), *waves, *timer_delays(report, policy)])
 
     def _until_metadata(self, report: Report, record: UndoRecord, took_seconds: float) -> float:
         """When metadata is read again: on a large cluster this is most of the duration of a reconcile."""
@@ -67,26 +69,12 @@ class Requeue:
 
 
 def at_rest(report: Report, record: UndoRecord) -> bool:
-    """Whether nothing is displaced but for the sake of preferred racks, and nothing is on its way."""
+    """Whether nothing is displaced but for the sake of preferred racks, and nothing is on its way or outstanding."""
     if record.empty:
         return True
     steady = not record.demoted and not record.returning and report.settled and not report.held
     return (
         steady
         and not report.leaders_out_of_place
-        and all(e.state is EntryState.DISPLACED for e in record.entries.values())
+        and all(e.state is EntryState.DISPLACED and not e.outstanding for e in record.entries.values())
     )
-
-
-def _appointments(report: Report, policy: Policy) -> list[float]:
-    """In how many seconds brokers have been sick, or well, or in one wave for long enough."""
-    found = (
-        requeue_after(b.verdict, dwelling=b.dwelling, flaps=b.flaps, policy=policy, now=report.now)
-        for b in report.brokers
-    )
-    waves = (
-        b.restoration.wait.again_seconds
-        for b in report.brokers
-        if b.restoration is not None and b.restoration.wait is not None
-    )
-    return [seconds for seconds in (*found, *waves) if seconds is not None]

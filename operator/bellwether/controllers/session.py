@@ -11,6 +11,7 @@ from dataclasses import replace
 import structlog
 
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch
+from bellwether.adapters.kubernetes.leases import CLAIM_ANNOTATION
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import ClusterConnection, Connector, PolicyRefused
@@ -71,7 +72,16 @@ class Session:
         self.memory = None
         if not self.link.lease.acquire():
             self._reporter.leading(self._namespace, self._policy, False)
-            owner = self.link.lease.owner
+            lease = self.link.lease
+            if lease.claimed_by is not None:
+                text = (
+                    f"namespace {lease.claimed_by} claims Kafka cluster {self.link.cluster_id}: only its policies may "
+                    f"manage the cluster. If namespace {self._namespace} is to manage it, an administrator "
+                    f"runs: kubectl annotate lease {lease.name} -n {lease.namespace} "
+                    f"{CLAIM_ANNOTATION}={self._namespace} --overwrite"
+                )
+                raise PolicyRefused(Reason.CLUSTER_CLAIMED, text)
+            owner = lease.owner
             # No owner: another process was quicker in this moment, and the next try shows which.
             if owner is None or owner.startswith(f"policy {self._namespace}/{self._policy} "):
                 raise PolicyRefused(Reason.NOT_LEADER, DESCRIPTIONS[Reason.NOT_LEADER])
@@ -83,7 +93,7 @@ class Session:
         self._reporter.leading(self._namespace, self._policy, True)
 
     def begin(self, policy: LeadershipPolicy) -> tuple[ClusterConnection, Memory, PodWatch]:
-        """What a reconcile works with. The first of a session reads the undo record and the last status.
+        """What a reconcile works with. The first of a session reads the undo record, the last status and the orders.
 
         Raises Transient without a connection, PolicyRefused when the record cannot be read, and what the ports raise.
         """
@@ -106,7 +116,7 @@ class Session:
         for health in healths:
             self._signals.on_broker_health(health)
         verdicts, flaps = self._reporter.last_said(policy, healths)
-        grace, orders = self._connector.grace_seconds(link), self._reporter.orders(healths)
+        grace, orders = self._connector.grace_seconds(link), link.world.quarantine_orders.take_over()
         structlog.contextvars.bind_contextvars(epoch=record.epoch)
         log.info("leadership_acquired", displaced=len(record.entries), demoted=sorted(record.demoted))
         return Memory(record, verdicts, grace, flaps=flaps, quarantine_orders=orders)

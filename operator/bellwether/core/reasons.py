@@ -47,6 +47,8 @@ class Reason(StrEnum):
     # Whether a broker may be stopped
     DRAINING = "Draining"
     LEADS_NOTHING = "LeadsNothing"
+    NEEDED_FOR_MIN_ISR = "NeededForMinIsr"
+    UNAVAILABLE_WRITES_ACCEPTED = "UnavailableWritesAccepted"
     CAP_REACHED = "CapReached"
     SYSTEMIC_CAUSE = "SystemicCause"
     PROMOTION_MANUAL = "PromotionManual"
@@ -160,6 +162,12 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.PODS_UNKNOWN: "The brokers' pods cannot be read, so restarts are not detected.",
     Reason.DRAINING: "The broker still leads partitions, or is still first in some replica order.",
     Reason.LEADS_NOTHING: "The broker leads nothing and is first in no replica order: it may be stopped.",
+    Reason.NEEDED_FOR_MIN_ISR: (
+        "Partitions would have fewer ISR members than min.insync.replicas without the broker, so acks=all would fail."
+    ),
+    Reason.UNAVAILABLE_WRITES_ACCEPTED: (
+        "The broker leads nothing; its override accepts that acks=all writes may fail once it stops."
+    ),
     Reason.CAP_REACHED: "The maximum number of brokers that cannot lead is reached (spec.demotion.maxBrokers).",
     Reason.SYSTEMIC_CAUSE: "Half of the brokers or more cannot lead or are sick: probably a shared cause.",
     Reason.PROMOTION_MANUAL: "The broker is healthy again; spec.promotion.mode requires manual promotion.",

@@ -58,6 +58,8 @@ class Override:
     """A manual override for a broker (``BrokerHealth.spec.override``); ``until`` ``None`` means until it is removed.
 
     ``by`` names the person, for the audit log. ``purpose`` ``None``: no special handling.
+    ``accept_unavailable_writes``: a broker in maintenance may be stopped although partitions then have fewer ISR
+    members than min.insync.replicas.
     """
 
     broker: int
@@ -66,6 +68,7 @@ class Override:
     until: datetime | None = None
     by: str = ""
     purpose: Purpose | None = None
+    accept_unavailable_writes: bool = False
 
     def active(self, now: datetime) -> bool:
         """Whether the override is in effect at ``now``."""

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-LETTERS = 16
+LETTERS = 32
 
 
 class Fingerprint:

@@ -187,7 +187,7 @@ def _of(name: str, faults: Faults, found: str = "") -> Check:
 
 def _compared(name: str, said: str, found: str, means: str) -> Check:
     faults = () if said == found else (f"the plan says {said!r}, the files give {found}: {means}",)
-    return Check(name, faults, said[:16], found[:16])
+    return Check(name, faults, said[:32], found[:32])
 
 
 def _figure(name: str, said: float, found: Fraction) -> Check:

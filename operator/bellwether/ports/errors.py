@@ -14,6 +14,10 @@ class Transient(BellwetherError):
     """A temporary failure: retry at the next reconcile."""
 
 
+class NotSent(Transient):
+    """The request was surely not sent: it cannot take effect."""
+
+
 class Terminal(BellwetherError):
     """A person must act (wrong bootstrap, refused credentials, missing permission); other policies go on."""
 

@@ -73,13 +73,25 @@ class ConfigReader(TopicConfigReader, Protocol):
 class LeaderMover(Protocol):
     """Moves leadership. Each call is one request with a hard time limit and no retry of its own.
 
-    Raises Transient when no answer came in time: the request may or may not have been carried out, even later.
+    Raises NotSent when it was surely not sent, and any other Transient when no answer came in time: the request may or
+    may not have been carried out, even later.
     """
 
     request_timeout_seconds: float
 
-    def reorder(self, orders: Sequence[Reorder]) -> Mapping[TopicPartition, Outcome]:
-        """AlterPartitionReassignments with another order of the same replicas (KIP-455, KIP-860)."""
+    def choose(self) -> int:
+        """The broker to ask next. Raises NotSent while the address of none is known."""
+        ...
+
+    def reorder(self, orders: Sequence[Reorder], broker: int | None = None) -> Mapping[TopicPartition, Outcome]:
+        """AlterPartitionReassignments with another order of the same replicas (KIP-455, KIP-860).
+
+        ``broker`` alone is asked; None asks the first that can be reached.
+        """
+        ...
+
+    def forwards(self, broker: int) -> bool:
+        """Whether this very broker answers now a request that it has to forward to the controller. Never raises."""
         ...
 
     def elect(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:

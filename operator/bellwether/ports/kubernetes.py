@@ -1,4 +1,4 @@
-"""Ports to what Kubernetes keeps for a reconcile: undo record, Lease, signals, audit trail.
+"""Ports to what Kubernetes keeps for a reconcile: undo record, Lease, signals, quarantine orders, audit trail.
 
 Implemented by ``adapters.kubernetes``, by ``adapters.files`` and, for tests and replays, by ``testing``. Every
 method answers or raises one of ``ports.errors``.
@@ -6,8 +6,10 @@ method answers or raises one of ``ports.errors``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
+from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reporting.audit import AuditEntry
 from bellwether.core.signals import Override, Signal
@@ -43,6 +45,32 @@ class SignalSource(Protocol):
     def overrides(self) -> tuple[Override, ...]:
         """What people asked for, expired ones included."""
         ...
+
+
+class QuarantineOrders(Protocol):
+    """Keeps one policy's quarantine orders where the quarantine agents of its brokers read them."""
+
+    def take_over(self) -> Mapping[int, QuarantineOrder]:
+        """The orders that a previous process left, by broker. Raises Transient or Terminal."""
+        ...
+
+    def keep(self, orders: Mapping[int, QuarantineOrder]) -> None:
+        """Write what has changed in these orders, and remove those of other brokers.
+
+        Never raises: an order that is not written is not obeyed, and one that is not renewed expires.
+        """
+        ...
+
+
+class NoQuarantineOrders:
+    """No order is kept: simulations, replays and commands pause no broker."""
+
+    def take_over(self) -> Mapping[int, QuarantineOrder]:
+        """None."""
+        return {}
+
+    def keep(self, orders: Mapping[int, QuarantineOrder]) -> None:
+        """Nothing."""
 
 
 class AuditTrail(Protocol):

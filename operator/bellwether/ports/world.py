@@ -11,7 +11,15 @@ from dataclasses import dataclass, field
 from bellwether.core.model.strimzi import Pod, Strimzi
 from bellwether.ports.clock import Clock
 from bellwether.ports.kafka import ClusterReader, ConfigReader, FaultToleranceReader, LeaderMover
-from bellwether.ports.kubernetes import AuditTrail, Leadership, NoAuditTrail, SignalSource, UndoRecords
+from bellwether.ports.kubernetes import (
+    AuditTrail,
+    Leadership,
+    NoAuditTrail,
+    NoQuarantineOrders,
+    QuarantineOrders,
+    SignalSource,
+    UndoRecords,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +43,4 @@ class World:
     """Reads the marks of throttled replicas, while another tool moves some."""
     pods: Mapping[int, Pod] | None = None
     """The brokers' pods before the reconcile, where the policy watches their restarts."""
+    quarantine_orders: QuarantineOrders = field(default_factory=NoQuarantineOrders)

@@ -8,8 +8,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any, Protocol
 
-from bellwether.core.signals import Reading
+from bellwether.core.settings.detection import StorageLatency
+from bellwether.core.signals import Reading, Signal
+
+
+class Thresholds(Protocol):
+    """Settings of a signal type that is counted by consecutive results."""
+
+    @property
+    def failure_threshold(self) -> int:
+        """Failures in a row that make it ``Failing``."""
+        ...
+
+    @property
+    def success_threshold(self) -> int:
+        """Successes in a row that make it ``Passing``."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +37,12 @@ class Streak:
     successes: int = 0
     failures: int = 0
 
-    def seen(self, ok: bool, now: datetime, *, failure_threshold: int, success_threshold: int) -> Streak:
+    def seen(self, ok: bool, now: datetime, thresholds: Thresholds) -> Streak:
         """The streak after one more result."""
         counted = replace(self, successes=self.successes + 1 if ok else 0, failures=0 if ok else self.failures + 1)
-        if counted.failures >= max(1, failure_threshold):
+        if counted.failures >= max(1, thresholds.failure_threshold):
             return counted.turned(Reading.FAILING, now)
-        if counted.successes >= max(1, success_threshold):
+        if counted.successes >= max(1, thresholds.success_threshold):
             return counted.turned(Reading.PASSING, now)
         return counted
 
@@ -52,13 +68,13 @@ class Window:
     bad: tuple[bool, ...] = ()
     successes: int = 0
 
-    def seen(self, ok: bool, now: datetime, *, samples: int, failure_threshold: int, success_threshold: int) -> Window:
-        """The window after one more result. A ``failure_threshold`` above ``samples`` means all of them."""
-        samples = max(1, samples)
+    def seen(self, ok: bool, now: datetime, settings: StorageLatency) -> Window:
+        """The window after one more result. A ``failure_threshold`` above ``window_samples`` means all of them."""
+        samples = max(1, settings.window_samples)
         counted = replace(self, bad=(*self.bad, not ok)[-samples:], successes=self.successes + 1 if ok else 0)
-        if not ok and sum(counted.bad) >= min(samples, max(1, failure_threshold)):
+        if not ok and sum(counted.bad) >= min(samples, max(1, settings.failure_threshold)):
             return counted.failed(now)
-        if counted.successes >= max(1, success_threshold):
+        if counted.successes >= max(1, settings.success_threshold):
             return counted._passed(now)
         return counted
 
@@ -72,3 +88,21 @@ class Window:
         if self.reading is Reading.PASSING:
             return self
         return replace(self, reading=Reading.PASSING, since=now, bad=())
+
+
+def signal_of(counted: Streak | Window, broker: int, type_: str, source: str, **evidence: Any) -> Signal | None:
+    """The signal to report, with further fields of it; ``None`` while nothing has been judged."""
+    if counted.since is None:
+        return None
+    return Signal(broker, type_, source, counted.reading, counted.since, **evidence)
+
+
+def apart(now: float, before: float, floor: float, ratio: float) -> bool:
+    """Whether two figures are more than ``ratio`` apart; figures below ``floor`` count as equal to it."""
+    found = max(now, floor) / max(before, floor)
+    return found > ratio or found < 1 / ratio
+
+
+def times(count: int) -> str:
+    """How often, for the end of a sentence; empty for once."""
+    return f" {count} times" if count > 1 else ""

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 import structlog
 
+from bellwether.core.model.quarantine_order import MAX_PAUSE_SECONDS
 from bellwether.core.quarantine.agent import AgentAction, AgentState, OrderRead, pause_failed, release_if_paused, step
 from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import Quarantine, QuarantineMode
@@ -38,7 +40,8 @@ class QuarantineAgent:
     """One broker's quarantine agent. ``post`` is called with changed signals, on the agent's own thread.
 
     ``leads`` is whether it holds the Lease of its source: a second agent with the same broker id is a standby and
-    pauses nothing. Once ``ending`` is set, a paused broker is released.
+    pauses nothing. Once ``ending`` is set, a paused broker is released. ``max_pause_seconds`` is the longest pause,
+    whatever an order says.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class QuarantineAgent:
         *,
         leads: Callable[[], bool] = lambda: True,
         ending: threading.Event | None = None,
+        max_pause_seconds: float = MAX_PAUSE_SECONDS,
     ) -> None:
         self._broker = broker
         self._source = source
@@ -63,6 +67,7 @@ class QuarantineAgent:
         self._clock = clock
         self._leads = leads
         self._ending = ending or threading.Event()
+        self._ceiling = max_pause_seconds
         self._log = structlog.get_logger(__name__).bind(broker=broker)
         self._lock = threading.Lock()
         self._watch = AgentState()
@@ -70,6 +75,7 @@ class QuarantineAgent:
         self._posted: tuple[Reading, str] | None = None
         self._since = clock.now()
         self._failing = ""
+        self._refused = ""
         self._read_due = float("-inf")
         self._beat = clock.monotonic()
         self._stop = threading.Event()
@@ -111,7 +117,10 @@ class QuarantineAgent:
             read = self._read()
             # A read may hang: how the process is, and what time it is, is asked afterwards.
             state, guarded = self._process.state(), self._watch.paused is None or self._process.guarded()
-            self._watch, act = step(self._watch, read, state, self._clock.monotonic(), guarded=guarded)
+            at = self._clock.monotonic()
+            self._watch, act = step(self._watch, read, state, at, self._ceiling, guarded=guarded)
+            # Without permission to read orders it cannot pause: the operator must not count on it.
+            self._watch = replace(self._watch, trouble=self._watch.trouble or self._refused)
             self._do(act)
             if not self._wanted:
                 self._release("the policy no longer quarantines")
@@ -149,8 +158,9 @@ class QuarantineAgent:
             if self._failing != str(error):
                 self._log.warning("quarantine_orders_not_read", error=str(error))
             self._failing = str(error)
+            self._refused = str(error) if isinstance(error, Terminal) else self._refused
             return None
-        self._failing = ""
+        self._failing = self._refused = ""
         return read
 
     def _do(self, act: AgentAction) -> None:

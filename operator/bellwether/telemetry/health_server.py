@@ -1,7 +1,8 @@
 """Health server: ``/healthz`` and ``/readyz`` for the kubelet, next to ``/metrics`` on one port.
 
 In: checks, each of which returns a problem as text, or None. Out: 200, or 503 with the reasons, one a line. A check
-must not wait for anything that a stuck thread may hold: it is what finds the stuck thread.
+must not wait for anything that a stuck thread may hold: it is what finds the stuck thread. The port is open to all:
+a request has a time limit, and the oldest is closed for a new one when there are too many.
 """
 
 from __future__ import annotations
@@ -9,10 +10,18 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+MOST_CLIENTS = 16
+"""Connections at a time: the kubelet and Prometheus need two."""
+
+REQUEST_SECONDS = 10.0
+"""How long a connection may last, its answer included."""
 
 Check = Callable[[], Iterable[str]]
 """Problems as text for a person; empty if there are none."""
@@ -56,7 +65,50 @@ class Health:
         return found
 
 
-class _DualStack(ThreadingHTTPServer):
+class _Bounded(ThreadingHTTPServer):
+    """A thread for each of ``MOST_CLIENTS`` connections at most, each closed after ``REQUEST_SECONDS``."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, *args: Any) -> None:
+        self._lock = threading.RLock()
+        self._open: dict[socket.socket, float] = {}  # with the time when each ends; the oldest first
+        super().__init__(*args)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection in a thread of its own; too many others, the oldest first, are ended before."""
+        with self._lock:
+            if len(self._open) >= 2 * MOST_CLIENTS:  # those that were ended have not noticed yet
+                self.shutdown_request(request)
+                return
+            for one in list(self._open)[: max(0, len(self._open) + 1 - MOST_CLIENTS)]:
+                _end(one)
+            self._open[request] = time.monotonic() + REQUEST_SECONDS
+        threading.Thread(
+            target=self.process_request_thread, args=(request, client_address), name="health-client", daemon=True
+        ).start()
+
+    def service_actions(self) -> None:
+        """End connections that have taken too long; called by the serving thread at least twice a second."""
+        with self._lock:
+            for one in [one for one, end in self._open.items() if end < time.monotonic()]:
+                _end(one)
+
+    def shutdown_request(self, request: Any) -> None:
+        """A connection has ended."""
+        with self._lock:
+            self._open.pop(request, None)
+        super().shutdown_request(request)
+
+
+def _end(connection: socket.socket) -> None:
+    """Its thread notices and closes it."""
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+
+
+class _DualStack(_Bounded):
     """Takes IPv4 and IPv6: the kubelet asks at whatever address the pod has."""
 
     address_family = socket.AF_INET6
@@ -74,9 +126,8 @@ class HealthServer:
     """
 
     def __init__(self, health: Health, port: int, registry: CollectorRegistry | None = None) -> None:
-        server = _DualStack if socket.has_dualstack_ipv6() else ThreadingHTTPServer
+        server = _DualStack if socket.has_dualstack_ipv6() else _Bounded
         self._server = server(("", port), _handler(health, registry))
-        self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, name="health", daemon=True).start()
 
     @property

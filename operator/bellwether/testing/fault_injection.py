@@ -33,16 +33,21 @@ class Fate(StrEnum):
     """It is carried out now; only the answer is lost."""
 
     LATE = "Late"
-    """It is carried out later: at the next ``Faults.deliver``, though the caller has long given up."""
+    """It is carried out later, if at all: at the next ``Faults.deliver``, however long ago the caller gave up."""
 
 
 @dataclass
 class Faults:
     """The script: what happens to the next requests of each kind (``read``, ``partitions``, ``reorder``, ``elect``,
-    ``cancel``, ``save``, ``take_over``), and which late requests still travel.
+    ``cancel``, ``save``, ``take_over``), and which late requests are still held.
+
+    A broker holds a late reorder without any bound while it is frozen, and then it answers no other request either;
+    once it is ``resumed`` it answers, and a test delivers or drops what it holds within Kafka's 60 s.
     """
 
     late: deque[Callable[[], object]] = field(default_factory=deque)
+    holding: set[int] = field(default_factory=set)
+    resumed: bool = False
     _fates: dict[str, deque[Fate | None]] = field(default_factory=dict)
     _refusals: dict[str, dict[TopicPartition, Outcome]] = field(default_factory=dict)
     _races: dict[str, deque[Callable[[], None]]] = field(default_factory=dict)
@@ -64,16 +69,26 @@ class Faults:
         """Let something happen after the caller's last check, right before its next request of a kind arrives."""
         self._races.setdefault(kind, deque()).append(act)
 
-    def deliver(self) -> int:
+    def deliver(self, *, again: bool = False) -> int:
         """Carry out every late request, in the order in which they were sent; returns how many.
 
-        An error that one meets now (a fenced write, a cluster that is down) is an answer that is discarded.
+        An error that one meets now (a fenced write, a cluster that is down) is an answer that is discarded. ``again``:
+        the broker keeps them, as one does that lost its connection to the controller before the controller's answer.
         """
         count = len(self.late)
+        if again:
+            self.late.extend(list(self.late))
         for _ in range(count):
             with suppress(BellwetherError):
                 self.late.popleft()()
+        if not again:
+            self.holding.clear()
         return count
+
+    def drop(self) -> None:
+        """The brokers that hold late requests were restarted: these never arrive."""
+        self.late.clear()
+        self.holding.clear()
 
     def refusals(self, kind: str) -> Mapping[TopicPartition, Outcome]:
         """The partitions that are refused in requests of a kind."""
@@ -144,11 +159,25 @@ class FaultyMover:
         self.faults = faults
         self.request_timeout_seconds = inner.request_timeout_seconds
 
-    def reorder(self, orders: Sequence[Reorder]) -> Mapping[TopicPartition, Outcome]:
+    def choose(self) -> int:
+        """Passed on."""
+        return self.inner.choose()
+
+    def forwards(self, broker: int) -> bool:
+        """Passed on; a broker that holds a late reorder does not answer until it is resumed."""
+        held = broker in self.faults.holding and not self.faults.resumed
+        return not held and self.inner.forwards(broker)
+
+    def reorder(self, orders: Sequence[Reorder], broker: int | None = None) -> Mapping[TopicPartition, Outcome]:
         """Reorder all but the refused partitions."""
         refused = self.faults.refusals("reorder")
         passed = [o for o in orders if o.name not in refused]
-        outcomes = self.faults.meet("reorder", lambda: self.inner.reorder(passed))
+        held = len(self.faults.late)
+        try:
+            outcomes = self.faults.meet("reorder", lambda: self.inner.reorder(passed, broker))
+        finally:
+            if broker is not None and len(self.faults.late) > held:
+                self.faults.holding.add(broker)
         return {o.name: refused.get(o.name) or outcomes[o.name] for o in orders}
 
     def elect(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
@@ -234,8 +263,14 @@ class _MortalMover:
         self.life = life
         self.request_timeout_seconds = inner.request_timeout_seconds
 
-    def reorder(self, orders: Sequence[Reorder]) -> Mapping[TopicPartition, Outcome]:
-        return self.life.meet("reorder", lambda: self.inner.reorder(orders))
+    def choose(self) -> int:
+        return self.inner.choose()
+
+    def forwards(self, broker: int) -> bool:
+        return self.inner.forwards(broker)
+
+    def reorder(self, orders: Sequence[Reorder], broker: int | None = None) -> Mapping[TopicPartition, Outcome]:
+        return self.life.meet("reorder", lambda: self.inner.reorder(orders, broker))
 
     def elect(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
         return self.life.meet("elect", lambda: self.inner.elect(names))

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
-from bellwether.ports.errors import Transient
+from bellwether.ports.errors import NotSent, Transient
 from bellwether.ports.kafka import Outcome, Reorder
 from bellwether.testing.memory_cluster import MemoryCluster
 
@@ -26,17 +26,26 @@ class MemoryRoute:
         self.avoided: frozenset[int] = frozenset()
         self._silent: set[int] = set()
 
-    def through(self) -> int:
-        """The broker that answers this request. Raises Transient when the one that was tried does not answer."""
+    def first(self) -> int:
+        """The broker that is tried next. Raises NotSent when all are down."""
         live = [b.id for b in sorted(self.cluster.brokers.values(), key=lambda b: b.id) if b.alive]
         if not live:
-            raise Transient("no broker of the cluster answers: all are down")
-        broker = min(live, key=lambda b: (b in self._silent, b in self.avoided, b))
-        if self.cluster.brokers[broker].frozen:
+            raise NotSent("no broker of the cluster answers: all are down")
+        return min(live, key=lambda b: (b in self._silent, b in self.avoided, b))
+
+    def through(self, broker: int | None = None) -> int:
+        """The broker that answers this request. Raises NotSent when the one that was tried does not answer."""
+        broker = self.first() if broker is None else broker
+        if not self.answers(broker):
             self._silent.add(broker)
-            raise Transient(f"broker {broker} did not answer in time; the next request goes to another one")
+            raise NotSent(f"broker {broker} did not answer in time; the next request goes to another one")
         self._silent.discard(broker)
         return broker
+
+    def answers(self, broker: int) -> bool:
+        """Whether a connection to this broker is answered."""
+        known = self.cluster.brokers.get(broker)
+        return known is not None and known.alive and not known.frozen
 
 
 class MemoryReader:
@@ -92,11 +101,19 @@ class MemoryMover:
         self.route = route or MemoryRoute(cluster)
         self.sent: list[Sent] = []
 
-    def reorder(self, orders: Sequence[Reorder]) -> Mapping[TopicPartition, Outcome]:
-        """AlterPartitionReassignments. Raises Transient when the broker that was asked does not answer."""
+    def choose(self) -> int:
+        """The broker that is tried next. Raises NotSent when all are down."""
+        return self.route.first()
+
+    def forwards(self, broker: int) -> bool:
+        """Whether this broker answers, and the controller behind it."""
+        return self.route.answers(broker) and self.cluster.quorum
+
+    def reorder(self, orders: Sequence[Reorder], broker: int | None = None) -> Mapping[TopicPartition, Outcome]:
+        """AlterPartitionReassignments. Raises NotSent when the broker that was asked does not answer."""
         if not orders:
             return {}
-        self._send("reorder", [r.name for r in orders], [r.order for r in orders])
+        self._send("reorder", [r.name for r in orders], [r.order for r in orders], broker)
         if len(orders) > MAX_RECORDS_PER_USER_OPERATION:
             changing = [r for r in orders if (p := self.cluster.find(r.name)) and p.replicas != tuple(r.order)]
             if len(changing) > MAX_RECORDS_PER_USER_OPERATION:
@@ -126,10 +143,11 @@ class MemoryMover:
         kind: str,
         names: Sequence[TopicPartition],
         orders: Sequence[tuple[int, ...]] = (),
+        broker: int | None = None,
     ) -> None:
         if len(set(names)) != len(names):
             raise ValueError(f"a partition is named twice in one {kind} request")
-        through = self.route.through()
+        through = self.route.through(broker)
         if not self.cluster.quorum:
             raise Transient("the controller has no quorum: the broker's answer did not come in time")
         self.sent.append(Sent(kind, tuple(names), through, tuple(tuple(o) for o in orders)))

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from bellwether.core.model.strimzi import Pod
+from bellwether.core.reporting.report import Report
 from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal, SignalType
 from bellwether.ports.clock import Clock
 from bellwether.ports.world import World
 from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_configs import MemoryConfigs
 from bellwether.testing.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
+from bellwether.testing.memory_orders import MemoryOrderStore
 from bellwether.testing.memory_records import MemoryRecords, MemoryRecordStore
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -152,13 +154,31 @@ class MemorySignals:
         reason: str = "",
         until: datetime | None = None,
         purpose: Purpose | None = None,
+        *,
+        accept_unavailable_writes: bool = False,
     ) -> None:
         """Set a manual override on a broker."""
-        self._overrides[broker] = Override(broker, state, reason, until, purpose=purpose)
+        self._overrides[broker] = Override(
+            broker, state, reason, until, purpose=purpose, accept_unavailable_writes=accept_unavailable_writes
+        )
 
-    def drain(self, broker: int, reason: str = "new disk", until: datetime | None = None) -> None:
+    def drain(
+        self,
+        broker: int,
+        reason: str = "new disk",
+        until: datetime | None = None,
+        *,
+        accept_unavailable_writes: bool = False,
+    ) -> None:
         """Manually put a broker into maintenance."""
-        self.override(broker, OverrideState.DEMOTED, reason, until, Purpose.MAINTENANCE)
+        self.override(
+            broker,
+            OverrideState.DEMOTED,
+            reason,
+            until,
+            Purpose.MAINTENANCE,
+            accept_unavailable_writes=accept_unavailable_writes,
+        )
 
     def lift(self, broker: int) -> None:
         """A person takes an override away."""
@@ -181,13 +201,16 @@ class MemorySignals:
 
 @dataclass
 class MemorySite:
-    """What outlives a process: the cluster, the durable record, the Lease, signals and overrides, and time."""
+    """What persists: the cluster, the durable record, Lease and orders, the last report, signals, overrides, time."""
 
     cluster: MemoryCluster = field(default_factory=MemoryCluster)
     clock: ManualClock = field(default_factory=ManualClock)
     store: MemoryRecordStore = field(default_factory=MemoryRecordStore)
+    orders: MemoryOrderStore = field(default_factory=MemoryOrderStore)
     pods: dict[int, Pod] | None = None
     """The brokers' pods as they are at any moment; None where they are not watched."""
+    reported: Report | None = None
+    """The last report that a process published, as the status of the policy's objects has it."""
     signals: MemorySignals = field(init=False)
     lease: MemoryLease = field(init=False)
 
@@ -212,6 +235,7 @@ class MemorySite:
             clock=self.clock,
             configs=MemoryConfigs(self.cluster, route),
             pods=self.pods,
+            quarantine_orders=self.orders.operator(),
         )
 
 

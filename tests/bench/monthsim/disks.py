@@ -144,11 +144,12 @@ def plain(volume: Volume, begun: Sequence[tuple[float, float]], *, slow: int = 5
     if volume.quiet():
         return []
     window, news = Window(Reading.PASSING, at(0.0)), []
+    counting = StorageLatency(window_samples=of, failure_threshold=slow, success_threshold=slow)
     for time, seconds in begun:
         ok = seconds <= _PLAIN_SECONDS
         seen = window
         for _ in range(1 if ok else min(of, math.ceil(seconds))):
-            seen = seen.seen(ok, at(time), samples=of, failure_threshold=slow, success_threshold=slow)
+            seen = seen.seen(ok, at(time), counting)
         if seen.reading is not window.reading:
             # A write that hangs is noticed as soon as it has kept out so many others.
             noticed = time + (seconds if seconds < slow else slow)

@@ -183,6 +183,7 @@ def plain(
 ) -> list[News]:
     """What a plain probe makes of the same path: a round a second, so many failures or answers in a row."""
     streak = Streak(Reading.PASSING, EPOCH)
+    counting = Reachability(failure_threshold=in_a_row, success_threshold=in_a_row)
     news, known = [], 0.0
     for start, end in _windows(external.effects):
         outside = external.within(start, end)
@@ -193,7 +194,7 @@ def plain(
         for time, draw in zip(times.tolist(), luck.tolist(), strict=True):
             answer, first = outside.ask(time, 2.0, lost=outside.loses(time, draw))
             known = max(known, first)
-            seen = streak.seen(answer.ok, at(known), failure_threshold=in_a_row, success_threshold=in_a_row)
+            seen = streak.seen(answer.ok, at(known), counting)
             if seen.reading is not streak.reading:
                 signal = Signal(broker, SignalType.EXTERNAL_REACHABILITY, f"v{vantage}", seen.reading, at(known))
                 news.append(News(known, signal))

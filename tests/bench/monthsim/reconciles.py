@@ -15,6 +15,7 @@ from datetime import datetime
 
 from bellwether.core.demotion.decisions import Decisions, decide
 from bellwether.core.demotion.requeue_delay import requeue_after
+from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.reachability import AWAITING_FENCING
 from bellwether.core.detection.verdicts import Verdict, judge
@@ -141,7 +142,7 @@ class Operator:
         )
         before = self._verdicts
         self._verdicts = judge(snapshot, self._policy, before)
-        decisions = decide(snapshot, self._verdicts, self._policy)
+        decisions = decide(Context(snapshot, self._verdicts, self._policy))
         found.demotions += [
             Demotion(now, b, str(d.reason), d.message)
             for b, d in decisions.demoted.items()

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from bellwether.core.demotion.decisions import decide
+from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import judge
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.planning.plan import build_plan
@@ -99,8 +100,8 @@ def _plan(site: MemorySite, operator: Operator) -> tuple[int, float]:
     now, cluster = site.clock.now(), site.cluster.snapshot()
     overrides = tuple(operator.world.signals.overrides())
     facts = Snapshot(now, cluster, operator.memory.record, (), overrides)
-    verdicts = judge(facts, operator.policy, operator.memory.verdicts)
-    decisions = decide(facts, verdicts, operator.policy)
+    context = Context(facts, judge(facts, operator.policy, operator.memory.verdicts), operator.policy)
+    decisions = decide(context)
     began = time.process_time()
-    plan = build_plan(facts, decisions, verdicts, operator.policy)
+    plan = build_plan(context, decisions)
     return len(plan.moves), time.process_time() - began

@@ -76,7 +76,7 @@ class Stage:
             disk = self.kafka.slow_disk(broker.id).environment()
             self.site.start(f"storage-{broker.id}", [*probe, "--directory", broker.log_dir], disk)
             agent = [sys.executable, "-m", "bellwether", "quarantine-agent", *beside, "--pid", str(broker.process.pid)]
-            self.site.start(f"agent-{broker.id}", agent)
+            self.site.start(f"agent-{broker.id}", [*agent, "--lease-namespace", self.site.namespace])
         self.until(lambda: all(self.verdict(b) == "Healthy" for b in self.kafka.brokers), 90, "everybody is Healthy")
         self.traffic = self._stack.enter_context(Traffic(self.kafka.bootstrap, TOPIC, PARTITIONS, PER_SECOND))
 

@@ -1,4 +1,4 @@
-"""The Job of a rebalance on a real API server: every kind of runner is accepted as it is, and found again by name."""
+"""The Job of a rebalance on a real API server: every kind of profile is accepted as it is, and found again by name."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from bellwether.adapters.job_commands import Work
 from bellwether.adapters.kubernetes.api_client import JOBS, KubernetesClient, connect
 from bellwether.adapters.kubernetes.jobs.job_manifest import manifest
 from bellwether.adapters.kubernetes.jobs.kubernetes_jobs import KubernetesJobs
+from bellwether.api.config.load_config import LoadSettings
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.api.v1alpha1.spec.rebalance_spec import Rebalance
 from bellwether.ports.errors import Terminal
 from bellwether.ports.jobs import JobState
 from testkit.kubernetes import api_objects
+from testkit.loads.load_configs import load_config
 
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
@@ -23,52 +24,49 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.apiserver
 
 RUN = "at-20261121-0400"
-EXECUTORS = {"instances": 3, "podTemplateRef": {"name": "executors"}}
-RUNNERS: dict[str, dict[str, Any]] = {
+EXECUTORS = {"instances": 3, "podTemplate": {"spec": {"nodeSelector": {"pool": "spark"}}}}
+PROFILES: dict[str, dict[str, Any]] = {
     "the smallest": {},
     "with everything": {
         "serviceAccountName": "bellwether",
         "resources": {"cpu": "500m", "memory": "1Gi"},
-        "sparkConf": [{"name": "spark.x", "value": "it's two words"}],
-        "environmentSecretRef": {"name": "store"},
+        "sparkConf": {"spark.x": "it's two words"},
     },
     "Spark on Kubernetes": {"type": "SparkOnKubernetes", "serviceAccountName": "spark", "executors": EXECUTORS},
 }
 
 
-def asked(namespace: str, name: str = "main", **spec: Any) -> tuple[LeadershipPolicy, Rebalance]:
-    body = api_objects.rebalance(**spec)
+def asked(
+    namespace: str, name: str = "main", uri: str = "s3://loads", store: dict[str, Any] | None = None, **profile: Any
+) -> tuple[LeadershipPolicy, LoadSettings]:
+    body = api_objects.rebalance()
     body["metadata"] |= {"namespace": namespace, "name": name, "uid": "3f0c2a9b-0000-4000-8000-000000000000"}
     policy = LeadershipPolicy.read(body)
-    assert policy.spec.rebalance is not None
-    return policy, policy.spec.rebalance
+    return policy, load_config(uri, store=store, **profile).settings(policy)
 
 
-@pytest.mark.parametrize("runner", RUNNERS.values(), ids=RUNNERS)
-def test_every_runners_job_is_accepted_with_no_unknown_field(
-    apiserver: ApiServer, namespace: str, runner: dict[str, Any]
+def created(apiserver: ApiServer, policy: LeadershipPolicy, settings: LoadSettings) -> str:
+    """What the API server says of the run's Job; nothing is kept."""
+    body = manifest(policy, settings, Work.of(policy, settings.uri, RUN, "cluster-1"))
+    return apiserver.kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", stdin=json.dumps(body))
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
+def test_every_profiles_job_is_accepted_with_no_unknown_field(
+    apiserver: ApiServer, namespace: str, profile: dict[str, Any]
 ) -> None:
-    policy, rebalance = asked(namespace, runner={"image": "bellwether:dev", **runner})
-    body = manifest(policy, rebalance, Work.of(policy, rebalance, RUN, "cluster-1"))
-    options = ("--dry-run=server", "--validate=strict", "-f", "-")
-    assert "created" in apiserver.kubectl("create", *options, stdin=json.dumps(body))
+    assert "created" in created(apiserver, *asked(namespace, store={"environmentSecretName": "store"}, **profile))
 
 
-def test_a_claim_is_accepted_where_the_history_lies(apiserver: ApiServer, namespace: str) -> None:
-    policy, rebalance = asked(
-        namespace,
-        history={"uri": "/var/lib/loads"},
-        runner={"image": "bellwether:dev", "persistentVolumeClaim": {"claimName": "loads"}},
-    )
-    body = manifest(policy, rebalance, Work.of(policy, rebalance, RUN, ""))
-    options = ("--dry-run=server", "--validate=strict", "-f", "-")
-    assert "created" in apiserver.kubectl("create", *options, stdin=json.dumps(body))
+def test_a_claim_is_accepted_where_the_store_is(apiserver: ApiServer, namespace: str) -> None:
+    chosen = asked(namespace, uri="/var/lib/loads", store={"persistentVolumeClaim": "loads"})
+    assert "created" in created(apiserver, *chosen)
 
 
 def test_a_job_is_made_once_and_found_by_another_process(api: KubernetesClient, namespace: str) -> None:
-    policy, rebalance = asked(namespace)
-    KubernetesJobs(api, policy, rebalance, "c").start(RUN)
-    again = KubernetesJobs(api, policy, rebalance, "c")
+    policy, settings = asked(namespace)
+    KubernetesJobs(api, policy, settings, "c").start(RUN)
+    again = KubernetesJobs(api, policy, settings, "c")
     again.start(RUN)
     assert len(api.list(JOBS, namespace)) == 1
     word = again.look(RUN)
@@ -78,14 +76,14 @@ def test_a_job_is_made_once_and_found_by_another_process(api: KubernetesClient, 
 
 
 def test_the_longest_policy_name_makes_a_job(api: KubernetesClient, namespace: str) -> None:
-    policy, rebalance = asked(namespace, name="p" * 63)
-    jobs = KubernetesJobs(api, policy, rebalance, "c")
+    policy, settings = asked(namespace, name="p" * 63)
+    jobs = KubernetesJobs(api, policy, settings, "c")
     jobs.start(RUN)
     assert jobs.look(RUN) is not None
 
 
 def test_a_missing_right_names_the_verb_and_the_resource(apiserver: ApiServer, namespace: str) -> None:
-    policy, rebalance = asked(namespace)
-    stranger = KubernetesJobs(connect(apiserver.kubeconfig_for("stranger")), policy, rebalance, "c")
+    policy, settings = asked(namespace)
+    stranger = KubernetesJobs(connect(apiserver.kubeconfig_for("stranger")), policy, settings, "c")
     with pytest.raises(Terminal, match="lacks the verb 'create' on jobs in API group batch"):
         stranger.start(RUN)

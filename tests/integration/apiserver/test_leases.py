@@ -119,6 +119,35 @@ def test_a_released_lease_is_taken_without_waiting(api: KubernetesClient, namesp
     other.release()
 
 
+def test_a_released_cluster_stays_claimed_by_the_namespace_that_held_it_first(
+    api: KubernetesClient, namespace: str, apiserver: ApiServer
+) -> None:
+    first, second, thief = (lease(api, namespace, who) for who in ("prod/main", "prod/other", "tenant/evil"))
+    assert first.acquire()
+    first.release()
+    assert not thief.acquire()
+    assert thief.claimed_by == "prod"
+    assert second.acquire()
+    second.release()
+    claim = "bellwether.dev/claimed-by-namespace=tenant"
+    apiserver.kubectl("annotate", "lease", thief.name, "-n", namespace, claim, "--overwrite")
+    assert thief.acquire()
+    assert thief.claimed_by is None
+    thief.release()
+
+
+def test_a_holder_whose_claim_an_administrator_moves_loses_the_lease(
+    api: KubernetesClient, namespace: str, apiserver: ApiServer
+) -> None:
+    mine = lease(api, namespace, "prod/main")
+    assert mine.acquire()
+    claim = "bellwether.dev/claimed-by-namespace=tenant"
+    apiserver.kubectl("annotate", "lease", mine.name, "-n", namespace, claim, "--overwrite")
+    until(lambda: mine.lost is not None)
+    assert "the Kafka cluster is claimed by namespace tenant" in str(mine.lost)
+    assert not mine.acquire()
+
+
 def test_a_dead_holder_is_waited_for_as_long_as_its_lease_and_a_request_last(
     api: KubernetesClient, namespace: str, process: subprocess.Popen[str]
 ) -> None:

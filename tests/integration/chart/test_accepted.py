@@ -11,6 +11,7 @@ import pytest
 
 from realparts.apiserver import ApiServer, KubectlFailed
 from realparts.helm import Helm
+from testkit.loads.load_configs import WITH_EXECUTORS, executor_template
 
 pytestmark = [pytest.mark.chart, pytest.mark.apiserver]
 
@@ -79,13 +80,7 @@ def test_a_pod_that_is_not_confined_is_refused_there(helm: Helm, chart: Path, fu
 def test_the_pods_that_spark_is_to_make_are_accepted_as_well(
     helm: Helm, chart: Path, furnished: ApiServer, restricted: str
 ):
-    import yaml
-
-    values = {"spark": {"enabled": True}}
-    (held,) = [
-        o for o in helm.template(chart, values) if o["kind"] == "ConfigMap" and o["metadata"]["name"].endswith("-spark")
-    ]
-    template = yaml.safe_load(held["data"]["template.yaml"])
+    template = executor_template(helm.template(chart, WITH_EXECUTORS))
     template["spec"]["containers"][0]["image"] = "bellwether-spark"  # Spark puts it in
     create_pod(furnished, restricted, {"spec": template["spec"], "metadata": {"name": "executor"}})
 

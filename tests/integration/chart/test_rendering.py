@@ -14,6 +14,7 @@ import yaml
 from bellwether.api.v1alpha1.schema.crd_manifests import KINDS
 from bellwether.cli.main import main
 from realparts.helm import Helm
+from testkit.loads.load_configs import of_chart
 
 pytestmark = pytest.mark.chart
 
@@ -95,6 +96,17 @@ def test_every_pod_is_confined_and_has_an_account_of_the_release(helm: Helm, cha
             assert container["resources"]["requests"], name
 
 
+def test_no_pod_is_restarted_for_what_strangers_do_on_its_webhook(helm: Helm, chart: Path, good: Path):
+    probed = {
+        (name, container[probe]["httpGet"]["port"])
+        for name, spec in pods(helm.template(chart, good))
+        for container in spec["containers"]
+        for probe in ("livenessProbe", "readinessProbe", "startupProbe")
+        if probe in container
+    }
+    assert {port for _, port in probed} <= {"metrics", "health"}
+
+
 def test_no_account_gives_its_token_to_pods_that_do_not_ask(helm: Helm, chart: Path, good: Path):
     for account in of(helm.template(chart, good), "ServiceAccount"):
         assert account["automountServiceAccountToken"] is False
@@ -162,6 +174,16 @@ def test_no_role_says_all_and_none_belongs_to_no_namespace_where_namespaces_are_
     assert bound == []
     where = {o["metadata"]["namespace"] for o in of(named, "Role", "-operator")}
     assert where == {"a", "b"}
+
+
+def test_writing_policies_is_in_no_cluster_role_unless_the_administrator_asks_for_it(helm: Helm, chart: Path):
+    def joined(ending: str, **rbac: bool) -> set[str]:
+        (role,) = of(helm.template(chart, {"rbac": rbac}), "ClusterRole", ending)
+        return {label.rpartition("-")[2] for label in role["metadata"]["labels"] if "aggregate-to" in label}
+
+    assert joined("-view") == {"view", "edit", "admin"}
+    assert joined("-edit") == set()
+    assert joined("-edit", aggregateEditors=True) == {"edit", "admin"}
 
 
 def test_two_releases_of_one_name_can_keep_their_leases_in_one_namespace(helm: Helm, chart: Path):
@@ -284,3 +306,55 @@ def test_dashboards_and_states_are_the_files_as_they_are(helm: Helm, chart: Path
     boards = [o for o in of(helm.template(chart, given), "ConfigMap") if "-dashboard-" in o["metadata"]["name"]]
     assert {o["metadata"]["namespace"] for o in boards} <= {"grafana"}
     assert {o["metadata"]["labels"]["grafana_dashboard"] for o in boards} <= {"1"}
+
+
+LOAD: Object = {"stores": {"default": {"namespaces": ["kafka"], "uri": "s3://loads"}}}
+
+
+def test_without_a_store_nothing_is_configured_for_rebalancing(helm: Helm, chart: Path):
+    objects = helm.template(chart, {"load": {"stores": {}}})
+    assert of(objects, "ConfigMap", "-load") == []
+    assert "load-config" not in str(of(objects, "Deployment"))
+
+
+def test_operator_and_sampler_read_what_policies_may_name(helm: Helm, chart: Path):
+    objects = helm.template(chart, {"load": LOAD, "sampler": {"enabled": True, "policy": "orders"}})
+    config = of_chart(objects)
+    assert config.stores["default"].uri == "s3://loads"
+    assert str(config.profiles["default"].image).startswith("bellwether-spark:")
+    for ending in ("-operator", "-sampler"):
+        (deployment,) = of(objects, "Deployment", ending)
+        spec = deployment["spec"]["template"]["spec"]
+        assert "--load-config=/etc/bellwether/load.yaml" in spec["containers"][0]["args"]
+        (mount,) = [m for m in spec["containers"][0]["volumeMounts"] if m["name"] == "load-config"]
+        (volume,) = [v for v in spec["volumes"] if v["name"] == "load-config"]
+        assert (mount["mountPath"], volume["configMap"]["name"]) == ("/etc/bellwether", "bellwether-load")
+
+
+def test_a_changed_store_restarts_the_operator(helm: Helm, chart: Path):
+    def annotations(load: Object) -> Object:
+        (found,) = of(helm.template(chart, {"load": load}), "Deployment", "-operator")
+        given: Object = found["spec"]["template"]["metadata"]["annotations"]
+        return given
+
+    other = {"stores": {"default": {"namespaces": ["kafka"], "uri": "s3://others"}}}
+    assert annotations(LOAD) == annotations(LOAD)
+    assert annotations(LOAD) != annotations(other)
+
+
+def test_a_profile_with_executors_gets_the_charts_account_and_a_confined_template(helm: Helm, chart: Path):
+    template = {"spec": {"nodeSelector": {"pool": "spark"}}}
+    profile = {"namespaces": ["*"], "type": "SparkOnKubernetes", "image": "mine:1", "executors": {"instances": 5}}
+    given = {"large": {**profile, "executors": {"instances": 5, "podTemplate": template}}}
+    found = of_chart(helm.template(chart, {"spark": {"enabled": True}, "load": {**LOAD, "profiles": given}}))
+    large = found.profiles["large"]
+    assert (large.image, large.service_account_name, large.executors.instances) == ("mine:1", "bellwether-spark", 5)
+    assert large.executors.pod_template is not None
+    spec = large.executors.pod_template["spec"]
+    assert spec["nodeSelector"] == {"pool": "spark"}
+    assert spec["automountServiceAccountToken"] is False
+    assert spec["containers"][0]["securityContext"]["readOnlyRootFilesystem"] is True
+
+
+def test_what_the_chart_configures_under_good_values_is_valid_for_the_operator(helm: Helm, chart: Path):
+    assert set(of_chart(helm.template(chart, chart.parents[1] / "tests/integration/chart/good/everything.yaml")).stores)

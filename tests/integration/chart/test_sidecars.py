@@ -102,6 +102,7 @@ def test_a_agent_is_added_to_a_pod_whose_processes_it_then_sees(
 ):
     sidecars = {**INJECTED, "quarantineAgent": {"enabled": True}}
     values = {"sidecars": sidecars, "crds": {"install": False}, "admission": {"enabled": False}}
+    values |= {"operator": {"leaseNamespace": "default"}}  # where no prober may write
     installing.run("install", "wards", chart, "--namespace", restricted, *installing.given(values))
     try:
         pod = until_changed(chartserver, restricted, 4)

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from realparts.apiserver import ApiServer
+from realparts.apiserver import ApiServer, KubectlFailed
 from realparts.auditing import AuditedApiServer
 from realparts.helm import Helm
+from testkit.loads.load_configs import WITH_EXECUTORS, executor_template
 from waiting import limit, until
 
 pytestmark = [pytest.mark.chart, pytest.mark.apiserver, pytest.mark.spark]
@@ -39,6 +40,8 @@ settings = {
     prefix + "authenticate.oauthTokenFile": token,
     prefix + "authenticate.caCertFile": ca,
     prefix + "executor.podTemplateFile": template,
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
     "spark.executor.instances": "2",
     prefix + "allocation.batch.delay": "1s",
     prefix + "executor.apiPollingInterval": "2s",
@@ -66,20 +69,42 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AuditedApiServ
 def test_the_chart_grants_a_spark_driver_what_it_asks_for_and_no_more(
     helm: Helm, chart: Path, audited: AuditedApiServer, tmp_path: Path
 ):
-    objects = helm.template(chart, {"spark": {"enabled": True}}, namespace=NAMESPACE)
+    objects = helm.template(chart, WITH_EXECUTORS, namespace=NAMESPACE)
     mine = [o for o in objects if o["metadata"]["labels"].get("app.kubernetes.io/component") == "spark"]
+    mine += [
+        o for o in objects if "AdmissionPolicy" in o["kind"] and o["metadata"]["name"].endswith(f"-spark-{NAMESPACE}")
+    ]
     audited.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": mine}))
     (role,) = [o for o in mine if o["kind"] == "Role"]
-    (held,) = [o for o in mine if o["kind"] == "ConfigMap"]
     account = role["metadata"]["name"]
     audited.kubectl("run", "driver", "-n", NAMESPACE, "--image=driver", "--restart=Never")
 
-    drive(audited, account, held["data"]["template.yaml"], tmp_path)
+    drive(audited, account, json.dumps(executor_template(objects)), tmp_path)
 
     asked = audited.calls(f"system:serviceaccount:{NAMESPACE}:{account}")
     assert {(c.verb, c.resource) for c in asked if c.forbidden} == set()
     granted = {(verb, kind) for rule in role["rules"] for kind in rule["resources"] for verb in rule["verbs"]}
     assert {(c.verb, c.resource) for c in asked} == granted
+    touches_nothing_else(audited, account)
+
+
+def touches_nothing_else(server: AuditedApiServer, account: str) -> None:
+    """What the role allows and admission refuses: pods that are no executors, and executors with another account."""
+    own = server.service_account_kubeconfig(NAMESPACE, account)
+    with pytest.raises(KubectlFailed, match="only objects with the label spark-app-selector, not pods driver"):
+        server.kubectl("delete", "pod", "driver", "-n", NAMESPACE, kubeconfig=own)
+    with pytest.raises(KubectlFailed, match="only objects with the label spark-app-selector"):
+        server.kubectl("delete", "pods", "--all", "-n", NAMESPACE, kubeconfig=own)
+    run = ("run", "other", "-n", NAMESPACE, "--image=x", "--restart=Never")
+    with pytest.raises(KubectlFailed, match="may create only executors"):
+        server.kubectl(*run, "--labels=spark-app-selector=a", kubeconfig=own)
+    server.kubectl("create", "serviceaccount", "powerful", "-n", NAMESPACE)
+    other = '{"spec":{"serviceAccountName":"powerful"}}'
+    with pytest.raises(KubectlFailed, match="with its own ServiceAccount or the default one"):
+        server.kubectl(
+            *run, "--labels=spark-app-selector=a,spark-role=executor", f"--overrides={other}", kubeconfig=own
+        )
+    assert "driver" in server.kubectl("get", "pods", "-n", NAMESPACE)
 
 
 def drive(server: ApiServer, account: str, template: str, folder: Path) -> None:

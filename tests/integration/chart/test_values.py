@@ -61,7 +61,7 @@ def test_the_defaults_are_those_that_a_reader_sees(chart: Path):
     """Every value of ``values.yaml`` stands under its name in the README."""
     readme = (chart / "README.md").read_text()
     values = yaml.safe_load((chart / "values.yaml").read_text())
-    leaves = [path for path in chart_documents.paths() if "[]" not in path]
+    leaves = [path for path in chart_documents.paths() if "[]" not in path and "{}" not in path]
     for path in leaves:
         assert f"| `{path}` |" in readme
         found = copy.deepcopy(values)
@@ -71,6 +71,8 @@ def test_the_defaults_are_those_that_a_reader_sees(chart: Path):
 
 # Helm itself looks at these, or hands them on.
 NOT_OURS = {"global"}
+# The operator reads these as they are.
+PASSED_ON = ("load.stores{}", "load.profiles{}")
 
 
 def unused(chart: Path) -> list[str]:
@@ -79,20 +81,22 @@ def unused(chart: Path) -> list[str]:
     return sorted(
         path
         for path in chart_documents.paths()
-        if path not in NOT_OURS and path.removesuffix("[]").rpartition(".")[2].rpartition("[]")[2] not in words
+        if path not in NOT_OURS
+        and not path.startswith(PASSED_ON)
+        and path.removesuffix("[]").rpartition(".")[2].rpartition("[]")[2] not in words
     )
 
 
 def unknown(chart: Path) -> list[str]:
     """Paths that templates read of ``.Values`` and that do not exist."""
-    known = {path.partition("[]")[0] for path in chart_documents.paths()}
+    known = {re.split(r"\[\]|\{\}", path)[0] for path in chart_documents.paths()}
     known |= {".".join(path.split(".")[:n]) for path in known for n in range(1, path.count(".") + 1)}
     read = set(re.findall(r"\.Values\.([A-Za-z][\w.]*\w)", _templates(chart)))
     # Below an object of Kubernetes' own anything may be read.
     return sorted(path for path in read if path not in known and not any(path.startswith(f"{one}.") for one in LOOSE))
 
 
-LOOSE = ("podSecurity.pod", "podSecurity.container", "spark.executorTemplate")
+LOOSE = ("podSecurity.pod", "podSecurity.container")
 
 
 def _templates(chart: Path) -> str:

@@ -218,7 +218,7 @@ def test_loads_forecast_and_data_hold_on_real_brokers(
         ends = checks.ends()
 
         said = run(kafka, store, "--dry-run")
-        found = re.search(r"plan ([0-9a-f]{16}): verified", said)
+        found = re.search(r"plan ([0-9a-f]{32}): verified", said)
         assert found is not None, said
         digest = found[1]
 

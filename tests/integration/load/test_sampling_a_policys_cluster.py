@@ -25,6 +25,7 @@ from realparts.kafka import create_topics
 from realparts.kafka_topics import delete_topics
 from realparts.ports import HeldPorts
 from testkit.kafka.producer import SteadyWriter
+from testkit.loads.load_configs import options
 from waiting import limit, until
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def ports() -> Iterator[HeldPorts]:
         yield held
 
 
-def made(api: KubernetesClient, namespace: str, bootstrap: str, store: Path) -> None:
+def made(api: KubernetesClient, namespace: str, bootstrap: str) -> None:
     body = {
         "apiVersion": POLICIES.api_version,
         "kind": POLICIES.kind,
@@ -87,7 +88,7 @@ def made(api: KubernetesClient, namespace: str, bootstrap: str, store: Path) -> 
         "spec": {
             "mode": "Observe",
             "kafka": {"bootstrapServers": bootstrap.split(",")},
-            "rebalance": {"history": {"uri": str(store)}, "runner": {"type": "Process"}},
+            "rebalance": {},
         },
     }
     api.create(POLICIES, namespace, body)
@@ -112,16 +113,17 @@ def test_a_policys_cluster_is_sampled_into_its_history_with_what_consumers_read(
     tmp_path: Path,
 ) -> None:
     api, path, log = connect(apiserver.kubeconfig), tmp_path / "history", tmp_path / "log"
-    store = Store.open(str(path))
+    store = Store.open(str(path / namespace / "main"))
 
     def told(event: str) -> int:
         """How often this event was logged for metadata."""
         lines = log.read_text().splitlines()
         return sum(f'"event": "{event}"' in line and '"step": "metadata"' in line for line in lines)
 
-    made(api, namespace, kafka.bootstrap, path)
+    made(api, namespace, kafka.bootstrap)
     port = ports.take()
     command = [sys.executable, "-m", "bellwether", "sample", "--policy", f"{namespace}/main", "--period", "1"]
+    command += options(tmp_path, str(path))
     command += ["--prometheus", prometheus, "--metrics-port", str(port), "--log-format", "json"]
     with log.open("wb") as out:
         process = subprocess.Popen(

@@ -80,6 +80,7 @@ def begin(site: KafkaSite, watcher: Watcher, race: Race) -> Callable[..., Operat
 
     def start(identity: str = "operator-a", **options: Any) -> Operator:
         site.lease.holder = None
+        options.setdefault("arrival_seconds", GRACE_SECONDS)
         operator = Operator(site, identity=identity, grace_seconds=GRACE_SECONDS, **options)
         operator.world = watcher.around(race.around(operator.world))
         return operator

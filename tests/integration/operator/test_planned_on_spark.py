@@ -10,6 +10,7 @@ import pytest
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans.plan_files import read_plan
 from bellwether.core.model.undo_record import ApplicationEnd, PlanApplication
+from testkit.loads.load_configs import options
 from testkit.loads.skewed_loads import records_a_minute, write_skewed_history
 
 if TYPE_CHECKING:
@@ -19,19 +20,18 @@ pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.spark, pytes
 
 
 def test_a_schedule_a_plan_on_spark_and_its_waves_need_nobody(bare_site: Site, tmp_path: Path) -> None:
-    site, store = bare_site, Store.open(str(tmp_path / "store"))
+    site, uri = bare_site, str(tmp_path / "store")
+    store = Store.open(f"{uri}/{site.namespace}/main")
     site.topics({site.topic: 16}, assignments={site.topic: [[1, 2, 3]] * 8 + [[1, 3, 2]] * 8})
     site.policy(
         rebalance={
-            "history": {"uri": str(tmp_path / "store")},
             "schedule": "* * * * *",
             "approval": "Automatic",
-            "runner": {"type": "Process", "resources": {"memory": "2Gi"}},
             "waves": {"partitions": 5, "pauseSeconds": 1},
         }
     )
     before = site.orders()
-    site.operator()
+    site.operator(*options(tmp_path, uri, type="Process", resources={"memory": "2Gi"}))
     site.until_reported()
     write_skewed_history(store, site.partitions().values(), str(site.status()["clusterId"]))
 

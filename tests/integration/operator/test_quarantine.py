@@ -35,7 +35,7 @@ def guarded(bare_site: Site) -> Site:
         probe = [sys.executable, "-m", "bellwether", "probe", "storage", *beside, "--directory", broker.log_dir]
         site.start(f"storage-{broker.id}", probe, site.kafka.slow_disk(broker.id).environment())
         agent = [sys.executable, "-m", "bellwether", "quarantine-agent", *beside, "--pid", str(broker.process.pid)]
-        site.start(f"agent-{broker.id}", agent)
+        site.start(f"agent-{broker.id}", [*agent, "--lease-namespace", site.namespace])
     site.until(lambda: all(site.verdict(b)[0] == "Healthy" for b in (1, 2, 3)), 60, "all are healthy")
     return site
 

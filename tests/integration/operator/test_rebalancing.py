@@ -21,6 +21,7 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import JOBS
 from bellwether.adapters.store.filesystems import Store
 from bellwether.core.model.cluster import TopicPartition
+from testkit.loads.load_configs import options
 from testkit.processes.crash_points import REACHED
 from testkit.processes.sites import condition
 from testkit.simulation.rebalance_fixture import Planner
@@ -39,8 +40,8 @@ class Rebalanced:
 
     def __init__(self, site: Site, folder: Path) -> None:
         self.site = site
-        self.store = Store.open(str(folder / "store"))
-        self.uri = str(folder / "store")
+        self.options = options(folder, str(folder / "store"), image="bellwether:test")
+        self.store = Store.open(str(folder / "store" / site.namespace / "main"))
         self.planner = Planner(self.store, policy=(site.namespace, "main"), rates=self.rate)
 
     def rate(self, slot: Any) -> float | None:
@@ -52,10 +53,8 @@ class Rebalanced:
         self.site.topics(
             {self.site.topic: 16}, assignments={self.site.topic: [[1, 2, 3]] * 10 + [[2, 3, 1], [3, 1, 2]] * 3}
         )
-        self.site.policy(
-            rebalance={"history": {"uri": self.uri}, "runner": {"image": "bellwether:test"}, "waves": WAVES}
-        )
-        self.site.operator(program=program, **environment)
+        self.site.policy(rebalance={"waves": WAVES})
+        self.site.operator(*self.options, program=program, **environment)
         self.site.until_reported()
 
     def annotate(self, **annotations: str) -> None:
@@ -182,7 +181,7 @@ def test_an_operator_that_is_killed_in_the_middle_of_the_waves_is_followed_by_on
     wanted = rebalanced.wanted(digest)
     rebalanced.annotate(approve_plan=digest)
     site.until(lambda: REACHED in site.logs(), 60, "the operator has died", lambda: rebalanced.status)
-    site.operator()
+    site.operator(*rebalanced.options)
     rebalanced.until("Done", 90)
     rebalanced.until_it_stands(wanted)
     assert rebalanced.status["skipped"] == 0
@@ -197,7 +196,7 @@ def test_an_operator_that_is_killed_while_the_job_runs_is_followed_by_one_that_f
     rebalanced.until("Running")
     site.processes[-1].kill()
     rebalanced.finish(job)
-    site.operator()
+    site.operator(*rebalanced.options)
     rebalanced.until("Proposed", 90)
     assert len(site.api.list(JOBS, site.namespace)) == 1
 
@@ -236,12 +235,39 @@ def test_the_command_asks_shows_approves_and_waits(rebalanced: Rebalanced) -> No
     rebalanced.until_it_stands(rebalanced.wanted(digest))
 
 
-@pytest.mark.parametrize(("runner", "field"), [({}, "runner.image"), ({"type": "SparkOnKubernetes"}, "runner")])
-def test_a_policy_that_could_not_run_a_job_is_refused_by_the_api_server(
-    bare_site: Site, runner: Mapping[str, str], field: str
+ATTACKS: dict[str, tuple[dict[str, Any], str]] = {
+    "an address": ({"history": {"uri": "gs://x/y?endpoint_override=10.0.0.1:80&scheme=http"}}, "history"),
+    "an image": ({"runner": {"image": "registry.example.com/any"}}, "runner"),
+    "a Secret": ({"runner": {"environmentSecretRef": {"name": "database"}}}, "runner"),
+    "a process": ({"runner": {"type": "Process"}}, "runner"),
+}
+
+
+@pytest.mark.parametrize(("fields", "field"), ATTACKS.values(), ids=ATTACKS)
+def test_a_policy_that_names_what_the_administrator_decides_is_refused_by_the_api_server(
+    bare_site: Site, fields: dict[str, Any], field: str
 ) -> None:
     from realparts.apiserver import KubectlFailed
 
-    with pytest.raises(KubectlFailed, match=rf"spec\.rebalance\.{field}"):
-        bare_site.policy(rebalance={"history": {"uri": "/store"}, "runner": dict(runner)})
+    with pytest.raises(KubectlFailed, match=rf'unknown field "spec\.rebalance\.{field}"'):
+        bare_site.policy(rebalance=fields)
     assert json.loads(bare_site.kubectl("get", "lp", "-o", "json"))["items"] == []
+
+
+def test_another_teams_store_is_refused_in_status_and_brokers_are_demoted_all_the_same(
+    rebalanced: Rebalanced, tmp_path: Path
+) -> None:
+    site, path = rebalanced.site, Path(rebalanced.options[1])
+    config = json.loads(path.read_text())
+    config["stores"]["default"]["namespaces"] = ["team-b"]
+    path.write_text(json.dumps(config))
+    rebalanced.begin()
+    rebalanced.annotate(rebalance="now")
+    site.until(
+        lambda: rebalanced.status.get("reason") == "InvalidPolicy", 60, "it is refused", lambda: rebalanced.status
+    )
+    assert f"policies in namespace {site.namespace} may use no store" in rebalanced.status["message"]
+    before = site.orders()
+    site.demote(1)
+    site.until_demoted(1, before)
+    assert site.api.list(JOBS, site.namespace) == []

@@ -148,6 +148,26 @@ def test_a_drain_that_is_held_ends_with_its_reason_and_moves_nothing(site: Site)
     assert over.returncode == 0, over
 
 
+def test_a_broker_is_safe_to_stop_only_while_its_partitions_can_be_written_without_it(site: Site) -> None:
+    needed = f"{site.topic}-needed"
+    site.topics({needed: 1}, assignments={needed: [[1, 2, 3]]}, configs={"min.insync.replicas": "2"})
+    site.kafka.broker(3).kill()
+    site.until(lambda: {p.isr for p in site.partitions(needed).values()} <= {(1, 2), (2, 1)}, 60, "it left the ISR")
+    held = bellwether(site, "drain", "1", "--wait", "--timeout", "15s")
+    assert held.returncode == 3, held
+    assert f"without broker 1 ({needed}-0: ISR [1, 2], min.insync.replicas 2): wait until" in held.stderr
+    assert "(NeededForMinIsr)" in held.stderr
+    assert site.led_by(1) == 0
+    accepted = bellwether(site, "drain", "1", "--wait", "--timeout", "30s", "--accept-unavailable-writes")
+    assert accepted.returncode == 0, accepted
+    assert condition(site.health(1), "Drained")["reason"] == "UnavailableWritesAccepted"
+    site.kafka.broker(3).start()
+    safe = bellwether(site, "drain", "1", "--wait", "--timeout", "120s")
+    assert safe.returncode == 0, safe
+    assert "broker 1 is drained; it is safe to stop" in safe.stdout
+    assert {len(p.isr) for p in site.partitions(needed).values()} == {3}
+
+
 def test_a_restart_that_is_seen_from_pods_drains_and_hands_back(site: Site) -> None:
     before = site.orders()
     for broker in (1, 2, 3):

@@ -72,7 +72,7 @@ def begin(site: KafkaSite, watcher: Watcher) -> Callable[..., Operator]:
     """Starts an operator in memory."""
 
     def start(**options: Any) -> Operator:
-        operator = Operator(site, grace_seconds=GRACE_SECONDS, **options)
+        operator = Operator(site, grace_seconds=GRACE_SECONDS, arrival_seconds=GRACE_SECONDS, **options)
         operator.world = watcher.around(operator.world)
         return operator
 

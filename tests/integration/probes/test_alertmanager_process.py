@@ -35,13 +35,15 @@ class Hook:
         self.authority = authority
         self.ports = HeldPorts()
         self.port = self.ports.take()
+        self.health: dict[int, int] = {}
         self.token = folder / "token"
         self.token.write_text(TOKEN)
         self.alertmanagers: list[Alertmanager] = []
         self.name_alerts("DiskSlow", "NicDown")
 
     def name_alerts(self, *names: str) -> None:
-        spec = {"detection": {"alertmanager": {"alerts": list(names), "brokerLabel": "pod"}}}
+        of_main = [{"name": "cluster", "value": "main"}]
+        spec = {"detection": {"alertmanager": {"alerts": list(names), "matchers": of_main, "brokerLabel": "pod"}}}
         self.bench.api.merge(POLICIES, self.bench.namespace, "main", {"spec": spec})
 
     def start(self, *, port: int | None = None, ready: bool = True, options: tuple[str, ...] = ()) -> Any:
@@ -49,11 +51,24 @@ class Hook:
         if self.authority:
             certificate, key = self.authority.issue("webhook")
             files = ["--tls-cert", str(certificate), "--tls-key", str(key)]
-        where = f"127.0.0.1:{port or self.port}"
-        process = self.bench.start("alertmanager", "--listen", where, "--token-file", str(self.token), *files, *options)
+        at = port or self.port
+        self.health[at] = self.health.get(at) or self.ports.take()
+        arguments = ("--listen", f"127.0.0.1:{at}", "--token-file", str(self.token), *files, *options)
+        process = self.bench.start("alertmanager", *arguments, "--health-port", str(self.health[at]))
         wanted = 200 if ready else 503
-        self.bench.until(lambda: self.ask("GET", "/readyz", port=port) == wanted, 40)
+        self.bench.until(lambda: self.readiness(at) == wanted, 40)
         return process
+
+    def readiness(self, port: int) -> int | None:
+        """What the process with the webhook on that port answers to the kubelet; None when it does not."""
+        client = http.client.HTTPConnection("127.0.0.1", self.health[port], timeout=limit(20))
+        try:
+            client.request("GET", "/readyz")
+            return int(client.getresponse().status)
+        except OSError:
+            return None
+        finally:
+            client.close()
 
     def alertmanager(self, **how: Any) -> Alertmanager:
         scheme, ca = ("https", self.authority.path) if self.authority else ("http", None)
@@ -83,7 +98,11 @@ class Hook:
             client.close()
 
     def send(self, name: str, pod: str, status: str = "firing", **how: Any) -> int | None:
-        alert = {"status": status, "labels": {"alertname": name, "pod": pod}, "fingerprint": f"{hash((name, pod)):x}"}
+        alert = {
+            "status": status,
+            "labels": {"alertname": name, "cluster": "main", "pod": pod},
+            "fingerprint": f"{hash((name, pod)):x}",
+        }
         alert["fingerprint"] = str(alert["fingerprint"]).lstrip("-")
         return self.ask("POST", "/alerts", json.dumps({**WELL, "alerts": [alert]}), **how)
 
@@ -128,12 +147,12 @@ def test_what_a_real_alertmanager_says_becomes_signals_and_its_resolution_clears
     hook: Hook = request.getfixturevalue(door)
     hook.start()
     alertmanager = hook.alertmanager()
-    alertmanager.fire("DiskSlow", pod="main-kafka-2", volume="a")
-    alertmanager.fire("DiskSlow", pod="main-kafka-2", volume="b")
-    alertmanager.fire("SomebodyElses", pod="main-kafka-1")
-    alertmanager.fire("DiskSlow", pod="main-kafka-77")
-    alertmanager.fire("NicDown", node="without-the-label")
-    alertmanager.fire("NicDown", pod="3")
+    alertmanager.fire("DiskSlow", cluster="main", pod="main-kafka-2", volume="a")
+    alertmanager.fire("DiskSlow", cluster="main", pod="main-kafka-2", volume="b")
+    alertmanager.fire("SomebodyElses", cluster="main", pod="main-kafka-1")
+    alertmanager.fire("DiskSlow", cluster="main", pod="main-kafka-77")
+    alertmanager.fire("NicDown", cluster="main", node="without-the-label")
+    alertmanager.fire("NicDown", cluster="main", pod="3")
     both = {(2, "DiskSlow"): "Failing", (3, "NicDown"): "Failing"}
     hook.until(both)
     hook.bench.until(lambda: hook.entry(2, "DiskSlow")["value"] == "2", 10)
@@ -146,10 +165,10 @@ def test_what_a_real_alertmanager_says_becomes_signals_and_its_resolution_clears
     assert hook.bench.versions(1, 2, 3) == before
     hook.bench.until(lambda: hook.bench.lease()["renewTime"] > renewed, 30)
 
-    alertmanager.resolve("DiskSlow", pod="main-kafka-2", volume="a")
+    alertmanager.resolve("DiskSlow", cluster="main", pod="main-kafka-2", volume="a")
     hook.bench.until(lambda: hook.entry(2, "DiskSlow")["value"] == "1", 60)
     assert hook.entries() == both
-    alertmanager.resolve("DiskSlow", pod="main-kafka-2", volume="b")
+    alertmanager.resolve("DiskSlow", cluster="main", pod="main-kafka-2", volume="b")
     hook.until({**both, (2, "DiskSlow"): "Passing"})
     logs = hook.bench.logs()
     assert TOKEN not in logs
@@ -159,7 +178,7 @@ def test_what_a_real_alertmanager_says_becomes_signals_and_its_resolution_clears
 def test_after_a_crash_it_carries_on_from_what_it_had_written_until_alertmanager_speaks_again(hook: Hook) -> None:
     process = hook.start()
     alertmanager = hook.alertmanager()
-    alertmanager.fire("DiskSlow", pod="main-kafka-2")
+    alertmanager.fire("DiskSlow", cluster="main", pod="main-kafka-2")
     hook.until({(2, "DiskSlow"): "Failing"})
     first = hook.entry(2, "DiskSlow")
     process.kill()
@@ -168,18 +187,18 @@ def test_after_a_crash_it_carries_on_from_what_it_had_written_until_alertmanager
     hook.bench.until(lambda: hook.entry(2, "DiskSlow")["proberUID"] != first["proberUID"], 60)
     second = hook.entry(2, "DiskSlow")
     assert (second["reading"], second["since"], second["value"]) == ("Failing", first["since"], "1")
-    alertmanager.resolve("DiskSlow", pod="main-kafka-2")
+    alertmanager.resolve("DiskSlow", cluster="main", pod="main-kafka-2")
     hook.until({(2, "DiskSlow"): "Passing"})
 
 
 def test_an_alert_that_is_resolved_while_the_webhook_is_down_is_told_when_it_is_back(hook: Hook) -> None:
     process = hook.start()
     alertmanager = hook.alertmanager()
-    alertmanager.fire("DiskSlow", pod="main-kafka-2")
+    alertmanager.fire("DiskSlow", cluster="main", pod="main-kafka-2")
     hook.until({(2, "DiskSlow"): "Failing"})
     process.kill()
     process.wait()
-    alertmanager.resolve("DiskSlow", pod="main-kafka-2")
+    alertmanager.resolve("DiskSlow", cluster="main", pod="main-kafka-2")
     time.sleep(2)
     hook.start()
     hook.until({(2, "DiskSlow"): "Passing"}, 60)
@@ -195,7 +214,7 @@ def test_one_that_stands_by_takes_nothing_until_it_takes_over_and_a_stopped_one_
     first.send_signal(signal.SIGTERM)
     assert first.wait(limit(60)) == 0, hook.bench.logs()
     assert hook.entries() == {(2, "DiskSlow"): "Failing"}
-    hook.bench.until(lambda: hook.ask("GET", "/readyz", port=other) == 200, 60)
+    hook.bench.until(lambda: hook.readiness(other) == 200, 60)
     assert hook.send("DiskSlow", "main-kafka-2", "resolved", port=other) == 200
     hook.until({(2, "DiskSlow"): "Passing"})
 
@@ -219,7 +238,9 @@ def test_strangers_floods_and_forgeries_change_nothing_and_are_said_once(hook: H
     assert hook.send("DiskSlow", "main-kafka-2") == 200
     hook.until({(2, "DiskSlow"): "Failing"})
     before, kib = hook.bench.versions(1, 2, 3), memory_kib(process.pid)
-    good = json.dumps({**WELL, "alerts": [{"status": "firing", "labels": {"alertname": "NicDown", "pod": "1"}}]})
+    good = json.dumps(
+        {**WELL, "alerts": [{"status": "firing", "labels": {"alertname": "NicDown", "cluster": "main", "pod": "1"}}]}
+    )
     forged = [good, good[:-5], "[" * 500_000, '{"a":' * 100_000, "x" * 2_000_000, "null", "", '{"version": "4"}']
     unlisted = json.dumps({**WELL, "alerts": [self_made(n) for n in range(5000)]})
     with ThreadPoolExecutor(20) as senders:
@@ -240,7 +261,7 @@ def test_strangers_floods_and_forgeries_change_nothing_and_are_said_once(hook: H
 
 
 def self_made(number: int) -> dict[str, Any]:
-    labels = {"alertname": f"Made-{number}", "pod": str(number)}
+    labels = {"alertname": f"Made-{number}", "cluster": "main", "pod": str(number)}
     return {"status": "firing", "labels": labels, "fingerprint": f"{number:x}"}
 
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES
-from bellwether.api.v1alpha1.spec.quarantine_spec import QuarantineStatus
+from bellwether.adapters.kubernetes.api_client import LEASES, POLICIES
+from bellwether.adapters.kubernetes.objects.quarantine_orders import LeaseOrders
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.quarantine.pause_watchdog import STOPPED, state_of
 from waiting import limit
@@ -32,12 +32,13 @@ class Post:
     def __init__(self, bench: Any, kafka: KafkaCluster) -> None:
         self.bench, self.kafka = bench, kafka
         self.pid = kafka.broker(1).process.pid
+        self.orders = LeaseOrders(bench.api, bench.namespace, f"{bench.namespace}/main", "a test")
         patch = {"spec": {"quarantine": {"mode": "Enabled"}}}
         bench.api.merge(POLICIES, bench.namespace, "main", patch)
         self.agent = self.start()
         bench.until(lambda: self.word() == "Passing", 60)
 
-    def start(self) -> subprocess.Popen[bytes]:
+    def start(self, *more: str) -> subprocess.Popen[bytes]:
         arguments = [
             "quarantine-agent",
             "--policy",
@@ -46,8 +47,11 @@ class Post:
             self.bench.namespace,
             "--broker",
             "1",
+            "--lease-namespace",
+            self.bench.namespace,
             "--pid",
             str(self.pid),
+            *more,
         ]
         log = self.bench.directory / f"prober-{len(self.bench.processes)}.log"
         with log.open("wb") as out:
@@ -63,18 +67,23 @@ class Post:
     def order(self, number: int, *, ended: bool = False) -> None:
         """Give, renew or end an order."""
         now = datetime.now(UTC)  # noqa: TID251 - a person's clock
-        end = now if ended else None
-        given = QuarantineOrder(
-            1, 1, number, now, now + timedelta(seconds=300), now, "ProcessPaused", "a test", None, end
-        )
-        self.bench.api.apply(
-            BROKER_HEALTHS,
-            self.bench.namespace,
-            object_names.broker_health("main", 1),
-            {"status": {"quarantine": QuarantineStatus.of(given).body()}},
-            "bellwether-operator",
-            sub="status",
-        )
+        end, tomorrow = now if ended else None, now + timedelta(days=1)  # by a clock that nobody may trust
+        given = QuarantineOrder(1, 1, number, now, tomorrow, tomorrow, "ProcessPaused", "a test", None, end)
+        self.orders.keep({1: given})
+
+    def delete_order(self) -> None:
+        """A person deletes the Lease."""
+        name = object_names.quarantine_order(self.bench.namespace, "main", 1)
+        self.bench.api.delete(LEASES, self.bench.namespace, name)
+
+    def ready_again(self) -> bool:
+        """Whether this agent has written its entry, and not the one before it."""
+        return bool(self.bench.entry(1).get("message") == "ready")
+
+    def renewed(self, number: int) -> bool:
+        """Renew an order; whether the broker runs all the same."""
+        self.order(number)
+        return not self.paused
 
     def word(self) -> str:
         return str(self.bench.entry(1).get("reading", ""))
@@ -108,6 +117,9 @@ def test_a_broker_is_paused_by_an_order_and_runs_again_whatever_ends_it(post: Po
     post.pause(2)
     post.bench.until(lambda: not post.paused, 60)  # nobody renews
     post.pause(3)
+    post.delete_order()
+    post.bench.until(lambda: not post.paused, 10)
+    post.pause(4)
     post.bench.until(lambda: post.word() == "Failing", 40)  # so that the next one's first word is news
     post.agent.kill()
     post.agent.wait()
@@ -117,6 +129,14 @@ def test_a_broker_is_paused_by_an_order_and_runs_again_whatever_ends_it(post: Po
     post.bench.until(lambda: not post.paused, 90)  # as after a death with its whole container
     post.bench.until(lambda: post.word() == "Passing", 60)
     post.pause(9)
+    post.order(9, ended=True)
+    post.agent.send_signal(signal.SIGTERM)
+    assert post.agent.wait(limit(60)) == 0, post.bench.logs()
+    post.agent = post.start("--max-pause-seconds", "5")
+    post.bench.until(post.ready_again, 60)
+    post.pause(10)
+    post.bench.until(lambda: post.renewed(10), 60)  # its ceiling, whatever the order says
+    post.pause(11)
     post.agent.send_signal(signal.SIGTERM)
     assert post.agent.wait(limit(60)) == 0, post.bench.logs()
     assert not post.paused

@@ -11,10 +11,12 @@ import pytest
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, KubernetesClient, Object, connect
 from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION
+from bellwether.adapters.kubernetes.objects.quarantine_orders import LeaseOrders
 from bellwether.adapters.kubernetes.objects.signal_writer import SOURCE_ANNOTATION, TYPE_ANNOTATION
 from bellwether.ports.errors import Terminal
 from testkit.kubernetes.chart_accounts import OPERATOR
 from testkit.kubernetes.forged_writes_fixture import RULES, SIDECARS, STRANGER, ZONE_A, ZONE_B, Stage, entry
+from testkit.values.quarantine_inputs import ordered
 from waiting import until
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ def stage(audited: AuditedApiServer) -> Iterator[Stage]:
     a, b = made.by(ZONE_A), made.by(ZONE_B)
     lease(made, b, "zone-b")
     lease(made, made.admin, "cluster", name="bellwether-x7f3", annotations={})
+    LeaseOrders(made.admin, made.namespace, f"{made.namespace}/main", "the operator").keep({1: ordered()})
     for broker in (1, 2):
         made.apply(a, broker, entry(OUTSIDE, "zone-a"), manager="a")
         made.apply(b, broker, entry(OUTSIDE, "zone-b"), manager="b")
@@ -179,6 +182,14 @@ FORGED: dict[str, tuple[str, Forge]] = {
         lambda s, a: lease(s, a, "zone-a", name=object_names.prober_lease("main", OUTSIDE, "zone-c")),
     ),
     "the Lease of the Kafka cluster": ("may not write the Lease", lambda s, a: renew(s, a, "bellwether-x7f3")),
+    "an order to pause a broker": (
+        "it is not the Lease of",
+        lambda s, a: lease(s, a, "zone-a", name=object_names.quarantine_order(s.namespace, "main", 2)),
+    ),
+    "the renewal of an order to pause a broker": (
+        "may not write the Lease",
+        lambda s, a: renew(s, a, object_names.quarantine_order(s.namespace, "main", 1)),
+    ),
     "a Lease of other software": ("may not write the Lease", lambda s, a: lease(s, a, "x", name="some-controller")),
 }
 
@@ -209,6 +220,16 @@ def test_a_sidecars_token_which_all_brokers_share_cannot_write(stage: Stage, wha
     pod, broker, forged = SIDEWAYS[what]
     with pytest.raises(Terminal, match=r"write only these entries: main/StorageLatency/@pod.* its pod's name"):
         stage.apply(stage.by(SIDECARS, pod), broker, forged)
+
+
+def test_a_quarantine_agents_token_orders_no_pause_of_any_broker(stage: Stage) -> None:
+    agent = stage.by(SIDECARS, "kafka-1")
+    for broker in (1, 2):
+        name = object_names.quarantine_order(stage.namespace, "main", broker)
+        with pytest.raises(Terminal, match="may not write the Lease"):
+            lease(stage, agent, f"broker-{broker}", name=name, type_="Quarantine")
+    with pytest.raises(Terminal, match="may not write the Lease"):
+        renew(stage, agent, object_names.quarantine_order(stage.namespace, "main", 1))
 
 
 def test_a_sidecar_writes_of_its_own_broker_from_several_disks(stage: Stage) -> None:

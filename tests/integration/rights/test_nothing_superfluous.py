@@ -17,6 +17,7 @@ from bellwether.core.signals import Reading
 from testkit.kubernetes.chart_accounts import OPERATOR
 from testkit.kubernetes.missing_permissions import Key, Lack, needs
 from testkit.kubernetes.service_accounts import Crew
+from testkit.loads.load_configs import options
 from testkit.processes.sites import POLICY
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.chart, pytest.mark.slow]
@@ -69,13 +70,22 @@ def begin_beside_a_stray(crew: Crew) -> None:
     crew.operator()
 
 
+def begin_beside_an_order(crew: Crew) -> None:
+    crew.site.topics({crew.site.topic: 6})
+    crew.order_that_is_over(77)
+    crew.policy()
+    crew.operator()
+
+
 def begin_over_tls(crew: Crew) -> None:
     begin(crew, kafka=crew.secured())
 
 
 def settle_with_a_history(crew: Crew) -> None:
     uri = str(crew.directory / "history")
-    begin(crew, rebalance={"history": {"uri": uri}, "runner": {"image": "bellwether:test"}})
+    crew.site.topics({crew.site.topic: 6})
+    crew.policy(rebalance={})
+    crew.operator(*options(crew.directory, uri))
     crew.site.until_reported()
 
 
@@ -169,6 +179,10 @@ def tidy(crew: Crew) -> bool:
     return crew.site.api.find(BROKER_HEALTHS, crew.site.namespace, f"{POLICY}-77") is None
 
 
+def without_orders(crew: Crew) -> bool:
+    return not crew.orders()
+
+
 def suspended(crew: Crew) -> bool:
     return crew.site.ready()[0] == "Suspended"
 
@@ -244,6 +258,8 @@ LACKS: dict[Key, Lack] = {
     (P, "jobs", "get"): Lack(explained, ask_and_fail, settle_with_a_history, recovers=False),
     (P, "pods", "list"): Lack(explained, ask_fail_and_wait, settle_with_a_history, recovers=False),
     (H, LE, "get"): Lack(reported, begin),
+    (H, LE, "list"): Lack(reported, begin),
+    (H, LE, "delete"): Lack(without_orders, begin_beside_an_order),
     (H, LE, "create"): Lack(reported, begin),
     (H, LE, "update"): Lack(led_away, demote_when_the_lease_has_ended, settle),
     (H, CM, "create"): Lack(kept, end_the_namespace, abandon_in_an_ending_namespace),

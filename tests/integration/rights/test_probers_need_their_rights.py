@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bellwether.adapters.kubernetes.api_client import LEASES
-from bellwether.adapters.kubernetes.permissions import PROBER, SAMPLER, Only, Where
+from bellwether.adapters.kubernetes.permissions import PROBER, QUARANTINE_AGENT, SAMPLER, Only, Where
 from testkit.kubernetes import chart_accounts
 from testkit.kubernetes.missing_permissions import Key, Lack, needs, nothing
 from testkit.kubernetes.service_accounts import CREDENTIALS, RULES, SIDECARS, Crew
@@ -77,6 +77,20 @@ def test_every_verb_of_a_prober_is_taken_away_here() -> None:
 def test_a_prober_needs(crew: Crew, key: Key) -> None:
     account, lack = LACKS[key]
     lack.shown(crew, account, key, needs(PROBER)[key])
+
+
+def start_agent(crew: Crew) -> None:
+    crew.healths(crew.policy(quarantine={"mode": "Enabled"}), 1)
+    crew.agent(1)
+
+
+def ready_to_pause(crew: Crew) -> bool:
+    return crew.entry(1, "Quarantine").get("reading") == "Passing"
+
+
+def test_a_quarantine_agent_needs_to_read_its_order(crew: Crew) -> None:
+    ((key, group),) = needs(QUARANTINE_AGENT).items()
+    Lack(ready_to_pause, start_agent).shown(crew, SIDECARS, key, group)
 
 
 def test_the_sampler_needs_each_of_its_verbs(crew: Crew, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from testkit.kubernetes.service_accounts import (
     TOKEN,
     Crew,
 )
+from testkit.loads.load_configs import options
 from testkit.processes.sites import POLICY
 
 if TYPE_CHECKING:
@@ -33,7 +34,11 @@ ROOT = Path(__file__).parents[3]
 RULE = {"name": "down", "query": "up", "threshold": "1"}
 DETECTION = {
     "externalReachability": {"vantages": ["zone-a"]},
-    "alertmanager": {"alerts": ["DiskSlow"], "brokerLabel": "pod"},
+    "alertmanager": {
+        "alerts": ["DiskSlow"],
+        "matchers": [{"name": "cluster", "value": "main"}],
+        "brokerLabel": "pod",
+    },
     "prometheus": {
         "url": "https://127.0.0.1:1",
         "bearerTokenSecretRef": {"name": CREDENTIALS, "key": "token"},
@@ -41,6 +46,7 @@ DETECTION = {
         "rules": [RULE],
     },
 }
+OF_A_BROKER = ("StorageLatency", "SelfReachability", "Quarantine")
 FAILED = {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "it failed"}
 
 
@@ -49,13 +55,12 @@ def test_operator_probers_sampler_and_people_do_their_work_with_exactly_what_the
 ) -> None:
     site = crew.site
     site.topics()
-    policy = crew.policy(
-        detection=DETECTION,
-        rebalance={"history": {"uri": str(tmp_path / "history")}, "runner": {"image": "bellwether:test"}},
-    )
+    policy = crew.policy(detection=DETECTION, quarantine={"mode": "Enabled"}, rebalance={})
     crew.healths(policy, 77)  # of a broker that is known no more
-    crew.operator()
+    crew.order_that_is_over(77)
+    crew.operator(*options(tmp_path, str(tmp_path / "history")))
     site.until_reported()
+    site.until(lambda: not crew.orders(), 30, "broker 77's order is deleted")
     site.until(lambda: not site.health(77) and not stands(crew, 77), 30, "broker 77's object is deleted")
     before = site.orders()
     start_probers(crew, tmp_path)
@@ -97,11 +102,12 @@ def start_probers(crew: Crew, folder: Path) -> None:
     crew.prober(RULES, "prometheus")
     crew.prober(ALERTS, "alertmanager", "--listen", f"127.0.0.1:{port}", "--token-file", str(token))
     crew.prober(SIDECARS, "storage", "--broker", "1", "--directory", str(disk), pod="kafka-1")
+    crew.agent(1)
     crew.prober(SIDECARS, "self", "--broker", "1", "--port", listener, pod="kafka-1")
     site.until(lambda: crew.alert(port, "DiskSlow", 3) == 200, 60, "the webhook takes an alert")
     for broker, kind in (
         *((b, "ExternalReachability") for b in (1, 2, 3)),
-        *((1, kind) for kind in ("StorageLatency", "SelfReachability", "ReplicationLag", "Prometheus")),
+        *((1, kind) for kind in (*OF_A_BROKER, "ReplicationLag", "Prometheus")),
         (3, "Alertmanager"),
     ):
         site.until(lambda b=broker, k=kind: crew.entry(b, k), 60, f"{kind} speaks of broker {broker}")  # type: ignore[misc]

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.permissions import OPERATOR as OPERATORS
-from bellwether.adapters.kubernetes.permissions import PROBER, SAMPLER, Need, Only, Where
+from bellwether.adapters.kubernetes.permissions import PROBER, QUARANTINE_AGENT, SAMPLER, Need, Only, Where
 from testkit.kubernetes.chart_accounts import FULL, OPERATOR, granted, rendered
 from testkit.kubernetes.chart_accounts import SAMPLER as SAMPLERS
 
@@ -31,9 +32,15 @@ def values(**changed: Any) -> dict[str, Any]:
         "strimzi": {"enabled": True},
         "maintenance": {"watchPods": True},
         "probers": [{**where, **kind} for kind in (*kinds, plugin)],
-        "alertmanager": {**where, "enabled": True, "tokenSecret": {"name": "hook", "key": "token"}},
+        "alertmanager": {
+            **where,
+            "enabled": True,
+            "tokenSecret": {"name": "hook", "key": "token"},
+            "tlsSecretName": "hook-tls",
+        },
         "sidecars": {"accounts": [{"name": "brokers", "policy": "main", "policyNamespace": POLICIES}]},
-        "sampler": {**where, "enabled": True, "store": "s3://samples/main"},
+        "load": {"stores": {"default": {"namespaces": ["*"], "uri": "s3://samples"}}},
+        "sampler": {**where, "enabled": True},
         **changed,
     }
 
@@ -84,6 +91,22 @@ def test_webhook_and_sidecars_read_no_secret(account: str) -> None:
     assert given(account) == needed(PROBER, Only.SECRETS, Only.STRIMZI)
 
 
+def test_a_quarantine_agent_reads_its_order_in_the_operators_namespace_and_gets_nothing_else() -> None:
+    account = {"name": "brokers", "policy": "main", "policyNamespace": POLICIES}
+    agent = {"sidecars": {"accounts": [account], "quarantineAgent": {"enabled": True}}}
+    prober = needed(PROBER, Only.SECRETS, Only.STRIMZI)
+    assert given("brokers", **agent) == prober | needed(QUARANTINE_AGENT)
+    assert given("brokers", **agent, admission={"enabled": False}) == prober | needed(QUARANTINE_AGENT)
+
+
+def test_a_quarantine_agent_whose_brokers_are_known_reads_their_orders_alone() -> None:
+    account = {"name": "brokers", "policy": "main", "policyNamespace": POLICIES, "brokerIds": [0, 12]}
+    agent = {"sidecars": {"accounts": [account], "quarantineAgent": {"enabled": True}}}
+    grants = [g for g in granted(rendered(values(**agent), HOME), "brokers") if g.namespace == HOME]
+    names = tuple(object_names.quarantine_order(POLICIES, "main", broker) for broker in (0, 12))
+    assert [(g.resource, g.verb, g.names) for g in grants] == [("leases", "get", names)]
+
+
 def test_the_sampler_is_granted_its_table() -> None:
     assert given(SAMPLERS) == needed(SAMPLER)
 
@@ -102,7 +125,10 @@ def test_secrets_are_granted_by_name() -> None:
     assert [(g.verb, g.names) for g in grants] == [("get", ("kafka-user",))]
 
 
-@pytest.mark.parametrize("table", [OPERATORS, PROBER, SAMPLER], ids=["operator", "prober", "sampler"])
+TABLES = {"operator": OPERATORS, "prober": PROBER, "quarantine agent": QUARANTINE_AGENT, "sampler": SAMPLER}
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 def test_the_page_holds_every_line_of_the_table(table: tuple[Need, ...]) -> None:
     rows = "\n".join(row(need) for need in table)
     assert rows in PAGE.read_text()
@@ -110,7 +136,7 @@ def test_the_page_holds_every_line_of_the_table(table: tuple[Need, ...]) -> None
 
 def test_the_page_holds_no_other_line() -> None:
     lines = {line for line in PAGE.read_text().splitlines() if line.startswith("| `")}
-    assert lines == {row(need) for table in (OPERATORS, PROBER, SAMPLER) for need in table}
+    assert lines == {row(need) for table in TABLES.values() for need in table}
 
 
 def row(need: Need) -> str:

@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from realparts.kubernetes_binaries import kubectl
 from realparts.secured import TOKEN_CLIENT, TOKEN_SECRET, Acl
+from testkit.loads import load_configs
 from waiting import limit
 
 if TYPE_CHECKING:
@@ -121,8 +122,8 @@ def test_no_secret_comes_out_of_anything(
     site.topics()
     before = site.orders()
     listener = {"listener": "SECURE", "vantages": ["a"], "periodSeconds": 1, "timeoutSeconds": 2}
-    history = {"uri": str(tmp_path / "store")}
-    rebalance = {"history": history, "runner": {"image": "bellwether-spark:dev"}, "schedule": "* * * * *"}
+    load = load_configs.options(tmp_path, str(tmp_path / "store"))
+    rebalance = {"schedule": "* * * * *"}
     site.policy(kafka=policy, detection={"externalReachability": listener}, rebalance=rebalance)
     for name in ("wrong", "malformed", "locked", "jaas"):
         site.policy(name, kafka={**policy, "userSecretRef": {"name": name}}, mode="Observe")
@@ -131,12 +132,12 @@ def test_no_secret_comes_out_of_anything(
         site.policy(name, kafka=_by_token(secured, tls, key_name), mode="Observe")
     site.policy("away", kafka={**policy, "bootstrapServers": [f"127.0.0.1:{site.free_port()}"]}, mode="Observe")
     port = site.free_port()
-    site.operator("--metrics-port", str(port), *LEVEL)
+    site.operator("--metrics-port", str(port), *load, *LEVEL)
     site.prober("a")
     probe = [sys.executable, "-m", "bellwether", "probe"]
     here = ["--policy", "main", "-n", site.namespace]
     site.start("replication", [*probe, "replication", *here, *LEVEL])
-    site.start("sampler", [sys.executable, "-m", "bellwether", "sample", *here, "--period", "2", *LEVEL])
+    site.start("sampler", [sys.executable, "-m", "bellwether", "sample", *here, *load, "--period", "2", *LEVEL])
     webhook = tmp_path / "webhook-token"
     webhook.write_text(canaries.plant("webhook token") + "\n")
     door = f"127.0.0.1:{site.free_port()}"

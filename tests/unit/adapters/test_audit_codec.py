@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import zlib
+
 import pytest
 
 from bellwether.adapters import audit_codec
-from bellwether.core.reporting.audit import AuditEntry, AuditOutcome, BrokerChange, MoveSummary, PlanStep
+from bellwether.adapters.kubernetes.objects.audit_log import FULL
+from bellwether.core.reporting.audit import (
+    CHANGES_SHOWN,
+    EVIDENCE_SIZE,
+    TEXT_LIMIT,
+    AuditEntry,
+    AuditOutcome,
+    BrokerChange,
+    MoveSummary,
+    PlanStep,
+)
 from bellwether.ports.errors import Terminal
 from testkit.values.builders import START, after
 
@@ -41,6 +54,37 @@ def test_what_a_newer_version_added_is_passed_over() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"nonsense", audit_codec.pack([])[:-3]])
 def test_damage_is_named_with_its_place(data: bytes) -> None:
+    with pytest.raises(Terminal, match="configmap x: this part of the audit trail is damaged"):
+        audit_codec.unpack(data, "configmap x")
+
+
+def rows(*found: object) -> bytes:
+    return zlib.compress(json.dumps(found).encode())
+
+
+def test_entries_of_the_largest_size_fit_into_a_segment() -> None:
+    change = BrokerChange(2**31 - 1, True, "x" * 63, "y" * 40, "z" * TEXT_LIMIT, ("e" * TEXT_LIMIT,) * EVIDENCE_SIZE)
+    largest = AuditEntry(START, "c" * 22, 1, changes=(change,) * CHANGES_SHOWN)
+    assert FULL * len(json.dumps(audit_codec.to_json(largest))) < audit_codec.UNPACKED_LIMIT
+
+
+MOVES = {"topics": 1, "reorders": 1, "elections": 1, "restores": 1, "digest": "d", "coming": {}, "sample": []}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(zlib.compress(b"[" + b" " * audit_codec.UNPACKED_LIMIT + b"]"), id="far larger than it looks"),
+        pytest.param(zlib.compress(b"[" * 100_000), id="nested without end"),
+        pytest.param(rows({**audit_codec.to_json(BARE), "moves": {**MOVES, "leaving": []}}), id="a list for a mapping"),
+        pytest.param(
+            zlib.compress(b'[{"at": "2026-01-01T00:00:00+00:00", "clusterId": "c", "epoch": 1e999}]'), id="inf"
+        ),
+        pytest.param(rows({**audit_codec.to_json(BARE), "outcome": {"held": {"x": "many"}}}), id="text for a number"),
+        pytest.param(rows("text"), id="no entry at all"),
+    ],
+)
+def test_hostile_content_is_damage_like_any_other(data: bytes) -> None:
     with pytest.raises(Terminal, match="configmap x: this part of the audit trail is damaged"):
         audit_codec.unpack(data, "configmap x")
 

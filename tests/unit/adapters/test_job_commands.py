@@ -12,16 +12,15 @@ from bellwether.adapters.job_commands import (
     cores,
     heap_mebibytes,
     last_words,
-    spark_settings,
     submit_arguments,
 )
-from bellwether.api.v1alpha1.spec.plan_runner import Runner
+from testkit.loads.load_configs import profile
 
 WORK = Work("at-1", "kafka.main.at-1", "s3://loads/main", 14, "cluster-1")
 
 
 def test_loads_are_measured_and_then_the_plan_is_made_from_them():
-    loads, plan = commands(WORK, Runner(image="x"))
+    loads, plan = commands(WORK, profile())
     assert shlex.join(loads) == (
         "python -m bellwether_load loads --store s3://loads/main --name kafka.main.at-1 --days 14"
         " --cluster cluster-1 --memory 2457m"
@@ -33,7 +32,7 @@ def test_loads_are_measured_and_then_the_plan_is_made_from_them():
 
 
 def test_executors_are_made_by_the_api_server_of_the_pods_own_cluster():
-    both = commands(WORK, Runner.model_validate({"type": "SparkOnKubernetes", "serviceAccountName": "spark"}))
+    both = commands(WORK, profile(type="SparkOnKubernetes", serviceAccountName="spark"))
     assert all(one[-2:] == ["--master", "k8s://https://kubernetes.default.svc"] for one in both)
 
 
@@ -59,11 +58,6 @@ def test_settings_survive_the_way_to_spark_whatever_is_in_them():
     given = {"spark.a": "two words", "spark.b": 'it\'s "quoted" $HOME', "spark.c": "x=y"}
     words = shlex.split(submit_arguments(given))
     assert words == [*(w for n, v in given.items() for w in ("--conf", f"{n}={v}")), "pyspark-shell"]
-
-
-def test_a_policys_settings_by_name():
-    runner = Runner.model_validate({"sparkConf": [{"name": "spark.x", "value": "1"}]})
-    assert spark_settings(runner) == {"spark.x": "1"}
 
 
 def test_the_last_words_are_the_error_where_the_job_names_one():

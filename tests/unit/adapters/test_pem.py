@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -88,6 +89,31 @@ def test_what_is_no_certificate_is_called_what_it_is_and_not_shown(data: bytes, 
         pem.validities(data)
     assert "hunter2" not in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+def test_every_line_is_read_once_however_many_blocks_begin_and_never_end():
+    visited = 0
+
+    def lines() -> Iterator[bytes]:
+        nonlocal visited
+        for _ in range(2000):
+            visited += 1
+            yield b"-----BEGIN A-----"
+
+    assert list(pem.blocks(lines())) == []
+    assert visited == 2000
+
+
+def test_a_block_that_another_begins_in_is_cut_off_and_the_other_counts():
+    whole = certificate(datetime(2020, 1, 1, tzinfo=UTC), datetime(2030, 1, 1, tzinfo=UTC))
+    assert len(pem.validities(b"-----BEGIN CERTIFICATE-----\nMIIB\n" + whole)) == 1
+
+
+@pytest.mark.parametrize("read", [pem.validities, pem.check_key])
+def test_more_than_any_bundle_holds_is_refused_before_it_is_read(read: Callable[[bytes], object]):
+    hostile = b"-----BEGIN A-----\n" * (pem.SIZE_LIMIT // 18 + 1)
+    with pytest.raises(ValueError, match=f"has {len(hostile)} bytes.* at most {pem.SIZE_LIMIT}"):
+        read(hostile)
 
 
 def test_a_certificate_that_lost_its_end_is_damaged():

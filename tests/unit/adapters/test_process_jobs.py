@@ -6,22 +6,25 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.job_commands import Work
-from bellwether.adapters.process_jobs import ProcessJobs
-from bellwether.api.v1alpha1.spec.plan_runner import Runner
+from bellwether.adapters.process_jobs import ProcessJobs, inherited
+from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal
 from bellwether.ports.jobs import JobState, JobStatus
 from bellwether.testing.memory_world import ManualClock
+from testkit.loads.load_configs import profile
 
 RUN = "at-1"
 # Stands for Python: says how it was called and does what the folder's files tell it.
 SCRIPT = """#!/bin/sh
 echo "$3 $*" >> "$FOLDER/called"
 echo "conf: $PYSPARK_SUBMIT_ARGS"
+env > "$FOLDER/environment"
 if [ -e "$FOLDER/$3.hangs" ]; then echo $$ > "$FOLDER/new"; mv "$FOLDER/new" "$FOLDER/pid"; sleep 60; fi
 if [ -e "$FOLDER/$3.fails" ]; then echo "   0.1 s  Spark is up"; echo "error: $3 cannot be done" >&2; exit 1; fi
 """
@@ -39,9 +42,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def jobs_of(folder: Path, clock: Clock | None = None, **fields: Any) -> ProcessJobs:
+    environment = inherited(["FOLDER"])
+    return ProcessJobs(
+        work, profile(type="Process", **fields), clock or SystemClock(), environment, str(folder / "python")
+    )
+
+
 @pytest.fixture
 def jobs(folder: Path) -> Iterator[ProcessJobs]:
-    made = ProcessJobs(work, Runner(), SystemClock(), str(folder / "python"))
+    made = jobs_of(folder)
     yield made
     made.close()
 
@@ -95,7 +105,7 @@ def test_nobody_waits_for_a_step(jobs: ProcessJobs, folder: Path):
 def test_what_takes_too_long_is_ended_and_has_failed(folder: Path):
     clock = ManualClock()
     (folder / "plan.hangs").touch()
-    jobs = ProcessJobs(work, Runner(timeout_seconds=60), clock, str(folder / "python"))
+    jobs = jobs_of(folder, clock, timeoutSeconds=60)
     jobs.start(RUN)
     while jobs.look(RUN) != JobStatus(JobState.ACTIVE, "plan") or not (folder / "pid").exists():
         time.sleep(0.01)
@@ -120,9 +130,8 @@ def test_a_run_that_nobody_started_is_not_known(jobs: ProcessJobs):
 
 
 def test_sparks_settings_reach_it(folder: Path):
-    runner = Runner.model_validate({"sparkConf": [{"name": "spark.x", "value": "two words"}]})
     (folder / "loads.hangs").touch()
-    jobs = ProcessJobs(work, runner, SystemClock(), str(folder / "python"))
+    jobs = jobs_of(folder, sparkConf={"spark.x": "two words"})
     jobs.start(RUN)
     while not (folder / "pid").exists():
         time.sleep(0.01)
@@ -130,8 +139,30 @@ def test_sparks_settings_reach_it(folder: Path):
     jobs.close()
 
 
+def test_a_process_of_the_operator_gets_no_secret_of_the_operators_environment(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    canaries = {"AWS_SECRET_ACCESS_KEY": "canary-1", "KUBECONFIG": "canary-2", "BELLWETHER_TOKEN": "canary-3"}
+    for name, value in canaries.items():
+        monkeypatch.setenv(name, value)
+    jobs = jobs_of(folder)
+    jobs.start(RUN)
+    ended(jobs)
+    text = (folder / "environment").read_text()
+    assert [value for value in canaries.values() if value in text] == []
+
+
+def test_what_a_process_needs_to_start_and_what_its_profile_names_is_inherited(monkeypatch: pytest.MonkeyPatch):
+    for name in ("JAVA_HOME", "SPARK_LOCAL_IP", "PYTHONPATH", "AWS_REGION", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, f"value of {name}")
+    found = inherited(["AWS_REGION", "ABSENT"])
+    assert found["SPARK_LOCAL_IP"] == "value of SPARK_LOCAL_IP"
+    assert {"PATH", "JAVA_HOME", "PYTHONPATH", "AWS_REGION"} <= found.keys()
+    assert found.keys().isdisjoint({"AWS_SECRET_ACCESS_KEY", "ABSENT"})
+
+
 def test_a_program_that_is_not_there_is_named():
-    jobs = ProcessJobs(work, Runner(), SystemClock(), "/nowhere/python")
+    jobs = ProcessJobs(work, profile(type="Process"), SystemClock(), {}, "/nowhere/python")
     with pytest.raises(Terminal, match="/nowhere/python: cannot be started: No such file"):
         jobs.start(RUN)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -11,21 +12,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.adapters import undo_record_codec
+from bellwether.adapters.bounded_json import UNPACKED_LIMIT
+from bellwether.adapters.undo_record_codec import PART_ENTRIES
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker
 from bellwether.core.model.undo_record import (
     FORMAT_VERSION,
+    OUTSTANDING_LIMIT,
     ApplicationEnd,
     Cause,
     DemotedBroker,
     EntryState,
     PlanApplication,
+    SentOrder,
     SkippedPartition,
     UndoEntry,
     UndoRecord,
 )
 from bellwether.ports.errors import Terminal
 
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ORDERS = st.lists(st.integers(0, 2**31 - 1), max_size=6).map(tuple)
 TIMES = st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=2))]))
 ENTRIES = st.builds(
@@ -33,7 +39,8 @@ ENTRIES = st.builds(
     topic=st.text(max_size=20),
     baseline=ORDERS,
     written=ORDERS,
-    earlier=st.lists(ORDERS, max_size=4).map(tuple),
+    replaced=st.none() | ORDERS,
+    outstanding=st.lists(st.builds(SentOrder, ORDERS, st.none() | st.integers(0, 2**31 - 1)), max_size=4).map(tuple),
     state=st.sampled_from(EntryState),
     finished_at=st.none() | TIMES,
     contests=st.integers(0, 100),
@@ -85,6 +92,35 @@ RECORDS = st.builds(
 @given(RECORDS)
 def test_an_exported_record_reads_back_as_it_was(record: UndoRecord) -> None:
     assert undo_record_codec.import_record(undo_record_codec.export_record(record), "test") == record
+
+
+@pytest.mark.parametrize(
+    ("row", "replaced", "outstanding"),
+    [
+        pytest.param([0, "D", [1, 2, 3], [2, 3, 1], []], None, (), id="displaced, and nothing before it"),
+        pytest.param([0, "D", [1, 2, 3], [2, 3, 1], [[3, 2, 1]]], None, ((3, 2, 1),), id="displaced twice"),
+        pytest.param([0, "I", [1, 2, 3], [2, 3, 1], []], None, ((2, 3, 1),), id="perhaps sent"),
+        pytest.param(
+            [0, "R", [1, 2, 3], [1, 2, 3], [[2, 3, 1]]],
+            (2, 3, 1),
+            ((1, 2, 3), (2, 3, 1)),
+            id="perhaps being restored",
+        ),
+        pytest.param(
+            [0, "T", [1, 2, 3], [1, 2, 3], [[2, 3, 1]], "2026-01-01T00:00:00+00:00", 0, None],
+            None,
+            ((2, 3, 1),),
+            id="a tombstone",
+        ),
+    ],
+)
+def test_orders_that_the_former_format_remembers_are_outstanding_at_an_unknown_broker(
+    row: list[Any], replaced: tuple[int, ...] | None, outstanding: tuple[tuple[int, ...], ...]
+) -> None:
+    former = zlib.compress(json.dumps([["id", "orders", [row]]]).encode())
+    made = undo_record_codec.unpack_entries(former, "test")[PartitionKey("id", 0)]
+    assert (made.replaced, made.outstanding) == (replaced, tuple(SentOrder(order, None) for order in outstanding))
+    assert (made.baseline, made.written, made.contests) == ((1, 2, 3), tuple(row[3]), 0)
 
 
 def test_a_drain_is_an_override_to_versions_before_it():
@@ -163,6 +199,95 @@ def test_a_newer_format_is_refused_and_the_remedy_named() -> None:
 def test_a_damaged_document_is_named(damage: bytes) -> None:
     with pytest.raises(Terminal, match=r"^old\.json: "):
         undo_record_codec.import_record(damage, "old.json")
+
+
+def packed(*topics: Any) -> bytes:
+    return zlib.compress(json.dumps(topics).encode())
+
+
+ROW = [0, "D", [1, 2], [2, 1], []]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param([0, "D", ["a"], [2, 1], []], id="a baseline that is no broker"),
+        pytest.param([0, "D", "12", [2, 1], []], id="a baseline that is text"),
+        pytest.param([0, "D", [True], [2, 1], []], id="a baseline that is a truth value"),
+        pytest.param([0, "D", [1, 2], [-1], []], id="an order with no leader"),
+        pytest.param([0, "D", [1, 2], [2**31], []], id="an order beyond Kafka's ids"),
+        pytest.param([0, "D", [1, 2], [2, 1], [[1.5]]], id="an earlier order in fractions"),
+        pytest.param([0, "D", list(range(1001)), [2, 1], []], id="more replicas than there can be"),
+        pytest.param(["0", "D", [1, 2], [2, 1], []], id="a partition that is text"),
+        pytest.param([*ROW, None, "many", None], id="contests that are text"),
+        pytest.param([0, "D", [1, 2], [2, 1], {}], id="earlier orders that are no list"),
+    ],
+)
+def test_entries_that_are_no_orders_are_refused(row: list[Any]) -> None:
+    with pytest.raises(Terminal, match="configmap a/b: the undo record is damaged"):
+        undo_record_codec.unpack_entries(packed(["id", "t", [row]]), "configmap a/b")
+
+
+@pytest.mark.parametrize("topic", [[1, "t", [ROW]], ["id", None, [ROW]], ["id", "t", 5], ["id", "t"], "id", {}])
+def test_topics_that_are_none_are_refused(topic: Any) -> None:
+    with pytest.raises(Terminal, match="the undo record is damaged"):
+        undo_record_codec.unpack_entries(packed(topic), "configmap a/b")
+
+
+def test_entries_that_unpack_to_more_than_a_shard_can_have_are_refused() -> None:
+    bomb = zlib.compress(b"[" + b" " * UNPACKED_LIMIT + b"]")
+    assert len(bomb) < 20_000
+    with pytest.raises(Terminal, match=f"unpacks to more than {UNPACKED_LIMIT} bytes"):
+        undo_record_codec.unpack_entries(bomb, "configmap a/b")
+
+
+def test_entries_that_are_nested_without_end_are_refused() -> None:
+    with pytest.raises(Terminal, match="nested too deeply"):
+        undo_record_codec.unpack_entries(zlib.compress(b"[" * 100_000), "configmap a/b")
+
+
+def test_more_partitions_than_a_shard_can_have_are_neither_read_nor_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = UndoEntry("t", (1, 2), (2, 1))
+    three = undo_record_codec.pack_entries((PartitionKey("id", n), entry) for n in range(3))
+    monkeypatch.setattr(undo_record_codec, "PART_ENTRIES", 2)
+    with pytest.raises(Terminal, match="more than 2 partitions"):
+        undo_record_codec.unpack_entries(three, "configmap a/b")
+    with pytest.raises(Terminal, match="would have 3 partitions"):
+        undo_record_codec.pack_entries((PartitionKey("id", n), entry) for n in range(3))
+
+
+def test_the_largest_real_shard_is_far_from_the_limits() -> None:
+    """An eighth of 200,000 partitions with long orders, every outstanding order and every time."""
+    order = tuple(range(100_000, 100_005))
+    sent = (SentOrder(order, 100_000),) * OUTSTANDING_LIMIT
+    entry = UndoEntry("t", order, order, order, sent, EntryState.RESTORED, NOW, 9, NOW)
+    entries = {PartitionKey("5C8ShY1VTxGdT0lM18We3A", n): entry for n in range(25_000)}
+    assert len(entries) * 4 <= PART_ENTRIES
+    assert undo_record_codec.unpack_entries(undo_record_codec.pack_entries(entries.items()), "x") == entries
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "value"),
+    [
+        ("demoted", "broker", "1"),
+        ("demoted", "reason", 7),
+        ("returning", "broker", [1]),
+        ("rebalance", "moves", "many"),
+        ("rebalance", "left", {"a": "b"}),
+        ("rebalance", "sample", [["t", "p", "r"]]),
+    ],
+)
+def test_a_field_of_the_wrong_kind_is_refused(part: str, key: str, value: Any) -> None:
+    whole = UndoRecord(
+        "c",
+        demoted={1: DemotedBroker(1, Cause.SIGNALS, "r", "m", NOW)},
+        returning={2: ReturningBroker(2, 10, NOW, NOW)},
+        application=PlanApplication("d", 1, NOW, NOW),
+    )
+    document = json.loads(undo_record_codec.export_record(whole))
+    (document[part] if part == "rebalance" else document[part][0])[key] = value
+    with pytest.raises(Terminal, match="the undo record is damaged"):
+        undo_record_codec.import_record(json.dumps(document).encode(), "old.json")
 
 
 @given(st.binary(max_size=50))

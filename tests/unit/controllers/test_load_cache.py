@@ -20,7 +20,7 @@ from testkit.kubernetes import api_objects
 from testkit.values.builders import after
 
 PREFIX = "kafka.main."
-WISH = LoadQuery(PREFIX, "/store", Objective(), {})
+WISH = LoadQuery(PREFIX, "default", Objective(), {})
 """Nothing is known of a run that has ended."""
 
 
@@ -131,7 +131,9 @@ def test_a_defect_is_told_and_ends_nothing():
     assert "ZeroDivisionError: division by zero" in reader.reading.trouble.message
 
 
-@pytest.mark.parametrize("terms", [{"objective": Objective(follow_weight=0)}, {"capacities": {1: 50}}, {"uri": "/b"}])
+@pytest.mark.parametrize(
+    "terms", [{"objective": Objective(follow_weight=0)}, {"capacities": {1: 50}}, {"store": "archive"}]
+)
 def test_another_objective_other_capacities_or_another_store_are_read_anew(terms: dict[str, object]):
     reader = Reader(a=loads(1))
     reader.step("a")

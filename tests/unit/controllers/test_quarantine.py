@@ -1,19 +1,20 @@
-"""Quarantine around the turn: what stands in status, what is an event, how soon the next turn comes, who takes over."""
+"""Quarantine around the reconcile: its Lease, condition and events, how soon the next one comes, who takes over."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES
+from bellwether.adapters.kubernetes.objects.quarantine_orders import COMPONENT, NUMBER
 from bellwether.api.v1alpha1.base_model import InvalidObject
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.controllers.reporting import status
+from bellwether.controllers.policy_controller import PolicyController
 from bellwether.controllers.reporting.events import news
-from bellwether.controllers.reporting.status_reporter import StatusReporter
 from bellwether.controllers.requeue import Requeue
 from bellwether.core.model.quarantine_order import RENEW_SECONDS, QuarantineOrder
 from bellwether.core.model.refusals import BrokerHold
@@ -22,14 +23,13 @@ from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.detection import QUARANTINE_AGENT, Detection
 from bellwether.core.settings.policy import Mode, Policy, QuarantineMode
-from bellwether.gather import Memory
-from bellwether.quarantine.order_reader import command_of
-from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
-from bellwether.testing.memory_world import ManualClock
+from bellwether.core.signals import Reading, SignalType
+from bellwether.ports.errors import Terminal
+from bellwether.testing.memory_process import MemoryFaultTolerance
 from testkit.kubernetes import api_objects
-from testkit.kubernetes.memory_api import MemoryApi
+from testkit.simulation.operator_fixture import LEASES_IN, MemoryOperator
 from testkit.values.builders import after, demoted, record, said
-from testkit.values.quarantine_inputs import opted_in, ordered
+from testkit.values.quarantine_inputs import agent, opted_in, ordered
 
 ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
 UNDO = record(None, demoted())
@@ -69,18 +69,6 @@ def test_the_condition_tells_how_it_stands(found: Report, expected: object):
     assert condition(found) == expected
 
 
-def body(found: Report) -> dict[str, Any]:
-    return status.broker_status(found.brokers[0], 1, {}, after(0))
-
-
-def test_status_holds_the_order_as_the_agent_reads_it_and_nothing_where_there_is_none():
-    assert "quarantine" not in body(report())
-    command = command_of({"status": body(report(PAUSED))})
-    assert command is not None
-    assert (command.name, command.renewal, command.limit_seconds) == ((1, 1), after(300), 600.0)
-    assert command_of({"status": body(report(ENDED))}) is None
-
-
 def told(before: Report | None, now: Report) -> list[tuple[str, bool]]:
     return [(str(n.reason), n.warning) for n in news(before, now)]
 
@@ -113,24 +101,117 @@ def test_a_agents_word_wakes_the_loop():
     assert Detection().stale_after(QUARANTINE_AGENT, "broker-1") is not None
 
 
-def test_a_new_operator_knows_the_orders_that_stand_in_status():
-    api, clock = MemoryApi(), ManualClock()
-    reporter = StatusReporter(api, clock, "pod-1", OperatorMetrics())
-    policy = LeadershipPolicy.read(api_objects.policy())
-    reporter.publish(policy, report(PAUSED), Memory(record()), 0.1)
-    known = reporter.orders([*api.all(BROKER_HEALTHS), {"kind": "BrokerHealth", "metadata": {"name": "broken"}}])
-    assert known == {1: PAUSED}
+@pytest.fixture
+def operator() -> Iterator[MemoryOperator]:
+    """Broker 1's disk is slow; a prober and a quarantine agent report next to every broker."""
+    made = MemoryOperator.well()
+    made.margins = MemoryFaultTolerance(made.site.cluster)
+    for broker in made.site.cluster.brokers:
+        reading = Reading.FAILING if broker == 1 else Reading.PASSING
+        made.site.signals.say(broker, reading, type=SignalType.STORAGE_LATENCY, sources=[f"broker-{broker}"])
+        made.site.signals.put(agent(broker))
+    yield made
+    made.close()
 
 
-def test_an_order_is_written_once_a_renewal_and_not_in_between():
-    api, clock = MemoryApi(), ManualClock()
-    reporter = StatusReporter(api, clock, "pod-1", OperatorMetrics())
-    policy = LeadershipPolicy.read(api_objects.policy())
-    for found in (report(PAUSED), report(PAUSED), report(PAUSED), report(replace(PAUSED, renewed_at=after(303)))):
-        before = len(api.writes)
-        reporter.publish(policy, found, Memory(record()), 0.1)
-        written = [w for w in api.writes[before:] if "brokerhealths" in w]
-        assert bool(written) == (before == 0 or found.brokers[0].quarantine_order != PAUSED), written
+QUARANTINE = {"mode": "Enabled", "afterSeconds": 0, "spareIsrMembers": 0}
+
+
+def orders_of(operator: MemoryOperator) -> dict[str, str]:
+    """Holder of every Lease that orders a pause, by name."""
+    labels = {object_names.COMPONENT_LABEL: COMPONENT}
+    found = operator.api.list(LEASES, LEASES_IN, labels)
+    return {one["metadata"]["name"]: one["spec"]["holderIdentity"] for one in found}
+
+
+def ordered_by(operator: MemoryOperator) -> PolicyController:
+    """Its loop, up to the order; the agent confirms it."""
+    loop = operator.make(quarantine=QUARANTINE)
+    operator.step(loop, 5)
+    assert orders_of(operator) == {ORDER: "operator-a"}
+    operator.site.signals.put(agent(1, Reading.FAILING, 1))
+    operator.step(loop, 2)
+    return loop
+
+
+ORDER = "bellwether-quarantine-default.main-1"
+
+
+def quarantined(operator: MemoryOperator) -> tuple[str, str]:
+    found = operator.api.get(BROKER_HEALTHS, "default", "main-1")["status"]["conditions"]
+    return next((c["status"], c["reason"]) for c in found if c["type"] == "Quarantined")
+
+
+def test_an_order_is_a_lease_that_is_renewed_while_the_broker_is_to_stay_paused(operator: MemoryOperator):
+    loop = ordered_by(operator)
+    assert quarantined(operator) == ("True", "ProcessPaused")
+    before = operator.api.get(LEASES, LEASES_IN, ORDER)["spec"]["renewTime"]
+    writes = len(operator.api.writes)
+    operator.step(loop, 12)
+    assert operator.api.get(LEASES, LEASES_IN, ORDER)["spec"]["renewTime"] > before
+    renewals = operator.api.writes[writes:]
+    assert set(renewals) == {f"replace leases {ORDER}"}, "nothing else is written while nothing changes"
+    assert len(renewals) == 12 / RENEW_SECONDS
+
+
+def test_the_status_holds_no_order(operator: MemoryOperator):
+    ordered_by(operator)
+    assert "quarantine" not in operator.api.get(BROKER_HEALTHS, "default", "main-1")["status"]
+
+
+def test_a_new_operator_continues_the_order_that_it_finds(operator: MemoryOperator):
+    ordered_by(operator).release()
+    next_one = MemoryOperator(operator.site, operator.api, "operator-b", margins=operator.margins)
+    loop = next_one.loop()
+    next_one.step(loop, 5)
+    assert orders_of(operator) == {ORDER: "operator-b"}
+    assert operator.api.get(LEASES, LEASES_IN, ORDER)["metadata"]["annotations"][NUMBER] == "1"
+    assert quarantined(operator) == ("True", "ProcessPaused")
+    next_one.close()
+
+
+@pytest.mark.parametrize("change", [{"mode": "Observe"}, {"suspend": True}, {"quarantine": {"mode": "Off"}}])
+def test_a_policy_that_no_longer_acts_releases_the_lease_and_later_removes_it(
+    operator: MemoryOperator, change: dict[str, Any]
+):
+    loop = ordered_by(operator)
+    operator.change(**change)
+    operator.step(loop)
+    assert orders_of(operator) == {ORDER: ""}
+    assert quarantined(operator) == ("False", "QuarantineWithdrawn")
+    operator.site.signals.put(agent(1, Reading.PASSING, 1))
+    operator.step(loop, 3, seconds=300)
+    assert orders_of(operator) == {}
+
+
+@pytest.mark.parametrize("spec", [{}, {"suspend": True}], ids=["in force", "suspended"])
+def test_with_its_policy_an_order_is_gone(operator: MemoryOperator, spec: dict[str, Any]):
+    loop = ordered_by(operator)
+    operator.change(**spec, deletionTimeoutSeconds=0)
+    operator.api.delete(POLICIES, "default", "main")
+    operator.step(loop, 8, seconds=30)
+    assert operator.api.find(POLICIES, "default", "main") is None
+    assert orders_of(operator) == {}
+
+
+def test_an_operator_that_cannot_read_orders_says_so_and_moves_nothing_meanwhile(operator: MemoryOperator):
+    loop = operator.make(quarantine=QUARANTINE)
+    operator.api.refuse("list", LEASES, Terminal("lacks the verb 'list' on leases"))
+    operator.step(loop, 3)
+    assert operator.condition()[0] == "False"
+    assert "lacks the verb 'list' on leases" in operator.condition()[2]
+    operator.api.refuse("list", LEASES, None)
+    operator.step(loop, 5)
+    assert orders_of(operator) == {ORDER: "operator-a"}
+
+
+def test_without_quarantine_there_is_no_lease_and_no_write(operator: MemoryOperator):
+    loop = operator.make()
+    operator.step(loop, 10)
+    writes = len(operator.api.writes)
+    operator.step(loop, 10)
+    assert operator.api.writes[writes:] == []
+    assert orders_of(operator) == {}
 
 
 @pytest.mark.parametrize(

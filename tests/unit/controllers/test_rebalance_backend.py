@@ -12,39 +12,53 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.jobs.kubernetes_jobs import KubernetesJobs
 from bellwether.adapters.process_jobs import ProcessJobs
 from bellwether.adapters.store.store_errors import StoreUnusable
+from bellwether.api.config.load_config import LoadConfig
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.controllers.rebalance_controller import RebalanceBackend, rebalance_backend
+from bellwether.controllers.rebalance_backend import RebalanceBackend, rebalance_backend
 from bellwether.ports.errors import Terminal
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
+from testkit.loads.load_configs import load_config
+from testkit.loads.small_planner import problem, slot
 
 
-def made(body: api_objects.Body) -> RebalanceBackend:
-    return rebalance_backend(MemoryApi(), SystemClock(), LeadershipPolicy.read(body), "cluster-1")
+def made(config: LoadConfig, body: api_objects.Body | None = None) -> RebalanceBackend:
+    policy = LeadershipPolicy.read(body or api_objects.rebalance())
+    return rebalance_backend(MemoryApi(), SystemClock(), config, policy, "cluster-1")
 
 
 @pytest.mark.parametrize(
-    ("runner", "kind"),
+    ("profile", "kind"),
     [
-        ({"type": "Job", "image": "x"}, KubernetesJobs),
-        ({"type": "SparkOnKubernetes", "image": "x", "serviceAccountName": "spark"}, KubernetesJobs),
+        ({"type": "Job"}, KubernetesJobs),
+        ({"type": "SparkOnKubernetes", "serviceAccountName": "spark"}, KubernetesJobs),
         ({"type": "Process"}, ProcessJobs),
     ],
 )
-def test_each_runner_has_its_own_kind_of_job(tmp_path: Path, runner: dict[str, Any], kind: type):
-    found = made(api_objects.rebalance(history={"uri": str(tmp_path)}, runner=runner))
+def test_each_type_of_profile_has_its_own_kind_of_job(tmp_path: Path, profile: dict[str, Any], kind: type):
+    found = made(load_config(str(tmp_path), **profile))
     assert isinstance(found.jobs, kind)
     assert not found.plans.has_problem("default.main.at-1")
 
 
+def test_the_files_of_a_policy_are_in_a_directory_of_its_namespace(tmp_path: Path):
+    config = load_config(str(tmp_path))
+    body = api_objects.rebalance()
+    body["metadata"] |= {"namespace": "team-a", "name": "orders"}
+    made(config, body).plans.put_problem("team-a.orders.at-1", problem(slot(0, (1, 2, 3))))
+    assert {path.relative_to(tmp_path).parts[:3] for path in tmp_path.rglob("*.json")} == {
+        ("team-a", "orders", "problems")
+    }
+
+
 def test_a_store_that_is_none_is_refused_with_a_remedy():
-    with pytest.raises(StoreUnusable, match="ftp://host/x: is not a store"):
-        made(api_objects.rebalance(history={"uri": "ftp://host/x"}))
+    with pytest.raises(StoreUnusable, match="ftp://host/x/default/main: is not a store"):
+        made(load_config("ftp://host/x"))
 
 
 def test_a_policy_that_rebalances_nothing_has_no_tools():
     with pytest.raises(Terminal, match=r"policy default/main has no spec\.rebalance"):
-        made(api_objects.policy())
+        made(load_config("/store"), api_objects.policy())
 
 
 def test_without_arrow_the_policy_is_told_which_extra_to_install(monkeypatch: pytest.MonkeyPatch):
@@ -52,4 +66,4 @@ def test_without_arrow_the_policy_is_told_which_extra_to_install(monkeypatch: py
         monkeypatch.delitem(sys.modules, f"bellwether.adapters.store.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(Terminal, match=r"spec\.rebalance needs the extra load: pip install 'bellwether-kafka\[load\]'"):
-        made(api_objects.rebalance())
+        made(load_config("/store"))

@@ -16,7 +16,7 @@ from bellwether.core.reporting.report import Report
 from bellwether.core.signals import Reading
 from bellwether.testing.memory_world import MemorySite
 from testkit.simulation.operators import POLICY, Operator
-from testkit.values.builders import decisions, returning, said, site
+from testkit.values.builders import decisions, entry, partition, record, returning, said, site
 
 PACE = Requeue()
 
@@ -47,6 +47,11 @@ def settled() -> tuple[Report, UndoRecord]:
 
 def test_while_a_broker_is_demoted_metadata_is_read_soon_again(demoted: tuple[Report, UndoRecord]):
     assert PACE.after(demoted[0], POLICY, demoted[1], 0.1) == PACE.busy_seconds
+
+
+def test_while_a_reorder_is_outstanding_metadata_is_read_soon_again(settled: tuple[Report, UndoRecord]):
+    outstanding = record({partition().key: entry(outstanding=[((2, 3, 1), 2)])})
+    assert PACE.after(settled[0], POLICY, outstanding, 0.1) == PACE.busy_seconds
 
 
 def test_where_a_reconcile_takes_long_the_next_comes_later(demoted: tuple[Report, UndoRecord]):

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bellwether.core.settings.detection import ReplicationLag, StorageLatency
 from bellwether.core.signals import Reading
 from bellwether.probes.result_window import Streak, Window
 
@@ -18,17 +19,19 @@ def at(second: int) -> datetime:
 
 
 def streak_of(seen: list[bool], failures: int, successes: int) -> list[Streak]:
+    settings = ReplicationLag(failure_threshold=failures, success_threshold=successes)
     streak, all_of_them = Streak(), []
     for second, ok in enumerate(seen):
-        streak = streak.seen(ok, at(second), failure_threshold=failures, success_threshold=successes)
+        streak = streak.seen(ok, at(second), settings)
         all_of_them.append(streak)
     return all_of_them
 
 
 def windows_of(seen: list[bool], samples: int, failures: int, successes: int) -> list[Window]:
+    settings = StorageLatency(window_samples=samples, failure_threshold=failures, success_threshold=successes)
     window, all_of_them = Window(), []
     for second, ok in enumerate(seen):
-        window = window.seen(ok, at(second), samples=samples, failure_threshold=failures, success_threshold=successes)
+        window = window.seen(ok, at(second), settings)
         all_of_them.append(window)
     return all_of_them
 
@@ -98,6 +101,7 @@ def test_a_good_result_never_makes_a_window_fail(seen: list[bool], samples: int,
 def test_an_outright_failure_needs_no_counting_and_recovers_by_counting() -> None:
     window = Window().failed(at(0))
     assert (window.reading, window.since) == (Reading.FAILING, at(0))
+    settings = StorageLatency(window_samples=5, failure_threshold=3, success_threshold=2)
     for second in (1, 2):
-        window = window.seen(True, at(second), samples=5, failure_threshold=3, success_threshold=2)
+        window = window.seen(True, at(second), settings)
     assert (window.reading, window.since) == (Reading.PASSING, at(2))

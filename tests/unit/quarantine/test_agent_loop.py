@@ -10,11 +10,11 @@ from datetime import timedelta
 import pytest
 
 from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS
-from bellwether.core.quarantine.agent import PauseOrder, ProcessState
+from bellwether.core.quarantine.agent import OrderRead, PauseOrder, ProcessState
 from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import Quarantine, QuarantineMode
 from bellwether.core.signals import Reading, Signal
-from bellwether.ports.errors import Transient
+from bellwether.ports.errors import Terminal, Transient
 from bellwether.quarantine.agent_loop import TICK_SECONDS, QuarantineAgent
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from bellwether.testing.memory_cluster import MemoryCluster
@@ -237,6 +237,38 @@ def test_a_agent_whose_word_is_not_heard_any_more_releases_as_without_orders() -
     assert post.process.stopped, "a Lease that is renewed a moment late ends nothing"
     post.run(8)
     assert not post.process.stopped
+
+
+def test_no_order_pauses_for_longer_than_the_ceiling() -> None:
+    post = Post()
+    post.agent = QuarantineAgent(
+        1, "broker-1", post.process, post.orders, post.said.append, post.clock, max_pause_seconds=30
+    )
+    post.paused()
+    post.run(20)
+    assert post.process.stopped
+    post.run(10)
+    assert not post.process.stopped
+    assert "the ceiling of this quarantine agent (--max-pause-seconds)" in post.said[-1].message
+
+
+def test_an_agent_that_may_not_read_its_order_reports_that_it_cannot_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    post = Post()
+    post.run(2)
+
+    def refused() -> OrderRead:
+        raise Terminal("lacks the verb 'get' on leases")
+
+    monkeypatch.setattr(post.orders, "read", refused)
+    post.run(2)
+    assert (post.said[-1].reading, post.said[-1].message) == (Reading.UNKNOWN, "lacks the verb 'get' on leases")
+    monkeypatch.undo()
+    post.orders.away = True
+    post.run(2)
+    assert post.said[-1].reading is Reading.UNKNOWN, "nothing new is known"
+    post.orders.away = False
+    post.run(2)
+    assert post.said[-1].reading is Reading.PASSING
 
 
 def test_once_asked_to_end_it_releases_before_anything_else_and_begins_no_pause() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
+import itertools
 import socket
 import threading
 from collections.abc import Iterator
@@ -10,7 +12,8 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client import CollectorRegistry, Gauge
 
-from bellwether.telemetry.health_server import Health, HealthServer
+from bellwether.telemetry import health_server
+from bellwether.telemetry.health_server import MOST_CLIENTS, Health, HealthServer
 from waiting import limit
 
 
@@ -88,6 +91,35 @@ def test_anything_else_is_not_there(server: HealthServer) -> None:
 def test_a_silent_client_keeps_nobody_waiting(server: HealthServer) -> None:
     with socket.create_connection(("127.0.0.1", server.port)):
         assert ask(server, "/healthz")[0] == 200
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /healthz HTTP/1.1\r\nHost: x\r\n"], ids=["silent", "half a request"])
+def test_idle_clients_give_way_and_do_not_add_up_to_threads(server: HealthServer, sent: bytes) -> None:
+    idle = [socket.create_connection(("127.0.0.1", server.port), timeout=limit(20)) for _ in range(4 * MOST_CLIENTS)]
+    for one in idle:
+        one.sendall(sent)
+    assert ask(server, "/healthz")[0] == 200
+    for one in idle[:MOST_CLIENTS]:  # these came first
+        with contextlib.suppress(ConnectionError):
+            assert one.recv(100) == b""
+    assert sum(thread.name.startswith("health-client") for thread in threading.enumerate()) <= 2 * MOST_CLIENTS
+    for one in idle:
+        one.close()
+
+
+def test_a_request_that_comes_byte_by_byte_is_ended(health: Health, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health_server, "REQUEST_SECONDS", 0.2)
+    server = HealthServer(health, 0)
+
+    def dawdle(slow: socket.socket) -> None:
+        for letter in itertools.cycle(b"GET /healthz"):
+            slow.sendall(bytes([letter]))
+            threading.Event().wait(0.05)
+
+    slow = socket.create_connection(("127.0.0.1", server.port), timeout=limit(20))
+    with slow, pytest.raises(ConnectionError):
+        dawdle(slow)
+    server.close()
 
 
 def test_a_check_that_hangs_keeps_the_other_answers(health: Health, server: HealthServer) -> None:

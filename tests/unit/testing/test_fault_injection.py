@@ -42,6 +42,28 @@ def test_a_late_request_is_carried_out_when_it_arrives():
     assert made.cluster.partition("orders").replicas == (2, 3, 1)
 
 
+def test_a_broker_that_holds_a_late_reorder_answers_no_check_until_it_is_resumed():
+    made, faults = site(), Faults()
+    leaders = faults.around(made.process()).leaders
+    faults.fail_next("reorder", Fate.LATE)
+    with pytest.raises(Transient):
+        leaders.reorder(ORDER, 2)
+    assert [leaders.forwards(broker) for broker in (1, 2, 3)] == [True, False, True]
+    faults.resumed = True
+    assert leaders.forwards(2)
+
+
+def test_a_late_request_is_dropped_with_the_process_that_holds_it():
+    made, faults = site(), Faults()
+    leaders = faults.around(made.process()).leaders
+    faults.fail_next("reorder", Fate.LATE)
+    with pytest.raises(Transient):
+        leaders.reorder(ORDER, 2)
+    faults.drop()
+    assert (faults.deliver(), leaders.forwards(2)) == (0, True)
+    assert made.cluster.partition("orders").replicas == (1, 2, 3)
+
+
 def test_a_fault_waits_for_its_turn():
     faults = Faults()
     world = faults.around(site().process())

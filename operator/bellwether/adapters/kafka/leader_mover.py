@@ -1,7 +1,8 @@
 """Reorder replicas and elect leaders, each request sent once to a broker of our choice (``ports.kafka.LeaderMover``).
 
-In: partitions and orders that the executor has just checked. Out: Kafka's result for each partition. The requests carry
-their time limit, so that a controller which comes to one too late drops it.
+In: partitions and orders that the executor has just checked. Out: Kafka's result for each partition. The time limit in
+a request does not bound when it takes effect: the controller counts it from when it handles the request, after a broker
+has held it for as long as that was frozen, and forwarded it for up to 60 s. ``core.execution.arrivals`` covers that.
 """
 
 from __future__ import annotations
@@ -15,14 +16,21 @@ from kafka.protocol.admin.topics import (
     ElectionType,
     ElectLeadersRequest,
     ElectLeadersResponse,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
 )
 
 from bellwether.adapters.kafka.connection.broker_connection import BrokerConnection
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
-from bellwether.adapters.kafka.connection.connection_errors import CLUSTER_AUTHORIZATION_FAILED, error_name, from_code
+from bellwether.adapters.kafka.connection.connection_errors import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    NONE,
+    error_name,
+    from_code,
+)
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.ports.errors import Terminal
+from bellwether.ports.errors import NotSent, Terminal, Transient
 from bellwether.ports.kafka import Outcome, Reorder
 
 # The controller takes at most 10,000 records in one operation, and fails the whole request above that.
@@ -37,20 +45,43 @@ class KafkaMover:
     """Sends reorders and elections; every call ends within ``request_timeout_seconds``, finding a broker included.
 
     Raises ValueError for more than 9,000 partitions or for one named twice, Transient when the answer did not come (the
-    request may have been carried out), Terminal when a person must act.
+    request may have been carried out) and its subclass NotSent when nothing was sent, Terminal when a person must act.
     """
 
     def __init__(self, nodes: BrokerPool) -> None:
         self._nodes = nodes
         self.request_timeout_seconds = nodes.limits.mutation_seconds
 
-    def reorder(self, orders: Sequence[Reorder]) -> Mapping[TopicPartition, Outcome]:
+    def choose(self) -> int:
+        """The first choice among the brokers whose addresses are known; NotSent without one."""
+        chosen = self._nodes.first_choice()
+        if chosen is None:
+            raise NotSent("no broker's address is known: no metadata read has returned one yet")
+        return chosen[0]
+
+    def reorder(self, orders: Sequence[Reorder], broker: int | None = None) -> Mapping[TopicPartition, Outcome]:
         """AlterPartitionReassignments; a changed replication factor is refused where the cluster can (KIP-860)."""
-        return self._alter([(order.name, order.order) for order in orders])
+        return self._alter([(order.name, order.order) for order in orders], broker)
 
     def cancel(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
         """AlterPartitionReassignments with null replicas: cancel what is under way (KIP-455)."""
         return self._alter([(name, None) for name in names])
+
+    def forwards(self, broker: int) -> bool:
+        """Whether this broker answers ListPartitionReassignments, which it forwards to the controller as a reorder."""
+
+        def ask(dialogue: BrokerConnection, deadline: Deadline) -> bool:
+            request = ListPartitionReassignmentsRequest(
+                version=dialogue.version(ListPartitionReassignmentsRequest, 0) or 0,
+                timeout_ms=_milliseconds(deadline),
+                topics=[],
+            )
+            return bool(dialogue.ask(request, ListPartitionReassignmentsResponse, deadline).error_code == NONE)
+
+        try:
+            return self._nodes.read_from(broker, ask, Deadline(self._nodes.limits.request_seconds))
+        except (Transient, Terminal):
+            return False
 
     def elect(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
         """ElectLeaders, preferred, of exactly these partitions (KIP-460)."""
@@ -84,7 +115,7 @@ class KafkaMover:
 
         return self._nodes.send_once(ask)
 
-    def _alter(self, wanted: Sequence[_Wanted]) -> Mapping[TopicPartition, Outcome]:
+    def _alter(self, wanted: Sequence[_Wanted], broker: int | None = None) -> Mapping[TopicPartition, Outcome]:
         names = [name for name, _ in wanted]
         _check(names)
         if not names:
@@ -122,7 +153,7 @@ class KafkaMover:
             }
             return _outcomes(names, said, dialogue.address, what)
 
-        return self._nodes.send_once(ask)
+        return self._nodes.send_once(ask) if broker is None else self._nodes.send_to(broker, ask)
 
 
 def _check(names: Sequence[TopicPartition]) -> None:

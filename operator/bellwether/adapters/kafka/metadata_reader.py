@@ -78,6 +78,7 @@ class KafkaReader:
         brokers = {b.node_id: Broker(b.node_id, b.rack, b.host, b.port) for b in metadata.brokers}
         for fenced in _fenced(dialogue, deadline):
             brokers.setdefault(fenced.id, fenced)
+        dialogue.check_brokers(len(brokers))
         elr_enabled = dialogue.features.get(_ELR_FEATURE, 0) >= 1
         return Cluster(metadata.cluster_id or "", dict(sorted(brokers.items())), partitions, elr_enabled)
 

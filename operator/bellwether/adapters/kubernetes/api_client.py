@@ -28,6 +28,16 @@ Object = dict[str, Any]
 
 DEFAULT_TIMEOUT_SECONDS = 5.0
 
+PAGE_SIZE = 500
+"""Objects of one page of a list, as kubectl asks for them."""
+
+LIST_LIMIT = 64 << 20
+"""Bytes of a whole list, and of any other response. An undo record and its audit log have 14 MB at most, 2,000
+BrokerHealths 10 MB; anyone who may write ConfigMaps with our labels could make lists longer."""
+
+_LONGEST_PAUSE_SECONDS = 30.0
+_MESSAGE_LENGTH = 4096  # admission webhooks of others write it, and it is searched by regular expressions
+
 
 class NotFound(Terminal):
     """The object, or its kind, does not exist."""
@@ -83,23 +93,30 @@ class KubernetesClient:
     """One connection pool to one API server; safe to share between threads.
 
     ``timeout_seconds`` is the timeout of connecting and of each read. Nothing is retried here, because only the caller
-    knows what a lost response means.
+    knows what a lost response means. While an overloaded server has asked to wait (Retry-After), requests for that kind
+    of object fail at once; those for Leases are sent, as they are few and a lost one costs more.
     """
 
     def __init__(
-        self, api: Any, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS, observe: Observe | None = None
+        self,
+        api: Any,
+        timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+        observe: Observe | None = None,
+        paused: dict[str, float] | None = None,
     ) -> None:
         self._api = api
         self._observe = observe
+        # By plural, until when (monotonic) no request is sent.
+        self._paused: dict[str, float] = {} if paused is None else paused
         self.timeout_seconds = timeout_seconds
 
     def with_timeout(self, timeout_seconds: float) -> KubernetesClient:
         """The same connection pool with another timeout."""
-        return KubernetesClient(self._api, timeout_seconds, self._observe)
+        return KubernetesClient(self._api, timeout_seconds, self._observe, self._paused)
 
     def observed(self, observe: Observe) -> KubernetesClient:
         """The same connection pool; ``observe`` is called after every request."""
-        return KubernetesClient(self._api, self.timeout_seconds, observe)
+        return KubernetesClient(self._api, self.timeout_seconds, observe, self._paused)
 
     def get(self, resource: Resource, namespace: str, name: str) -> Object:
         """Get one object. Raises NotFound if it does not exist."""
@@ -113,12 +130,25 @@ class KubernetesClient:
             return None
 
     def list(self, resource: Resource, namespace: str | None, labels: Mapping[str, str] | None = None) -> list[Object]:
-        """List all objects with these labels, in one namespace or (None) in all."""
-        query = {"labelSelector": ",".join(f"{key}={value}" for key, value in labels.items())} if labels else {}
-        answer = self._call("GET", resource, namespace, "", query=query)
-        items: list[Object] = answer.get("items") or []
-        # Items of a list have no kind.
-        return [{"apiVersion": resource.api_version, "kind": resource.kind, **item} for item in items]
+        """List all objects with these labels, in one namespace or (None) in all, page by page.
+
+        Raises Terminal if they have more than ``LIST_LIMIT`` bytes in all.
+        """
+        query = {"limit": str(PAGE_SIZE)}
+        if labels:
+            query["labelSelector"] = ",".join(f"{key}={value}" for key, value in labels.items())
+        items: list[Object] = []
+        size = 0
+        while True:
+            text = self._send("GET", resource, namespace, "", query=query, limit=LIST_LIMIT - size)
+            size += len(text)
+            page = json.loads(text)
+            # Items of a list have no kind.
+            items += [{"apiVersion": resource.api_version, "kind": resource.kind, **i} for i in page.get("items") or []]
+            following = (page.get("metadata") or {}).get("continue")
+            if not following:
+                return items
+            query["continue"] = following
 
     def served(self, group: str, version: str) -> frozenset[str]:
         """Plurals of the kinds that discovery lists for a version of a group; empty if it does not list the group."""
@@ -177,9 +207,18 @@ class KubernetesClient:
         body: Object = {"kind": "DeleteOptions", "apiVersion": "v1"}
         if resource_version is not None:
             body["preconditions"] = {"resourceVersion": resource_version}
-        self._call("DELETE", resource, namespace, name, body=body)
+        self._send("DELETE", resource, namespace, name, body=body)
 
     def _call(self, method: str, resource: Resource, namespace: str | None, name: str, **how: Any) -> Object:
+        parsed: Object = json.loads(self._send(method, resource, namespace, name, **how))
+        return parsed
+
+    def _send(self, method: str, resource: Resource, namespace: str | None, name: str, **how: Any) -> bytes:
+        wait = self._paused.get(resource.plural, 0.0) - time.monotonic()
+        if wait > 0:
+            raise Transient(
+                f"Kubernetes API: {method} {resource.plural}: overloaded; it asked to wait {wait:.1f} s more"
+            )
         began, outcome = time.monotonic(), "ok"
         try:
             return self._request(method, resource, namespace, name, **how)
@@ -202,7 +241,8 @@ class KubernetesClient:
         query: Mapping[str, str] | None = None,
         content_type: str = "application/json",
         about: str = "",
-    ) -> Object:
+        limit: int = LIST_LIMIT,
+    ) -> bytes:
         path = resource.path(namespace, name, sub)
         what = f"{resource.plural} {namespace or '*'}/{name or about or '*'}"
         headers = {"Accept": "application/json", "Content-Type": content_type, **self._api.default_headers}
@@ -213,7 +253,7 @@ class KubernetesClient:
             answer = self._api.rest_client.request(
                 method, url, headers=headers, body=body, _request_timeout=self.timeout_seconds
             )
-            text = answer.read()
+            text: bytes = answer.response.read(limit + 1)
         except urllib3.exceptions.NewConnectionError as error:  # a subclass of TimeoutError
             raise Transient(f"Kubernetes API: {method} {what}: not reachable (connection refused)") from error
         except urllib3.exceptions.TimeoutError as error:
@@ -222,10 +262,17 @@ class KubernetesClient:
             ) from error
         except (urllib3.exceptions.HTTPError, client.ApiException, OSError) as error:
             raise Transient(f"Kubernetes API: {method} {what}: not reachable ({type(error).__name__})") from error
+        if len(text) > limit:
+            answer.response.close()
+            raise Terminal(
+                f"Kubernetes API: {method} {what}: more than {LIST_LIMIT} bytes: delete objects that are not"
+                " Bellwether's but have its labels"
+            )
         if not 200 <= answer.status < 300:
+            if answer.status in (429, 503) and resource is not LEASES:
+                self._paused[resource.plural] = time.monotonic() + _retry_after(answer.headers.get("Retry-After"))
             raise _refusal(answer.status, text, method, what)
-        parsed: Object = json.loads(text)
-        return parsed
+        return text
 
 
 def connect(kubeconfig: Path | None = None, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> KubernetesClient:
@@ -267,6 +314,11 @@ def _outcome(error: Exception) -> str:
     return "refused"
 
 
+def _retry_after(header: str | None) -> float:
+    """Seconds to wait; 0 if the header is missing or is a date, which the API server does not send."""
+    return min(float(header), _LONGEST_PAUSE_SECONDS) if header and header.isdecimal() else 0.0
+
+
 _VERBS = {"GET": "get or list", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
@@ -275,7 +327,7 @@ _UNDECLARED = re.compile(r"(\.[\w.\[\]\"=,-]+): field not declared in schema")
 
 def _refusal(status: int, text: bytes, method: str, what: str) -> Terminal | Transient:
     try:
-        said = str(json.loads(text).get("message", ""))
+        said = str(json.loads(text).get("message", ""))[:_MESSAGE_LENGTH]
     except ValueError:
         said = ""
     if status == 404:
@@ -288,7 +340,7 @@ def _refusal(status: int, text: bytes, method: str, what: str) -> Terminal | Tra
             f"Kubernetes API: {what}: the installed CRD is older than this version and has no field"
             f" {unknown.group(1)}: upgrade the CRDs (crds.install of the chart, or kubectl apply -f crds/)"
         )
-    if status in (408, 429) or status >= 500:
+    if status in (408, 410, 429) or status >= 500:  # 410: a list took so long that its next page is gone
         return Transient(f"Kubernetes API: {method} {what}: HTTP {status} {said}".rstrip())
     if status == 401:
         return Terminal(f"Kubernetes API: {method} {what}: authentication failed: renew the token or the kubeconfig")

@@ -3,7 +3,7 @@
 In: the Lease object of the API and the monotonic clock of this process; no other clock is trusted. Out:
 ``seconds_left``, which the executor checks before each batch. A cluster's Lease is named after Kafka's cluster id, and
 its annotations contain the policy that holds it, so two policies for one Kafka cluster find each other. A thread renews
-it.
+it. The claim, the namespace whose policies may hold a cluster's Lease, outlasts the holder (invariant 14).
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from datetime import datetime
 
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import LEASES, Conflict, KubernetesClient, NotFound, Object
+from bellwether.jitter import jittered
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Fenced, Terminal, Transient
 from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
 
 CLUSTER_ANNOTATION = "bellwether.dev/kafka-cluster-id"
 POLICY_ANNOTATION = "bellwether.dev/policy"
+CLAIM_ANNOTATION = "bellwether.dev/claimed-by-namespace"
 
 
 def micro_time(moment: datetime) -> str:
@@ -53,7 +55,7 @@ class HeldLease:
     ) -> None:
         # Three attempts that hang must fit into the duration.
         self._api = api.with_timeout(min(api.timeout_seconds, max(renew_seconds, duration_seconds / 3)))
-        self._namespace = namespace
+        self.namespace = namespace
         self._policy = policy
         self._clock = clock
         self._duration = duration_seconds
@@ -137,7 +139,7 @@ class HeldLease:
                     return True
             except Transient:
                 pass  # try again
-            stop.wait(self._renew_every)
+            stop.wait(jittered(self._renew_every))
         return False
 
     def release(self) -> None:
@@ -156,20 +158,20 @@ class HeldLease:
                 return
             body = {**held, "spec": {**held["spec"], "holderIdentity": "", "renewTime": micro_time(self._clock.now())}}
             try:
-                self._api.replace(LEASES, self._namespace, body)
+                self._api.replace(LEASES, self.namespace, body)
             except (NotFound, Transient):
                 return  # it expires, or another process holds it already
 
     def _take(self) -> bool:
-        found = self._api.find(LEASES, self._namespace, self.name)
+        found = self._api.find(LEASES, self.namespace, self.name)
         sent = self._clock.monotonic()
         if found is not None and not self._free(found, sent):
             return False
         try:
             if found is None:
-                written = self._api.create(LEASES, self._namespace, self._fresh(None))
+                written = self._api.create(LEASES, self.namespace, self._fresh(None))
             else:
-                written = self._api.replace(LEASES, self._namespace, self._fresh(found))
+                written = self._api.replace(LEASES, self.namespace, self._fresh(found))
         except Conflict:
             return False
         self._hold(written, sent)
@@ -178,7 +180,7 @@ class HeldLease:
     def _free(self, found: Object, now: float) -> bool:
         spec = found.get("spec") or {}
         other = spec.get("holderIdentity") or ""
-        policy = (found["metadata"].get("annotations") or {}).get(POLICY_ANNOTATION, "")
+        policy = _annotation(found, POLICY_ANNOTATION)
         if not other or (other == self.holder and policy == self._policy):
             return True
         with self._state:
@@ -192,7 +194,7 @@ class HeldLease:
     def _fresh(self, found: Object | None) -> Object:
         now = micro_time(self._clock.now())
         transitions = int(((found or {}).get("spec") or {}).get("leaseTransitions") or 0) + 1 if found else 0
-        metadata: Object = dict(found["metadata"]) if found else {"name": self.name, "namespace": self._namespace}
+        metadata: Object = dict(found["metadata"]) if found else {"name": self.name, "namespace": self.namespace}
         metadata.pop("managedFields", None)
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **self._annotations}
         metadata["labels"] = {**(metadata.get("labels") or {}), **self._labels}
@@ -239,9 +241,9 @@ class HeldLease:
         sent = self._clock.monotonic()
         body = {**held, "spec": {**held["spec"], "renewTime": micro_time(self._clock.now())}}
         try:
-            self._hold(self._api.replace(LEASES, self._namespace, body), sent)
+            self._hold(self._api.replace(LEASES, self.namespace, body), sent)
         except Conflict:
-            current = self._api.find(LEASES, self._namespace, self.name)
+            current = self._api.find(LEASES, self.namespace, self.name)
             if current is not None and self._still_ours(current):
                 # A renewal was written but its response was lost, or only metadata was changed.
                 with self._state:
@@ -252,20 +254,17 @@ class HeldLease:
             raise self._lose(None) from None
 
     def _still_ours(self, current: Object) -> bool:
-        annotations = current["metadata"].get("annotations") or {}
-        return (current.get("spec") or {}).get("holderIdentity") == self.holder and (
-            annotations.get(POLICY_ANNOTATION) == self._policy
-        )
+        holder = (current.get("spec") or {}).get("holderIdentity")
+        return holder == self.holder and _annotation(current, POLICY_ANNOTATION) == self._policy
+
+    def _why_lost(self, current: Object) -> str:
+        other = (current.get("spec") or {}).get("holderIdentity") or "none"
+        return f"policy {_annotation(current, POLICY_ANNOTATION) or 'unknown'} (holder {other}) holds it"
 
     def _lose(self, current: Object | None) -> BellwetherError:
-        if current is None:
-            why = "it was deleted"
-        else:
-            annotations = current["metadata"].get("annotations") or {}
-            other = (current.get("spec") or {}).get("holderIdentity") or "none"
-            why = f"policy {annotations.get(POLICY_ANNOTATION, 'unknown')} (holder {other}) holds it"
+        why = "it was deleted" if current is None else self._why_lost(current)
         with self._state:
-            self._lost = f"lost the Lease {self._namespace}/{self.name}: {why}"
+            self._lost = f"lost the Lease {self.namespace}/{self.name}: {why}"
             self._held, self._held_until = None, 0.0
             return Fenced(self._lost)
 
@@ -275,6 +274,11 @@ class ClusterLease(HeldLease):
 
     ``margin_seconds`` is the hard timeout of a Kafka request: a new holder waits that much longer than the duration of
     the Lease after the last renewal, so that a batch that the old holder sent at the last moment has ended.
+
+    The first holder claims the cluster for its namespace. The claim stays when the Lease is released or expires: a
+    cluster id is what a policy's own bootstrap servers report, so anyone could present the id of another tenant's
+    cluster. Only an administrator changes the annotation; a holder whose claim was changed loses the Lease at its next
+    renewal.
     """
 
     def __init__(
@@ -300,5 +304,33 @@ class ClusterLease(HeldLease):
             renew_seconds=renew_seconds,
             margin_seconds=margin_seconds,
             holder=holder,
-            annotations={CLUSTER_ANNOTATION: cluster_id},
+            annotations={CLUSTER_ANNOTATION: cluster_id, CLAIM_ANNOTATION: policy.partition("/")[0]},
         )
+        self._claimed_by: str | None = None
+
+    @property
+    def claimed_by(self) -> str | None:
+        """The other namespace that claims the Kafka cluster; None if this policy may hold the Lease."""
+        with self._state:
+            return self._claimed_by
+
+    def _claim_of_another(self, found: Object) -> str | None:
+        claim = _annotation(found, CLAIM_ANNOTATION)
+        return claim if claim not in ("", self._annotations[CLAIM_ANNOTATION]) else None
+
+    def _free(self, found: Object, now: float) -> bool:
+        claim = self._claim_of_another(found)
+        with self._state:
+            self._claimed_by = claim
+        return super()._free(found, now) and claim is None
+
+    def _still_ours(self, current: Object) -> bool:
+        return super()._still_ours(current) and self._claim_of_another(current) is None
+
+    def _why_lost(self, current: Object) -> str:
+        claim = self._claim_of_another(current)
+        return super()._why_lost(current) if claim is None else f"the Kafka cluster is claimed by namespace {claim}"
+
+
+def _annotation(found: Object, name: str) -> str:
+    return str((found["metadata"].get("annotations") or {}).get(name) or "")

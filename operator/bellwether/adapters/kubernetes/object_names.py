@@ -12,6 +12,7 @@ GROUP = "bellwether.dev"
 POLICY_LABEL = f"{GROUP}/policy"
 PROBER_LABEL = f"{GROUP}/prober"
 BROKER_LABEL = f"{GROUP}/broker-id"
+COMPONENT_LABEL = "app.kubernetes.io/component"
 RUN_LABEL = f"{GROUP}/rebalance-run"
 
 _LEGAL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -34,6 +35,14 @@ def cluster_lease(cluster_id: str) -> str:
 def prober_lease(policy: str, signal_type: str, source: str) -> str:
     """Name of the Lease of one prober."""
     return legal(f"bellwether-prober-{policy}-{signal_type.lower()}-{source}", 253)
+
+
+def quarantine_order(namespace: str, policy: str, broker: int) -> str:
+    """Name of the Lease that orders the pause of one broker. All policies' orders share a namespace.
+
+    The chart makes the same names, for roles.
+    """
+    return f"bellwether-quarantine-{namespace}.{legal(policy)}-{broker}"
 
 
 def undo_record(policy: str) -> str:

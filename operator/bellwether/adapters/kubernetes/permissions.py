@@ -86,7 +86,13 @@ OPERATOR = (
     Need(STRIMZI, "kafkarebalances", ("list",), "whether the cluster is being rebalanced", only=Only.STRIMZI),
     Need("", "pods", ("list",), "pod of each broker", only=Only.STRIMZI),
     Need("", "pods", ("list",), "whether a broker's pod is terminating or not ready", only=Only.RESTARTS),
-    Need(COORDINATION, "leases", ("get", "create", "update"), "the Lease of each Kafka cluster", Where.LEASES),
+    Need(
+        COORDINATION,
+        "leases",
+        ("get", "list", "create", "update", "delete"),
+        "the Lease of each Kafka cluster; quarantine orders",
+        Where.LEASES,
+    ),
     Need(
         "", "configmaps", ("get", "create"), "copies of undo records of a namespace that is being deleted", Where.LEASES
     ),
@@ -107,6 +113,9 @@ PROBER = (
     *_CLIENT_OF_STRIMZI,
 )
 """Permissions of ``bellwether probe``, for all signal types."""
+
+QUARANTINE_AGENT = (Need(COORDINATION, "leases", ("get",), "the order to pause its broker", Where.LEASES),)
+"""Permissions of ``bellwether quarantine-agent`` in addition to those of a prober."""
 
 SAMPLER = (
     Need(BELLWETHER, "leadershippolicies", ("get",), "how to connect, and where to store samples"),

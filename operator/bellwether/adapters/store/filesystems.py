@@ -31,6 +31,9 @@ from bellwether.adapters.store.store_errors import (
 )
 from bellwether.adapters.store.store_uri import Redacted
 
+SMALL_FILE_LIMIT = 32 << 20
+"""Bytes of a file that is read whole: the summary of a plan for 2,000 brokers has less than 1 MB."""
+
 TEMPORARY = "_tmp-"
 
 # How errors of object stores begin; those of a damaged page have no number either.
@@ -105,9 +108,12 @@ class Store:
             pq.write_table(table, stream, **options)
 
     def read_bytes(self, path: str) -> bytes:
-        """Read a file. Raises StoreError."""
+        """Read a small file. Raises StoreError; StoreDamaged if it has more than ``SMALL_FILE_LIMIT`` bytes."""
         with self._translated(path, "read"), self._system.open_input_stream(self._full(path), compression=None) as file:
-            return bytes(file.read())
+            data = bytes(file.read(SMALL_FILE_LIMIT + 1))
+        if len(data) > SMALL_FILE_LIMIT:
+            raise StoreDamaged(f"{self.where(path)}: has more than {SMALL_FILE_LIMIT} bytes")
+        return data
 
     def read_table(self, path: str, columns: list[str] | None = None) -> Any:
         """Read a Parquet file as a table. Raises StoreError; StoreDamaged if it is not Parquet."""

@@ -69,6 +69,8 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True)
 
     rules: ClassVar[tuple[Rule, ...]] = ()
+    moved: ClassVar[Mapping[str, str]] = {}
+    """Remedies for fields that users may expect here and that are set elsewhere, by name."""
 
     @model_validator(mode="after")
     def _check_rules(self) -> Self:
@@ -153,8 +155,8 @@ def refusal(message: str, field: str) -> PydanticCustomError:
 
 
 def path(location: tuple[int | str, ...]) -> str:
-    """Path of a field as users write it: ``spec.kafka.bootstrapServers[0]``."""
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    """Path of a field as users write it: ``spec.kafka.bootstrapServers[0]``; pydantic marks invalid keys with [key]."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location if part != "[key]")
     return text.removeprefix(".") or "object"
 
 

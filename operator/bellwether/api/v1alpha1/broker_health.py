@@ -12,11 +12,11 @@ from typing import ClassVar, Literal
 from pydantic import AwareDatetime, Field
 
 from bellwether.api.v1alpha1.base_model import Model, Object, Reported, Rule, as_map
-from bellwether.api.v1alpha1.spec.quarantine_spec import QuarantineStatus
 from bellwether.api.v1alpha1.status.policy_status import BrokerId, Count, Message, ReasonName
 from bellwether.api.v1alpha1.status.signal_entries import SIGNAL_LIMIT, Signals
 from bellwether.api.v1alpha1.status.status_conditions import Conditions
 from bellwether.core import signals
+from bellwether.core.detection import findings
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.flap_damping import FlapCounter
@@ -55,6 +55,13 @@ class Override(Model):
         " would have no leader. While it lasts, the broker's signals demote no broker; afterwards its"
         " leaders are restored once it is healthy.",
     )
+    accept_unavailable_writes: bool = Field(
+        default=False,
+        strict=True,
+        description="Set the condition Drained even if partitions have fewer ISR members than min.insync.replicas"
+        " without the broker, so that Kafka refuses acks=all writes to them once it stops. Requires purpose"
+        " Maintenance.",
+    )
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -68,6 +75,12 @@ class Override(Model):
             message="is required if purpose is Maintenance: set the time when the maintenance ends at the latest",
             holds=lambda o: o.purpose is None or o.until is not None,
             field="until",
+        ),
+        Rule(
+            cel="!has(self.acceptUnavailableWrites) || !self.acceptUnavailableWrites || has(self.purpose)",
+            message="requires purpose Maintenance: another override does not wait for min.insync.replicas",
+            holds=lambda o: o.purpose is not None or not o.accept_unavailable_writes,
+            field="acceptUnavailableWrites",
         ),
     )
 
@@ -108,6 +121,12 @@ class EvidenceItem(Reported):
     ignored_reason: str = Field(
         default="", max_length=256, description="Why the signal was ignored. Unset if it was used."
     )
+
+    def to_core(self) -> findings.EvidenceItem:
+        """Convert to the evidence that the next verdict is compared with."""
+        return findings.EvidenceItem(
+            self.type, self.source, self.reading, self.since, self.message, self.ignored_reason
+        )
 
 
 class Flapping(Reported):
@@ -174,6 +193,7 @@ class BrokerVerdict(Reported):
             self.message,
             self.since,
             restarted=self.restarted_at,
+            facts=tuple(item.to_core() for item in self.evidence),
             resumed=self.resumed_at,
         )
 
@@ -209,10 +229,6 @@ class BrokerHealthStatus(Reported):
         default=None,
         description="Progress of restoring the broker's leaders in waves. Unset if none is in progress"
         " (promotion.waves).",
-    )
-    quarantine: QuarantineStatus | None = Field(
-        default=None,
-        description="Current or most recent order to pause the broker, carried out by its quarantine agent.",
     )
     conditions: Conditions = Field(
         default=(),
@@ -252,4 +268,11 @@ class BrokerHealth(Object):
         if override is None:
             return None
         reason = f"{override.reason} ({override.by})" if override.by else override.reason
-        return signals.Override(self.spec.broker_id, override.state, reason, override.until, purpose=override.purpose)
+        return signals.Override(
+            self.spec.broker_id,
+            override.state,
+            reason,
+            override.until,
+            purpose=override.purpose,
+            accept_unavailable_writes=override.accept_unavailable_writes,
+        )

@@ -6,18 +6,20 @@ Read by the controllers, the probers and the CLI, which convert it to ``core.set
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from itertools import pairwise
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from bellwether.api.v1alpha1.base_model import Model, Object, Rule, integer
+from bellwether.api.v1alpha1.settings_model import SettingsModel
 from bellwether.api.v1alpha1.spec.detection_spec import Detection
 from bellwether.api.v1alpha1.spec.kafka_spec import Kafka
 from bellwether.api.v1alpha1.spec.maintenance_spec import Maintenance
 from bellwether.api.v1alpha1.spec.placement_spec import Capacity, Placement
 from bellwether.api.v1alpha1.spec.quarantine_spec import Quarantine
 from bellwether.api.v1alpha1.spec.rebalance_spec import Rebalance
-from bellwether.api.v1alpha1.spec.restoration_waves_spec import Waves
 from bellwether.api.v1alpha1.status.policy_status import LeadershipPolicyStatus
 from bellwether.core.settings import policy as core_policy
 from bellwether.core.settings.capacity import UNBOUNDED
@@ -31,34 +33,15 @@ def _cap_holds(demotion: Demotion) -> bool:
     return 1 <= cap <= 1000 if isinstance(cap, int) else re.fullmatch(_CAP, cap) is not None
 
 
-class Demotion(Model):
+class Demotion(SettingsModel[core_policy.Demotion]):
     """When a sick broker is demoted, and how many brokers may be unable to lead at once."""
 
-    dwell_seconds: int = integer(
-        _DEFAULTS.demotion.dwell_seconds,
-        0,
-        3600,
-        "Seconds for which a broker must be Sick before it is demoted, so that signals of a common cause can arrive.",
-    )
     max_brokers: Annotated[int, Field(strict=True)] | str = Field(
         default=_DEFAULTS.demotion.max_brokers,
         description="Maximum number of brokers that may be unable to lead at once (down, fenced or demoted): a"
         " number, or a percentage of all brokers such as 20%, rounded down, at least 1. Overrides may"
         " exceed it.",
         json_schema_extra={"maxLength": 3},
-    )
-    when_exceeded: core_policy.WhenExceeded = Field(
-        default=_DEFAULTS.demotion.when_exceeded,
-        description="What happens when more brokers are Sick than maxBrokers allows. Hold demotes no further"
-        " broker; WorstFirst demotes the most severe ones up to maxBrokers. No further broker is demoted"
-        " once half of them are unavailable.",
-    )
-    max_failure_domains: int = integer(
-        _DEFAULTS.demotion.max_failure_domains,
-        1,
-        100,
-        "Number of racks whose failure may exceed maxBrokers: Sick brokers in at most so many racks"
-        " count as one failure if all brokers of the other racks are healthy.",
     )
     capacity: Capacity | None = Field(
         default=None,
@@ -79,68 +62,46 @@ class Demotion(Model):
 
     def to_core(self) -> core_policy.Demotion:
         """Convert to the settings of the core."""
-        values = {**dict(self), "capacity": self.capacity.to_core() if self.capacity is not None else UNBOUNDED}
-        return core_policy.Demotion(**values)
+        return replace(super().to_core(), capacity=self.capacity.to_core() if self.capacity is not None else UNBOUNDED)
 
 
-class Promotion(Model):
+Step = Annotated[int, Field(ge=1, le=100, strict=True)]
+
+
+def _rise(waves: Waves) -> bool:
+    steps = waves.steps
+    return all(before < after for before, after in pairwise(steps)) and steps[-1:] == (100,)
+
+
+class Waves(SettingsModel[core_policy.PromotionWaves]):
+    """Steps in which a promoted broker gets its leaders back, to avoid a load peak of clients and a cold cache."""
+
+    steps: tuple[Step, ...] = Field(
+        default=_DEFAULTS.promotion.waves.steps,
+        min_length=1,
+        max_length=20,
+        description="Percentage of its leaders that the broker may lead after each step, in ascending order and"
+        " ending with 100. [100] restores all leaders at once.",
+    )
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            cel="self.steps.isSorted() && self.steps.all(s, self.steps.exists_one(t, t == s))"
+            " && self.steps[self.steps.size() - 1] == 100",
+            message="must be in ascending order and end with 100, such as [10, 50, 100]",
+            holds=_rise,
+            field="steps",
+        ),
+    )
+
+
+class Promotion(SettingsModel[core_policy.Promotion]):
     """When and in which steps a demoted broker gets its leaders back."""
 
-    mode: core_policy.PromotionMode = Field(
-        default=_DEFAULTS.promotion.mode,
-        description="Automatic promotes a recovered broker; Manual waits for an override with state Promoted.",
-    )
-    stabilization_seconds: int = integer(
-        _DEFAULTS.promotion.stabilization_seconds,
-        0,
-        86400,
-        "Seconds for which every signal of a demoted broker must pass before it is promoted.",
-    )
-    flap_window_seconds: int = integer(
-        _DEFAULTS.promotion.flap_window_seconds,
-        0,
-        604800,
-        "Seconds after a promotion in which a new demotion counts as flapping: each time the broker"
-        " must be healthy for twice as long before it is promoted. 0 disables this.",
-    )
-    max_stabilization_seconds: int = integer(
-        _DEFAULTS.promotion.max_stabilization_seconds,
-        0,
-        604800,
-        "Maximum stabilization time of a flapping broker, in seconds. If stabilizationSeconds is longer, that applies.",
-    )
     waves: Waves = Field(default_factory=Waves, description="Steps in which a promoted broker gets its leaders back.")
 
-    def to_core(self) -> core_policy.Promotion:
-        """Convert to the settings of the core."""
-        return core_policy.Promotion(**{**dict(self), "waves": self.waves.to_core()})
 
-
-class Election(Model):
+class Election(SettingsModel[core_policy.Election]):
     """Batch sizes of reassignments and elections, and the interval of the periodic preferred leader election."""
-
-    interval_seconds: int = integer(
-        _DEFAULTS.election.interval_seconds,
-        0,
-        604800,
-        "Interval of the periodic preferred leader election, in seconds: leadership moves to the first"
-        " replica of the order where that replica is healthy and in the ISR. 0 disables it.",
-    )
-
-    batch_size: int = integer(
-        _DEFAULTS.election.batch_size,
-        1,
-        5000,
-        "Maximum number of partitions in one request. Kafka's controller rejects operations of more"
-        " than 10,000 records.",
-    )
-    internal_batch_size: int = integer(
-        _DEFAULTS.election.internal_batch_size,
-        1,
-        1000,
-        "Maximum number of partitions of internal topics in one request. Each of them moves a"
-        " coordinator, which then reloads its state from the log.",
-    )
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -150,10 +111,6 @@ class Election(Model):
             field="intervalSeconds",
         ),
     )
-
-    def to_core(self) -> core_policy.Election:
-        """Convert to the settings of the core."""
-        return core_policy.Election(**dict(self))
 
 
 class LeadershipPolicySpec(Model):

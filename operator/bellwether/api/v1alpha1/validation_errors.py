@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
@@ -41,6 +41,9 @@ def describe(error: ErrorDetails, model: type[BaseModel] | None) -> str:
     kind, context, given = error["type"], error.get("ctx", {}), error.get("input")
     if kind == "extra_forbidden":
         parent = _model_at(model, error["loc"][:-1])
+        moved = getattr(parent, "moved", {}).get(error["loc"][-1])
+        if moved is not None:
+            return str(moved)
         return f"no such field{_nearest(error['loc'][-1], _field_names(parent), otherwise=': remove it')}"
     if kind in ("enum", "literal_error"):
         expected = str(context.get("expected", ""))
@@ -61,10 +64,15 @@ def _nearest(given: Any, names: Iterable[str], *, otherwise: str = "") -> str:
 
 def _model_at(model: type[BaseModel] | None, location: tuple[int | str, ...]) -> type[BaseModel] | None:
     """The model at that place of an object of ``model``; None if there is none."""
+    in_mapping = False
     for part in location:
         if model is None or isinstance(part, int):
             continue
+        if in_mapping:  # the part is a key, the value has the model
+            in_mapping = False
+            continue
         annotations = [f.annotation for name, f in model.model_fields.items() if part in (name, f.alias)]
+        in_mapping = any(get_origin(annotation) is dict for annotation in annotations)
         model = next((found for annotation in annotations for found in _models(annotation)), None)
     return model
 

@@ -108,7 +108,8 @@ def _history(health: BrokerHealth, verdict: BrokerVerdict, now: datetime) -> Ite
         until = f" until {_clock(override.until)}" if override.until is not None else ""
         ended = override.until is not None and override.until <= now
         by = f" by {override.by}" if override.by else ""
-        purpose = f" ({override.purpose})" if override.purpose is not None else ""
+        accepting = ", accepts unavailable writes" if override.accept_unavailable_writes else ""
+        purpose = f" ({override.purpose}{accepting})" if override.purpose is not None else ""
         yield f"Override {override.state}{purpose}{by}{until}{', ended' if ended else ''}: {override.reason}"
 
 

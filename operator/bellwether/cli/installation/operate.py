@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
@@ -17,6 +18,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.connection.broker_pool import Limits
 from bellwether.adapters.kubernetes.api_client import connect
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
+from bellwether.api.config.load_config import LoadConfig
 from bellwether.cli.installation import preflight
 from bellwether.controllers.cluster_connection import Connector, LeaseTimes
 from bellwether.controllers.crd_watch import Watches
@@ -25,10 +27,13 @@ from bellwether.controllers.deletion.finalizer import PolicyFinalizer
 from bellwether.controllers.policy_controller import PolicyController
 from bellwether.controllers.policy_manager import PolicyManager, register
 from bellwether.controllers.readiness import Readiness
-from bellwether.controllers.rebalance_controller import RebalanceController, rebalance_backend
+from bellwether.controllers.rebalance_backend import rebalance_backend
+from bellwether.controllers.rebalance_controller import RebalanceController
 from bellwether.controllers.reporting.status_reporter import StatusReporter
+from bellwether.controllers.requeue import Requeue
 from bellwether.core.rebalance.lifecycle import RebalanceRun
 from bellwether.gc_tuning import collect_seldom
+from bellwether.jitter import jittered
 from bellwether.ports.errors import BellwetherError
 from bellwether.telemetry import logs
 from bellwether.telemetry.health_server import Health, HealthServer
@@ -41,11 +46,13 @@ log = structlog.get_logger(__name__)
 def operator(
     namespaces: tuple[str, ...],
     lease_namespace: str,
+    labelled_secrets: bool,
     lease_duration: int,
     lease_renew: float,
     metrics_port: int,
     health_port: int,
     stuck_after: float,
+    load_config: Path | None,
     log_format: logs.Format,
     log_level: str,
 ) -> None:
@@ -67,6 +74,7 @@ def operator(
     logging.getLogger("kopf").setLevel(logging.WARNING)
     clock, metrics, health = SystemClock(), OperatorMetrics(), Health()
     try:
+        config = LoadConfig.read(load_config)
         api = connect().observed(metrics.exchanges.kubernetes)
     except BellwetherError as error:
         raise click.ClickException(str(error)) from None
@@ -76,22 +84,23 @@ def operator(
         except OSError as error:
             raise click.ClickException(f"--metrics-port {metrics_port}: {error.strerror}; choose another") from None
     reporter = StatusReporter(api, clock, socket.gethostname(), metrics)
-    finalizer = PolicyFinalizer(api, BaselineExports(api, refuge=lease_namespace))
+    finalizer = PolicyFinalizer(api, BaselineExports(api, refuge=lease_namespace), lease_namespace)
     times = LeaseTimes(lease_duration, lease_renew)
 
     def connector(signals: SignalCache) -> Connector:
-        return Connector(
-            api, clock, signals, times, lease_namespace, metrics.exchanges.kafka, metrics.exchanges.certificate
-        )
+        watched = metrics.exchanges.kafka, metrics.exchanges.certificate
+        return Connector(api, clock, signals, times, lease_namespace, *watched, labelled_secrets=labelled_secrets)
 
     def rebalance_controller(run: RebalanceRun, wake: Callable[[], None]) -> RebalanceController:
-        made = RebalanceController(run, partial(rebalance_backend, api, clock), clock, wake)
+        made = RebalanceController(run, config.settings, partial(rebalance_backend, api, clock, config), clock, wake)
         made.start()
         return made
 
     def make(body: dict[str, Any]) -> PolicyController:
         metrics.known(body["metadata"]["namespace"], body["metadata"]["name"])
-        return PolicyController(body, connector, reporter, finalizer, clock, rebalance_controller=rebalance_controller)
+        return PolicyController(
+            body, connector, reporter, finalizer, clock, Requeue(spread=jittered), rebalance_controller
+        )
 
     registry = kopf.OperatorRegistry()
     loops = PolicyManager(make, reporter.forget)
@@ -111,5 +120,6 @@ def operator(
             raise click.ClickException(f"--health-port {health_port}: {error.strerror}; choose another") from None
     readiness.start()
     preflight.log_missing_permissions(api, namespaces, lease_namespace)
-    log.info("operator_started", namespaces=list(namespaces) or "all", pid=os.getpid())
+    named = {"stores": sorted(config.stores), "profiles": sorted(config.profiles)}
+    log.info("operator_started", namespaces=list(namespaces) or "all", pid=os.getpid(), **named)
     watches.run()

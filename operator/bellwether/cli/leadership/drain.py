@@ -68,20 +68,37 @@ def drain(broker: int, policy: str, namespace: str, **options: Any) -> None:
             _end(api, namespace, policy, broker, limit if options["wait"] else None)
             return
         until = _later(SystemClock().now(), lasts)
-        _begin(api, namespace, policy, broker, options["reason"] or "bellwether drain", until)
+        accepting = bool(options["accept_unavailable_writes"])
+        _begin(api, namespace, policy, broker, options["reason"] or "bellwether drain", until, accepting=accepting)
         _await(api, namespace, policy, broker, limit, wait=options["wait"])
     except BellwetherError as error:
         raise click.ClickException(str(error)) from None
 
 
-def _begin(api: KubernetesClient, namespace: str, policy: str, broker: int, reason: str, until: datetime) -> None:
+def _begin(
+    api: KubernetesClient,
+    namespace: str,
+    policy: str,
+    broker: int,
+    reason: str,
+    until: datetime,
+    *,
+    accepting: bool,
+) -> None:
     present = _override(api, namespace, policy, broker)
     if present is not None and not overrides.ended(present, SystemClock().now()) and not _maintains(present):
         raise Terminal(
             f"broker {broker} already has an override {present.get('state')} ({present.get('reason')}): remove it "
             f"first with bellwether release {broker} --policy {policy} -n {namespace}"
         )
-    body = overrides.override_body(OverrideState.DEMOTED, reason, overrides.whoami(), until, Purpose.MAINTENANCE)
+    body = overrides.override_body(
+        OverrideState.DEMOTED,
+        reason,
+        overrides.whoami(),
+        until,
+        Purpose.MAINTENANCE,
+        accept_unavailable_writes=accepting,
+    )
     overrides.set_override(api, namespace, policy, broker, body)
     click.echo(f"broker {broker} is in maintenance until {body['until']}")
 
@@ -122,7 +139,8 @@ def _await(api: KubernetesClient, namespace: str, policy: str, broker: int, limi
 
     last = _poll_until(api, namespace, policy, broker, limit, enough)
     if last.drained and last.current:
-        click.echo(f"broker {broker} is drained; it is safe to stop")
+        accepted = last.reason == Reason.UNAVAILABLE_WRITES_ACCEPTED
+        click.echo(f"broker {broker} is drained; {last.message if accepted else 'it is safe to stop'}")
     elif last.held:
         undo = f"bellwether drain {broker} --policy {policy} -n {namespace} --end"
         _exit_blocked(

@@ -39,13 +39,20 @@ def set_override(
 
 
 def override_body(
-    state: OverrideState, reason: str, by: str, until: datetime | None, purpose: Purpose | None = None
+    state: OverrideState,
+    reason: str,
+    by: str,
+    until: datetime | None,
+    purpose: Purpose | None = None,
+    *,
+    accept_unavailable_writes: bool = False,
 ) -> dict[str, Any]:
     """Build the override for the API."""
     body: dict[str, Any] = {"state": str(state), "reason": reason, "by": by}
-    # Always set: a merge patch would keep the end and the purpose of an earlier override.
+    # Always set: a merge patch would keep what an earlier override says.
     body["until"] = until.replace(microsecond=0).isoformat() if until is not None else None
     body["purpose"] = str(purpose) if purpose is not None else None
+    body["acceptUnavailableWrites"] = accept_unavailable_writes or None
     return body
 
 

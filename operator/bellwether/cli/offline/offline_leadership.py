@@ -37,6 +37,13 @@ MAX_ABORTS = 3
 PAUSE_SECONDS = 1.0
 
 
+class DryRunRecords(FileRecords):
+    """A record file that is read and never written."""
+
+    def save(self, record: UndoRecord) -> None:
+        """Nothing."""
+
+
 class NoSignals:
     """``ports.kubernetes.SignalSource`` without probers."""
 
@@ -79,7 +86,7 @@ def run_offline(
     if not dry_run:  # a dry run writes nothing, not even a lock
         leadership.acquire()
     try:
-        records = FileRecords(record, leadership)
+        records = (DryRunRecords if dry_run else FileRecords)(record, leadership)
         cluster = reader.read()
         say(f"Kafka cluster {cluster.cluster_id}: {len(cluster.brokers)} brokers, {len(cluster.partitions)} partitions")
         found = records.look(cluster.cluster_id)
@@ -99,7 +106,8 @@ def run_offline(
         memory = Memory(found, grace_seconds=mover.request_timeout_seconds, distrusted=frozenset(brokers))
         reordered = elected = stops = 0
         for _ in range(MAX_RECONCILES):
-            report, after = reconcile(world, policy, memory, decide)
+            done = reconcile(world, policy, memory, decide)
+            report, after = done.report, done.memory
             reordered += report.result.reordered
             elected += report.result.elected
             if report.result.changed:

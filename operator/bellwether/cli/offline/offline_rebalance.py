@@ -6,6 +6,7 @@ is kept in a file; an interrupted run can be continued with the plan's digest.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.process_jobs import ProcessJobs
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans.plan_store import FilePlanStore
-from bellwether.api.v1alpha1.spec.plan_runner import Resources, Runner, RunnerType
+from bellwether.api.config.field_types import ALL_NAMESPACES
+from bellwether.api.config.job_profile import JobProfile, JobType, PodResources
 from bellwether.cli.offline.offline_leadership import NoSignals
 from bellwether.core.demotion.decisions import manual_decision
 from bellwether.core.detection.verdicts import judge
@@ -124,7 +126,8 @@ def apply_offline(inputs: OfflineRun, record: Path, settings: Rebalance, digest:
 def _reconcile_until_ended(world: World, policy: Policy, memory: Memory, accepted: ApprovedPlan, say: Say) -> Applied:
     printed, stops = "", 0
     while True:
-        report, memory = reconcile(world, policy, memory, manual_decision(), RebalanceInput(accepted))
+        done = reconcile(world, policy, memory, manual_decision(), RebalanceInput(accepted))
+        report, memory = done.report, done.memory
         progress, application = report.progress, memory.record.application
         if report.result.stopped is not None:
             say(f"aborted: {report.result.stopped.message}")
@@ -155,12 +158,15 @@ def _progress_text(application: PlanApplication | None, waits: str) -> str:
 
 
 def _work(inputs: OfflineRun, run: str, problem: Problem, say: Say) -> None:
-    runner = Runner(
-        type=RunnerType.PROCESS, resources=Resources(memory=inputs.memory), timeout_seconds=inputs.timeout_seconds
+    profile = JobProfile(
+        namespaces=(ALL_NAMESPACES,),
+        type=JobType.PROCESS,
+        resources=PodResources(memory=inputs.memory),
+        timeout_seconds=inputs.timeout_seconds,
     )
     work = Work(run, _name(run), inputs.uri, inputs.days, problem.header.cluster_id)
     clock = SystemClock()
-    jobs = ProcessJobs(lambda _: work, runner, clock)
+    jobs = ProcessJobs(lambda _: work, profile, clock, os.environ)  # the environment of the person who runs it
     try:
         jobs.start(run)
         step, printed = "", 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import threading
 from pathlib import Path
-from typing import Any
 
 import click
 import structlog
@@ -16,11 +15,10 @@ from bellwether.adapters.webhook_auth import ServerFiles, TokenFile
 from bellwether.adapters.webhook_server import Webhook
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.probe.prober import Prober
-from bellwether.cli.probe.prober_process import need, reported, serve_metrics, stop_on_signals
+from bellwether.cli.probe.prober_process import POLICY_NEEDED, need, reported, serve_metrics, stop_on_signals
 from bellwether.core.signals import SignalType
 from bellwether.kafka_connection import split_address
 from bellwether.probes.alertmanager.alert_receiver import Alerts
-from bellwether.telemetry.logs import configure
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from bellwether.telemetry.metrics.webhook_metrics import WebhookMetrics
 
@@ -41,14 +39,11 @@ def alertmanager(
     insecure_no_auth: bool,
     forget_after_seconds: int,
     metrics_port: int | None,
-    log_format: Any,
-    log_level: str,
 ) -> None:
     """Receive alerts from Alertmanager, and report those in detection.alertmanager of the policy."""
-    configure(log_format, log_level)
     if once:
         raise click.UsageError("--once is not supported: Alertmanager decides when it sends.")
-    need(policy, "--policy", "the LeadershipPolicy to read settings from")
+    need(policy, "--policy", POLICY_NEEDED)
     host, port = _address(listen)
     if bool(tls_cert) != bool(tls_key):
         raise click.UsageError("--tls-cert and --tls-key must be set together.")
@@ -92,6 +87,7 @@ class _Receiver:
         )
         self._webhook: Webhook | None = None
         self._wanted = False
+        metrics.health.require(lambda: [] if self._alerts.ready() else ["not reporting for this policy now"])
 
     def run(
         self, host: str, port: int, token: TokenFile | None, files: ServerFiles | None, stop: threading.Event
@@ -101,7 +97,6 @@ class _Receiver:
             host,
             port,
             self._alerts.receive,
-            self._alerts.ready,
             token,
             files,
             self._clock,

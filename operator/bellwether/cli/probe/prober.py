@@ -46,6 +46,20 @@ class ProbeDied(RuntimeError):
     """The probe's own threads have stopped."""
 
 
+def read_policy(api: KubernetesClient, namespace: str, policy: str) -> LeadershipPolicy:
+    """The policy as it is now. Raises Transient, Terminal, NotFound."""
+    return LeadershipPolicy.read(api.get(POLICIES, namespace, policy))
+
+
+def brokers_of(api: KubernetesClient, namespace: str, policy: str) -> frozenset[int] | None:
+    """Brokers with a BrokerHealth of this policy; None if the API cannot be read."""
+    try:
+        found = api.list(BROKER_HEALTHS, namespace, {object_names.POLICY_LABEL: object_names.legal(policy)})
+    except (Transient, Terminal):
+        return None
+    return frozenset(int(one["spec"]["brokerId"]) for one in found)
+
+
 class Prober:
     """One prober of one policy. Its probe reports with ``post`` and ``forget``.
 
@@ -72,7 +86,7 @@ class Prober:
         self._metrics = metrics
         self._log = structlog.get_logger(__name__).bind(policy=f"{namespace}/{policy}", source=source)
         self._lease = ProberLease(api, namespace, policy, signal_type, source, clock)
-        self._source = source
+        self.source = source
         self._writer = SignalWriter(api, namespace, policy, signal_type, None if many else source, self._lease)
         self._outbox = Outbox(self._writer, clock, on_result=metrics.reported)
         self._leading = False
@@ -103,7 +117,7 @@ class Prober:
     def forget(self, broker: int, source: str | None = None) -> None:
         """Remove a signal. A prober with ``many`` sources names the source."""
         if self._leading:
-            self._outbox.forget(broker, source or self._source)
+            self._outbox.forget(broker, source or self.source)
 
     def keep(self, sources: Collection[str]) -> None:
         """Keep only these of ``many`` sources; signals of all others are removed, also those of an earlier process."""
@@ -119,18 +133,9 @@ class Prober:
         """Its stored signals, each with whether this process wrote it. Raises Transient, Terminal."""
         return self._writer.standing()
 
-    def read_policy(self) -> LeadershipPolicy:
-        """The policy as it is now. Raises Transient, Terminal, NotFound."""
-        return LeadershipPolicy.read(self._api.get(POLICIES, self._namespace, self._policy))
-
     def brokers(self) -> frozenset[int] | None:
-        """Brokers with a BrokerHealth of this policy; None if the API cannot be read."""
-        labels = {object_names.POLICY_LABEL: object_names.legal(self._policy)}
-        try:
-            found = self._api.list(BROKER_HEALTHS, self._namespace, labels)
-        except (Transient, Terminal):
-            return None
-        return frozenset(int(one["spec"]["brokerId"]) for one in found)
+        """As ``brokers_of`` this policy."""
+        return brokers_of(self._api, self._namespace, self._policy)
 
     def run(self, probe: Probe, follow: Callable[[LeadershipPolicy | None], bool], stop: threading.Event) -> None:
         """Run until ``stop``. ``follow`` gets the policy (None: deleted) and returns whether to measure.
@@ -172,7 +177,7 @@ class Prober:
 
     def _follow(self, follow: Callable[[LeadershipPolicy | None], bool]) -> None:
         try:
-            policy: LeadershipPolicy | None = self.read_policy()
+            policy: LeadershipPolicy | None = read_policy(self._api, self._namespace, self._policy)
         except NotFound:
             self._wanted = follow(None)
             raise

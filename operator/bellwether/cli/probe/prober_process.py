@@ -5,53 +5,107 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import click
 import structlog
 from prometheus_client import CollectorRegistry
 
-from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.commands.probe.prober_options import HEALTH_PORT
 from bellwether.cli.probe.prober import Probe, ProbeDied, Prober
 from bellwether.core.settings.detection import Detection
+from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError
 from bellwether.telemetry.health_server import Health, HealthServer
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 
-
-class Settings(Protocol):
-    """Settings of one signal type in a policy."""
-
-    @property
-    def enabled(self) -> bool:
-        """Whether it is enabled."""
-        ...
+POLICY_NEEDED = "the LeadershipPolicy to read settings from"
 
 
-Chosen_contra = TypeVar("Chosen_contra", bound=Settings, contravariant=True)
-
-
-class Sidecar(Probe, Protocol[Chosen_contra]):
-    """A probe in the pod of one broker; only its settings come from the policy."""
-
-    def configure(self, settings: Chosen_contra) -> None:
-        """Apply these settings."""
-        ...
-
-    def start(self) -> None:
-        """Start measuring."""
-        ...
+class StoppableProbe(Probe, Protocol):
+    """A probe that measures until it is stopped."""
 
     def stop(self) -> None:
         """Stop measuring."""
         ...
 
 
-def read_policy(api: KubernetesClient, namespace: str, policy: str) -> LeadershipPolicy:
-    """The policy as it is now. Raises Transient or Terminal."""
-    return LeadershipPolicy.read(api.get(POLICIES, namespace, policy))
+class Sidecar(StoppableProbe, Protocol):
+    """A probe in the pod of one broker; only its settings come from the policy."""
+
+    def configure(self, settings: Any) -> None:
+        """Apply these settings: the policy's for its signal type."""
+        ...
+
+    def start(self) -> None:
+        """Start measuring."""
+        ...
+
+
+@dataclass(frozen=True)
+class ProberProcess:
+    """A prober of one policy with its metrics. ``stop`` is set when the process has to end."""
+
+    api: KubernetesClient
+    prober: Prober
+    metrics: ProbeMetrics
+    clock: Clock
+    stop: threading.Event
+
+    @classmethod
+    def begin(
+        cls,
+        namespace: str,
+        policy: str,
+        signal_type: str,
+        source: str,
+        metrics_port: int | None,
+        *,
+        many: bool = False,
+    ) -> ProberProcess:
+        """Serve metrics and health, connect to Kubernetes, and handle SIGTERM and SIGINT."""
+        metrics, clock = serve_metrics(metrics_port, namespace, policy, signal_type, source), SystemClock()
+        api = connect()
+        prober = Prober(api, namespace, policy, signal_type, source, clock, metrics, many=many)
+        return cls(api, prober, metrics, clock, stop_on_signals())
+
+    def run(
+        self,
+        probe: StoppableProbe,
+        follow: Callable[[LeadershipPolicy | None], bool],
+        refresh: Callable[[], float] | None = None,
+    ) -> None:
+        """Report until ``stop``, with ``follow`` as in ``Prober.run``. Raises ProbeDied.
+
+        ``refresh`` updates the probe's brokers on a thread of its own, and returns the seconds until it is due again.
+        """
+        if refresh is not None:
+            threading.Thread(target=self._repeat, args=(refresh,), name="brokers", daemon=True).start()
+        try:
+            self.prober.run(probe, follow, self.stop)
+        finally:
+            probe.stop()
+
+    def run_sidecar(self, probe: Sidecar, chosen: Callable[[Detection], Any]) -> None:
+        """Measure until ``stop``, with the settings that ``chosen`` selects from the policy. Raises ProbeDied."""
+
+        def follow(found: LeadershipPolicy | None) -> bool:
+            if found is None:
+                return False
+            settings = chosen(found.policy().detection)
+            probe.configure(settings)
+            return bool(settings.enabled)
+
+        probe.start()
+        self.run(probe, follow)
+
+    def _repeat(self, refresh: Callable[[], float]) -> None:
+        while not self.stop.is_set():
+            self.stop.wait(refresh())
 
 
 def need(value: object, option: str, what: str) -> None:
@@ -105,22 +159,3 @@ def stop_on_signals() -> threading.Event:
     signal.signal(signal.SIGTERM, on_signal)
     signal.signal(signal.SIGINT, on_signal)
     return stop
-
-
-def run_sidecar_prober(
-    prober: Prober, probe: Sidecar[Chosen_contra], chosen: Callable[[Detection], Chosen_contra], stop: threading.Event
-) -> None:
-    """Measure until ``stop``, with the settings that ``chosen`` selects from the policy. Raises ProbeDied."""
-
-    def follow(found: LeadershipPolicy | None) -> bool:
-        if found is None:
-            return False
-        settings = chosen(found.policy().detection)
-        probe.configure(settings)
-        return settings.enabled
-
-    probe.start()
-    try:
-        prober.run(probe, follow, stop)
-    finally:
-        probe.stop()

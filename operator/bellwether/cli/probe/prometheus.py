@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import sys
 import textwrap
-import threading
 from pathlib import Path
-from typing import Any
 
 import click
 
-from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.prometheus.query_client import PrometheusClient
@@ -19,14 +16,12 @@ from bellwether.api.v1alpha1.spec.detection_sources import Prometheus
 from bellwether.api.v1alpha1.spec.promql import Scope
 from bellwether.api.v1alpha1.spec.query_presets import PRESETS, Preset
 from bellwether.cli.probe import measurement_table
-from bellwether.cli.probe.prober import Prober
-from bellwether.cli.probe.prober_process import need, read_policy, reported, serve_metrics, stop_on_signals
+from bellwether.cli.probe.prober import brokers_of, read_policy
+from bellwether.cli.probe.prober_process import ProberProcess, need, reported
 from bellwether.core.settings import detection
 from bellwether.core.signals import SignalType
 from bellwether.ports.errors import Terminal
 from bellwether.probes.prometheus.prometheus_probe import PrometheusProbe, QueryAnswer, QueryClient
-from bellwether.telemetry.logs import configure
-from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from bellwether.telemetry.metrics.query_metrics import QueryMetrics
 
 # Names the prober in its Lease; the source of each signal is its rule.
@@ -40,22 +35,18 @@ def prometheus(
     once: bool,
     presets: bool,
     metrics_port: int | None,
-    log_format: Any,
-    log_level: str,
 ) -> None:
     """Evaluate the rules in detection.prometheus of the policy, once per period."""
-    configure(log_format, "warning" if once and log_level == "info" else log_level)
     if presets:
         click.echo("\n\n".join(described(preset) for preset in PRESETS))
         return
     need(policy, "--policy", "the LeadershipPolicy to read rules from (or --presets)")
     with reported():
-        api = connect()
-        prober = _Rules(api, namespace, str(policy))
         if once:
-            sys.exit(prober.once())
-        metrics = serve_metrics(metrics_port, namespace, str(policy), SignalType.PROMETHEUS, SOURCE)
-        prober.run(metrics, stop_on_signals())
+            sys.exit(_once(connect(), namespace, str(policy)))
+        kind = SignalType.PROMETHEUS
+        process = ProberProcess.begin(namespace, str(policy), kind, SOURCE, metrics_port, many=True)
+        _run(process, _Clients(SecretReader(process.api, namespace)))
 
 
 def described(preset: Preset) -> str:
@@ -80,69 +71,51 @@ class _Unable:
         raise Terminal(f"cannot be queried: {self._error}")
 
 
-class _Rules:
-    """The prober, configured from its policy."""
+def _once(api: KubernetesClient, namespace: str, policy: str) -> int:
+    """Evaluate every rule once; returns the exit status."""
+    section = read_policy(api, namespace, policy).spec.detection.prometheus
+    if section is None:
+        raise Terminal(f"policy {namespace}/{policy} has no spec.detection.prometheus: add one")
+    client = _Clients(SecretReader(api, namespace)).client(section)
+    known = brokers_of(api, namespace, policy) or ()
+    return measurement_table.prometheus(client, section.to_core(), known)
 
-    def __init__(self, api: KubernetesClient, namespace: str, policy: str) -> None:
-        self._api = api
-        self._namespace = namespace
-        self._policy = policy
-        self._secrets = SecretReader(api, namespace)
+
+def _run(process: ProberProcess, clients: _Clients) -> None:
+    """Evaluate the policy's rules until the process has to end."""
+    prober = process.prober
+    running = PrometheusProbe(prober.post, process.clock, QueryMetrics(process.metrics))
+
+    def follow(found: LeadershipPolicy | None) -> bool:
+        section = found.spec.detection.prometheus if found is not None else None
+        if section is None:
+            running.configure(_Unable(Terminal("no rules")), detection.Prometheus())
+            prober.keep(())
+            return False
+        settings = section.to_core()
+        running.configure(clients.client(section), settings)
+        prober.keep([rule.name for rule in settings.rules])
+        return True
+
+    def refresh() -> float:
+        known = prober.brokers()
+        if known is not None:
+            running.know(known)
+        return BROKERS_SECONDS if known is not None else 1.0
+
+    running.start()
+    process.run(running, follow, refresh)
+
+
+class _Clients:
+    """Client of the Prometheus that a policy names."""
+
+    def __init__(self, secrets: SecretReader) -> None:
+        self._secrets = secrets
         self._client: PrometheusClient | None = None
         self._made_of: tuple[str, str, Path | None] | None = None
 
-    def once(self) -> int:
-        """Evaluate every rule once; returns the exit status."""
-        found = read_policy(self._api, self._namespace, self._policy)
-        section = found.spec.detection.prometheus
-        if section is None:
-            raise Terminal(f"policy {self._namespace}/{self._policy} has no spec.detection.prometheus: add one")
-        known = self._prober(ProbeMetrics()).brokers() or ()
-        return measurement_table.prometheus(self._asker(section), section.to_core(), known)
-
-    def run(self, metrics: ProbeMetrics, stop: threading.Event) -> None:
-        """Evaluate the rules until ``stop``."""
-        prober = self._prober(metrics)
-        running = PrometheusProbe(prober.post, SystemClock(), QueryMetrics(metrics))
-
-        def follow(found: LeadershipPolicy | None) -> bool:
-            section = found.spec.detection.prometheus if found is not None else None
-            if section is None:
-                running.configure(_Unable(Terminal("no rules")), detection.Prometheus())
-                prober.keep(())
-                return False
-            settings = section.to_core()
-            running.configure(self._asker(section), settings)
-            prober.keep([rule.name for rule in settings.rules])
-            return True
-
-        def refresh() -> None:
-            while not stop.is_set():
-                known = prober.brokers()
-                if known is not None:
-                    running.know(known)
-                stop.wait(BROKERS_SECONDS if known is not None else 1.0)
-
-        threading.Thread(target=refresh, name="brokers", daemon=True).start()
-        running.start()
-        try:
-            prober.run(running, follow, stop)
-        finally:
-            running.stop()
-
-    def _prober(self, metrics: ProbeMetrics) -> Prober:
-        return Prober(
-            self._api,
-            self._namespace,
-            self._policy,
-            SignalType.PROMETHEUS,
-            SOURCE,
-            SystemClock(),
-            metrics,
-            many=True,
-        )
-
-    def _asker(self, section: Prometheus) -> QueryClient:
+    def client(self, section: Prometheus) -> QueryClient:
         """Client for the present policy; a new token or certificate creates a new one."""
         token, authority = section.bearer_token_secret_ref, section.ca_secret_ref
         try:

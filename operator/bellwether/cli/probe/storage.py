@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import connect
 from bellwether.cli.probe import measurement_table
-from bellwether.cli.probe.prober import Prober
-from bellwether.cli.probe.prober_process import (
-    need,
-    read_policy,
-    reported,
-    run_sidecar_prober,
-    serve_metrics,
-    stop_on_signals,
-)
+from bellwether.cli.probe.prober import read_policy
+from bellwether.cli.probe.prober_process import POLICY_NEEDED, ProberProcess, need, reported
 from bellwether.core.settings.detection import StorageLatency
 from bellwether.core.signals import SignalType
 from bellwether.probes.storage.disk_write import DiskWriter
 from bellwether.probes.storage.storage_probe import StorageProbe
-from bellwether.telemetry.logs import configure
 
 
 def storage(
@@ -33,11 +24,8 @@ def storage(
     source: str | None,
     once: bool,
     metrics_port: int | None,
-    log_format: Any,
-    log_level: str,
 ) -> None:
     """Measure one small write with fdatasync per second in a broker's log directory."""
-    configure(log_format, "warning" if once and log_level == "info" else log_level)
     need(directory, "--directory", "the broker's log directory")
     assert directory is not None  # noqa: S101 - for the type checker
     with reported():
@@ -46,12 +34,10 @@ def storage(
             if policy:
                 settings = read_policy(connect(), namespace, policy).policy().detection.storage
             sys.exit(measurement_table.storage(DiskWriter(directory), str(directory), settings, SystemClock()))
-        need(policy, "--policy", "the LeadershipPolicy to read settings from")
+        need(policy, "--policy", POLICY_NEEDED)
         need(broker is not None, "--broker", "the id of the broker that owns the volume")
-        number, name = int(broker or 0), source or f"broker-{broker}"
-        metrics = serve_metrics(metrics_port, namespace, str(policy), SignalType.STORAGE_LATENCY, name)
-        stop, clock = stop_on_signals(), SystemClock()
-        prober = Prober(connect(), namespace, str(policy), SignalType.STORAGE_LATENCY, name, clock, metrics)
-        settings = StorageLatency()
-        running = StorageProbe(number, name, DiskWriter(directory), settings, prober.post, clock, metrics)
-        run_sidecar_prober(prober, running, lambda detection: detection.storage, stop)
+        name, kind = source or f"broker-{broker}", SignalType.STORAGE_LATENCY
+        process = ProberProcess.begin(namespace, str(policy), kind, name, metrics_port)
+        writer, post = DiskWriter(directory), process.prober.post
+        running = StorageProbe(int(broker or 0), name, writer, StorageLatency(), post, process.clock, process.metrics)
+        process.run_sidecar(running, lambda detection: detection.storage)

@@ -13,6 +13,7 @@ from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.leadership import broker_lookup
 from bellwether.controllers.rebalance_controller import APPROVE_ANNOTATION, REQUEST_ANNOTATION
+from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.lifecycle import UNDER_WAY, RebalanceRun, RunState
 from bellwether.ports.errors import Terminal, Transient
 
@@ -24,12 +25,14 @@ Say = Callable[[str], None]
 def request_plan(
     api: KubernetesClient, namespace: str, policy: str, token: str, seconds: float, say: Say
 ) -> RebalanceRun:
-    """Request a plan and wait for the result. Terminal without spec.rebalance, or at the time limit."""
+    """Request a plan and wait for the result. Terminal without spec.rebalance or its store, or at the time limit."""
     _rebalanced(api, namespace, policy)
     _annotate(api, namespace, policy, REQUEST_ANNOTATION, token)
     say(f"policy {namespace}/{policy}: plan requested")
 
     def planned(run: RebalanceRun) -> bool:
+        if run.reason is Reason.INVALID_POLICY and run.request != token:
+            raise Terminal(run.message)
         return run.request == token and run.state is not RunState.RUNNING
 
     return _await(api, namespace, policy, planned, seconds, say)

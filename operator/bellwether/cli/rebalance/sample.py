@@ -23,9 +23,11 @@ from bellwether.adapters.prometheus.topic_consumption import BODY_LIMIT, DEFAULT
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.samples.compaction_worker import Upkeep
 from bellwether.adapters.store.samples.sample_writer import SampleWriter
+from bellwether.api.config.load_config import LoadConfig
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.kafka_target import connection_from
-from bellwether.cli.probe.prober_process import need, read_policy, reported, serve, stop_on_signals
+from bellwether.cli.probe.prober import read_policy
+from bellwether.cli.probe.prober_process import need, reported, serve, stop_on_signals
 from bellwether.cli.rebalance.sample_table import print_sample
 from bellwether.kafka_connection import Connection, Hidden
 from bellwether.ports.errors import Terminal
@@ -47,6 +49,7 @@ def sample(
     policy: str | None,
     namespace: str,
     uri: str | None,
+    load_config: Path | None,
     period: int,
     once: bool,
     broker_timeout: float,
@@ -70,11 +73,15 @@ def sample(
         raise click.UsageError(
             "TLS and SASL options require --bootstrap: with --policy the connection is the policy's."
         )
+    if load_config is not None and not policy:
+        raise click.UsageError("--load-config requires --policy, which names a store in it: set --store instead.")
     with reported():
         options = partial(connection_from, **kafka)
         cluster = _Cluster.of_policy(policy, namespace) if policy else _Cluster(options(), options)
-        uri, days = uri or cluster.uri, retention_days or cluster.days
-        need(uri, "--store", "the store of the samples (or a policy with spec.rebalance.history)")
+        if uri is None and load_config is not None and cluster.policy is not None:
+            uri = LoadConfig.read(load_config).uri(cluster.policy)
+        need(uri, "--store", "the store of the samples (or --policy with --load-config)")
+        days = retention_days or cluster.days
         store = Store.open(str(uri))
         consumers = Consumers(prometheus, consume_query or DEFAULT_QUERY, prometheus_token_file, prometheus_ca)
         readers = consumers.read()
@@ -116,7 +123,7 @@ class _Cluster:
     def __init__(self, made: Connection, options: Callable[[], Connection] | None = None) -> None:
         self.connection = made
         self._options = options
-        self.uri: str | None = None
+        self.policy: LeadershipPolicy | None = None
         self.days = _DEFAULT_DAYS
         self._again: _Policy | None = None
 
@@ -127,10 +134,9 @@ class _Cluster:
         again = _Policy(where or namespace, name)
         found = again.read()
         cluster = cls(again.connection(found))
-        cluster._again = again
+        cluster._again, cluster.policy = again, found
         if found.spec.rebalance is not None:
-            history = found.spec.rebalance.history
-            cluster.uri, cluster.days = history.uri, history.days
+            cluster.days = found.spec.rebalance.history_days
         return cluster
 
     def read(self) -> bool:

@@ -14,6 +14,7 @@ import structlog
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import POLICIES, Conflict, KubernetesClient, NamespaceEnding, NotFound
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
+from bellwether.adapters.kubernetes.objects.quarantine_orders import LeaseOrders
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.controllers.deletion.baseline_export import BaselineExports
 from bellwether.core.reporting.audit import AuditEntry, AuditOutcome
@@ -27,11 +28,17 @@ log = structlog.get_logger(__name__)
 
 
 class PolicyFinalizer:
-    """Keeps policies from vanishing before their displaced orders are restored or exported."""
+    """Keeps policies from vanishing before their displaced orders are restored or exported.
 
-    def __init__(self, api: KubernetesClient, exports: BaselineExports | None = None) -> None:
+    ``lease_namespace`` is the namespace of the quarantine orders; None where the process gives none.
+    """
+
+    def __init__(
+        self, api: KubernetesClient, exports: BaselineExports | None = None, lease_namespace: str | None = None
+    ) -> None:
         self._api = api
         self._exports = exports or BaselineExports(api)
+        self._lease_namespace = lease_namespace
 
     def adopt(self, body: dict[str, Any]) -> None:
         """Add our finalizer to the policy unless it is there. Raises Transient on a write conflict."""
@@ -88,6 +95,19 @@ class PolicyFinalizer:
             records.let_go()
             exported = f"{namespace}/{object_names.undo_record(name)}"
         return exported
+
+    def remove_quarantine_orders(self, body: dict[str, Any]) -> None:
+        """Remove the policy's quarantine orders, which ends a pause. Raises Transient.
+
+        What the API rejects is left: an order that is not renewed expires.
+        """
+        if self._lease_namespace is None:
+            return
+        who = f"{body['metadata']['namespace']}/{body['metadata']['name']}"
+        try:
+            LeaseOrders(self._api, self._lease_namespace, who).remove()
+        except Terminal as error:
+            log.warning("quarantine_orders_not_removed", error=str(error))
 
     def note(self, body: dict[str, Any], clock: Clock, text: str) -> None:
         """Put it into the policy's audit trail that orders were left as they are. Never raises."""

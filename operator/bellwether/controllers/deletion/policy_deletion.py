@@ -119,8 +119,9 @@ class PolicyDeletion:
         return RETRY_SECONDS
 
     def finish(self, left_as_is: str | None) -> float:
-        """Export what is left, remove the record and let the policy go."""
+        """End pauses, export what is left, remove the record and let the policy go."""
         try:
+            self.finalizer.remove_quarantine_orders(self.body)
             exported = self.finalizer.close_record(self.body, lose=self._abandoned())
             if exported is not None:
                 log.warning("orders_not_restored", reason=left_as_is, exported_to=exported)

@@ -11,7 +11,6 @@ from datetime import datetime
 
 from bellwether.adapters.kubernetes.api_client import Object
 from bellwether.api.v1alpha1 import broker_health
-from bellwether.api.v1alpha1.spec.quarantine_spec import QuarantineStatus
 from bellwether.api.v1alpha1.status import policy_status as policystatus
 from bellwether.api.v1alpha1.status import rebalance_status, signal_entries, status_conditions
 from bellwether.core.demotion.restoration import RestorationProgress
@@ -168,7 +167,6 @@ def broker_status(
             stabilization_seconds=report.stabilization_seconds,
         ),
         restoration=None if report.restoration is None else _restoration(report.restoration),
-        quarantine=QuarantineStatus.of(report.quarantine_order) if report.quarantine_order is not None else None,
         conditions=rendered(report.conditions, generation, before, now),
     ).body()
     status.pop("signals", None)

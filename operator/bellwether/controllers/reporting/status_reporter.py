@@ -36,7 +36,6 @@ from bellwether.controllers.reporting import status as rendered_status
 from bellwether.controllers.reporting.events import news, of_run
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.flap_damping import FlapCounter
-from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.lifecycle import RebalanceRun
 from bellwether.core.reporting.report import Report
@@ -109,18 +108,6 @@ class StatusReporter:
             if health.status.flapping is not None:
                 flaps[broker] = health.status.flapping.to_core()
         return verdicts, flaps
-
-    def orders(self, healths: Iterable[Object]) -> Mapping[int, QuarantineOrder]:
-        """Quarantine orders from status, to continue or end after a take-over."""
-        found = {}
-        for body in healths:
-            try:
-                health = BrokerHealth.read(body)
-            except InvalidObject:
-                continue  # named by ``last_said``
-            if health.status.quarantine is not None:
-                found[health.spec.broker_id] = health.status.quarantine.to_core(health.spec.broker_id)
-        return found
 
     def run_of(self, policy: LeadershipPolicy) -> RebalanceRun:
         """State of the policy's rebalance as last written to status. Raises Transient or Terminal."""

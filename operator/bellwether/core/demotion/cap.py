@@ -5,28 +5,25 @@ In: brokers to demote. Out: those admitted, and a hold with the reason for each 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
+from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.loads import NO_LOADS, LeaderLoads, count_unplaceable
 from bellwether.core.model.refusals import BrokerHold
-from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import Cause
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.policy import Policy, WhenExceeded
+from bellwether.core.settings.policy import WhenExceeded
 
 
 def admit_within_cap(
-    candidates: list[Verdict],
-    kept: frozenset[int],
-    snapshot: Snapshot,
-    verdicts: Mapping[int, Verdict],
-    policy: Policy,
+    candidates: list[Verdict], kept: frozenset[int], context: Context
 ) -> tuple[list[Verdict], list[BrokerHold]]:
     """Invariant 4: which of the sick brokers may be demoted now."""
     if not candidates:
         return [], []
+    snapshot, verdicts, policy = context.snapshot, context.verdicts, context.policy
     worst_first = sorted(candidates, key=lambda v: (-v.severity, v.since, v.broker))
     down = {v.broker for v in verdicts.values() if v.state is HealthState.DOWN}
     maintained = snapshot.maintenance.keys() & snapshot.cluster.named
@@ -39,7 +36,7 @@ def admit_within_cap(
         text = f"{len(unhealthy)} of {total} brokers cannot lead or are sick ({cause}): no further broker is demoted"
         return [], [BrokerHold(v.broker, Reason.SYSTEMIC_CAUSE, text) for v in worst_first]
     cap = policy.demotion.cap(total)
-    if _one_failure_domain(unhealthy, snapshot, verdicts, policy):
+    if _one_failure_domain(unhealthy, context):
         return worst_first, []
     room = max(0, cap - len(cannot_lead))
     text = f"{len(cannot_lead)} of {total} brokers already cannot lead; the cap is {cap} (spec.demotion.maxBrokers)"
@@ -49,32 +46,32 @@ def admit_within_cap(
     return worst_first[:room], [BrokerHold(v.broker, Reason.CAP_REACHED, text) for v in worst_first[room:]]
 
 
-def _one_failure_domain(
-    unhealthy: frozenset[int] | set[int], snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy
-) -> bool:
+def _one_failure_domain(unhealthy: frozenset[int] | set[int], context: Context) -> bool:
     """Whether all unhealthy brokers are in as few racks as the policy allows, and all other brokers are healthy.
 
     Then they count as one failure, if each of their partitions keeps a live ISR member elsewhere.
     """
-    brokers = snapshot.cluster.brokers
+    cluster, demotion = context.snapshot.cluster, context.policy.demotion
+    brokers = cluster.brokers
     racks = {b.rack for b in brokers.values()}
     if None in racks or any(b not in brokers for b in unhealthy):
         return False
-    if any(v.state is HealthState.SUSPECT for v in verdicts.values() if v.broker not in unhealthy):
+    if any(v.state is HealthState.SUSPECT for v in context.verdicts.values() if v.broker not in unhealthy):
         return False
     domains = {brokers[b].rack for b in unhealthy}
-    if len(domains) > policy.demotion.max_failure_domains or len(domains) >= len(racks):
+    if len(domains) > demotion.max_failure_domains or len(domains) >= len(racks):
         return False
-    safe = snapshot.cluster.live - unhealthy
-    if not all(safe & set(p.isr) for p in snapshot.cluster.partitions if not unhealthy.isdisjoint(p.replicas)):
+    safe = cluster.live - unhealthy
+    if not all(safe & set(p.isr) for p in cluster.partitions if not unhealthy.isdisjoint(p.replicas)):
         return False
-    return not policy.demotion.capacity.bounded or not _count_overload(unhealthy, snapshot, policy)
+    return not demotion.capacity.bounded or not _count_overload(unhealthy, context)
 
 
-def _count_overload(without: Collection[int], snapshot: Snapshot, policy: Policy) -> int:
+def _count_overload(without: Collection[int], context: Context) -> int:
     """How many partitions led by these brokers would find no broker with room among the others."""
+    snapshot = context.snapshot
     safe = snapshot.cluster.live.difference(without)
-    account = LeaderLoads(dict.fromkeys(safe, 0), policy.demotion.capacity, snapshot.loads or NO_LOADS)
+    account = LeaderLoads(dict.fromkeys(safe, 0), context.policy.demotion.capacity, snapshot.loads or NO_LOADS)
     wanting = []
     for partition in snapshot.cluster.partitions:
         if partition.leader in without:

@@ -14,6 +14,7 @@ from datetime import timedelta
 from bellwether.core.demotion.cap import admit_within_cap
 from bellwether.core.demotion.drain_check import drain_blocker
 from bellwether.core.demotion.restoration import WaveBlocker, advance_restorations
+from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.maintenance import requests_maintenance
@@ -68,8 +69,9 @@ class Decisions:
         return next((h for h in self.held if h.broker == broker), None)
 
 
-def decide(snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy) -> Decisions:
+def decide(context: Context) -> Decisions:
     """Decide which brokers are demoted from now on, and which changes are held."""
+    snapshot, verdicts, policy = context.snapshot, context.verdicts, context.policy
     kept, held = still_demoted(snapshot, verdicts, policy)
     held += defer_promotions(kept, snapshot, verdicts)
     held += drain_for_maintenance(kept, snapshot, verdicts, policy)
@@ -93,7 +95,7 @@ def decide(snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy) 
         soft = [v for v in candidates if v.reason not in HARD_FAULTS]
         held += [BrokerHold(v.broker, busy.reason, busy.message) for v in soft]
         candidates = [v for v in candidates if v.reason in HARD_FAULTS]
-    admitted, refused = admit_within_cap(candidates, frozenset(kept), snapshot, verdicts, policy)
+    admitted, refused = admit_within_cap(candidates, frozenset(kept), context)
     dwelling = {v.broker for v in admitted if not dwell_elapsed(v, snapshot, policy)}
     admitted = [v for v in admitted if v.broker not in dwelling]
     for verdict in admitted:
@@ -111,7 +113,7 @@ def decide(snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy) 
         if o.broker not in verdicts and o.active(snapshot.now)
     ]
     promoted = tuple(sorted(set(snapshot.record.demoted) - set(kept)))
-    back = advance_restorations(snapshot, verdicts, policy, kept, promoted)
+    back = advance_restorations(context, kept, promoted)
     return Decisions(
         dict(sorted(kept.items())),
         promoted,
@@ -122,18 +124,18 @@ def decide(snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy) 
     )
 
 
-DecisionFunction = Callable[[Snapshot, Mapping[int, Verdict], Policy], Decisions]
+DecisionFunction = Callable[[Context], Decisions]
 """Decision step of a reconcile: ``decide`` for a policy; the others are for manual commands and for deletion."""
 
 
-def decide_on_deletion(snapshot: Snapshot, verdicts: Mapping[int, Verdict], _policy: Policy) -> Decisions:
+def decide_on_deletion(context: Context) -> Decisions:
     """Decisions while the policy is being deleted: promote every broker not known to be sick, all at once.
 
     A broker that signals demoted needs evidence to lead again; one that a person demoted only must not be sick.
     """
-    kept = {}
+    snapshot, kept = context.snapshot, {}
     for broker, demoted in sorted(snapshot.record.demoted.items()):
-        verdict = verdicts.get(broker)
+        verdict = context.verdicts.get(broker)
         if verdict is None or verdict.state in (HealthState.HEALTHY, HealthState.RECOVERING):
             continue
         if verdict.state is HealthState.UNKNOWN and demoted.cause is not Cause.SIGNALS:
@@ -145,7 +147,8 @@ def decide_on_deletion(snapshot: Snapshot, verdicts: Mapping[int, Verdict], _pol
 def manual_decision(demote: Collection[int] = (), promote: Collection[int] = (), message: str = "") -> DecisionFunction:
     """Decisions for a command line run: demote and promote the given brokers, leave all others as they are."""
 
-    def as_commanded(snapshot: Snapshot, _verdicts: Mapping[int, Verdict], _policy: Policy) -> Decisions:
+    def as_commanded(context: Context) -> Decisions:
+        snapshot = context.snapshot
         kept = {b: d for b, d in snapshot.record.demoted.items() if b not in promote}
         for broker in sorted(demote):
             kept[broker] = _demoted(kept.get(broker), snapshot, broker, Cause.COMMAND, message)

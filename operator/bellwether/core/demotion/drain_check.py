@@ -1,6 +1,7 @@
-"""Check whether a broker may be drained: other brokers must be able to lead its partitions once it has stopped.
+"""Check whether a broker may be drained, and then stopped: its partitions must keep a leader and accept writes.
 
-Called by ``decisions`` before a broker in maintenance is demoted. Pure; a broker whose drain is held is left unchanged.
+``drain_blocker`` is called by ``decisions`` before a broker in maintenance is demoted; a broker whose drain is held is
+left unchanged. ``stop_check`` is called by ``broker_report`` once it leads nothing (invariant 13). Pure.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from typing import NamedTuple
 
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.doctor.risks import MIN_ISR
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.maintenance import Maintenance
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.reasons import Reason
+from bellwether.core.model.undo_record import DemotedBroker
+from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.settings.policy import Policy
 
 NAMED = 3
@@ -23,6 +26,14 @@ NAMED = 3
 class DrainBlocker(NamedTuple):
     """Why a broker is not drained now."""
 
+    reason: Reason
+    message: str
+
+
+class StopCheck(NamedTuple):
+    """Whether a drained broker may be stopped, and why or why not."""
+
+    safe: bool
     reason: Reason
     message: str
 
@@ -54,19 +65,84 @@ def drain_blocker(
     return _over_the_cap(broker, set(kept) | down, unhealthy, snapshot, policy)
 
 
+def stop_check(why: Maintenance, demoted: Mapping[int, DemotedBroker], snapshot: Snapshot) -> StopCheck:
+    """Whether a broker that leads nothing may be stopped. ``demoted`` are the brokers that the policy keeps demoted.
+
+    Every partition on it must keep a leader and ``min.insync.replicas`` live ISR members, or the person who drains it
+    must accept that it does not keep the latter. A setting that could not be read counts as not kept.
+    """
+    broker, live, floors = why.broker, snapshot.cluster.live, snapshot.floors
+    safe = StopCheck(True, Reason.LEADS_NOTHING, DESCRIPTIONS[Reason.LEADS_NOTHING])
+    if broker not in live:
+        return safe  # it has stopped already
+    stopping = {broker, *_drained_before(broker, demoted, snapshot)}
+    held, staying = list(snapshot.cluster.held_by(broker)), live - stopping
+    stranded = [p for p in held if _is_last_in_isr(p, broker, staying)]
+    if stranded:
+        return StopCheck(False, Reason.NO_LEADER_LEFT, _stranded_message(broker, stranded))
+    short = [p for p in held if p.topic in floors and len(staying.intersection(p.isr)) < _least(p, floors)]
+    unread = sorted({p.topic for p in held} - floors.keys())
+    if short:
+        reason, remedy = Reason.NEEDED_FOR_MIN_ISR, _remedy(short, floors)
+        text = _short_text(short, stopping, floors)
+    elif unread:
+        reason, remedy = Reason.FAULT_TOLERANCE_UNKNOWN, "grant the ACL DescribeConfigs on Topic *"
+        text = f"{MIN_ISR} of {len(unread)} topics is not known ({_first(unread)})"
+    else:
+        return safe
+    if why.accept_unavailable_writes:
+        text = f"it leads nothing; {text}, which spec.override.acceptUnavailableWrites accepts"
+        return StopCheck(True, Reason.UNAVAILABLE_WRITES_ACCEPTED, text)
+    if why.asked:
+        remedy += ", or set spec.override.acceptUnavailableWrites (bellwether drain --accept-unavailable-writes)"
+    return StopCheck(False, reason, f"{text}: {remedy}")
+
+
+def _drained_before(broker: int, demoted: Mapping[int, DemotedBroker], snapshot: Snapshot) -> set[int]:
+    """Brokers whose drain began earlier: they may stop at any moment, and do not wait for this one."""
+    own = demoted[broker].since
+    return {b for b, d in demoted.items() if b in snapshot.maintenance and (d.since, b) < (own, broker)}
+
+
+def _least(partition: Partition, floors: Mapping[str, int]) -> int:
+    """``min.insync.replicas`` as the leader applies it."""
+    return min(floors[partition.topic], len(partition.replicas))
+
+
+def _short_text(short: list[Partition], stopping: Collection[int], floors: Mapping[str, int]) -> str:
+    named = [
+        f"{p.name}: ISR {sorted(p.isr)}, {MIN_ISR} {_least(p, floors)}" for p in sorted(short, key=lambda p: p.name)
+    ]
+    brokers = f"broker{'s' if len(stopping) > 1 else ''} {', '.join(map(str, sorted(stopping)))}"
+    return f"{len(short)} partitions would refuse acks=all writes without {brokers} ({_first(named, '; ')})"
+
+
+def _remedy(short: list[Partition], floors: Mapping[str, int]) -> str:
+    full = sum(1 for p in short if len(p.replicas) <= _least(p, floors))
+    lower = f"raise the replication factor or lower {MIN_ISR}"
+    if full == len(short):
+        return lower
+    wait = "wait until other replicas are in the ISR"
+    return f"{wait}, and {lower} of {full} of them" if full else wait
+
+
+def _first(named: list[str], separator: str = ", ") -> str:
+    more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
+    return separator.join(named[:NAMED]) + more
+
+
 def _is_last_in_isr(partition: Partition, broker: int, staying: Collection[int]) -> bool:
     """Whether the broker is the last ISR member that stays: no other could lead once it has stopped."""
     return broker in partition.isr and not any(r in staying for r in partition.isr if r != broker)
 
 
 def _stranded_message(broker: int, stranded: list[Partition]) -> str:
-    first = ", ".join(str(p.name) for p in sorted(stranded, key=lambda p: p.name)[:NAMED])
-    more = f" and {len(stranded) - NAMED} more" if len(stranded) > NAMED else ""
+    first = _first([str(p.name) for p in sorted(stranded, key=lambda p: p.name)])
     single = sum(1 for p in stranded if len(p.replicas) == 1)
     remedy = "raise the replication factor" if single == len(stranded) else "wait until other replicas are in the ISR"
     if 0 < single < len(stranded):
         remedy = f"{remedy}, and raise the replication factor of {single} of them"
-    text = f"{len(stranded)} partitions would have no leader without broker {broker} ({first}{more}): {remedy}"
+    text = f"{len(stranded)} partitions would have no leader without broker {broker} ({first}): {remedy}"
     return f"{text}, or set an override without spec.override.purpose"
 
 

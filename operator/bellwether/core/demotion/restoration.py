@@ -12,15 +12,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Partition
-from bellwether.core.model.rack_ranking import RackRankings
 from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker, wave_position
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import RESTORE_TIMEOUT, Cause
 from bellwether.core.reasons import DESCRIPTIONS, Reason
-from bellwether.core.settings.policy import Policy, PromotionWaves
+from bellwether.core.settings.policy import PromotionWaves
 from bellwether.core.signals import OverrideState
 
 
@@ -72,15 +72,9 @@ class RestorationProgress:
         return cls(returning, waves.number(returning.share), len(waves.steps), withheld, wait)
 
 
-def advance_restorations(
-    snapshot: Snapshot,
-    verdicts: Mapping[int, Verdict],
-    policy: Policy,
-    kept: Collection[int],
-    promoted: Collection[int],
-) -> Restorations:
+def advance_restorations(context: Context, kept: Collection[int], promoted: Collection[int]) -> Restorations:
     """Returning brokers from now on, with their waves; ``kept`` are demoted, ``promoted`` no longer."""
-    waves = policy.promotion.waves
+    snapshot, verdicts, waves = context.snapshot, context.verdicts, context.policy.promotion.waves
     continuing = {b: r for b, r in snapshot.record.returning.items() if b not in kept and b in verdicts}
     long_down = _long_down(snapshot, verdicts, waves)
     started = {b for b, r in continuing.items() if r.share == 0}
@@ -88,27 +82,21 @@ def advance_restorations(
     fresh = {b: _beginning(b, snapshot, long_down) for b in coming if b in verdicts}
     if not continuing and not fresh:
         return Restorations()
-    rankings = RackRankings(policy.placement, snapshot.cluster) if policy.placement is not None else None
     if fresh:
-        due = _leaders_due(fresh, snapshot, rankings)
+        due = _leaders_due(fresh, context)
         fresh = {b: r for b, r in fresh.items() if b in continuing or due[b] > waves.skip_up_to_leaders}
     returning, waits = {}, {}
     for broker, wave in sorted({**continuing, **fresh}.items()):
         override = snapshot.override_of(broker)
         if override is not None and override.state is OverrideState.PROMOTED:
             continue  # an override gives back all leaders at once
-        wait = _wait(wave, snapshot, verdicts, waves, rankings)
+        wait = _wait(wave, context)
         after = wave if wait is not None else wave.with_share(waves.after(wave.share), snapshot.now)
         if after.share < 100:
             returning[broker] = after
             if wait is not None:
                 waits[broker] = wait
     return Restorations(returning, waits)
-
-
-def has_health_evidence(snapshot: Snapshot, verdicts: Mapping[int, Verdict]) -> bool:
-    """Whether any prober judges brokers: there are signals, stale ones included, or any broker is Healthy."""
-    return bool(snapshot.signals) or any(v.state is HealthState.HEALTHY for v in verdicts.values())
 
 
 def baseline_leader(partition: Partition, snapshot: Snapshot) -> int:
@@ -119,9 +107,10 @@ def baseline_leader(partition: Partition, snapshot: Snapshot) -> int:
     return entry.baseline[0]
 
 
-def eligible_leaders(partition: Partition, snapshot: Snapshot, rankings: RackRankings | None) -> Sequence[int]:
+def eligible_leaders(partition: Partition, context: Context) -> Sequence[int]:
     """Eligible leaders once all brokers are back: the baseline leader, or all replicas in the best rack."""
-    home, ranking = baseline_leader(partition, snapshot), rankings.of(partition.topic) if rankings is not None else None
+    home, rankings = baseline_leader(partition, context.snapshot), context.rankings
+    ranking = rankings.of(partition.topic) if rankings is not None else None
     return (home,) if ranking is None else ranking.eligible_leaders(home, partition.replicas)
 
 
@@ -154,51 +143,43 @@ def _beginning(broker: int, snapshot: Snapshot, long_down: Collection[int]) -> R
     return ReturningBroker(broker, 0, snapshot.now, snapshot.now, coming)
 
 
-def _leaders_due(brokers: Collection[int], snapshot: Snapshot, rankings: RackRankings | None) -> dict[int, float]:
+def _leaders_due(brokers: Collection[int], context: Context) -> dict[int, float]:
     """How many partitions each of these brokers should lead, and does not lead by its current order.
 
     Where any broker in a rack may lead, each counts its fraction.
     """
     due = dict.fromkeys(brokers, 0.0)
-    for partition in snapshot.cluster.partitions:
-        heirs = eligible_leaders(partition, snapshot, rankings)
+    for partition in context.snapshot.cluster.partitions:
+        heirs = eligible_leaders(partition, context)
         for broker in heirs:
             if broker in due and (partition.leader, partition.replicas[0]) != (broker, broker):
                 due[broker] += 1 / len(heirs)
     return due
 
 
-def _wait(
-    wave: ReturningBroker,
-    snapshot: Snapshot,
-    verdicts: Mapping[int, Verdict],
-    waves: PromotionWaves,
-    rankings: RackRankings | None,
-) -> WaveBlocker | None:
+def _wait(wave: ReturningBroker, context: Context) -> WaveBlocker | None:
     """The first reason why a broker's next wave may not come now, if any."""
-    verdict = verdicts[wave.broker]
     return (
-        _not_healthy(wave, verdict, verdicts, snapshot)
-        or _others_at_work(snapshot)
-        or _too_soon(wave, snapshot, waves)
-        or _out_of_sync(wave, verdict, snapshot, waves, rankings)
+        _not_healthy(wave, context)
+        or _others_at_work(context.snapshot)
+        or _too_soon(wave, context)
+        or _out_of_sync(wave, context)
     )
 
 
-def _not_healthy(
-    wave: ReturningBroker, verdict: Verdict, verdicts: Mapping[int, Verdict], snapshot: Snapshot
-) -> WaveBlocker | None:
+def _not_healthy(wave: ReturningBroker, context: Context) -> WaveBlocker | None:
     """Only a healthy broker gets more leaders.
 
     If nothing is known of a broker that signals had not demoted, that is enough where no prober runs, and after a
     timeout in any case: without us Kafka would have returned its leaders long ago.
     """
+    verdict = context.verdicts[wave.broker]
     if verdict.slow is not None:
         return WaveBlocker(verdict.slow, DESCRIPTIONS[verdict.slow])
     if verdict.state is HealthState.HEALTHY:
         return None
     unknown = verdict.state is HealthState.UNKNOWN and wave.trigger is not RestorationTrigger.RECOVERED
-    if unknown and (not has_health_evidence(snapshot, verdicts) or _overdue(wave, verdict, snapshot)):
+    if unknown and (not context.has_health_evidence or _overdue(wave, context)):
         return None
     return WaveBlocker(verdict.reason, f"it is {verdict.state}: {verdict.message}")
 
@@ -208,30 +189,29 @@ def _others_at_work(snapshot: Snapshot) -> WaveBlocker | None:
     return WaveBlocker(busy.reason, busy.message) if busy is not None else None
 
 
-def _too_soon(wave: ReturningBroker, snapshot: Snapshot, waves: PromotionWaves) -> WaveBlocker | None:
+def _too_soon(wave: ReturningBroker, context: Context) -> WaveBlocker | None:
+    pause = context.policy.promotion.waves.pause_seconds
     if wave.share == 0:
         return None
-    left = waves.pause_seconds - (snapshot.now - wave.waved_at).total_seconds()
+    left = pause - (context.snapshot.now - wave.waved_at).total_seconds()
     if left <= 0:
         return None
-    return WaveBlocker(Reason.RESTORING_IN_WAVES, f"{waves.pause_seconds} s between waves", left)
+    return WaveBlocker(Reason.RESTORING_IN_WAVES, f"{pause} s between waves", left)
 
 
-def _out_of_sync(
-    wave: ReturningBroker, verdict: Verdict, snapshot: Snapshot, waves: PromotionWaves, rankings: RackRankings | None
-) -> WaveBlocker | None:
+def _out_of_sync(wave: ReturningBroker, context: Context) -> WaveBlocker | None:
     """Partitions of the next wave must be in sync; with a timeout, as one lost log directory would block all others."""
-    if _overdue(wave, verdict, snapshot):
+    if _overdue(wave, context):
         return None
-    broker, share = wave.broker, waves.after(wave.share)
+    broker, share = wave.broker, context.policy.promotion.waves.after(wave.share)
     behind = [
         p.name
-        for p in snapshot.cluster.partitions
+        for p in context.snapshot.cluster.partitions
         if broker not in p.isr
         and broker in p.replicas
         and not p.reassigning
         and wave.share <= wave_position(p.key) < share
-        and broker in eligible_leaders(p, snapshot, rankings)
+        and broker in eligible_leaders(p, context)
     ]
     if not behind:
         return None
@@ -240,5 +220,5 @@ def _out_of_sync(
     )
 
 
-def _overdue(wave: ReturningBroker, verdict: Verdict, snapshot: Snapshot) -> bool:
-    return snapshot.now - max(wave.waved_at, verdict.since) > RESTORE_TIMEOUT
+def _overdue(wave: ReturningBroker, context: Context) -> bool:
+    return context.snapshot.now - max(wave.waved_at, context.verdicts[wave.broker].since) > RESTORE_TIMEOUT

@@ -54,7 +54,8 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition(None, Evidence.GONE, TransitionGuard.ALWAYS, HealthState.DOWN),
     Transition(None, Evidence.DOUBTFUL, TransitionGuard.ALWAYS, HealthState.SUSPECT),
     Transition(None, Evidence.MISSING, TransitionGuard.ALWAYS, HealthState.UNKNOWN),
-    # A broker that waits for manual promotion has already been healthy for long enough.
+    # A broker that waits for manual promotion has already been healthy for long enough; ``verdicts`` passes no state
+    # from before its demotion by signals.
     Transition(HealthState.HEALTHY, Evidence.GOOD, TransitionGuard.ALWAYS, HealthState.HEALTHY),
     Transition(HealthState.RECOVERING, Evidence.GOOD, TransitionGuard.STAYED_WELL, HealthState.HEALTHY),
     Transition(None, Evidence.GOOD, TransitionGuard.DEMOTED, HealthState.RECOVERING),

@@ -23,10 +23,11 @@ from bellwether.core.detection.reachability import (
 )
 from bellwether.core.detection.storage import storage_latency
 from bellwether.core.detection.thresholds import threshold_findings
+from bellwether.core.detection.unseen_failures import failed_in_between
 from bellwether.core.detection.verdict_inputs import VerdictInputs, shared_inputs, verdict_inputs
 from bellwether.core.model.flap_damping import stabilization
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.model.undo_record import Cause
+from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import SignalType
@@ -75,6 +76,7 @@ class PreviousState(NamedTuple):
 CARRIED_AT_MOST = timedelta(seconds=30)
 """Longest Unknown across which the previous state keeps its start time."""
 
+_GOOD = (HealthState.HEALTHY, HealthState.RECOVERING)
 _STORAGE = frozenset({Reason.STORAGE_SLOW})
 _REACHABILITY = frozenset({Reason.EXTERNALLY_UNREACHABLE, Reason.NOT_FENCED_IN_TIME})
 _SLOW = frozenset({Reason.STORAGE_SLOW, Reason.REPLICATION_LAGGING})
@@ -102,11 +104,16 @@ def _judge_one(
     broker: int, index: SignalIndex, policy: Policy, last: Verdict | None, inputs: VerdictInputs | None
 ) -> Verdict:
     now = index.snapshot.now
-    before = _previous(last, now)
+    by_signals = _demotion_by_signals(broker, index.snapshot)
+    before = _previous(last, now, by_signals)
     restarted = now if _over(last, broker, index.snapshot) else _restarted(last, now)
     findings = examine(broker, index, policy, before, restarted)
     found = worst(findings)
+    facts = tuple(chain.from_iterable([f.facts for f in findings]))
     demoted = broker in index.snapshot.record.demoted
+    counting = by_signals is not None or (before is not None and before.state is HealthState.RECOVERING)
+    if counting and last is not None and found.evidence is Evidence.GOOD and failed_in_between(last.facts, facts):
+        before = None
     wait = stabilization(index.snapshot.flaps.get(broker), policy) if demoted else 0
     well_since = before.since if before is not None and before.state is HealthState.RECOVERING else now
     state = next_state(
@@ -116,8 +123,8 @@ def _judge_one(
         stayed_well=demoted and now - well_since >= timedelta(seconds=wait),
     )
     if state is HealthState.RECOVERING:
-        text = f"every signal passes; it is promoted after {wait} s without a failing signal"
-        found = Finding(found.evidence, Reason.STABILIZING, text, change=f"{wait} s without a failing signal")
+        text = f"every signal passes; it is promoted after {wait} s with fresh, passing signals"
+        found = Finding(found.evidence, Reason.STABILIZING, text, change=f"{wait} s with fresh, passing signals")
     since, former = _dated(state, found.reason, before, last, now)
     restart = _restart_to_keep(restarted, state, last, findings, policy, now)
     return Verdict(
@@ -130,7 +137,7 @@ def _judge_one(
         former=former,
         restarted=restart,
         slow=next((f.reason for f in findings if f.reason in _SLOW), None),
-        facts=tuple(chain.from_iterable([f.facts for f in findings])),
+        facts=facts,
         change=found.change,
         inputs=inputs if state is HealthState.HEALTHY and restart is None else None,
     )
@@ -157,7 +164,8 @@ def examine(
         return [Finding(Evidence.MISSING, Reason.IN_MAINTENANCE, text, change="the end of its maintenance")]
     findings = []
     # The signal that demoted a broker must pass again: missing evidence does not promote (invariant 5).
-    asked = _demoted_for(broker, snapshot)
+    by_signals = _demotion_by_signals(broker, snapshot)
+    asked = by_signals.reason if by_signals is not None else None
     if detection.reachability.enabled and (
         index.about(broker, SignalType.EXTERNAL_REACHABILITY)
         or detection.reachability.vantages
@@ -187,20 +195,33 @@ def _as_a_hint(own: Finding) -> Finding:
     return passing(own.facts)
 
 
-def _demoted_for(broker: int, snapshot: Snapshot) -> str | None:
+def _demotion_by_signals(broker: int, snapshot: Snapshot) -> DemotedBroker | None:
     demoted = snapshot.record.demoted.get(broker)
-    return demoted.reason if demoted is not None and demoted.cause is Cause.SIGNALS else None
+    return demoted if demoted is not None and demoted.cause is Cause.SIGNALS else None
 
 
-def _previous(verdict: Verdict | None, now: datetime) -> PreviousState | None:
-    """State to carry over from the last verdict: across an Unknown only if that was short, as after a take-over."""
-    if verdict is None:
+def _previous(verdict: Verdict | None, now: datetime, by_signals: DemotedBroker | None) -> PreviousState | None:
+    """State to carry over from the last verdict, unless it is a good one from before signals demoted the broker.
+
+    The verdict that demoted it was then lost with the process that made it.
+    """
+    before = _carried(verdict, now) if verdict is not None else None
+    if before is not None and before.state in _GOOD and by_signals is not None and before.since < by_signals.since:
         return None
+    return before
+
+
+def _carried(verdict: Verdict, now: datetime) -> PreviousState | None:
+    """State to carry over across an Unknown only if that was short, as after a take-over."""
     if verdict.reason is Reason.IN_MAINTENANCE and verdict.lasting.state in (HealthState.SICK, HealthState.SUSPECT):
         return None  # the state before maintenance no longer applies
     if verdict.state is HealthState.UNKNOWN and now - verdict.since > CARRIED_AT_MOST:
         return PreviousState(verdict.state, verdict.reason, verdict.since)
-    return verdict.lasting
+    before = verdict.lasting
+    if verdict.state is HealthState.UNKNOWN and before.state is HealthState.RECOVERING:
+        unknown = max(now - verdict.since, timedelta(0))
+        return before._replace(since=before.since + unknown)  # only known time counts as healthy
+    return before
 
 
 def _dated(
@@ -208,8 +229,10 @@ def _dated(
 ) -> tuple[datetime, PreviousState | None]:
     """Start time of the state, and what an Unknown verdict carries."""
     if state is HealthState.UNKNOWN:
-        same = last is not None and (last.state, last.reason) == (state, reason)
-        return (last.since if last is not None and same else now), before
+        if last is None or (last.state, last.reason) != (state, reason):
+            return now, before
+        carried = before is not None and before.state is not HealthState.UNKNOWN
+        return last.since, last.former if carried else before
     if before is not None:
         same = (before.state, before.reason) == (state, reason)
         if same or {before.reason, reason} <= AWAITING_FENCING:

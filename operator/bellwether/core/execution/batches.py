@@ -6,14 +6,15 @@ comes right before the request and the verification right after it (invariant 1)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from itertools import groupby
 
 from bellwether.core.model.cluster import Partition, PartitionKey
 from bellwether.core.model.refusals import Hold
-from bellwether.core.model.undo_record import EntryState, UndoEntry, UndoRecord
+from bellwether.core.model.undo_record import EntryState, SentOrder, UndoEntry, UndoRecord
 from bellwether.core.planning.plan import Move, MoveKind, Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Election
@@ -48,8 +49,11 @@ def batches(plan: Plan, sizes: Election) -> Iterator[tuple[Move, ...]]:
             yield tuple(moves[start : start + size])
 
 
-def record_intents(plan: Plan, record: UndoRecord) -> UndoRecord:
-    """The record to store before the plan's first reorder is sent (invariant 6)."""
+def record_intents(plan: Plan, record: UndoRecord, broker: int | None) -> UndoRecord:
+    """The record to store before the plan's first reorder is sent to ``broker`` (invariants 6 and 7).
+
+    From here on every reorder of the plan is outstanding, until ``record_results``.
+    """
     changes: dict[PartitionKey, UndoEntry | None] = dict(plan.entries)
     for move in plan.moves:
         if not move.reorders:
@@ -57,13 +61,35 @@ def record_intents(plan: Plan, record: UndoRecord) -> UndoRecord:
         state = EntryState.INTENDED if move.kind is MoveKind.DISPLACE else EntryState.RESTORING
         entry = record.entries.get(move.key) or UndoEntry(move.topic, move.baseline, written=move.seen)
         if entry.baseline != move.baseline or entry.topic != move.topic:
-            entry = UndoEntry(move.topic, move.baseline, written=move.seen)
-        changes[move.key] = entry.write(move.order, state)
+            entry = UndoEntry(move.topic, move.baseline, written=move.seen, outstanding=entry.outstanding)
+        changes[move.key] = entry.send(SentOrder(move.order, broker), move.seen, state)
     changed = record.with_entries(changes)
     demoted, returning = dict(plan.decisions.demoted), dict(plan.decisions.returning)
     if (dict(changed.demoted), dict(changed.returning)) == (demoted, returning):
         return changed
     return replace(changed, demoted=demoted, returning=returning)
+
+
+def record_results(
+    plan: Plan,
+    record: UndoRecord,
+    broker: int | None,
+    applied: Collection[PartitionKey],
+    unanswered: Collection[PartitionKey],
+    now: datetime,
+) -> UndoRecord:
+    """The record after the plan's reorders were sent to ``broker``, or not sent.
+
+    ``applied`` were seen in place: one that differs at the next reconcile was overwritten, however soon. ``unanswered``
+    stay outstanding, and so does what was answered and is not seen. All others were refused or not sent.
+    """
+    changes: dict[PartitionKey, UndoEntry | None] = {}
+    for move in plan.moves:
+        if not move.reorders or move.key in unanswered:
+            continue
+        entry = record.entries[move.key].without(SentOrder(move.order, broker))
+        changes[move.key] = entry.in_place(now) if move.key in applied else entry
+    return record.with_entries(changes)
 
 
 def precheck(batch: Sequence[Move], fresh: Iterable[Partition]) -> PrecheckResult:

@@ -6,6 +6,7 @@ first in every reconcile, so that resuming after a kill is the same as an ordina
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -38,13 +39,19 @@ class RecoveredRecord:
 
 
 def recover(
-    record: UndoRecord, cluster: Cluster, now: datetime, grace_seconds: float, placement: Placement | None = None
+    record: UndoRecord,
+    cluster: Cluster,
+    now: datetime,
+    grace_seconds: float,
+    placement: Placement | None = None,
+    drained: Collection[int | None] = (),
 ) -> RecoveredRecord:
     """Reconcile the record with the cluster.
 
-    ``grace_seconds`` is how long a batch of an earlier Lease holder may still arrive (invariant 7): tombstones, and the
-    baselines of partitions missing from metadata, are kept that long. ``placement`` says which topics prefer racks: a
-    foreign order of such a topic is a contest, as it is for a demoted broker's partitions.
+    ``grace_seconds`` is how long one broker's metadata may be behind: tombstones, and the baselines of partitions
+    missing from metadata, are kept that long, and as long as a reorder of the partition is outstanding (invariant 7).
+    ``placement`` says which topics prefer racks: a foreign order of such a topic is a contest, as it is for a demoted
+    broker's partitions. ``drained`` are the brokers that hold no request of ours any more (``arrivals``).
     """
     changes: dict[PartitionKey, UndoEntry | None] = {}
     notes: list[RecoveryNote] = []
@@ -52,10 +59,11 @@ def recover(
     grace = timedelta(seconds=grace_seconds)
     for key, entry in record.entries.items():
         partition = cluster.by_key.get(key)
+        still = _still_outstanding(entry, drained)
         if partition is None:
-            after, note = _missing(key, entry, now, grace)
+            after, note = _missing(key, still, now, grace)
         else:
-            after, note = _reconcile(entry, partition, record, cluster, now, grace, placement)
+            after, note = _reconcile(still, partition, record, cluster, now, grace, placement)
             if caused_by_our_reorder(entry, partition):
                 strays.append(partition)
         if after != entry:
@@ -86,13 +94,22 @@ def project_baseline(baseline: tuple[int, ...], placed: tuple[int, ...]) -> tupl
     return tuple(next(survivors) if r in baseline else r for r in placed)
 
 
+def _still_outstanding(entry: UndoEntry, drained: Collection[int | None]) -> UndoEntry:
+    if not drained or not entry.outstanding:
+        return entry
+    return replace(entry, outstanding=tuple(sent for sent in entry.outstanding if sent.broker not in drained))
+
+
 def _missing(
     key: PartitionKey, entry: UndoEntry, now: datetime, grace: timedelta
 ) -> tuple[UndoEntry | None, RecoveryNote | None]:
-    """A partition missing from metadata: kept for a while, as one broker's metadata may be stale, then dropped."""
+    """A partition missing from metadata: kept for a while, as one broker's metadata may be stale, then dropped.
+
+    Not while a reorder is outstanding: requests name topics by name, so that one may still meet a topic made again.
+    """
     if entry.finished_at is None:
         return replace(entry, finished_at=now), None
-    if now - entry.finished_at < grace:
+    if now - entry.finished_at < grace or entry.outstanding:
         return entry, None
     text = f"topic id {key.topic_id} does not exist any more; its baseline {_order(entry.baseline)} is dropped"
     return None, RecoveryNote(entry.topic, key.partition, Reason.CHANGED_SINCE_PLAN, text)
@@ -116,31 +133,40 @@ def _reconcile(
     observed = partition.replicas
     if set(observed) != set(entry.baseline):
         return _projected(entry, partition)
-    if not entry.knows(observed):
-        return _foreign(entry, partition, record, now, placement)
-    if entry.state is EntryState.RESTORED:
-        return _tombstone(entry, partition, cluster, now, grace), None
     if observed == entry.written:
-        if entry.state is EntryState.INTENDED:
-            return replace(entry, state=EntryState.DISPLACED), None
-        if entry.state is EntryState.RESTORING:
-            return replace(entry, state=EntryState.RESTORED, finished_at=now), None
-    elif observed == entry.baseline and entry.state is EntryState.DISPLACED:
+        if entry.state is EntryState.RESTORED:
+            return _tombstone(entry, partition, cluster, now, grace), None
+        return (entry.in_place(now) if entry.pending else entry), None
+    if entry.pending and observed in (entry.baseline, entry.replaced):
+        return entry, None
+    if entry.may_arrive(observed):
+        return _late(entry, observed), None
+    if observed == entry.baseline:
         # The old order was put back: like a foreign order, but the baseline stays.
         note = _contest_note(partition, "restored the old order")
         return replace(_contested(entry, now), written=observed), note
-    return entry, None
+    return _foreign(entry, partition, record, now, placement)
+
+
+def _late(entry: UndoEntry, observed: tuple[int, ...]) -> UndoEntry:
+    """A reorder of ours arrived after another one: ours, not another tool's, and undone like a displacement.
+
+    It stays outstanding: a broker that lost its connection to the controller forwards the request again, so that one
+    reorder may take effect twice, before and after the broker was frozen.
+    """
+    state = EntryState.RESTORING if entry.written == entry.baseline else EntryState.INTENDED
+    return replace(entry, replaced=observed, state=state, finished_at=None)
 
 
 def _projected(entry: UndoEntry, partition: Partition) -> tuple[UndoEntry | None, RecoveryNote | None]:
-    if entry.state is EntryState.RESTORED:
-        return None, None
     baseline = project_baseline(entry.baseline, partition.replicas)
+    if entry.state is EntryState.RESTORED:
+        return _dropped(entry, baseline), None
     text = (
         f"its replicas changed from {_order(sorted(entry.baseline))} to {_order(sorted(partition.replicas))}; "
         f"the baseline becomes {_order(baseline)}"
     )
-    after = replace(entry, baseline=baseline, written=partition.replicas, earlier=(), state=EntryState.DISPLACED)
+    after = replace(entry, baseline=baseline, written=partition.replicas, replaced=None, state=EntryState.DISPLACED)
     return after, RecoveryNote(partition.topic, partition.index, Reason.CHANGED_SINCE_PLAN, text)
 
 
@@ -152,9 +178,17 @@ def _foreign(
     kept = record.demoted.keys() | record.returning.keys()
     placed = placement is not None and placement.of(partition.topic) is not None
     if entry.state is EntryState.RESTORED or (kept.isdisjoint(partition.replicas) and not placed):
-        return None, note
+        return _dropped(replace(entry, finished_at=now), partition.replicas), note
     after = _contested(entry, now)
-    return replace(after, baseline=partition.replicas, written=partition.replicas, earlier=()), note
+    return replace(after, baseline=partition.replicas, written=partition.replicas), note
+
+
+def _dropped(entry: UndoEntry, order: tuple[int, ...]) -> UndoEntry | None:
+    """Nothing of the entry is needed any more, except a tombstone while one of our reorders may still arrive."""
+    if not entry.outstanding:
+        return None
+    kept = replace(entry, baseline=order, written=order, replaced=None, state=EntryState.RESTORED)
+    return replace(kept, contests=0, contested_at=None)
 
 
 def _contested(entry: UndoEntry, now: datetime) -> UndoEntry:
@@ -163,6 +197,7 @@ def _contested(entry: UndoEntry, now: datetime) -> UndoEntry:
     return replace(
         entry,
         state=EntryState.DISPLACED,
+        replaced=None,
         contests=entry.contests + 1 if recent else 1,
         contested_at=now,
     )
@@ -171,10 +206,7 @@ def _contested(entry: UndoEntry, now: datetime) -> UndoEntry:
 def _tombstone(
     entry: UndoEntry, partition: Partition, cluster: Cluster, now: datetime, grace: timedelta
 ) -> UndoEntry | None:
-    if partition.replicas != entry.baseline:
-        # A late batch of an earlier Lease holder: undone like any displacement (invariant 7).
-        return replace(entry, state=EntryState.DISPLACED, finished_at=None)
-    if entry.finished_at is not None and now - entry.finished_at < grace:
+    if entry.outstanding or (entry.finished_at is not None and now - entry.finished_at < grace):
         return entry
     first = entry.baseline[0]
     overdue = entry.finished_at is not None and now - entry.finished_at > RESTORE_TIMEOUT

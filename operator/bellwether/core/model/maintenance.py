@@ -18,12 +18,16 @@ from bellwether.core.signals import Override, OverrideState, Purpose
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """Why a broker is in maintenance: ``asked`` by a person, otherwise detected from its pod."""
+    """Why a broker is in maintenance: ``asked`` by a person, otherwise detected from its pod.
+
+    ``accept_unavailable_writes``: that person accepts that stopping it makes Kafka refuse ``acks=all`` writes.
+    """
 
     broker: int
     reason: Reason
     message: str
     asked: bool
+    accept_unavailable_writes: bool = False
 
 
 def under_maintenance(
@@ -45,7 +49,13 @@ def under_maintenance(
                 found[broker] = Maintenance(broker, Reason.RESTARTING, "its pod does not exist", asked=False)
     for override in overrides:
         if requests_maintenance(override) and override.active(now):
-            found[override.broker] = Maintenance(override.broker, Reason.IN_MAINTENANCE, _words(override), asked=True)
+            found[override.broker] = Maintenance(
+                override.broker,
+                Reason.IN_MAINTENANCE,
+                _words(override),
+                asked=True,
+                accept_unavailable_writes=override.accept_unavailable_writes,
+            )
     return found
 
 

@@ -1,8 +1,8 @@
 """Quarantine order: which broker is to be paused, since when, until when, and how the pause ended.
 
-Stored in ``BrokerHealth.status.quarantine``, which the operator writes and the quarantine agent reads. An order that is
-not renewed expires: the agent counts on its own clock from when it saw a renewal. Used by ``quarantine.pause_decision``
-(gives orders) and ``quarantine.agent`` (obeys them).
+Stored as a Lease, which the operator writes and the quarantine agent reads. An order that is not renewed expires: the
+agent counts on its own clock from when it saw a renewal. Used by ``quarantine.pause_decision`` (gives orders) and
+``quarantine.agent`` (obeys them).
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ RENEW_SECONDS = 3.0
 """How often the operator renews an order."""
 
 EXPIRES_AFTER_SECONDS = 12.0
-"""Seconds after which an order expires if no renewal is seen."""
+"""Seconds after which an order expires if no renewal is seen: the duration of its Lease."""
+
+MAX_PAUSE_SECONDS = 600
+"""Default ceiling of a quarantine agent: the longest pause, in seconds, whatever an order says."""
 
 
 @dataclass(frozen=True, slots=True)

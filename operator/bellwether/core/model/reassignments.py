@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.strimzi import Blocker
-from bellwether.core.model.undo_record import EntryState, UndoEntry, UndoRecord
+from bellwether.core.model.undo_record import UndoEntry, UndoRecord
 from bellwether.core.reasons import Reason
 
 THROTTLE_CONFIGS = ("follower.replication.throttled.replicas", "leader.replication.throttled.replicas")
@@ -65,12 +65,12 @@ def foreign_reassignments(cluster: Cluster, record: UndoRecord) -> tuple[Partiti
 def caused_by_our_reorder(entry: UndoEntry | None, partition: Partition) -> bool:
     """Whether the reassignment in flight was caused by our reorder.
 
-    Its target is the order that we sent and never saw applied: the replicas had changed in between, and the answer was
-    lost or late, or the sender was killed before reading it.
+    Its target is an order that we sent and never saw applied, or a reorder that is outstanding: the replicas had
+    changed before it arrived, and the answer was lost or late, or the sender was killed before reading it.
     """
-    if entry is None or entry.state not in (EntryState.INTENDED, EntryState.RESTORING):
+    if entry is None or not partition.reassigning:
         return False
-    return partition.reassigning and partition.target == entry.written
+    return entry.may_arrive(partition.target) or (entry.pending and partition.target == entry.written)
 
 
 def topics_to_query(moving: tuple[Partition, ...]) -> tuple[str, ...]:

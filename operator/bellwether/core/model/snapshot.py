@@ -46,7 +46,7 @@ class Snapshot:
     flaps: Mapping[int, FlapCounter] = field(default_factory=dict)
     strimzi: Strimzi | None = None
     floors: Mapping[str, int] = field(default_factory=dict)
-    """``min.insync.replicas`` of topics with missing replicas, as far as it is known."""
+    """``min.insync.replicas`` of topics with missing replicas or on brokers in maintenance, as far as it is known."""
     quarantine_orders: Mapping[int, QuarantineOrder] = field(default_factory=dict)
     fault_tolerance: FaultTolerance | None = None
     external_reassignments: ExternalReassignments | None = None

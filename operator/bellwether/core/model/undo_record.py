@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.restoration_waves import ReturningBroker
 
-FORMAT_VERSION = 1
-EARLIER_ORDERS = 4
+FORMAT_VERSION = 2
+OUTSTANDING_LIMIT = 8
 
 RESTORE_TIMEOUT = timedelta(minutes=15)
 """How long a restored partition waits for its preferred leader to join the ISR; then it is left to Kafka."""
@@ -24,8 +25,9 @@ RESTORE_TIMEOUT = timedelta(minutes=15)
 class EntryState(StrEnum):
     """State of a partition's displacement.
 
-    ``Intended`` → ``Displaced`` → ``Restoring`` → ``Restored`` (a tombstone, by which a late batch is recognised and
-    undone, invariant 7) → dropped. A displaced partition may go back to ``Intended`` for another order.
+    ``Intended`` → ``Displaced`` → ``Restoring`` → ``Restored`` (a tombstone, by which a late reorder is recognised and
+    undone, invariant 7) → dropped. A displaced partition may go back to ``Intended`` for another order, a tombstone to
+    ``Restoring`` when a late reorder has displaced the partition again.
     """
 
     INTENDED = "Intended"
@@ -43,35 +45,70 @@ class Cause(StrEnum):
     MAINTENANCE = "Maintenance"
 
 
+class SentOrder(NamedTuple):
+    """A reorder that was sent, or was about to be sent, and the broker that was asked; None where that is unknown."""
+
+    order: tuple[int, ...]
+    broker: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class UndoEntry:
     """Undo entry of one displaced partition.
 
-    ``baseline`` is the order to restore; ``written`` the last order that we set out to write; ``earlier`` the orders
-    that we may have sent before it, newest first, at most ``EARLIER_ORDERS``: a late batch can still write them. Any
-    other observed order is foreign (invariant 9). ``finished_at`` is since when the entry is a tombstone, or since when
-    the partition is missing from metadata. ``contests`` counts how often another tool overwrote our order, last at
-    ``contested_at``: re-assertion backs off with it.
+    ``baseline`` is the order to restore; ``written`` the last order that we set out to write; ``replaced`` the order
+    that it replaces, unless that is the baseline, until it is seen. ``outstanding`` are the reorders that may still
+    take effect, newest first (invariant 7): sent and not answered, or recorded by a process that ended before it noted
+    the answer. Any other observed order is foreign (invariant 9). ``finished_at`` is since when the entry is a
+    tombstone, or since when the partition is missing from metadata. ``contests`` counts how often another tool
+    overwrote our order, last at ``contested_at``: re-assertion backs off with it.
     """
 
     topic: str
     baseline: tuple[int, ...]
     written: tuple[int, ...]
-    earlier: tuple[tuple[int, ...], ...] = ()
+    replaced: tuple[int, ...] | None = None
+    outstanding: tuple[SentOrder, ...] = ()
     state: EntryState = EntryState.INTENDED
     finished_at: datetime | None = None
     contests: int = 0
     contested_at: datetime | None = None
 
-    def knows(self, order: tuple[int, ...]) -> bool:
-        """Whether an observed replica order is one that this entry accounts for."""
-        return order == self.baseline or order == self.written or order in self.earlier
+    @property
+    def pending(self) -> bool:
+        """Whether ``written`` has not been seen since it was recorded."""
+        return self.state in (EntryState.INTENDED, EntryState.RESTORING)
 
-    def write(self, order: tuple[int, ...], state: EntryState) -> UndoEntry:
-        """The entry to store before ``order`` is sent; orders sent before remain known."""
-        sent = tuple(dict.fromkeys((self.written, *self.earlier)))
-        earlier = tuple(o for o in sent if o not in (order, self.baseline))[:EARLIER_ORDERS]
-        return replace(self, written=order, earlier=earlier, state=state, finished_at=None)
+    def may_arrive(self, order: tuple[int, ...]) -> bool:
+        """Whether a reorder of ours to this order may still take effect."""
+        return any(sent.order == order for sent in self.outstanding)
+
+    def send(self, sent: SentOrder, seen: tuple[int, ...], state: EntryState) -> UndoEntry:
+        """The entry to store before an order is sent that replaces ``seen``.
+
+        More than ``OUTSTANDING_LIMIT`` reorders are merged by order, and their brokers forgotten: a partition of n
+        replicas never has more than n! of them.
+        """
+        outstanding = (sent, *self.outstanding)
+        if len(outstanding) > OUTSTANDING_LIMIT:
+            outstanding = tuple(dict.fromkeys(SentOrder(one.order, None) for one in outstanding))
+        replaced = seen if seen not in (sent.order, self.baseline) else None
+        return replace(
+            self, written=sent.order, replaced=replaced, outstanding=outstanding, state=state, finished_at=None
+        )
+
+    def without(self, sent: SentOrder) -> UndoEntry:
+        """The entry once a reorder can take no effect any more: answered, refused or not sent."""
+        left = list(self.outstanding)
+        if sent in left:
+            left.remove(sent)
+        return replace(self, outstanding=tuple(left))
+
+    def in_place(self, now: datetime) -> UndoEntry:
+        """The entry once the order that we set out to write was seen."""
+        if self.state is EntryState.RESTORING and self.written == self.baseline:
+            return replace(self, replaced=None, state=EntryState.RESTORED, finished_at=now)
+        return replace(self, replaced=None, state=EntryState.DISPLACED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from bellwether.core.demotion.decisions import Decisions, sickness
-from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.detection.context import Context
 from bellwether.core.model.cluster import Partition, PartitionKey, TopicPartition
 from bellwether.core.model.refusals import Hold, Refusal
 from bellwether.core.model.snapshot import Snapshot
@@ -22,7 +22,6 @@ from bellwether.core.model.undo_record import EntryState, UndoEntry
 from bellwether.core.planning.guards import ProposedOrder, refuse_election, refuse_reorder
 from bellwether.core.planning.target_orders import TargetOrder, target_orders
 from bellwether.core.reasons import DESCRIPTIONS, Reason
-from bellwether.core.settings.policy import Policy
 
 
 class MoveKind(StrEnum):
@@ -86,17 +85,13 @@ class Plan:
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
-def build_plan(
-    snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verdict], policy: Policy | None = None
-) -> Plan:
-    """Build the plan for a snapshot with a recovered record, given the decisions.
-
-    ``policy`` gives preferred racks and capacity limits; without it there are none.
-    """
+def build_plan(context: Context, decisions: Decisions) -> Plan:
+    """Build the plan for a snapshot with a recovered record, given the decisions."""
+    snapshot = context.snapshot
     demoted, entries_of, now = frozenset(decisions.demoted), snapshot.record.entries, snapshot.now
     refused, busy = snapshot.refused, snapshot.external_operation
     kept = demoted.union(decisions.returning)
-    found = target_orders(snapshot, decisions, verdicts, policy)
+    found = target_orders(context, decisions)
     moves, entries, targets, holds = [], {}, {}, []
     unread = snapshot.loads is not None and snapshot.loads.awaited
     reason = Reason.LOADS_UNKNOWN if unread else Reason.CAPACITY_REACHED
@@ -124,9 +119,8 @@ def build_plan(
             if not in_place or elect:
                 moves.append(_move(wanted, demoted, elect=elect))
         if entry is not None and in_place and target == baseline and entry.state is not EntryState.RESTORED:
-            entries[key] = replace(
-                entry.write(baseline, EntryState.RESTORED), finished_at=now, contests=0, contested_at=None
-            )
+            done = replace(entry, written=baseline, replaced=None, state=EntryState.RESTORED)
+            entries[key] = replace(done, finished_at=now, contests=0, contested_at=None)
     moves.sort(key=attrgetter("key"))
     moves.sort(key=_phase)
     return Plan(tuple(moves), tuple(holds), decisions, entries, targets, found.awaited)

@@ -12,14 +12,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from bellwether.core.demotion.decisions import Decisions
-from bellwether.core.demotion.restoration import has_health_evidence
+from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
-from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Partition
-from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.planning.plan import Move, MoveKind, Plan
-from bellwether.core.settings.policy import Policy
 
 AUTO_REBALANCE_CONFIG = "auto.leader.rebalance.enable"
 BROKERS_QUERIED = 3
@@ -106,17 +102,13 @@ class PreferredElectionStatus:
 
 
 def plan_preferred_election(
-    rounds: PreferredElectionState | None,
-    snapshot: Snapshot,
-    plan: Plan,
-    decisions: Decisions,
-    verdicts: Mapping[int, Verdict],
-    policy: Policy,
+    rounds: PreferredElectionState | None, context: Context, plan: Plan
 ) -> PreferredElectionPlan | None:
     """Plan the elections of this reconcile; None where the policy has no periodic election.
 
     While the plan has moves, or an external operation runs, the election waits.
     """
+    snapshot, policy = context.snapshot, context.policy
     interval = policy.election.interval_seconds
     if not interval:
         return None
@@ -129,7 +121,7 @@ def plan_preferred_election(
     due = left <= 0
     moves: tuple[Move, ...] = ()
     if due and plan.empty and snapshot.external_operation is None:
-        moves = _elections(imbalanced, snapshot, plan, decisions, verdicts)
+        moves = _elections(imbalanced, context, plan)
         if policy.acts:
             rounds = replace(rounds, since=now)
     unread = rounds.last is not None and rounds.last.after is None
@@ -139,19 +131,13 @@ def plan_preferred_election(
     return PreferredElectionPlan(rounds, len(imbalanced), moves, float(interval) if due else max(left, 1.0))
 
 
-def _elections(
-    imbalanced: Iterable[Partition],
-    snapshot: Snapshot,
-    plan: Plan,
-    decisions: Decisions,
-    verdicts: Mapping[int, Verdict],
-) -> tuple[Move, ...]:
+def _elections(imbalanced: Iterable[Partition], context: Context, plan: Plan) -> tuple[Move, ...]:
     """Elections of preferred leaders that are in sync, healthy and not kept from leading."""
-    electable = _electable_brokers(snapshot, decisions, verdicts)
+    electable = _electable_brokers(context, plan)
     found = []
     for partition in imbalanced:
         first = partition.replicas[0]
-        wave = decisions.returning.get(first)
+        wave = plan.decisions.returning.get(first)
         if (
             first in electable
             and first in partition.isr
@@ -175,8 +161,8 @@ def _elections(
     return tuple(sorted(found, key=lambda m: (m.internal, m.key)))
 
 
-def _electable_brokers(snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verdict]) -> frozenset[int]:
+def _electable_brokers(context: Context, plan: Plan) -> frozenset[int]:
     """Healthy brokers; without any prober, those in state Unknown as well."""
-    well = {HealthState.HEALTHY} | (set() if has_health_evidence(snapshot, verdicts) else {HealthState.UNKNOWN})
-    kept = {*decisions.demoted, *snapshot.maintenance}
-    return frozenset(b for b, v in verdicts.items() if v.state in well and b not in kept) & snapshot.cluster.live
+    well = {HealthState.HEALTHY} | (set() if context.has_health_evidence else {HealthState.UNKNOWN})
+    kept, live = {*plan.decisions.demoted, *context.snapshot.maintenance}, context.snapshot.cluster.live
+    return frozenset(b for b, v in context.verdicts.items() if v.state in well and b not in kept) & live

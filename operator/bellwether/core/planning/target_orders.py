@@ -12,17 +12,15 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from bellwether.core.demotion.decisions import Decisions, sickness
+from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
-from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Partition, PartitionKey
 from bellwether.core.model.loads import NO_LOADS, LeaderLoads
-from bellwether.core.model.rack_ranking import RackRanking, RackRankings
+from bellwether.core.model.rack_ranking import RackRanking
 from bellwether.core.model.restoration_waves import wave_position
-from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import EntryState, UndoEntry
 from bellwether.core.planning.assignment import Assignment, LeaderChoice, assign_within_capacity, order_with
 from bellwether.core.settings.capacity import UNBOUNDED
-from bellwether.core.settings.policy import Policy
 
 _NO_BROKERS: frozenset[int] = frozenset()
 
@@ -68,31 +66,26 @@ class _SortedPartitions:
     choosing: set[int] = field(default_factory=set)
 
 
-def target_orders(
-    snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verdict], policy: Policy | None = None
-) -> TargetOrders:
-    """Target orders for a snapshot with a recovered record. Without a policy no rack is preferred."""
-    return _Planner(snapshot, decisions, verdicts, policy).orders()
+def target_orders(context: Context, decisions: Decisions) -> TargetOrders:
+    """Target orders for a snapshot with a recovered record."""
+    return _Planner(context, decisions).orders()
 
 
 class _Planner:
     """Target orders of one reconcile."""
 
-    def __init__(
-        self, snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verdict], policy: Policy | None
-    ) -> None:
-        self._snapshot = snapshot
+    def __init__(self, context: Context, decisions: Decisions) -> None:
+        self._snapshot = snapshot = context.snapshot
         self._entries = snapshot.record.entries
         self._live = snapshot.cluster.live
         self._demoted = frozenset(decisions.demoted)
         self._leading = self._live - self._demoted
         self._sickness = {b: sickness(d) for b, d in decisions.demoted.items()}
         self._returning = decisions.returning
-        self._unhealthy = frozenset(b for b, v in verdicts.items() if v.state in (HealthState.SICK, HealthState.DOWN))
-        settings = policy if not decisions.policy_deleted else None
-        placement = settings.placement if settings is not None else None
-        self._rankings = RackRankings(placement, snapshot.cluster) if placement is not None else None
-        self._capacity = settings.demotion.capacity if settings is not None else UNBOUNDED
+        judged = context.verdicts.items()
+        self._unhealthy = frozenset(b for b, v in judged if v.state in (HealthState.SICK, HealthState.DOWN))
+        self._rankings = None if decisions.policy_deleted else context.rankings
+        self._capacity = UNBOUNDED if decisions.policy_deleted else context.policy.demotion.capacity
         self._loads = snapshot.loads or NO_LOADS
 
     def orders(self) -> TargetOrders:

@@ -5,7 +5,8 @@ the process, the time on its own monotonic clock. Out: the new state, and whethe
 the agent's loop several times per second.
 
 Fail safe: it pauses only by an order that it saw being renewed, and releases in every doubt: no order, an unreadable
-order, a limit, another process that interferes. An order from before the agent started was given to another agent
+order, a limit, another process that interferes. No order can exceed two figures of the agent itself: how long it goes
+without a renewal, and how long it pauses at all. An order from before the agent started was given to another agent
 process, which may have died with it: it is not obeyed, and a broker that is found paused is released.
 """
 
@@ -38,12 +39,21 @@ class AgentAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PauseOrder:
-    """An order as read. ``renewal`` is opaque: only a change of it matters."""
+    """An order as read. ``renewal`` is opaque: only a change of it matters.
+
+    ``duration_seconds`` is how long it holds without a renewal, ``limit_seconds`` how long it asks to pause.
+    """
 
     epoch: int
     number: int
     renewal: datetime
     limit_seconds: float
+    duration_seconds: float = EXPIRES_AFTER_SECONDS
+
+    @property
+    def expires_seconds(self) -> float:
+        """Seconds without a renewal after which it is not obeyed any more; a longer duration is not believed."""
+        return min(self.duration_seconds, EXPIRES_AFTER_SECONDS)
 
     @property
     def name(self) -> tuple[int, int]:
@@ -103,14 +113,18 @@ class AgentState:
 
 
 def step(
-    state: AgentState, read: OrderRead | None, process: ProcessState, at: float, *, guarded: bool = True
+    state: AgentState, read: OrderRead | None, process: ProcessState, at: float, ceiling: float, *, guarded: bool = True
 ) -> tuple[AgentState, AgentAction]:
-    """One step. ``read`` None: the orders could not be read; ``guarded``: the watchdog of the pause is running."""
+    """One step at the monotonic second ``at``. ``read`` None: the orders could not be read.
+
+    ``ceiling`` is the longest pause in seconds, whatever an order says; ``guarded``: the watchdog of the pause is
+    running.
+    """
     now = replace(state, begun=state.begun or read is not None, trouble=_PROBLEMS.get(process, ""))
     if read is not None:
         now = _after_read(now, read, at, first=not state.begun)
     if now.paused is not None:
-        return _while_paused(now, read, process, at, guarded)
+        return _while_paused(now, read, process, at, ceiling, guarded)
     if process is ProcessState.STOPPED:
         text = "found paused without an order, and released"
         return (now if now.done is not None else replace(now, done=(now.epoch, 0), why=text)), AgentAction.RELEASE
@@ -157,15 +171,16 @@ def _may_pause(state: AgentState, read: OrderRead | None, process: ProcessState,
         return False
     if state.seen is None or state.seen.name == state.done or state.advanced is None:
         return False
-    return at - state.advanced <= EXPIRES_AFTER_SECONDS / 2
+    return at - state.advanced <= state.seen.expires_seconds / 2
 
 
 def _while_paused(
-    state: AgentState, read: OrderRead | None, process: ProcessState, at: float, guarded: bool
+    state: AgentState, read: OrderRead | None, process: ProcessState, at: float, ceiling: float, guarded: bool
 ) -> tuple[AgentState, AgentAction]:
     """Whether the pause goes on, and what ends it."""
     ordered = state.paused
     assert ordered is not None  # noqa: S101 - for the type checker
+    expires = ordered.expires_seconds
     why = ""
     if process is ProcessState.ABSENT:
         return _end(state, "its process does not exist any more"), AgentAction.NOTHING
@@ -173,10 +188,12 @@ def _while_paused(
         return _end(state, "another process resumed it"), AgentAction.NOTHING
     if read is not None and (state.seen is None or state.seen.name != ordered.name):
         why = "its order was withdrawn"
-    elif state.advanced is None or at - state.advanced > EXPIRES_AFTER_SECONDS:
-        why = f"no renewal of its order was seen for {EXPIRES_AFTER_SECONDS:.0f} s"
+    elif state.advanced is None or at - state.advanced > expires:
+        why = f"no renewal of its order was seen for {expires:.0f} s"
     elif at - state.paused_at >= ordered.limit_seconds:
         why = f"it was paused for {ordered.limit_seconds:.0f} s, the limit"
+    elif at - state.paused_at >= ceiling:
+        why = f"it was paused for {ceiling:.0f} s, the ceiling of this quarantine agent (--max-pause-seconds)"
     elif not guarded:
         why = "the watchdog of the pause is not running any more"
     return (_end(state, why), AgentAction.RELEASE) if why else (state, AgentAction.NOTHING)

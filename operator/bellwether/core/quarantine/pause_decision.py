@@ -13,13 +13,12 @@ from datetime import timedelta
 from itertools import islice
 
 from bellwether.core.demotion.decisions import Decisions
+from bellwether.core.detection.context import Context
 from bellwether.core.detection.findings import fresh
 from bellwether.core.detection.health_states import HealthState
-from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster, TopicPartition
 from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS, RENEW_SECONDS, QuarantineOrder
 from bellwether.core.model.refusals import BrokerHold
-from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import AGENT_STALE_AFTER_SECONDS, QUARANTINE_AGENT
@@ -110,35 +109,31 @@ def _followed(cluster: Cluster, broker: int) -> Mapping[TopicPartition, int]:
     )
 
 
-def decide_quarantines(
-    snapshot: Snapshot, policy: Policy, verdicts: Mapping[int, Verdict], decisions: Decisions
-) -> QuarantineDecisions:
+def decide_quarantines(context: Context, decisions: Decisions) -> QuarantineDecisions:
     """Orders from now on. At most one is active, and none starts while another broker may still be paused."""
-    context = _QuarantineContext(snapshot, policy, verdicts, decisions)
+    snapshot, policy = context.snapshot, context.policy
+    checks = _Checks(snapshot, context.verdicts, policy, decisions)
     orders: dict[int, QuarantineOrder] = {}
     for broker, order in sorted(snapshot.quarantine_orders.items()):
         if order.active:
-            orders[broker] = context.renewed_or_ended(order)
-        elif context.remembered(order):
+            orders[broker] = checks.renewed_or_ended(order)
+        elif checks.remembered(order):
             orders[broker] = order
     held: dict[int, BrokerHold] = {}
-    paused = context.said_paused()
+    paused = checks.said_paused()
     if not policy.acts or policy.quarantine.mode is QuarantineMode.OFF:
         return QuarantineDecisions(orders, held, paused)
-    for broker in context.candidates(orders):
-        hold = context.refusal(broker, orders)
+    for broker in checks.candidates(orders):
+        hold = checks.refusal(broker, orders)
         if hold is None:
-            orders[broker] = context.order(broker, orders)
+            orders[broker] = checks.order(broker, orders)
         else:
             held[broker] = hold
     return QuarantineDecisions(dict(sorted(orders.items())), held, paused)
 
 
 @dataclass(frozen=True)
-class _QuarantineContext:
-    snapshot: Snapshot
-    policy: Policy
-    verdicts: Mapping[int, Verdict]
+class _Checks(Context):
     decisions: Decisions
 
     def candidates(self, orders: Mapping[int, QuarantineOrder]) -> list[int]:

@@ -13,16 +13,14 @@ from datetime import datetime
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
+from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.rack_ranking import RackRanking, RackRankings
-from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import DemotedBroker, EntryState, UndoEntry, UndoRecord
 from bellwether.core.rebalance.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, ProblemHeader
 from bellwether.core.settings.objective import WHOLE, Objective
-from bellwether.core.settings.placement import Placement
-from bellwether.core.settings.policy import Policy
 
 
 class PinnedReason(StrEnum):
@@ -68,13 +66,13 @@ def build_problem(
     capacities: Mapping[int, int] | None = None,
     excluded: Collection[str] = (),
     internal: bool = False,
-    placement: Placement | None = None,
+    rankings: RackRankings | None = None,
 ) -> Problem:
     """The problem of a cluster in its current state.
 
     ``ineligible`` says which brokers must not lead, and why; ``capacities`` the capacity of brokers where it is not
     ``WHOLE``; ``excluded`` holds topics (``*`` and ``?`` are wildcards); ``internal`` lets Kafka's internal topics
-    move, too. ``placement`` gives the preferred racks: only the ISR members that may then lead are listed, so that no
+    move, too. ``rankings`` are the preferred racks: only the ISR members that may then lead are listed, so that no
     plan can work against it.
     """
     sizes = capacities or {}
@@ -83,7 +81,6 @@ def build_problem(
         seen = cluster.brokers.get(broker)
         why = ineligible.get(broker, "")
         slots.append(BrokerInput(broker, seen.rack if seen else None, sizes.get(broker, WHOLE), not why, why))
-    rankings = RackRankings(placement, cluster) if placement is not None else None
     stay = _PinnedPartitions(record, ineligible, excluded, internal, rankings)
     partitions = sorted(_slot(p, stay.why(p), _free(p, ineligible, rankings)) for p in cluster.partitions if p.replicas)
     terms = ProblemHeader(cluster.cluster_id, policy, made_at, objective, tuple(slots))
@@ -91,13 +88,12 @@ def build_problem(
     return Problem(terms, tuple(partitions))
 
 
-def problem_from_snapshot(
-    snapshot: Snapshot, demoted: Mapping[int, DemotedBroker], verdicts: Mapping[int, Verdict], policy: Policy
-) -> Problem | None:
-    """The problem of this snapshot; None where the policy has no rebalance.
+def rebalance_problem(context: Context, demoted: Mapping[int, DemotedBroker]) -> Problem | None:
+    """The problem of this reconcile; None where the policy has no rebalance.
 
     ``demoted`` are this reconcile's decisions, which the undo record does not contain yet.
     """
+    snapshot, policy = context.snapshot, context.policy
     settings = policy.rebalance
     if settings is None:
         return None
@@ -105,13 +101,13 @@ def problem_from_snapshot(
     return build_problem(
         snapshot.cluster,
         record,
-        ineligible_brokers(snapshot.cluster, record, verdicts),
+        ineligible_brokers(snapshot.cluster, record, context.verdicts),
         settings.objective,
         policy=f"{policy.namespace}/{policy.name}",
         made_at=snapshot.now.replace(microsecond=0),
         capacities=settings.capacities,
         excluded=settings.excluded_topics,
-        placement=policy.placement,
+        rankings=context.rankings,
     )
 
 

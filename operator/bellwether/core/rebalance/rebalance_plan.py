@@ -19,7 +19,8 @@ from bellwether.core.settings.objective import Objective
 from bellwether.core.strict_json import InvalidDocument, StrictObject, format_timestamp
 
 FORMAT = 1
-DIGEST_LETTERS = 16
+DIGEST_LETTERS = 32
+"""128 bits: a second plan with the digest of an approved one cannot be found."""
 
 
 class RebalanceMove(NamedTuple):

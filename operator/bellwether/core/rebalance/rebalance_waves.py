@@ -13,20 +13,18 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
 from bellwether.core.demotion.decisions import Decisions
-from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.detection.context import Context
 from bellwether.core.model.cluster import Partition, PartitionKey
 from bellwether.core.model.loads import Loads
-from bellwether.core.model.rack_ranking import RackRanking, RackRankings
+from bellwether.core.model.rack_ranking import RackRanking
 from bellwether.core.model.refusals import Hold, Refusal
-from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import (
-    EARLIER_ORDERS,
     ApplicationEnd,
     EntryState,
     PlanApplication,
@@ -38,7 +36,7 @@ from bellwether.core.planning.guards import ProposedOrder, refuse_reorder
 from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.rebalance.problem_builder import ineligible_brokers, stands_for_racks
 from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan
-from bellwether.core.settings.policy import Mode, Policy
+from bellwether.core.settings.policy import Mode
 from bellwether.core.settings.rebalance import Rebalance
 
 EXPIRED_MESSAGE = "The plan is older than spec.rebalance.validSeconds; request a new plan."
@@ -112,14 +110,9 @@ class WaveResult:
         return self.record.application
 
 
-def apply_next_wave(
-    rebalance_input: RebalanceInput,
-    snapshot: Snapshot,
-    decisions: Decisions,
-    verdicts: Mapping[int, Verdict],
-    policy: Policy,
-) -> WaveResult:
+def apply_next_wave(rebalance_input: RebalanceInput, context: Context, decisions: Decisions) -> WaveResult:
     """Apply the next wave of the plan, or say why there is none now."""
+    snapshot, policy = context.snapshot, context.policy
     record = snapshot.record
     application = record.application
     if not policy.acts:
@@ -139,12 +132,12 @@ def apply_next_wave(
         fresh = False
     if application.ended is not None:
         return WaveResult(record)
-    context = _WaveContext(snapshot, decisions, verdicts, policy)
+    moves = _MoveChecks(context, decisions)
     if settings.expired(plan.made_at, snapshot.now):
         if application.taken_up >= len(plan.moves):  # all moves were considered: the plan ends
-            return _done(record, application, plan, context)
+            return _done(record, application, plan, moves)
         return WaveResult(_ended(record, application, ApplicationEnd.STALE, EXPIRED_MESSAGE))
-    waits = context.yields() or context.worsened(plan) or context.unfinished()
+    waits = moves.yields() or moves.worsened(plan) or moves.unfinished()
     if waits is not None:
         return WaveResult(record, waits=waits)
     pause = 0.0 if fresh or application.taken_up >= application.moves else _pause(application, settings, snapshot.now)
@@ -152,41 +145,41 @@ def apply_next_wave(
         text = f"{settings.waves.pause_seconds} s between waves (spec.rebalance.waves.pauseSeconds)"
         return WaveResult(record, waits=Refusal(Reason.WAVE_PENDING, text), again_seconds=pause)
     if fresh:
-        changed = [(m, r) for m in plan.moves if isinstance(r := context.consider(m), Refusal)]
+        changed = [(m, r) for m in plan.moves if isinstance(r := moves.consider(m), Refusal)]
         if _large(plan, len(changed), sum(m.load for m, _ in changed)):
             return _outdated(record, _leaving(application, changed), plan)
     if application.taken_up >= len(plan.moves):
-        return _done(record, application, plan, context)
-    return _wave(record, application, plan, context, settings)
+        return _done(record, application, plan, moves)
+    return _wave(record, application, plan, moves, settings)
 
 
 def _wave(
-    record: UndoRecord, application: PlanApplication, plan: ApprovedPlan, context: _WaveContext, settings: Rebalance
+    record: UndoRecord, application: PlanApplication, plan: ApprovedPlan, moves: _MoveChecks, settings: Rebalance
 ) -> WaveResult:
     taken: dict[PartitionKey, UndoEntry | None] = {}
     left: list[tuple[RebalanceMove, Refusal]] = []
     at = application.taken_up
     while at < len(plan.moves) and len(taken) < settings.waves.partitions:
         move = plan.moves[at]
-        found = context.consider(move)
+        found = moves.consider(move)
         if isinstance(found, Refusal):
             left.append((move, found))
         elif found is not None:
             taken[move.key] = found
         at += 1
-    now = context.snapshot.now
+    now = moves.snapshot.now
     after = replace(_leaving(application, left), taken_up=at, waved_at=now)
     if _large(plan, after.left_out, after.left_load):
         return _outdated(record, replace(after, taken_up=application.taken_up), plan)
     if not taken:  # nothing is under way: the plan can end now
-        return _done(replace(record, application=after), after, plan, context)
+        return _done(replace(record, application=after), after, plan, moves)
     covered = replace(record.with_entries(taken), application=after)
     return WaveResult(covered, taken=len(taken), left=tuple(_hold(m, r) for m, r in left))
 
 
-def _done(record: UndoRecord, application: PlanApplication, plan: ApprovedPlan, context: _WaveContext) -> WaveResult:
+def _done(record: UndoRecord, application: PlanApplication, plan: ApprovedPlan, moves: _MoveChecks) -> WaveResult:
     """End of the plan: every partition has the plan's order, or is named with what prevents it now."""
-    short = [(m, context.shortfall(m)) for m in plan.moves]
+    short = [(m, moves.shortfall(m)) for m in plan.moves]
     left = [(m, refusal) for m, refusal in short if refusal is not None]
     counted = _leaving(replace(application, left={}, left_load=0, sample=()), left)
     placed = len(plan.moves) - len(left)
@@ -232,18 +225,16 @@ def _hold(move: RebalanceMove, refusal: Refusal) -> Hold:
     return Hold(move.key, move.topic, refusal.reason, refusal.message)
 
 
-class _WaveContext:
-    """Inputs of one reconcile that a plan's moves are checked against."""
+class _MoveChecks:
+    """Checks of a plan's moves against one reconcile."""
 
-    def __init__(
-        self, snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verdict], policy: Policy
-    ) -> None:
-        self.snapshot = snapshot
-        self._rankings = RackRankings(policy.placement, snapshot.cluster) if policy.placement is not None else None
+    def __init__(self, context: Context, decisions: Decisions) -> None:
+        self.snapshot = snapshot = context.snapshot
+        self._rankings = context.rankings
         # A returning broker may be down for a year: only its own partitions wait for it.
         self._kept = frozenset(decisions.demoted).union(decisions.returning.keys() - snapshot.cluster.live)
         record = replace(snapshot.record, demoted=decisions.demoted)
-        self._ineligible = ineligible_brokers(snapshot.cluster, record, verdicts)
+        self._ineligible = ineligible_brokers(snapshot.cluster, record, context.verdicts)
 
     @cached_property
     def _topics(self) -> frozenset[str]:
@@ -388,14 +379,11 @@ def _rebased(move: RebalanceMove, partition: Partition, entry: UndoEntry | None,
     """The entry with the plan's order as baseline.
 
     A displaced partition stays displaced, and returns to its new baseline later. Any other one counts as displaced from
-    its new baseline: it has an order that we did not send, so nothing is under way yet. Orders that may have been sent
-    before remain known, as they may arrive late.
+    its new baseline: it has an order that we did not send, so nothing is under way yet. Outstanding reorders remain
+    known, as they may arrive late.
     """
     if entry is not None and displaced:
-        sent = (entry.baseline, *entry.earlier)
-        earlier = tuple(o for o in dict.fromkeys(sent) if o not in (move.order, entry.written))[:EARLIER_ORDERS]
-        return replace(entry, baseline=move.order, earlier=earlier)
-    sent = (entry.written, entry.baseline, *entry.earlier) if entry is not None else ()
-    known = (move.order, partition.replicas)
-    earlier = tuple(o for o in dict.fromkeys(sent) if o not in known and set(o) == set(move.order))[:EARLIER_ORDERS]
-    return UndoEntry(move.topic, move.order, partition.replicas, earlier, EntryState.DISPLACED)
+        replaced = partition.replicas if entry.pending and partition.replicas != entry.written else None
+        return replace(entry, baseline=move.order, replaced=replaced)
+    outstanding = entry.outstanding if entry is not None else ()
+    return UndoEntry(move.topic, move.order, partition.replicas, outstanding=outstanding, state=EntryState.DISPLACED)

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from bellwether.core.detection.context import Context
 from bellwether.core.detection.findings import EvidenceItem
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.execution.result import ExecutionResult
-from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import Cause, DemotedBroker, PlanApplication, UndoRecord
 from bellwether.core.planning.plan import Move, MoveKind, Plan
 from bellwether.core.reasons import Reason
@@ -122,9 +122,8 @@ class AuditEntry:
 
 
 def begin_entry(
-    snapshot: Snapshot,
+    context: Context,
     before: UndoRecord,
-    verdicts: Mapping[int, Verdict],
     plan: Plan,
     progress: WaveResult,
     occasion: str = "",
@@ -133,7 +132,8 @@ def begin_entry(
     """Entry for what a reconcile sets out to do; None if nothing (invariant 8). ``before`` is the former undo
     record.
     """
-    changes = tuple(_changes(snapshot, before, verdicts, plan, occasion))
+    snapshot = context.snapshot
+    changes = tuple(_changes(context, before, plan, occasion))
     step = _step(before.application, progress, approved_by)
     if not changes and not plan.moves and step is None:
         return None
@@ -156,9 +156,8 @@ def complete_entry(entry: AuditEntry, result: ExecutionResult) -> AuditEntry:
     return replace(entry, outcome=AuditOutcome(result.reordered, result.elected, len(result.touched), held, stopped))
 
 
-def _changes(
-    snapshot: Snapshot, before: UndoRecord, verdicts: Mapping[int, Verdict], plan: Plan, occasion: str
-) -> Iterable[BrokerChange]:
+def _changes(context: Context, before: UndoRecord, plan: Plan, occasion: str) -> Iterable[BrokerChange]:
+    snapshot, verdicts = context.snapshot, context.verdicts
     now = plan.decisions.demoted
     for broker in sorted(now.keys() | before.demoted.keys()):
         verdict, is_now, was = verdicts.get(broker), now.get(broker), before.demoted.get(broker)

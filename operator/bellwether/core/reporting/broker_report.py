@@ -1,6 +1,6 @@
 """Report of each broker: its verdict, its leaders, and the conditions of its BrokerHealth.
 
-In: snapshot, verdicts, plan and quarantine decisions. Out: one value per broker, for the report. Pure.
+In: the context, plan and quarantine decisions. Out: one value per broker, for the report. Pure.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from bellwether.core.demotion.decisions import dwell_elapsed
+from bellwether.core.demotion.drain_check import stop_check
 from bellwether.core.demotion.restoration import RestorationProgress
+from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Partition
@@ -19,12 +21,10 @@ from bellwether.core.model.condition import Condition, of_type
 from bellwether.core.model.flap_damping import FlapCounter, stabilization
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.model.refusals import BrokerHold
-from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.planning.plan import Plan
 from bellwether.core.quarantine.pause_decision import QuarantineDecisions
 from bellwether.core.reasons import DESCRIPTIONS, Reason, reason_named
-from bellwether.core.settings.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +127,10 @@ class BrokerReport:
 
 
 def broker_reports(
-    snapshot: Snapshot,
-    policy: Policy,
-    verdicts: Mapping[int, Verdict],
-    plan: Plan,
-    demoted: Mapping[int, DemotedBroker],
-    quarantines: QuarantineDecisions,
+    context: Context, plan: Plan, demoted: Mapping[int, DemotedBroker], quarantines: QuarantineDecisions
 ) -> tuple[BrokerReport, ...]:
     """One report per judged broker, by id. ``demoted`` are the brokers that the policy keeps demoted."""
+    snapshot, verdicts, policy = context.snapshot, context.verdicts, context.policy
     leaders = snapshot.cluster.leaders()
     replicas = Counter(r for p in snapshot.cluster.partitions for r in p.replicas)
     preferred = Counter(p.replicas[0] for p in snapshot.cluster.partitions)
@@ -168,7 +164,7 @@ def broker_reports(
                 restoration=RestorationProgress.of(
                     back.get(broker), waves, plan.withheld.get(broker, 0), plan.decisions.waits.get(broker)
                 ),
-                drained=_drained(broker, snapshot, policy, plan, leaders.get(broker, 0)),
+                drained=_drained(broker, context, plan, leaders.get(broker, 0)),
                 ended=ended.get(broker),
                 quarantine_order=quarantines.orders.get(broker),
                 unpaused=quarantines.held.get(broker),
@@ -178,8 +174,11 @@ def broker_reports(
     return tuple(reports)
 
 
-def _drained(broker: int, snapshot: Snapshot, policy: Policy, plan: Plan, leads: int) -> Condition | None:
-    """Whether a broker in maintenance may be stopped: it leads nothing, and no partition returns to it."""
+def _drained(broker: int, context: Context, plan: Plan, leads: int) -> Condition | None:
+    """Whether a broker in maintenance may be stopped: it leads nothing, no partition returns to it, and those on it
+    keep a leader and accept writes.
+    """
+    snapshot, policy = context.snapshot, context.policy
     if broker not in snapshot.maintenance:
         return None
     if not policy.acts:
@@ -195,7 +194,8 @@ def _drained(broker: int, snapshot: Snapshot, policy: Policy, plan: Plan, leads:
         if stay:
             text += f"; blocked: {', '.join(f'{n} {r}' for r, n in sorted(stay.items()))}"
         return Condition("Drained", False, Reason.DRAINING, text)
-    return Condition("Drained", True, Reason.LEADS_NOTHING, DESCRIPTIONS[Reason.LEADS_NOTHING])
+    check = stop_check(snapshot.maintenance[broker], plan.decisions.demoted, snapshot)
+    return Condition("Drained", check.safe, check.reason, check.message)
 
 
 def _stays_with(broker: int, partition: Partition | None) -> bool:

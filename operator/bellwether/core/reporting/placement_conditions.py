@@ -1,11 +1,12 @@
 """Conditions of a policy's rack preferences: whether they fit the cluster, and whether they are met.
 
-In: a policy's placement and a cluster. Out: conditions; none where the policy has no preference. Pure. Called by
+In: the context. Out: conditions; none where the policy has no preference. Pure. Called by
 ``policy_conditions``.
 """
 
 from __future__ import annotations
 
+from bellwether.core.detection.context import Context
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.condition import Condition
 from bellwether.core.model.rack_ranking import RackRankings, leaders_outside_preferred_racks, placement_warnings
@@ -16,11 +17,12 @@ NAMED = 5
 """How many warnings a message contains; the others are counted."""
 
 
-def placement_conditions(placement: Placement | None, cluster: Cluster) -> tuple[Condition, ...]:
+def placement_conditions(context: Context) -> tuple[Condition, ...]:
     """``PlacementFits`` and ``PlacementMet``."""
-    if placement is None or not cluster.partitions:
+    placement, rankings, cluster = context.policy.placement, context.rankings, context.snapshot.cluster
+    if placement is None or rankings is None or not cluster.partitions:
         return ()
-    return (_fits(placement, cluster), _met(placement, cluster))
+    return (_fits(placement, cluster), _met(rankings, cluster))
 
 
 def _fits(placement: Placement, cluster: Cluster) -> Condition:
@@ -36,8 +38,8 @@ def _fits(placement: Placement, cluster: Cluster) -> Condition:
     return Condition("PlacementFits", False, found[0].reason, "; ".join(m.message for m in found[:NAMED]) + more)
 
 
-def _met(placement: Placement, cluster: Cluster) -> Condition:
-    found = leaders_outside_preferred_racks(RackRankings(placement, cluster), cluster)
+def _met(rankings: RackRankings, cluster: Cluster) -> Condition:
+    found = leaders_outside_preferred_racks(rankings, cluster)
     if not found.leaders:
         return Condition(
             "PlacementMet",

@@ -1,6 +1,6 @@
 """Count displaced partitions, those of them that preferred racks keep so, and leaders outside the preferred racks.
 
-In: the snapshot, the policy, the plan. Out: counts of partitions. Pure. Called by ``report``.
+In: the context and the plan. Out: counts of partitions. Pure. Called by ``report``.
 """
 
 from __future__ import annotations
@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from bellwether.core.detection.context import Context
 from bellwether.core.model.cluster import Partition, PartitionKey
-from bellwether.core.model.rack_ranking import RackRankings
-from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.planning.plan import Plan
-from bellwether.core.settings.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +22,16 @@ class PlacementCounts:
     leaders_out_of_place: int
 
 
-def count_placements(snapshot: Snapshot, policy: Policy, plan: Plan) -> PlacementCounts:
+def count_placements(context: Context, plan: Plan) -> PlacementCounts:
     """The counts of a reconcile."""
+    snapshot = context.snapshot
     entries, targets = snapshot.record.entries, plan.targets
     displaced = for_racks = out_of_place = 0
-    stays = _stays_for_racks(snapshot, policy, plan)
+    stays = _stays_for_racks(context, plan)
     for partition in snapshot.cluster.partitions:
         key, replicas = partition.key, partition.replicas
         entry = entries.get(key)
-        if policy.placement is not None:
+        if context.policy.placement is not None:
             home = targets.get(key, replicas)[0]
         else:
             home = entry.baseline[0] if entry is not None else replicas[0]
@@ -43,16 +42,15 @@ def count_placements(snapshot: Snapshot, policy: Policy, plan: Plan) -> Placemen
     return PlacementCounts(displaced, for_racks, out_of_place)
 
 
-def _stays_for_racks(snapshot: Snapshot, policy: Policy, plan: Plan) -> Callable[[Partition, PartitionKey], bool]:
+def _stays_for_racks(context: Context, plan: Plan) -> Callable[[Partition, PartitionKey], bool]:
     """Function that returns whether only the racks keep a displaced partition so, and permanently.
 
     They do if the plan wants its current order, its first replica leads, and none of its replicas is demoted or waits
     for a later wave. A policy that is being deleted restores everything.
     """
-    decisions, targets = plan.decisions, plan.targets
-    if policy.placement is None or decisions.policy_deleted:
+    decisions, targets, rankings = plan.decisions, plan.targets, context.rankings
+    if rankings is None or decisions.policy_deleted:
         return lambda _partition, _key: False
-    rankings = RackRankings(policy.placement, snapshot.cluster)
     held = {hold.key for hold in plan.holds}
     demoted, returning = decisions.demoted.keys(), decisions.returning
 

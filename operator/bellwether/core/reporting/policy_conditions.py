@@ -1,6 +1,6 @@
 """Conditions of a policy: whether it is ready, settled, contested, held, waiting for external operations.
 
-In: snapshot, plan and execution result. Out: conditions with the reasons and messages of the decisions, without times.
+In: the context, plan and execution result. Out: conditions with the reasons and messages of the decisions, no times.
 Pure.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from bellwether.core.detection.context import Context
 from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.condition import Condition
 from bellwether.core.model.loads import loads_missing_message, measured_at_suffix
@@ -20,12 +21,11 @@ from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.rebalance.rebalance_waves import WaveResult
 from bellwether.core.reporting.external_operations import waiting_for_external_operations
 from bellwether.core.reporting.placement_conditions import placement_conditions
-from bellwether.core.settings.policy import Mode, Policy
+from bellwether.core.settings.policy import Mode
 
 
 def policy_conditions(
-    snapshot: Snapshot,
-    policy: Policy,
+    context: Context,
     plan: Plan,
     result: ExecutionResult,
     held: tuple[Hold, ...],
@@ -33,21 +33,22 @@ def policy_conditions(
     progress: WaveResult | None = None,
 ) -> tuple[Condition, ...]:
     """Conditions of the policy. ``held`` are held partitions, ``would`` the brokers it would demote if it acted."""
+    snapshot = context.snapshot
     settled = _settled(plan, result, held, snapshot)
     return (
-        _ready(snapshot, policy, plan, settled, would),
+        _ready(context, plan, settled, would),
         settled,
         _contested(held),
         _held(plan),
-        *placement_conditions(policy.placement, snapshot.cluster),
-        *_unmeasured(snapshot, policy),
+        *placement_conditions(context),
+        *_unmeasured(context),
         *_waiting(plan, held, progress, snapshot.external_operation),
     )
 
 
-def _unmeasured(snapshot: Snapshot, policy: Policy) -> Iterable[Condition]:
+def _unmeasured(context: Context) -> Iterable[Condition]:
     """Condition for a load limit that has no effect; none where it works, or there is none."""
-    text = loads_missing_message(policy.demotion.capacity, snapshot.loads)
+    text = loads_missing_message(context.policy.demotion.capacity, context.snapshot.loads)
     if text is not None:
         yield Condition("LoadsAvailable", False, Reason.LOADS_UNKNOWN, text)
 
@@ -61,7 +62,8 @@ def _waiting(
         yield Condition("WaitingForExternalOperation", True, waiting.reason, waiting.message[:1024])
 
 
-def _ready(snapshot: Snapshot, policy: Policy, plan: Plan, settled: Condition, would: tuple[int, ...]) -> Condition:
+def _ready(context: Context, plan: Plan, settled: Condition, would: tuple[int, ...]) -> Condition:
+    snapshot, policy = context.snapshot, context.policy
     if not snapshot.cluster.partitions:
         return Condition("Ready", True, Reason.CLUSTER_EMPTY, DESCRIPTIONS[Reason.CLUSTER_EMPTY])
     if policy.suspend:

@@ -11,20 +11,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from bellwether.core.demotion.requeue_delay import requeue_after
+from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
-from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.doctor.risks import RiskSummary, partitions_at_risk
 from bellwether.core.execution.recovery import RecoveryNote
 from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.condition import Condition, of_type
 from bellwether.core.model.refusals import Hold
-from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.planning.plan import Plan
 from bellwether.core.planning.preferred_election import PreferredElectionStatus
 from bellwether.core.quarantine.pause_decision import QuarantineDecisions
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.problem import Problem
 from bellwether.core.rebalance.rebalance_waves import WaveResult
 from bellwether.core.reporting.broker_report import BrokerReport, broker_reports
 from bellwether.core.reporting.placement_counts import count_placements
@@ -58,8 +57,6 @@ class Report:
     """Status of the periodic election; None where the policy has none."""
     progress: WaveResult | None = None
     """Progress of the rebalance plan, and why it does not go on now."""
-    problem: Problem | None = None
-    """Problem for a rebalance, where this reconcile was to build it."""
     strimzi: Strimzi | None = None
     """State of the Strimzi cluster, where Strimzi runs the cluster."""
     risk_summary: RiskSummary = field(default_factory=lambda: RiskSummary(()))
@@ -88,29 +85,28 @@ class Report:
 
 
 def report(
-    snapshot: Snapshot,
-    policy: Policy,
-    verdicts: Mapping[int, Verdict],
+    context: Context,
     plan: Plan,
     result: ExecutionResult,
     notes: tuple[RecoveryNote, ...] = (),
     progress: WaveResult | None = None,
-    problem: Problem | None = None,
     quarantines: QuarantineDecisions | None = None,
+    election: PreferredElectionStatus | None = None,
 ) -> Report:
     """Build the report. Pure, and without anything that changes from one reconcile to the next by itself."""
+    snapshot = context.snapshot
     held = tuple({h.key: h for h in (*plan.holds, *result.holds)}.values())
-    acting = policy.acts
+    acting = context.policy.acts
     demoted = plan.decisions.demoted if acting else snapshot.record.demoted
     would = () if acting else tuple(sorted(set(plan.decisions.demoted) - set(snapshot.record.demoted)))
-    found = count_placements(snapshot, policy, plan)
+    found = count_placements(context, plan)
     return Report(
         now=snapshot.now,
         cluster_id=snapshot.cluster.cluster_id,
         epoch=snapshot.record.epoch,
-        conditions=policy_conditions(snapshot, policy, plan, result, held, would, progress),
-        brokers=broker_reports(snapshot, policy, verdicts, plan, demoted, quarantines or QuarantineDecisions()),
-        states={s: sum(1 for v in verdicts.values() if v.state is s) for s in HealthState},
+        conditions=policy_conditions(context, plan, result, held, would, progress),
+        brokers=broker_reports(context, plan, demoted, quarantines or QuarantineDecisions()),
+        states={s: sum(1 for v in context.verdicts.values() if v.state is s) for s in HealthState},
         partitions=len(snapshot.cluster.partitions),
         leaderless=sum(p.leader is None for p in snapshot.cluster.partitions),
         displaced=found.displaced,
@@ -121,8 +117,22 @@ def report(
         would_demote=would,
         notes=notes,
         result=result,
+        election=election,
         progress=progress,
-        problem=problem,
         strimzi=snapshot.strimzi,
         risk_summary=partitions_at_risk(snapshot.cluster, snapshot.floors),
     )
+
+
+def timer_delays(report: Report, policy: Policy) -> list[float]:
+    """Seconds until each running timer expires: dwell, stabilization, and the pause between two waves."""
+    found = (
+        requeue_after(b.verdict, dwelling=b.dwelling, flaps=b.flaps, policy=policy, now=report.now)
+        for b in report.brokers
+    )
+    waves = (
+        b.restoration.wait.again_seconds
+        for b in report.brokers
+        if b.restoration is not None and b.restoration.wait is not None
+    )
+    return [seconds for seconds in (*found, *waves) if seconds is not None]

@@ -1,7 +1,7 @@
 """Detection settings per signal type, with their defaults: the only place where they are defined.
 
-The Kubernetes models in ``api/v1alpha1/detection`` take their defaults from here. Probers count by these values, the
-``detection`` package judges by them. The field names follow Kubernetes probes.
+The Kubernetes models in ``api/v1alpha1/spec`` are made from them. Probers count by these values, the ``detection``
+package judges by them. The field names follow Kubernetes probes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from typing import Annotated
 
+from bellwether.core.settings.field_doc import FieldDoc
 from bellwether.core.signals import SignalType
 
 QUARANTINE_AGENT = "Quarantine"
@@ -31,6 +33,17 @@ class OnFailing(StrEnum):
     SUSPECT = "Suspect"
 
 
+_Enabled = Annotated[bool, FieldDoc("Whether signals of this type are used.")]
+_Failures = Annotated[int, FieldDoc("Consecutive failures after which the signal is Failing.", 1, 100)]
+_Successes = Annotated[int, FieldDoc("Consecutive successes after which the signal is Passing again.", 1, 100)]
+_STALE = "Signals older than this, in seconds, are ignored: the prober has not renewed its Lease."
+_StaleAfter = Annotated[int, FieldDoc(_STALE, 2, 7200)]
+_OnFailing = Annotated[
+    OnFailing, FieldDoc("Effect of a failing signal: Demote makes the broker Sick, Suspect only reports it.")
+]
+_ProbePeriod = Annotated[int, FieldDoc("Seconds between two probes.", 1, 3600)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reachability:
     """How external reachability is probed and judged; empty ``bootstrap_servers`` means those of the policy.
@@ -39,29 +52,47 @@ class Reachability:
     failures are needed to tell a broken path from a lossy one, on which some requests succeed.
     """
 
-    enabled: bool = True
+    enabled: _Enabled = True
     listener: str = "EXTERNAL"
     bootstrap_servers: tuple[str, ...] = ()
     vantages: tuple[str, ...] = ()
-    period_seconds: int = 1
-    timeout_seconds: int = 2
-    failure_threshold: int = 6
-    success_threshold: int = 3
-    stale_after_seconds: int = 10
-    startup_grace_seconds: int = 180
-    vantage_conflict_after_seconds: int = 1800
+    period_seconds: _ProbePeriod = 1
+    timeout_seconds: Annotated[int, FieldDoc("Timeout of one probe, in seconds.", 1, 300)] = 2
+    failure_threshold: _Failures = 6
+    success_threshold: _Successes = 3
+    stale_after_seconds: _StaleAfter = 10
+    startup_grace_seconds: Annotated[
+        int,
+        FieldDoc(
+            "Seconds after a restart for which an unreachable broker is only Suspect while its internal listener is"
+            " reachable, because load balancers need time to register a target. Ends when the broker is reachable.",
+            0,
+            86400,
+        ),
+    ] = 180
+    vantage_conflict_after_seconds: Annotated[
+        int,
+        FieldDoc(
+            "Seconds for which a quorum of the vantages must have failed before the broker is judged unreachable while"
+            " another vantage still reaches it.",
+            0,
+            604800,
+        ),
+    ] = 1800
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelfReachability:
     """How the sidecar's check of the broker's socket table is judged: were there external clients recently?"""
 
-    enabled: bool = True
-    period_seconds: int = 1
-    idle_after_seconds: int = 30
-    failure_threshold: int = 3
-    success_threshold: int = 3
-    stale_after_seconds: int = 10
+    enabled: _Enabled = True
+    period_seconds: Annotated[int, FieldDoc("Seconds between two checks of the socket table.", 1, 3600)] = 1
+    idle_after_seconds: Annotated[
+        int, FieldDoc("Seconds without an active external client after which a check fails.", 1, 86400)
+    ] = 30
+    failure_threshold: _Failures = 3
+    success_threshold: _Successes = 3
+    stale_after_seconds: _StaleAfter = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,16 +104,38 @@ class StorageLatency:
     ``peer_ratio`` times slower than the median of its peers: a slowdown of all disks is not one broker's fault.
     """
 
-    enabled: bool = True
-    period_seconds: int = 1
-    timeout_seconds: int = 5
-    threshold_milliseconds: int = 50
-    history_ratio: int = 3
-    peer_ratio: int = 8
-    window_samples: int = 50
-    failure_threshold: int = 40
-    success_threshold: int = 5
-    stale_after_seconds: int = 10
+    enabled: _Enabled = True
+    period_seconds: _ProbePeriod = 1
+    timeout_seconds: Annotated[
+        int, FieldDoc("Timeout of one write, in seconds. A write that reaches it counts as slow.", 1, 300)
+    ] = 5
+    threshold_milliseconds: Annotated[
+        int, FieldDoc("Latency in milliseconds up to which a write is never slow.", 1, 60000)
+    ] = 50
+    history_ratio: Annotated[
+        int,
+        FieldDoc(
+            "A write is slow only if its latency exceeds this multiple of the usual latency of that disk.", 1, 100
+        ),
+    ] = 3
+    peer_ratio: Annotated[
+        int,
+        FieldDoc(
+            "A disk is slow only if its latency is at least this multiple of the median across the other brokers.",
+            1,
+            100,
+        ),
+    ] = 8
+    window_samples: Annotated[
+        int, FieldDoc("Number of most recent writes in which slow writes are counted.", 1, 1000)
+    ] = 50
+    failure_threshold: Annotated[
+        int, FieldDoc("Slow writes within windowSamples from which on the signal is Failing.", 1, 1000)
+    ] = 40
+    success_threshold: Annotated[
+        int, FieldDoc("Consecutive fast writes after which the signal is Passing again.", 1, 1000)
+    ] = 5
+    stale_after_seconds: _StaleAfter = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,14 +145,19 @@ class ReplicationLag:
     Lag is in seconds: how long ago the leader's log ended where the follower's ends now.
     """
 
-    enabled: bool = True
-    period_seconds: int = 5
-    timeout_seconds: int = 2
-    threshold_seconds: int = 10
-    failure_threshold: int = 3
-    success_threshold: int = 3
-    stale_after_seconds: int = 30
-    on_failing: OnFailing = OnFailing.SUSPECT
+    enabled: _Enabled = True
+    period_seconds: Annotated[int, FieldDoc("Seconds between two requests for log-end offsets.", 1, 3600)] = 5
+    timeout_seconds: Annotated[int, FieldDoc("Timeout of the request to one broker, in seconds.", 1, 300)] = 2
+    threshold_seconds: Annotated[
+        int,
+        FieldDoc(
+            "A follower lags if its log ends where the leader's log ended longer ago than this, in seconds.", 1, 3600
+        ),
+    ] = 10
+    failure_threshold: _Failures = 3
+    success_threshold: _Successes = 3
+    stale_after_seconds: _StaleAfter = 30
+    on_failing: _OnFailing = OnFailing.SUSPECT
 
 
 class Comparison(StrEnum):
@@ -143,12 +201,19 @@ class Prometheus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alertmanager:
-    """Names of the alerts that count as signals; other alerts sent to the webhook are ignored."""
+    """Names of the alerts that count as signals, and the labels (name, value) that an alert of this Kafka cluster has.
+
+    Other alerts sent to the webhook are ignored.
+    """
 
     alerts: tuple[str, ...] = ()
+    matchers: tuple[tuple[str, str], ...] = ()
     broker_label: str = "broker"
-    stale_after_seconds: int = 30
-    on_failing: OnFailing = OnFailing.DEMOTE
+    stale_after_seconds: Annotated[
+        int,
+        FieldDoc("Signals older than this, in seconds, are ignored: the webhook has not renewed its Lease.", 2, 7200),
+    ] = 30
+    on_failing: _OnFailing = OnFailing.DEMOTE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,14 +221,19 @@ class Plugin:
     """A signal type measured by a third-party prober (entry point group ``bellwether.signals``)."""
 
     type: str
-    sources: int = 1
-    period_seconds: int = 10
-    timeout_seconds: int = 5
-    failure_threshold: int = 3
-    success_threshold: int = 3
-    stale_after_seconds: int = 60
-    leaders_only: bool = False
-    on_failing: OnFailing = OnFailing.DEMOTE
+    sources: Annotated[
+        int, FieldDoc("Number of sources that must report Failing before the broker is judged failing.", 1, 16)
+    ] = 1
+    period_seconds: Annotated[int, FieldDoc("Seconds between two measurements.", 1, 3600)] = 10
+    timeout_seconds: Annotated[int, FieldDoc("Timeout of one measurement, in seconds.", 1, 300)] = 5
+    failure_threshold: _Failures = 3
+    success_threshold: _Successes = 3
+    stale_after_seconds: _StaleAfter = 60
+    leaders_only: Annotated[
+        bool,
+        FieldDoc("The signal is meaningful only while the broker leads: a demoted broker is not judged by it."),
+    ] = False
+    on_failing: _OnFailing = OnFailing.DEMOTE
     settings: tuple[tuple[str, str], ...] = ()
 
 

@@ -1,7 +1,7 @@
 """Settings of a LeadershipPolicy, with defaults that are safe on a three-broker cluster.
 
-The Kubernetes models in ``api/v1alpha1`` take their defaults from here and are converted to these values, so each
-default is defined once. Durations carry their unit in the name; the field names follow Kubernetes probes.
+The Kubernetes models in ``api/v1alpha1`` are made from these classes, so each setting is defined once. Durations carry
+their unit in the name; the field names follow Kubernetes probes.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated
 
 from bellwether.core.settings.capacity import UNBOUNDED, Capacity
 from bellwether.core.settings.detection import Detection
+from bellwether.core.settings.field_doc import FieldDoc
 from bellwether.core.settings.placement import Placement
 from bellwether.core.settings.rebalance import Rebalance
 
@@ -55,10 +57,33 @@ class QuarantineMode(StrEnum):
 class Demotion:
     """How many brokers may be demoted at once, and how long a broker must be sick first."""
 
-    dwell_seconds: int = 2
+    dwell_seconds: Annotated[
+        int,
+        FieldDoc(
+            "Seconds for which a broker must be Sick before it is demoted, so that signals of a common cause can"
+            " arrive.",
+            0,
+            3600,
+        ),
+    ] = 2
     max_brokers: int | str = "20%"
-    when_exceeded: WhenExceeded = WhenExceeded.WORST_FIRST
-    max_failure_domains: int = 1
+    when_exceeded: Annotated[
+        WhenExceeded,
+        FieldDoc(
+            "What happens when more brokers are Sick than maxBrokers allows. Hold demotes no further broker; WorstFirst"
+            " demotes the most severe ones up to maxBrokers. No further broker is demoted once half of them are"
+            " unavailable."
+        ),
+    ] = WhenExceeded.WORST_FIRST
+    max_failure_domains: Annotated[
+        int,
+        FieldDoc(
+            "Number of racks whose failure may exceed maxBrokers: Sick brokers in at most so many racks count as one"
+            " failure if all brokers of the other racks are healthy.",
+            1,
+            100,
+        ),
+    ] = 1
     capacity: Capacity = UNBOUNDED
 
     def cap(self, brokers: int) -> int:
@@ -78,9 +103,28 @@ class PromotionWaves:
     """
 
     steps: tuple[int, ...] = (10, 50, 100)
-    pause_seconds: int = 60
-    skip_up_to_leaders: int = 20
-    min_downtime_seconds: int = 0
+    pause_seconds: Annotated[
+        int,
+        FieldDoc(
+            "Seconds between two steps. The next step also requires that the broker is healthy, does not lag, and is in"
+            " the ISR of the partitions of that step.",
+            0,
+            86400,
+        ),
+    ] = 60
+    skip_up_to_leaders: Annotated[
+        int, FieldDoc("If a broker has at most so many leaders to get back, they are restored at once.", 0, 1_000_000)
+    ] = 20
+    min_downtime_seconds: Annotated[
+        int,
+        FieldDoc(
+            "Seconds of downtime (fenced or not registered) from which on a returning broker gets its leaders back in"
+            " steps as well; its partitions are reordered while it is down. 0 leaves this to Kafka, which restores them"
+            " at once.",
+            0,
+            86400,
+        ),
+    ] = 0
 
     def after(self, share: int) -> int:
         """The share of the next step, in percent."""
@@ -99,10 +143,31 @@ class Promotion:
     as before, at most ``max_stabilization_seconds`` (exponential damping, as for BGP route flaps, RFC 2439).
     """
 
-    mode: PromotionMode = PromotionMode.AUTOMATIC
-    stabilization_seconds: int = 60
-    flap_window_seconds: int = 3600
-    max_stabilization_seconds: int = 3600
+    mode: Annotated[
+        PromotionMode,
+        FieldDoc("Automatic promotes a recovered broker; Manual waits for an override with state Promoted."),
+    ] = PromotionMode.AUTOMATIC
+    stabilization_seconds: Annotated[
+        int, FieldDoc("Seconds for which every signal of a demoted broker must pass before it is promoted.", 0, 86400)
+    ] = 60
+    flap_window_seconds: Annotated[
+        int,
+        FieldDoc(
+            "Seconds after a promotion in which a new demotion counts as flapping: each time the broker must be healthy"
+            " for twice as long before it is promoted. 0 disables this.",
+            0,
+            604800,
+        ),
+    ] = 3600
+    max_stabilization_seconds: Annotated[
+        int,
+        FieldDoc(
+            "Maximum stabilization time of a flapping broker, in seconds. If stabilizationSeconds is longer, that"
+            " applies.",
+            0,
+            604800,
+        ),
+    ] = 3600
     waves: PromotionWaves = field(default_factory=PromotionWaves)
 
     def stabilization(self, demotions: int) -> int:
@@ -119,9 +184,33 @@ class Election:
     0: never.
     """
 
-    batch_size: int = 1000
-    internal_batch_size: int = 50
-    interval_seconds: int = 0
+    interval_seconds: Annotated[
+        int,
+        FieldDoc(
+            "Interval of the periodic preferred leader election, in seconds: leadership moves to the first replica of"
+            " the order where that replica is healthy and in the ISR. 0 disables it.",
+            0,
+            604800,
+        ),
+    ] = 0
+    batch_size: Annotated[
+        int,
+        FieldDoc(
+            "Maximum number of partitions in one request. Kafka's controller rejects operations of more than 10,000"
+            " records.",
+            1,
+            5000,
+        ),
+    ] = 1000
+    internal_batch_size: Annotated[
+        int,
+        FieldDoc(
+            "Maximum number of partitions of internal topics in one request. Each of them moves a coordinator, which"
+            " then reloads its state from the log.",
+            1,
+            1000,
+        ),
+    ] = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,10 +220,35 @@ class Quarantine:
     Every partition of the broker must keep min.insync.replicas live ISR members, and ``spare_isr_members`` more.
     """
 
-    mode: QuarantineMode = QuarantineMode.OFF
-    after_seconds: int = 30
-    limit_seconds: int = 600
-    spare_isr_members: int = 1
+    mode: Annotated[
+        QuarantineMode,
+        FieldDoc(
+            "Enabled lets the quarantine agent pause the process of such a broker, one broker at a time, so that it"
+            " leaves the ISR. It requires the quarantine agent and the storage prober next to every broker. Off pauses"
+            " no broker."
+        ),
+    ] = QuarantineMode.OFF
+    after_seconds: Annotated[
+        int, FieldDoc("Seconds for which a broker must have been demoted before it is paused.", 0, 3600)
+    ] = 30
+    limit_seconds: Annotated[
+        int,
+        FieldDoc(
+            "Maximum duration of a pause, in seconds. After a pause that ended early, the next one starts no sooner"
+            " than this.",
+            30,
+            86400,
+        ),
+    ] = 600
+    spare_isr_members: Annotated[
+        int,
+        FieldDoc(
+            "Number of live ISR members beyond min.insync.replicas that every partition of the broker must keep without"
+            " it.",
+            0,
+            10,
+        ),
+    ] = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

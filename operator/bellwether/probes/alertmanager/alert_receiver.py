@@ -19,6 +19,7 @@ from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.alertmanager.alert_payload import Alert, read
 from bellwether.probes.alertmanager.alert_state import AlertState, carried_on
+from bellwether.probes.measuring_thread import MeasuringThread, SignalObserver
 from bellwether.probes.plugins.plugin_window import worded
 from bellwether.probes.prometheus.prometheus_rules import broker_id
 
@@ -38,15 +39,11 @@ class NotReady(Transient):
     """Nothing can be taken now: the sender should try again."""
 
 
-class AlertObserver(Protocol):
+class AlertObserver(SignalObserver, Protocol):
     """Receives what arrives, for metrics; implemented in ``telemetry``."""
 
     def took(self, what: str) -> None:
         """One alert: ``firing``, ``resolved``, or why it was skipped."""
-        ...
-
-    def judged(self, signal: Signal) -> None:
-        """An alert's reading, when it is posted."""
         ...
 
     def gone(self, broker: int) -> None:
@@ -54,7 +51,7 @@ class AlertObserver(Protocol):
         ...
 
 
-class Alerts:
+class Alerts(MeasuringThread):
     """The alerts. ``recall`` reads the existing entries, each with whether this process wrote it.
 
     ``leading`` is whether this process reports for the source. ``forget_after_seconds``: an alert that was notified
@@ -72,11 +69,11 @@ class Alerts:
         *,
         forget_after_seconds: float = 43200.0,
     ) -> None:
+        super().__init__("alerts", clock)
         self._recall = recall
         self._leading = leading
         self._post = post
         self._forget = forget
-        self._clock = clock
         self._observer = observer
         self._forget_after = forget_after_seconds
         self._log = structlog.get_logger(__name__)
@@ -87,26 +84,20 @@ class Alerts:
         self._posted: dict[Key, tuple[Signal, float]] = {}
         self._recalled = False
         self._said: dict[str, set[str]] = {}
-        self._beat = clock.monotonic()
         self._wake = threading.Event()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="alerts", daemon=True)
 
-    def start(self) -> None:
-        """Start posting."""
-        self._thread.start()
-
-    def stop(self, timeout_seconds: float = 1.0) -> None:
+    def stop(self, timeout_seconds: float = 2.0) -> None:
         """Post what is pending, and stop."""
         self._stop.set()
         self._wake.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout_seconds)
+        super().stop(timeout_seconds)
 
     def configure(self, settings: Alertmanager | None) -> None:
         """Take these alerts from now on; None takes none. What is known of others is dropped."""
         with self._lock:
-            self._settings = settings
+            before, self._settings = self._settings, settings
+            if before is not None and settings is not None and before.matchers != settings.matchers:
+                self._drop(list(self._firing))  # of which Kafka cluster they are is no longer known
             self._keep()
 
     def refresh(self, brokers: Collection[int]) -> None:
@@ -124,10 +115,6 @@ class Alerts:
             self._recalled = False
             self._posted.clear()
         self._wake.set()
-
-    def alive(self) -> bool:
-        """Whether changes are posted."""
-        return self._thread.is_alive() and self._clock.monotonic() - self._beat < 5.0
 
     def ready(self) -> bool:
         """Whether a notification would be taken."""
@@ -159,6 +146,13 @@ class Alerts:
             self._observer.took("unlisted")
             self._warn("alert_not_listed", name)
             return None
+        for matcher, wanted in settings.matchers:
+            found = alert.labels.get(matcher)
+            if found != wanted:
+                self._observer.took("other_cluster")
+                value = None if found is None else worded(found, 80)
+                self._warn("alert_of_another_cluster", name, label=matcher, value=value, wanted=wanted)
+                return None
         label = alert.labels.get(settings.broker_label)
         broker = None if label is None or len(label) > _LONGEST_LABEL else broker_id(label)
         if broker is None:
@@ -184,12 +178,17 @@ class Alerts:
     def _keep(self) -> None:
         """Drop what is of no broker, or of no alert, that is wanted."""
         settings, brokers = self._settings, self._brokers
-        for broker, name in list(self._firing):
-            unnamed = settings is not None and name not in settings.alerts
-            if unnamed or (brokers is not None and broker not in brokers):
-                del self._firing[broker, name]
-                self._posted.pop((broker, name), None)
-                self._forget(broker, name)
+        self._drop(
+            (broker, name)
+            for broker, name in list(self._firing)
+            if (settings is not None and name not in settings.alerts) or (brokers is not None and broker not in brokers)
+        )
+
+    def _drop(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            del self._firing[key]
+            self._posted.pop(key, None)
+            self._forget(*key)
 
     def _run(self) -> None:
         recall_due = 0.0

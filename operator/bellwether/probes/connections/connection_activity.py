@@ -11,7 +11,7 @@ from datetime import datetime
 
 from bellwether.core.settings.detection import SelfReachability
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.probes.result_window import Streak
+from bellwether.probes.result_window import Streak, signal_of
 
 _DEAF = "not listening"
 _NEW = "it has not been watched for long enough"
@@ -71,18 +71,9 @@ class ConnectionActivity:
 
     def signal(self, broker: int, source: str, port: int, settings: SelfReachability) -> Signal | None:
         """The signal to report; ``None`` while nothing has been judged."""
-        if self.streak.since is None:
-            return None
-        known = self.streak.reading is not Reading.UNKNOWN
-        return Signal(
-            broker=broker,
-            type=SignalType.SELF_REACHABILITY,
-            source=source,
-            reading=self.streak.reading,
-            since=self.streak.since,
-            message=self.message(port, settings),
-            value=self.silent_seconds if known else None,
-        )
+        value = self.silent_seconds if self.streak.reading is not Reading.UNKNOWN else None
+        text = self.message(port, settings)
+        return signal_of(self.streak, broker, SignalType.SELF_REACHABILITY, source, message=text, value=value)
 
     def news(self) -> tuple[str, ...]:
         """What a report is made for: while this stays the same, nothing is written."""
@@ -102,9 +93,7 @@ class ConnectionActivity:
         return f"an external client sent data on port {port} {self.silent_seconds:.0f} s ago"
 
     def _counted(self, ok: bool, settings: SelfReachability, now: datetime) -> ConnectionActivity:
-        streak = self.streak.seen(
-            ok, now, failure_threshold=settings.failure_threshold, success_threshold=settings.success_threshold
-        )
+        streak = self.streak.seen(ok, now, settings)
         trouble = self.trouble if streak.reading is Reading.UNKNOWN else ""
         return replace(self, streak=streak, trouble=trouble, troubles=0)
 

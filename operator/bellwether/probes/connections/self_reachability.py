@@ -6,7 +6,6 @@ One thread looks; between two looks the same thread takes note of who hangs up.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Protocol
 
@@ -17,23 +16,20 @@ from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.probes.connections.connection_activity import ConnectionActivity, ConnectionSample
 from bellwether.probes.connections.socket_table import SocketTable
+from bellwether.probes.measuring_thread import MeasuringThread, SignalObserver
 
 _SLICE_SECONDS = 0.25
 
 
-class ConnectionObserver(Protocol):
+class ConnectionObserver(SignalObserver, Protocol):
     """Receives measurements, for metrics; implemented in ``telemetry``."""
 
     def looked(self, broker: int, connections: int, silent_seconds: float) -> None:
         """One sample: the connections, and the seconds since a client last sent data."""
         ...
 
-    def judged(self, signal: Signal) -> None:
-        """The listener's reading, after each look."""
-        ...
 
-
-class SelfReachabilityProbe:
+class SelfReachabilityProbe(MeasuringThread):
     """The looks at one listener's port. ``post`` is called with news, on the looking thread."""
 
     def __init__(
@@ -47,30 +43,23 @@ class SelfReachabilityProbe:
         clock: Clock,
         observer: ConnectionObserver,
     ) -> None:
+        super().__init__("sockets", clock)
         self._broker = broker
         self._source = source
         self._port = port
         self._table = table
         self._settings = settings
         self._post = post
-        self._clock = clock
         self._observer = observer
         self._log = structlog.get_logger(__name__).bind(broker=broker, port=port)
         self._known = ConnectionActivity()
         self._posted: tuple[str, ...] | None = None
         self._warned = ""
-        self._beat = clock.monotonic()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="sockets", daemon=True)
 
     @property
     def known(self) -> ConnectionActivity:
         """What is known now."""
         return self._known
-
-    def start(self) -> None:
-        """Begin to look."""
-        self._thread.start()
 
     def configure(self, settings: SelfReachability) -> None:
         """Go on under other settings, from the next look on."""
@@ -80,16 +69,8 @@ class SelfReachabilityProbe:
         """Post the current signal again, changed or not."""
         self._posted = None
 
-    def alive(self) -> bool:
-        """Whether the table is being looked at."""
-        patience = 3 * self._settings.period_seconds + 5.0
-        return self._thread.is_alive() and self._clock.monotonic() - self._beat < patience
-
-    def stop(self, timeout_seconds: float = 2.0) -> None:
-        """Stop looking."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout_seconds)
+    def _longest_round(self) -> float:
+        return 3 * self._settings.period_seconds + 5.0
 
     def _run(self) -> None:
         due = self._clock.monotonic()

@@ -19,6 +19,7 @@ import structlog
 from bellwether.core.settings.detection import Plugin
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
+from bellwether.probes.measuring_thread import MeasuringThread, SignalObserver
 from bellwether.probes.plugins.plugin_api import Kind, Measurement
 from bellwether.probes.plugins.plugin_call import Attempt, overdue
 from bellwether.probes.plugins.plugin_window import PluginWindow, differs
@@ -34,15 +35,11 @@ _MOST_TROUBLES = 20
 Addresses = Mapping[str, str]
 
 
-class PluginObserver(Protocol):
+class PluginObserver(SignalObserver, Protocol):
     """Receives measurements, for metrics; implemented in ``telemetry``."""
 
     def measured(self, broker: int, result: str) -> None:
         """One measurement: ``passing``, ``failing``, ``unknown``, ``error`` or ``timeout``."""
-        ...
-
-    def judged(self, signal: Signal) -> None:
-        """A broker's reading, after each measurement."""
         ...
 
     def gone(self, broker: int) -> None:
@@ -64,7 +61,7 @@ class _Target:
     posted_at: float = 0.0
 
 
-class PluginProbe:
+class PluginProbe(MeasuringThread):
     """The measurements of one kind. ``post`` is called with news, on the probe's own thread."""
 
     def __init__(
@@ -77,12 +74,12 @@ class PluginProbe:
         clock: Clock,
         observer: PluginObserver,
     ) -> None:
+        super().__init__("plugged", clock)
         self._kind = kind
         self._source = source
         self._settings = settings
         self._post = post
         self._forget = forget
-        self._clock = clock
         self._observer = observer
         self._log = structlog.get_logger(__name__).bind(kind=settings.type)
         self._lock = threading.RLock()
@@ -90,19 +87,6 @@ class PluginProbe:
         self._under_way: set[Attempt] = set()
         self._done: SimpleQueue[Attempt] = SimpleQueue()
         self._troubles: dict[str, float] = {}
-        self._beat = clock.monotonic()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="plugged", daemon=True)
-
-    def start(self) -> None:
-        """Begin to measure."""
-        self._thread.start()
-
-    def stop(self, timeout_seconds: float = 1.0) -> None:
-        """Stop measuring; a call under way is left behind. Entries stay, and are stale once the Lease is."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout_seconds)
 
     def configure(self, settings: Plugin) -> None:
         """Go on under other settings, from the next measurement on."""
@@ -138,7 +122,7 @@ class PluginProbe:
         with self._lock:
             now = self._clock.monotonic()
             stuck = sum(1 for attempt in self._under_way if now > attempt.deadline)
-        return self._thread.is_alive() and now - self._beat < 5.0 and stuck < MOST_AT_ONCE
+        return super().alive() and stuck < MOST_AT_ONCE
 
     def _drop(self, brokers: list[int]) -> None:
         with self._lock:

@@ -14,7 +14,7 @@ from datetime import datetime
 from bellwether.core.settings.detection import Plugin
 from bellwether.core.signals import Reading, Signal
 from bellwether.probes.plugins.plugin_api import Measurement
-from bellwether.probes.result_window import Streak
+from bellwether.probes.result_window import Streak, signal_of
 
 MESSAGE_LIMIT = 512
 # A changed message of the same reading is posted at most this often, one with only changed figures more rarely: the
@@ -69,12 +69,7 @@ class PluginWindow:
         """The tally after one more measurement."""
         if seen.ok is None:
             return self._unsaid(seen, settings, now)
-        streak = self.streak.seen(
-            seen.ok,
-            now,
-            failure_threshold=settings.failure_threshold,
-            success_threshold=settings.success_threshold,
-        )
+        streak = self.streak.seen(seen.ok, now, settings)
         agrees = streak.reading is (Reading.PASSING if seen.ok else Reading.FAILING)
         return PluginWindow(streak, seen if agrees else self.said)
 
@@ -84,17 +79,7 @@ class PluginWindow:
 
     def signal(self, broker: int, type_: str, source: str) -> Signal | None:
         """The signal to report; ``None`` while the broker has not been judged."""
-        if self.streak.since is None:
-            return None
-        return Signal(
-            broker=broker,
-            type=type_,
-            source=source,
-            reading=self.streak.reading,
-            since=self.streak.since,
-            message=self.said.message,
-            value=self.said.value,
-        )
+        return signal_of(self.streak, broker, type_, source, message=self.said.message, value=self.said.value)
 
     def _unsaid(self, seen: Measurement, settings: Plugin, now: datetime) -> PluginWindow:
         """No evidence changes nothing; when it lasts, what was known before is no longer known, either."""

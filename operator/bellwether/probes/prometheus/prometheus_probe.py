@@ -20,10 +20,10 @@ from bellwether.core.settings.detection import Prometheus, PrometheusRule
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
+from bellwether.probes.measuring_thread import MeasuringThread, SignalObserver
 from bellwether.probes.prometheus.prometheus_rules import FIGURE_NEWS_SECONDS, RuleState, figures, judge
 
 _LOOK_SECONDS = 0.1
-_LONGEST_SILENCE = 5.0
 # Extra time for a query to report its own timeout.
 _GRACE_SECONDS = 0.5
 # Questions that hang are not piled up, however often the policy changes meanwhile.
@@ -52,15 +52,11 @@ class QueryClient(Protocol):
         ...
 
 
-class QueryObserver(Protocol):
+class QueryObserver(SignalObserver, Protocol):
     """Receives measurements, for metrics; implemented in ``telemetry``."""
 
     def asked(self, rule: str, result: str, seconds: float) -> None:
         """One question: ``ok``, ``failed`` or ``timeout``."""
-        ...
-
-    def judged(self, signal: Signal) -> None:
-        """A broker's reading, after each answer."""
         ...
 
     def gone(self, rule: str, broker: int | None = None) -> None:
@@ -97,12 +93,12 @@ class _Lane:
     said: set[str] = field(default_factory=set)
 
 
-class PrometheusProbe:
+class PrometheusProbe(MeasuringThread):
     """The rules of one policy. ``post`` is called with news, on the judging thread."""
 
     def __init__(self, post: Callable[[Signal], None], clock: Clock, observer: QueryObserver) -> None:
+        super().__init__("prometheus-judge", clock)
         self._post = post
-        self._clock = clock
         self._observer = observer
         self._log = structlog.get_logger(__name__)
         self._lock = threading.Lock()
@@ -111,13 +107,6 @@ class PrometheusProbe:
         self._brokers: frozenset[int] = frozenset()
         self._lanes: dict[str, _Lane] = {}
         self._hanging: list[_Question] = []
-        self._beat = clock.monotonic()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="prometheus-judge", daemon=True)
-
-    def start(self) -> None:
-        """Begin to ask and to judge."""
-        self._thread.start()
 
     def configure(self, client: QueryClient, settings: Prometheus) -> None:
         """Apply these rules. A rule whose query has changed starts from scratch."""
@@ -147,16 +136,6 @@ class PrometheusProbe:
             for lane in self._lanes.values():
                 lane.posted.clear()
                 lane.news = True
-
-    def alive(self) -> bool:
-        """Whether the judging thread is at work; questions may hang."""
-        return self._thread.is_alive() and self._clock.monotonic() - self._beat < _LONGEST_SILENCE
-
-    def stop(self, timeout_seconds: float = 2.0) -> None:
-        """Stop; questions that hang are left behind."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout_seconds)
 
     def _run(self) -> None:
         while not self._stop.wait(_LOOK_SECONDS):

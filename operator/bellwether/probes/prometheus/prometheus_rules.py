@@ -16,7 +16,7 @@ from datetime import datetime
 
 from bellwether.core.settings.detection import Comparison, PrometheusRule
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.probes.result_window import Streak
+from bellwether.probes.result_window import Streak, apart, signal_of
 
 # Another problem, or a figure that has more than doubled or halved, is news at most this often.
 FIGURE_NEWS_SECONDS = 60.0
@@ -154,10 +154,7 @@ class RuleState:
         """What is known after one more answer."""
         if seen.bad is None:
             return self.lost(seen.problem, now)
-        streak = self.streak.seen(
-            not seen.bad, now, failure_threshold=rule.failure_threshold, success_threshold=rule.success_threshold
-        )
-        return RuleState(streak, seen.value, seen.peers)
+        return RuleState(self.streak.seen(not seen.bad, now, rule), seen.value, seen.peers)
 
     def lost(self, problem: str, now: datetime) -> RuleState:
         """The state without evidence: counting restarts."""
@@ -165,17 +162,8 @@ class RuleState:
 
     def signal(self, broker: int, rule: PrometheusRule) -> Signal | None:
         """The signal to report; None while the broker has not been judged."""
-        if self.streak.since is None:
-            return None
-        return Signal(
-            broker=broker,
-            type=SignalType.PROMETHEUS,
-            source=rule.name,
-            reading=self.streak.reading,
-            since=self.streak.since,
-            message=self.message(rule),
-            value=self.value,
-        )
+        text = self.message(rule)
+        return signal_of(self.streak, broker, SignalType.PROMETHEUS, rule.name, message=text, value=self.value)
 
     def message(self, rule: PrometheusRule) -> str:
         """One sentence for a person, with figures as they are now."""
@@ -204,5 +192,4 @@ class RuleState:
         if self.problem != posted.problem or self.value is None or posted.value is None:
             return self.problem != posted.problem
         floor = max(abs(rule.threshold) * _FLOOR_SHARE, 1e-9)
-        ratio = max(abs(self.value), floor) / max(abs(posted.value), floor)
-        return ratio > _FIGURE_NEWS_RATIO or ratio < 1 / _FIGURE_NEWS_RATIO
+        return apart(abs(self.value), abs(posted.value), floor, _FIGURE_NEWS_RATIO)

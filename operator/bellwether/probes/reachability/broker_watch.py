@@ -20,6 +20,7 @@ from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
+from bellwether.probes.measuring_thread import SignalObserver
 from bellwether.probes.reachability.reachability_state import ProbeAnswer, ProbeRound, ReachabilityState
 from bellwether.probes.worker_pool import WorkerPool, WorkItem
 
@@ -89,15 +90,11 @@ class _Asked:
         return all(q.done or (q.began is not None and now >= q.began + limit) for q in self.questions)
 
 
-class ReachabilityObserver(Protocol):
+class ReachabilityObserver(SignalObserver, Protocol):
     """Receives measurements, for metrics; implemented in ``telemetry``."""
 
-    def asked(self, broker: int, path: str, answer: ProbeAnswer) -> None:
-        """One answer over ``external`` or ``internal``."""
-        ...
-
-    def judged(self, signal: Signal) -> None:
-        """A broker's reading, after each round."""
+    def asked(self, broker: int, path: str, result: str, seconds: float) -> None:
+        """One request over ``external`` or ``internal``: ``ok``, or the stage that failed, and its duration."""
         ...
 
     def gone(self, broker: int) -> None:
@@ -263,7 +260,7 @@ class BrokerWatch:
             elif question is not None:
                 answer = question.result
             if answer is not None:
-                self._observer.asked(self.broker, path, answer)
+                self._observer.asked(self.broker, path, answer.result, answer.seconds)
                 if not answer.ok and answer.seconds >= asked.timeout:
                     trouble = trouble or (_STARVED if self._late() - asked.late_before >= _STARVED_SECONDS else "")
             answers.append(answer)

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.probes.result_window import Streak
+from bellwether.probes.result_window import Streak, signal_of, times
 
 
 class ProbeAnswer(Protocol):
@@ -85,18 +85,14 @@ class ReachabilityState:
         if seen.trouble:
             return self._troubled(seen, settings, now)
         external, control = self.external, self.control
-        thresholds = {
-            "failure_threshold": settings.failure_threshold,
-            "success_threshold": settings.success_threshold,
-        }
         if seen.external is not None:
-            external = external.seen(seen.external.ok, now, **thresholds)
+            external = external.seen(seen.external.ok, now, settings)
             if seen.external.ok and external.reading is Reading.FAILING:
                 # Failing says that nothing comes through. Now something does: not yet enough to be well, too much to
                 # demote a broker for.
                 external = external.turned(Reading.UNKNOWN, now)
         if seen.internal is not None:
-            control = control.seen(seen.internal.ok, now, **thresholds)
+            control = control.seen(seen.internal.ok, now, settings)
         kind = _kind(seen)
         count = self.kind_seen[1] + 1 if kind == self.kind_seen[0] else 1
         often = min(settings.failure_threshold, settings.success_threshold)
@@ -105,16 +101,13 @@ class ReachabilityState:
 
     def signal(self, broker: int, source: str) -> Signal | None:
         """The signal to report; ``None`` while the broker has not been judged."""
-        if self.external.since is None:
-            return None
         answer = self.last.external
         passing = self.external.reading is Reading.PASSING
-        return Signal(
-            broker=broker,
-            type=SignalType.EXTERNAL_REACHABILITY,
-            source=source,
-            reading=self.external.reading,
-            since=self.external.since,
+        return signal_of(
+            self.external,
+            broker,
+            SignalType.EXTERNAL_REACHABILITY,
+            source,
             control=self.control.reading,
             latency_seconds=answer.seconds if passing and answer is not None and answer.ok else None,
             message=self.message(),
@@ -140,11 +133,11 @@ class ReachabilityState:
         if answer is None:
             return "not asked: no external address is known"
         if not answer.ok:
-            return f"{answer.message}{_times(self.external.failures)}"
+            return f"{answer.message}{times(self.external.failures)}"
         if answer.weaker:
             return answer.message
         if self.external.reading is not Reading.PASSING:
-            return f"{self.last.address} answers again{_times(self.external.successes)}"
+            return f"{self.last.address} answers again{times(self.external.successes)}"
         return f"{self.last.address} answers"
 
     def _inside(self) -> str:
@@ -153,7 +146,7 @@ class ReachabilityState:
             return "internal listener not asked"
         if answer.ok:
             return f"internal listener answers in {milliseconds(answer.seconds)}"
-        return f"internal listener: {answer.message}{_times(self.control.failures)}"
+        return f"internal listener: {answer.message}{times(self.control.failures)}"
 
     def _troubled(self, seen: ProbeRound, settings: Reachability, now: datetime) -> ReachabilityState:
         """Our own trouble is no evidence; when it lasts, what was known before is no longer known, either."""
@@ -168,10 +161,6 @@ def milliseconds(seconds: float) -> str:
     """A latency for people: two significant digits below 10 ms, whole milliseconds above."""
     value = seconds * 1000
     return f"{value:.1f} ms" if value < 9.95 else f"{value:.0f} ms"
-
-
-def _times(count: int) -> str:
-    return f" {count} times" if count > 1 else ""
 
 
 def _kind(seen: ProbeRound) -> str:

@@ -13,7 +13,7 @@ from datetime import datetime
 from bellwether.core.settings.detection import ReplicationLag
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.probes.replication.lag_attribution import LagMeasurement
-from bellwether.probes.result_window import Streak
+from bellwether.probes.result_window import Streak, apart, signal_of, times
 
 # A lag alone is news at most this often, and only when it has more than doubled or halved above the threshold.
 LAG_NEWS_SECONDS = 10.0
@@ -44,12 +44,7 @@ class Lags:
         returned = self.returned if self.returned is not None else at if self.troubles else None
         if not measurement.outside:
             returned = None
-        streak = self.streak.seen(
-            not measurement.blamed,
-            now,
-            failure_threshold=settings.failure_threshold,
-            success_threshold=settings.success_threshold,
-        )
+        streak = self.streak.seen(not measurement.blamed, now, settings)
         kind = _kind(measurement)
         seen = (kind, self.kind_seen[1] + 1 if kind == self.kind_seen[0] else 1)
         turned = streak.reading is not self.streak.reading
@@ -64,18 +59,9 @@ class Lags:
 
     def signal(self, broker: int, source: str) -> Signal | None:
         """The signal to report; ``None`` while the broker has not been judged."""
-        if self.streak.since is None:
-            return None
-        known = self.streak.reading is not Reading.UNKNOWN
-        return Signal(
-            broker=broker,
-            type=SignalType.REPLICATION_LAG,
-            source=source,
-            reading=self.streak.reading,
-            since=self.streak.since,
-            message=self.message(),
-            value=round(self.last.worst_seconds, 1) if known and self.last.followed else None,
-        )
+        known = self.streak.reading is not Reading.UNKNOWN and self.last.followed
+        value = round(self.last.worst_seconds, 1) if known else None
+        return signal_of(self.streak, broker, SignalType.REPLICATION_LAG, source, message=self.message(), value=value)
 
     def differs(self, posted: Lags | None, seconds_since: float, settings: ReplicationLag) -> bool:
         """Whether this differs enough from ``posted``, which was posted so many seconds ago."""
@@ -84,16 +70,15 @@ class Lags:
         if seconds_since < LAG_NEWS_SECONDS:
             return False
         floor = float(settings.threshold_seconds)
-        ratio = max(self.last.worst_seconds, floor) / max(posted.last.worst_seconds, floor)
-        return ratio > _LAG_NEWS_RATIO or ratio < 1 / _LAG_NEWS_RATIO
+        return apart(self.last.worst_seconds, posted.last.worst_seconds, floor, _LAG_NEWS_RATIO)
 
     def message(self) -> str:
         """One sentence for a person, with figures as they are now."""
         reading = self.streak.reading
         if reading is Reading.UNKNOWN and not self.last.problem:
-            return f"measured again{_times(self.streak.successes)}"
+            return f"measured again{times(self.streak.successes)}"
         if reading is Reading.FAILING and not self.last.lagging:
-            return f"keeps up again{_times(self.streak.successes)}"
+            return f"keeps up again{times(self.streak.successes)}"
         return sentence(self.last)
 
     def _troubled(self, measurement: LagMeasurement, settings: ReplicationLag, now: datetime) -> Lags:
@@ -157,7 +142,3 @@ def _partitions(count: int) -> str:
 def _some(brokers: Sequence[int]) -> str:
     rest = f" and {len(brokers) - _NAMED_BROKERS} more" if len(brokers) > _NAMED_BROKERS else ""
     return ", ".join(str(broker) for broker in brokers[:_NAMED_BROKERS]) + rest
-
-
-def _times(count: int) -> str:
-    return f" {count} times" if count > 1 else ""

@@ -16,6 +16,7 @@ from bellwether.core.settings.detection import ReplicationLag
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
+from bellwether.probes.measuring_thread import MeasuringThread, SignalObserver
 from bellwether.probes.replication.lag_attribution import LagMeasurement
 from bellwether.probes.replication.lag_round import LagRounds
 from bellwether.probes.replication.lag_state import Lags
@@ -26,15 +27,11 @@ _MAP_SECONDS = 10.0
 _ONCE_SECONDS = 1.0
 
 
-class LagObserver(Protocol):
+class LagObserver(SignalObserver, Protocol):
     """Receives measurements, for metrics; implemented in ``telemetry``."""
 
     def measured(self, broker: int, measurement: LagMeasurement) -> None:
         """One round's look at one broker."""
-        ...
-
-    def judged(self, signal: Signal) -> None:
-        """A broker's reading, after each round."""
         ...
 
     def ended(self, seconds: float, partitions: int) -> None:
@@ -46,7 +43,7 @@ class LagObserver(Protocol):
         ...
 
 
-class ReplicationProbe:
+class ReplicationProbe(MeasuringThread):
     """The rounds of one cluster. ``post`` and ``forget`` are called with news, on the probe's own thread.
 
     ``kept`` names the brokers that still have a BrokerHealth; None: unknown.
@@ -61,11 +58,11 @@ class ReplicationProbe:
         clock: Clock,
         observer: LagObserver,
     ) -> None:
+        super().__init__("replication", clock)
         self._source = source
         self._post = post
         self._forget = forget
         self._kept = kept
-        self._clock = clock
         self._observer = observer
         self._log = structlog.get_logger(__name__).bind(source=source)
         self._lock = threading.Lock()
@@ -75,18 +72,11 @@ class ReplicationProbe:
         self._posted: dict[int, tuple[Lags, float]] = {}
         self._repeat = False
         self._failing = ""
-        self._beat = clock.monotonic()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="replication", daemon=True)
 
     @property
     def known(self) -> Mapping[int, Lags]:
         """What is known now of every broker."""
         return dict(self._known)
-
-    def start(self) -> None:
-        """Begin to measure, as soon as it is configured."""
-        self._thread.start()
 
     def configure(self, lag_rounds: LagRounds | None, settings: ReplicationLag) -> None:
         """Go on in another way, or under other thresholds, from the next round on; None measures nothing."""
@@ -97,18 +87,10 @@ class ReplicationProbe:
         """Post every current signal again: what the previous leader reported is unknown."""
         self._repeat = True
 
-    def alive(self) -> bool:
-        """Whether rounds go on; a prober that measures nothing must not look fresh."""
+    def _longest_round(self) -> float:
         settings, lag_rounds = self._settings, self._lag_rounds
         reading = _MAP_SECONDS if lag_rounds is None else max(_MAP_SECONDS, 2 * lag_rounds.read_took)
-        longest = 2 * settings.period_seconds + settings.timeout_seconds + reading
-        return self._thread.is_alive() and self._clock.monotonic() - self._beat <= longest
-
-    def stop(self, timeout_seconds: float = 2.0) -> None:
-        """Stop measuring; entries stay, and are stale once the Lease is."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout_seconds)
+        return 2 * settings.period_seconds + settings.timeout_seconds + reading
 
     def _run(self) -> None:
         used: LagRounds | None = None

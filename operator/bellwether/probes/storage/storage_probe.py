@@ -18,6 +18,7 @@ import structlog
 from bellwether.core.settings.detection import StorageLatency
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
+from bellwether.probes.measuring_thread import MeasuringThread, SignalObserver
 from bellwether.probes.storage.disk_write import words
 from bellwether.probes.storage.stall_detector import StallDetector
 from bellwether.probes.storage.write_latency import Latencies, Sample, periods
@@ -41,19 +42,15 @@ class Writer(Protocol):
         ...
 
 
-class WriteObserver(Protocol):
+class WriteObserver(SignalObserver, Protocol):
     """Receives measurements, for metrics; implemented in ``telemetry``."""
 
-    def wrote(self, broker: int, sample: Sample) -> None:
-        """One write, or one that has not ended in time."""
-        ...
-
-    def judged(self, signal: Signal) -> None:
-        """The directory's reading, after each sample."""
+    def wrote(self, broker: int, result: str, seconds: float) -> None:
+        """One write: ``ok``, ``failed`` or ``stalled``, and its duration."""
         ...
 
 
-class StorageProbe:
+class StorageProbe(MeasuringThread):
     """The writes of one log directory. ``post`` is called with news, on the judging thread."""
 
     def __init__(
@@ -66,12 +63,12 @@ class StorageProbe:
         clock: Clock,
         observer: WriteObserver,
     ) -> None:
+        super().__init__("storage-judge", clock)
         self._broker = broker
         self._source = source
         self._writer = writer
         self._settings = settings
         self._post = post
-        self._clock = clock
         self._observer = observer
         self._log = structlog.get_logger(__name__).bind(broker=broker)
         self._samples: queue.SimpleQueue[Sample] = queue.SimpleQueue()
@@ -81,10 +78,7 @@ class StorageProbe:
         self._posted: Latencies | None = None
         self._told_at = 0.0
         self._warned = ""
-        self._beat = clock.monotonic()
-        self._stop = threading.Event()
         self._writing = threading.Thread(target=self._write, name="storage-write", daemon=True)
-        self._judging = threading.Thread(target=self._judge, name="storage-judge", daemon=True)
 
     @property
     def known(self) -> Latencies:
@@ -95,7 +89,7 @@ class StorageProbe:
         """Begin to write and to judge."""
         self._pauses.start()
         self._writing.start()
-        self._judging.start()
+        super().start()
 
     def configure(self, settings: StorageLatency) -> None:
         """Go on under other settings, from the next write on."""
@@ -107,16 +101,14 @@ class StorageProbe:
 
     def alive(self) -> bool:
         """Whether both threads are at work; a writer that hangs with the disk is."""
-        lately = self._clock.monotonic() - self._beat < 5.0
-        return lately and self._writing.is_alive() and self._judging.is_alive()
+        return super().alive() and self._writing.is_alive()
 
     def stop(self, timeout_seconds: float = 2.0) -> None:
         """Stop and remove the file; a writer that hangs with its disk is left behind, and its file with it."""
-        self._stop.set()
         self._pauses.stop()
-        for thread in (self._judging, self._writing):
-            if thread.is_alive():
-                thread.join(timeout_seconds)
+        super().stop(timeout_seconds)
+        if self._writing.is_alive():
+            self._writing.join(timeout_seconds)
 
     def _write(self) -> None:
         due = self._clock.monotonic()
@@ -132,7 +124,7 @@ class StorageProbe:
             self._stop.wait(due - self._clock.monotonic())
         self._writer.remove()
 
-    def _judge(self) -> None:
+    def _run(self) -> None:
         counted = 0
         while not self._stop.is_set():
             self._beat = self._clock.monotonic()
@@ -165,7 +157,8 @@ class StorageProbe:
         if sample.own_trouble and sample.problem != self._warned:
             self._log.warning("probe_file_not_written", error=sample.problem)
         self._warned = sample.problem if sample.own_trouble else ""
-        self._observer.wrote(self._broker, sample)
+        result = "stalled" if sample.stalled else "failed" if sample.problem else "ok"
+        self._observer.wrote(self._broker, result, sample.seconds)
         self._known = self._known.after(sample, settings, self._clock.now())
         signal = self._known.signal(self._broker, self._source, settings)
         if signal is None:

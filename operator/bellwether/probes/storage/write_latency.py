@@ -14,7 +14,7 @@ from statistics import median
 from bellwether.core.settings.detection import StorageLatency
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.probes.reachability.reachability_state import milliseconds
-from bellwether.probes.result_window import Window
+from bellwether.probes.result_window import Window, apart, signal_of
 
 # A latency alone is news at most this often, and only when it has changed by half: peers are compared with it.
 LATENCY_NEWS_SECONDS = 5.0
@@ -109,13 +109,7 @@ class Latencies:
         # A write that took several periods counts for the writes that it prevented.
         unposted = min(periods(sample.seconds, settings) - sample.counted, settings.window_samples)
         for _ in range(1 if ok else max(unposted, 0 if sample.counted else 1)):
-            window = window.seen(
-                ok,
-                now,
-                samples=settings.window_samples,
-                failure_threshold=settings.failure_threshold,
-                success_threshold=settings.success_threshold,
-            )
+            window = window.seen(ok, now, settings)
         times = self.times if sample.problem else (*self.times, sample.seconds)[-settings.window_samples :]
         passing = window.reading is Reading.PASSING
         slow_times = () if passing and ok else self.slow_times
@@ -138,14 +132,11 @@ class Latencies:
 
     def signal(self, broker: int, source: str, settings: StorageLatency) -> Signal | None:
         """The signal to report; ``None`` while the directory has not been judged."""
-        if self.window.since is None:
-            return None
-        return Signal(
-            broker=broker,
-            type=SignalType.STORAGE_LATENCY,
-            source=source,
-            reading=self.window.reading,
-            since=self.window.since,
+        return signal_of(
+            self.window,
+            broker,
+            SignalType.STORAGE_LATENCY,
+            source,
             latency_seconds=self.typical(),
             message=self.message(settings),
             usual_seconds=self.baseline.usual,
@@ -184,8 +175,7 @@ class Latencies:
         if now is None or then is None or seconds_since < LATENCY_NEWS_SECONDS:
             return False
         floor = settings.threshold_milliseconds / 1000 * _FLOOR_SHARE
-        ratio = max(now, floor) / max(then, floor)
-        return ratio > _LATENCY_NEWS_RATIO or ratio < 1 / _LATENCY_NEWS_RATIO
+        return apart(now, then, floor, _LATENCY_NEWS_RATIO)
 
     def _settled(self, window: Window, seen: tuple[str, int], settings: StorageLatency) -> str:
         """What is wrong changes with the reading, or when another thing has been wrong often enough."""

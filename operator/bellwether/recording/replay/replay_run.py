@@ -13,10 +13,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from bellwether.core.demotion.requeue_delay import requeue_after
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.undo_record import UndoRecord
-from bellwether.core.reporting.report import Report
+from bellwether.core.reporting.report import Report, timer_delays
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Override, Signal
 from bellwether.gather import Memory
@@ -192,10 +191,11 @@ class Replay:
         before, began = self._memory, self._now()
         try:
             pods = read_pods(self._state["pods"]) if "pods" in self._state else None
-            report, self._memory = reconcile(replace(self._world, pods=pods), self._policy, before)
+            result = reconcile(replace(self._world, pods=pods), self._policy, before)
         except Transient:
             self._due = self._clock.monotonic() + STEP_SECONDS  # no broker answers
             return
+        report, self._memory = result.report, result.memory
         self.reconciles += 1
         self._fresh = self._freshness()
         self.timeline.took(began, report, frozenset(before.record.demoted))
@@ -234,13 +234,4 @@ def _pause(report: Report, memory: Memory, policy: Policy) -> float:
     ages = [(report.now - b.verdict.since).total_seconds() for b in ailing if b.verdict.state != "Recovering"]
     waiting = len(ages) < len(ailing) or any(age <= YOUNG_SECONDS for age in ages)
     step = STEP_SECONDS if waiting or not report.settled else STEADY_SECONDS
-    met = (
-        requeue_after(b.verdict, dwelling=b.dwelling, flaps=b.flaps, policy=policy, now=report.now)
-        for b in report.brokers
-    )
-    waves = (
-        b.restoration.wait.again_seconds
-        for b in report.brokers
-        if b.restoration is not None and b.restoration.wait is not None
-    )
-    return min([step, *(seconds for seconds in (*met, *waves) if seconds is not None)])
+    return min([step, *timer_delays(report, policy)])

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker
 from bellwether.core.model.strimzi import Pod
@@ -27,11 +27,21 @@ NEVER = "never"
 """A source's moment when its Lease was not seen to advance yet."""
 
 
+class _Member(NamedTuple):
+    """A member of a row: its name in JSON, its field, how it is written and read, and the value that is omitted."""
+
+    name: str
+    field: str
+    write: Callable[[Any], Json | None]
+    read: Callable[[Any], Any]
+    default: Any = ...
+
+
 def signals_section(signals: Iterable[Signal]) -> dict[str, dict[str, Json]]:
     """By broker, then ``Type/source``: each source's signal without its age."""
     section: dict[str, dict[str, Json]] = {}
     for signal in signals:
-        section.setdefault(str(signal.broker), {})[_source(signal)] = _signal_row(signal)
+        section.setdefault(str(signal.broker), {})[_source(signal)] = _row(signal, _SIGNAL)
     return section
 
 
@@ -56,7 +66,8 @@ def read_signals(section: Document) -> tuple[Signal, ...]:
     """The signals without their ages, by broker, type and source."""
 
     def read() -> list[Signal]:
-        return [_read_signal(int(broker), key, row) for broker, rows in section.items() for key, row in rows.items()]
+        rows = [(int(broker), key, row) for broker, keyed in section.items() for key, row in keyed.items()]
+        return [Signal(broker, *key.split("/", 1), **_fields(row, _SIGNAL)) for broker, key, row in rows]
 
     return tuple(sorted(reading("a signal", read), key=lambda s: (s.broker, s.type, s.source)))
 
@@ -72,118 +83,43 @@ def aged(signals: Iterable[Signal], last_seen: Document, now: float) -> tuple[Si
 
 def overrides_section(overrides: Iterable[Override]) -> dict[str, Json]:
     """By broker: what a person asked for."""
-    section: dict[str, Json] = {}
-    for override in overrides:
-        row: dict[str, Json] = {"state": str(override.state)}
-        if override.reason:
-            row["reason"] = override.reason
-        if override.until is not None:
-            row["until"] = text_of(override.until)
-        if override.purpose is not None:
-            row["purpose"] = str(override.purpose)
-        section[str(override.broker)] = row
-    return section
+    return _section({override.broker: override for override in overrides}, _OVERRIDE)
 
 
 def read_overrides(section: Document) -> tuple[Override, ...]:
     """The overrides, in order of broker."""
-
-    def read() -> list[Override]:
-        return [
-            Override(
-                int(broker),
-                OverrideState(row["state"]),
-                str(row.get("reason", "")),
-                time_of(row["until"]) if "until" in row else None,
-                purpose=Purpose(row["purpose"]) if "purpose" in row else None,
-            )
-            for broker, row in section.items()
-        ]
-
-    return tuple(sorted(reading("an override", read), key=lambda o: o.broker))
+    found = _read("an override", section, _OVERRIDE, Override)
+    return tuple(override for _, override in sorted(found.items()))
 
 
 def pods_section(pods: Mapping[int, Pod]) -> dict[str, Json]:
     """By broker: its pod, whether it is ready, and whether it is being deleted."""
-    section: dict[str, Json] = {}
-    for broker, pod in pods.items():
-        section[str(broker)] = {"name": pod.name, "ready": pod.ready, "leaving": pod.leaving}
-    return section
+    return _section(pods, _POD)
 
 
 def read_pods(section: Document) -> dict[int, Pod]:
     """The pods, by broker."""
-
-    def read() -> dict[int, Pod]:
-        return {
-            int(broker): Pod(str(row["name"]), bool(row["ready"]), bool(row["leaving"]))
-            for broker, row in section.items()
-        }
-
-    found: dict[int, Pod] = reading("a pod", read)
-    return found
+    return _read("a pod", section, _POD, lambda _broker, **fields: Pod(**fields))
 
 
 def demoted_section(demoted: Mapping[int, DemotedBroker]) -> dict[str, Json]:
     """By broker: who is kept from leading, the cause and the reason."""
-    return {
-        str(broker): {
-            "cause": str(one.cause),
-            "reason": one.reason,
-            "message": one.message,
-            "since": text_of(one.since),
-        }
-        for broker, one in demoted.items()
-    }
+    return _section(demoted, _DEMOTED)
 
 
 def read_demoted(section: Document) -> dict[int, DemotedBroker]:
     """The demoted brokers."""
-
-    def read() -> dict[int, DemotedBroker]:
-        return {
-            int(broker): DemotedBroker(
-                int(broker),
-                Cause(row["cause"]),
-                str(row["reason"]),
-                str(row.get("message", "")),
-                time_of(row["since"]),
-            )
-            for broker, row in section.items()
-        }
-
-    found: dict[int, DemotedBroker] = reading("a demotion", read)
-    return found
+    return _read("a demotion", section, _DEMOTED, DemotedBroker)
 
 
 def returning_section(returning: Mapping[int, ReturningBroker]) -> dict[str, Json]:
     """By broker: who gets its leaders back in waves, how far it has come, since when, and from where it comes."""
-    section: dict[str, Json] = {}
-    for broker, one in returning.items():
-        row: dict[str, Json] = {"share": one.share, "since": text_of(one.since), "wavedAt": text_of(one.waved_at)}
-        if one.trigger is not RestorationTrigger.RECOVERED:
-            row["coming"] = str(one.trigger)
-        section[str(broker)] = row
-    return section
+    return _section(returning, _RETURNING)
 
 
 def read_returning(section: Document) -> dict[int, ReturningBroker]:
     """The brokers on their way back."""
-
-    def read() -> dict[int, ReturningBroker]:
-        return {
-            int(broker): ReturningBroker(
-                int(broker),
-                _share(row["share"]),
-                time_of(row["since"]),
-                time_of(row["wavedAt"]),
-                RestorationTrigger(row.get("coming", RestorationTrigger.RECOVERED)),
-            )
-            for broker, row in section.items()
-        }
-
-    found: dict[int, ReturningBroker] = reading("a way back", read)
-    return found
+    return _read("a way back", section, _RETURNING, ReturningBroker)
 
 
 def reading(what: str, read: Any) -> Any:
@@ -198,31 +134,32 @@ def _source(signal: Signal) -> str:
     return f"{signal.type}/{signal.source}"
 
 
-def _signal_row(signal: Signal) -> dict[str, Json]:
-    row: dict[str, Json] = {"reading": str(signal.reading), "since": text_of(signal.since)}
-    if signal.control is not Reading.UNKNOWN:
-        row["control"] = str(signal.control)
-    figures = {"latency": signal.latency_seconds, "usual": signal.usual_seconds, "value": signal.value}
-    row.update({k: v for k, v in figures.items() if v is not None and math.isfinite(v)})
-    if signal.message:
-        row["message"] = signal.message
-    return row
+def _section(values: Mapping[int, Any], members: tuple[_Member, ...]) -> dict[str, Json]:
+    return {str(broker): _row(value, members) for broker, value in values.items()}
 
 
-def _read_signal(broker: int, key: str, row: Mapping[str, Any]) -> Signal:
-    kind, _, source = key.partition("/")
-    return Signal(
-        broker=broker,
-        type=kind,
-        source=source,
-        reading=Reading(row["reading"]),
-        since=time_of(row["since"]),
-        control=Reading(row.get("control", Reading.UNKNOWN)),
-        latency_seconds=_figure(row.get("latency")),
-        message=str(row.get("message", "")),
-        usual_seconds=_figure(row.get("usual")),
-        value=_figure(row.get("value")),
-    )
+def _row(value: Any, members: tuple[_Member, ...]) -> dict[str, Json]:
+    given = ((m.name, m.write(found)) for m in members if (found := getattr(value, m.field)) != m.default)
+    return {name: written for name, written in given if written is not None}
+
+
+def _fields(row: Mapping[str, Any], members: tuple[_Member, ...]) -> dict[str, Any]:
+    """The fields of a value; KeyError names a member that is missing."""
+    return {m.field: m.default if m.default is not ... and m.name not in row else m.read(row[m.name]) for m in members}
+
+
+def _read(what: str, section: Document, members: tuple[_Member, ...], make: Callable[..., Any]) -> dict[int, Any]:
+    """Values by broker; ``make`` takes the broker and the fields."""
+
+    def read() -> dict[int, Any]:
+        return {int(broker): make(int(broker), **_fields(row, members)) for broker, row in section.items()}
+
+    found: dict[int, Any] = reading(what, read)
+    return found
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _figure(value: Any) -> float | None:
@@ -243,3 +180,38 @@ def _aged(signal: Signal, moment: Any, now: float) -> Signal:
     if isinstance(moment, bool) or not isinstance(moment, int | float):
         return signal  # never seen
     return replace(signal, age_seconds=max(0.0, now - moment))
+
+
+_SIGNAL = (
+    _Member("reading", "reading", str, Reading),
+    _Member("since", "since", text_of, time_of),
+    _Member("control", "control", str, Reading, Reading.UNKNOWN),
+    _Member("latency", "latency_seconds", _finite, _figure, None),
+    _Member("usual", "usual_seconds", _finite, _figure, None),
+    _Member("value", "value", _finite, _figure, None),
+    _Member("message", "message", str, str, ""),
+)
+_OVERRIDE = (
+    _Member("state", "state", str, OverrideState),
+    _Member("reason", "reason", str, str, ""),
+    _Member("until", "until", text_of, time_of, None),
+    _Member("purpose", "purpose", str, Purpose, None),
+    _Member("acceptUnavailableWrites", "accept_unavailable_writes", bool, bool, False),
+)
+_POD = (
+    _Member("name", "name", str, str),
+    _Member("ready", "ready", bool, bool),
+    _Member("leaving", "leaving", bool, bool),
+)
+_DEMOTED = (
+    _Member("cause", "cause", str, Cause),
+    _Member("reason", "reason", str, str),
+    _Member("message", "message", str, str, ""),
+    _Member("since", "since", text_of, time_of),
+)
+_RETURNING = (
+    _Member("share", "share", int, _share),
+    _Member("since", "since", text_of, time_of),
+    _Member("wavedAt", "waved_at", text_of, time_of),
+    _Member("coming", "trigger", str, RestorationTrigger, RestorationTrigger.RECOVERED),
+)

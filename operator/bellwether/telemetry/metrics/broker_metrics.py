@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from prometheus_client import CollectorRegistry
-
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import Signal
-from bellwether.telemetry.metrics.metric_registry import PolicyGauge
+from bellwether.telemetry.metrics.metric_registry import LabelledRegistry, PolicyGauge
 
 Patience = Callable[[str, str], float | None]
 """Seconds after which a signal of that type and source is stale; None if the policy does not use it."""
@@ -26,7 +24,7 @@ SIGNAL_STATES = ("passing", "failing", "unknown", "stale")
 class BrokerMetrics:
     """Gauges by broker: one series per broker; the verdict has one per health state."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, registry: LabelledRegistry) -> None:
         def gauge(name: str, text: str, *labels: str) -> PolicyGauge:
             return PolicyGauge(f"bellwether_{name}", text, labels, registry)
 

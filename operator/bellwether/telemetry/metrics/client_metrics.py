@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-
-from bellwether.telemetry.metrics.metric_registry import LATENCY_BUCKETS
+from bellwether.telemetry.metrics.metric_registry import LabelledRegistry
 
 _POLICY = ("namespace", "policy")
 
@@ -18,43 +16,42 @@ _POLICY = ("namespace", "policy")
 class ClientMetrics:
     """Counts and durations of requests, by outcome."""
 
-    def __init__(self, registry: CollectorRegistry, gone: Collection[tuple[str, str]] = frozenset()) -> None:
+    def __init__(self, registry: LabelledRegistry, gone: Collection[tuple[str, str]] = frozenset()) -> None:
         """``gone``: deleted policies (namespace, name), whose controllers may still send requests."""
         self._gone = gone
-        self.kafka_requests = Counter(
+        self.kafka_requests = registry.counter(
             "bellwether_kafka_requests",
             "Requests to brokers, including opened connections (Open), by outcome: ok, the stage that failed (Connect,"
             " Tls, Sasl, Request), or Timeout if TLS or SASL got no answer in time.",
-            (*_POLICY, "request", "outcome"),
-            registry=registry,
+            *_POLICY,
+            "request",
+            "outcome",
         )
-        self.kafka_seconds = Histogram(
+        self.kafka_seconds = registry.histogram(
             "bellwether_kafka_request_duration_seconds",
             "Duration of a successful request to a broker, in seconds.",
-            (*_POLICY, "request"),
-            buckets=LATENCY_BUCKETS,
-            registry=registry,
+            *_POLICY,
+            "request",
         )
-        self.certificates = Gauge(
+        self.certificates = registry.gauge(
             "bellwether_kafka_certificate_expiry_timestamp_seconds",
             "Unix time of a certificate's expiry, in seconds: the last of the trusted CAs to expire (authority), the"
             " operator's client certificate (own), the first broker certificate to expire (broker).",
-            (*_POLICY, "certificate"),
-            registry=registry,
+            *_POLICY,
+            "certificate",
         )
-        self.kubernetes_requests = Counter(
+        self.kubernetes_requests = registry.counter(
             "bellwether_kubernetes_requests",
             "Requests to the Kubernetes API, by outcome: ok, conflict (changed by another client), not_found, refused"
             " (forbidden or invalid), unavailable (no answer, overload).",
-            ("verb", "resource", "outcome"),
-            registry=registry,
+            "verb",
+            "resource",
+            "outcome",
         )
-        self.kubernetes_seconds = Histogram(
+        self.kubernetes_seconds = registry.histogram(
             "bellwether_kubernetes_request_duration_seconds",
             "Duration of a request to the Kubernetes API, in seconds, with any outcome.",
-            ("verb",),
-            buckets=LATENCY_BUCKETS,
-            registry=registry,
+            "verb",
         )
 
     def kafka(self, namespace: str, policy: str, request: str, outcome: str, seconds: float) -> None:

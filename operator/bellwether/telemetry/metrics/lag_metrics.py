@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from prometheus_client import Counter, Gauge, Histogram
-
 from bellwether.core.signals import Signal
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 
@@ -45,35 +43,31 @@ class LagMetrics:
 
     def __init__(self, common: ProbeMetrics) -> None:
         self._common = common
-        self._seconds = Gauge(
+        self._seconds = common.registry.gauge(
             "bellwether_probe_replication_lag_seconds",
             "Replication lag of a broker's worst partition, in seconds: how long ago the leader's log ended where the"
             " follower's log ends now.",
-            ["broker"],
-            registry=common.registry,
+            "broker",
         )
-        self._lagging = Gauge(
+        self._lagging = common.registry.gauge(
             "bellwether_probe_replication_lagging_partitions",
             "Partitions whose follower on this broker lags above the threshold, by ISR membership (in, out).",
-            ["broker", "isr"],
-            registry=common.registry,
+            "broker",
+            "isr",
         )
-        self._rounds = Counter(
+        self._rounds = common.registry.counter(
             "bellwether_probe_replication_rounds",
             "Measuring rounds of a broker, by result (ok, failed).",
-            ["broker", "result"],
-            registry=common.registry,
+            "broker",
+            "result",
         )
-        self._round_seconds = Histogram(
+        self._round_seconds = common.registry.histogram(
             "bellwether_probe_replication_round_duration_seconds",
             "Duration of one measuring round over all brokers, in seconds.",
             buckets=_ROUND_BUCKETS,
-            registry=common.registry,
         )
-        self._partitions = Gauge(
-            "bellwether_probe_replication_partitions",
-            "Partitions of the cluster in the last round.",
-            registry=common.registry,
+        self._partitions = common.registry.gauge(
+            "bellwether_probe_replication_partitions", "Partitions of the cluster in the last round."
         )
 
     def measured(self, broker: int, look: Sounding) -> None:

@@ -7,10 +7,10 @@ the running version. Called by every class of metrics.
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from prometheus_client import CollectorRegistry, Gauge, disable_created_metrics
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 from prometheus_client.metrics_core import Metric
 
 from bellwether import __version__
@@ -28,9 +28,21 @@ class LabelledRegistry(CollectorRegistry):
     def __init__(self, component: str, labels: Mapping[str, str] | None = None) -> None:
         super().__init__()
         self._labels = {name: value for name, value in (labels or {}).items() if value}
-        about = ["component", "version", "python"]
-        build = Gauge("bellwether_build_info", "Always 1; the labels have the running version.", about, registry=self)
+        about = "component", "version", "python"
+        build = self.gauge("bellwether_build_info", "Always 1; the labels have the running version.", *about)
         build.labels(component, __version__, platform.python_version()).set(1)
+
+    def counter(self, name: str, text: str, *labels: str) -> Counter:
+        """A counter in this registry."""
+        return Counter(name, text, labels, registry=self)
+
+    def gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        """A gauge in this registry."""
+        return Gauge(name, text, labels, registry=self)
+
+    def histogram(self, name: str, text: str, *labels: str, buckets: Sequence[float] = LATENCY_BUCKETS) -> Histogram:
+        """A histogram of seconds in this registry."""
+        return Histogram(name, text, labels, buckets=buckets, registry=self)
 
     def collect(self) -> Iterable[Metric]:
         """Every metric, its series with the common labels."""

@@ -36,12 +36,11 @@ class OperatorMetrics:
         self._brokers = BrokerMetrics(self.registry)
         self._quarantines = QuarantineMetrics(self.registry)
         self._rebalances = RebalanceMetrics(self.registry)
-        self._reconciles = Histogram(
+        self._reconciles = self.registry.histogram(
             "bellwether_reconcile_duration_seconds",
             "Duration of one successful reconcile, in seconds.",
-            _POLICY,
+            *_POLICY,
             buckets=_RECONCILE_BUCKETS,
-            registry=self.registry,
         )
         self._started = self._gauge(
             "reconcile_start_timestamp_seconds",
@@ -212,13 +211,13 @@ class OperatorMetrics:
                 metric.remove_by_labels({"namespace": namespace, "policy": policy})
 
     def _gauge(self, name: str, text: str) -> Gauge:
-        return Gauge(f"bellwether_{name}", text, _POLICY, registry=self.registry)
+        return self.registry.gauge(f"bellwether_{name}", text, *_POLICY)
 
     def _policy_gauge(self, name: str, text: str, *labels: str) -> PolicyGauge:
         return PolicyGauge(f"bellwether_{name}", text, labels, self.registry)
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
-        return Counter(f"bellwether_{name}", text, (*_POLICY, *labels), registry=self.registry)
+        return self.registry.counter(f"bellwether_{name}", text, *_POLICY, *labels)
 
 
 def _imbalances(found: PreferredElectionStatus | None) -> dict[tuple[str, ...], float]:

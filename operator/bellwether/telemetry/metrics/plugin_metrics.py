@@ -5,8 +5,6 @@ Updated by ``probes.plugins.plugin_probe``. Labels are bounded: brokers of one c
 
 from __future__ import annotations
 
-from prometheus_client import Counter
-
 from bellwether.core.signals import Signal
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 
@@ -16,11 +14,11 @@ class PluginMetrics:
 
     def __init__(self, metrics: ProbeMetrics) -> None:
         self._metrics = metrics
-        self._measurements = Counter(
+        self._measurements = metrics.registry.counter(
             "bellwether_probe_plugin_measurements",
             "Measurements of a plug-in signal type, by result (passing, failing, unknown, error, timeout).",
-            ["broker", "result"],
-            registry=metrics.registry,
+            "broker",
+            "result",
         )
 
     def measured(self, broker: int, result: str) -> None:

@@ -8,53 +8,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from typing import Protocol
 
 from prometheus_client import Counter, Gauge, Histogram
 
 from bellwether.core.signals import Reading, Signal
 from bellwether.telemetry.health_server import Health
-from bellwether.telemetry.metrics.metric_registry import LATENCY_BUCKETS, LabelledRegistry
+from bellwether.telemetry.metrics.metric_registry import LabelledRegistry
 
 READING_VALUES = {Reading.PASSING: 1.0, Reading.FAILING: 0.0, Reading.UNKNOWN: -1.0}
-
-
-class TimedAnswer(Protocol):
-    """The fields used from an answer."""
-
-    @property
-    def ok(self) -> bool:
-        """Whether the right broker answered."""
-        ...
-
-    @property
-    def seconds(self) -> float:
-        """How long it took."""
-        ...
-
-    @property
-    def result(self) -> str:
-        """``ok``, or the stage that failed."""
-        ...
-
-
-class Sample(Protocol):
-    """The fields used from a write."""
-
-    @property
-    def seconds(self) -> float:
-        """How long it took, or has taken so far."""
-        ...
-
-    @property
-    def problem(self) -> str:
-        """Why it failed; empty when it did not."""
-        ...
-
-    @property
-    def stalled(self) -> bool:
-        """Whether it has not ended in time."""
-        ...
 
 
 class ProbeMetrics:
@@ -66,84 +27,68 @@ class ProbeMetrics:
         self._results: dict[
             int, set[tuple[str, str]]
         ] = {}  # by broker, to remove its series without a search through all
-        labelnames = ["broker", "path"]
-        self._requests = Counter(
+        self._requests = self.registry.counter(
             "bellwether_probe_requests",
             "Requests to brokers, by path (external, internal) and result: ok, the stage that failed (Connect, Tls,"
             " Sasl, Request, WrongBroker), or Timeout if TLS or SASL got no answer in time.",
-            [*labelnames, "result"],
-            registry=self.registry,
+            "broker",
+            "path",
+            "result",
         )
-        self._request_seconds = Histogram(
+        self._request_seconds = self.registry.histogram(
             "bellwether_probe_request_duration_seconds",
             "Duration of a successful request to a broker, in seconds.",
-            labelnames,
-            buckets=LATENCY_BUCKETS,
-            registry=self.registry,
+            "broker",
+            "path",
         )
-        self._writes = Counter(
+        self._writes = self.registry.counter(
             "bellwether_probe_disk_writes",
             "Test writes to the log directory, by result (ok, failed, stalled).",
-            ["broker", "result"],
-            registry=self.registry,
+            "broker",
+            "result",
         )
-        self._write_seconds = Histogram(
+        self._write_seconds = self.registry.histogram(
             "bellwether_probe_disk_write_duration_seconds",
             "Duration of a 4 KiB write with fdatasync, in seconds.",
-            ["broker"],
-            buckets=LATENCY_BUCKETS,
-            registry=self.registry,
+            "broker",
         )
-        self._outside = Gauge(
+        self._outside = self.registry.gauge(
             "bellwether_probe_outside_connections",
             "External connections to the port of the external listener.",
-            ["broker"],
-            registry=self.registry,
+            "broker",
         )
-        self._last_client = Gauge(
+        self._last_client = self.registry.gauge(
             "bellwether_probe_last_client_seen_seconds",
             "Seconds since an external client last sent data; if none ever did, since the prober's start.",
-            ["broker"],
-            registry=self.registry,
+            "broker",
         )
-        self._reading = Gauge(
-            "bellwether_probe_reading",
-            "Reading of a broker: 1 passing, 0 failing, -1 unknown.",
-            ["broker"],
-            registry=self.registry,
+        self._reading = self.registry.gauge(
+            "bellwether_probe_reading", "Reading of a broker: 1 passing, 0 failing, -1 unknown.", "broker"
         )
-        self._reports = Counter(
-            "bellwether_probe_reports",
-            "Signals written to the Kubernetes API, by result (ok, failed).",
-            ["result"],
-            registry=self.registry,
+        self._reports = self.registry.counter(
+            "bellwether_probe_reports", "Signals written to the Kubernetes API, by result (ok, failed).", "result"
         )
         for result in ("ok", "failed"):
             self._reports.labels(result)
-        self._leader = Gauge(
-            "bellwether_probe_leader",
-            "1 while this prober holds its Lease and reports, 0 on standby.",
-            registry=self.registry,
+        self._leader = self.registry.gauge(
+            "bellwether_probe_leader", "1 while this prober holds its Lease and reports, 0 on standby."
         )
-        self._policy_read = Gauge(
-            "bellwether_probe_policy_read_timestamp_seconds",
-            "Unix time at which the policy was last read, in seconds.",
-            registry=self.registry,
+        self._policy_read = self.registry.gauge(
+            "bellwether_probe_policy_read_timestamp_seconds", "Unix time at which the policy was last read, in seconds."
         )
 
-    def asked(self, broker: int, path: str, answer: TimedAnswer) -> None:
-        """One answer over ``external`` or ``internal``."""
-        self._results.setdefault(broker, set()).add((path, answer.result))
-        self._requests.labels(broker, path, answer.result).inc()
-        if answer.ok:
-            self._request_seconds.labels(broker, path).observe(answer.seconds)
+    def asked(self, broker: int, path: str, result: str, seconds: float) -> None:
+        """One request over ``external`` or ``internal``: ``ok``, or the stage that failed, and its duration."""
+        self._results.setdefault(broker, set()).add((path, result))
+        self._requests.labels(broker, path, result).inc()
+        if result == "ok":
+            self._request_seconds.labels(broker, path).observe(seconds)
 
-    def wrote(self, broker: int, sample: Sample) -> None:
-        """One write, or one that has not ended in time."""
-        result = "stalled" if sample.stalled else "failed" if sample.problem else "ok"
+    def wrote(self, broker: int, result: str, seconds: float) -> None:
+        """One write: ``ok``, ``failed`` or ``stalled``, and its duration."""
         self._writes.labels(broker, result).inc()
         if result == "ok":
-            self._write_seconds.labels(broker).observe(sample.seconds)
+            self._write_seconds.labels(broker).observe(seconds)
 
     def looked(self, broker: int, connections: int, silent_seconds: float) -> None:
         """One read of a broker's socket table."""

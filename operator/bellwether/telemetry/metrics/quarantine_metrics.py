@@ -6,12 +6,10 @@ ended order, or with a process that is paused, have series.
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter
-
 from bellwether.core.quarantine.pause_decision import ENDINGS
 from bellwether.core.reasons import reason_named
 from bellwether.core.reporting.report import Report
-from bellwether.telemetry.metrics.metric_registry import PolicyGauge
+from bellwether.telemetry.metrics.metric_registry import LabelledRegistry, PolicyGauge
 
 _POLICY = ("namespace", "policy")
 
@@ -19,7 +17,7 @@ _POLICY = ("namespace", "policy")
 class QuarantineMetrics:
     """Orders and pauses by broker, and counts of ended orders by reason."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, registry: LabelledRegistry) -> None:
         def gauge(name: str, text: str, *labels: str) -> PolicyGauge:
             return PolicyGauge(f"bellwether_broker_quarantine_{name}", text, ("broker", *labels), registry)
 
@@ -46,14 +44,9 @@ class QuarantineMetrics:
             "reason",
         )
         self._gauges = (self._ordered, self._paused, self._since, self._until, self._ended_lately)
-        self._started = Counter(
-            "bellwether_quarantines_started", "Orders to pause a broker.", _POLICY, registry=registry
-        )
-        self._ended = Counter(
-            "bellwether_quarantines_ended",
-            "Ended orders to pause a broker, by reason.",
-            (*_POLICY, "reason"),
-            registry=registry,
+        self._started = registry.counter("bellwether_quarantines_started", "Orders to pause a broker.", *_POLICY)
+        self._ended = registry.counter(
+            "bellwether_quarantines_ended", "Ended orders to pause a broker, by reason.", *_POLICY, "reason"
         )
 
     def init_counters(self, namespace: str, policy: str) -> None:

@@ -6,10 +6,7 @@ rules.
 
 from __future__ import annotations
 
-from prometheus_client import Counter, Gauge, Histogram
-
 from bellwether.core.signals import Signal
-from bellwether.telemetry.metrics.metric_registry import LATENCY_BUCKETS
 from bellwether.telemetry.metrics.probe_metrics import READING_VALUES, ProbeMetrics
 
 
@@ -17,24 +14,22 @@ class QueryMetrics:
     """Counts and durations of one policy's queries, in the prober's registry."""
 
     def __init__(self, metrics: ProbeMetrics) -> None:
-        self._queries = Counter(
+        self._queries = metrics.registry.counter(
             "bellwether_probe_queries",
             "Queries to Prometheus, by rule and result (ok, failed, timeout).",
-            ["rule", "result"],
-            registry=metrics.registry,
+            "rule",
+            "result",
         )
-        self._seconds = Histogram(
+        self._seconds = metrics.registry.histogram(
             "bellwether_probe_query_duration_seconds",
             "Duration of a successful query to Prometheus, in seconds.",
-            ["rule"],
-            buckets=LATENCY_BUCKETS,
-            registry=metrics.registry,
+            "rule",
         )
-        self._reading = Gauge(
+        self._reading = metrics.registry.gauge(
             "bellwether_probe_rule_reading",
             "Reading of a broker by a rule: 1 passing, 0 failing, -1 unknown.",
-            ["rule", "broker"],
-            registry=metrics.registry,
+            "rule",
+            "broker",
         )
 
     def asked(self, rule: str, result: str, seconds: float) -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry
-
 from bellwether.core.rebalance.lifecycle import RebalanceRun, RunState
-from bellwether.telemetry.metrics.metric_registry import PolicyGauge
+from bellwether.telemetry.metrics.metric_registry import LabelledRegistry, PolicyGauge
 
 
 class RebalanceMetrics:
     """State, partitions and loads of the current rebalance."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, registry: LabelledRegistry) -> None:
         self._state = PolicyGauge(
             "bellwether_rebalance_state",
             "1 for the current state of the rebalance by load, 0 for the others.",

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from prometheus_client import Counter, Gauge, Histogram
-
 from bellwether.telemetry.metrics.metric_registry import LabelledRegistry
 
 _ROUND_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 60.0)
@@ -20,66 +18,49 @@ class SamplingMetrics:
     def __init__(self, labels: Mapping[str, str] | None = None) -> None:
         self.registry = LabelledRegistry("sampler", labels)
         self._brokers: set[int] = set()
-        self._rounds = Counter(
+        self._rounds = self.registry.counter(
             "bellwether_sampler_rounds",
             "Sampling rounds by result: complete, partial (a broker did not answer), failed (no samples).",
-            ["result"],
-            registry=self.registry,
+            "result",
         )
         for result in ("complete", "partial", "failed"):
             self._rounds.labels(result)
-        self._late = Counter(
-            "bellwether_sampler_late_rounds",
-            "Rounds skipped because their start time had passed.",
-            registry=self.registry,
+        self._late = self.registry.counter(
+            "bellwether_sampler_late_rounds", "Rounds skipped because their start time had passed."
         )
-        self._failures = Counter(
+        self._failures = self.registry.counter(
             "bellwether_sampler_broker_failures",
             "Rounds in which a broker did not report all partitions that it leads.",
-            ["broker"],
-            registry=self.registry,
+            "broker",
         )
-        self._rows = Counter(
-            "bellwether_sampler_rows",
-            "Samples, by whether the log end offset is known (known, unknown).",
-            ["end"],
-            registry=self.registry,
+        self._rows = self.registry.counter(
+            "bellwether_sampler_rows", "Samples, by whether the log end offset is known (known, unknown).", "end"
         )
-        self._bytes = Counter(
-            "bellwether_sampler_written_bytes",
-            "Bytes written to the store, by kind (round, compacted).",
-            ["kind"],
-            registry=self.registry,
+        self._bytes = self.registry.counter(
+            "bellwether_sampler_written_bytes", "Bytes written to the store, by kind (round, compacted).", "kind"
         )
-        self._store = Counter(
-            "bellwether_sampler_store_failures",
-            "Failed writes, compactions and deletions in the store.",
-            registry=self.registry,
+        self._store = self.registry.counter(
+            "bellwether_sampler_store_failures", "Failed writes, compactions and deletions in the store."
         )
-        self._removed = Counter(
+        self._removed = self.registry.counter(
             "bellwether_sampler_removed",
             "Objects removed from the store, by kind: files after compaction (file), expired days (day).",
-            ["kind"],
-            registry=self.registry,
+            "kind",
         )
-        self._lost = Counter(
-            "bellwether_sampler_lost_rounds",
-            "Rounds discarded because the store accepted no writes.",
-            registry=self.registry,
+        self._lost = self.registry.counter(
+            "bellwether_sampler_lost_rounds", "Rounds discarded because the store accepted no writes."
         )
-        self._seconds = Histogram(
+        self._seconds = self.registry.histogram(
             "bellwether_sampler_round_duration_seconds",
             "Duration of one round without writing, in seconds.",
             buckets=_ROUND_BUCKETS,
-            registry=self.registry,
         )
-        self._partitions = Gauge(
-            "bellwether_sampler_partitions", "Partitions of the cluster in the last round.", registry=self.registry
+        self._partitions = self.registry.gauge(
+            "bellwether_sampler_partitions", "Partitions of the cluster in the last round."
         )
-        self._last = Gauge(
+        self._last = self.registry.gauge(
             "bellwether_sampler_last_written_timestamp_seconds",
             "Unix time at which the last stored round started, in seconds.",
-            registry=self.registry,
         )
 
     def sampled(self, seconds: float, rows: int, known: int, failing: Collection[int], whole: bool) -> None:

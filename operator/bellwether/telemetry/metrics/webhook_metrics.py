@@ -6,8 +6,6 @@ not a label.
 
 from __future__ import annotations
 
-from prometheus_client import Counter
-
 from bellwether.core.signals import Signal
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 
@@ -17,18 +15,15 @@ class WebhookMetrics:
 
     def __init__(self, metrics: ProbeMetrics) -> None:
         self._metrics = metrics
-        self._requests = Counter(
-            "bellwether_probe_webhook_requests",
-            "Requests to the webhook, by HTTP status of the response.",
-            ["status"],
-            registry=metrics.registry,
+        self._requests = metrics.registry.counter(
+            "bellwether_probe_webhook_requests", "Requests to the webhook, by HTTP status of the response.", "status"
         )
-        self._alerts = Counter(
+        self._alerts = metrics.registry.counter(
             "bellwether_probe_webhook_alerts",
             "Alerts in valid notifications, by result: firing, resolved, or ignored because the policy does not name"
-            " the alert (unlisted) or its broker is missing (no_broker) or unknown (unknown_broker).",
-            ["result"],
-            registry=metrics.registry,
+            " the alert (unlisted), its labels do not match (other_cluster), or its broker is missing (no_broker)"
+            " or unknown (unknown_broker).",
+            "result",
         )
 
     def answered(self, status: int) -> None:

@@ -16,6 +16,7 @@ from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import Cluster, Partition, PartitionKey, TopicPartition
+from bellwether.core.reporting.report import Report
 from bellwether.kafka_connection import Connection
 from bellwether.ports.kafka import LeaderMover, Outcome, Reorder
 from bellwether.ports.world import World
@@ -48,6 +49,7 @@ class KafkaSite:
     limits: Limits = PATIENT
     clock: PassingTime = field(default_factory=PassingTime)
     store: MemoryRecordStore = field(default_factory=MemoryRecordStore)
+    reported: Report | None = None
     signals: MemorySignals = field(init=False)
     lease: MemoryLease = field(init=False)
     reader: KafkaReader = field(init=False)
@@ -161,8 +163,14 @@ class _RacingMover:
         self._race = race
         self.request_timeout_seconds = inner.request_timeout_seconds
 
-    def reorder(self, orders: Sequence[Reorder]) -> Mapping[TopicPartition, Outcome]:
-        return self._race.reorder(orders, lambda: self._inner.reorder(orders))
+    def choose(self) -> int:
+        return self._inner.choose()
+
+    def forwards(self, broker: int) -> bool:
+        return self._inner.forwards(broker)
+
+    def reorder(self, orders: Sequence[Reorder], broker: int | None = None) -> Mapping[TopicPartition, Outcome]:
+        return self._race.reorder(orders, lambda: self._inner.reorder(orders, broker))
 
     def elect(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
         return self._inner.elect(names)

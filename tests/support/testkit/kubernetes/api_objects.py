@@ -11,6 +11,8 @@ from typing import Any
 
 Body = dict[str, Any]
 LATER = "2126-01-01T00:00:00Z"
+BY_HAND = {"state": "Demoted", "reason": "x"}
+DRAIN = {**BY_HAND, "until": LATER, "purpose": "Maintenance"}
 
 
 def policy(name: str = "main", **spec: Any) -> Body:
@@ -103,15 +105,11 @@ def prometheus(**rule: Any) -> Body:
 
 def rebalance(**fields: Any) -> Body:
     """A policy that rebalances by load, with further fields of its spec.rebalance."""
-    return policy(rebalance={"history": {"uri": "s3://loads/main"}, "runner": {"image": "bellwether:dev"}, **fields})
-
-
-def runner(**fields: Any) -> Body:
-    """A policy that rebalances by load, with further fields of what runs the job."""
-    return rebalance(runner={"image": "bellwether:dev", **fields})
+    return policy(rebalance=fields)
 
 
 _RULE = "spec.detection.prometheus.rules[0]"
+OF_MAIN = [{"name": "cluster", "value": "main"}]
 _LOAD_LIMIT = "spec.demotion.capacity.maxBytesPerSecond"
 
 BAD_POLICIES: dict[str, tuple[Body, str]] = {
@@ -143,12 +141,16 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
         "spec.detection.plugins[0].staleAfterSeconds",
     ),
     "an alert's name is none": (
-        policy(detection={"alertmanager": {"alerts": ["disk slow"]}}),
+        policy(detection={"alertmanager": {"alerts": ["disk slow"], "matchers": OF_MAIN}}),
         "spec.detection.alertmanager.alerts[0]",
     ),
     "an alert is named twice": (
-        policy(detection={"alertmanager": {"alerts": ["DiskSlow", "DiskSlow"]}}),
+        policy(detection={"alertmanager": {"alerts": ["DiskSlow", "DiskSlow"], "matchers": OF_MAIN}}),
         "spec.detection.alertmanager.alerts",
+    ),
+    "alerts of any Kafka cluster would count": (
+        policy(detection={"alertmanager": {"alerts": ["DiskSlow"], "matchers": []}}),
+        "spec.detection.alertmanager.matchers",
     ),
     "mode is missing": (without(policy(), "spec", "mode"), "spec.mode"),
     "mode is another word": (policy(mode="Dance"), "spec.mode"),
@@ -324,20 +326,9 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
         policy(maintenance={"pods": {"selector": "app=kafka", "firstBrokerId": -1}}),
         "spec.maintenance.pods.firstBrokerId",
     ),
-    "a rebalance without a history": (policy(rebalance={"runner": {"type": "Process"}}), "spec.rebalance.history"),
-    "a rebalance without an image": (rebalance(runner={}), "spec.rebalance.runner.image"),
-    "a rebalance with nothing but a history": (
-        policy(rebalance={"history": {"uri": "/store"}}),
-        "spec.rebalance.runner.image",
-    ),
-    "a history at a path that is not absolute": (
-        rebalance(history={"uri": "store"}),
-        "spec.rebalance.history.uri",
-    ),
-    "a history whose URI holds a password": (
-        rebalance(history={"uri": "s3://key:secret@bucket/x"}),
-        "spec.rebalance.history.uri",
-    ),
+    "a store that is an address": (rebalance(store="s3://loads/main"), "spec.rebalance.store"),
+    "a profile that is an image": (rebalance(profile="registry.example.com/any:1"), "spec.rebalance.profile"),
+    "a history of no days": (rebalance(historyDays=0), "spec.rebalance.historyDays"),
     "a schedule of four fields": (rebalance(schedule="0 4 * *"), "spec.rebalance.schedule"),
     "a schedule in words": (rebalance(schedule="@daily"), "spec.rebalance.schedule"),
     "an approval by nobody": (rebalance(approval="Never"), "spec.rebalance.approval"),
@@ -360,19 +351,6 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
     ),
     "a wave of nothing": (rebalance(waves={"partitions": 0}), "spec.rebalance.waves.partitions"),
     "a plan that is stale at once": (rebalance(validSeconds=1), "spec.rebalance.validSeconds"),
-    "executors without an account that may make them": (
-        runner(type="SparkOnKubernetes"),
-        "spec.rebalance.runner.serviceAccountName",
-    ),
-    "a claim for an object store": (
-        runner(persistentVolumeClaim={"claimName": "loads"}),
-        "spec.rebalance.runner.persistentVolumeClaim",
-    ),
-    "memory in words": (runner(resources={"memory": "much"}), "spec.rebalance.runner.resources.memory"),
-    "a setting that is not Spark's": (
-        runner(sparkConf=[{"name": "java.opts", "value": "x"}]),
-        "spec.rebalance.runner.sparkConf[0].name",
-    ),
     "a placement without a wish": (policy(placement={}), "spec.placement.racks"),
     "a rack twice": (policy(placement={"racks": ["a", "a"]}), "spec.placement.racks"),
     "racks and weights": (
@@ -427,17 +405,12 @@ BAD_HEALTHS: dict[str, tuple[Body, str]] = {
         health(override={"state": "Demoted", "reason": "x", "until": "tomorrow"}),
         "spec.override.until",
     ),
-    "an override that leads in maintenance": (
-        health(override={"state": "Promoted", "reason": "x", "until": LATER, "purpose": "Maintenance"}),
-        "spec.override.state",
-    ),
-    "maintenance without an end": (
-        health(override={"state": "Demoted", "reason": "x", "purpose": "Maintenance"}),
-        "spec.override.until",
-    ),
-    "an unknown purpose": (
-        health(override={"state": "Demoted", "reason": "x", "until": LATER, "purpose": "Holiday"}),
-        "spec.override.purpose",
+    "an override that leads in maintenance": (health(override={**DRAIN, "state": "Promoted"}), "spec.override.state"),
+    "maintenance without an end": (health(override={**BY_HAND, "purpose": "Maintenance"}), "spec.override.until"),
+    "an unknown purpose": (health(override={**DRAIN, "purpose": "Holiday"}), "spec.override.purpose"),
+    "accepted without a purpose": (
+        health(override={**BY_HAND, "acceptUnavailableWrites": True}),
+        "spec.override.acceptUnavailableWrites",
     ),
 }
 

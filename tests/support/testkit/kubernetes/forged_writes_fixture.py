@@ -48,7 +48,10 @@ class Stage:
             {
                 "watchNamespaces": [self.namespace],
                 "probers": probers,
-                "sidecars": {"accounts": [{"name": SIDECARS, "policy": "main"}]},
+                "sidecars": {
+                    "accounts": [{"name": SIDECARS, "policy": "main"}],
+                    "quarantineAgent": {"enabled": True},
+                },
             },
         )
         for account in (SIDECARS, STRANGER):

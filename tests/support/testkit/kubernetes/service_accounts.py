@@ -17,13 +17,17 @@ from pathlib import Path
 from typing import Any
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, SECRETS, Object
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, SECRETS, Object
 from bellwether.adapters.kubernetes.objects.broker_health_objects import BrokerHealths
+from bellwether.adapters.kubernetes.objects.quarantine_orders import COMPONENT, LeaseOrders
 from realparts.auditing import AuditedApiServer, Call
 from realparts.kafka import KafkaCluster
 from realparts.processes import ManagedProcess
 from testkit.kubernetes.chart_accounts import FULL, OPERATOR, Accounts, Grant, of_role
 from testkit.processes.sites import POLICY, Site
+from testkit.values.builders import after
+from testkit.values.quarantine_inputs import ordered
 from waiting import limit
 
 CREDENTIALS, TOKEN = "kafka-credentials", "a-token-that-nobody-guesses"
@@ -62,8 +66,14 @@ class Crew:
                 {**where, "kind": "Replication"},
                 {**where, "kind": "Prometheus"},
             ],
-            "alertmanager": {**where, "enabled": True, "tokenSecret": {"name": "hook", "key": "token"}},
+            "alertmanager": {
+                **where,
+                "enabled": True,
+                "tokenSecret": {"name": "hook", "key": "token"},
+                "tlsSecretName": "hook-tls",
+            },
             "sidecars": {
+                "quarantineAgent": {"enabled": True},
                 "accounts": [
                     {
                         "name": SIDECARS,
@@ -71,9 +81,10 @@ class Crew:
                         "policy": POLICY,
                         "policyNamespace": self.site.namespace,
                     }
-                ]
+                ],
             },
-            "sampler": {**where, "enabled": True, "store": "s3://samples/main"},
+            "load": {"stores": {"default": {"namespaces": ["*"], "uri": "s3://samples"}}},
+            "sampler": {**where, "enabled": True},
             **values,
         }
         self.accounts = Accounts(server, self.home, whole)
@@ -82,20 +93,39 @@ class Crew:
 
     # Processes
 
-    def operator(self, *arguments: str) -> ManagedProcess:
+    def operator(self, *arguments: str, **environment: str) -> ManagedProcess:
         """``bellwether operator`` by its account."""
         kubeconfig = str(self.accounts.kubeconfig(OPERATOR))
         if not self.everywhere:
-            return self.site.operator("--lease-namespace", self.home, *arguments, KUBECONFIG=kubeconfig)
+            return self.site.operator("--lease-namespace", self.home, *arguments, KUBECONFIG=kubeconfig, **environment)
         ports = ("--metrics-port", "0", "--health-port", "0")
         command = [sys.executable, "-m", "bellwether", "operator", "--lease-namespace", self.home, *ports]
-        return self.site.start("operator", [*command, "--log-format", "json", *arguments], {"KUBECONFIG": kubeconfig})
+        variables = {"KUBECONFIG": kubeconfig, **environment}
+        return self.site.start("operator", [*command, "--log-format", "json", *arguments], variables)
 
     def prober(self, account: str, kind: str, *arguments: str, pod: str = "") -> ManagedProcess:
         """``bellwether probe KIND`` by that account."""
         command = [sys.executable, "-m", "bellwether", "probe", kind, "--policy", POLICY, "-n", self.site.namespace]
         kubeconfig = self.accounts.kubeconfig(account, pod)
         return self.site.start(kind, [*command, "--log-format", "json", *arguments], {"KUBECONFIG": str(kubeconfig)})
+
+    def agent(self, broker: int) -> ManagedProcess:
+        """``bellwether quarantine-agent`` of a broker, beside a process that takes the broker's place."""
+        beside = self.site.start(f"sleeper-{broker}", ["sleep", "3600"])
+        where = ["--policy", POLICY, "-n", self.site.namespace, "--lease-namespace", self.home]
+        which = ["--broker", str(broker), "--pid", str(beside.pid), "--log-format", "json"]
+        kubeconfig = self.accounts.kubeconfig(SIDECARS, f"kafka-{broker}")
+        command = [sys.executable, "-m", "bellwether", "quarantine-agent", *where, *which]
+        return self.site.start(f"agent-{broker}", command, {"KUBECONFIG": str(kubeconfig)})
+
+    def order_that_is_over(self, broker: int) -> None:
+        """The order to pause a broker that an earlier operator ended and did not remove."""
+        policy = f"{self.site.namespace}/{POLICY}"
+        LeaseOrders(self.site.api, self.home, policy).keep({broker: ordered(broker, ended_at=after(9))})
+
+    def orders(self) -> list[Object]:
+        """The Leases that order pauses, those that are over included."""
+        return self.site.api.list(LEASES, self.home, {object_names.COMPONENT_LABEL: COMPONENT})
 
     def ran(self, kubeconfig: Path, *arguments: str, seconds: float = 90) -> subprocess.CompletedProcess[str]:
         """A command of ``bellwether`` that ends by itself."""
@@ -139,7 +169,7 @@ class Crew:
 
     def alert(self, port: int, name: str, broker: int, status: str = "firing") -> int:
         """Send an alert to the webhook, as Alertmanager does; the status of the answer, 0 for none."""
-        labels = {"alertname": name, "pod": f"kafka-{broker}"}
+        labels = {"alertname": name, "cluster": "main", "pod": f"kafka-{broker}"}
         body = {"version": "4", "alerts": [{"status": status, "labels": labels, "fingerprint": "a1"}]}
         client = http.client.HTTPConnection("127.0.0.1", port, timeout=limit(20))
         try:

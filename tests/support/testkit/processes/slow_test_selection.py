@@ -54,7 +54,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
         "telemetry/metrics/operator_metrics*",
     ),
     "integration/chart/test_installing.py": ("/helm/bellwether/*",),
-    "integration/chart/test_spark_rights.py": ("/helm/bellwether/templates/spark*", "/spark/bellwether_load/jobs/*"),
+    "integration/chart/test_spark_rights.py": ("/helm/bellwether/templates/*load*", "/spark/bellwether_load/jobs/*"),
     "integration/doctor/test_last_replica_lost.py": (
         "/examples/placement/last-replica-lost/*",
         "cli/offline/unclean_election*",
@@ -68,6 +68,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/load/test_round_trip.py": _LOADS,
     "integration/load/test_sampling_costs.py": ("sampling/*", "adapters/store/samples/compaction*"),
     "integration/moving/test_a_thousand_partitions.py": _MOVING,
+    "integration/moving/test_late_requests.py": (*_MOVING, *_KEEPING, "core/execution/arrivals*"),
     "integration/operator/test_api_outages.py": (*_LOOPS, *_KEEPING, "adapters/kubernetes/api_client*"),
     "integration/operator/test_audit.py": (
         "core/reporting/audit*",
@@ -86,7 +87,11 @@ SOURCES: Mapping[str, Sequence[str]] = {
         "probes/plugins/plugin_discovery*",
         "/examples/signals/*",
     ),
-    "integration/operator/test_quarantine.py": ("core/quarantine/*", "quarantine/*"),
+    "integration/operator/test_quarantine.py": (
+        "core/quarantine/*",
+        "quarantine/*",
+        "adapters/kubernetes/objects/quarantine_orders*",
+    ),
     "integration/operator/test_reachability.py": _JUDGING,
     "integration/operator/test_rebalancing.py": ("controllers/rebalance_controller*", "core/rebalance/*"),
     "integration/operator/test_recording.py": (
@@ -122,11 +127,22 @@ SOURCES: Mapping[str, Sequence[str]] = {
         "probes/storage/disk_write*",
         *_PROBING,
     ),
-    "integration/probes/test_quarantine_agent_process.py": ("quarantine/*", "cli/probe/quarantine_agent*"),
+    "integration/probes/test_quarantine_agent_process.py": (
+        "quarantine/*",
+        "cli/probe/quarantine_agent*",
+        "adapters/kubernetes/objects/quarantine_orders*",
+    ),
     "integration/rights/test_nothing_superfluous.py": _RIGHTS,
     "integration/rights/test_probers_need_their_rights.py": _RIGHTS,
     "integration/rights/test_rights_suffice.py": (*_RIGHTS, "controllers/crd_watch*"),
     "integration/rights/test_strimzi_rights.py": (*_RIGHTS, *_STRIMZI),
+    "integration/rights/test_two_tenants.py": (
+        *_RIGHTS,
+        "adapters/bounded_json*",
+        "adapters/kafka/connection/*",
+        "adapters/kubernetes/leases*",
+        "adapters/pem*",
+    ),
     "integration/security/test_acls.py": ("adapters/kafka/connection/tls_sasl*", "/docs/security/kafka-acls.md"),
     "integration/security/test_bad_input.py": (
         "adapters/kubernetes/kafka_cluster/secret_reader*",

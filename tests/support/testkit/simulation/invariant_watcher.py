@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
+from bellwether.core.model.undo_record import SentOrder, UndoEntry
 from bellwether.ports.kafka import ClusterReader, LeaderMover, Outcome, Reorder
 from bellwether.ports.world import World
 from bellwether.testing.memory_records import MemoryRecordStore
@@ -30,8 +31,8 @@ class Watcher:
         kept = {} if topics is None else {n: p for n, p in self.read.items() if n.topic not in topics}
         self.read = {**kept, **{p.name: p for p in partitions}}
 
-    def reordering(self, orders: Sequence[Reorder]) -> None:
-        """Invariants 1 and 6, at the moment of the request."""
+    def reordering(self, orders: Sequence[Reorder], broker: int | None) -> None:
+        """Invariants 1, 6 and 7, at the moment of the request."""
         self.reorders += len(orders)
         entries = self.store.record.entries if self.store.record is not None else {}
         for wanted in orders:
@@ -46,6 +47,8 @@ class Watcher:
             entry = entries.get(known.key)
             if entry is None or wanted.order != entry.written or sorted(entry.baseline) != sorted(wanted.order):
                 self.violations.append(f"invariant 6: {wanted} is not covered by the durable record: {entry}")
+            elif SentOrder(wanted.order, broker) not in entry.outstanding and not _merged(entry, wanted.order):
+                self.violations.append(f"invariant 7: {wanted} to broker {broker} is not outstanding: {entry}")
 
     def electing(self, names: Sequence[TopicPartition]) -> None:
         """Invariant 2, at the moment of the request."""
@@ -54,6 +57,10 @@ class Watcher:
             known = self.read.get(name)
             if known is None or known.replicas[0] not in (known.isr or known.elr):
                 self.violations.append(f"invariant 2: the first of {known} is not in the ISR")
+
+
+def _merged(entry: UndoEntry, order: tuple[int, ...]) -> bool:
+    return SentOrder(order, None) in entry.outstanding
 
 
 class _WatchedReader:
@@ -81,9 +88,15 @@ class _WatchedMover:
         self.watcher = watcher
         self.request_timeout_seconds = inner.request_timeout_seconds
 
-    def reorder(self, orders: Sequence[Reorder]) -> Mapping[TopicPartition, Outcome]:
-        self.watcher.reordering(orders)
-        return self.inner.reorder(orders)
+    def choose(self) -> int:
+        return self.inner.choose()
+
+    def forwards(self, broker: int) -> bool:
+        return self.inner.forwards(broker)
+
+    def reorder(self, orders: Sequence[Reorder], broker: int | None = None) -> Mapping[TopicPartition, Outcome]:
+        self.watcher.reordering(orders, broker)
+        return self.inner.reorder(orders, broker)
 
     def elect(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
         self.watcher.electing(names)

@@ -14,6 +14,7 @@ from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch, Wanted
 from bellwether.adapters.kubernetes.leases import ClusterLease
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
+from bellwether.adapters.kubernetes.objects.quarantine_orders import LeaseOrders
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
@@ -25,6 +26,7 @@ from bellwether.controllers.reporting.status_reporter import StatusReporter
 from bellwether.core.model.condition import Condition
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import BellwetherError
+from bellwether.ports.kafka import FaultToleranceReader
 from bellwether.ports.world import World
 from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
 from bellwether.testing.memory_world import MemorySite
@@ -33,6 +35,7 @@ from testkit.kubernetes.memory_api import MemoryApi
 from testkit.values.builders import site
 
 LEASE_SECONDS = 1_000_000
+LEASES_IN = "operators"
 
 
 @dataclass
@@ -58,7 +61,7 @@ class MemoryConnector:
         process = operator.site.process()
         lease = ClusterLease(
             operator.api,
-            "operators",
+            LEASES_IN,
             operator.site.cluster_id,
             f"{metadata.namespace}/{metadata.name}",
             operator.site.clock,
@@ -67,6 +70,9 @@ class MemoryConnector:
         )
         records = ConfigMapRecords(operator.api, metadata.namespace, metadata.name)
         world = World(process.clusters, process.leaders, records, lease, operator.site.signals, operator.site.clock)
+        who = f"{metadata.namespace}/{metadata.name}"
+        orders = LeaseOrders(operator.api, LEASES_IN, who, self.holder, lease.seconds_left)
+        world = replace(world, quarantine_orders=orders, margins=operator.margins, configs=process.configs)
         if operator.audited:
             trail = ConfigMapAuditLog(operator.api, metadata.namespace, metadata.name, operator.site.clock)
             world = replace(world, trail=trail)
@@ -115,12 +121,13 @@ class MemoryOperator:
     faults: Callable[[World], World] = lambda world: world
     desk: MakeRebalanceController | None = None
     audited: bool = False
+    margins: FaultToleranceReader | None = None
     loops: list[PolicyController] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.metrics = OperatorMetrics()
         self.reporter = StatusReporter(self.api, self.site.clock, self.holder, self.metrics)
-        self.finalizer = PolicyFinalizer(self.api)
+        self.finalizer = PolicyFinalizer(self.api, lease_namespace=LEASES_IN)
         self.connector = MemoryConnector(self, self.holder)
 
     @classmethod

@@ -1,13 +1,17 @@
 """An operator process: take over once, then turn after turn, as the policy loop does; in memory, or on real Kafka.
 
-``Operator`` remembers between turns what a process remembers, and forgets it when it is made anew.
+``Operator`` remembers between turns what a process remembers. A new one knows what the undo record and the last
+published status say.
 """
 
 from __future__ import annotations
 
 from typing import Any, Protocol
 
+from bellwether.api.v1alpha1.broker_health import BrokerHealthStatus
+from bellwether.controllers.reporting.status import broker_status
 from bellwether.core.demotion.decisions import DecisionFunction, decide
+from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.rebalance.rebalance_waves import RebalanceInput
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, PromotionWaves
@@ -26,6 +30,8 @@ POLICY = Policy(
     promotion=Promotion(stabilization_seconds=10, waves=PromotionWaves(skip_up_to_leaders=1000)),
 )
 GRACE_SECONDS = 20.0
+ARRIVAL_SECONDS = 20.0
+"""Shorter than the product's: a broker of the fault script that holds a request answers no check meanwhile."""
 
 
 class Site(Protocol):
@@ -33,6 +39,7 @@ class Site(Protocol):
 
     clock: Any
     store: MemoryRecordStore
+    reported: Report | None
 
     @property
     def cluster_id(self) -> str:
@@ -40,6 +47,20 @@ class Site(Protocol):
 
     def process(self, identity: str = "operator-a") -> World:
         """A new process on this site."""
+
+
+def carried_verdicts(said: Report | None) -> dict[int, Verdict]:
+    """The verdicts with which a new process continues: through the status of each broker, as in a take-over."""
+    if said is None:
+        return {}
+    found = {}
+    for broker in said.brokers:
+        status = broker_status(broker, None, {}, said.now)
+        verdict = BrokerHealthStatus.model_validate(status).verdict
+        carried = verdict.to_core(broker.broker) if verdict is not None else None
+        if carried is not None:
+            found[broker.broker] = carried
+    return found
 
 
 class Operator:
@@ -54,10 +75,12 @@ class Operator:
         faults: Faults | None = None,
         life: Interruptions | None = None,
         grace_seconds: float = GRACE_SECONDS,
+        arrival_seconds: float = ARRIVAL_SECONDS,
     ) -> None:
         self.site = site
         self.policy = policy
         self.grace_seconds = grace_seconds
+        self.arrival_seconds = arrival_seconds
         self.faults = faults or Faults()
         self.world: World = self.faults.around(site.process(identity))
         if life is not None:
@@ -76,16 +99,23 @@ class Operator:
                 if not self.world.leadership.seconds_left():
                     return None
                 taken = self.world.records.take_over(self.site.cluster_id)
-                self.memory = Memory(taken, grace_seconds=self.grace_seconds)
-            said, self.memory = reconcile(self.world, self.policy, self.memory, how, self.rebalance_input)
+                self.memory = Memory(
+                    taken,
+                    carried_verdicts(self.site.reported),
+                    self.grace_seconds,
+                    arrival_seconds=self.arrival_seconds,
+                    quarantine_orders=self.world.quarantine_orders.take_over(),
+                )
+            done = reconcile(self.world, self.policy, self.memory, how, self.rebalance_input)
         except Transient:
             self.memory = None  # what the store holds is not known: read it back
             return None
         except Fenced:
             self.fenced = True
             return None
-        self.reports.append(said)
-        return said
+        self.memory, self.site.reported = done.memory, done.report
+        self.reports.append(done.report)
+        return done.report
 
     def reconciles(self, count: int, seconds: float = 1.0) -> None:
         """So many turns, some time apart."""

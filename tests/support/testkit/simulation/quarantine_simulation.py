@@ -6,22 +6,19 @@ code, while a watcher that knows the truth, and asks neither, measures how long 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 
 from bellwether.core.doctor.risks import MIN_ISR
-from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS, QuarantineOrder
-from bellwether.core.quarantine.agent import OrderRead, PauseOrder
+from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS
 from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, Quarantine, QuarantineMode
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.gather import Memory
-from bellwether.ports.errors import Transient
 from bellwether.quarantine.agent_loop import TICK_SECONDS, QuarantineAgent
 from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_process import MemoryFaultTolerance, MemoryProcess
 from bellwether.testing.memory_world import MemorySite
-from testkit.simulation.operators import GRACE_SECONDS, Operator
+from testkit.simulation.operators import Operator
 
 SESSION_SECONDS = 9.0
 LIMIT_SECONDS = 60
@@ -54,9 +51,7 @@ class QuarantineSite:
         self.policy = policy or strict()
         self.voters = frozenset(voters)
         self.margins = MemoryFaultTolerance(cluster, voters)
-        self.statuses: Mapping[int, QuarantineOrder] = {}
         self.slow: set[int] = set()
-        self.api = True
         self.broken: list[str] = []
         self.pauses = 0
         self.processes = {b: MemoryProcess(cluster, b) for b in cluster.brokers}
@@ -81,7 +76,7 @@ class QuarantineSite:
                 broker,
                 f"agent-{broker}",
                 self.processes[broker],
-                _Orders(self, broker),
+                self.site.orders.agent(broker, lambda: self._paused_elsewhere(broker)),
                 lambda signal: heard(signal.broker, signal),
                 self.site.clock,
             )
@@ -92,11 +87,10 @@ class QuarantineSite:
             self.processes[broker].die()
 
     def take_over(self) -> None:
-        """An operator starts, and goes on with what stands in status."""
+        """An operator starts, and goes on with the orders that it finds."""
         if self.operator is None:
             operator = Operator(self.site, self.policy)
             operator.world = replace(operator.world, margins=self.margins)
-            self._remember(operator)
             self.operator = operator
 
     def kill_operator(self) -> None:
@@ -127,8 +121,17 @@ class QuarantineSite:
                 agent.reconcile()
             self._probers()
             if tick % 2 and self.operator is not None and self.api:
-                self._operate(self.operator)
+                self.operator.reconcile()
             self._watch()
+
+    @property
+    def api(self) -> bool:
+        """Whether the Kubernetes API answers."""
+        return not self.site.orders.away
+
+    @api.setter
+    def api(self, answers: bool) -> None:
+        self.site.orders.away = not answers
 
     @property
     def paused(self) -> set[int]:
@@ -158,17 +161,11 @@ class QuarantineSite:
             for name, speaks in ((source, self.api), (f"agent-{broker}", self.api and broker in self.agents)):
                 (self.site.signals.resume if speaks else self.site.signals.silence)(name)
 
-    def _operate(self, operator: Operator) -> None:
-        operator.reconcile()
-        if operator.memory is None:
-            self._remember(operator)  # it could not read Kafka, and begins anew
-        else:
-            self.statuses = operator.memory.quarantine_orders
-
-    def _remember(self, operator: Operator) -> None:
-        """What a process knows when it begins: the record, and the orders that stand in status."""
-        taken = operator.world.records.take_over(self.site.cluster_id)
-        operator.memory = Memory(taken, grace_seconds=GRACE_SECONDS, quarantine_orders=dict(self.statuses))
+    def _paused_elsewhere(self, broker: int) -> int | None:
+        """Another broker whose agent says that it is paused."""
+        said = self.site.signals.signals()
+        others = (s.broker for s in said if s.type == QUARANTINE_AGENT and s.reading is Reading.FAILING)
+        return next((b for b in others if b != broker), None)
 
     # The watcher.
 
@@ -211,23 +208,3 @@ class QuarantineSite:
         if not self.api or self.operator is None:
             return "nobody renews its order"
         return "" if broker in self.agents else "nobody stands beside it"
-
-
-class _Orders:
-    """What a quarantine agent reads of the statuses that the operator has written."""
-
-    def __init__(self, site: QuarantineSite, broker: int) -> None:
-        self._site = site
-        self._broker = broker
-
-    def read(self) -> OrderRead:
-        if not self._site.api:
-            raise Transient("the API does not answer")
-        order = self._site.statuses.get(self._broker)
-        if order is None or not order.active:
-            return OrderRead()
-        limit = (order.until - order.since).total_seconds()
-        said = self._site.site.signals.signals()
-        others = (s.broker for s in said if s.type == QUARANTINE_AGENT and s.reading is Reading.FAILING)
-        elsewhere = next((b for b in others if b != self._broker), None)
-        return OrderRead(PauseOrder(order.epoch, order.number, order.renewed_at, limit), elsewhere)

@@ -17,15 +17,18 @@ from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans import plan_files, problem_files
 from bellwether.adapters.store.plans.plan_store import FilePlanStore
+from bellwether.api.config.load_config import LoadConfig
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.policy_controller import PolicyController
-from bellwether.controllers.rebalance_controller import MakeRebalanceController, RebalanceBackend, RebalanceController
+from bellwether.controllers.rebalance_backend import RebalanceBackend
+from bellwether.controllers.rebalance_controller import MakeRebalanceController, RebalanceController
 from bellwether.core.rebalance.lifecycle import RebalanceRun
 from bellwether.core.rebalance.problem import PartitionInput
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.signals import Reading
 from bellwether.ports.clock import Clock
 from bellwether.ports.jobs import JobState, JobStatus
+from testkit.loads.load_configs import load_config
 from testkit.loads.small_planner import planned, write_loads
 from testkit.simulation.operator_fixture import MemoryOperator
 from testkit.values.builders import site
@@ -86,16 +89,20 @@ class Planner:
 
 
 def desk_of(
-    planner: Planner, clock: Clock | None = None, made: list[RebalanceController] | None = None
+    planner: Planner,
+    clock: Clock | None = None,
+    made: list[RebalanceController] | None = None,
+    config: LoadConfig | None = None,
 ) -> MakeRebalanceController:
-    """How a loop gets its desk; every desk that was made is appended to ``made``."""
+    """How a loop gets its desk; every desk that was made is appended to ``made``. ``config``: what it may use."""
+    config = config or load_config(str(planner.store))
 
     def tools(policy: LeadershipPolicy, cluster_id: str) -> RebalanceBackend:
         plans = FilePlanStore(planner.store, cluster_id, f"{policy.metadata.namespace}/{policy.metadata.name}")
         return RebalanceBackend(plans, planner)
 
     def make(run: RebalanceRun, wake: Callable[[], None]) -> RebalanceController:
-        desk = RebalanceController(run, tools, clock or SystemClock(), wake)
+        desk = RebalanceController(run, config.settings, tools, clock or SystemClock(), wake)
         if made is not None:
             made.append(desk)
         return desk
@@ -110,8 +117,6 @@ def asking(**annotations: str) -> Mapping[str, Any]:
 
 
 SPEC: dict[str, Any] = {
-    "history": {"uri": "/somewhere"},
-    "runner": {"type": "Process"},
     "waves": {"partitions": 2, "pauseSeconds": 0},
 }
 

@@ -90,6 +90,7 @@ class Watched:
                 health["spec"]["override"] = {"state": str(asked.state), "reason": asked.reason or "asked", **until}
                 if asked.purpose is not None:
                     health["spec"]["override"]["purpose"] = str(asked.purpose)
+                    health["spec"]["override"]["acceptUnavailableWrites"] = asked.accept_unavailable_writes
             standing = self.api.find(BROKER_HEALTHS, "default", f"main-{broker}") or {}
             kept = {k: v for k, v in (standing.get("status") or {}).items() if k != "signals"}
             health["status"] = {**kept, **statuses.get(broker, {}), "signals": signals}

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from bellwether.core.demotion.decisions import Decisions
+from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.execution.result import ExecutionResult
@@ -14,7 +15,7 @@ from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionK
 from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.restoration_waves import ReturningBroker
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.model.undo_record import Cause, DemotedBroker, EntryState, UndoEntry, UndoRecord
+from bellwether.core.model.undo_record import Cause, DemotedBroker, EntryState, SentOrder, UndoEntry, UndoRecord
 from bellwether.core.planning.plan import Move, MoveKind, Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report, report
@@ -97,13 +98,15 @@ def entry(
     baseline: Sequence[int] = (1, 2, 3),
     written: Sequence[int] = (2, 3, 1),
     *,
-    earlier: Sequence[Sequence[int]] = (),
+    replaced: Sequence[int] | None = None,
+    outstanding: Sequence[tuple[Sequence[int], int | None]] = (),
     state: EntryState = EntryState.DISPLACED,
     finished_at: datetime | None = None,
 ) -> UndoEntry:
     """Broker 1 put last."""
-    sent = tuple(tuple(o) for o in earlier)
-    return UndoEntry(topic, tuple(baseline), tuple(written), sent, state, finished_at)
+    sent = tuple(SentOrder(tuple(order), broker) for order, broker in outstanding)
+    before = tuple(replaced) if replaced is not None else None
+    return UndoEntry(topic, tuple(baseline), tuple(written), before, sent, state, finished_at)
 
 
 def demoted(broker: int = 1, cause: Cause = Cause.SIGNALS, since: datetime = START) -> DemotedBroker:
@@ -185,6 +188,14 @@ def verdicts(seen: Cluster, **states: Sequence[int]) -> dict[int, Verdict]:
     return {b: verdict(b, named.get(b, HealthState.HEALTHY)) for b in sorted(seen.named)}
 
 
+def context(
+    seen: Snapshot | None = None, judged: Mapping[int, Verdict] | None = None, policy: Policy | None = None
+) -> Context:
+    """Every broker Healthy and a policy with its defaults, unless given."""
+    facts = seen or snapshot()
+    return Context(facts, judged if judged is not None else verdicts(facts.cluster), policy or Policy(name="main"))
+
+
 def returning(broker: int = 1, share: int = 10, since: datetime = START) -> ReturningBroker:
     """In its first wave."""
     return ReturningBroker(broker, share, since, since)
@@ -233,12 +244,4 @@ def said(
     **more: Any,
 ) -> Report:
     """The report of a turn in which everybody is well and nothing was to do, unless told."""
-    facts = seen or snapshot()
-    return report(
-        facts,
-        policy or Policy(name="main"),
-        judged if judged is not None else verdicts(facts.cluster),
-        plan or Plan(),
-        result or ExecutionResult(),
-        **more,
-    )
+    return report(context(seen, judged, policy), plan or Plan(), result or ExecutionResult(), **more)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.fault_tolerance import FaultTolerance, Quorum
@@ -89,4 +90,4 @@ def weighed(
     """What becomes of a scene."""
     at_hand = facts or scene()
     verdicts_ = judged if judged is not None else held_in(at_hand.cluster)
-    return decide_quarantines(at_hand, policy or opted_in(), verdicts_, decisions(*demoted))
+    return decide_quarantines(Context(at_hand, verdicts_, policy or opted_in()), decisions(*demoted))

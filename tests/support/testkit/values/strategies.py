@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey
 from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker
-from bellwether.core.model.undo_record import Cause, DemotedBroker, EntryState, UndoEntry, UndoRecord
+from bellwether.core.model.undo_record import Cause, DemotedBroker, EntryState, SentOrder, UndoEntry, UndoRecord
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
 from bellwether.testing.fault_injection import Fate
 from bellwether.testing.memory_cluster import MemoryCluster
@@ -56,10 +56,11 @@ def clusters(draw: st.DrawFn, max_brokers: int = 5, max_partitions: int = 8) -> 
 def entries(draw: st.DrawFn) -> UndoEntry:
     """Any entry of an undo record: three orders of one set."""
     baseline = draw(orders([1, 2, 3, 4]))
-    earlier, written = (tuple(draw(st.permutations(baseline))) for _ in range(2))
+    replaced, written, sent = (tuple(draw(st.permutations(baseline))) for _ in range(3))
+    outstanding = draw(st.lists(st.builds(SentOrder, st.just(sent), st.none() | st.integers(1, 5)), max_size=2))
     state = draw(st.sampled_from(EntryState))
     finished = START + timedelta(seconds=draw(st.integers(0, 600))) if state is EntryState.RESTORED else None
-    return UndoEntry("orders", baseline, written, (earlier,), state, finished)
+    return UndoEntry("orders", baseline, written, replaced, tuple(outstanding), state, finished)
 
 
 @st.composite

@@ -11,14 +11,16 @@ from kafka.protocol.admin.topics import (
     AlterPartitionReassignmentsResponse,
     ElectLeadersRequest,
     ElectLeadersResponse,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
 )
 from kafka.protocol.metadata import ApiVersionsRequest
 
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.leader_mover import MOST_PARTITIONS, KafkaMover
-from bellwether.core.model.cluster import TopicPartition
+from bellwether.core.model.cluster import Broker, TopicPartition
 from bellwether.kafka_connection import Connection
-from bellwether.ports.errors import Terminal, Transient
+from bellwether.ports.errors import NotSent, Terminal, Transient
 from bellwether.ports.kafka import Outcome, Reorder
 from testkit.kafka.scripted_broker import ScriptedBroker, hanging_up, silent, versions
 
@@ -153,6 +155,51 @@ def test_a_late_answer_is_not_taken_for_success_and_not_sent_again(leap: Callabl
             one.reorder([Reorder(A0, (2, 1))])
         assert len(first.asked(AlterPartitionReassignmentsRequest)) == 1
         assert second.seen == []
+
+
+class TestTheAskedBroker:
+    @staticmethod
+    def knowing(*brokers: ScriptedBroker, bootstrap: str = "127.0.0.1:1") -> KafkaMover:
+        pool = BrokerPool(Connection((bootstrap,)), PATIENT)
+        hosts = [broker.address.rsplit(":", 1) for broker in brokers]
+        pool.learn([Broker(number, None, host, int(port)) for number, (host, port) in enumerate(hosts, 1)])
+        return KafkaMover(pool)
+
+    def test_a_reorder_goes_to_that_broker_alone(self) -> None:
+        answers = {AlterPartitionReassignmentsRequest: altered({A0: (0, None)})}
+        with ScriptedBroker(answers) as one, ScriptedBroker(answers) as other:
+            assert self.knowing(one, other).reorder([Reorder(A0, (2, 1))], 2)[A0].ok
+            assert one.seen == []
+
+    def test_what_cannot_reach_it_was_surely_not_sent_and_is_not_sent_elsewhere(self) -> None:
+        with ScriptedBroker(raw=silent) as one, ScriptedBroker() as other:
+            with pytest.raises(NotSent):
+                self.knowing(one, other).reorder([Reorder(A0, (2, 1))], 1)
+            assert other.seen == []
+
+    def test_what_it_did_not_answer_may_have_been_sent(self) -> None:
+        with ScriptedBroker() as one, pytest.raises(Transient, match="may have been carried out") as caught:
+            self.knowing(one).reorder([Reorder(A0, (2, 1))], 1)
+        assert not isinstance(caught.value, NotSent)
+
+    def test_the_first_choice_is_chosen_and_none_while_no_address_is_known(self) -> None:
+        with ScriptedBroker() as one, ScriptedBroker() as other:
+            assert self.knowing(one, other).choose() == 1
+        with pytest.raises(NotSent, match="no broker's address is known"):
+            mover("127.0.0.1:1").choose()
+
+    @pytest.mark.parametrize(("error", "forwards"), [(0, True), (7, False), (41, False)])
+    def test_it_forwards_when_the_controllers_answer_comes_back(self, error: int, forwards: bool) -> None:
+        answer = ListPartitionReassignmentsResponse(throttle_time_ms=0, error_code=error, error_message=None, topics=[])
+        with ScriptedBroker({ListPartitionReassignmentsRequest: lambda _: answer}) as one:
+            assert self.knowing(one).forwards(1) is forwards
+            (sent,) = one.asked(ListPartitionReassignmentsRequest)
+            assert sent.topics == []
+
+    def test_one_that_does_not_answer_forwards_nothing(self) -> None:
+        with ScriptedBroker(raw=hanging_up) as one:
+            assert not self.knowing(one).forwards(1)
+            assert not self.knowing(one).forwards(9)
 
 
 def test_a_connection_lost_after_sending_is_transient_and_not_sent_again() -> None:

@@ -17,7 +17,9 @@ from kafka.protocol.admin.topics import (
 )
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest, MetadataResponse
 
+from bellwether.adapters.kafka.connection import broker_connection, response_decoding
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
+from bellwether.adapters.kafka.connection.response_decoding import MOST_BROKERS
 from bellwether.adapters.kafka.metadata_reader import KafkaReader, topic_id
 from bellwether.core.model.cluster import Broker, Partition, PartitionKey
 from bellwether.kafka_connection import Connection
@@ -137,19 +139,35 @@ def test_a_partition_is_named_by_kafka_s_own_form_of_the_topic_id() -> None:
 def test_the_time_that_a_large_answer_takes_to_decode_is_not_the_broker_s(
     monkeypatch: pytest.MonkeyPatch, leap: Callable[[float], None]
 ) -> None:
-    decode = MetadataResponse.decode
+    decode = response_decoding.decode
 
-    def slowly(*args: Any, **options: Any) -> Any:
-        leap(1000)
-        return decode(*args, **options)
+    def slowly(response: Any, version: int, frame: bytes) -> Any:
+        leap(1000 if response is MetadataResponse else 0)
+        return decode(response, version, frame)
 
-    monkeypatch.setattr(MetadataResponse, "decode", slowly)
+    monkeypatch.setattr(broker_connection, "decode", slowly)
     with ScriptedBroker(answers(topic("a", partition(0)))) as broker:
         nodes = BrokerPool(
             Connection((broker.address,)), Limits(opening_seconds=200, request_seconds=200, read_seconds=600)
         )
         assert len(KafkaReader(nodes).read().partitions) == 1
         assert len(broker.asked(ListPartitionReassignmentsRequest)) == 2, "asked once more after the decoding"
+
+
+def test_a_cluster_that_names_more_brokers_than_there_can_be_is_refused() -> None:
+    with (
+        ScriptedBroker(answers(metadata=metadata(brokers=range(1, MOST_BROKERS + 2)))) as broker,
+        pytest.raises(Terminal, match="names 2001 brokers; at most 2000 are supported: check that bootstrapServers"),
+    ):
+        reader(broker).read()
+
+
+def test_fenced_brokers_count_as_well() -> None:
+    with (
+        ScriptedBroker(answers(described=described(*range(3, MOST_BROKERS + 2)))) as broker,
+        pytest.raises(Terminal, match="names 2001 brokers"),
+    ):
+        reader(broker).read()
 
 
 def test_a_broker_that_is_slow_to_answer_is_still_held_to_its_time(leap: Callable[[float], None]) -> None:

@@ -11,11 +11,14 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from kubernetes import client as official
 
+from bellwether.adapters.kubernetes import api_client
 from bellwether.adapters.kubernetes.api_client import (
+    CONFIG_MAPS,
     LEASES,
     SECRETS,
     Conflict,
@@ -161,3 +164,98 @@ KINDS = {"resources": [{"name": "brokerhealths"}, {"name": "brokerhealths/status
 )
 def test_a_kind_is_served_once_all_of_discovery_lists_it(pages: dict[str, object], served: set[str]) -> None:
     assert Discovery(pages).served("bellwether.dev", "v1alpha1") == served
+
+
+class Paged:
+    """An API server with ``objects`` ConfigMaps that serves lists page by page, or refuses with ``refusal``."""
+
+    def __init__(self, objects: list[dict[str, Any]]) -> None:
+        self.objects = objects
+        self.queries: list[dict[str, list[str]]] = []
+        self.refusal: tuple[int, str] | None = None
+        outer = self
+
+        class Answering(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                query = parse_qs(urlsplit(self.path).query)
+                outer.queries.append(query)
+                status, wait = outer.refusal or (200, "")
+                start, limit = int(query.get("continue", ["0"])[0]), int(query.get("limit", ["1000"])[0])
+                more = {"continue": str(start + limit)} if start + limit < len(outer.objects) else {}
+                body = json.dumps({"metadata": more, "items": outer.objects[start : start + limit]}).encode()
+                self.send_response(status)
+                if wait:
+                    self.send_header("Retry-After", wait)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                with contextlib.suppress(ConnectionError):
+                    self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+
+
+@pytest.fixture
+def paged() -> Iterator[Paged]:
+    made = Paged([{"metadata": {"name": f"c-{n}"}} for n in range(5)])
+    yield made
+    made.server.shutdown()
+
+
+def test_a_list_is_read_page_by_page(paged: Paged, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api_client, "PAGE_SIZE", 2)
+    found = client_of(paged.server.server_port).list(CONFIG_MAPS, "ns", {"a": "b"})
+    assert [one["metadata"]["name"] for one in found] == [f"c-{n}" for n in range(5)]
+    assert found[0]["kind"] == "ConfigMap"
+    assert [query.get("continue") for query in paged.queries] == [None, ["2"], ["4"]]
+    assert all(query["labelSelector"] == ["a=b"] and query["limit"] == ["2"] for query in paged.queries)
+
+
+@pytest.mark.parametrize("page", [1, 1000])
+def test_a_list_that_others_have_made_endless_is_not_read_to_its_end(
+    paged: Paged, monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
+    monkeypatch.setattr(api_client, "PAGE_SIZE", page)
+    monkeypatch.setattr(api_client, "LIST_LIMIT", 30_000)
+    paged.objects = [{"metadata": {"name": "x" * 1000}}] * 1000
+    with pytest.raises(Terminal, match="more than 30000 bytes: delete objects that are not Bellwether's"):
+        client_of(paged.server.server_port).list(CONFIG_MAPS, "ns")
+    assert len(paged.queries) < 31
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_while_an_overloaded_server_wants_to_be_left_alone_it_is(paged: Paged, status: int) -> None:
+    client = client_of(paged.server.server_port)
+    paged.refusal = (status, "20")
+    with pytest.raises(Transient, match=f"HTTP {status}"):
+        client.list(CONFIG_MAPS, "ns")
+    with pytest.raises(Transient, match=r"it asked to wait (\d+\.\d) s more"):
+        client.with_timeout(30).list(CONFIG_MAPS, "other")
+    assert len(paged.queries) == 1
+    with pytest.raises(Transient, match=f"HTTP {status}"):
+        client.list(SECRETS, "ns")  # of another kind
+
+
+def test_a_server_that_is_overloaded_is_still_asked_for_leases(paged: Paged) -> None:
+    client = client_of(paged.server.server_port)
+    paged.refusal = (429, "20")
+    for _ in range(2):
+        with pytest.raises(Transient, match="HTTP 429"):
+            client.list(LEASES, "ns")
+    assert len(paged.queries) == 2
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"), [(None, 0.0), ("", 0.0), ("1", 1.0), ("99999", 30.0), ("-5", 0.0), ("soon", 0.0)]
+)
+def test_how_long_it_wants_to_be_left_alone_is_bounded(header: str | None, seconds: float) -> None:
+    assert api_client._retry_after(header) == seconds
+
+
+def test_a_list_whose_next_page_is_gone_is_to_be_read_again(paged: Paged) -> None:
+    paged.refusal = (410, "")
+    with pytest.raises(Transient, match="HTTP 410"):
+        client_of(paged.server.server_port).list(CONFIG_MAPS, "ns")

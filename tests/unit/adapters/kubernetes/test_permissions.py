@@ -43,8 +43,10 @@ def test_what_stands_in_the_operators_own_namespace_is_asked_of_that_one() -> No
     api = Reviewed(lambda asked: asked.get("namespace") != "ops")
     assert {(one.resource, one.verb) for one in operator_lacks(api, ["kafka"], "ops")} == {
         ("leases", "get"),
+        ("leases", "list"),
         ("leases", "create"),
         ("leases", "update"),
+        ("leases", "delete"),
         ("configmaps", "get"),
         ("configmaps", "create"),
     }

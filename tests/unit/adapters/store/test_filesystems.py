@@ -4,6 +4,7 @@ import stat
 import pyarrow as pa
 import pytest
 
+from bellwether.adapters.store import filesystems
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.store_errors import StoreDamaged, StoreMissing, StoreUnavailable, StoreUnusable
 from bellwether.ports.errors import Terminal, Transient
@@ -40,6 +41,16 @@ def test_writing_again_replaces_the_whole(tmp_path):
     store.write_bytes("x", b"a longer first version")
     store.write_bytes("x", b"short")
     assert store.read_bytes("x") == b"short"
+
+
+def test_a_file_that_is_too_large_to_be_read_whole_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(filesystems, "SMALL_FILE_LIMIT", 3)
+    store = Store.open(str(tmp_path))
+    store.write_bytes("x", b"123")
+    assert store.read_bytes("x") == b"123"
+    store.write_bytes("x", b"1234")
+    with pytest.raises(StoreDamaged, match=r"x: has more than 3 bytes"):
+        store.read_bytes("x")
 
 
 def test_a_write_that_fails_leaves_what_was_there_and_no_draft(tmp_path):

@@ -108,7 +108,11 @@ def test_a_status_of_a_newer_version_is_read_and_its_new_fields_passed_over():
 
 def test_a_body_goes_to_the_api_as_it_was_read():
     body = api_objects.health(override={"state": "Demoted", "reason": "disk", "until": "2030-01-01T00:00:00Z"})
-    assert BrokerHealth.read(body).spec.body()["override"] == {**body["spec"]["override"], "by": ""}
+    assert BrokerHealth.read(body).spec.body()["override"] == {
+        **body["spec"]["override"],
+        "by": "",
+        "acceptUnavailableWrites": False,
+    }
 
 
 def test_a_time_is_written_as_kubernetes_writes_it():

@@ -9,6 +9,7 @@ import pytest
 
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.status.signal_entries import SignalEntry, entry_of, read_entries
+from bellwether.core.detection.findings import EvidenceItem
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.reasons import Reason
@@ -28,11 +29,20 @@ def test_an_override_reaches_the_core_with_who_and_until_when():
     assert override == Override(1, OverrideState.PROMOTED, "it is well (ann)", SINCE)
 
 
-def test_a_verdict_is_carried_over_a_restart():
-    said = {"state": "Sick", "reason": "StorageSlow", "message": "slow", "since": "2026-01-02T03:04:05Z"}
+def test_a_verdict_is_carried_over_a_restart_with_its_evidence():
+    said = {
+        "state": "Sick",
+        "reason": "StorageSlow",
+        "message": "slow",
+        "since": "2026-01-02T03:04:05Z",
+        "evidence": [
+            {"type": "StorageLatency", "source": "d", "reading": "Failing", "since": "2026-01-02T03:04:05.123456Z"}
+        ],
+    }
     verdict = BrokerHealth.read({**api_objects.health(), "status": {"verdict": said}}).status.verdict
     assert verdict is not None
-    assert verdict.to_core(1) == Verdict(1, HealthState.SICK, Reason.STORAGE_SLOW, "slow", SINCE)
+    item = EvidenceItem("StorageLatency", "d", Reading.FAILING, SINCE.replace(microsecond=123456))
+    assert verdict.to_core(1) == Verdict(1, HealthState.SICK, Reason.STORAGE_SLOW, "slow", SINCE, facts=(item,))
 
 
 def test_a_verdict_of_a_newer_version_is_not_carried_over():

@@ -12,6 +12,7 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES
 from bellwether.cli.commands.diagnosis.explain import explain
 from bellwether.cli.diagnosis import explain as verb
 from bellwether.controllers.reporting.status import broker_status
+from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import judge
 from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.flap_damping import FlapCounter
@@ -38,8 +39,8 @@ def judged_status() -> dict[str, object]:
     ]
     seen = snapshot(cluster(partition(replicas=(2, 1, 3))), *said, undo=record(None, demoted(1)))
     seen = replace(seen, flaps={1: FlapCounter(2, after(0))})
-    verdicts = judge(seen, POLICY, {})
-    made = report(seen, POLICY, verdicts, Plan(decisions=decisions(1)), ExecutionResult())
+    judged = Context(seen, judge(seen, POLICY, {}), POLICY)
+    made = report(judged, Plan(decisions=decisions(1)), ExecutionResult())
     return broker_status(made.brokers[0], 0, {}, after(0))
 
 

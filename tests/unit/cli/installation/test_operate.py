@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
@@ -17,3 +19,14 @@ def test_a_lease_too_short_to_work_with_is_refused(arguments: list[str], said: s
     found = CliRunner().invoke(main, ["operator", *arguments])
     assert found.exit_code == 2
     assert said in " ".join(found.output.split())
+
+
+def test_an_invalid_configuration_ends_the_start_with_its_fields(tmp_path: Path) -> None:
+    path = tmp_path / "load.yaml"
+    path.write_text("stores: {default: {uri: /x}}\nprofiles: {default: {namespaces: ['*'], img: x}}")
+    found = CliRunner().invoke(main, ["operator", "--load-config", str(path), "--metrics-port", "0"])
+    assert found.exit_code == 1
+    said = " ".join(found.output.split())
+    assert (
+        f"--load-config {path}: stores.default.namespaces: is required: set it; profiles.default.img: no such" in said
+    )

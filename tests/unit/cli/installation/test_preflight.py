@@ -27,8 +27,9 @@ def test_each_permission_that_is_missing_is_an_error_in_the_log() -> None:
     with structlog.testing.capture_logs() as logs:
         log_missing_permissions(Reviewing("delete"), [], "ops")
     assert {entry["log_level"] for entry in logs} == {"error"}
-    assert ["on brokerhealths in API group" in e["permission"] for e in logs] == [True, False]
-    assert ["on configmaps in the core API group" in e["permission"] for e in logs] == [False, True]
+    assert ["on brokerhealths in API group" in e["permission"] for e in logs] == [True, False, False]
+    assert ["on configmaps in the core API group" in e["permission"] for e in logs] == [False, True, False]
+    assert ["on leases in API group" in e["permission"] for e in logs] == [False, False, True]
 
 
 def test_an_api_that_is_away_does_not_keep_the_operator_from_starting() -> None:

@@ -39,7 +39,10 @@ class Shift:
             signals.lift(broker)
         for override in self.loop.signals.overrides():
             said: Override = override
-            signals.override(said.broker, said.state, said.reason, said.until, said.purpose)
+            accepting = said.accept_unavailable_writes
+            signals.override(
+                said.broker, said.state, said.reason, said.until, said.purpose, accept_unavailable_writes=accepting
+            )
         self.operator.step(self.loop)
 
     def wait(self, _: float = 0.0) -> None:
@@ -158,6 +161,44 @@ class TestBeginning:
         found = run("drain", 9, "--policy", "main")
         assert found.exit_code == 1
         assert "has no broker 9; it has: 1, 2, 3" in words(found)
+
+
+class TestWritesThatWouldBeRefused:
+    @pytest.fixture(autouse=True)
+    def short(self, operator: MemoryOperator) -> None:
+        """A topic with as many replicas in sync as it needs, broker 2 among them."""
+        operator.site.cluster.create_topic("pay", assignment=[(1, 2, 3)], min_isr=2)
+        operator.site.cluster.shrink_isr(operator.site.cluster.partition("pay").name, 3)
+
+    def test_waiting_names_partition_isr_minimum_and_remedy_and_ends_once_it_may(
+        self, shift: Shift, operator: MemoryOperator
+    ):
+        name = operator.site.cluster.partition("pay").name
+        shift.events[8] = [lambda: operator.site.cluster.join_isr(name, 3)]
+        found = run(*ASKED, "--wait")
+        assert "without broker 2 (pay-0: ISR [1, 2], min.insync.replicas 2): wait until other" in words(found)
+        assert "(NeededForMinIsr)" in words(found)
+        assert (found.exit_code, found.output.splitlines()[-1]) == (0, "broker 2 is drained; it is safe to stop")
+
+    def test_waiting_in_vain_ends_with_it(self, operator: MemoryOperator):
+        found = run(*ASKED, "--wait", "--timeout", "20s")
+        assert found.exit_code == 3
+        assert "blocked: 1 partitions would refuse acks=all writes without broker 2" in words(found)
+        assert "bellwether drain --accept-unavailable-writes" in words(found)
+        assert leaders(operator) == 0
+
+    def test_it_may_be_accepted_also_later(self, operator: MemoryOperator):
+        run(*ASKED, "--wait", "--timeout", "20s")
+        found = run(*ASKED, "--wait", "--accept-unavailable-writes")
+        assert found.exit_code == 0
+        assert found.output.splitlines()[-1].startswith(
+            "broker 2 is drained; it leads nothing; 1 partitions would refuse"
+        )
+        assert "it is safe to stop" not in found.output
+        run(*ASKED)
+        said = override(operator)
+        assert said is not None
+        assert not said.get("acceptUnavailableWrites")
 
 
 class TestHolding:

@@ -14,7 +14,7 @@ import pytest
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.cli.probe.prober import Prober
-from bellwether.cli.probe.prober_process import run_sidecar_prober
+from bellwether.cli.probe.prober_process import ProberProcess
 from bellwether.core.settings.detection import StorageLatency
 from bellwether.core.signals import SignalType
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
@@ -51,7 +51,7 @@ def beside(api: MemoryApi, stop: threading.Event) -> list[object]:
     clock, metrics = SystemClock(), ProbeMetrics()
     prober = Prober(api, "default", "main", SignalType.STORAGE_LATENCY, "broker-1", clock, metrics)
     sidecar = Sidecar(stop)
-    run_sidecar_prober(prober, sidecar, lambda detection: detection.storage, stop)
+    ProberProcess(api, prober, metrics, clock, stop).run_sidecar(sidecar, lambda detection: detection.storage)
     return sidecar.told
 
 

@@ -17,6 +17,8 @@ from bellwether.cli.main import main
 from bellwether.quarantine import pause_watchdog
 from waiting import until
 
+COMPLETE = ["--policy", "main", "--broker", "1", "--lease-namespace", "ops"]
+
 
 @pytest.fixture
 def sleeper() -> Iterator[int]:
@@ -43,6 +45,8 @@ def test_a_process_that_is_not_there_cannot_be_paused() -> None:
     [
         pytest.param([], "Missing option '--policy'", id="no policy"),
         pytest.param(["--policy", "main"], "Missing option '--broker'", id="no broker"),
+        pytest.param(["--policy", "main", "--broker", "1"], "Missing option '--lease-namespace'", id="no namespace"),
+        pytest.param(["--max-pause-seconds", "0"], "--max-pause-seconds", id="no time at all"),
         pytest.param(["--once", "--process", "("], "no regular expression", id="a pattern that is none"),
         pytest.param(["--broker", "kafka"], "--broker", id="a name without a number"),
     ],
@@ -62,9 +66,9 @@ def stopped(pid: int, *, becomes: bool) -> bool:
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        pytest.param(["--policy", "main", "--broker", "1"], "no Kubernetes API is configured", id="no API"),
+        pytest.param(COMPLETE, "no Kubernetes API is configured", id="no API"),
         pytest.param([], "Missing option '--policy'", id="no policy"),
-        pytest.param(["--policy", "main", "--broker", "1", "--metrics-port", "TAKEN"], "choose a free port", id="port"),
+        pytest.param([*COMPLETE, "--metrics-port", "TAKEN"], "choose a free port", id="port"),
     ],
 )
 def test_a_agent_that_cannot_even_start_releases_whom_its_forerunner_paused(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from bellwether.cli.commands.probe.replication import replication
+from bellwether.cli.commands.probe.probers import replication
 from bellwether.cli.probe import measurement_table
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.settings.detection import ReplicationLag

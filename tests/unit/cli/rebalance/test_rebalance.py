@@ -39,7 +39,7 @@ def words(found: Result) -> str:
 
 
 def digest_in(found: Result) -> str:
-    match = re.search(r"plan ([0-9a-f]{16})", found.output)
+    match = re.search(r"plan ([0-9a-f]{32})", found.output)
     assert match is not None, found.output
     return match[1]
 
@@ -240,9 +240,7 @@ class Served:
         self.planner = Planner(Store.open(str(folder)))
         self.operator.desk = desk_of(self.planner, self.operator.site.clock, self.desks)
         waves = {"partitions": 2, "pauseSeconds": 0}
-        self.loop = self.operator.make(
-            rebalance={"history": {"uri": "/somewhere"}, "runner": {"type": "Process"}, "waves": waves, **spec}
-        )
+        self.loop = self.operator.make(rebalance={"waves": waves, **spec})
         monkeypatch.setattr(rebalance, "connect", lambda: self.operator.api)
         monkeypatch.setattr(plan_request, "POLL_SECONDS", 0.01)
         self._stop_requested = threading.Event()
@@ -295,9 +293,9 @@ class TestThroughTheOperator:
 
     def test_another_digest_is_refused_before_anything_is_approved(self, served: Served):
         run("--policy", "main")
-        found = run("--policy", "main", "--approve", "f" * 16)
+        found = run("--policy", "main", "--approve", "f" * 32)
         assert found.exit_code == FAILED
-        assert "has no plan ffffffffffffffff: its plan is" in words(found)
+        assert "has no plan ffffffffffffffffffffffffffffffff: its plan is" in words(found)
         assert "bellwether.dev/approve-plan" not in served.operator.body()["metadata"]["annotations"]
 
     def test_what_is_not_worth_while_is_told_and_the_exit_status_says_so(self, served: Served):
@@ -311,6 +309,14 @@ class TestThroughTheOperator:
         found = run("--policy", "main")
         assert found.exit_code == HELD
         assert "Failed: the history is empty" in found.output
+
+    def test_a_store_that_is_not_allowed_ends_the_wait_with_those_that_are(self, served: Served):
+        served.operator.change(rebalance={"store": "private"})
+        found = run("--policy", "main")
+        assert found.exit_code == FAILED
+        assert "spec.rebalance.store is 'private', but policies in namespace default may only use default" in words(
+            found
+        )
 
     def test_whoever_waits_no_longer_is_told_where_to_look(self, served: Served):
         served.planner.looks = 10**9

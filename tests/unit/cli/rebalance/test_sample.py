@@ -25,6 +25,7 @@ def sample(*arguments: str) -> tuple[int, str]:
         (("--policy", "p", "--bootstrap", "h:1"), "Set either --policy"),
         (("--policy", "p", "--tls"), "require --bootstrap"),
         (("--bootstrap", "h:1"), "Missing option '--store'"),
+        (("--bootstrap", "h:1", "--load-config", "x"), "--load-config requires --policy"),
         (("--bootstrap", "nonsense", "--store", "x"), "not host:port"),
         (("--bootstrap", "h:1", "--store", "x", "--period", "0"), "--period"),
         (("--bootstrap", "h:1", "--store", "x", "--broker-timeout", "0"), "--broker-timeout"),

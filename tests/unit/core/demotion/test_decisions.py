@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from bellwether.core.demotion.decisions import Decisions, decide, decide_on_deletion, manual_decision
+from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.loads import LOADS_PENDING, Loads
@@ -71,7 +72,7 @@ def test_the_cap_in_brokers(cap: int | str, brokers: int, number: int):
 def test_the_cap(sick: list[int], down: list[int], cap: int, exceeded: str, chosen: list[int], held: dict[int, str]):
     living = [b for b in range(1, 11) if b not in down]
     seen = replace(big(), brokers={b: big().brokers[b] for b in living})
-    made = decide(snapshot(seen), verdicts(seen, sick=sick, down=down), policy(cap, WhenExceeded(exceeded)))
+    made = decide(Context(snapshot(seen), verdicts(seen, sick=sick, down=down), policy(cap, WhenExceeded(exceeded))))
     assert list(made.demoted) == chosen
     assert {h.broker: str(h.reason) for h in made.held} == held
 
@@ -85,7 +86,7 @@ def test_the_cap(sick: list[int], down: list[int], cap: int, exceeded: str, chos
     ],
 )
 def test_everybody_who_cannot_lead_counts_whatever_the_cause(kind: str, seen: Cluster, down: list[int]):
-    made = decide(snapshot(seen), verdicts(seen, sick=[1], down=down), policy(1))
+    made = decide(Context(snapshot(seen), verdicts(seen, sick=[1], down=down), policy(1)))
     assert dict(made.demoted) == {}
     assert made.held[0].reason is Reason.CAP_REACHED
 
@@ -99,14 +100,14 @@ def test_the_worst_goes_first_then_who_is_sick_longest_then_the_lowest_id():
         4: verdict(4, severity=2, since=after(-50)),
     }
     for cap, chosen in ((1, [3]), (2, [2, 3]), (3, [1, 2, 3])):
-        made = decide(snapshot(seen), {**verdicts(seen), **sick}, policy(cap))
+        made = decide(Context(snapshot(seen), {**verdicts(seen), **sick}, policy(cap)))
         assert list(made.demoted) == chosen
 
 
 def test_a_demotion_by_signals_says_why_and_since_when():
     seen = big(3)
     judged = verdicts(seen, sick=[1])
-    made = decide(snapshot(seen, now=after(5)), judged, policy(1))
+    made = decide(Context(snapshot(seen, now=after(5)), judged, policy(1)))
     why = judged[1]
     assert made.demoted[1] == DemotedBroker(1, Cause.SIGNALS, why.reason, why.message, after(5))
 
@@ -114,7 +115,7 @@ def test_a_demotion_by_signals_says_why_and_since_when():
 @pytest.mark.parametrize("state", [s for s in HealthState if s is not HealthState.SICK])
 def test_only_the_sick_are_demoted(state: HealthState):
     seen = big()
-    made = decide(snapshot(seen), {**verdicts(seen), 1: verdict(1, state)}, policy())
+    made = decide(Context(snapshot(seen), {**verdicts(seen), 1: verdict(1, state)}, policy()))
     assert dict(made.demoted) == {}
 
 
@@ -124,7 +125,7 @@ class TestFailureDomains:
         return cluster(*spread, brokers=6, racks=racks, **more)  # type: ignore[arg-type]
 
     def demoted(self, seen: Cluster, sick: list[int], domains: int = 1) -> list[int]:
-        made = decide(snapshot(seen), verdicts(seen, sick=sick), policy(1, max_failure_domains=domains))
+        made = decide(Context(snapshot(seen), verdicts(seen, sick=sick), policy(1, max_failure_domains=domains)))
         return list(made.demoted)
 
     def test_a_whole_rack_of_three_is_one_cause(self):
@@ -133,7 +134,7 @@ class TestFailureDomains:
     def test_a_suspect_in_another_rack_forbids_it(self):
         seen = self.racked()
         judged = verdicts(seen, sick=[1, 2], suspect=[3])
-        made = decide(snapshot(seen), judged, policy(1, max_failure_domains=1))
+        made = decide(Context(snapshot(seen), judged, policy(1, max_failure_domains=1)))
         assert list(made.demoted) == [1]
 
     def test_two_racks_are_two(self):
@@ -160,7 +161,7 @@ class TestFailureDomains:
     def test_a_dead_broker_of_the_same_rack_cannot_be_placed_any_more(self):
         seen = self.racked()
         living = replace(seen, brokers={b: v for b, v in seen.brokers.items() if b != 2})
-        made = decide(snapshot(living), verdicts(living, sick=[1], down=[2]), policy(1, max_failure_domains=1))
+        made = decide(Context(snapshot(living), verdicts(living, sick=[1], down=[2]), policy(1, max_failure_domains=1)))
         assert dict(made.demoted) == {}
 
 
@@ -168,7 +169,7 @@ class TestOverrides:
     def decide(self, *state: Override, sick: Sequence[int] = (), undo: Sequence[DemotedBroker] = (), cap: int = 1):
         seen = big()
         found = snapshot(seen, now=after(100), undo=record(None, *undo), overrides=state)
-        return decide(found, verdicts(seen, sick=sick), policy(cap))
+        return decide(Context(found, verdicts(seen, sick=sick), policy(cap)))
 
     def test_demoted_demotes_the_healthy(self):
         made = self.decide(override(7, reason="disk swap"))
@@ -227,14 +228,16 @@ class TestOverrides:
 )
 def test_only_health_ends_a_demotion_by_signals(state: HealthState, stays: bool):
     seen = big(3)
-    made = decide(snapshot(seen, undo=record(None, demoted(1))), {**verdicts(seen), 1: verdict(1, state)}, policy())
+    made = decide(
+        Context(snapshot(seen, undo=record(None, demoted(1))), {**verdicts(seen), 1: verdict(1, state)}, policy())
+    )
     assert (1 in made.demoted, made.promoted) == (stays, () if stays else (1,))
 
 
 def test_above_the_cap_nobody_who_is_demoted_is_promoted():
     seen = big()
     undo = record(None, *(demoted(b) for b in (1, 2, 3)))
-    made = decide(snapshot(seen, undo=undo), verdicts(seen, sick=[1, 2, 3, 4, 5, 6]), policy(1))
+    made = decide(Context(snapshot(seen, undo=undo), verdicts(seen, sick=[1, 2, 3, 4, 5, 6]), policy(1)))
     assert list(made.demoted) == [1, 2, 3]
     assert {h.broker: h.reason for h in made.held} == dict.fromkeys([4, 5, 6], Reason.SYSTEMIC_CAUSE)
 
@@ -242,7 +245,7 @@ def test_above_the_cap_nobody_who_is_demoted_is_promoted():
 def test_manual_promotion_waits_for_a_person_and_says_how():
     seen = big(3)
     manual = replace(policy(), promotion=Promotion(mode=PromotionMode.MANUAL))
-    made = decide(snapshot(seen, undo=record(None, demoted(1))), verdicts(seen), manual)
+    made = decide(Context(snapshot(seen, undo=record(None, demoted(1))), verdicts(seen), manual))
     held = made.hold_of(1)
     assert 1 in made.demoted
     assert held is not None
@@ -253,13 +256,13 @@ def test_manual_promotion_waits_for_a_person_and_says_how():
 
 def test_who_was_commanded_stays_demoted_however_well():
     seen = big(3)
-    made = decide(snapshot(seen, undo=record(None, demoted(1, Cause.COMMAND))), verdicts(seen), policy())
+    made = decide(Context(snapshot(seen, undo=record(None, demoted(1, Cause.COMMAND))), verdicts(seen), policy()))
     assert list(made.demoted) == [1]
 
 
 def test_a_decommissioned_broker_is_forgotten():
     seen = big(3)
-    made = decide(snapshot(seen, undo=record(None, demoted(42))), verdicts(seen), policy())
+    made = decide(Context(snapshot(seen, undo=record(None, demoted(42))), verdicts(seen), policy()))
     assert (dict(made.demoted), made.promoted) == ({}, (42,))
 
 
@@ -282,42 +285,42 @@ class TestParting:
     def test_only_who_is_not_known_to_be_sick_leads_again(self, cause: Cause, state: HealthState, stays: bool):
         seen = big(3)
         found = snapshot(seen, undo=record(None, demoted(1, cause)))
-        made = decide_on_deletion(found, {**verdicts(seen), 1: verdict(1, state)}, policy())
+        made = decide_on_deletion(Context(found, {**verdicts(seen), 1: verdict(1, state)}, policy()))
         assert (1 in made.demoted, made.promoted) == (stays, () if stays else (1,))
 
     def test_nobody_new_is_demoted(self):
         seen = big()
-        assert dict(decide_on_deletion(snapshot(seen), verdicts(seen, sick=[1]), policy()).demoted) == {}
+        assert dict(decide_on_deletion(Context(snapshot(seen), verdicts(seen, sick=[1]), policy())).demoted) == {}
 
     def test_a_decommissioned_broker_is_let_go(self):
         seen = big(3)
         assert decide_on_deletion(
-            snapshot(seen, undo=record(None, demoted(42))), verdicts(seen), policy()
+            Context(snapshot(seen, undo=record(None, demoted(42))), verdicts(seen), policy())
         ).promoted == (42,)
 
 
 class TestCommands:
     def test_a_command_demotes_whatever_the_signals_and_the_cap_say(self):
         seen = big(3)
-        made = manual_decision(demote=[2], message="rack moves")(snapshot(seen, now=after(9)), {}, policy(1))
+        made = manual_decision(demote=[2], message="rack moves")(Context(snapshot(seen, now=after(9)), {}, policy(1)))
         assert dict(made.demoted) == {2: DemotedBroker(2, Cause.COMMAND, Reason.MANUAL_COMMAND, "rack moves", after(9))}
 
     def test_it_leaves_everybody_else_as_they_are(self):
         found = snapshot(undo=record(None, demoted(1, since=after(-9)), demoted(2)))
-        assert list(manual_decision(demote=[3])(found, {}, policy()).demoted) == [1, 2, 3]
-        promoted = manual_decision(promote=[1])(found, {}, policy())
+        assert list(manual_decision(demote=[3])(Context(found, {}, policy())).demoted) == [1, 2, 3]
+        promoted = manual_decision(promote=[1])(Context(found, {}, policy()))
         assert (list(promoted.demoted), promoted.promoted) == ([2], (1,))
 
     def test_commanded_again_it_keeps_its_time_and_has_a_sentence(self):
         found = snapshot(now=after(9), undo=record(None, demoted(1, since=after(-9))))
-        again = manual_decision(demote=[1])(found, {}, policy()).demoted[1]
+        again = manual_decision(demote=[1])(Context(found, {}, policy())).demoted[1]
         assert (again.since, again.cause, bool(again.message)) == (after(-9), Cause.COMMAND, True)
 
 
 def test_an_override_on_a_broker_that_nobody_knows_is_named_and_demotes_nobody():
     three = cluster(partition(replicas=[1, 2, 3]))
     decisions = decide(
-        snapshot(three, overrides=[override(99, OverrideState.DEMOTED)]), verdicts(three), Policy(name="main")
+        Context(snapshot(three, overrides=[override(99, OverrideState.DEMOTED)]), verdicts(three), Policy(name="main"))
     )
     assert not decisions.demoted
     assert [(h.broker, h.reason) for h in decisions.held] == [(99, Reason.NOT_REGISTERED)]
@@ -329,7 +332,7 @@ class TestDwell:
     def decided(self, since: float, **more: object) -> Decisions:
         seen = big()
         judged = {**verdicts(seen), 1: verdict(1, since=after(since))}
-        return decide(snapshot(seen, now=after(10)), judged, policy(dwell_seconds=5, **more))
+        return decide(Context(snapshot(seen, now=after(10)), judged, policy(dwell_seconds=5, **more)))
 
     def test_who_has_been_sick_for_long_enough_is_demoted(self):
         assert list(self.decided(5).demoted) == [1]
@@ -342,21 +345,21 @@ class TestDwell:
     def test_those_that_dwell_count_when_it_is_told_whether_the_cause_is_elsewhere(self):
         seen = big(4)
         judged = {**verdicts(seen), 1: verdict(1, since=after(0)), 2: verdict(2, since=after(9))}
-        found = decide(snapshot(seen, now=after(10)), judged, policy(dwell_seconds=5))
+        found = decide(Context(snapshot(seen, now=after(10)), judged, policy(dwell_seconds=5)))
         assert found.demoted == {}
         assert {h.reason for h in found.held} == {Reason.SYSTEMIC_CAUSE}
 
     def test_a_persons_word_does_not_dwell(self):
         seen = big()
         asked = snapshot(seen, now=after(10), overrides=[override(1)])
-        assert list(decide(asked, verdicts(seen), policy(dwell_seconds=5)).demoted) == [1]
+        assert list(decide(Context(asked, verdicts(seen), policy(dwell_seconds=5))).demoted) == [1]
 
 
 def test_brokers_that_a_person_took_out_are_said_to_be_no_common_cause():
     seen = big(3)
     judged = {**verdicts(seen), 1: verdict(1)}
     undo = record(None, demoted(2, Cause.OVERRIDE))
-    found = decide(snapshot(seen, undo=undo, overrides=[override(2)]), judged, policy())
+    found = decide(Context(snapshot(seen, undo=undo, overrides=[override(2)]), judged, policy()))
     (held,) = found.held
     assert (
         held.message
@@ -375,7 +378,7 @@ class TestWhatTheOthersCanCarry:
         seen = replace(snapshot(cluster(*led, brokers=6, racks=racks)), loads=loads or measured)
         demotion = Demotion(max_brokers=1, max_failure_domains=1, dwell_seconds=0, capacity=capacity)
         limited = Policy(name="p", mode=Mode.ENFORCE, demotion=demotion)
-        return sorted(decide(seen, verdicts(seen.cluster, sick=[1, 2]), limited).demoted)
+        return sorted(decide(Context(seen, verdicts(seen.cluster, sick=[1, 2]), limited)).demoted)
 
     def test_a_rack_whose_leaders_fit_elsewhere_is_one_cause(self):
         assert self.decided(Capacity(max_leaders=3)) == [1, 2]

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 
 from bellwether.core.demotion.decisions import Decisions, decide, decide_on_deletion
+from bellwether.core.demotion.drain_check import StopCheck, stop_check
+from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster, Partition
+from bellwether.core.model.maintenance import Maintenance
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
@@ -53,7 +57,7 @@ def decided(
 ) -> Decisions:
     policy = Policy(name="main", demotion=Demotion(dwell_seconds=0, max_brokers=cap), promotion=Promotion(mode=mode))
     facts = snapshot(seen, *signals, now=after(100), undo=record(None, *undo), overrides=said)
-    return decide(replace(facts, pods=pods), judged or verdicts(seen), policy)
+    return decide(Context(replace(facts, pods=pods), judged or verdicts(seen), policy))
 
 
 def held(made: Decisions) -> dict[int, str]:
@@ -165,6 +169,97 @@ class TestHolding:
         assert list(decided(seen, drain(1), undo=[DRAINED]).demoted) == [1]
 
 
+class TestStopping:
+    """Once it leads nothing: may its partitions still be written without it (invariant 13)?"""
+
+    def check(
+        self,
+        *partitions: Partition,
+        least: int | None = 2,
+        accepting: bool = False,
+        asked: bool = True,
+        others: Mapping[int, DemotedBroker] = MappingProxyType({}),
+        fenced: Sequence[int] = (),
+    ) -> StopCheck:
+        seen = cluster(*partitions, brokers=5, fenced=fenced)
+        facts = snapshot(seen, overrides=[drain(b) for b in (1, *others)])
+        facts = replace(facts, floors={p.topic: least for p in partitions} if least is not None else {})
+        why = Maintenance(1, Reason.IN_MAINTENANCE, "", asked, accept_unavailable_writes=accepting)
+        return stop_check(why, {1: DRAINED, **others}, facts)
+
+    @pytest.mark.parametrize(
+        ("replicas", "isr", "least", "safe"),
+        [
+            pytest.param((2, 3, 1), (1, 2, 3), 2, True, id="two others in sync"),
+            pytest.param((2, 3, 1), (1, 2), 2, False, id="one other in sync"),
+            pytest.param((2, 3, 1), (1, 2), 1, True, id="one other in sync, and one is enough"),
+            pytest.param((2, 3, 1), (2,), 2, False, id="too few already: without it they stay so"),
+            pytest.param((2, 3, 1), (2, 3), 2, True, id="it is out of sync, and the others are enough"),
+            pytest.param((2, 1), (1, 2), 2, False, id="as many replicas as the minimum"),
+            pytest.param((2, 1), (1, 2), 3, False, id="the minimum is at most the number of replicas"),
+        ],
+    )
+    def test_a_broker_may_be_stopped_where_enough_others_are_in_sync(
+        self, replicas: tuple[int, ...], isr: tuple[int, ...], least: int, safe: bool
+    ):
+        found = self.check(partition(replicas=replicas, isr=isr), least=least)
+        assert (found.safe, found.reason) == (
+            (True, Reason.LEADS_NOTHING) if safe else (False, Reason.NEEDED_FOR_MIN_ISR)
+        )
+
+    def test_the_message_names_partition_isr_minimum_and_remedy(self):
+        assert self.check(partition(replicas=(2, 3, 1), isr=(2, 1))).message == (
+            "1 partitions would refuse acks=all writes without broker 1 (orders-0: ISR [1, 2], min.insync.replicas 2):"
+            " wait until other replicas are in the ISR, or set spec.override.acceptUnavailableWrites"
+            " (bellwether drain --accept-unavailable-writes)"
+        )
+
+    def test_as_many_replicas_as_the_minimum_are_not_waited_for(self):
+        pairs = [partition(index=i, replicas=(2, 1)) for i in range(4)]
+        message = self.check(*pairs).message
+        assert "and 1 more): raise the replication factor or lower min.insync.replicas, or set" in message
+        both = self.check(*pairs, partition("others", replicas=(2, 3, 1), isr=(1, 2))).message
+        assert "in the ISR, and raise the replication factor or lower min.insync.replicas of 4 of them, or" in both
+
+    def test_an_isr_member_that_is_dead_does_not_count(self):
+        assert self.check(partition(replicas=(2, 3, 1)), fenced=[3]).reason is Reason.NEEDED_FOR_MIN_ISR
+
+    def test_the_last_member_of_the_isr_is_not_stopped_whatever_is_accepted(self):
+        found = self.check(partition(replicas=(2, 3, 1), isr=(1,)), accepting=True)
+        assert (found.safe, found.reason) == (False, Reason.NO_LEADER_LEFT)
+
+    def test_a_setting_that_is_not_known_counts_as_not_kept(self):
+        found = self.check(partition(replicas=(2, 3, 1)), least=None)
+        assert (found.safe, found.reason) == (False, Reason.FAULT_TOLERANCE_UNKNOWN)
+        assert (
+            "min.insync.replicas of 1 topics is not known (orders): grant the ACL DescribeConfigs on Topic *, or set"
+            in found.message
+        )
+
+    @pytest.mark.parametrize("least", [2, None])
+    def test_less_may_be_accepted_by_name(self, least: int | None):
+        found = self.check(partition(replicas=(2, 3, 1), isr=(1, 2)), least=least, accepting=True)
+        assert (found.safe, found.reason) == (True, Reason.UNAVAILABLE_WRITES_ACCEPTED)
+        assert "spec.override.acceptUnavailableWrites accepts" in found.message
+
+    def test_what_is_accepted_is_not_mentioned_where_nothing_is_lost(self):
+        assert self.check(partition(replicas=(2, 3, 1)), accepting=True).reason is Reason.LEADS_NOTHING
+
+    def test_a_restarting_pod_is_not_offered_a_field_that_it_does_not_have(self):
+        assert "override" not in self.check(partition(replicas=(2, 3, 1), isr=(1, 2)), asked=False).message
+
+    def test_a_broker_that_has_stopped_is_not_asked_about(self):
+        assert self.check(partition(replicas=(2, 3, 1), isr=(2,)), fenced=[1]).safe
+
+    def test_of_two_drained_brokers_the_later_waits_for_the_earlier(self):
+        two = [partition(replicas=(4, 1, 2))]
+        later, earlier = demoted(2, Cause.MAINTENANCE, after(9)), demoted(2, Cause.MAINTENANCE, after(-9))
+        assert self.check(*two, others={2: later}).safe
+        found = self.check(*two, others={2: earlier})
+        assert not found.safe
+        assert "without brokers 1, 2 (orders-0: ISR [1, 2, 4]" in found.message
+
+
 class TestEnding:
     def test_a_broker_that_is_well_leads_again(self):
         assert decided(ring(), undo=[DRAINED]).promoted == (1,)
@@ -200,7 +295,7 @@ class TestEnding:
     def test_a_policy_that_is_deleted_gives_a_drained_broker_back(self):
         seen = ring()
         facts = snapshot(seen, undo=record(None, DRAINED), overrides=[drain(1)])
-        assert decide_on_deletion(facts, verdicts(seen, unknown=[1]), Policy(name="main")).promoted == (1,)
+        assert decide_on_deletion(Context(facts, verdicts(seen, unknown=[1]), Policy(name="main"))).promoted == (1,)
 
 
 class TestPods:

@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 
 from bellwether.core.demotion.restoration import Restorations, advance_restorations
+from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker, wave_position
@@ -64,7 +65,9 @@ def decide(
     overrides = [override(1, said)] if said is not None else []
     facts = replace(snapshot(seen, now=after(NOW), undo=found, overrides=overrides), strimzi=strimzi)
     policy = Policy(name="main", promotion=Promotion(waves=settings), placement=wish)
-    return advance_restorations(facts, judged if judged is not None else verdicts(seen), policy, kept, promoted)
+    return advance_restorations(
+        Context(facts, judged if judged is not None else verdicts(seen), policy), kept, promoted
+    )
 
 
 def share(made: Restorations, broker: int = 1) -> int:

@@ -109,8 +109,9 @@ def test_silence_makes_nobody_sick_and_lets_others_judge():
 
 
 def test_silence_keeps_a_demoted_broker_from_being_promoted():
-    silent = replace(ALERT, reading=GOOD, age_seconds=999.0)
-    assert of_one(silent, replace(FLUSH, reading=GOOD), by=demoted(1)).state is HealthState.UNKNOWN
+    silent, by = replace(ALERT, reading=GOOD, age_seconds=999.0), replace(demoted(1), reason=Reason.PROMETHEUS_RULE)
+    assert of_one(replace(ALERT, reading=GOOD), replace(FLUSH, reading=GOOD), by=by).state is HealthState.RECOVERING
+    assert of_one(silent, replace(FLUSH, reading=GOOD), by=by).state is HealthState.UNKNOWN
 
 
 def test_evidence_that_has_vanished_does_not_promote_whom_it_demoted():

@@ -10,6 +10,7 @@ import pytest
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.reachability import quorum
 from bellwether.core.detection.verdicts import Verdict, judge
+from bellwether.core.model.undo_record import Cause
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection, Reachability, StorageLatency
 from bellwether.core.settings.policy import Policy, Promotion
@@ -247,11 +248,60 @@ class TestStabilization:
         assert relapse.state is HealthState.SICK
         assert self.judged(80, relapse, GOOD, GOOD).since == after(80)
 
-    def test_a_gap_in_the_evidence_starts_the_wait_anew(self):
+    def test_a_gap_in_the_evidence_does_not_count(self):
         first = self.judged(10, verdict(), GOOD, GOOD)
         gap = self.judged(65, first, DUNNO, DUNNO)
         assert gap.state is HealthState.UNKNOWN
-        assert self.judged(75, gap, GOOD, GOOD).since == after(75)
+        again = self.judged(75, self.judged(70, gap, DUNNO, DUNNO), GOOD, GOOD)
+        assert (again.state, again.since) == (HealthState.RECOVERING, after(20))
+        assert self.judged(80, again, GOOD, GOOD).state is HealthState.HEALTHY
+
+    def test_a_gap_of_which_the_reason_changes_does_not_count_either(self):
+        first = self.judged(10, verdict(), GOOD, GOOD)
+        gap = replace(self.judged(15, first, DUNNO, DUNNO), reason=Reason.IN_MAINTENANCE)
+        later = self.judged(20, gap, DUNNO, DUNNO)
+        assert (later.reason, later.since) == (Reason.NO_EVIDENCE, after(20))
+        assert self.judged(22, later, GOOD, GOOD).since == after(17)
+
+    def test_a_long_gap_starts_the_wait_again(self):
+        first = self.judged(10, verdict(), GOOD, GOOD)
+        gap = self.judged(60, self.judged(20, first, DUNNO, DUNNO), DUNNO, DUNNO)
+        assert self.judged(61, gap, GOOD, GOOD).since == after(61)
+
+    def test_a_clock_that_was_set_back_does_not_lengthen_the_time(self):
+        gap = self.judged(65, self.judged(10, verdict(), GOOD, GOOD), DUNNO, DUNNO)
+        assert self.judged(50, gap, GOOD, GOOD).since == after(10)
+
+    def test_a_healthy_verdict_from_before_the_demotion_does_not_count(self):
+        self.SICK = record(None, demoted(1, since=after(5)))
+        former = verdict(state=HealthState.HEALTHY, since=after(0))
+        found = self.judged(6, former, GOOD, GOOD)
+        assert (found.state, found.since) == (HealthState.RECOVERING, after(6))
+
+    def test_recovering_from_before_the_demotion_does_not_count(self):
+        self.SICK = record(None, demoted(1, since=after(5)))
+        former = verdict(state=HealthState.RECOVERING, since=after(-60))
+        assert self.judged(6, former, GOOD, GOOD).since == after(6)
+
+    def test_a_broker_that_a_person_demoted_while_it_was_healthy_stays_healthy(self):
+        self.SICK = record(None, demoted(1, Cause.OVERRIDE, since=after(5)))
+        former = verdict(state=HealthState.HEALTHY, since=after(0))
+        assert self.judged(6, former, GOOD, GOOD).state is HealthState.HEALTHY
+
+    @pytest.mark.parametrize("cause", [Cause.SIGNALS, Cause.MAINTENANCE])
+    def test_a_failure_between_two_reconciles_starts_the_wait_again(self, cause: Cause):
+        self.SICK = record(None, demoted(1, cause))
+        first = self.judged(10, verdict(), GOOD, GOOD)
+        policy = replace(POLICY, promotion=Promotion(stabilization_seconds=60))
+        blipped = [replace(s, since=after(30)) if s.source == "b" else s for s in words(GOOD, GOOD)]
+        found = of_one(snapshot(None, *blipped, now=after(70), undo=self.SICK), policy, first)
+        assert (found.state, found.since) == (HealthState.RECOVERING, after(70))
+
+    def test_a_failure_in_between_is_not_read_from_the_clock_of_the_prober(self):
+        ahead = [replace(s, since=after(9999)) for s in words(GOOD, GOOD)]
+        policy = replace(POLICY, promotion=Promotion(stabilization_seconds=60))
+        first = of_one(snapshot(None, *ahead, now=after(10), undo=self.SICK), policy, verdict())
+        assert of_one(snapshot(None, *ahead, now=after(70), undo=self.SICK), policy, first).state is HealthState.HEALTHY
 
     def test_who_was_healthy_already_stays_so(self):
         well = verdict(state=HealthState.HEALTHY)
@@ -261,7 +311,7 @@ class TestStabilization:
         assert of_one(snapshot(None, *words(GOOD, GOOD)), before=verdict()).state is HealthState.HEALTHY
 
     def test_the_message_says_how_long(self):
-        assert "promoted after 60 s" in self.judged(10, None, GOOD, GOOD).message
+        assert "promoted after 60 s with fresh, passing signals" in self.judged(10, None, GOOD, GOOD).message
 
 
 @pytest.mark.parametrize(

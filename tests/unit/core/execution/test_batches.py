@@ -14,15 +14,16 @@ from bellwether.core.execution.batches import (
     overtaken_message,
     precheck,
     record_intents,
+    record_results,
     replica_set_changed_message,
     verify,
 )
 from bellwether.core.model.cluster import Partition
-from bellwether.core.model.undo_record import EntryState
+from bellwether.core.model.undo_record import EntryState, SentOrder, UndoEntry
 from bellwether.core.planning.plan import MoveKind, Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Election
-from testkit.values.builders import decisions, demoted, entry, move, partition, record
+from testkit.values.builders import START, decisions, demoted, entry, move, partition, record
 
 AWAY = (2, 3, 1)
 MOVE = move()
@@ -53,32 +54,67 @@ def test_an_internal_run_at_the_end_is_cut_by_itself():
 
 class TestIntents:
     def test_every_reorder_is_covered_before_it_is_sent(self):
-        covered = record_intents(Plan((MOVE,), decisions=decisions(1)), record())
+        covered = record_intents(Plan((MOVE,), decisions=decisions(1)), record(), 2)
         made = covered.entries[MOVE.key]
         assert (made.baseline, made.written, made.state) == ((1, 2, 3), AWAY, EntryState.INTENDED)
+        assert made.outstanding == (SentOrder(AWAY, 2),)
         assert list(covered.demoted) == [1]
 
     def test_giving_back_is_covered_as_giving_back(self):
         back = move(partition(replicas=AWAY), (1, 2, 3), kind=MoveKind.RESTORE, baseline=(1, 2, 3))
-        made = record_intents(Plan((back,)), record({back.key: entry()})).entries[back.key]
-        assert (made.written, made.earlier, made.state) == ((1, 2, 3), (AWAY,), EntryState.RESTORING)
+        made = record_intents(Plan((back,)), record({back.key: entry()}), 2).entries[back.key]
+        assert (made.written, made.replaced, made.state) == ((1, 2, 3), AWAY, EntryState.RESTORING)
 
     def test_an_election_alone_changes_no_entry(self):
         elected = move(partition(replicas=AWAY, leader=1), AWAY, baseline=(1, 2, 3))
         before = record({elected.key: entry()}, demoted(1))
-        assert record_intents(Plan((elected,), decisions=decisions(1)), before) is before
+        assert record_intents(Plan((elected,), decisions=decisions(1)), before, None) is before
 
-    def test_an_entry_of_another_baseline_or_name_is_begun_anew(self):
-        for stale in (entry(baseline=(3, 2, 1)), entry("orders-old")):
-            made = record_intents(Plan((MOVE,)), record({MOVE.key: stale})).entries[MOVE.key]
-            assert (made.topic, made.baseline, made.earlier) == ("orders", (1, 2, 3), ())
+    def test_an_entry_of_another_baseline_or_name_begins_again_and_keeps_what_is_outstanding(self):
+        sent = [((3, 1, 2), 3)]
+        for stale in (entry(baseline=(3, 2, 1), outstanding=sent), entry("orders-old", outstanding=sent)):
+            made = record_intents(Plan((MOVE,)), record({MOVE.key: stale}), 2).entries[MOVE.key]
+            assert (made.topic, made.baseline, made.written) == ("orders", (1, 2, 3), AWAY)
+            assert made.outstanding == (SentOrder(AWAY, 2), SentOrder((3, 1, 2), 3))
 
     def test_a_changed_demotion_alone_is_recorded(self):
-        covered = record_intents(Plan(decisions=decisions(1, 2)), record(None, demoted(1), epoch=7))
+        covered = record_intents(Plan(decisions=decisions(1, 2)), record(None, demoted(1), epoch=7), None)
         assert (list(covered.demoted), covered.epoch) == ([1, 2], 7)
 
     def test_a_promotion_is_recorded(self):
-        assert record_intents(Plan(), record(None, demoted(1))).demoted == {}
+        assert record_intents(Plan(), record(None, demoted(1)), None).demoted == {}
+
+
+class TestResults:
+    def entry_after(self, *, applied: bool = False, unanswered: bool = False) -> UndoEntry:
+        before = record_intents(Plan((MOVE,)), record(), 2)
+        keys = [MOVE.key]
+        after = record_results(Plan((MOVE,)), before, 2, keys if applied else [], keys if unanswered else [], START)
+        return after.entries[MOVE.key]
+
+    def test_what_was_seen_in_place_is_displaced_and_nothing_is_outstanding(self):
+        made = self.entry_after(applied=True)
+        assert (made.state, made.outstanding, made.replaced) == (EntryState.DISPLACED, (), None)
+
+    def test_what_was_not_answered_stays_outstanding(self):
+        made = self.entry_after(unanswered=True)
+        assert (made.state, made.outstanding) == (EntryState.INTENDED, (SentOrder(AWAY, 2),))
+
+    def test_what_was_refused_or_not_sent_is_not_outstanding(self):
+        made = self.entry_after()
+        assert (made.state, made.outstanding) == (EntryState.INTENDED, ())
+
+    def test_a_restored_order_leaves_a_tombstone(self):
+        back = move(partition(replicas=AWAY), (1, 2, 3), kind=MoveKind.RESTORE, baseline=(1, 2, 3))
+        sent = record_intents(Plan((back,)), record({back.key: entry()}), 2)
+        made = record_results(Plan((back,)), sent, 2, [back.key], [], START).entries[back.key]
+        assert (made.state, made.finished_at, made.outstanding) == (EntryState.RESTORED, START, ())
+
+    def test_one_that_was_outstanding_before_stays_so_though_the_same_order_is_in_place_now(self):
+        undo = record({MOVE.key: entry(outstanding=[(AWAY, 2)], state=EntryState.INTENDED)})
+        sent = record_intents(Plan((MOVE,)), undo, 2)
+        after = record_results(Plan((MOVE,)), sent, 2, [MOVE.key], [], START)
+        assert after.entries[MOVE.key].outstanding == (SentOrder(AWAY, 2),)
 
 
 @pytest.mark.parametrize(

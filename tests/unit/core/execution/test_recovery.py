@@ -9,12 +9,12 @@ import pytest
 from bellwether.core.execution.recovery import RecoveredRecord, project_baseline, recover
 from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.refusals import CONTEST_LONGEST_SECONDS
-from bellwether.core.model.undo_record import EntryState, UndoEntry, UndoRecord
+from bellwether.core.model.undo_record import EntryState, SentOrder, UndoEntry, UndoRecord
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
 from testkit.values.builders import after, cluster, demoted, entry, partition, record
 
-HOME, AWAY, EARLIER, FOREIGN = (1, 2, 3), (2, 3, 1), (3, 2, 1), (2, 1, 3)
+HOME, AWAY, EARLIER, LATE, FOREIGN = (1, 2, 3), (2, 3, 1), (3, 2, 1), (3, 1, 2), (2, 1, 3)
 INTENDED, DISPLACED, RESTORING, RESTORED = EntryState
 GRACE = 20.0
 NOW = after(100)
@@ -38,25 +38,31 @@ def entry_of(found: RecoveredRecord) -> UndoEntry | None:
         pytest.param(INTENDED, AWAY, DISPLACED, None, id="intended, and it arrived"),
         pytest.param(INTENDED, HOME, INTENDED, None, id="intended, and not sent or not arrived"),
         pytest.param(INTENDED, EARLIER, INTENDED, None, id="intended, the order before it stands"),
+        pytest.param(INTENDED, LATE, INTENDED, None, id="intended, a late reorder overtook it"),
         pytest.param(
             INTENDED, FOREIGN, DISPLACED, Reason.ORDER_OVERWRITTEN, id="intended, somebody else's order stands"
         ),
         pytest.param(DISPLACED, AWAY, DISPLACED, None, id="displaced, and it stands"),
         pytest.param(DISPLACED, HOME, DISPLACED, Reason.ORDER_OVERWRITTEN, id="displaced, somebody put it back"),
-        pytest.param(DISPLACED, EARLIER, DISPLACED, None, id="displaced, a late batch overwrote it"),
+        pytest.param(DISPLACED, LATE, INTENDED, None, id="displaced, a late reorder overwrote it"),
+        pytest.param(
+            DISPLACED, EARLIER, DISPLACED, Reason.ORDER_OVERWRITTEN, id="displaced, the order before ours is back"
+        ),
         pytest.param(
             DISPLACED, FOREIGN, DISPLACED, Reason.ORDER_OVERWRITTEN, id="displaced, somebody else's order stands"
         ),
         pytest.param(RESTORING, HOME, RESTORED, None, id="restoring, and it arrived"),
         pytest.param(RESTORING, AWAY, RESTORING, None, id="restoring, and not arrived"),
-        pytest.param(RESTORING, EARLIER, RESTORING, None, id="restoring, an older order stands"),
+        pytest.param(RESTORING, LATE, RESTORING, None, id="restoring, a late reorder overtook it"),
         pytest.param(
             RESTORING, FOREIGN, DISPLACED, Reason.ORDER_OVERWRITTEN, id="restoring, somebody else's order stands"
         ),
         pytest.param(RESTORED, HOME, RESTORED, None, id="restored, and it stands"),
-        pytest.param(RESTORED, AWAY, DISPLACED, None, id="restored, a late batch displaced it again"),
-        pytest.param(RESTORED, EARLIER, DISPLACED, None, id="restored, an older batch displaced it again"),
-        pytest.param(RESTORED, FOREIGN, None, Reason.ORDER_OVERWRITTEN, id="restored, somebody else's order stands"),
+        pytest.param(RESTORED, LATE, RESTORING, None, id="restored, a late reorder displaced it again"),
+        pytest.param(RESTORED, AWAY, RESTORED, Reason.ORDER_OVERWRITTEN, id="restored, what we undid is back"),
+        pytest.param(
+            RESTORED, FOREIGN, RESTORED, Reason.ORDER_OVERWRITTEN, id="restored, somebody else's order stands"
+        ),
     ],
 )
 def test_every_state_meets_every_order(
@@ -66,7 +72,8 @@ def test_every_state_meets_every_order(
     known = entry(
         baseline=HOME,
         written=HOME if back else AWAY,
-        earlier=[AWAY, EARLIER] if back else [EARLIER],
+        replaced={INTENDED: EARLIER, RESTORING: AWAY}.get(state),
+        outstanding=[(LATE, 3)],
         state=state,
         finished_at=after(99) if state is RESTORED else None,
     )
@@ -75,7 +82,9 @@ def test_every_state_meets_every_order(
     assert (now.state if now else None) is becomes
     assert [n.reason for n in found.notes] == ([note] if note else [])
     if now is not None:
-        assert now.baseline == (FOREIGN if observed == FOREIGN else HOME)
+        theirs = note is not None and observed != HOME
+        assert now.baseline == (observed if theirs else HOME)
+        assert now.may_arrive(LATE)
 
 
 def test_a_settled_record_is_left_as_it_is():
@@ -90,9 +99,10 @@ def test_a_foreign_order_where_nobody_is_demoted_any_more_is_simply_theirs():
 
 
 def test_a_foreign_order_is_what_we_go_back_to_and_forgets_what_was_ours():
-    now = entry_of(recovered(entry(earlier=[EARLIER]), partition(replicas=FOREIGN), 1))
+    known = entry(state=INTENDED, replaced=EARLIER)
+    now = entry_of(recovered(known, partition(replicas=FOREIGN), 1))
     assert now is not None
-    assert (now.baseline, now.written, now.earlier) == (FOREIGN, FOREIGN, ())
+    assert (now.baseline, now.written, now.replaced) == (FOREIGN, FOREIGN, None)
 
 
 def test_an_order_that_comes_in_the_middle_of_a_reassignment_is_not_judged():
@@ -109,13 +119,56 @@ def test_an_order_that_comes_in_the_middle_of_a_reassignment_is_not_judged():
         pytest.param(INTENDED, AWAY, False, id="it leads to another order"),
         pytest.param(DISPLACED, HOME, False, id="our order was seen to stand before it"),
         pytest.param(RESTORED, HOME, False, id="a tombstone asks for nothing"),
+        pytest.param(DISPLACED, LATE, True, id="it leads to an order that is outstanding"),
+        pytest.param(RESTORED, LATE, True, id="restored, and it leads to an order that is outstanding"),
     ],
 )
 def test_a_reassignment_that_an_unseen_reorder_of_ours_became_is_astray(
     state: EntryState, written: tuple[int, ...], astray: bool
 ):
-    moving = partition(replicas=(*HOME, 4), removing=[4])
-    assert recovered(entry(written=written, state=state), moving, 1).strays == ((moving,) if astray else ())
+    known = entry(written=written, state=state, outstanding=[(LATE, 3)])
+    moving = partition(replicas=(*(LATE if written == LATE else HOME), 4), removing=[4])
+    assert recovered(known, moving, 1).strays == ((moving,) if astray else ())
+
+
+class TestOutstanding:
+    @pytest.mark.parametrize("state", [INTENDED, RESTORING])
+    def test_a_reorder_whose_order_is_seen_may_take_effect_once_more(self, state: EntryState):
+        written = HOME if state is RESTORING else AWAY
+        known = entry(written=written, state=state, outstanding=[(written, 2), (LATE, 3)])
+        now = entry_of(recovered(known, partition(replicas=written), 1))
+        assert now is not None
+        assert (now.state, now.outstanding) == (RESTORED if state is RESTORING else DISPLACED, known.outstanding)
+
+    def test_a_late_order_is_undone_each_time_until_its_broker_holds_nothing_any_more(self):
+        stone = entry(written=HOME, state=RESTORED, finished_at=after(0), outstanding=[(LATE, 3)])
+        for _ in range(2):
+            late = recovered(stone, partition(replicas=LATE), 4)
+            undoing = entry_of(late)
+            assert undoing is not None
+            assert (undoing.baseline, undoing.written, undoing.state, late.notes) == (HOME, HOME, RESTORING, ())
+            undone = entry_of(recovered(undoing, partition(replicas=HOME), 4))
+            assert undone is not None
+            assert (undone.state, undone.outstanding, undone.replaced) == (RESTORED, stone.outstanding, None)
+            stone = undone
+        living = cluster(partition(replicas=LATE), brokers=4)
+        again = recover(record({KEY: stone}, demoted(4)), living, NOW, GRACE, None, frozenset({3}))
+        assert [note.reason for note in again.notes] == [Reason.ORDER_OVERWRITTEN]
+
+    def test_a_late_restoration_is_no_contest(self):
+        found = recovered(entry(outstanding=[(HOME, 3)]), partition(replicas=HOME), 1)
+        now = entry_of(found)
+        assert now is not None
+        assert (now.state, now.written, now.contests, found.notes) == (INTENDED, AWAY, 0, ())
+
+    def test_an_order_of_another_tool_is_kept_against_what_is_outstanding(self):
+        found = recovered(entry(outstanding=[(LATE, 3)]), partition(replicas=FOREIGN))
+        kept = entry_of(found)
+        assert kept is not None
+        assert (kept.baseline, kept.state) == (FOREIGN, RESTORED)
+        undoing = entry_of(recovered(kept, partition(replicas=LATE)))
+        assert undoing is not None
+        assert (undoing.baseline, undoing.written, undoing.state) == (FOREIGN, FOREIGN, RESTORING)
 
 
 class TestContests:
@@ -150,6 +203,10 @@ class TestMissingTopics:
         assert (note.reason, note.topic, note.partition) == (Reason.CHANGED_SINCE_PLAN, "orders", 0)
         assert "[1,2,3]" in note.message
 
+    def test_it_is_kept_while_a_reorder_is_outstanding_however_long_that_is(self):
+        gone = entry(finished_at=after(-(10**6)), outstanding=[(AWAY, 2)])
+        assert entry_of(recovered(gone, None, 1)) == gone
+
     def test_one_that_is_back_is_as_it_was(self):
         assert entry_of(recovered(entry(finished_at=after(90)), partition(replicas=AWAY), 1)) == entry()
 
@@ -166,19 +223,28 @@ class TestMissingTopics:
 
 class TestTombstones:
     def stone(self, seconds: float) -> UndoEntry:
-        return entry(written=HOME, earlier=[AWAY], state=RESTORED, finished_at=after(100 - seconds))
+        return entry(written=HOME, state=RESTORED, finished_at=after(100 - seconds))
 
     @pytest.mark.parametrize(
         ("seen", "age", "kept"),
         [
-            pytest.param(partition(), 19.9, True, id="a late batch could still come"),
-            pytest.param(partition(), 20.0, False, id="no late batch can come"),
+            pytest.param(partition(), 19.9, True, id="another broker's metadata may be behind"),
+            pytest.param(partition(), 20.0, False, id="every broker shows it by now"),
             pytest.param(partition(leader=2), 99.0, True, id="its preferred leader lives and does not lead yet"),
             pytest.param(partition(leader=2, isr=[2, 3]), 99.0, True, id="it is not in sync yet"),
         ],
     )
     def test_one_is_kept_as_long_as_it_is_of_use(self, seen: Partition, age: float, kept: bool):
         assert (entry_of(recovered(self.stone(age), seen)) is not None) is kept
+
+    def test_one_is_kept_while_a_reorder_is_outstanding_however_long_that_is(self):
+        stone = replace(self.stone(10**6), outstanding=(SentOrder(AWAY, 2),))
+        assert entry_of(recovered(stone, partition())) == stone
+
+    def test_one_is_dropped_when_the_asked_broker_holds_nothing_any_more(self):
+        stone = replace(self.stone(10**6), outstanding=(SentOrder(AWAY, 2),))
+        found = recover(record({KEY: stone}), cluster(partition(), brokers=4), NOW, GRACE, None, {2})
+        assert found.record.entries == {}
 
     def test_a_dead_preferred_leader_is_not_waited_for(self):
         gone = cluster(partition(leader=2, isr=[2, 3]), brokers=[2, 3])
@@ -187,6 +253,12 @@ class TestTombstones:
     def test_one_of_another_replica_set_is_dropped_in_silence(self):
         found = recovered(self.stone(1), partition(replicas=[1, 2, 4]))
         assert (entry_of(found), found.notes) == (None, ())
+
+    def test_one_of_another_replica_set_is_kept_while_a_reorder_is_outstanding(self):
+        stone = replace(self.stone(1), outstanding=(SentOrder(AWAY, 2),))
+        now = entry_of(recovered(stone, partition(replicas=[1, 2, 4])))
+        assert now is not None
+        assert (now.baseline, now.state, now.outstanding) == ((1, 2, 4), RESTORED, stone.outstanding)
 
 
 @pytest.mark.parametrize(

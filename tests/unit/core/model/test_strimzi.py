@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from bellwether.core.demotion.decisions import Decisions, decide
+from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.strimzi import Blocker, Listener, Pod, Strimzi, choose_listener, external_listener
 from bellwether.core.model.undo_record import Cause
@@ -146,7 +147,7 @@ def decided(
     judged = verdicts(FIVE, **standings)
     if reason is not None:
         judged |= {b: verdict(b, HealthState.SICK, reason) for b in standings["sick"]}
-    return decide(facts, judged, POLICY)
+    return decide(Context(facts, judged, POLICY))
 
 
 @pytest.mark.parametrize("busy", [PAUSED, MOVING])
@@ -201,15 +202,15 @@ def test_hard_faults_demote_and_what_a_rebalance_itself_may_cause_does_not(reaso
 def test_a_promotion_that_waits_for_a_person_says_so_and_not_that_strimzi_works():
     manual = replace(POLICY, promotion=replace(POLICY.promotion, mode=PromotionMode.MANUAL))
     facts = replace(snapshot(FIVE, undo=record(None, demoted(1))), strimzi=PAUSED)
-    assert [h.reason for h in decide(facts, verdicts(FIVE), manual).held] == [Reason.PROMOTION_MANUAL]
+    assert [h.reason for h in decide(Context(facts, verdicts(FIVE), manual)).held] == [Reason.PROMOTION_MANUAL]
 
 
 def test_no_wave_of_a_load_plan_is_taken_up():
     seen = cluster(partition())
     rebalance_input, asked = RebalanceInput(accepted(loadmove(partition()))), replace(POLICY, rebalance=Rebalance())
     facts = snapshot(seen)
-    assert apply_next_wave(rebalance_input, facts, decisions(), verdicts(seen), asked).taken == 1
-    made = apply_next_wave(rebalance_input, replace(facts, strimzi=MOVING), decisions(), verdicts(seen), asked)
+    assert apply_next_wave(rebalance_input, Context(facts, verdicts(seen), asked), decisions()).taken == 1
+    made = apply_next_wave(rebalance_input, Context(replace(facts, strimzi=MOVING), verdicts(seen), asked), decisions())
     assert made.taken == 0
     assert made.waits is not None
     assert made.waits.reason is Reason.EXTERNAL_OPERATION

@@ -1,44 +1,55 @@
-"""An entry knows every order that it ever asked for, as long as that can still arrive."""
+"""An entry knows every order of ours that may be observed: what it set out to write, and what may still arrive."""
 
 from __future__ import annotations
 
-from bellwether.core.model.undo_record import EARLIER_ORDERS, EntryState, UndoRecord
+from itertools import permutations
+
+from bellwether.core.model.undo_record import OUTSTANDING_LIMIT, EntryState, SentOrder, UndoRecord
 from testkit.values.builders import CLUSTER_ID, after, demoted, entry, partition, record
 
-ORDERS = [(1, 2, 3, 4), (2, 3, 4, 1), (3, 2, 4, 1), (4, 2, 3, 1), (2, 4, 3, 1), (3, 4, 2, 1), (4, 3, 2, 1)]
+HOME, AWAY, OTHER = (1, 2, 3), (2, 3, 1), (3, 2, 1)
 KEY = partition().key
 
 
-def test_what_was_written_before_stays_known():
-    made = entry(baseline=ORDERS[0], written=ORDERS[1]).write(ORDERS[2], EntryState.INTENDED)
-    assert (made.written, made.earlier, made.state) == (ORDERS[2], (ORDERS[1],), EntryState.INTENDED)
-    assert all(made.knows(order) for order in ORDERS[:3])
-    assert not made.knows(ORDERS[3])
+class TestSending:
+    def test_an_order_is_outstanding_at_the_broker_that_is_asked(self):
+        made = entry().send(SentOrder(OTHER, 2), AWAY, EntryState.INTENDED)
+        assert (made.written, made.replaced, made.state) == (OTHER, AWAY, EntryState.INTENDED)
+        assert made.outstanding == (SentOrder(OTHER, 2),)
+        assert made.baseline == HOME
+        assert made.may_arrive(OTHER)
+        assert not made.may_arrive((2, 1, 3))
+
+    def test_an_order_that_was_never_seen_stays_known(self):
+        made = entry(state=EntryState.INTENDED, outstanding=[(AWAY, 2)]).send(
+            SentOrder(OTHER, 3), HOME, EntryState.INTENDED
+        )
+        assert made.outstanding == (SentOrder(OTHER, 3), SentOrder(AWAY, 2))
+        assert made.may_arrive(AWAY)
+
+    def test_it_ends_a_tombstone(self):
+        stone = entry(state=EntryState.RESTORED, finished_at=after(1))
+        assert stone.send(SentOrder(AWAY, 2), HOME, EntryState.INTENDED).finished_at is None
+
+    def test_many_are_merged_by_order_and_their_brokers_forgotten(self):
+        made = entry()
+        for number in range(2 * OUTSTANDING_LIMIT):
+            made = made.send(SentOrder((AWAY, OTHER)[number % 2], number), HOME, EntryState.INTENDED)
+            assert len(made.outstanding) <= OUTSTANDING_LIMIT
+        assert {sent.order for sent in made.outstanding} == {AWAY, OTHER}
+        assert None in {sent.broker for sent in made.outstanding}
+
+    def test_a_partition_never_has_more_than_the_orders_of_its_replicas(self):
+        made, orders = entry(), list(permutations((1, 2, 3, 4)))
+        for number in range(10 * len(orders)):
+            made = made.send(SentOrder(orders[number % len(orders)], number), orders[0], EntryState.INTENDED)
+        assert len(made.outstanding) <= len(orders) + 1
 
 
-def test_only_so_many_earlier_orders_are_kept_newest_first():
-    made = entry(baseline=ORDERS[0], written=ORDERS[1])
-    for order in ORDERS[2:]:
-        made = made.write(order, EntryState.INTENDED)
-    assert made.earlier == tuple(ORDERS[5:1:-1])
-    assert len(made.earlier) == EARLIER_ORDERS
-
-
-def test_an_order_written_again_stands_once():
-    made = entry(baseline=ORDERS[0], written=ORDERS[1])
-    for order in (ORDERS[2], ORDERS[1], ORDERS[2]):
-        made = made.write(order, EntryState.INTENDED)
-    assert made.earlier == (ORDERS[1],)
-
-
-def test_the_baseline_is_never_an_earlier_order():
-    made = entry(baseline=ORDERS[0], written=ORDERS[1]).write(ORDERS[0], EntryState.RESTORING)
-    assert made.write(ORDERS[1], EntryState.INTENDED).earlier == ()
-
-
-def test_writing_ends_a_tombstone():
-    stone = entry(state=EntryState.RESTORED, finished_at=after(1))
-    assert stone.write((3, 2, 1), EntryState.INTENDED).finished_at is None
+class TestEndings:
+    def test_one_that_was_not_carried_out_ends_and_another_one_to_the_same_order_stays(self):
+        made = entry(outstanding=[(AWAY, 2), (AWAY, 2)]).without(SentOrder(AWAY, 2))
+        assert made.outstanding == (SentOrder(AWAY, 2),)
 
 
 def test_a_record_is_empty_without_entries_and_demotions_alone():

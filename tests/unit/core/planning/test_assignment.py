@@ -111,6 +111,22 @@ def test_the_spread_improves_by_way_of_a_broker_that_shares_partitions_with_both
     assert max(counts.values()) - min(counts.values()) < 0.1 * 840 / 3
 
 
+def test_the_choices_are_counted_after_those_without_even_where_the_difference_is_too_small_to_be_evened_out():
+    free = displaced(partition(index=0, replicas=[1, 2, 3]), demoted=[1])
+    bound = displaced(partition(index=1, replicas=[1, 2, 3], isr=[1, 2]), demoted=[1])
+    chosen = assign_leaders([free, bound], {2: 100, 3: 100})
+    assert chosen == {free.partition.key: 3, bound.partition.key: 2}
+
+
+def test_a_partition_does_not_move_where_that_only_exchanges_two_counts():
+    """Brokers 2 and 3 lead 6 and 5: another leader makes them 5 and 6, whatever is evened out between 4 and 5."""
+    kept = displaced(partition(index=0, replicas=(2, 3, 1)), [1], baseline=(1, 2, 3))
+    crowded = [displaced(partition(index=i, replicas=(4, 5, 1)), [1], baseline=(1, 4, 5)) for i in range(1, 11)]
+    chosen = assign_leaders([kept, *crowded], {2: 5, 3: 5})
+    assert chosen[kept.key] == 2
+    assert Counter(chosen.values()) == {2: 1, 4: 5, 5: 5}
+
+
 def test_an_improvement_is_settled_at_once():
     def again(chosen: dict[PartitionKey, int]) -> list[LeaderChoice]:
         return [moved(k.partition, to=b) for k, b in sorted(chosen.items())]

@@ -14,6 +14,7 @@ from bellwether.core.reasons import Reason
 from testkit.values.builders import (
     after,
     cluster,
+    context,
     decisions,
     demoted,
     entry,
@@ -27,7 +28,7 @@ from testkit.values.builders import (
 
 def plan(seen: Cluster, *brokers: int, undo: UndoRecord | None = None, **standings: list[int]) -> Plan:
     found = snapshot(seen, now=after(100), undo=undo or record(None, *(demoted(b) for b in brokers)))
-    return build_plan(found, decisions(*brokers), verdicts(seen, **standings))
+    return build_plan(context(found, verdicts(seen, **standings)), decisions(*brokers))
 
 
 @pytest.mark.parametrize(
@@ -158,7 +159,7 @@ class TestReturningInWaves:
         standing = [demoted(b) for b in brokers]
         undo = record({seen.key: entry(seen.topic, baseline, seen.replicas)}, *standing)
         found = snapshot(cluster(seen), now=after(100), undo=undo)
-        return build_plan(found, decisions(*brokers, back=[returning(1, share)]), verdicts(cluster(seen)))
+        return build_plan(context(found, verdicts(cluster(seen))), decisions(*brokers, back=[returning(1, share)]))
 
     def test_what_its_wave_lets_go_goes_home(self):
         (move,) = self.plan(partition(index=self.EARLY, replicas=[2, 3, 1])).moves
@@ -176,7 +177,7 @@ class TestReturningInWaves:
 
     def test_a_share_that_is_rolled_back_displaces_again_what_it_had_let_go(self):
         seen = partition(index=self.EARLY)
-        (move,) = build_plan(snapshot(cluster(seen)), decisions(back=[returning(1, 5)]), verdicts(cluster(seen))).moves
+        (move,) = build_plan(context(snapshot(cluster(seen))), decisions(back=[returning(1, 5)])).moves
         assert (move.leads_next, move.elect, move.baseline, move.kind) == (2, True, (1, 2, 3), MoveKind.DISPLACE)
 
     def test_it_does_not_lead_the_partitions_of_a_broker_that_is_demoted_next(self):
@@ -198,7 +199,7 @@ class TestReturningInWaves:
         seen = partition(index=self.LATE, replicas=[2, 1, 3], isr=isr, leader=isr[0])
         undo = record({seen.key: entry(written=seen.replicas)})
         found = snapshot(cluster(seen), now=after(100), undo=undo)
-        made = build_plan(found, decisions(back=[returning(1)]), verdicts(cluster(seen), sick=sick))
+        made = build_plan(context(found, verdicts(cluster(seen), sick=sick)), decisions(back=[returning(1)]))
         assert [m.order for m in made.moves] == [(1, 2, 3)]
 
     def test_a_demoted_broker_is_no_reason_for_a_wave_to_hold(self):
@@ -218,7 +219,7 @@ class TestReturningInWaves:
     def test_a_topic_made_in_the_meantime_waits_for_its_wave_too(self):
         late, early = partition(index=self.LATE), partition(index=self.EARLY)
         seen = cluster(late, early)
-        made = build_plan(snapshot(seen), decisions(back=[returning(1)]), verdicts(seen))
+        made = build_plan(context(snapshot(seen)), decisions(back=[returning(1)]))
         assert [(m.key.partition, m.leads_next) for m in made.moves] == [(self.LATE, 2)]
         assert set(made.targets) == {late.key}
 
@@ -235,11 +236,7 @@ def test_whom_somebody_contests_is_given_time():
 def test_the_digest_names_the_moves_and_nothing_else():
     seen = cluster(*(partition(index=i) for i in range(4)))
     first = plan(seen, 1)
-    later = build_plan(
-        snapshot(seen, now=after(999)),
-        decisions(1),
-        verdicts(seen, sick=[1]),
-    )
+    later = build_plan(context(snapshot(seen, now=after(999)), verdicts(seen, sick=[1])), decisions(1))
     assert first.digest == later.digest
     assert len(first.digest) == 16
     assert first.digest != plan(seen, 2).digest

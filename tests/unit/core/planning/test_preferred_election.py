@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from bellwether.core.demotion.decisions import Decisions
+from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.strimzi import Strimzi
@@ -28,6 +29,7 @@ from bellwether.core.signals import OverrideState, Purpose
 from testkit.values.builders import (
     after,
     cluster,
+    context,
     decisions,
     move,
     override,
@@ -56,9 +58,8 @@ def found(
 ) -> PreferredElectionPlan:
     at: Cluster = cluster(*(seen or (ASTRAY,)), brokers=4)
     facts = replace(snapshot(at, now=after(seconds)), **more)  # type: ignore[arg-type]
-    said = plan_preferred_election(
-        rounds, facts, plan or Plan(), decided or decisions(), judged or verdicts(at), policy
-    )
+    made = plan or Plan(decisions=decided or decisions())
+    said = plan_preferred_election(rounds, Context(facts, judged or verdicts(at), policy), made)
     assert said is not None
     return said
 
@@ -69,9 +70,7 @@ def elected(said: PreferredElectionPlan) -> list[int]:
 
 def test_nothing_is_looked_for_unless_the_policy_asks():
     assert Election().interval_seconds == 0
-    assert (
-        plan_preferred_election(None, snapshot(cluster(ASTRAY)), Plan(), decisions(), {}, Policy(name="main")) is None
-    )
+    assert plan_preferred_election(None, context(snapshot(cluster(ASTRAY))), Plan()) is None
 
 
 def test_the_first_of_an_order_is_elected_and_nothing_is_reordered():

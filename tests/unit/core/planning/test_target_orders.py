@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from bellwether.core.demotion.decisions import Decisions
+from bellwether.core.detection.context import Context
 from bellwether.core.execution.batches import record_intents
 from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.loads import LOADS_PENDING, Loads
@@ -42,7 +43,7 @@ def plan(
     policy = Policy(name="p", placement=wish, demotion=Demotion(capacity=capacity or Capacity()))
     found = snapshot(seen, now=after(100), undo=undo or record(None, *(demoted(b) for b in brokers)))
     found = replace(found, loads=loads)
-    return build_plan(found, decided or decisions(*brokers), verdicts(seen, **standings), policy)
+    return build_plan(Context(found, verdicts(seen, **standings), policy), decided or decisions(*brokers))
 
 
 def done(made: Plan, seen: Cluster, undo: UndoRecord) -> tuple[Cluster, UndoRecord]:
@@ -52,7 +53,7 @@ def done(made: Plan, seen: Cluster, undo: UndoRecord) -> tuple[Cluster, UndoReco
         replace(p, replicas=m.order, leader=m.order[0] if m.elect else p.leader) if (m := moved.get(p.key)) else p
         for p in seen.partitions
     )
-    after_it = record_intents(made, undo)
+    after_it = record_intents(made, undo, None)
     stand = {
         k: replace(e, state=EntryState.DISPLACED if e.state is EntryState.INTENDED else EntryState.RESTORED)
         for k, e in after_it.entries.items()

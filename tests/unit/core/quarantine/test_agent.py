@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS, RENEW_SECONDS
+from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS, MAX_PAUSE_SECONDS, RENEW_SECONDS
 from bellwether.core.quarantine.agent import (
     AgentAction,
     AgentState,
@@ -22,9 +22,15 @@ from bellwether.core.signals import Reading
 from bellwether.testing.memory_world import START
 
 
-def order(number: int = 1, renewal: int = 0, epoch: int = 1, limit: float = 600.0) -> PauseOrder:
+def order(
+    number: int = 1,
+    renewal: int = 0,
+    epoch: int = 1,
+    limit: float = 600.0,
+    duration: float = EXPIRES_AFTER_SECONDS,
+) -> PauseOrder:
     """An order as it was renewed for the so-manieth time."""
-    return PauseOrder(epoch, number, START + timedelta(seconds=renewal), limit)
+    return PauseOrder(epoch, number, START + timedelta(seconds=renewal), limit, duration)
 
 
 @dataclass
@@ -34,6 +40,7 @@ class Post:
     watch: AgentState = field(default_factory=AgentState)
     process: ProcessState = ProcessState.RUNNING
     at: float = 1000.0
+    ceiling: float = MAX_PAUSE_SECONDS
 
     def reconcile(
         self, *reads: PauseOrder | OrderRead | None, seconds: float = 1.0, guarded: bool = True
@@ -43,7 +50,7 @@ class Post:
         for read in reads:
             self.at += seconds
             heard = OrderRead(read) if isinstance(read, PauseOrder) else read
-            self.watch, act = step(self.watch, heard, self.process, self.at, guarded=guarded)
+            self.watch, act = step(self.watch, heard, self.process, self.at, self.ceiling, guarded=guarded)
             if act is AgentAction.PAUSE:
                 self.process = ProcessState.STOPPED
             if act is AgentAction.RELEASE:
@@ -106,6 +113,34 @@ def test_renewals_keep_it_paused_until_the_limit_that_it_counts_itself():
     assert post.reconcile(*renewals) is AgentAction.NOTHING
     assert post.reconcile(order(renewal=99, limit=60)) is AgentAction.RELEASE
     assert "the limit" in post.watch.message
+
+
+def test_no_order_pauses_for_longer_than_the_agents_own_ceiling():
+    post = Post(ceiling=30)
+    assert post.reconcile(OrderRead(), order(limit=1e9), order(renewal=3, limit=1e9)) is AgentAction.PAUSE
+    renewals = [order(renewal=6 + i, limit=1e9) for i in range(29)]
+    assert post.reconcile(*renewals) is AgentAction.NOTHING
+    assert post.reconcile(order(renewal=99, limit=1e9)) is AgentAction.RELEASE
+    assert "it was paused for 30 s, the ceiling of this quarantine agent (--max-pause-seconds)" in post.watch.message
+    assert post.reconcile(order(renewal=102, limit=1e9)) is AgentAction.NOTHING, "that order is done with"
+
+
+def test_an_order_that_claims_to_last_without_renewals_expires_like_any_other():
+    """Neither a renewal time in the future nor a long duration keeps a broker paused: only renewals that are seen."""
+    post = Post()
+    far = [order(renewal=n, duration=86400) for n in (10**6, 2 * 10**6)]
+    assert post.reconcile(OrderRead(), *far) is AgentAction.PAUSE
+    assert post.reconcile(*[far[1]] * 12) is AgentAction.NOTHING
+    assert post.reconcile(far[1]) is AgentAction.RELEASE
+    assert "no renewal of its order was seen for 12 s" in post.watch.message
+
+
+def test_an_order_of_a_shorter_duration_expires_sooner():
+    post = Post()
+    assert post.reconcile(OrderRead(), order(duration=8), order(renewal=3, duration=8)) is AgentAction.PAUSE
+    assert post.reconcile(*[order(renewal=3, duration=8)] * 8) is AgentAction.NOTHING
+    assert post.reconcile(order(renewal=3, duration=8)) is AgentAction.RELEASE
+    assert "no renewal of its order was seen for 8 s" in post.watch.message
 
 
 def test_it_does_not_pause_twice_by_one_order():

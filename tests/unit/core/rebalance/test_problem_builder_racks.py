@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from bellwether.core.model.cluster import Partition
+from bellwether.core.model.rack_ranking import RackRankings
 from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.rebalance.problem import PartitionInput
 from bellwether.core.rebalance.problem_builder import build_problem
@@ -21,7 +22,8 @@ def slot(
     seen: Partition, *, wish: Placement = PREFER, undo: UndoRecord | None = None, shut: dict[int, str] | None = None
 ) -> PartitionInput:
     of = cluster(seen, brokers=4, racks=RACKS)
-    made = build_problem(of, undo or record(), shut or {}, Objective(), policy="p", made_at=NOON, placement=wish)
+    rankings = RackRankings(wish, of)
+    made = build_problem(of, undo or record(), shut or {}, Objective(), policy="p", made_at=NOON, rankings=rankings)
     return made.partitions[0]
 
 

@@ -33,7 +33,7 @@ def test_the_digest_of_a_problem_covers_terms_partitions_and_loads_in_lines() ->
 def test_the_digest_of_a_plan_covers_the_problem_and_every_order() -> None:
     moves = [move_of(slot(0), 2, 5), move_of(slot(4), 3, 5)]
     text = "p" * 64 + "\norders\tid-of-orders\t0\t2,1,3\norders\tid-of-orders\t4\t3,1,2\n"
-    assert plan_digest("p" * 64, moves) == hashlib.sha256(text.encode()).hexdigest()[:16]
+    assert plan_digest("p" * 64, moves) == hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 @given(load_problems())
@@ -41,7 +41,7 @@ def test_digests_are_those_that_the_verifier_finds_by_itself(drawn: tuple[Proble
     posed, known = drawn
     plan, moves = planned(posed, known)
     found = {c.name: c.found for c in rechecked(posed, known, plan, moves).checks}
-    assert (found["problem digest"], found["plan digest"]) == (plan.problem_digest[:16], plan.digest)
+    assert (found["problem digest"], found["plan digest"]) == (plan.problem_digest[:32], plan.digest)
 
 
 def test_a_move_puts_the_new_leader_first_and_leaves_the_others_as_they_were() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bellwether.core.detection.context import Context
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.snapshot import RefusedOrder
 from bellwether.core.model.undo_record import ApplicationEnd, EntryState, SkippedPartition, UndoEntry, UndoRecord
@@ -42,13 +43,15 @@ def reconcile(
 ) -> WaveResult:
     facts = replace(snapshot(seen, undo=undo, now=after(seconds)), refused=refused or {})
     rebalance_input = RebalanceInput(accepted(*MOVES) if plan is None else plan, superseded)
-    return apply_next_wave(rebalance_input, facts, decisions(*demoted), verdicts(seen, **standings), by or policy())
+    return apply_next_wave(
+        rebalance_input, Context(facts, verdicts(seen, **standings), by or policy()), decisions(*demoted)
+    )
 
 
 def test_an_orders_first_wave_makes_it_the_baseline_of_a_partition_that_stands_where_it_stood():
     done = reconcile(accepted(MOVES[0]))
     assert done.taken == 1
-    assert done.record.entries == {FIRST.key: UndoEntry("orders", (2, 1, 3), (1, 2, 3), (), EntryState.DISPLACED)}
+    assert done.record.entries == {FIRST.key: UndoEntry("orders", (2, 1, 3), (1, 2, 3), state=EntryState.DISPLACED)}
     assert done.application == application(1, taken_up=1)
 
 
@@ -132,7 +135,10 @@ def test_a_broker_whose_way_back_has_not_begun_as_it_is_down_stops_nothing(regis
     undo = record({away.key: entry(baseline=(4, 1, 2), written=(1, 2, 4))})
     plan = RebalanceInput(accepted(MOVES[0], closed=[4]))
     facts = snapshot(seen, undo=undo, now=after(0))
-    assert apply_next_wave(plan, facts, decisions(back=[returning(4, 0)]), verdicts(seen), policy()).taken == taken
+    assert (
+        apply_next_wave(plan, Context(facts, verdicts(seen), policy()), decisions(back=[returning(4, 0)])).taken
+        == taken
+    )
 
 
 def test_where_nobody_is_known_to_be_well_unknown_stops_nothing():
@@ -155,7 +161,7 @@ def test_a_policy_that_does_not_act_takes_nothing_up_and_says_so(by: Policy, rea
 def test_without_a_plan_and_without_rebalancing_nothing_changes():
     undo = replace(record(), application=application(3, taken_up=1))
     facts = snapshot(ALL, undo=undo)
-    assert apply_next_wave(RebalanceInput(), facts, decisions(), verdicts(ALL), policy()) == WaveResult(undo)
+    assert apply_next_wave(RebalanceInput(), Context(facts, verdicts(ALL), policy()), decisions()) == WaveResult(undo)
     assert reconcile(undo=undo, by=replace(policy(), rebalance=None)) == WaveResult(undo)
 
 
@@ -203,7 +209,7 @@ def test_what_stands_as_planned_already_is_neither_taken_nor_left_out():
 def test_an_order_that_stands_under_another_leader_is_taken_up_to_elect():
     stands = partition(replicas=(2, 1, 3), leader=1)
     done = reconcile(accepted(MOVES[0]), cluster(stands))
-    assert done.record.entries == {FIRST.key: UndoEntry("orders", (2, 1, 3), (2, 1, 3), (), EntryState.DISPLACED)}
+    assert done.record.entries == {FIRST.key: UndoEntry("orders", (2, 1, 3), (2, 1, 3), state=EntryState.DISPLACED)}
 
 
 def test_a_partition_without_a_leader_gets_the_order_and_so_a_leader():
@@ -212,10 +218,10 @@ def test_a_partition_without_a_leader_gets_the_order_and_so_a_leader():
 
 
 def test_a_displaced_partition_gets_a_new_home_and_stays_where_it_is():
-    displaced = entry(baseline=(1, 2, 3), written=(3, 2, 1), earlier=[(2, 3, 1)])
+    displaced = entry(baseline=(1, 2, 3), written=(3, 2, 1), outstanding=[((2, 3, 1), 3)])
     seen = cluster(partition(replicas=(3, 2, 1)))
     done = reconcile(accepted(MOVES[0], closed=[1]), seen, record({FIRST.key: displaced}), demoted=(1,))
-    assert done.record.entries == {FIRST.key: replace(displaced, baseline=(2, 1, 3), earlier=((1, 2, 3), (2, 3, 1)))}
+    assert done.record.entries == {FIRST.key: replace(displaced, baseline=(2, 1, 3))}
 
 
 def test_a_displaced_partition_whose_home_is_another_one_by_now_is_left_out():
@@ -229,11 +235,15 @@ def test_a_displaced_partition_whose_home_is_another_one_by_now_is_left_out():
 
 def test_orders_that_may_still_arrive_late_stay_known():
     tombstone = entry(
-        baseline=(1, 2, 3), written=(1, 2, 3), earlier=[(3, 2, 1)], state=EntryState.RESTORED, finished_at=START
+        baseline=(1, 2, 3),
+        written=(1, 2, 3),
+        outstanding=[((3, 2, 1), 3)],
+        state=EntryState.RESTORED,
+        finished_at=START,
     )
     done = reconcile(accepted(MOVES[0]), cluster(FIRST), record({FIRST.key: tombstone}))
     made = done.record.entries[FIRST.key]
-    assert (made.baseline, made.written, made.earlier) == ((2, 1, 3), (1, 2, 3), ((3, 2, 1),))
+    assert (made.baseline, made.written, made.outstanding) == ((2, 1, 3), (1, 2, 3), (((3, 2, 1), 3),))
     assert made.finished_at is None
 
 

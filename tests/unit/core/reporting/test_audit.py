@@ -27,8 +27,8 @@ from bellwether.core.reporting.audit import (
     begin_entry,
     complete_entry,
 )
-from bellwether.core.signals import Override, OverrideState, Reading
-from testkit.values.builders import CLUSTER_ID, START, after, demoted, returning, snapshot
+from bellwether.core.signals import Override, OverrideState, Purpose, Reading
+from testkit.values.builders import CLUSTER_ID, START, after, context, demoted, returning, snapshot
 
 NOTHING = UndoRecord(CLUSTER_ID, 3)
 
@@ -56,7 +56,7 @@ def told(
     **more: str,
 ) -> AuditEntry | None:
     progress = WaveResult(replace(before, application=application or before.application))
-    return begin_entry(seen or snapshot(), before, verdicts or {}, plan, progress, **more)
+    return begin_entry(context(seen, verdicts or {}), before, plan, progress, **more)
 
 
 def entry(plan: Plan, before: UndoRecord = NOTHING, **more: object) -> AuditEntry:
@@ -96,6 +96,16 @@ def test_a_persons_override_stands_with_the_person():
     (change,) = entry(deciding(now), seen=replace(snapshot(), overrides=(asked,)), verdicts={1: verdict()}).changes
     assert (change.word, change.reason, change.message) == ("override by ann", "OverrideDemoted", "disk")
     assert change.evidence == (), "the person's word was enough"
+
+
+@pytest.mark.parametrize(
+    ("reason", "word"), [("InMaintenance", "maintenance by ann"), ("Restarting", "its pod's restart")]
+)
+def test_a_drain_stands_with_the_person_or_with_its_pod(reason: str, word: str):
+    asked = Override(1, OverrideState.DEMOTED, "disk", None, "ann", Purpose.MAINTENANCE)
+    now = replace(demoted(1, Cause.MAINTENANCE), reason=reason)
+    (change,) = entry(deciding(now), seen=replace(snapshot(), overrides=(asked,)), verdicts={1: verdict()}).changes
+    assert change.word == word
 
 
 def test_a_broker_that_is_well_again_is_promoted_by_its_signals():

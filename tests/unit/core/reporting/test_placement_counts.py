@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bellwether.core.demotion.decisions import Decisions
+from bellwether.core.detection.context import Context
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.refusals import Hold
 from bellwether.core.model.restoration_waves import wave_position
@@ -34,8 +35,8 @@ def found(
 ) -> PlacementCounts:
     """The counts that the real plan of one partition comes to."""
     facts = snapshot(cluster(seen, brokers=4, racks=racks or RACKS), undo=record({seen.key: undo}))
-    judged = verdicts(facts.cluster)
-    return count_placements(facts, policy, build_plan(facts, decided or decisions(), judged, policy))
+    judged = Context(facts, verdicts(facts.cluster), policy)
+    return count_placements(judged, build_plan(judged, decided or decisions()))
 
 
 def test_what_the_racks_keep_away_from_its_baseline_is_told_apart():
@@ -97,6 +98,7 @@ def test_a_policy_that_goes_gives_everything_back():
 
 def test_what_is_held_for_want_of_room_is_no_wish_of_the_racks():
     facts = snapshot(cluster(AWAY, brokers=4, racks=RACKS), undo=record({AWAY.key: FROM_B}))
-    plan = build_plan(facts, decisions(), verdicts(facts.cluster), IN_A)
+    judged = Context(facts, verdicts(facts.cluster), IN_A)
+    plan = build_plan(judged, decisions())
     held = replace(plan, holds=(Hold(AWAY.key, "orders", Reason.CAPACITY_REACHED, "x"),))
-    assert (count_placements(facts, IN_A, plan).for_racks, count_placements(facts, IN_A, held).for_racks) == (1, 0)
+    assert (count_placements(judged, plan).for_racks, count_placements(judged, held).for_racks) == (1, 0)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
@@ -20,12 +21,17 @@ from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from bellwether.telemetry.metrics.webhook_metrics import WebhookMetrics
 from waiting import until
 
-SETTINGS = Alertmanager(alerts=("DiskSlow", "NicDown"))
+MAIN = (("cluster", "main"),)
+SETTINGS = Alertmanager(alerts=("DiskSlow", "NicDown"), matchers=MAIN)
 EARLIER = datetime(2026, 1, 2, tzinfo=UTC)
 
 
-def alert(name: str = "DiskSlow", broker: Any = "2", status: str = "firing", **more: Any) -> dict[str, Any]:
+def alert(
+    name: str = "DiskSlow", broker: Any = "2", status: str = "firing", cluster: str | None = "main", **more: Any
+) -> dict[str, Any]:
     labels = {"alertname": name, **({} if broker is None else {"broker": broker})}
+    if cluster is not None:
+        labels["cluster"] = cluster
     return {
         "status": status,
         "labels": labels,
@@ -112,6 +118,9 @@ def test_what_fires_and_is_resolved_in_one_notification_fires(bench: Bench) -> N
         (alert("SomethingElse"), "unlisted"),
         (alert("diskslow"), "unlisted"),
         (alert(""), "unlisted"),
+        (alert(cluster="another"), "other_cluster"),
+        (alert(cluster=None), "other_cluster"),
+        (alert(cluster="x" * 500_000), "other_cluster"),
         (alert(broker=None), "no_broker"),
         (alert(broker=""), "no_broker"),
         (alert(broker="kafka"), "no_broker"),
@@ -226,10 +235,17 @@ def test_what_this_process_took_and_could_not_write_is_told_when_it_reports_agai
     until(lambda: bench.last() == {(2, "DiskSlow"): Reading.FAILING})
 
 
+def test_when_the_matchers_change_what_fired_before_is_dropped(bench: Bench) -> None:
+    bench.alerts.receive(body(alert()))
+    until(lambda: bench.last() == {(2, "DiskSlow"): Reading.FAILING})
+    bench.alerts.configure(replace(SETTINGS, matchers=(("cluster", "another"),)))
+    assert bench.forgotten == [(2, "DiskSlow")]
+
+
 def test_an_alert_that_the_policy_names_no_longer_and_a_broker_that_is_gone_are_forgotten(bench: Bench) -> None:
     bench.alerts.receive(body(alert(), alert("NicDown", "3")))
     until(lambda: len(bench.posts) == 2)
-    bench.alerts.configure(Alertmanager(alerts=("DiskSlow",)))
+    bench.alerts.configure(Alertmanager(alerts=("DiskSlow",), matchers=MAIN))
     assert bench.forgotten == [(3, "NicDown")]
     bench.alerts.refresh({1, 3})
     assert bench.forgotten == [(3, "NicDown"), (2, "DiskSlow")]
@@ -242,7 +258,7 @@ def test_a_policy_that_names_no_alert_turns_senders_away(bench: Bench) -> None:
 
 
 def test_the_label_is_the_policys(bench: Bench) -> None:
-    bench.alerts.configure(Alertmanager(alerts=("DiskSlow",), broker_label="pod"))
+    bench.alerts.configure(Alertmanager(alerts=("DiskSlow",), matchers=MAIN, broker_label="pod"))
     sent = alert(broker=None)
     sent["labels"] |= {"pod": "main-kafka-1", "broker": "2"}
     bench.alerts.receive(body(sent))

@@ -132,7 +132,7 @@ def test_a_change_leaves_the_recorded_settings_alone():
     recorded = section(promotion={"stabilizationSeconds": 7})
     before = json.dumps(recorded)
     changed = policy_of(recorded, "main", "default", [setting("promotion.stabilizationSeconds=9")])
-    assert (changed.spec.promotion.stabilization_seconds, json.dumps(recorded)) == (9, before)
+    assert (changed.policy().promotion.stabilization_seconds, json.dumps(recorded)) == (9, before)
 
 
 def test_the_brokers_session_timeout_can_be_changed_too():

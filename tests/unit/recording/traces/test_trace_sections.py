@@ -101,7 +101,7 @@ def test_overrides_are_read_back():
     found = (
         Override(1, OverrideState.DEMOTED, "disk replaced (ann)", T0),
         Override(2, OverrideState.PROMOTED),
-        Override(3, OverrideState.DEMOTED, "new disk", T0, purpose=Purpose.MAINTENANCE),
+        Override(3, OverrideState.DEMOTED, "new disk", T0, purpose=Purpose.MAINTENANCE, accept_unavailable_writes=True),
     )
     assert read_overrides(as_json(overrides_section(found))) == found
 

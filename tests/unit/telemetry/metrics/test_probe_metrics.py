@@ -5,7 +5,6 @@ from itertools import pairwise
 
 from bellwether.adapters.kafka.connection.connection_errors import Stage
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.probes.reachability.broker_watch import NoAnswer
 from bellwether.telemetry.metrics.metric_registry import LATENCY_BUCKETS
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 
@@ -18,9 +17,9 @@ def series(metrics: ProbeMetrics, broker: int) -> int:
 def test_a_broker_that_is_gone_takes_all_of_its_series_along_and_nobody_elses() -> None:
     metrics = ProbeMetrics()
     for broker in (1, 2):
-        metrics.asked(broker, "external", NoAnswer("no answer", 2.0))
-        metrics.asked(broker, "external", NoAnswer("", 0.1, ok=True))
-        metrics.asked(broker, "internal", NoAnswer("", 0.1, ok=True))
+        metrics.asked(broker, "external", "Connect", 2.0)
+        metrics.asked(broker, "external", "ok", 0.1)
+        metrics.asked(broker, "internal", "ok", 0.1)
         since = datetime(2026, 1, 1, tzinfo=UTC)
         metrics.judged(Signal(broker, SignalType.EXTERNAL_REACHABILITY, "here", Reading.PASSING, since))
     before = series(metrics, 2)
@@ -37,8 +36,8 @@ def test_a_thousand_brokers_make_less_than_fifty_series_each() -> None:
     for broker in range(1000):
         for path in ("external", "internal"):
             for stage in Stage:
-                metrics.asked(broker, path, NoAnswer("broke", 2.0, stage=stage))
-            metrics.asked(broker, path, NoAnswer("", 0.1, ok=True))
+                metrics.asked(broker, path, stage, 2.0)
+            metrics.asked(broker, path, "ok", 0.1)
         metrics.judged(Signal(broker, SignalType.EXTERNAL_REACHABILITY, "zone-a", Reading.PASSING, since))
     assert 1000 < sum(len(family.samples) for family in metrics.registry.collect()) < 50_000
 

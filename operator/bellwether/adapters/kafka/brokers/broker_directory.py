@@ -45,6 +45,7 @@ def _describe(dialogue: BrokerConnection, deadline: Deadline) -> dict[int, Broke
     if answer.error_code:
         what = "DescribeCluster"
         raise from_code(answer.error_code, answer.error_message, dialogue.address, what, "Describe on Cluster")
+    dialogue.check_brokers(len(answer.brokers))
     return {
         b.broker_id: Broker(b.broker_id, b.rack, b.host, b.port, fenced=bool(version >= 2 and b.is_fenced))
         for b in sorted(answer.brokers, key=lambda broker: broker.broker_id)

@@ -31,13 +31,14 @@ from bellwether.adapters.kafka.connection.connection_errors import (
     Stage,
     error_name,
 )
+from bellwether.adapters.kafka.connection.response_decoding import LARGE_LIMIT, MOST_BROKERS, SMALL_LIMIT, decode
 from bellwether.adapters.kafka.connection.tls_sasl import Exchange
 from bellwether.adapters.kafka.connection.transport import Deadline, HiddenBytes, Transport
 from bellwether.kafka_connection import Connection
+from bellwether.ports.errors import Terminal
 
 # Every Kafka from 2.4 on answers it; topic ids, which we need, came with 2.8.
 _API_VERSIONS = 3
-_FRAME_LIMIT = 100 << 20
 _REMEMBERED_BYTES = 8192
 _CORRELATION = 8  # in a framed request: after its size, its key and its version
 _NO_CORRELATION = bytes(4)
@@ -59,7 +60,7 @@ class PreparedRequest:
         self.request = request
         request.with_header(correlation_id=0, client_id=client_id)
         self.frame = HiddenBytes(request.encode(framed=True, header=True))
-        self._decode: Callable[[bytes], Any] = partial(response.decode, version=request.API_VERSION, header=True)
+        self._decode: Callable[[bytes], Any] = partial(decode, response, request.API_VERSION)
         self._remembered = lru_cache(answers)(self._decode)
 
     def read(self, frame: bytes) -> Any:
@@ -126,15 +127,15 @@ class BrokerConnection:
         """Send one request (with its version set) and decode its response.
 
         ``large`` is for answers that take us seconds to decode, as metadata of 200,000 partitions does: the deadline is
-        for the broker, and is later by that time.
+        for the broker, and is later by that time, which ``LARGE_LIMIT`` bounds.
         """
         began, outcome = time.monotonic(), "ok"
         request.with_header(correlation_id=0, client_id=self.client_id)
         try:
-            frame = self.exchange(HiddenBytes(request.encode(framed=True, header=True)), deadline, stage)
-            decode = partial(response.decode, version=request.API_VERSION, header=True)
+            framed = HiddenBytes(request.encode(framed=True, header=True))
+            frame = self.exchange(framed, deadline, stage, LARGE_LIMIT if large else SMALL_LIMIT)
             with deadline.paused() if large else nullcontext():
-                return self._read(decode, request, frame, stage)
+                return self._read(partial(decode, response, request.API_VERSION), request, frame, stage)
         except BrokerConnectionError as broken:
             outcome = broken.outcome
             raise
@@ -147,17 +148,28 @@ class BrokerConnection:
         frame = self.exchange(asked.frame, deadline, stage)
         return self._read(asked.read, asked.request, frame, stage)
 
-    def exchange(self, framed: HiddenBytes, deadline: Deadline, stage: Stage) -> bytes:
-        """Send a framed request with any correlation id; returns the answer's frame, with correlation id 0."""
+    def exchange(self, framed: HiddenBytes, deadline: Deadline, stage: Stage, limit: int = SMALL_LIMIT) -> bytes:
+        """Send a framed request with any correlation id; returns the answer's frame, with correlation id 0.
+
+        A frame of more than ``limit`` bytes is refused before it is read.
+        """
         self._correlation += 1
         number = struct.pack(">i", self._correlation)
         self._wire.send(HiddenBytes(framed[:_CORRELATION] + number + framed[_CORRELATION + 4 :]), deadline, stage)
-        frame = self._wire.receive(deadline, stage, _FRAME_LIMIT)
+        frame = self._wire.receive(deadline, stage, limit)
         if frame[:4] != number:
             raise BrokerConnectionError(
                 stage, self.address, "answered something that was not asked: it is no Kafka broker", lasting=True
             )
         return _NO_CORRELATION + frame[4:]
+
+    def check_brokers(self, number: int) -> None:
+        """Raise Terminal if the cluster names more brokers than are supported: for each of them we keep an object."""
+        if number > MOST_BROKERS:
+            raise Terminal(
+                f"{self.address} names {number} brokers; at most {MOST_BROKERS} are supported: check that"
+                " bootstrapServers are those of the intended Kafka cluster"
+            )
 
     def _read(self, decode: Callable[[bytes], Any], request: Any, frame: bytes, stage: Stage) -> Any:
         try:

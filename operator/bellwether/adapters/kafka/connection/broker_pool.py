@@ -18,7 +18,7 @@ from bellwether.adapters.kafka.connection.connection_errors import BrokerConnect
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.core.model.cluster import Broker
 from bellwether.kafka_connection import Connection, join_address
-from bellwether.ports.errors import Transient
+from bellwether.ports.errors import NotSent, Transient
 
 T = TypeVar("T")
 
@@ -101,7 +101,7 @@ class BrokerPool:
         """The answer of the first broker that gives one before the limit of a read; Transient or Terminal otherwise."""
         deadline = Deadline(self.limits.read_seconds)
         attempts: list[BrokerConnectionError] = []
-        for address in self._until(deadline):
+        for address in _until(deadline, self.addresses()):
             try:
                 with self._open(address, deadline.within(self.limits.opening_seconds)) as dialogue:
                     answer = ask(dialogue, deadline.within(self.limits.request_seconds))
@@ -135,12 +135,23 @@ class BrokerPool:
     def send_once(self, ask: Callable[[BrokerConnection, Deadline], T]) -> T:
         """Ask one broker, once; another is tried only while nothing has been sent.
 
-        Raises Transient when the answer did not come in time: what was asked may be carried out, even later.
+        Raises NotSent when none could be reached, and any other Transient when the answer did not come in time: what
+        was asked may be carried out, even later.
         """
+        return self._send(self.addresses(), ask)
+
+    def send_to(self, broker: int, ask: Callable[[BrokerConnection, Deadline], T]) -> T:
+        """Ask that very broker, once. Raises as ``send_once``."""
+        address = self._known.get(broker)
+        if address is None:
+            raise NotSent(f"the address of broker {broker} is unknown: no metadata read has returned it yet")
+        return self._send((address,), ask)
+
+    def _send(self, addresses: Iterable[str], ask: Callable[[BrokerConnection, Deadline], T]) -> T:
         deadline = Deadline(self.limits.mutation_seconds)
         finding = deadline.within(self.limits.finding_seconds)
         attempts: list[BrokerConnectionError] = []
-        for address in self._until(finding):
+        for address in _until(finding, addresses):
             try:
                 # Half of the time at most, so that a frozen first choice leaves a second one its chance.
                 opening = min(self.limits.opening_seconds, self.limits.finding_seconds / 2)
@@ -156,7 +167,8 @@ class BrokerPool:
                     raise Transient(f"{broken}; the request was sent and may have been carried out") from broken
             self._succeeded(address)
             return answer
-        raise from_attempts(attempts, proven=self._answered is not None)
+        error = from_attempts(attempts, proven=self._answered is not None)
+        raise NotSent(str(error)) if isinstance(error, Transient) else error
 
     def _open(self, address: str, deadline: Deadline) -> BrokerConnection:
         began, outcome = time.monotonic(), "ok"
@@ -173,12 +185,6 @@ class BrokerPool:
             self._certified(min(self._ends.values()))
         return dialogue
 
-    def _until(self, deadline: Deadline) -> Iterator[str]:
-        for address in self.addresses():
-            if deadline.left <= 0:
-                return
-            yield address
-
     def _failed(self, address: str, broken: BrokerConnectionError, attempts: list[BrokerConnectionError]) -> None:
         self._shun(address)
         attempts.append(broken)
@@ -194,3 +200,10 @@ class BrokerPool:
     def _rank(self, address: str) -> tuple[bool, bool]:
         failed = time.monotonic() - self._failed_at.get(address, float("-inf")) < _SHUN_SECONDS
         return failed, address != self._answered
+
+
+def _until(deadline: Deadline, addresses: Iterable[str]) -> Iterator[str]:
+    for address in addresses:
+        if deadline.left <= 0:
+            return
+        yield address

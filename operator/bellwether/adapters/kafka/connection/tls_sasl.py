@@ -164,6 +164,6 @@ def _refusal(message: bytes) -> str:
     """The status in the broker's answer (RFC 7628, 3.2.2)."""
     try:
         status = json.loads(message)["status"]
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         return "no reason given"
     return status if isinstance(status, str) and _STATUS.fullmatch(status) else "no reason given"

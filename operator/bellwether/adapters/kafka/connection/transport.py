@@ -23,6 +23,8 @@ from bellwether.kafka_connection import Security, split_address
 from bellwether.ports.errors import Transient
 
 _CHUNK = 1 << 18
+# A frame that claims to be longer is no frame: these are the first bytes of TLS or of HTTP.
+_LONGEST_FRAME = 100 << 20
 # These errors mean a local problem, not one of the broker: no evidence.
 _OURS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EADDRNOTAVAIL}
 
@@ -107,8 +109,14 @@ class Transport:
             raise _request_failure(error, self.address, stage, self._security) from error
 
     def receive(self, deadline: Deadline, stage: Stage, limit: int) -> bytes:
-        """The next whole frame, without its length; a frame longer than ``limit`` bytes is not Kafka's."""
+        """The next whole frame, without its length; one of more than ``limit`` bytes is refused unread."""
         (size,) = struct.unpack(">i", self._exactly(4, deadline, stage))
+        if limit < size <= _LONGEST_FRAME:
+            message = (
+                f"sent a response of {size} bytes; at most {limit} are read: check that it is a broker of the intended"
+                " Kafka cluster"
+            )
+            raise BrokerConnectionError(stage, self.address, message, lasting=True)
         if not 4 <= size <= limit:
             raise BrokerConnectionError(
                 stage,

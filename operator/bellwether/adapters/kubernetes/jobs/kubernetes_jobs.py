@@ -12,8 +12,8 @@ from bellwether.adapters.job_commands import Work, last_words
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import JOBS, PODS, Conflict, KubernetesClient, Object
 from bellwether.adapters.kubernetes.jobs.job_manifest import manifest
+from bellwether.api.config.load_config import LoadSettings
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.api.v1alpha1.spec.rebalance_spec import Rebalance
 from bellwether.ports.errors import BellwetherError
 from bellwether.ports.jobs import JobState, JobStatus
 
@@ -23,18 +23,20 @@ log = structlog.get_logger(__name__)
 class KubernetesJobs:
     """The jobs of one policy, in its namespace."""
 
-    def __init__(self, api: KubernetesClient, policy: LeadershipPolicy, rebalance: Rebalance, cluster_id: str) -> None:
+    def __init__(
+        self, api: KubernetesClient, policy: LeadershipPolicy, settings: LoadSettings, cluster_id: str
+    ) -> None:
         self._api = api
         self._policy = policy
-        self._rebalance = rebalance
+        self._settings = settings
         self._cluster_id = cluster_id
         self._said = ""
 
     def start(self, run: str) -> None:
         """Create the Job of that run unless it exists."""
-        work = Work.of(self._policy, self._rebalance, run, self._cluster_id)
+        work = Work.of(self._policy, self._settings.uri, run, self._cluster_id)
         try:
-            self._api.create(JOBS, self._policy.metadata.namespace, manifest(self._policy, self._rebalance, work))
+            self._api.create(JOBS, self._policy.metadata.namespace, manifest(self._policy, self._settings, work))
         except Conflict:
             return  # created before, by this process or by the previous one
 

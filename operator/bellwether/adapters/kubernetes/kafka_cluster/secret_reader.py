@@ -21,6 +21,9 @@ from pathlib import Path
 from bellwether.adapters.kubernetes.api_client import SECRETS, KubernetesClient, NotFound
 from bellwether.ports.errors import Unauthenticated
 
+PURPOSE_LABEL, PURPOSE = "bellwether.dev/purpose", "kafka"
+"""Label of the Secrets that a policy may name where the operator could read any Secret (invariant 14)."""
+
 # A connection that was made from an earlier version of a Secret may still use its files for a while.
 KEPT_SECONDS = 3600.0
 
@@ -63,11 +66,23 @@ class OpenSecret:
 
 
 class SecretReader:
-    """Reads the Secrets of one namespace. Keep it for as long as a client uses its files."""
+    """Reads the Secrets of one namespace. Keep it for as long as a client uses its files.
 
-    def __init__(self, api: KubernetesClient, namespace: str, monotonic: Callable[[], float] = time.monotonic) -> None:
+    ``labelled``: only Secrets with the purpose label. A policy's author, who may not be allowed to read the Secrets of
+    the namespace, could otherwise have any of them sent as a password to an address of their choice.
+    """
+
+    def __init__(
+        self,
+        api: KubernetesClient,
+        namespace: str,
+        monotonic: Callable[[], float] = time.monotonic,
+        *,
+        labelled: bool = False,
+    ) -> None:
         self._api = api
         self._namespace = namespace
+        self._labelled = labelled
         self._monotonic = monotonic
         self._directory: Path | None = None
         self._removal: weakref.finalize[..., SecretReader] | None = None
@@ -88,7 +103,14 @@ class SecretReader:
         """A reader of that namespace, with the same lifetime as this one."""
         if namespace == self._namespace:
             return self
-        return self._elsewhere.setdefault(namespace, SecretReader(self._api, namespace, self._monotonic))
+        other = SecretReader(self._api, namespace, self._monotonic, labelled=self._labelled)
+        return self._elsewhere.setdefault(namespace, other)
+
+    def unlabelled(self) -> SecretReader:
+        """A reader that needs no label, with the same lifetime: for Secrets that Strimzi and not the policy names."""
+        if not self._labelled:
+            return self
+        return self._elsewhere.setdefault("", SecretReader(self._api, self._namespace, self._monotonic))
 
     def __enter__(self) -> SecretReader:
         """Use it in a with statement."""
@@ -118,6 +140,11 @@ class SecretReader:
         except NotFound:
             remedy = f"create it with key {wanted}" if wanted else "create it"
             raise Unauthenticated(f"secret {title} does not exist: {remedy}, or correct the reference") from None
+        if self._labelled and (found["metadata"].get("labels") or {}).get(PURPOSE_LABEL) != PURPOSE:
+            raise Unauthenticated(
+                f"secret {title} lacks the label {PURPOSE_LABEL}={PURPOSE}, so no policy may name it. If it is meant"
+                f" for Kafka: kubectl label secret {name} -n {self._namespace} {PURPOSE_LABEL}={PURPOSE}"
+            )
         return OpenSecret(title, found.get("data") or {}, self._file)
 
     def value(self, name: str, key: str) -> str:

@@ -65,7 +65,7 @@ class StrimziClusters:
     """Reads Strimzi's objects for policies in the namespace of ``secrets``."""
 
     def __init__(self, secrets: SecretReader) -> None:
-        self._secrets = secrets
+        self._secrets = secrets.unlabelled()
         self._api = secrets.api
         self._namespace = secrets.namespace
         self._version = VERSIONS[0]

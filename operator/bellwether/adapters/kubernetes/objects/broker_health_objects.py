@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+import structlog
+
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import (
     BROKER_HEALTHS,
@@ -23,6 +25,14 @@ from bellwether.ports.clock import Clock
 
 MADE_LABEL = "app.kubernetes.io/managed-by"
 GONE_AFTER_SECONDS = 3600.0
+
+MADE_AT_ONCE = 4000
+"""Objects that are created at once for one policy, twice as many as a cluster may have brokers; from then on one each
+``MADE_EACH_SECONDS``: a cluster that names other brokers in every response must not flood the API."""
+
+MADE_EACH_SECONDS = 2.0
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +49,9 @@ class BrokerHealths:
     def __init__(self, api: KubernetesClient, clock: Clock) -> None:
         self._api = api
         self._clock = clock
-        self._silent: dict[tuple[str, str], tuple[str, float]] = {}
+        # By policy and Lease: its last renewal, and since when there was no other.
+        self._budgets: dict[tuple[str, str], tuple[float, float]] = {}  # objects left, and when that was
+        self._silent: dict[tuple[str, str], dict[str, tuple[str, float]]] = {}
 
     def ensure_broker_healths(self, policy: Object, ids: Collection[int]) -> Tidied:
         """Create one object for each id, and delete those of other brokers that the operator created.
@@ -51,10 +63,11 @@ class BrokerHealths:
         found = {o["metadata"]["name"]: o for o in self._api.list(BROKER_HEALTHS, namespace)}
         wanted = {object_names.broker_health(name, broker): broker for broker in ids}
         made = []
-        for object_name, broker in sorted(wanted.items(), key=lambda item: item[1]):
-            if object_name not in found or not _ours(found[object_name], name):
-                self._api.apply(BROKER_HEALTHS, namespace, object_name, _broker_health(policy, broker), MANAGER)
-                made.append(broker)
+        missing = [one for one in wanted if one not in found or not _ours(found[one], name)]
+        for object_name in sorted(missing, key=wanted.__getitem__)[: self._afford(namespace, name, len(missing))]:
+            broker = wanted[object_name]
+            self._api.apply(BROKER_HEALTHS, namespace, object_name, _broker_health(policy, broker), MANAGER)
+            made.append(broker)
         deleted = []
         for object_name, one in found.items():
             if object_name in wanted or not _ours(one, name) or one["metadata"].get("deletionTimestamp"):
@@ -76,20 +89,34 @@ class BrokerHealths:
         leases = self._api.list(LEASES, namespace, {**labels, object_names.PROBER_LABEL: "true"})
         renewals = {o["metadata"]["name"]: str((o.get("spec") or {}).get("renewTime") or "") for o in leases}
         removed = []
-        for one in self._api.list(BROKER_HEALTHS, namespace, labels):
+        healths, now = self._api.list(BROKER_HEALTHS, namespace, labels), self._clock.monotonic()
+        before, silent = self._silent.pop((namespace, policy), {}), {}
+        for one in healths:
+            for lease in {str(e.get("leaseName")) for e in (one.get("status") or {}).get("signals") or []}:
+                known, renewal = before.get(lease), renewals.get(lease, "")
+                silent[lease] = known if known is not None and known[0] == renewal else (renewal, now)
+        if silent:
+            self._silent[namespace, policy] = silent
+        for one in healths:
             entries = (one.get("status") or {}).get("signals") or []
-            gone = [e for e in entries if self._is_gone(namespace, e, renewals, gone_after_seconds)]
+            gone = [e for e in entries if now - silent[str(e.get("leaseName"))][1] > gone_after_seconds]
             if gone and self._remove(namespace, one, [e for e in entries if e not in gone]):
                 removed += [f"{one['metadata']['name']}: {e.get('type')}/{e.get('source')}" for e in gone]
         return tuple(removed)
 
-    def _is_gone(self, namespace: str, entry: Object, renewals: dict[str, str], after: float) -> bool:
-        now, lease = self._clock.monotonic(), str(entry.get("leaseName"))
-        renewal = renewals.get(lease, "")
-        since = self._silent.get((namespace, lease))
-        if since is None or since[0] != renewal:
-            since = self._silent[namespace, lease] = (renewal, now)
-        return now - since[1] > after
+    def _afford(self, namespace: str, policy: str, wanted: int) -> int:
+        """How many of these objects may be created now."""
+        if not wanted:
+            return 0
+        now = self._clock.monotonic()
+        budgets = {key: left + (now - at) / MADE_EACH_SECONDS for key, (left, at) in self._budgets.items()}
+        self._budgets = {key: (left, now) for key, left in budgets.items() if left < MADE_AT_ONCE}
+        left, _ = self._budgets.get((namespace, policy), (float(MADE_AT_ONCE), now))
+        granted = min(wanted, int(left))
+        self._budgets[namespace, policy] = (left - granted, now)
+        if 0 < granted < wanted:  # once, as nothing is left then
+            log.warning("broker_healths_throttled", policy=f"{namespace}/{policy}", missing=wanted - granted)
+        return granted
 
     def _remove(self, namespace: str, one: Object, kept: list[Object]) -> bool:
         patch = {

@@ -126,6 +126,9 @@ class EventWriter:
 
     def _afford(self, whose: str, now: float) -> bool:
         """Whether one more request is within the limit, which is refilled continuously."""
+        if whose not in self._budgets:
+            # After a minute a budget is full again, as a new one is.
+            self._budgets = {known: one for known, one in self._budgets.items() if now - one.at < 60}
         budget = self._budgets.setdefault(whose, _Budget(self._per_minute, now))
         budget.left = min(self._per_minute, budget.left + (now - budget.at) * self._per_minute / 60)
         budget.at = now

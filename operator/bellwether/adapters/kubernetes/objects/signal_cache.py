@@ -23,6 +23,10 @@ from bellwether.api.v1alpha1.status.signal_entries import read_entries
 from bellwether.core.signals import Override, Signal
 from bellwether.ports.clock import Clock
 
+GONE_SECONDS = 900.0
+"""How long the version of a deleted object is kept. A list that was requested before the deletion is older than that
+only if the watch was away for longer, and then it is requested again."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Pulse:
@@ -61,6 +65,7 @@ class SignalCache:
         self._brokers: dict[str, _Broker] = {}
         self._pulses: dict[str, _Pulse] = {}
         self._versions: dict[str, int] = {}
+        self._gone: dict[str, float] = {}  # when each was deleted, the oldest first
 
     def on_broker_health(self, found: Object) -> bool:
         """A BrokerHealth was added or changed; True if its signals or its spec changed.
@@ -71,6 +76,7 @@ class SignalCache:
         with self._lock:
             if self._outdated(found):
                 return False
+            self._gone.pop(name, None)
             before = self._brokers.get(name)
             self._brokers[name] = now
             return before != now
@@ -80,7 +86,17 @@ class SignalCache:
         with self._lock:
             if self._outdated(found):
                 return False
+            self._forget(found["metadata"]["name"])
             return self._brokers.pop(found["metadata"]["name"], None) is not None
+
+    def _forget(self, gone: str) -> None:
+        """Drop the versions of objects that were deleted long ago."""
+        now = self._clock.monotonic()
+        self._gone.pop(gone, None)
+        self._gone[gone] = now
+        for name in [name for name, at in self._gone.items() if now - at > GONE_SECONDS]:
+            del self._gone[name]
+            self._versions.pop(name, None)
 
     def _outdated(self, found: Object) -> bool:
         """Whether a newer version of the object is known; resource versions of one kind are ordered (KEP-5504)."""
@@ -180,7 +196,15 @@ def _override(broker: int, raw: Any, owner: str) -> Override | None:
         return None
     said = broker_health.Override.model_validate(raw)
     reason = f"{said.reason} ({said.by})" if said.by else said.reason
-    return Override(broker, said.state, reason, said.until, said.by or owner, said.purpose)
+    return Override(
+        broker,
+        said.state,
+        reason,
+        said.until,
+        said.by or owner,
+        said.purpose,
+        accept_unavailable_writes=said.accept_unavailable_writes,
+    )
 
 
 def _time(value: Any) -> datetime | None:

@@ -172,7 +172,7 @@ class ConfigMapRecords:
     def _load(self) -> dict[str, Object]:
         found = self._api.list(CONFIG_MAPS, self._namespace, self._labels)
         mine = {o["metadata"]["name"]: o for o in found if PART_LABEL in o["metadata"].get("labels", {})}
-        return {name: o for name, o in mine.items() if name == self._name or name.startswith(f"{self._name}.")}
+        return {name: mine[name] for name in (self._name, *map(self._shard_name, range(SHARDS))) if name in mine}
 
     def _take_over(self, cluster_id: str) -> UndoRecord:
         """One attempt; raises Conflict if another writer wrote in between."""
@@ -331,19 +331,26 @@ def _where(found: Object) -> str:
 
 def _check(found: Object) -> None:
     version = (found.get("data") or {}).get("format", "")
-    undo_record_codec.check_format(int(version) if version.isdigit() else version, _where(found))
+    undo_record_codec.check_format(_whole(version) or version, _where(found))
 
 
 def _epoch(found: Object) -> int:
     text = (found.get("data") or {}).get("epoch", "")
-    if not text.isdigit():
-        raise Terminal(f"{_where(found)}: the epoch {text!r} is not a number: import an exported copy of the record")
-    return int(text)
+    epoch = _whole(text)
+    if epoch is None:
+        raise Terminal(
+            f"{_where(found)}: the epoch {text[:40]!r} is not a number: import an exported copy of the record"
+        )
+    return epoch
 
 
 def _sequence(header: Object | None) -> int:
     text = (header.get("data") or {}).get("sequence", "0") if header else "0"
-    return int(text) if text.isdigit() else 0
+    return _whole(text) or 0
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < 19 else None
 
 
 def _shard_entries(shard: Object) -> dict[PartitionKey, UndoEntry]:

@@ -1,8 +1,9 @@
 """Plan store of one policy: save a problem, find the plan computed for it, verify it.
 
 In: a policy's problems, by the name of their run. Out: plans that were found, verified and compared with what was
-approved; the loads that were measured for them. Nothing that a job wrote is trusted: the verification derives it again,
-and the digest covers the moves. Called by the operator and by ``bellwether rebalance``.
+approved; the loads that were measured for them. A plan that a job wrote is not trusted: it is verified before it is
+proposed and again before it is applied, against a problem and loads that its digest covers. Measured loads are taken as
+they are: nothing else knows them. Called by the operator and by ``bellwether rebalance``.
 """
 
 from __future__ import annotations
@@ -62,6 +63,9 @@ class FilePlanStore:
             )
         plan = found[-1]
         self._check_whose(plan)
+        return self._rechecked(name, plan)
+
+    def _rechecked(self, name: str, plan: RebalancePlan) -> Rechecked:
         below = self._store.below
         report = recheck(
             below(f"{problem_files.FOLDER}/{name}"),
@@ -75,7 +79,9 @@ class FilePlanStore:
         return Rechecked(plan, int(forced.replace(",", "")))
 
     def accepted(self, digest: str) -> ApprovedPlan:
-        """An approved plan, ready to be applied. Raises PlanUnfit if its moves do not match the digest."""
+        """An approved plan, ready to be applied. Raises PlanUnfit if its moves do not match the digest, or if it does
+        not hold for the problem and the loads that are stored now.
+        """
         try:
             plan = plan_files.read_plan(self._store, digest)
             moves = list(plan_files.read_moves(self._store, digest))
@@ -85,7 +91,20 @@ class FilePlanStore:
         found = plan_digest(plan.problem_digest, moves)
         if found != digest:
             raise PlanUnfit(f"plan {digest} is rejected: its moves have the digest {found}, they were changed")
+        self._rechecked(self._problem_of(plan), plan)
         return ApprovedPlan.of(plan, moves)
+
+    def _problem_of(self, plan: RebalancePlan) -> str:
+        """Name of the problem that a plan is for."""
+        for name in reversed(self._runs("")):
+            with suppress(StoreDamaged, StoreMissing):
+                terms = problem_files.read_terms(self._store, name)
+                if (terms.cluster_id, terms.policy, terms.made_at) == (plan.cluster_id, plan.policy, plan.made_at):
+                    return name
+        raise PlanUnfit(
+            f"plan {plan.digest} cannot be verified: its problem is not in the store any more (the last {KEPT} are"
+            " kept): request a new plan"
+        )
 
     def finished(self, prefix: str) -> tuple[str, ...]:
         """This policy's problems with this name prefix for which a plan exists, the newest first.
@@ -118,12 +137,13 @@ class FilePlanStore:
             self._store.delete_directory(f"{LOADS}/{name}")
 
     def _runs(self, prefix: str) -> list[str]:
-        """The complete problems with this name prefix, the oldest first."""
+        """The complete problems with this name prefix, or all without one, the oldest first."""
         found = []
         for stored in self._store.list(problem_files.FOLDER):
             _, name, *rest = stored.path.split("/")
             # A run's name has no dot: others belong to a policy whose name has the same prefix.
-            if rest == [problem_files.TERMS] and name.startswith(prefix) and "." not in name.removeprefix(prefix):
+            own = not prefix or (name.startswith(prefix) and "." not in name.removeprefix(prefix))
+            if rest == [problem_files.TERMS] and own:
                 found.append((str(stored.modified), name))
         return [name for _, name in sorted(found)]
 

@@ -179,7 +179,7 @@ def _open(store: Store, stored: Stored) -> SampleFile:
 def _rounds(text: bytes | None) -> frozenset[str] | None:
     try:
         found = json.loads(text or b"null")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if (
         not isinstance(found, list)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, Rule, as_map, integer
+from bellwether.api.v1alpha1.settings_model import SettingsModel
 from bellwether.api.v1alpha1.spec.kafka_spec import SecretKeyRef
 from bellwether.api.v1alpha1.spec.promql import Scope
 from bellwether.api.v1alpha1.spec.query_presets import BY_NAME, PRESETS
@@ -17,7 +18,6 @@ from bellwether.core.signals import SignalType
 _PROMETHEUS = detection.Prometheus()
 _RULE = detection.PrometheusRule(name="", query="", threshold=0)
 _ALERTMANAGER = detection.Alertmanager()
-_PLUGIN = detection.Plugin(type="")
 
 _ON_FAILING = "Effect of a failing signal: Demote makes the broker Sick, Suspect only reports it."
 _BROKER_LABEL = (
@@ -226,7 +226,14 @@ class Prometheus(Model):
         )
 
 
-class Alertmanager(Model):
+class Matcher(Model):
+    """A label that an alert must have."""
+
+    name: Annotated[LabelName, Field(description="Name of the label.")]
+    value: str = Field(min_length=1, max_length=256, description="Value of the label.")
+
+
+class Alertmanager(SettingsModel[detection.Alertmanager]):
     """Alerts that are used as signals. 'bellwether probe alertmanager' serves the webhook that receives them."""
 
     alerts: Annotated[
@@ -239,18 +246,18 @@ class Alertmanager(Model):
         ),
         DISTINCT,
     ]
-    broker_label: Annotated[LabelName, Field(description=_BROKER_LABEL)] = _ALERTMANAGER.broker_label
-    stale_after_seconds: int = integer(
-        _ALERTMANAGER.stale_after_seconds,
-        2,
-        7200,
-        "Signals older than this, in seconds, are ignored: the webhook has not renewed its Lease.",
+    matchers: tuple[Matcher, ...] = Field(
+        min_length=1,
+        max_length=16,
+        description="Labels that tell an alert of this Kafka cluster from one of another, for example namespace and"
+        " cluster. An alert that lacks one of them is ignored.",
+        json_schema_extra=as_map("name"),
     )
-    on_failing: detection.OnFailing = Field(default=_ALERTMANAGER.on_failing, description=_ON_FAILING)
+    broker_label: Annotated[LabelName, Field(description=_BROKER_LABEL)] = _ALERTMANAGER.broker_label
 
     def to_core(self) -> detection.Alertmanager:
         """Convert to the settings of the core."""
-        return detection.Alertmanager(**dict(self))
+        return detection.Alertmanager(**{**dict(self), "matchers": tuple((m.name, m.value) for m in self.matchers)})
 
 
 class Setting(Model):
@@ -260,33 +267,10 @@ class Setting(Model):
     value: str = Field(max_length=1024, description="Value of the setting.")
 
 
-class Plugin(Model):
+class Plugin(SettingsModel[detection.Plugin]):
     """A signal type that a plug-in measures."""
 
     type: Annotated[KindName, Field(description="Signal type, as named by the plug-in's entry point.")]
-    sources: int = integer(
-        _PLUGIN.sources, 1, 16, "Number of sources that must report Failing before the broker is judged failing."
-    )
-    period_seconds: int = integer(_PLUGIN.period_seconds, 1, 3600, "Seconds between two measurements.")
-    timeout_seconds: int = integer(_PLUGIN.timeout_seconds, 1, 300, "Timeout of one measurement, in seconds.")
-    failure_threshold: int = integer(
-        _PLUGIN.failure_threshold, 1, 100, "Consecutive failures after which the signal is Failing."
-    )
-    success_threshold: int = integer(
-        _PLUGIN.success_threshold, 1, 100, "Consecutive successes after which the signal is Passing again."
-    )
-    stale_after_seconds: int = integer(
-        _PLUGIN.stale_after_seconds,
-        2,
-        7200,
-        "Signals older than this, in seconds, are ignored: the prober has not renewed its Lease.",
-    )
-    leaders_only: bool = Field(
-        default=_PLUGIN.leaders_only,
-        strict=True,
-        description="The signal is meaningful only while the broker leads: a demoted broker is not judged by it.",
-    )
-    on_failing: detection.OnFailing = Field(default=_PLUGIN.on_failing, description=_ON_FAILING)
     settings: tuple[Setting, ...] = Field(
         default=(),
         max_length=32,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 from pydantic_core import PydanticCustomError
 
 from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, RULE, Matching, Model, Rule, as_map, integer
-from bellwether.api.v1alpha1.spec.plan_runner import HistoryStore, Runner, RunnerType, absolute_path
 from bellwether.core.settings import objective as core_objective
 from bellwether.core.settings import rebalance as core_rebalance
 from bellwether.core.settings.schedule import Schedule
@@ -26,6 +26,14 @@ CronExpression = Annotated[
         r"^\s*\S+(\s+\S+){4}\s*$",
         "must have five fields (minute, hour, day, month, weekday) in UTC, such as '0 4 * * *'",
         100,
+    ),
+]
+ConfigName = Annotated[
+    str,
+    Matching(
+        "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$",
+        "must be a name in the operator configuration: lower case letters, digits and '-'",
+        63,
     ),
 ]
 
@@ -144,7 +152,21 @@ class Waves(Model):
 class Rebalance(Model):
     """Rebalancing of leaders by measured load: plans are computed, verified, approved and applied in waves."""
 
-    history: HistoryStore = Field(description="Store for load samples and plans.")
+    store: Annotated[
+        ConfigName,
+        Field(
+            description="Name of the store for load samples and plans. The administrator configures stores with the"
+            " chart value load.stores."
+        ),
+    ] = "default"
+    profile: Annotated[
+        ConfigName,
+        Field(
+            description="Name of the profile that computes plans: image, ServiceAccount and resources of the job. The"
+            " administrator configures profiles with the chart value load.profiles."
+        ),
+    ] = "default"
+    history_days: int = integer(14, 1, 366, "Days of samples that a plan uses and that the sampler keeps.")
     schedule: Annotated[
         CronExpression | None,
         Field(
@@ -174,23 +196,12 @@ class Rebalance(Model):
         default_factory=Waves,
         description="How an approved plan is applied: number of partitions per wave, and pause between waves.",
     )
-    runner: Runner = Field(default_factory=Runner, description="How and with which resources plans are computed.")
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            cel="self.runner.type == 'Process' || (has(self.runner.image) && self.runner.image != '')",
-            message="must be an image with Bellwether and Spark, unless type is Process: set it",
-            holds=lambda r: r.runner.type is RunnerType.PROCESS or bool(r.runner.image),
-            field="runner.image",
-        ),
-        Rule(
-            cel="!has(self.runner.persistentVolumeClaim) || self.history.uri.startsWith('/')",
-            message="requires a history.uri that is an absolute path, where the claim is mounted: change the URI,"
-            " or remove the claim",
-            holds=lambda r: r.runner.persistent_volume_claim is None or absolute_path(r.history.uri),
-            field="runner.persistentVolumeClaim",
-        ),
-    )
+    moved: ClassVar[Mapping[str, str]] = {
+        field: f"has moved to the operator configuration (chart value load.{name}s): remove it, and set"
+        f" spec.rebalance.{name} to a name that is configured there"
+        for field, name in (("history", "store"), ("runner", "profile"))
+    }
 
     def model_post_init(self, _context: Any) -> None:
         """Reject a schedule that is not valid cron; the API server only checks that it has five fields."""
@@ -201,7 +212,7 @@ class Rebalance(Model):
                 raise PydanticCustomError(RULE, "{message}", {"message": str(error), "field": "schedule"}) from None
 
     def to_core(self) -> core_rebalance.Rebalance:
-        """Convert to the settings of the core, without runner and history."""
+        """Convert to the settings of the core, without the names of store and profile."""
         return core_rebalance.Rebalance(
             schedule=Schedule(self.schedule) if self.schedule is not None else None,
             approval=self.approval,

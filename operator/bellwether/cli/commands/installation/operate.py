@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -23,6 +24,13 @@ SHORTEST_BOUND_SECONDS = 10.0
     show_default=True,
     help="Namespace of the Leases of Kafka clusters; the same for all operators of a Kubernetes cluster.",
 )
+@click.option(
+    "--labelled-secrets/--all-secrets",
+    default=False,
+    show_default=True,
+    help="Let policies name only Secrets with the label bellwether.dev/purpose=kafka; for an operator whose permissions"
+    " cover every Secret.",
+)
 @click.option("--lease-duration", default=10, show_default=True, help="Duration of a Lease, in seconds.")
 @click.option("--lease-renew", default=2.0, show_default=True, help="Renewal interval of a Lease, in seconds.")
 @click.option("--metrics-port", default=9464, show_default=True, help="Port of /metrics; 0: off.")
@@ -33,6 +41,11 @@ SHORTEST_BOUND_SECONDS = 10.0
     default=STUCK_SECONDS,
     show_default=True,
     help="Report a thread as stuck, and 503 at /healthz, after this many seconds without progress.",
+)
+@click.option(
+    "--load-config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="YAML file with the stores and job profiles of load rebalancing.  [default: none, no policy rebalances]",
 )
 @click.option(
     "--log-format",

@@ -24,13 +24,19 @@ import click
     "--wait", is_flag=True, help="Wait until it is safe to stop the broker; with --end: until it leads again."
 )
 @click.option("--timeout", metavar="TIME", default="5m", show_default=True, help="Time limit of --wait: 30s, 5m, 1h.")
+@click.option(
+    "--accept-unavailable-writes",
+    is_flag=True,
+    help="Also report the broker as drained if Kafka would refuse acks=all writes without it (min.insync.replicas).",
+)
 @click.option("--reason", default="", help="Reason, recorded in status and in the audit log.")
 def drain(**options: Any) -> None:
     """Move leadership away from BROKER before a restart.
 
     Starts a maintenance: until it ends (with --end, or after --for) the broker's signals demote no broker. Exit status
-    3, with the reason, if the operator blocks the drain, for example because partitions would have no leader, or if it
-    is not finished in time. `kubectl wait --for=condition=Drained bh/POLICY-BROKER` waits for the same.
+    3, with the reason, if the operator blocks the drain, because partitions would have no leader or refuse acks=all
+    writes without the broker, or if it is not finished in time.
+    `kubectl wait --for=condition=Drained bh/POLICY-BROKER` waits for the same.
     """
     from bellwether.cli.leadership.drain import drain as run
 

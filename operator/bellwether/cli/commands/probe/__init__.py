@@ -1,4 +1,4 @@
-"""``bellwether probe``: run a prober that measures brokers and reports signals. One command per file."""
+"""``bellwether probe``: run a prober that measures brokers and reports signals."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import click
 
 from bellwether.cli.lazy_group import LazyGroup
 
+_PROBERS = "bellwether.cli.commands.probe.probers"
 # command -> module:object
 VERBS = {
-    "alertmanager": "bellwether.cli.commands.probe.alertmanager:alertmanager",
-    "plugin": "bellwether.cli.commands.probe.plugin:plugin",
-    "prometheus": "bellwether.cli.commands.probe.prometheus:prometheus",
-    "reachability": "bellwether.cli.commands.probe.reachability:reachability",
-    "replication": "bellwether.cli.commands.probe.replication:replication",
-    "self": "bellwether.cli.commands.probe.selfcheck:selfcheck",
-    "storage": "bellwether.cli.commands.probe.storage:storage",
+    "alertmanager": f"{_PROBERS}:alertmanager",
+    "plugin": f"{_PROBERS}:plugin",
+    "prometheus": f"{_PROBERS}:prometheus",
+    "reachability": f"{_PROBERS}:reachability",
+    "replication": f"{_PROBERS}:replication",
+    "self": f"{_PROBERS}:selfcheck",
+    "storage": f"{_PROBERS}:storage",
 }
 
 

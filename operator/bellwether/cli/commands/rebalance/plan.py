@@ -10,7 +10,13 @@ import click
 
 @click.command()
 @click.argument("digest", required=False)
-@click.option("--store", "uri", required=True, metavar="URI", help="Store of samples, loads and plans.")
+@click.option(
+    "--store",
+    "uri",
+    required=True,
+    metavar="URI",
+    help="Store of samples, loads and plans; that of a policy is STORE/NAMESPACE/NAME.",
+)
 @click.option("--policy", metavar="NAMESPACE/NAME", help="Without DIGEST: show the newest plan of this policy.")
 @click.option(
     "--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Write an HTML page to this file."

@@ -20,7 +20,13 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--store",
     "uri",
     metavar="URI",
-    help="Store: a directory, s3://, gs://, abfs:// or hdfs://.  [default: the policy's rebalance.history]",
+    help="Store: a directory, s3://, gs://, abfs:// or hdfs://.  [default: with --load-config, the policy's own"
+    " directory in the store that it names]",
+)
+@click.option(
+    "--load-config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="YAML file of the operator with the stores that policies name.",
 )
 @click.option("--period", type=click.IntRange(1, 3600), default=60, show_default=True, help="Seconds between samples.")
 @click.option(
@@ -36,7 +42,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--retention-days",
     type=click.IntRange(1, 3660),
-    help="Retention of samples, in days.  [default: the policy's rebalance.history.days, or 14]",
+    help="Retention of samples, in days.  [default: the policy's rebalance.historyDays, or 14]",
 )
 @click.option("--prometheus", metavar="URL", help="Prometheus with the consumer throughput of each topic.")
 @click.option(

@@ -13,6 +13,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest, Metadat
 
 from bellwether.adapters.kafka.connection.broker_connection import BrokerConnection
 from bellwether.adapters.kafka.connection.connection_errors import BrokerConnectionError, error_name
+from bellwether.adapters.kafka.connection.response_decoding import SMALL_LIMIT
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.kafka_connection import Connection
 from testkit.kafka.scripted_broker import ScriptedBroker, versions
@@ -92,3 +93,16 @@ def test_fields_and_errors_of_a_newer_kafka_do_not_keep_the_rest_from_being_read
         request = MetadataRequest(version=12, topics=None)
         answer = dialogue.ask(request, MetadataResponse, Deadline(20))
     assert [(t.name, error_name(t.error_code)) for t in answer.topics] == [("new", "ERROR_999"), ("old", "NONE")]
+
+
+def test_a_response_larger_than_any_request_needs_is_refused_unread() -> None:
+    def serve(sock: socket.socket) -> None:
+        sock.recv(65536)
+        sock.sendall(struct.pack(">i", SMALL_LIMIT + 1))
+        sock.recv(65536)  # until it hangs up
+
+    with (
+        ScriptedBroker(raw=serve) as broker,
+        pytest.raises(BrokerConnectionError, match=f"{SMALL_LIMIT + 1} bytes; at most {SMALL_LIMIT} are read"),
+    ):
+        opened(broker)

@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509 import load_pem_x509_certificate
 
+from bellwether.adapters.kafka.connection import tls_sasl
 from bellwether.adapters.kafka.connection.tls_sasl import Exchange, certificate_ends, tls_context
 from bellwether.kafka_connection import Security
 from bellwether.ports.errors import Terminal
@@ -120,3 +121,8 @@ def test_of_two_authorities_the_last_counts_and_of_a_chain_the_first(tmp_path: P
 def test_certificates_that_are_not_there_have_no_end(tmp_path: Path) -> None:
     gone = Security(protocol="SSL", ca_file=str(tmp_path / "gone.pem"))  # type: ignore[arg-type]
     assert certificate_ends(gone) == {"authority": None, "own": None}
+
+
+def test_a_refusal_that_is_nested_without_end_has_no_reason() -> None:
+    assert tls_sasl._refusal(b'{"status": "invalid_token"}') == "invalid_token"
+    assert tls_sasl._refusal(b"[" * 100_000) == "no reason given"

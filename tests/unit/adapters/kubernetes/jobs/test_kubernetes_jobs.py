@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from typing import Any
 
@@ -13,12 +14,13 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import JOBS, PODS
 from bellwether.adapters.kubernetes.jobs.job_manifest import manifest
 from bellwether.adapters.kubernetes.jobs.kubernetes_jobs import KubernetesJobs
+from bellwether.api.config.load_config import LoadSettings
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.api.v1alpha1.spec.rebalance_spec import Rebalance
 from bellwether.ports.errors import Terminal
 from bellwether.ports.jobs import JobState, JobStatus
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
+from testkit.loads.load_configs import load_config
 
 RUN = "at-20261121-0400"
 NAME = "bellwether-plan-main-at-20261121-0400"
@@ -28,20 +30,21 @@ EXECUTORS: dict[str, Any] = {
     "executors": {
         "instances": 3,
         "resources": {"cpu": "1500m", "memory": "2Gi"},
-        "podTemplateRef": {"name": "executors", "key": "pod.yaml"},
+        "podTemplate": {"spec": {"nodeSelector": {"pool": "spark"}}},
     },
 }
 
 
-def asked(**runner: Any) -> tuple[LeadershipPolicy, Rebalance]:
-    policy = LeadershipPolicy.read(api_objects.runner(**runner))
-    assert policy.spec.rebalance is not None
-    return policy, policy.spec.rebalance
+def asked(
+    uri: str = "s3://loads", store: dict[str, Any] | None = None, **profile: Any
+) -> tuple[LeadershipPolicy, LoadSettings]:
+    policy = LeadershipPolicy.read(api_objects.rebalance())
+    return policy, load_config(uri, store=store, **profile).settings(policy)
 
 
-def made(**runner: Any) -> Any:
-    policy, rebalance = asked(**runner)
-    return manifest(policy, rebalance, Work.of(policy, rebalance, RUN, "cluster-1"))
+def made(uri: str = "s3://loads", store: dict[str, Any] | None = None, **profile: Any) -> Any:
+    policy, chosen = asked(uri, store, **profile)
+    return manifest(policy, chosen, Work.of(policy, chosen.uri, RUN, "cluster-1"))
 
 
 def settings(job: Any) -> dict[str, str]:
@@ -92,30 +95,22 @@ class TestManifest:
             "limits": {"cpu": "3", "memory": "6Gi"},
         }
 
-    def test_a_claim_is_mounted_where_the_history_lies(self):
-        body = api_objects.rebalance(
-            history={"uri": "/loads"}, runner={"image": "x", "persistentVolumeClaim": {"claimName": "kept"}}
-        )
-        policy = LeadershipPolicy.read(body)
-        assert policy.spec.rebalance is not None
-        pod = manifest(policy, policy.spec.rebalance, Work.of(policy, policy.spec.rebalance, RUN, ""))["spec"][
-            "template"
-        ]["spec"]
+    def test_a_claim_is_mounted_where_the_store_is_and_the_job_uses_the_policys_directory(self):
+        pod = made("/loads", {"persistentVolumeClaim": "kept"})["spec"]["template"]["spec"]
         assert {"name": "history", "persistentVolumeClaim": {"claimName": "kept"}} in pod["volumes"]
         for container in (*pod["initContainers"], *pod["containers"]):
             assert {"name": "history", "mountPath": "/loads"} in container["volumeMounts"]
+            assert container["args"][1:3] == ["--store", "/loads/default/main"]
 
     def test_credentials_come_from_a_secret_and_are_not_in_the_manifest(self):
-        containers = made(environmentSecretRef={"name": "store"})["spec"]["template"]["spec"]["containers"]
+        containers = made(store={"environmentSecretName": "store"})["spec"]["template"]["spec"]["containers"]
         assert containers[0]["envFrom"] == [{"secretRef": {"name": "store"}}]
 
     def test_in_one_pod_spark_is_told_where_it_may_write_and_nothing_of_executors(self):
         assert settings(made()) == {"spark.local.dir": "/tmp/spark"}
 
-    def test_a_policys_own_settings_beat_ours_and_nothing_is_put_into_them(self):
-        found = settings(
-            made(sparkConf=[{"name": "spark.local.dir", "value": "/fast"}, {"name": "spark.x", "value": "$(POD_IP) y"}])
-        )
+    def test_the_profiles_settings_override_the_defaults_and_are_passed_unchanged(self):
+        found = settings(made(sparkConf={"spark.local.dir": "/fast", "spark.x": "$(POD_IP) y"}))
         assert found == {"spark.local.dir": "/fast", "spark.x": "$$(POD_IP) y"}
 
 
@@ -134,22 +129,19 @@ class TestSparkOnKubernetes:
         assert (found["spark.executor.cores"], found["spark.kubernetes.executor.limit.cores"]) == ("2", "1500m")
         assert found["spark.executor.memory"] == "1228m"
 
-    def test_the_executors_template_comes_from_a_configmap(self):
+    def test_the_executors_template_is_an_annotation_which_people_of_the_namespace_cannot_change(self):
         job = made(**EXECUTORS)
-        pod = job["spec"]["template"]["spec"]
-        items = [{"key": "pod.yaml", "path": "executor.yaml"}]
-        assert {"name": "templates", "configMap": {"name": "executors", "items": items}} in pod["volumes"]
+        template, pod = job["spec"]["template"], job["spec"]["template"]["spec"]
+        given = json.loads(template["metadata"]["annotations"]["bellwether.dev/executor-template"])
+        assert given == {"spec": {"nodeSelector": {"pool": "spark"}}}
+        (volume,) = [one for one in pod["volumes"] if one["name"] == "templates"]
+        field = {"fieldPath": "metadata.annotations['bellwether.dev/executor-template']"}
+        assert volume["downwardAPI"] == {"items": [{"path": "executor.yaml", "fieldRef": field}]}
         assert {"name": "templates", "mountPath": "/etc/bellwether"} in pod["containers"][0]["volumeMounts"]
         assert settings(job)["spark.kubernetes.executor.podTemplateFile"] == "/etc/bellwether/executor.yaml"
 
     def test_a_claim_is_mounted_in_the_executors_as_in_the_driver(self):
-        claim = {"claimName": "kept"}
-        body = api_objects.rebalance(
-            history={"uri": "/loads"}, runner={"image": "x", **EXECUTORS, "persistentVolumeClaim": claim}
-        )
-        policy = LeadershipPolicy.read(body)
-        assert policy.spec.rebalance is not None
-        found = settings(manifest(policy, policy.spec.rebalance, Work.of(policy, policy.spec.rebalance, RUN, "")))
+        found = settings(made("/loads", {"persistentVolumeClaim": "kept"}, **EXECUTORS))
         volume = "spark.kubernetes.executor.volumes.persistentVolumeClaim.history"
         assert (found[f"{volume}.mount.path"], found[f"{volume}.options.claimName"]) == ("/loads", "kept")
 
@@ -160,8 +152,7 @@ class TestSparkOnKubernetes:
 
 
 def jobs(api: MemoryApi) -> KubernetesJobs:
-    policy, rebalance = asked()
-    return KubernetesJobs(api, policy, rebalance, "cluster-1")
+    return KubernetesJobs(api, *asked(), "cluster-1")
 
 
 def put_pod(api: MemoryApi, name: str = "pod-1", **status: Any) -> None:

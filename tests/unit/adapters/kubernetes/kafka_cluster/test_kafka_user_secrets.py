@@ -53,6 +53,12 @@ def put(api: MemoryApi, name: str, **data: str | bytes) -> None:
     api.put(SECRETS, {"metadata": {"name": name, "namespace": "kafka"}, "data": encoded})
 
 
+def test_a_value_that_no_bundle_can_be_is_named_by_secret_and_key(api: MemoryApi, secrets: SecretReader):
+    put(api, "evil", ca_crt=b"-----BEGIN A-----\n" * (pem.SIZE_LIMIT // 18 + 1))
+    with pytest.raises(Unauthenticated, match=r"secret kafka/evil: key 'ca\.crt' has \d+ bytes; PEM of at most"):
+        authorities(secrets, "evil")
+
+
 def test_a_cluster_s_authority_is_trusted(api: MemoryApi, secrets: SecretReader, tmp_path: Path):
     authority = Authority(tmp_path).path.read_bytes()
     put(api, "main-cluster-ca-cert", ca_crt=authority, ca_p12=b"\x30\x82", ca_password="hunter2")

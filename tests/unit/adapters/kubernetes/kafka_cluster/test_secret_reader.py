@@ -13,6 +13,7 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import SECRETS
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import KEPT_SECONDS, SecretReader
+from bellwether.ports.errors import Unauthenticated
 from testkit.kubernetes.memory_api import MemoryApi
 
 ONE_FILE = """
@@ -41,6 +42,18 @@ def api() -> MemoryApi:
     made = MemoryApi()
     made.put(SECRETS, {"metadata": {"name": "ca", "namespace": "default"}, "data": {"ca.crt": "eA=="}})
     return made
+
+
+def test_a_reader_of_labelled_secrets_names_the_label_that_is_missing_and_how_to_set_it() -> None:
+    api = MemoryApi()
+    secret = {"metadata": {"name": "payroll", "namespace": "default"}, "data": {"password": "c2VjcmV0"}}
+    api.put(SECRETS, secret)
+    reader = SecretReader(api, "default", labelled=True)
+    with pytest.raises(Unauthenticated, match=r"kubectl label secret payroll -n default bellwether\.dev/purpose=kafka"):
+        reader.open("payroll")
+    assert reader.unlabelled().open("payroll").text("password") == "secret"
+    api.put(SECRETS, {**secret, "metadata": {**secret["metadata"], "labels": {"bellwether.dev/purpose": "kafka"}}})
+    assert reader.open("payroll").text("password") == "secret"
 
 
 def test_a_file_is_for_this_user_alone(api: MemoryApi, directory: Path):

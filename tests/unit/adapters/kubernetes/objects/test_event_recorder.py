@@ -151,3 +151,11 @@ def test_a_series_that_cannot_be_written_is_told_anew(
     assert not writer.post(about(), "Demoted", "broker 1 is demoted", again=True)
     assert writer.post(about(), "Demoted", "broker 1 is demoted", again=True)
     assert len(api.all(EVENTS)) == 2
+
+
+def test_objects_that_come_and_go_leave_nothing_behind(writer: EventWriter, clock: ManualClock) -> None:
+    for broker in range(1000):
+        writer.post(about(broker), "Demoted", "it is demoted")
+        clock.advance(10)
+    assert len(writer._budgets) <= 10
+    assert len(writer._series) <= 61

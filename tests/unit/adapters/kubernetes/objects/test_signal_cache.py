@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
+from bellwether.adapters.kubernetes.objects.signal_cache import GONE_SECONDS, SignalCache
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -221,3 +221,22 @@ def test_an_override_knows_whose_word_it_is(book: SignalCache, said: dict[str, s
     book.on_broker_health(body)
     (override,) = book.overrides()
     assert override.by == by
+
+
+def test_objects_that_come_and_go_leave_nothing_behind(book: SignalCache, clock: HandClock) -> None:
+    for broker in range(1000):
+        book.on_broker_health(versioned(health(entry(), broker=broker), 2 * broker + 1))
+        book.on_broker_health_gone(versioned(health(entry(), broker=broker), 2 * broker + 2))
+        clock.seconds += GONE_SECONDS / 10
+    assert len(book._versions) <= 12
+    assert len(book._gone) <= 12
+
+
+def test_an_object_that_came_back_is_not_forgotten_with_the_one_before_it(book: SignalCache, clock: HandClock) -> None:
+    book.on_broker_health(versioned(health(entry(), broker=1), 1))
+    book.on_broker_health_gone(versioned(health(entry(), broker=1), 2))
+    book.on_broker_health(versioned(health(entry(), broker=1), 9))
+    clock.seconds += 2 * GONE_SECONDS
+    book.on_broker_health(versioned(health(entry(), broker=2), 10))
+    book.on_broker_health_gone(versioned(health(entry(), broker=2), 11))
+    assert not book.on_broker_health(versioned(health(entry(), broker=1), 8)), "still older than what is known"

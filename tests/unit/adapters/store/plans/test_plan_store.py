@@ -100,9 +100,24 @@ def test_a_plan_of_other_loads_is_refused(shelf: FilePlanStore, store: Store):
 
 
 def test_an_approved_plan_is_taken_up_with_all_its_moves(shelf: FilePlanStore, store: Store):
+    shelf.put_problem(NAME, POSED)
     plan = work(store)
     taken = shelf.accepted(plan.digest)
     assert (taken.digest, taken.made_at, sorted(taken.moves)) == (plan.digest, plan.made_at, sorted(made()[1]))
+
+
+def test_a_plan_is_verified_again_before_it_is_applied(shelf: FilePlanStore, store: Store):
+    shelf.put_problem(NAME, POSED)
+    plan = work(store)
+    write_loads(store, NAME, loads(POSED, *([101.0] * 6)))
+    with pytest.raises(PlanUnfit, match=rf"plan {plan.digest} is rejected"):
+        shelf.accepted(plan.digest)
+
+
+def test_a_plan_whose_problem_is_gone_cannot_be_verified_and_is_not_applied(shelf: FilePlanStore, store: Store):
+    plan = work(store)
+    with pytest.raises(PlanUnfit, match=r"its problem is not in the store any more .* request a new plan"):
+        shelf.accepted(plan.digest)
 
 
 def test_moves_that_were_changed_after_the_approval_are_refused(shelf: FilePlanStore, store: Store):
@@ -110,7 +125,7 @@ def test_moves_that_were_changed_after_the_approval_are_refused(shelf: FilePlanS
     other = (*moves[:-1], moves[-1]._replace(order=(2, 1, 3), to_leader=2))
     assert again(plan, other).digest != plan.digest
     work(store, plan, other)
-    with pytest.raises(PlanUnfit, match=r"its moves have the digest [0-9a-f]{16}, they were changed"):
+    with pytest.raises(PlanUnfit, match=r"its moves have the digest [0-9a-f]{32}, they were changed"):
         shelf.accepted(plan.digest)
 
 

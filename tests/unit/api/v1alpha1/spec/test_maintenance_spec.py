@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,9 @@ def test_an_override_reaches_the_core_with_its_purpose():
     found = BrokerHealth.read(api_objects.health(override=said)).override_()
     assert isinstance(found, Override)
     assert (found.state, found.purpose) == (OverrideState.DEMOTED, Purpose.MAINTENANCE)
+    assert not found.accept_unavailable_writes
+    accepted = BrokerHealth.read(api_objects.health(override={**said, "acceptUnavailableWrites": True})).override_()
+    assert accepted == replace(found, accept_unavailable_writes=True)
 
 
 @pytest.mark.parametrize(

@@ -73,16 +73,42 @@ def test_five_fields_that_cron_cannot_read_are_refused_by_name():
         given(api_objects.rebalance(schedule="0 25 * * *"))
 
 
-@pytest.mark.parametrize("uri", ["/data", "s3://b/p?region=eu", "file:///data", "gs://b", "hdfs://nn:8020/b"])
-def test_a_history_may_be_a_path_or_a_uri(uri: str):
-    body = api_objects.rebalance(history={"uri": uri})
-    spec = LeadershipPolicy.read(body).spec.rebalance
+OWN_CLUSTER = "gs://x/y?endpoint_override=10.0.0.1:80&scheme=http"
+ATTACKS: dict[str, tuple[dict[str, Any], str]] = {
+    "an address that the operator signs requests for": ({"history": {"uri": OWN_CLUSTER}}, "history"),
+    "an image": ({"runner": {"image": "registry.example.com/any"}}, "runner"),
+    "a ServiceAccount": ({"runner": {"image": "x", "serviceAccountName": "cluster-admin"}}, "runner"),
+    "a Secret": ({"runner": {"image": "x", "environmentSecretRef": {"name": "database"}}}, "runner"),
+    "a process in the operator's container": ({"runner": {"type": "Process"}}, "runner"),
+    "options of a JVM": (
+        {"runner": {"sparkConf": [{"name": "spark.driver.extraJavaOptions", "value": "x"}]}},
+        "runner",
+    ),
+}
+
+
+@pytest.mark.parametrize(("fields", "field"), ATTACKS.values(), ids=ATTACKS)
+def test_a_policy_cannot_name_what_the_administrator_decides(fields: dict[str, Any], field: str):
+    by_name = {"history": "store", "runner": "profile"}[field]
+    with pytest.raises(InvalidObject) as refused:
+        LeadershipPolicy.read(api_objects.policy(rebalance=fields))
+    assert str(refused.value) == (
+        f"LeadershipPolicy main: spec.rebalance.{field}: has moved to the operator configuration (chart value"
+        f" load.{by_name}s): remove it, and set spec.rebalance.{by_name} to a name that is configured there"
+    )
+
+
+@pytest.mark.parametrize("name", ["../secrets", "s3://bucket", "a b", "", "A", "x" * 64])
+@pytest.mark.parametrize("field", ["store", "profile"])
+def test_a_store_and_a_profile_are_names(field: str, name: str):
+    with pytest.raises(InvalidObject, match=rf"spec\.rebalance\.{field}: "):
+        given(api_objects.rebalance(**{field: name}))
+
+
+def test_the_store_and_the_profile_are_called_default_unless_a_policy_names_others():
+    spec = LeadershipPolicy.read(api_objects.rebalance()).spec.rebalance
     assert spec is not None
-    assert spec.history.uri == uri
-
-
-def test_a_process_needs_no_image():
-    assert given(api_objects.rebalance(runner={"type": "Process"})) == core_rebalance.Rebalance()
+    assert (spec.store, spec.profile, spec.history_days) == ("default", "default", 14)
 
 
 def test_the_example_is_valid_and_made_every_night():

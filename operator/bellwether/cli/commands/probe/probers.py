@@ -1,0 +1,222 @@
+"""Options and help of every command of ``bellwether probe``, and of ``bellwether quarantine-agent``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bellwether.cli.commands.kafka_options import kafka_options
+from bellwether.cli.commands.probe.broker_id_option import BrokerId
+from bellwether.cli.commands.probe.prober_options import shared_options
+from bellwether.core.model.quarantine_order import MAX_PAUSE_SECONDS
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_PORT = click.IntRange(1, 65535)
+_SIDECAR_SOURCE = click.option("--source", metavar="NAME", help="Stable name of this prober.  [default: broker-<ID>]")
+
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def _broker(of: str) -> Option:
+    return click.option("--broker", type=BrokerId(), help=f"Id of the broker {of}, or its pod's name.")
+
+
+def _bootstrap(verb: str) -> Option:
+    return click.option(
+        "--bootstrap",
+        metavar="HOST:PORT",
+        multiple=True,
+        help=f"With --once: {verb} this cluster, without Kubernetes, TLS or SASL; repeatable.",
+    )
+
+
+def _prober(*options: Option, name: str | None = None) -> Callable[[Callable[[], None]], click.Command]:
+    """Command with the shared options and these. It configures logs and calls the function of the same name in
+    ``cli.probe``, which is imported when the command runs. The decorated function has the help as its docstring.
+    """
+
+    def command_of(described: Callable[[], None]) -> click.Command:
+        verb = described.__name__
+
+        def run(once: bool, log_format: Any, log_level: str, **values: Any) -> None:
+            quiet = once and log_level == "info"
+            import_module("bellwether.telemetry.logs").configure(log_format, "warning" if quiet else log_level)
+            getattr(import_module(f"bellwether.cli.probe.{verb}"), verb)(once=once, **values)
+
+        run.__doc__ = described.__doc__
+        command: Callable[..., Any] = run
+        for option in reversed(options):
+            command = option(command)
+        return click.command(name or verb.replace("_", "-"))(shared_options(command))
+
+    return command_of
+
+
+@_prober(
+    click.option("--listen", metavar="[HOST]:PORT", default=":9098", show_default=True, help="Address of the webhook."),
+    click.option("--token-file", type=_FILE, help="File with the bearer token that Alertmanager must send."),
+    click.option("--tls-cert", type=_FILE, help="PEM file of the webhook's certificate."),
+    click.option("--tls-key", type=_FILE, help="PEM file of the certificate's private key."),
+    click.option(
+        "--insecure-no-auth", is_flag=True, help="Accept requests without a token; allowed on a loopback address only."
+    ),
+    click.option(
+        "--forget-after-seconds",
+        type=click.IntRange(60),
+        default=43200,
+        show_default=True,
+        help="Discard an alert that was neither repeated nor resolved for this many seconds. Must exceed Alertmanager's"
+        " repeat_interval.",
+    ),
+)
+def alertmanager() -> None:
+    """Receive alerts from Alertmanager and report signals.
+
+    The alerts are those in detection.alertmanager of the policy. POST /alerts accepts webhook notifications of
+    Alertmanager, version 4. GET /readyz returns 200 while this replica reports, GET /healthz while it serves.
+    """
+
+
+@_prober(
+    click.option("--type", "type_", metavar="TYPE", help="Signal type of the plugin, as in detection.plugins[].type."),
+    click.option("--source", metavar="NAME", help="Stable name of this location, such as eu-west-1a."),
+    click.option("--list", "list_", is_flag=True, help="List the installed plugins and exit."),
+    _bootstrap("measure"),
+    click.option(
+        "--setting",
+        "settings",
+        metavar="NAME=VALUE",
+        multiple=True,
+        help="With --bootstrap: plugin setting; repeatable.",
+    ),
+)
+def plugin() -> None:
+    """Measure brokers with a plugin and report signals.
+
+    A plugin is a signal type of another package, which is installed next to Bellwether and registers an entry point of
+    the group bellwether.signals. Thresholds and settings come from detection.plugins of the policy.
+    """
+
+
+@_prober(click.option("--presets", is_flag=True, help="List the preset queries with their PromQL and exit."))
+def prometheus() -> None:
+    """Evaluate the policy's Prometheus rules and report signals.
+
+    Queries Prometheus once per period; the rules are those of detection.prometheus. One prober is enough for all rules
+    of a policy; a second replica is on standby.
+    """
+
+
+@_prober(
+    click.option("--vantage", metavar="NAME", help="Stable name of this vantage, such as eu-west-1a."),
+    click.option(
+        "--no-internal",
+        is_flag=True,
+        help="This vantage cannot reach the internal listener: probe no control, and discover the brokers externally.",
+    ),
+    _bootstrap("probe"),
+    click.option("--listener", help="With --bootstrap: name of the external listener.  [default: EXTERNAL]"),
+)
+def reachability() -> None:
+    """Probe every broker at its external address.
+
+    The internal address is probed as the control. A probe passes only if that broker answers a Kafka request: an open
+    port is not enough, and neither is another broker behind the load balancer.
+    """
+
+
+@_prober(
+    click.option(
+        "--source",
+        metavar="NAME",
+        default="replication",
+        show_default=True,
+        help="Stable name of this prober; its replicas share it, and one of them reports.",
+    ),
+    kafka_options,
+)
+def replication() -> None:
+    """Measure replication lag and report slow followers.
+
+    Compares the log end offsets of leaders and followers. One prober serves a whole cluster; it must reach every
+    broker's internal listener. With --once it watches the followers that are behind until they have caught up or the
+    policy's threshold has passed; with --bootstrap and the TLS and SASL options --once needs no Kubernetes.
+    """
+
+
+@_prober(
+    _broker("in this pod"),
+    click.option(
+        "--port",
+        type=_PORT,
+        help="Port that the broker's external listener is bound to inside the pod (not the load balancer's port).",
+    ),
+    click.option(
+        "--ignore",
+        "ignored",
+        metavar="CIDR",
+        multiple=True,
+        help="Ignore connections from this network, such as those of health checks; repeatable.",
+    ),
+    _SIDECAR_SOURCE,
+    name="self",
+)
+def selfcheck() -> None:
+    """Check for external clients connected to a broker.
+
+    Reads the kernel's socket table once per second, which a sidecar shares with the broker of its pod. Needs no
+    privileges and sends nothing to the broker.
+    """
+
+
+@_prober(
+    _broker("that owns the volume"),
+    click.option(
+        "--directory",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="Log directory of the broker; the prober writes a hidden file of 4 KiB in it.",
+    ),
+    _SIDECAR_SOURCE,
+)
+def storage() -> None:
+    """Measure write latency in a broker's log directory.
+
+    Writes 4 KiB with fdatasync once per second. A broker with several log directories needs one prober for each, with
+    different values of --source.
+    """
+
+
+@_prober(
+    _broker("in this pod"),
+    click.option(
+        "--lease-namespace",
+        metavar="NAMESPACE",
+        help="Namespace of the orders: the one given to bellwether operator as --lease-namespace.",
+    ),
+    click.option(
+        "--max-pause-seconds",
+        type=click.IntRange(1, 86400),
+        default=MAX_PAUSE_SECONDS,
+        show_default=True,
+        help="Longest pause in seconds, whatever an order says.",
+    ),
+    click.option("--pid", type=click.IntRange(1), help="Process id of the broker.  [default: found with --process]"),
+    click.option(
+        "--process",
+        "pattern",
+        metavar="REGEX",
+        help="Regular expression that matches the broker's command line (arguments end with a zero byte)."
+        "  [default: java kafka.Kafka]",
+    ),
+)
+def quarantine_agent() -> None:
+    """Run the quarantine agent: pause the broker on order.
+
+    Pauses the broker's process (SIGSTOP) while the operator renews the Lease that orders it (spec.quarantine of the
+    policy), and resumes it afterwards. Needs the broker's process namespace, and its user or the capability KILL. A
+    broker that is paused when the agent starts is resumed. With --once it prints the state of the process.
+    """

@@ -1,0 +1,88 @@
+"""Backend of a policy's rebalance controller: its directory in the store, and the jobs that compute its plans.
+
+In: the operator configuration and a policy that names a store and a profile in it. Called by ``rebalance_controller``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from bellwether.adapters.job_commands import Work
+from bellwether.adapters.kubernetes.api_client import KubernetesClient
+from bellwether.adapters.kubernetes.jobs.kubernetes_jobs import KubernetesJobs
+from bellwether.adapters.process_jobs import ProcessJobs, inherited
+from bellwether.api.config.job_profile import JobType
+from bellwether.api.config.load_config import LoadConfig
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.controllers.load_cache import LoadSource
+from bellwether.core.rebalance.problem import Problem
+from bellwether.core.rebalance.rebalance_waves import ApprovedPlan
+from bellwether.extras import needed_extra
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal
+from bellwether.ports.jobs import PlanJobs
+
+if TYPE_CHECKING:  # Arrow is for policies that rebalance
+    from bellwether.adapters.store.plans.plan_store import Rechecked
+
+
+class FilePlanStore(LoadSource, Protocol):
+    """The policy's part of the store, as ``adapters.store.plans.plan_store`` has it."""
+
+    def has_problem(self, name: str) -> bool:
+        """Whether a whole problem of that name is there."""
+        ...
+
+    def put_problem(self, name: str, problem: Problem) -> None:
+        """Write a problem."""
+        ...
+
+    def plan_for(self, name: str) -> Rechecked:
+        """The plan that was made of a problem, rechecked. Raises PlanUnfit."""
+        ...
+
+    def accepted(self, digest: str) -> ApprovedPlan:
+        """An approved plan. Raises PlanUnfit where it is not what the digest names."""
+        ...
+
+    def tidy(self, prefix: str) -> None:
+        """Remove old problems."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RebalanceBackend:
+    """What a policy's rebalance controller works with, rebuilt when the policy changes."""
+
+    plans: FilePlanStore
+    jobs: PlanJobs
+
+
+MakeRebalanceBackend = Callable[[LeadershipPolicy, str], RebalanceBackend]
+"""From a policy and the id of its Kafka cluster. Raises StoreError or Terminal."""
+
+
+def rebalance_backend(
+    api: KubernetesClient, clock: Clock, config: LoadConfig, policy: LeadershipPolicy, cluster_id: str
+) -> RebalanceBackend:
+    """The backend of the policy's rebalance controller, from the store and the profile that the policy names.
+
+    Raises StoreError, NotConfigured if the administrator has not configured them for the policy, or another Terminal.
+    """
+    settings, metadata = config.settings(policy), policy.metadata
+    profile = settings.profile
+    try:  # Arrow is for policies that rebalance
+        from bellwether.adapters.store.filesystems import Store  # noqa: PLC0415
+        from bellwether.adapters.store.plans.plan_store import FilePlanStore  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise Terminal(f"spec.rebalance {needed_extra(error)}") from error
+    plans = FilePlanStore(Store.open(settings.uri), cluster_id, f"{metadata.namespace}/{metadata.name}")
+    jobs: PlanJobs
+    if profile.type is JobType.PROCESS:
+        environment = inherited(profile.environment_variables)
+        jobs = ProcessJobs(lambda run: Work.of(policy, settings.uri, run, cluster_id), profile, clock, environment)
+    else:
+        jobs = KubernetesJobs(api, policy, settings, cluster_id)
+    return RebalanceBackend(plans, jobs)

@@ -1,0 +1,41 @@
+"""Context of a reconcile once its brokers are judged: snapshot, verdicts and policy, with what several steps derive.
+
+Built by ``reconcile`` after ``judge``. Every later step of the core takes it instead of its parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from bellwether.core.detection.health_states import HealthState
+from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.model.rack_ranking import RackRankings
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.settings.policy import Policy
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the decisions of one reconcile rest on. ``verdicts`` holds one verdict per broker id."""
+
+    snapshot: Snapshot
+    verdicts: Mapping[int, Verdict]
+    policy: Policy
+
+    @cached_property
+    def rankings(self) -> RackRankings | None:
+        """The policy's preferred racks on this cluster; None where it has none."""
+        return RackRankings(self.policy.placement, self.snapshot.cluster) if self.policy.placement is not None else None
+
+    @property
+    def has_health_evidence(self) -> bool:
+        """Whether any prober judges brokers: there are signals, stale ones included, or any broker is Healthy."""
+        return bool(self.snapshot.signals) or any(v.state is HealthState.HEALTHY for v in self.verdicts.values())
+
+    def with_snapshot(self, **changes: object) -> Context:
+        """The context with some fields of the snapshot changed; the cluster, and so the rankings, stay the same."""
+        changed = replace(self, snapshot=replace(self.snapshot, **changes))  # type: ignore[arg-type]
+        vars(changed)["rankings"] = self.rankings  # which topics have which ranking is cached in it
+        return changed

@@ -1,0 +1,1 @@
+"""Mutation test of the core: ``make mutation-test``, which runs ``python -m mutants``."""

@@ -1,0 +1,156 @@
+"""A broker, or the controller, is frozen around one reorder and resumed much later, when another order is wanted.
+
+What freezes at which boundary of the request: the asked broker before a connection, the asked broker between
+connection and request, the asked broker shortly after the request, the controller that it forwards to. Each run logs
+what was seen.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
+from bellwether.adapters.kafka.leader_mover import KafkaMover
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.core.model.cluster import TopicPartition
+from bellwether.core.signals import OverrideState
+from bellwether.kafka_connection import Connection
+from bellwether.ports.kafka import Outcome, Reorder
+from realparts.kafka import KafkaCluster
+from testkit.kafka.contract_clusters import KafkaSubject
+from testkit.kafka.kafka_site import KafkaSite
+from testkit.simulation.operators import Operator
+from waiting import limit
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+
+log = logging.getLogger(__name__)
+
+ARRIVAL_SECONDS = 65.0
+"""Kafka's own limit and a margin: the network of this machine delivers at once."""
+
+
+class Freezer:
+    """Freezes the asked broker, or the controller, once, at one boundary of the next reorder."""
+
+    def __init__(self, kafka: KafkaCluster, boundary: str) -> None:
+        self._kafka = kafka
+        self._boundary = boundary
+        self._armed = True
+        self._asked: int | None = None
+        self.frozen: Any = None
+
+    def observe(self, request: str, outcome: str, _seconds: float) -> None:
+        """The observer of the connections: a connection to the asked broker is open, nothing is sent yet."""
+        if self._asked is None or request != "Open" or outcome != "ok":
+            return
+        if self._boundary == "before the request":
+            self._freeze(self._kafka.broker(self._asked))
+        elif self._boundary == "after the request":
+            broker = self._kafka.broker(self._asked)
+            threading.Timer(0.002, partial(self._freeze, broker)).start()
+        self._asked = None
+
+    def reorder(self, inner: KafkaMover, orders: Sequence[Reorder], broker: int) -> Mapping[TopicPartition, Outcome]:
+        """One reorder; the first one meets the boundary."""
+        if self._armed:
+            self._armed, self._asked = False, broker
+            if self._boundary == "before connecting":
+                self._freeze(self._kafka.broker(broker))
+            elif self._boundary == "controller":
+                self._freeze(self._kafka.controller(101))
+        return inner.reorder(orders, broker)
+
+    def _freeze(self, process: Any) -> None:
+        self.frozen = process
+        process.pause()
+
+
+class FreezingMover:
+    """The mover of production behind a ``Freezer``."""
+
+    def __init__(self, inner: KafkaMover, freezer: Freezer) -> None:
+        self._inner = inner
+        self._freezer = freezer
+        self.request_timeout_seconds = inner.request_timeout_seconds
+        self.choose, self.forwards, self.elect, self.cancel = inner.choose, inner.forwards, inner.elect, inner.cancel
+
+    def reorder(self, orders: Sequence[Reorder], broker: int) -> Mapping[TopicPartition, Outcome]:
+        return self._freezer.reorder(self._inner, orders, broker)
+
+
+def frozen_at(site: KafkaSite, freezer: Freezer, operator: Operator) -> None:
+    """The operator's reorders go through the freezer, with the limits of production."""
+    nodes = BrokerPool(Connection(site.bootstrap), Limits(), freezer.observe)
+    mover = FreezingMover(KafkaMover(nodes), freezer)
+    operator.world = replace(operator.world, clusters=KafkaReader(nodes), leaders=mover)  # type: ignore[arg-type]
+
+
+def until_empty(site: KafkaSite, operator: Operator, orders: Callable[[], Collection[Any]], seconds: float) -> set[Any]:
+    """Reconciles until the undo record is empty; returns every set of orders that was seen meanwhile."""
+    seen, end = set(), time.monotonic() + seconds
+    while time.monotonic() < end:
+        seen.add(tuple(orders()))  # before the reconcile, which undoes at once what it sees
+        operator.reconcile()
+        if site.store.record is not None and site.store.record.empty:
+            return seen
+        time.sleep(0.2)
+    raise AssertionError(f"the record is not empty after {seconds:.0f} s: {site.store.record}")
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("boundary", "frozen_seconds"),
+    [("before connecting", 5.0), ("before the request", 45.0), ("after the request", 45.0), ("controller", 5.0)],
+)
+def test_an_order_that_arrives_late_is_undone_and_the_baseline_stays(
+    whole: KafkaCluster,
+    site: KafkaSite,
+    others: KafkaSubject,
+    begin: Callable[..., Operator],
+    boundary: str,
+    frozen_seconds: float,
+) -> None:
+    others.create(*[(1, 2, 3), (2, 3, 4), (3, 4, 1), (4, 1, 2)] * 2)
+    baseline = site.orders()
+    old = begin("old", arrival_seconds=ARRIVAL_SECONDS)
+    old.reconcile()
+    freezer = Freezer(whole, boundary)
+    frozen_at(site, freezer, old)
+    old.reconcile()
+    site.signals.override(1, OverrideState.DEMOTED)
+    asked_at = time.monotonic()
+    old.reconcile()
+    assert freezer.frozen is not None
+    stored = site.store.record
+    assert stored is not None
+    outstanding = {sent.broker for entry in stored.entries.values() for sent in entry.outstanding}
+    site.signals.lift(1)
+
+    new = begin("new", arrival_seconds=ARRIVAL_SECONDS)
+    while time.monotonic() < asked_at + frozen_seconds:
+        new.reconcile()
+        time.sleep(0.2)
+    freezer.frozen.resume()
+    resumed_at = time.monotonic()
+    seen = until_empty(site, new, lambda: sorted(site.orders().items()), limit(240))
+    site.until_ordered(baseline)
+    notes = [note for said in (*old.reports, *new.reports) for note in said.notes]
+    log.info(
+        "frozen %.0f s, %s: asked %s, %s, record empty %.0f s after it was resumed",
+        frozen_seconds,
+        boundary,
+        sorted(outstanding, key=str),
+        "arrived late" if seen - {tuple(sorted(baseline.items()))} else "no late order seen",
+        time.monotonic() - resumed_at,
+    )
+    assert notes == [], "an order of ours is not another tool's"
+    whole.mend()

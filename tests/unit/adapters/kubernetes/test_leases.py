@@ -1,0 +1,34 @@
+"""How a Lease is waited for."""
+
+from __future__ import annotations
+
+import threading
+
+from bellwether.adapters.kubernetes.leases import ClusterLease
+from bellwether.jitter import SHARE
+from bellwether.testing.memory_world import ManualClock
+from testkit.kubernetes.memory_api import MemoryApi
+
+
+class Counting(threading.Event):
+    """An event that is set at the twentieth wait, which takes no time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits: list[float] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert timeout is not None
+        self.waits.append(timeout)
+        if len(self.waits) == 20:
+            self.set()
+        return self.is_set()
+
+
+def test_those_who_wait_for_the_same_api_do_not_ask_it_all_at_once() -> None:
+    api, stop = MemoryApi(), Counting()
+    api.away = True
+    lease = ClusterLease(api, "bellwether", "the-cluster", "kafka/main", ManualClock(), renew_seconds=2.0)
+    assert not lease.wait(stop)
+    assert len(set(stop.waits)) > 10
+    assert all(2.0 * (1 - SHARE) <= wait <= 2.0 * (1 + SHARE) for wait in stop.waits)

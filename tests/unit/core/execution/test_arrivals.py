@@ -1,0 +1,94 @@
+"""When a broker that was asked surely holds no request of ours any more, and when that is not known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bellwether.core.execution.arrivals import (
+    ARRIVAL_SECONDS,
+    BrokerCheck,
+    after_checks,
+    after_sending,
+    brokers_to_check,
+    drained_brokers,
+)
+from bellwether.core.model.undo_record import UndoRecord
+from testkit.values.builders import cluster, entry, partition, record
+
+AWAY = (2, 3, 1)
+FORWARDING_SECONDS = 60.0
+"""How long Kafka keeps a request that it cannot forward."""
+
+
+def sent_to(*brokers: int | None) -> UndoRecord:
+    return record({partition().key: entry(outstanding=[(AWAY, b) for b in brokers])})
+
+
+ALL = cluster(partition(), brokers=3)
+
+
+class TestWhoIsAsked:
+    def asked(self, undo: UndoRecord, checks: dict[int, BrokerCheck] | None = None, now: float = 100.0) -> set[int]:
+        return set(brokers_to_check(undo, ALL, checks or {}, now, ARRIVAL_SECONDS))
+
+    def test_no_broker_while_nothing_is_outstanding(self):
+        assert self.asked(record({partition().key: entry()})) == set()
+
+    def test_the_brokers_that_may_hold_a_request(self):
+        assert self.asked(sent_to(2, 3)) == {2, 3}
+
+    def test_every_broker_where_it_is_unknown_which(self):
+        assert self.asked(sent_to(None)) == {1, 2, 3}
+
+    def test_no_broker_that_is_fenced_or_gone(self):
+        fenced = replace(ALL, brokers={**ALL.brokers, 2: replace(ALL.brokers[2], fenced=True)})
+        assert brokers_to_check(sent_to(2, 9), fenced, {}, 0, ARRIVAL_SECONDS) == set()
+
+    @pytest.mark.parametrize(("age", "again"), [(9.9, False), (10.0, True)])
+    def test_each_now_and_then(self, age: float, again: bool):
+        assert self.asked(sent_to(2), {2: BrokerCheck(100.0 - age, None)}) == ({2} if again else set())
+
+
+class TestProofs:
+    def proven(self, *answers: tuple[float, bool]) -> bool:
+        checks: dict[int, BrokerCheck] = {}
+        for moment, answered in answers:
+            checks = after_checks(sent_to(2), ALL, checks, {2: answered}, moment)
+        return 2 in drained_brokers(ALL, checks, ARRIVAL_SECONDS)
+
+    def test_two_answers_further_apart_than_kafka_holds_a_request_prove_it(self):
+        assert self.proven((0, True), (ARRIVAL_SECONDS, True))
+        assert ARRIVAL_SECONDS > FORWARDING_SECONDS
+
+    def test_one_answer_however_late_proves_nothing(self):
+        assert not self.proven((10_000, True))
+
+    def test_two_answers_that_are_too_close_prove_nothing(self):
+        assert not self.proven((0, True), (ARRIVAL_SECONDS - 0.1, True))
+
+    def test_time_without_a_second_answer_proves_nothing(self):
+        assert not self.proven((0, True), (10_000, False))
+
+    def test_after_a_failed_check_it_begins_again(self):
+        assert not self.proven((0, True), (60, False), (70, True), (70 + ARRIVAL_SECONDS - 1, True))
+
+    def test_a_broker_that_is_fenced_meanwhile_begins_again(self):
+        checks = after_checks(sent_to(2), ALL, {}, {2: True}, 0)
+        fenced = replace(ALL, brokers={**ALL.brokers, 2: replace(ALL.brokers[2], fenced=True)})
+        assert after_checks(sent_to(2), fenced, checks, {}, 50) == {}
+
+    def test_a_request_without_an_answer_begins_it_again(self):
+        checks = after_checks(sent_to(2, 3), ALL, {}, {2: True, 3: True}, 0)
+        assert set(after_sending(checks, 2)) == {3}
+
+    def test_it_is_forgotten_with_the_last_outstanding_request(self):
+        assert after_checks(record(), ALL, {2: BrokerCheck(0, 0)}, {}, 1) == {}
+
+
+def test_a_request_at_an_unknown_broker_is_over_when_every_broker_has_proven_it():
+    proof = BrokerCheck(ARRIVAL_SECONDS, 0)
+    assert drained_brokers(ALL, {1: proof, 2: proof}, ARRIVAL_SECONDS) == {1, 2}
+    assert drained_brokers(ALL, {1: proof, 2: proof, 3: proof}, ARRIVAL_SECONDS) == {1, 2, 3, None}
+    assert drained_brokers(replace(ALL, brokers={}), {}, ARRIVAL_SECONDS) == frozenset()
