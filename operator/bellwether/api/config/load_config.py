@@ -68,23 +68,24 @@ class LoadConfig(Model):
             raise InvalidLoadConfig(f"--load-config {path}: {explain(error, cls)}") from None
 
     def uri(self, policy: LeadershipPolicy) -> str:
-        """URI of a policy's own directory in the store that it names. Raises NotConfigured."""
+        """URI of a policy's own directory in the store that it names. Raises NotConfigured.
+
+        A policy without ``spec.rebalance`` names the store that the field has by default: its samples are the history
+        that its first plan needs.
+        """
         return self._store(policy).uri_of(policy.metadata.namespace, policy.metadata.name)
 
     def settings(self, policy: LeadershipPolicy) -> LoadSettings:
-        """The store and the profile that a policy names. Raises NotConfigured."""
-        store = self._store(policy)
+        """The store and the profile that a policy names, or those by default. Raises NotConfigured."""
         profile = _named("profile", self.profiles, _rebalance(policy).profile, policy.metadata.namespace)
-        return LoadSettings(store, profile, self.uri(policy))
+        return LoadSettings(self._store(policy), profile, self.uri(policy))
 
     def _store(self, policy: LeadershipPolicy) -> LoadStore:
         return _named("store", self.stores, _rebalance(policy).store, policy.metadata.namespace)
 
 
 def _rebalance(policy: LeadershipPolicy) -> Rebalance:
-    if policy.spec.rebalance is None:
-        raise NotConfigured(f"policy {policy.metadata.namespace}/{policy.metadata.name} has no spec.rebalance: add it")
-    return policy.spec.rebalance
+    return policy.spec.rebalance or Rebalance()
 
 
 def _named(field: str, configured: Mapping[str, Usable], name: str, namespace: str) -> Usable:

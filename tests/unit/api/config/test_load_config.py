@@ -64,6 +64,12 @@ def test_no_two_policies_share_a_directory():
     assert len(found) == 6
 
 
+def test_a_policy_that_does_not_rebalance_yet_is_sampled_into_the_default_store():
+    sampled = LeadershipPolicy.read(api_objects.policy(name="orders"))
+    assert sampled.spec.rebalance is None
+    assert config(STORES | {"default": {"namespaces": ["*"], "uri": "/data"}}).uri(sampled) == "/data/default/orders"
+
+
 def test_a_store_that_the_namespace_may_not_use_is_refused_with_those_that_it_may_use():
     with pytest.raises(NotConfigured) as found:
         config().settings(policy(store="private"))
