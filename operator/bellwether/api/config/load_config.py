@@ -76,16 +76,17 @@ class LoadConfig(Model):
         return self._store(policy).uri_of(policy.metadata.namespace, policy.metadata.name)
 
     def settings(self, policy: LeadershipPolicy) -> LoadSettings:
-        """The store and the profile that a policy names, or those by default. Raises NotConfigured."""
-        profile = _named("profile", self.profiles, _rebalance(policy).profile, policy.metadata.namespace)
-        return LoadSettings(self._store(policy), profile, self.uri(policy))
+        """The store and the profile that a policy names in ``spec.rebalance``. Raises NotConfigured."""
+        named, metadata = policy.spec.rebalance, policy.metadata
+        if named is None:
+            raise NotConfigured(f"policy {metadata.namespace}/{metadata.name} has no spec.rebalance: add it")
+        store = self._store(policy)
+        return LoadSettings(
+            store, _named("profile", self.profiles, named.profile, metadata.namespace), self.uri(policy)
+        )
 
     def _store(self, policy: LeadershipPolicy) -> LoadStore:
-        return _named("store", self.stores, _rebalance(policy).store, policy.metadata.namespace)
-
-
-def _rebalance(policy: LeadershipPolicy) -> Rebalance:
-    return policy.spec.rebalance or Rebalance()
+        return _named("store", self.stores, (policy.spec.rebalance or Rebalance()).store, policy.metadata.namespace)
 
 
 def _named(field: str, configured: Mapping[str, Usable], name: str, namespace: str) -> Usable:
