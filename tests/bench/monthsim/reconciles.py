@@ -182,7 +182,7 @@ class Operator:
                 due.append(now + wait)
             elif verdict.reason in AWAITING_FENCING:
                 due.append(now + BUSY_SECONDS)
-            elif verdict.reason is Reason.BROKER_STARTING and verdict.restarted is not None:
+            elif verdict.reason is Reason.RESTARTING and verdict.restarted is not None:
                 due.append(_poll_after(now, verdict.restarted, self._policy))
         return due
 

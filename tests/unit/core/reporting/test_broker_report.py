@@ -59,8 +59,8 @@ class TestBrokerConditions:
 
     def test_whom_nothing_keeps_may_lead(self):
         _, condition, _ = self.of().conditions
-        assert (condition.status, condition.reason) == (False, Reason.LEADING_ALLOWED)
-        assert condition.message == DESCRIPTIONS[Reason.LEADING_ALLOWED]
+        assert (condition.status, condition.reason) == (False, Reason.UP_TO_DATE)
+        assert condition.message == DESCRIPTIONS[Reason.UP_TO_DATE]
 
     def test_who_is_held_is_not_demoted_and_says_why(self):
         held = BrokerHold(1, Reason.CAP_REACHED, "the cap is 1")
