@@ -72,7 +72,7 @@ def stop_check(why: Maintenance, demoted: Mapping[int, DemotedBroker], snapshot:
     must accept that it does not keep the latter. A setting that could not be read counts as not kept.
     """
     broker, live, floors = why.broker, snapshot.cluster.live, snapshot.floors
-    safe = StopCheck(True, Reason.LEADS_NOTHING, "it is safe to stop: it leads nothing and is first in no order")
+    safe = StopCheck(True, Reason.LEADS_NOTHING, "it is safe to stop")
     if broker not in live:
         return safe  # it has stopped already
     stopping = {broker, *_drained_before(broker, demoted, snapshot)}
