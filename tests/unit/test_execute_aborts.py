@@ -127,6 +127,7 @@ def test_what_kafka_refuses_is_held_with_its_words_and_the_rest_goes_on():
     assert sorted(reasons(done)) == [Reason.REQUEST_REFUSED, Reason.REQUEST_REFUSED]
     assert "POLICY_VIOLATION" in " ".join(h.message for h in done.holds)
     assert (done.reordered, done.elected, run.led) == (3, 0, 2)
+    assert [h.key.partition for h in done.result.refused_orders] == [0], "an election is retried without a delay"
 
 
 def test_an_accepted_order_that_never_shows_is_held_after_patience_and_not_elected():

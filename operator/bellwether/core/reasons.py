@@ -129,7 +129,7 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.RESTORING_IN_WAVES: "The broker's leaders are restored in waves.",
     Reason.OTHER_VERSION: "Another version of Bellwether stored a reason that this version does not know.",
     Reason.ONLY_REPLICA: "The demoted broker has the partition's only replica.",
-    Reason.NO_HEALTHY_ISR_MEMBER: "No ISR member that is live, healthy and not demoted can lead; the current leader stays.",
+    Reason.NO_HEALTHY_ISR_MEMBER: "No live, healthy ISR member that is not demoted can lead; the leader stays.",
     Reason.CAPACITY_REACHED: "Every other eligible replica is at the limit set by spec.demotion.capacity.",
     Reason.PREFERRED_NOT_IN_ISR: "The preferred leader is not in the ISR, so Kafka would refuse the election.",
     Reason.REASSIGNING: "Replicas of the partition are being added or removed; the move waits for that.",

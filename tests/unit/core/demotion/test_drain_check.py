@@ -227,6 +227,7 @@ class TestStopping:
     def test_the_last_member_of_the_isr_is_not_stopped_whatever_is_accepted(self):
         found = self.check(partition(replicas=(2, 3, 1), isr=(1,)), accepting=True)
         assert (found.safe, found.reason) == (False, Reason.NO_FAULT_TOLERANCE)
+        assert "1 partitions would have no leader without broker 1" in found.message
 
     def test_a_setting_that_is_not_known_counts_as_not_kept(self):
         found = self.check(partition(replicas=(2, 3, 1)), least=None)
@@ -243,7 +244,8 @@ class TestStopping:
         assert "spec.override.acceptUnavailableWrites accepts" in found.message
 
     def test_what_is_accepted_is_not_mentioned_where_nothing_is_lost(self):
-        assert self.check(partition(replicas=(2, 3, 1)), accepting=True).reason is Reason.LEADS_NOTHING
+        found = self.check(partition(replicas=(2, 3, 1)), accepting=True)
+        assert (found.reason, found.message) == (Reason.LEADS_NOTHING, "it is safe to stop")
 
     def test_a_restarting_pod_is_not_offered_a_field_that_it_does_not_have(self):
         assert "override" not in self.check(partition(replicas=(2, 3, 1), isr=(1, 2)), asked=False).message

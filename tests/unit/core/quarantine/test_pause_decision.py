@@ -38,6 +38,7 @@ from testkit.values.quarantine_inputs import (
 )
 
 ORDINARY = partition(replicas=(2, 3, 1))
+AGENT = Reason.AGENT_UNAVAILABLE
 
 
 def refused(*args: object, **more: object) -> Reason | None:
@@ -52,8 +53,8 @@ def paused(**more: object) -> QuarantineOrder:
     return ordered(paused_at=after(10), **more)  # type: ignore[arg-type]
 
 
-def ended(*signals: Signal, order: QuarantineOrder | None = None, **more: object) -> str | None:
-    """Why a standing order ends; None where it goes on."""
+def ending(*signals: Signal, order: QuarantineOrder | None = None, **more: object) -> QuarantineOrder:
+    """A standing order after the next reconcile."""
     about = order or paused()
     words = signals or (disk(), agent(1, BAD, 1))
     policy = more.pop("policy", None) or opted_in()
@@ -63,6 +64,12 @@ def ended(*signals: Signal, order: QuarantineOrder | None = None, **more: object
     facts = replace(facts, **known)  # type: ignore[arg-type]
     now = weighed(facts, policy, judged, left).orders[1]  # type: ignore[arg-type]
     assert now.active or now.reason in ENDINGS
+    return now
+
+
+def ended(*signals: Signal, **more: object) -> str | None:
+    """Why a standing order ends; None where it goes on."""
+    now = ending(*signals, **more)  # type: ignore[arg-type]
     return None if now.active else now.reason
 
 
@@ -105,22 +112,26 @@ def test_only_a_broker_that_is_demoted_slow_and_awaited_is_in_question():
 
 
 @pytest.mark.parametrize(
-    ("words", "reason"),
+    ("words", "reason", "case"),
     [
-        pytest.param([disk()], Reason.AGENT_UNAVAILABLE, id="nobody beside it"),
-        pytest.param([disk(), agent(age=16.0)], Reason.AGENT_UNAVAILABLE, id="a quarantine agent that has gone silent"),
-        pytest.param([disk(), agent(age=None)], Reason.AGENT_UNAVAILABLE, id="a quarantine agent never heard of"),
+        pytest.param([disk()], AGENT, "no quarantine agent reports", id="nobody beside it"),
+        pytest.param([disk(), agent(age=16.0)], AGENT, "no quarantine agent reports", id="an agent that is silent"),
+        pytest.param([disk(), agent(age=None)], AGENT, "no quarantine agent reports", id="an agent never heard of"),
+        pytest.param([disk(), agent(1, SILENT)], AGENT, "cannot pause it", id="an agent that may not signal it"),
+        pytest.param([agent(2), agent()], Reason.NO_EVIDENCE, "no storage probe", id="nobody on its disk"),
+        pytest.param([disk(age=999.0), agent()], Reason.NO_EVIDENCE, "no storage probe", id="a silent prober"),
+        pytest.param([disk(1, GOOD), agent()], Reason.QUARANTINE_ENDED, "fast again", id="a fast disk"),
         pytest.param(
-            [disk(), agent(1, SILENT)], Reason.AGENT_UNAVAILABLE, id="a quarantine agent that may not signal it"
+            [disk(), agent(), agent(3, BAD, 9)],
+            Reason.ANOTHER_BROKER_UNHEALTHY,
+            "only one broker is paused at a time",
+            id="another is paused",
         ),
-        pytest.param([agent(2), agent()], Reason.NO_EVIDENCE, id="nobody on its disk"),
-        pytest.param([disk(age=999.0), agent()], Reason.NO_EVIDENCE, id="a silent prober"),
-        pytest.param([disk(1, GOOD), agent()], Reason.QUARANTINE_ENDED, id="a fast disk"),
-        pytest.param([disk(), agent(), agent(3, BAD, 9)], Reason.ANOTHER_BROKER_UNHEALTHY, id="another is paused"),
     ],
 )
-def test_nobody_is_paused_on_words_that_are_missing(words: list[Signal], reason: Reason):
+def test_nobody_is_paused_on_words_that_are_missing(words: list[Signal], reason: Reason, case: str):
     assert refused(scene(None, *words)) is reason
+    assert case in weighed(scene(None, *words)).held[1].message
 
 
 @pytest.mark.parametrize(
@@ -264,27 +275,37 @@ def test_a_broker_is_quarantined_once_its_agent_reports_it():
 
 
 @pytest.mark.parametrize(
-    ("words", "reason"),
+    "words",
     [
-        pytest.param([disk(), agent(1, BAD, 1)], None, id="all as it was"),
-        pytest.param([disk(1, GOOD), agent(1, BAD, 1)], Reason.QUARANTINE_ENDED, id="recovered"),
-        pytest.param([disk(1, GOOD), disk(1, BAD), agent(1, BAD, 1)], None, id="one of two disks still slow"),
-        pytest.param([disk(1, SILENT), agent(1, BAD, 1)], Reason.NO_EVIDENCE, id="the prober does not know"),
-        pytest.param([disk(age=999.0), agent(1, BAD, 1)], Reason.NO_EVIDENCE, id="the prober is silent"),
-        pytest.param([disk()], Reason.AGENT_UNAVAILABLE, id="the quarantine agent is gone"),
-        pytest.param(
-            [disk(), agent(1, BAD, 1, age=16.0)], Reason.AGENT_UNAVAILABLE, id="the quarantine agent is silent"
-        ),
-        pytest.param([disk(), agent(1, SILENT, 1)], Reason.AGENT_UNAVAILABLE, id="the quarantine agent lost its right"),
-        pytest.param([disk(), agent(1, GOOD, 1)], Reason.AGENT_UNAVAILABLE, id="the quarantine agent released it"),
-        pytest.param([disk(), agent(1, GOOD, 0)], Reason.AGENT_UNAVAILABLE, id="the quarantine agent has forgotten it"),
-        pytest.param(
-            [disk(), agent(1, BAD, 2)], Reason.AGENT_UNAVAILABLE, id="the quarantine agent names another order"
-        ),
+        pytest.param([disk(), agent(1, BAD, 1)], id="all as it was"),
+        pytest.param([disk(1, GOOD), disk(1, BAD), agent(1, BAD, 1)], id="one of two disks still slow"),
     ],
 )
-def test_words_end_a_quarantine(words: list[Signal], reason: Reason | None):
+def test_a_quarantine_goes_on_while_its_agent_obeys_and_a_disk_is_slow(words: list[Signal]):
+    assert ended(*words) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "reason", "case"),
+    [
+        pytest.param([disk(1, GOOD), agent(1, BAD, 1)], Reason.QUARANTINE_ENDED, "fast again", id="recovered"),
+        pytest.param(
+            [disk(1, SILENT), agent(1, BAD, 1)], Reason.NO_EVIDENCE, "no storage probe", id="the prober does not know"
+        ),
+        pytest.param(
+            [disk(age=999.0), agent(1, BAD, 1)], Reason.NO_EVIDENCE, "no storage probe", id="the prober is silent"
+        ),
+        pytest.param([disk()], AGENT, "does not report any more", id="the agent is gone"),
+        pytest.param([disk(), agent(1, BAD, 1, age=16.0)], AGENT, "does not report any more", id="the agent is silent"),
+        pytest.param([disk(), agent(1, SILENT, 1)], AGENT, "cannot pause it", id="the agent lost its right"),
+        pytest.param([disk(), agent(1, GOOD, 1)], AGENT, "has released it", id="the agent released it"),
+        pytest.param([disk(), agent(1, GOOD, 0)], AGENT, "has not paused it", id="the agent has forgotten it"),
+        pytest.param([disk(), agent(1, BAD, 2)], AGENT, "has not paused it", id="the agent names another order"),
+    ],
+)
+def test_words_end_a_quarantine(words: list[Signal], reason: Reason, case: str):
     assert ended(*words) == reason
+    assert case in ending(*words).message
 
 
 def test_a_quarantine_ends_at_its_limit_and_when_the_clock_is_set_back():
@@ -303,8 +324,10 @@ def test_a_limit_that_is_lowered_ends_a_quarantine_that_was_given_longer():
 
 def test_a_quarantine_ends_with_the_demotion_and_with_the_policys_wish():
     assert ended(demoted=()) == Reason.QUARANTINE_ENDED
-    assert ended(policy=Policy(name="main", mode=Mode.ENFORCE)) == Reason.QUARANTINE_ENDED
-    assert ended(policy=replace(opted_in(), suspend=True)) == Reason.QUARANTINE_ENDED
+    assert ending(demoted=()).message == "it is no longer demoted"
+    for policy in (Policy(name="main", mode=Mode.ENFORCE), replace(opted_in(), suspend=True)):
+        assert ended(policy=policy) == Reason.QUARANTINE_ENDED
+        assert "quarantine is off" in ending(policy=policy).message
 
 
 def test_a_quarantine_ends_on_any_further_loss_in_the_isr_or_the_quorum():
@@ -363,8 +386,9 @@ def test_after_an_early_end_a_broker_is_left_in_peace_for_as_long_as_a_quarantin
     assert found.orders == {1: stopped}, "it is remembered"
     rested = replace(stopped, ended_at=NOW - timedelta(seconds=600))
     assert weighed(scene(None, *words, orders=[rested])).orders[1].number == 2
-    relapsed = replace(stopped, reason=Reason.QUARANTINE_ENDED)
-    assert weighed(scene(None, *words, orders=[relapsed])).orders[1].number == 2, "a relapse is no reason to wait"
+    for reason in (Reason.QUARANTINE_ENDED, "DiskRecovered", "QuarantineWithdrawn"):  # two of earlier versions
+        relapsed = replace(stopped, reason=reason)
+        assert weighed(scene(None, *words, orders=[relapsed])).orders[1].number == 2, "a relapse is no reason to wait"
 
 
 def test_margins_are_read_only_where_a_pause_is_in_question():
