@@ -135,7 +135,7 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.REASSIGNING: "Replicas of the partition are being added or removed; the move waits for that.",
     Reason.ORDER_OVERWRITTEN: "Another tool keeps changing the replica order; retrying with backoff.",
     Reason.CHANGED_SINCE_PLAN: (
-        "The partition, or the broker that should lead it, changed since the plan; the next plan considers it."
+        "The topic, its replicas or their order changed since they were last read, or its new leader may not lead."
     ),
     Reason.NOT_BLOCKING_ACKS: "Producers with acks=all do not wait for this broker.",
     Reason.QUARANTINE_PENDING: (
