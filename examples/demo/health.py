@@ -41,7 +41,7 @@ class Words:
     @property
     def observing(self) -> bool:
         """Whether the policy says that it only observes."""
-        return self.ready.startswith("ObserveMode:")
+        return self.ready.startswith("NotEnforcing:")
 
     def of(self, broker: int) -> BrokerWord:
         """What is said of one broker; ``Unknown`` where nothing is."""

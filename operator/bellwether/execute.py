@@ -37,6 +37,15 @@ from bellwether.ports.world import World
 READ_BACK_TRIES = 20
 READ_BACK_PAUSE_SECONDS = 0.05
 
+_UNSEEN = {
+    ReadbackResult.NOT_APPLIED: (
+        Reason.NO_ANSWER,
+        "Kafka accepted the new order, but a later read does not show it yet.",
+    ),
+    ReadbackResult.MOVING_ON: (Reason.REASSIGNING, DESCRIPTIONS[Reason.REASSIGNING]),
+}
+"""Results of a read-back that hold a partition, with the reason and the message."""
+
 _Facts = Mapping[PartitionKey, Partition]
 
 
@@ -53,13 +62,21 @@ class Execution:
     asked: int | None = None
     """The broker that the reorders are sent to."""
     holds: list[Hold] = field(default_factory=list)
+    refused_orders: list[Hold] = field(default_factory=list)
     touched: list[Hold] = field(default_factory=list)
     stopped: Abort | None = None
 
     @property
     def result(self) -> ExecutionResult:
         """The result, as a value to report."""
-        return ExecutionResult(self.reordered, self.elected, tuple(self.holds), tuple(self.touched), self.stopped)
+        return ExecutionResult(
+            self.reordered,
+            self.elected,
+            tuple(self.holds),
+            tuple(self.touched),
+            self.stopped,
+            tuple(self.refused_orders),
+        )
 
 
 def execute(
@@ -107,18 +124,15 @@ def _carry_out_batch(batch: tuple[Move, ...], world: World, done: Execution) -> 
     if pending:
         _require_lease(world)
         outcomes = _reorder(pending, world, done)
-        accepted = [m for m in pending if _accepted(m, outcomes.get(m.name), Reason.REQUEST_REFUSED, done)]
+        accepted, refused = _sorted_out(pending, outcomes)
+        done.holds.extend(refused)
+        done.refused_orders.extend(refused)
         done.unanswered -= {m.key for m in pending} - {m.key for m in accepted}
         seen, after = _read_back(accepted, checked, world)
         done.reordered += sum(1 for m in accepted if seen[m.key] in (ReadbackResult.DONE, ReadbackResult.OVERTAKEN))
         done.stand.update(m.key for m in accepted if seen[m.key] is ReadbackResult.DONE)
         done.unanswered -= done.stand
-        unseen = {ReadbackResult.NOT_APPLIED: Reason.NOT_APPLIED, ReadbackResult.MOVING_ON: Reason.REASSIGNING}
-        done.holds.extend(
-            Hold(m.key, m.topic, reason, DESCRIPTIONS[reason])
-            for m in accepted
-            if (reason := unseen.get(seen[m.key])) is not None
-        )
+        done.holds.extend(Hold(m.key, m.topic, *why) for m in accepted if (why := _UNSEEN.get(seen[m.key])) is not None)
         conflicting = [m for m in accepted if seen[m.key] in (ReadbackResult.TOUCHED, ReadbackResult.OVERTAKEN)]
         if conflicting:
             _undo(conflicting, seen, checked, after, world, done)
@@ -127,7 +141,8 @@ def _carry_out_batch(batch: tuple[Move, ...], world: World, done: Execution) -> 
     if ready:
         _require_lease(world)
         outcomes = world.leaders.elect([m.name for m in ready])
-        accepted = [m for m in ready if _accepted(m, outcomes.get(m.name), Reason.ELECTION_REFUSED, done)]
+        accepted, refused = _sorted_out(ready, outcomes)
+        done.holds.extend(refused)
         done.elected += sum(outcomes[m.name].error == "NONE" for m in accepted)
 
 
@@ -235,15 +250,19 @@ def _require_lease(world: World) -> None:
         raise Fenced("the time left on the Lease does not cover another request")
 
 
-def _accepted(move: Move, outcome: Outcome | None, refused: Reason, done: Execution) -> bool:
-    if outcome is None:
-        done.holds.append(Hold(move.key, move.topic, refused, "Kafka's answer does not mention the partition"))
-        return False
-    if outcome.ok:
-        return True
-    text = f"{outcome.error}: {outcome.message}" if outcome.message else outcome.error
-    done.holds.append(Hold(move.key, move.topic, refused, text))
-    return False
+def _sorted_out(moves: Iterable[Move], outcomes: Mapping[TopicPartition, Outcome]) -> tuple[list[Move], list[Hold]]:
+    """The moves that Kafka accepted, and the refused ones with its error."""
+    accepted, refused = [], []
+    for move in moves:
+        outcome = outcomes.get(move.name)
+        if outcome is not None and outcome.ok:
+            accepted.append(move)
+            continue
+        text = "Kafka's answer does not mention the partition"
+        if outcome is not None:
+            text = f"{outcome.error}: {outcome.message}" if outcome.message else outcome.error
+        refused.append(Hold(move.key, move.topic, Reason.REQUEST_REFUSED, text))
+    return accepted, refused
 
 
 def _summary(touched: Iterable[Hold]) -> str:

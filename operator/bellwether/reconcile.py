@@ -106,7 +106,7 @@ def reconcile(
         record=record,
         overwritten=overwritten,
         verdicts=context.verdicts,
-        refused=remember_refusals(memory.refused, result.holds, plan.targets, now),
+        refused=remember_refusals(memory.refused, result.refused_orders, plan.targets, now),
         flaps=flaps,
         quarantine_orders=quarantines.orders,
         rounds=rounds,

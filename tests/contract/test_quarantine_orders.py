@@ -31,7 +31,7 @@ POLICY = "kafka/main"
 ORDER = ordered(1, renewed_at=after(3))
 RENEWED = replace(ORDER, renewed_at=after(6))
 PAUSED = replace(RENEWED, paused_at=after(7), reason=Reason.PROCESS_PAUSED, message="paused")
-ENDED = replace(PAUSED, ended_at=after(60), reason=Reason.DISK_RECOVERED, message="its disk is fast again")
+ENDED = replace(PAUSED, ended_at=after(60), reason=Reason.QUARANTINE_ENDED, message="its disk is fast again")
 
 
 class Subject(Protocol):

@@ -24,9 +24,7 @@ from testkit.values.builders import cluster, demoted, override, partition, recor
 SICK = (
     *sorted(HARD_FAULTS),
     Reason.REPLICATION_LAGGING,
-    Reason.PROMETHEUS_RULE,
-    Reason.ALERT_FIRING,
-    Reason.PLUGIN_FAILING,
+    Reason.SIGNAL_FAILING,
 )
 BUSY = st.one_of(
     st.just(Strimzi(namespace="kafka", name="c", listener="tls", paused=True)),

@@ -152,7 +152,7 @@ def test_what_stays_with_a_demoted_broker_would_be_too_much_for_everybody_else(d
             continue
         others = [b for b in p.replicas if b not in scene.sick]
         if not others:
-            assert held[p.key] in (Reason.ONLY_REPLICA, Reason.ALL_REPLICAS_DEMOTED, Reason.NO_HEALTHY_ISR_MEMBER)
+            assert held[p.key] in (Reason.ONLY_REPLICA, Reason.NO_HEALTHY_ISR_MEMBER)
             continue
         assert held[p.key] is Reason.CAPACITY_REACHED
         load = loads.partitions.get(p.key, 0)

@@ -104,13 +104,12 @@ class Story:
             case "brokers":
                 draw(st.sampled_from([self.fenced, self.away])).symmetric_difference_update({broker})
             case "demoted":
-                why = draw(
-                    st.sampled_from([Reason.EXTERNALLY_UNREACHABLE, Reason.STORAGE_SLOW, Reason.PROMETHEUS_RULE])
-                )
+                why = draw(st.sampled_from([Reason.EXTERNALLY_UNREACHABLE, Reason.STORAGE_SLOW, Reason.SIGNAL_FAILING]))
                 before = len(self.held)
                 self.held = {b: d for b, d in self.held.items() if b != broker}
                 if len(self.held) == before:
-                    self.held[broker] = replace(demoted(broker), reason=why)
+                    signal = draw(st.sampled_from(SignalType)) if why is Reason.SIGNAL_FAILING else ""
+                    self.held[broker] = replace(demoted(broker), reason=why, signal=signal)
             case _:
                 self.policy = replace(self.policy, detection=draw(st.sampled_from(DETECTIONS)))
 

@@ -181,7 +181,7 @@ def test_an_order_that_does_not_show_in_time_is_named_and_looked_for_at_once(sit
     for _ in range(READ_BACK_TRIES):
         operator.faults.race("partitions", lambda: site.cluster.foreign_reorder(name(), before))
     report = said(operator)
-    assert [h.reason for h in report.result.holds] == [Reason.NOT_APPLIED]
+    assert [h.reason for h in report.result.holds] == [Reason.NO_ANSWER]
     assert (report.result.reordered, report.result.elected, report.result.changed) == (0, 0, True)
     operator.reconciles(2)
     assert orders(site).leader != 1

@@ -124,9 +124,10 @@ def test_what_kafka_refuses_is_held_with_its_words_and_the_rest_goes_on():
     run.faults.refuse("reorder", name("orders", 0), "POLICY_VIOLATION")
     run.faults.refuse("elect", name("orders", 3), "PREFERRED_LEADER_NOT_AVAILABLE")
     done = run.carry_out()
-    assert sorted(reasons(done)) == [Reason.ELECTION_REFUSED, Reason.REQUEST_REFUSED]
+    assert sorted(reasons(done)) == [Reason.REQUEST_REFUSED, Reason.REQUEST_REFUSED]
     assert "POLICY_VIOLATION" in " ".join(h.message for h in done.holds)
     assert (done.reordered, done.elected, run.led) == (3, 0, 2)
+    assert [h.key.partition for h in done.result.refused_orders] == [0], "an election is retried without a delay"
 
 
 def test_an_accepted_order_that_never_shows_is_held_after_patience_and_not_elected():
@@ -142,7 +143,7 @@ def test_an_accepted_order_that_never_shows_is_held_after_patience_and_not_elect
     began = run.site.clock.monotonic()
     done = run.carry_out()
     waited = run.site.clock.monotonic() - began
-    assert [(h.reason, h.key.partition) for h in done.holds] == [(Reason.NOT_APPLIED, 0)]
+    assert [(h.reason, h.key.partition) for h in done.holds] == [(Reason.NO_ANSWER, 0)]
     assert waited == pytest.approx((READ_BACK_TRIES - 1) * READ_BACK_PAUSE_SECONDS)
     assert done.record.entries[run.plan.moves[0].key].state is EntryState.INTENDED
     assert run.site.cluster.partition("orders", 0).leader == 1

@@ -70,8 +70,8 @@ def test_one_reconcile_takes_every_leader_from_a_sick_broker():
 @pytest.mark.parametrize(
     ("policy", "ready"),
     [
-        pytest.param(WATCHING, (True, "ObserveMode"), id="Observe"),
-        pytest.param(FROZEN, (True, "Suspended"), id="suspend"),
+        pytest.param(WATCHING, (True, "NotEnforcing"), id="Observe"),
+        pytest.param(FROZEN, (True, "NotEnforcing"), id="suspend"),
     ],
 )
 def test_who_only_watches_touches_nothing_and_says_what_it_would_do(policy: Policy, ready: tuple[bool, str]):
@@ -251,7 +251,7 @@ def test_a_store_that_is_away_starts_nothing_new():
 def test_an_empty_cluster_is_no_error():
     made = well(site(topics={}))
     report = said(Operator(made))
-    assert report.condition("Ready").reason is Reason.CLUSTER_EMPTY
+    assert report.condition("Ready").reason is Reason.UP_TO_DATE
 
 
 def test_a_topic_that_is_deleted_in_mid_demotion_is_named_and_forgotten():

@@ -41,7 +41,7 @@ def test_it_is_drained_once_it_leads_nothing_and_stands_first_nowhere(made: Memo
     made.signals.drain(2)
     operator.reconciles(1)
     assert said(operator, "Drained") == Condition(
-        "Drained", False, Reason.DRAINING, "leads 2 partitions, and is first in the replica order of 2"
+        "Drained", False, Reason.LEADERS_MOVING, "leads 2 partitions, and is first in the replica order of 2"
     )
     operator.reconciles(1)
     drained = said(operator, "Drained")
@@ -60,7 +60,7 @@ def test_it_is_not_while_a_reassignment_keeps_it_first_somewhere():
     operator.reconciles(3)
     drained = said(operator, "Drained")
     assert drained is not None
-    assert (drained.status, drained.reason) == (False, Reason.DRAINING)
+    assert (drained.status, drained.reason) == (False, Reason.LEADERS_MOVING)
     made.cluster.finish_reassignments()
     operator.reconciles(3)
     drained = said(operator, "Drained")
@@ -83,7 +83,7 @@ def test_it_is_not_while_it_stands_first_where_somebody_else_leads():
     assert said(operator, "Drained") == Condition(
         "Drained",
         False,
-        Reason.DRAINING,
+        Reason.LEADERS_MOVING,
         "leads 0 partitions, and is first in the replica order of 1; blocked: 1 Reassigning",
     )
 
@@ -111,15 +111,15 @@ def test_what_only_a_sicker_broker_could_lead_is_counted(made: MemorySite):
     drained = said(operator, "Drained")
     assert drained is not None
     assert (
-        drained.message == "leads 1 partitions, and is first in the replica order of 1; blocked: 1 AllReplicasDemoted"
+        drained.message == "leads 1 partitions, and is first in the replica order of 1; blocked: 1 NoHealthyIsrMember"
     )
 
 
 @pytest.mark.parametrize(
     ("policy", "reason"),
     [
-        pytest.param(replace(POLICY, mode=Mode.OBSERVE), Reason.OBSERVE_MODE, id="observing"),
-        pytest.param(replace(POLICY, suspend=True), Reason.SUSPENDED, id="suspended"),
+        pytest.param(replace(POLICY, mode=Mode.OBSERVE), Reason.NOT_ENFORCING, id="observing"),
+        pytest.param(replace(POLICY, suspend=True), Reason.NOT_ENFORCING, id="suspended"),
     ],
 )
 def test_a_policy_that_does_not_act_never_says_that_a_broker_may_be_stopped(
@@ -140,9 +140,9 @@ def test_a_hold_is_said_by_the_broker_and_by_the_policy(made: MemorySite):
     operator.reconciles(2)
     for condition in (said(operator, "Drained"), said(operator, "Demoted")):
         assert condition is not None
-        assert (condition.status, condition.reason) == (False, Reason.NO_LEADER_LEFT)
+        assert (condition.status, condition.reason) == (False, Reason.NO_FAULT_TOLERANCE)
     held = operator.reports[-1].condition("DemotionBlocked")
-    assert (held.status, held.reason) == (True, Reason.NO_LEADER_LEFT)
+    assert (held.status, held.reason) == (True, Reason.NO_FAULT_TOLERANCE)
     assert operator.reports[-1].condition("Ready").reason is Reason.UP_TO_DATE
 
 

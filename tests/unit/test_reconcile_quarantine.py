@@ -56,10 +56,10 @@ def test_a_quarantine_is_told_from_its_order_to_the_recovery_of_the_disk():
     watched.seconds(5)
     assert watched.risk_summary.paused == set()
     assert (watched.of_broker("ordered"), watched.of_broker("paused")) == (0, 0)
-    assert watched.of_broker("ended", reason="DiskRecovered") == 1
-    assert watched.value("quarantines_ended_total", reason="DiskRecovered") == 1
+    assert watched.of_broker("ended", reason="QuarantineEnded") == 1
+    assert watched.value("quarantines_ended_total", reason="QuarantineEnded") == 1
     watched.seconds(LIMIT_SECONDS)
-    assert (watched.of_broker("ordered"), watched.of_broker("ended", reason="DiskRecovered")) == (None, None)
+    assert (watched.of_broker("ordered"), watched.of_broker("ended", reason="QuarantineEnded")) == (None, None)
     assert watched.value("quarantines_started_total") == 1
 
 
@@ -83,6 +83,6 @@ def test_a_agent_that_dies_is_told_as_an_order_that_nobody_obeys():
     watched.risk_summary.kill_agent(1)
     watched.seconds(30)
     assert (watched.of_broker("ordered"), watched.of_broker("paused")) == (0, 0)
-    assert watched.of_broker("ended", reason="AgentMissing") == 1
-    assert watched.value("quarantines_ended_total", reason="AgentMissing") == 1
+    assert watched.of_broker("ended", reason="AgentUnavailable") == 1
+    assert watched.value("quarantines_ended_total", reason="AgentUnavailable") == 1
     assert watched.value("broker_demoted", broker="1") == 1

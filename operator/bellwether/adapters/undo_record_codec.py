@@ -264,6 +264,7 @@ def _demoted_to_json(demoted: Mapping[int, DemotedBroker]) -> list[Any]:
             "reason": one.reason,
             "message": one.message,
             "since": _time_to_text(one.since),
+            **({"signal": one.signal} if one.signal else {}),
         }
         for _, one in sorted(demoted.items())
     ]
@@ -284,6 +285,7 @@ def _demoted_from_json(rows: Any) -> dict[int, DemotedBroker]:
             reason=_text(row["reason"]),
             message=_text(row["message"]),
             since=datetime.fromisoformat(row["since"]),
+            signal=_text(row.get("signal", "")),
         )
         for row in rows
     }

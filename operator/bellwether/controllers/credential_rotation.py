@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import structlog
 
-from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import StrimziUnavailable
+from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import StrimziNotShared, StrimziUnavailable
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.model.condition import Condition
 from bellwether.core.reasons import Reason
@@ -58,7 +58,7 @@ class CredentialWatcher:
             return None
         except Terminal as error:
             self._why = connection_error_reason(error)
-            if self._why is Reason.STRIMZI_NOT_SHARED:
+            if isinstance(error, StrimziNotShared):
                 self._look_at = float("-inf")  # no reconcile before it is shared again
                 raise
             if self._problem != str(error):

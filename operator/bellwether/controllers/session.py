@@ -126,7 +126,7 @@ class Session:
         found = [self._connector.former_credentials] if self._connector.former_credentials is not None else []
         if self.pods is not None and self.pods.problem:
             text = self.pods.problem[:MESSAGE_LIMIT]
-            found.append(Condition("RestartDetection", False, Reason.PODS_UNKNOWN, text))
+            found.append(Condition("RestartDetection", False, Reason.NO_EVIDENCE, text))
         return replace(report, conditions=(*report.conditions, *found)) if found else report
 
     def reconnect(self, policy: LeadershipPolicy) -> BellwetherError | None:

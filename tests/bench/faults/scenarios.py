@@ -123,7 +123,7 @@ SCENARIOS = (
     Scenario(
         "disk-slow-everywhere",
         "every disk takes 80 ms",
-        Expected(ALL, ("Suspect/ClusterWideSlow",), passing=SLOW),  # until the dwell's end the first is alone
+        Expected(ALL, ("Suspect/SystemicCause",), passing=SLOW),  # until the dwell's end the first is alone
         by.disk(80, *ALL),
         watched=20.0,
         limit=SLOW_LIMIT,

@@ -17,7 +17,6 @@ from bellwether.core.demotion.decisions import Decisions, decide
 from bellwether.core.demotion.requeue_delay import requeue_after
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
-from bellwether.core.detection.reachability import AWAITING_FENCING
 from bellwether.core.detection.verdicts import Verdict, judge
 from bellwether.core.model.cluster import Broker, Cluster, Partition
 from bellwether.core.model.flap_damping import FlapCounter, count_flaps
@@ -180,9 +179,9 @@ class Operator:
             wait = requeue_after(verdict, dwelling=dwelling, flaps=flaps, policy=self._policy, now=time)
             if wait is not None:
                 due.append(now + wait)
-            elif verdict.reason in AWAITING_FENCING:
+            elif verdict.reason is Reason.UNREACHABLE:
                 due.append(now + BUSY_SECONDS)
-            elif verdict.reason is Reason.BROKER_STARTING and verdict.restarted is not None:
+            elif verdict.reason is Reason.RESTARTING and verdict.restarted is not None:
                 due.append(_poll_after(now, verdict.restarted, self._policy))
         return due
 

@@ -95,7 +95,7 @@ class Stage:
 
     def recorded(self) -> bool:
         """Whether the operator says that the sick broker is paused no more."""
-        return self.quarantine()[0] not in ("", "ProcessPaused", "QuarantineOrdered")
+        return condition(self.site.health(SICK), "Quarantined").get("status") == "False"
 
     def demoted(self) -> bool:
         """Whether the sick broker is demoted, and leads nothing."""

@@ -91,7 +91,7 @@ def test_it_judges_real_brokers_and_gives_its_lease_back_when_asked_to_end(
 ) -> None:
     site.policy(mode="Observe")
     begun = begin(start, images("operator"), site.namespace, access)
-    first = begun.until(lambda: site.ready()[0] in ("UpToDate", "ObserveMode"), 90)
+    first = begun.until(lambda: site.ready()[0] in ("UpToDate", "NotEnforcing"), 90)
     assert site.verdict(1)[0] in ("Healthy", "Unknown")
     assert held(site)
     time.sleep(5)
@@ -135,7 +135,7 @@ def test_a_prober_reports_from_its_container(
     image = images("operator")
     site.policy(mode="Observe")
     operator = begin(start, image, site.namespace, access)
-    operator.until(lambda: site.ready()[0] in ("UpToDate", "ObserveMode"), 90)
+    operator.until(lambda: site.ready()[0] in ("UpToDate", "NotEnforcing"), 90)
     data = tmp_path / "data"
     data.mkdir()
     data.chmod(0o777)

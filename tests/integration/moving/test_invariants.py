@@ -185,7 +185,7 @@ def test_of_two_demoted_brokers_one_is_promoted_and_the_other_stays_away(
     for broker in (1, 2):
         site.signals.override(broker, OverrideState.DEMOTED)
     said = operator.settle(seconds=0.1)
-    assert said.blocked_by_reason == {Reason.ALL_REPLICAS_DEMOTED: 2, Reason.ONLY_REPLICA: 1}
+    assert said.blocked_by_reason == {Reason.NO_HEALTHY_ISR_MEMBER: 2, Reason.ONLY_REPLICA: 1}
     seen = site.eventually(lambda c: c.leaders()[1] + c.leaders()[2] == 3)
     assert {p.topic for p in seen.partitions if p.leader in (1, 2)} == {pair, alone}, "availability before performance"
     assert all(set(p.replicas[-2:]) == {1, 2} for p in seen.held_by(1) if 2 in p.replicas)

@@ -80,11 +80,11 @@ def test_an_override_on_a_broker_that_does_not_exist_is_named(site: Site) -> Non
     }
     site.server.kubectl("apply", "-f", "-", stdin=json.dumps(body))
     site.until(
-        lambda: condition(site.status(), "DemotionBlocked").get("reason") == "NotRegistered", 30, "named", site.status
+        lambda: condition(site.status(), "DemotionBlocked").get("reason") == "BrokerDown", 30, "named", site.status
     )
     assert "broker 99" in condition(site.status(), "DemotionBlocked")["message"]
     # Events are posted once the status stands.
-    site.until(lambda: "NotRegistered" in site.kubectl("get", "events"), 30, "an event names it")
+    site.until(lambda: "BrokerDown" in site.kubectl("get", "events"), 30, "an event names it")
     site.kubectl("delete", "bh", "main-99")
     site.until(lambda: condition(site.status(), "DemotionBlocked")["status"] == "False", 30, "forgotten", site.status)
 
@@ -115,7 +115,7 @@ def test_partitions_that_nobody_else_can_lead_are_held_and_named(site: Site, bre
 def test_an_empty_cluster_is_no_trouble(bare_site: Site, other_kafka: KafkaCluster) -> None:
     bare_site.policy(kafka={"bootstrapServers": [other_kafka.bootstrap]})
     bare_site.operator()
-    bare_site.until(lambda: bare_site.ready()[0] == "ClusterEmpty", 60, "it is said to be empty", bare_site.ready)
+    bare_site.until(lambda: bare_site.ready()[0] == "UpToDate", 60, "it is said to be empty", bare_site.ready)
     assert bare_site.health(1)["leaders"] == 0
 
 

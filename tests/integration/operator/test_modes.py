@@ -30,7 +30,7 @@ def test_observe_says_whom_it_would_demote_and_changes_nothing_until_it_enforces
     site.until(lambda: site.status().get("wouldDemote"), 30, "it says whom it would demote", site.status)
     (named,) = site.status()["wouldDemote"]
     assert (named["brokerId"], named["reason"]) == (2, "ExternallyUnreachable")
-    assert site.ready() == ("ObserveMode", "would demote broker 2")
+    assert site.ready() == ("NotEnforcing", "would demote broker 2")
     assert site.verdict(2) == ("Sick", "ExternallyUnreachable")
     assert site.status()["plan"]["moves"] > 0
     assert not demoted(site.health(2))
@@ -48,7 +48,7 @@ def test_suspend_freezes_what_is_demoted_and_what_is_not(site: Site) -> None:
     site.demote(1)
     site.until_demoted(1, before)
     site.change(suspend=True)
-    site.until(lambda: site.ready()[0] == "Suspended", 30, "it is suspended", site.status)
+    site.until(lambda: site.ready()[0] == "NotEnforcing", 30, "it is suspended", site.status)
     frozen = site.partitions()
     site.lift(1)
     site.demote(3, "must wait")

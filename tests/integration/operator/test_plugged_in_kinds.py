@@ -84,7 +84,7 @@ def test_its_signal_is_judged_and_explained_and_changes_with_the_policy(bare_sit
 
     site.change(detection={"plugins": plugins("45")})
     site.until(
-        lambda: [site.verdict(b) for b in BROKERS] == [("Suspect", "PluginFailing")] * 3,
+        lambda: [site.verdict(b) for b in BROKERS] == [("Suspect", "SignalFailing")] * 3,
         40,
         "all are Suspect",
         lambda: [site.verdict(b) for b in BROKERS],

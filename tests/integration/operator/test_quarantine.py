@@ -62,7 +62,7 @@ def test_a_slow_broker_is_demoted_paused_released_on_recovery_and_leads_again(gu
         site.kafka.slow_disk(1).clear()
         released = site.until(lambda: not paused(site), 60, "it is released", lambda: said(site))
         site.tell(f"released after {released:.1f} s")
-        site.until(lambda: said(site) == "DiskRecovered", 60, "it is said why", lambda: said(site))
+        site.until(lambda: said(site) == "QuarantineEnded", 60, "it is said why", lambda: said(site))
         site.until(lambda: all(1 in p.isr for p in site.partitions().values()), 60, "it is back in every ISR")
         assert traffic.finish() == [], "what was acknowledged is gone"
     site.until(lambda: not demoted(site.health(1)), 90, "it may lead again")

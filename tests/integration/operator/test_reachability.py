@@ -64,7 +64,7 @@ def test_a_broker_that_answers_nobody_is_down_and_left_to_kafka(site: Site, brea
     breakable_kafka.broker(3).pause()
     site.until(lambda: site.verdict(3)[0] == "Down", 60, "it is called Down", lambda: site.health(3))
     site.until(lambda: site.led_by(3) == 0, 60, "Kafka has fenced it")
-    site.until(lambda: site.verdict(3) == ("Down", "Fenced"), 90, "that is said", lambda: site.health(3))
+    site.until(lambda: site.verdict(3) == ("Down", "BrokerDown"), 90, "that is said", lambda: site.health(3))
     assert not demoted(site.health(3))
     assert site.orders() == orders
     record = site.record()

@@ -164,7 +164,9 @@ def test_from_the_asking_to_the_last_wave_and_demotion_honours_the_new_orders(re
     assert (rebalanced.status["skipped"], rebalanced.status["applied"]) == (0, plan["moves"] + plan["reorders"])
     reasons = ("get", "events", "-o", "jsonpath={.items[*].reason}")
     # Events are posted once the status stands.
-    site.until(lambda: {"PlanProposed", "PlanApplied"} <= set(site.kubectl(*reasons).split()), 30, "events tell of it")
+    site.until(
+        lambda: {"PlanProposed", "NoPlanPending"} <= set(site.kubectl(*reasons).split()), 30, "events tell of it"
+    )
 
     site.demote(1)
     site.until_demoted(1, wanted)

@@ -143,7 +143,7 @@ def test_a_frozen_broker_is_fenced_in_the_replay_as_it_was(
     path = tmp_path / "frozen-and-fenced.jsonl"
     recording = recorder(site, path)
     breakable_kafka.broker(3).pause()
-    site.until(lambda: site.verdict(3) == ("Down", "Fenced"), 90, "3 is fenced", lambda: site.health(3))
+    site.until(lambda: site.verdict(3) == ("Down", "BrokerDown"), 90, "3 is fenced", lambda: site.health(3))
     time.sleep(METADATA_SECONDS)
     breakable_kafka.broker(3).resume()
     site.until(lambda: site.verdict(3)[0] == "Healthy", 90, "3 is Healthy again", lambda: site.health(3))
@@ -156,7 +156,7 @@ def test_a_frozen_broker_is_fenced_in_the_replay_as_it_was(
         # No broker may answer before the fencing: until then it hangs on when each of the two read metadata.
         found = [(state, reason) for state, reason, _ in states(words, 3)]
         assert (found[0], found[-1]) == (("Healthy", "SignalsPassing"),) * 2
-        assert ("Down", "Fenced") in found
+        assert ("Down", "BrokerDown") in found
         assert {state for state, _, _ in states(words, 1)} == {"Healthy"}
     state: dict[str, Any] = {}
     reader = TraceReader(path)

@@ -77,7 +77,7 @@ def test_where_only_demoted_ones_are_left_the_least_sick_leads_and_is_named(
     operator.reconciles(4, seconds=0.1)
     site.everywhere(lambda c: {p.leader for p in c.partitions if p.topic == pair} == {2})
     said = operator.settle(seconds=0.1)
-    assert said.blocked_by_reason[Reason.ALL_REPLICAS_DEMOTED] == 4
+    assert said.blocked_by_reason[Reason.NO_HEALTHY_ISR_MEMBER] == 4
     assert {h.topic for h in said.held_sample} == {pair}
     site.signals.say(1, Reading.PASSING)
     site.signals.lift(2)

@@ -168,7 +168,7 @@ def refuge(crew: Crew) -> str:
 
 
 def reported(crew: Crew) -> bool:
-    return crew.site.ready()[0] in ("UpToDate", "MovesBlocked", "ObserveMode", "ClusterEmpty")
+    return crew.site.ready()[0] in ("UpToDate", "MovesBlocked", "NotEnforcing")
 
 
 def judged(crew: Crew) -> bool:
@@ -184,7 +184,7 @@ def without_orders(crew: Crew) -> bool:
 
 
 def suspended(crew: Crew) -> bool:
-    return crew.site.ready()[0] == "Suspended"
+    return crew.site.ready()[0] == "NotEnforcing"
 
 
 def led_away(crew: Crew) -> bool:

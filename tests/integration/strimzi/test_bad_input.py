@@ -66,13 +66,15 @@ def test_a_cluster_of_another_namespace_has_to_agree(bare: StrimziSite) -> None:
     borrower = site.namespace = site.server.create_namespace(f"{lender}-borrower")
     site.operator()
     bare.policy(strimzi={"namespace": lender})
-    bare.until_said("StrimziNotShared", f"Kafka {lender}/my-cluster does not permit", "bellwether.dev/policies-from=")
+    bare.until_said(
+        "StrimziReferenceInvalid", f"Kafka {lender}/my-cluster does not permit", "bellwether.dev/policies-from="
+    )
     bare.annotate("bellwether.dev/policies-from", borrower)
     bare.until_ready()
     assert f"{lender}/my-cluster" in site.kubectl("get", "lp")
     bare.annotate("bellwether.dev/policies-from", None)
     site.demote(1)  # so that the loop looks often
-    bare.until_said("StrimziNotShared")
+    bare.until_said("StrimziReferenceInvalid")
 
 
 @pytest.mark.slow

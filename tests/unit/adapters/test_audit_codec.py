@@ -31,7 +31,7 @@ WHOLE = AuditEntry(
     more_changes=3,
     moves=MoveSummary(2, 40, 20, 1, "0123456789abcdef", {1: 20}, {2: 12, 3: 8}, ("orders-0: [1, 2] -> [2, 1]",)),
     plan=PlanStep("fedcba9876543210", "field manager kubectl", 30, 90, "Done"),
-    outcome=AuditOutcome(40, 19, 1, {"NotApplied": 2}, "NoAnswer: none"),
+    outcome=AuditOutcome(40, 19, 1, {"NoAnswer": 2}, "NoAnswer: none"),
     times=4,
     last=after(90),
 )

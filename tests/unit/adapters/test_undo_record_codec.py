@@ -54,6 +54,7 @@ DEMOTED = st.builds(
     reason=st.text(max_size=10),
     message=st.text(max_size=40),
     since=TIMES,
+    signal=st.sampled_from(["", "Prometheus", "MoonPhase"]),
 )
 APPLICATIONS = st.builds(
     PlanApplication,
@@ -121,6 +122,12 @@ def test_orders_that_the_former_format_remembers_are_outstanding_at_an_unknown_b
     made = undo_record_codec.unpack_entries(former, "test")[PartitionKey("id", 0)]
     assert (made.replaced, made.outstanding) == (replaced, tuple(SentOrder(order, None) for order in outstanding))
     assert (made.baseline, made.written, made.contests) == ((1, 2, 3), tuple(row[3]), 0)
+
+
+def test_a_demotion_of_a_version_that_recorded_no_signal_is_read():
+    one = DemotedBroker(1, Cause.SIGNALS, "AlertFiring", "disk", datetime(2026, 1, 1, tzinfo=UTC))
+    assert "signal" not in (text := undo_record_codec.pack_demoted({1: one}))
+    assert undo_record_codec.unpack_demoted(text, "test") == {1: one}
 
 
 def test_a_drain_is_an_override_to_versions_before_it():

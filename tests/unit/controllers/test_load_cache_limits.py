@@ -57,7 +57,7 @@ def test_until_loads_were_measured_it_is_said_that_the_limit_cannot_hold_and_not
     loop = desked.make(rebalance=SPEC, demotion=limited(1))
     desked.go(loop, 3)
     status, reason, message = desked.condition("LoadsAvailable")
-    assert (status, reason) == ("False", "LoadsUnknown")
+    assert (status, reason) == ("False", "NoEvidence")
     assert "maxBytesPerSecond of spec.demotion.capacity has no effect yet (nothing limits brokers)" in message
     demote(desked, loop)
     assert led_by_1(desked) == []
@@ -259,7 +259,7 @@ class TestAStoreThatIsAway:
         away.append(kept)
         successor = desked.loop()
         desked.go(successor, 4)
-        assert desked.condition("LoadsAvailable")[1] == "LoadsUnknown"
+        assert desked.condition("LoadsAvailable")[1] == "NoEvidence"
         assert desked.status["reason"] == "StoreUnavailable"
         assert led_by_1(desked) == []  # the limit by number alone applies, and there is none
         away.clear()
@@ -273,7 +273,7 @@ def test_a_store_that_hangs_is_waited_for_no_longer_than_told(desked: Desked):
     desked.step(loop)
     desked.site.signals.override(1, OverrideState.DEMOTED)
     desked.step(loop)
-    assert held(desked) == {"LoadsUnknown": 3}
+    assert held(desked) == {"NoEvidence": 3}
     desked.site.clock.advance(AWAITED_SECONDS)
     desked.step(loop, 2)
     assert led_by_1(desked) == []

@@ -71,8 +71,8 @@ def test_a_recovering_broker_is_looked_at_when_its_time_comes(operator: MemoryOp
 @pytest.mark.parametrize(
     ("spec", "reason"),
     [
-        pytest.param({"mode": "Observe"}, "ObserveMode", id="Observe"),
-        pytest.param({"suspend": True}, "Suspended", id="suspended"),
+        pytest.param({"mode": "Observe"}, "NotEnforcing", id="Observe"),
+        pytest.param({"suspend": True}, "NotEnforcing", id="suspended"),
     ],
 )
 def test_who_only_watches_reports_and_moves_nobody(operator: MemoryOperator, spec: dict[str, object], reason: str):
@@ -165,7 +165,7 @@ def test_the_grace_after_a_restart_is_carried_over_a_take_over(operator: MemoryO
         loop = second.loop()
         second.step(loop, 5)
         verdict = operator.api.get(BROKER_HEALTHS, "default", "main-1")["status"]["verdict"]
-        assert verdict["reason"] == "BrokerStarting"
+        assert verdict["reason"] == "Restarting"
         assert loop.record is not None
         assert not loop.record.demoted
         second.step(loop, 2, seconds=200)

@@ -45,22 +45,24 @@ def condition(found: Report) -> tuple[bool | None, str] | None:
 
 
 PAUSED = ordered(paused_at=after(9), reason=Reason.PROCESS_PAUSED)
-ENDED = replace(PAUSED, ended_at=after(90), reason=Reason.DISK_RECOVERED)
+ENDED = replace(PAUSED, ended_at=after(90), reason=Reason.QUARANTINE_ENDED)
 
 
 @pytest.mark.parametrize(
     ("found", "expected"),
     [
         pytest.param(report(), None, id="nothing to say"),
-        pytest.param(report(ordered()), (False, "QuarantineOrdered"), id="ordered"),
+        pytest.param(report(ordered()), (False, "QuarantinePending"), id="ordered"),
         pytest.param(report(PAUSED), (True, "ProcessPaused"), id="paused"),
-        pytest.param(report(ENDED), (False, "DiskRecovered"), id="ended lately"),
+        pytest.param(report(ENDED), (False, "QuarantineEnded"), id="ended lately"),
         pytest.param(
-            report(held={1: BrokerHold(1, Reason.AGENT_MISSING, "nobody")}), (False, "AgentMissing"), id="refused"
+            report(held={1: BrokerHold(1, Reason.AGENT_UNAVAILABLE, "nobody")}),
+            (False, "AgentUnavailable"),
+            id="refused",
         ),
         pytest.param(
-            report(ENDED, held={1: BrokerHold(1, Reason.QUARANTINE_DELAYED, "peace")}),
-            (False, "QuarantineDelayed"),
+            report(ENDED, held={1: BrokerHold(1, Reason.QUARANTINE_PENDING, "peace")}),
+            (False, "QuarantinePending"),
             id="refused after an end",
         ),
     ],
@@ -74,10 +76,10 @@ def told(before: Report | None, now: Report) -> list[tuple[str, bool]]:
 
 
 def test_an_order_its_obedience_and_its_end_are_events_and_renewals_are_none():
-    assert told(report(), report(ordered())) == [("QuarantineOrdered", True)]
+    assert told(report(), report(ordered())) == [("QuarantinePending", True)]
     assert told(report(ordered()), report(PAUSED)) == [("ProcessPaused", True)]
     assert told(report(PAUSED), report(replace(PAUSED, renewed_at=after(400)))) == []
-    assert told(report(PAUSED), report(ENDED)) == [("DiskRecovered", False)]
+    assert told(report(PAUSED), report(ENDED)) == [("QuarantineEnded", False)]
     lost = replace(ENDED, reason=Reason.ANOTHER_BROKER_UNHEALTHY)
     assert told(report(PAUSED), report(lost)) == [("AnotherBrokerUnhealthy", True)]
     assert told(None, report(ENDED)) == [], "after a start what is over is no news"
@@ -178,7 +180,7 @@ def test_a_policy_that_no_longer_acts_releases_the_lease_and_later_removes_it(
     operator.change(**change)
     operator.step(loop)
     assert orders_of(operator) == {ORDER: ""}
-    assert quarantined(operator) == ("False", "QuarantineWithdrawn")
+    assert quarantined(operator) == ("False", "QuarantineEnded")
     operator.site.signals.put(agent(1, Reading.PASSING, 1))
     operator.step(loop, 3, seconds=300)
     assert orders_of(operator) == {}

@@ -26,7 +26,7 @@ def test_a_policy_that_says_nothing_of_it_shows_nothing_of_it(desked: Desked):
 def test_until_somebody_asks_nothing_is_planned(desked: Desked):
     loop = desked.make(rebalance=SPEC)
     desked.go(loop, 5, seconds=3600)
-    assert (desked.state, desked.status["reason"]) == ("Idle", "NothingPlanned")
+    assert (desked.state, desked.status["reason"]) == ("Idle", "NoPlanPending")
     assert desked.planner.started == []
 
 
@@ -91,7 +91,7 @@ def test_what_is_not_worth_while_is_not_proposed(desked: Desked):
     loop = desked.make(rebalance={**SPEC, "minimumImprovementPercent": 90})
     desked.annotate(rebalance="please")
     desked.go(loop, 8)
-    assert (desked.state, desked.status["reason"]) == ("Idle", "ImprovementTooSmall")
+    assert (desked.state, desked.status["reason"]) == ("Idle", "NoPlanPending")
     assert desked.status["plan"]["loadBefore"] > 0
 
 
@@ -158,7 +158,7 @@ def test_whoever_asks_for_another_plan_ends_the_one_that_is_applied(desked: Desk
     desked.annotate(rebalance="another")
     desked.until(loop, "Proposed")
     assert desked.status["digest"] != first
-    assert any(e.get("reason") == "PlanOutdated" for e in desked.api.all(EVENTS))
+    assert any(e.get("reason") == "NoPlanPending" for e in desked.api.all(EVENTS))
 
 
 @pytest.mark.parametrize("mode", [{"mode": "Observe"}, {"suspend": True}])
@@ -170,7 +170,7 @@ def test_a_policy_that_does_not_act_plans_and_does_not_apply(desked: Desked, mod
     desked.approve()
     desked.go(loop, 6)
     assert desked.state == "Approved"
-    assert desked.status["reason"] in ("ObserveMode", "Suspended")
+    assert desked.status["reason"] == "NotEnforcing"
     assert desked.site.cluster.mutations == before
     desked.change(mode="Enforce", suspend=False)
     desked.until(loop, "Done")

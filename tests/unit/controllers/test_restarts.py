@@ -70,13 +70,13 @@ def test_a_broker_is_drained_while_its_pod_goes_and_comes_and_leads_again_afterw
     assert said(operator, 2, "Demoted") == ("True", "Restarting")
     becomes(operator, loop, 1)
     # Its vantages have not reached it yet: no demotion comes of it, and no leader either.
-    assert said(operator, 2, "Demoted") == ("True", "MaintenanceEnded")
+    assert said(operator, 2, "Demoted") == ("True", "Stabilizing")
     assert said(operator, 2, "Drained") is None
     operator.site.signals.say(2, Reading.PASSING)
     operator.step(loop, 12)
     assert leaders(operator) == {1: 2, 2: 2, 3: 2}
     assert {p.key: p.replicas for p in operator.site.cluster.partitions()} == before
-    assert said(operator, 2, "Demoted") == ("False", "LeadingAllowed")
+    assert said(operator, 2, "Demoted") == ("False", "UpToDate")
 
 
 def test_without_it_in_the_policy_pods_are_not_even_listed(operator: MemoryOperator):
@@ -109,7 +109,7 @@ def test_pods_that_cannot_be_told_apart_are_said_in_a_condition_that_goes_away(
     operator.site.clock.advance(LOOK_SECONDS)
     operator.step(loop, 2)
     status, reason, message = operator.condition("RestartDetection")
-    assert (status, reason) == ("False", "PodsUnknown")
+    assert (status, reason) == ("False", "NoEvidence")
     assert "controller-1, kafka-1 have the same number" in message
     operator.api.objects.pop(("pods", "default", "controller-1"))
     operator.site.clock.advance(LOOK_SECONDS)

@@ -172,7 +172,7 @@ def test_what_was_lent_is_given_back_until_it_is_lent_again(connector: Connector
     for _ in range(3):  # a turn is tried sooner than Secrets are read again
         with pytest.raises(StrimziUnavailable) as caught:
             connector.follow(link, policy(namespace="lender"))
-        assert caught.value.reason is Reason.STRIMZI_NOT_SHARED
+        assert caught.value.reason is Reason.STRIMZI_REFERENCE_INVALID
         clock.advance(1)
     api.put(KAFKAS, kafka(namespace="lender", annotations=SHARED))
     assert connector.follow(link, policy(namespace="lender")) is link

@@ -82,7 +82,7 @@ def test_a_healthy_broker_that_only_metadata_shows_to_be_demoted_is_found() -> N
     assert wrong(SICK, seen) == ["demoted without need: 2"]
 
 
-@pytest.mark.parametrize("word", [SLOW, Word("Down", "Fenced")])
+@pytest.mark.parametrize("word", [SLOW, Word("Down", "BrokerDown")])
 def test_a_bad_word_on_another_broker_is_found_though_it_passed(word: Word) -> None:
     seen = cut_and_demoted()
     for at, said in enumerate((word, HEALTHY)):
@@ -146,7 +146,7 @@ def test_a_demotion_that_must_stay_is_missed_at_the_first_word_against_it() -> N
 
 def test_a_broker_that_kafka_itself_takes_the_leaders_from_needs_no_demotion() -> None:
     down = Expected((1,), ("Down",), leaderless=True)
-    seen = told(b1=[HEALTHY, Word("Down", "Fenced")], b2=[HEALTHY])
+    seen = told(b1=[HEALTHY, Word("Down", "BrokerDown")], b2=[HEALTHY])
     assert not down.reached(seen)
     seen.see(9.0, {1: 0, 2: 20}, [])
     assert down.reached(seen)

@@ -64,7 +64,7 @@ def test_the_orders_of_other_brokers_and_other_policies_are_not_its_own(api: Mem
 
 def test_a_status_orders_nothing(api: MemoryApi) -> None:
     former = {"epoch": 1, "number": 1, "since": "2026-01-01T00:00:00Z", "until": "2026-01-01T01:00:00Z"}
-    put(api, 1, quarantine={**former, "renewedAt": "2026-01-01T00:00:03Z", "reason": "QuarantineOrdered"})
+    put(api, 1, quarantine={**former, "renewedAt": "2026-01-01T00:00:03Z", "reason": "QuarantinePending"})
     assert orders(api).read() == OrderRead()
 
 

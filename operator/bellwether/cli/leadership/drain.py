@@ -30,7 +30,7 @@ POLL_SECONDS = 0.5
 ANSWER_SECONDS = 20.0
 """Without ``--wait``: time limit for the operator's first response."""
 
-UNDER_WAY = frozenset({str(Reason.DRAINING), str(Reason.LEADS_NOTHING)})
+UNDER_WAY = frozenset({str(Reason.LEADERS_MOVING), str(Reason.LEADS_NOTHING)})
 
 
 @dataclass(frozen=True)
@@ -139,8 +139,7 @@ def _await(api: KubernetesClient, namespace: str, policy: str, broker: int, limi
 
     last = _poll_until(api, namespace, policy, broker, limit, enough)
     if last.drained and last.current:
-        accepted = last.reason == Reason.UNAVAILABLE_WRITES_ACCEPTED
-        click.echo(f"broker {broker} is drained; {last.message if accepted else 'it is safe to stop'}")
+        click.echo(f"broker {broker} is drained; {last.message}")
     elif last.held:
         undo = f"bellwether drain {broker} --policy {policy} -n {namespace} --end"
         _exit_blocked(
@@ -156,7 +155,7 @@ def _await(api: KubernetesClient, namespace: str, policy: str, broker: int, limi
         click.echo(f"the drain is in progress; {later}")
 
 
-_LASTING = frozenset({str(r) for r in (Reason.LAST_HEALTHY_BROKER, Reason.OBSERVE_MODE, Reason.SUSPENDED)})
+_LASTING = frozenset({str(Reason.ANOTHER_BROKER_UNHEALTHY), str(Reason.NOT_ENFORCING)})
 """Reasons of a blocked drain that do not end by waiting."""
 
 

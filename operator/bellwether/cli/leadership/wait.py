@@ -21,7 +21,7 @@ POLL_SECONDS = 0.5
 
 _BY_HAND = frozenset({str(Reason.OVERRIDE_DEMOTED), str(Reason.MANUAL_COMMAND)})
 _OVERRIDDEN = frozenset({str(Reason.OVERRIDE_DEMOTED), str(Reason.IN_MAINTENANCE)})
-_UNDECIDED = frozenset({str(Reason.LEADING_ALLOWED), str(Reason.DWELL_PENDING)})
+_UNDECIDED = frozenset({str(Reason.UP_TO_DATE), str(Reason.DWELL_PENDING)})
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class View:
     """What is still in progress, for the message; empty if nothing."""
 
     def __str__(self) -> str:
-        state = "free to lead" if self.demoted is False and self.reason == Reason.LEADING_ALLOWED else self.message
+        state = "free to lead" if self.demoted is False and self.reason == Reason.UP_TO_DATE else self.message
         return f"broker {self.broker} leads {self.leaders} partitions; {state}{self.work}"
 
     @property

@@ -103,7 +103,9 @@ def _of_quarantine(before: QuarantineOrder | None, now: BrokerReport) -> Iterato
     if order is None or (before is None and not order.active):
         return
     if before is None or (before.number, before.reason) != (order.number, order.reason):
-        yield News(reason_named(order.reason), order.message, now.broker, warning=order.reason != Reason.DISK_RECOVERED)
+        yield News(
+            reason_named(order.reason), order.message, now.broker, warning=order.reason != Reason.QUARANTINE_ENDED
+        )
 
 
 def _of_return(before: RestorationProgress | None, now: BrokerReport) -> Iterator[News]:

@@ -200,7 +200,7 @@ def _restoration(way: RestorationProgress) -> broker_health.Restoration:
 
 def connected(cluster_id: str) -> Condition:
     """The condition that the pinned cluster answers."""
-    return Condition("Connected", True, Reason.CLUSTER_REACHABLE, f"Kafka cluster {cluster_id} answers")
+    return Condition("Connected", True, Reason.UP_TO_DATE, f"Kafka cluster {cluster_id} answers")
 
 
 def rendered(

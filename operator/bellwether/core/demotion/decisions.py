@@ -100,12 +100,12 @@ def decide(context: Context) -> Decisions:
     admitted = [v for v in admitted if v.broker not in dwelling]
     for verdict in admitted:
         kept[verdict.broker] = DemotedBroker(
-            verdict.broker, Cause.SIGNALS, verdict.reason, verdict.message, since=snapshot.now
+            verdict.broker, Cause.SIGNALS, verdict.reason, verdict.message, snapshot.now, verdict.signal
         )
     unknown = [
         BrokerHold(
             o.broker,
-            Reason.NOT_REGISTERED,
+            Reason.BROKER_DOWN,
             f"its override has no effect: no broker {o.broker} is registered and no replica list names it;"
             " correct spec.brokerId",
         )
@@ -181,7 +181,9 @@ def still_demoted(
                 HealthState.HEALTHY,
                 HealthState.UNKNOWN,
             ):  # the override ended, it is not healthy
-                kept[broker] = replace(demoted, cause=Cause.SIGNALS, reason=verdict.reason, message=verdict.message)
+                kept[broker] = DemotedBroker(
+                    broker, Cause.SIGNALS, verdict.reason, verdict.message, demoted.since, verdict.signal
+                )
         elif verdict.state is not HealthState.HEALTHY:
             kept[broker] = demoted
         elif policy.promotion.mode is PromotionMode.MANUAL:
@@ -238,7 +240,8 @@ def _still_drained(demoted: DemotedBroker, verdict: Verdict, snapshot: Snapshot)
     unasked = verdict.state is HealthState.UNKNOWN and not any(s.broker == broker for s in snapshot.signals)
     if verdict.state is HealthState.HEALTHY or unasked:
         return {}  # without any signal its health cannot be confirmed
-    return {broker: replace(demoted, reason=Reason.MAINTENANCE_ENDED, message=DESCRIPTIONS[Reason.MAINTENANCE_ENDED])}
+    text = "Maintenance has ended; the leaders are restored once the broker is healthy."
+    return {broker: replace(demoted, reason=Reason.STABILIZING, message=text)}
 
 
 def dwell_elapsed(verdict: Verdict, snapshot: Snapshot, policy: Policy) -> bool:

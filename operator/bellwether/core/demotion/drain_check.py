@@ -16,7 +16,7 @@ from bellwether.core.model.cluster import Partition
 from bellwether.core.model.maintenance import Maintenance
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import DemotedBroker
-from bellwether.core.reasons import DESCRIPTIONS, Reason
+from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Policy
 
 NAMED = 3
@@ -55,10 +55,10 @@ def drain_blocker(
     unhealthy = {b for b, v in verdicts.items() if v.state in (HealthState.SICK, HealthState.DOWN)}
     if broker in live and not live - set(kept) - unhealthy - {broker}:
         text = "no other broker is live, healthy and free to lead: promote another broker first"
-        return DrainBlocker(Reason.LAST_HEALTHY_BROKER, text)
+        return DrainBlocker(Reason.ANOTHER_BROKER_UNHEALTHY, text)
     stranded = [p for p in snapshot.cluster.held_by(broker) if _is_last_in_isr(p, broker, live - set(drained))]
     if stranded:
-        return DrainBlocker(Reason.NO_LEADER_LEFT, _stranded_message(broker, stranded))
+        return DrainBlocker(Reason.NO_FAULT_TOLERANCE, _stranded_message(broker, stranded))
     if why.asked:
         return None
     down = {b for b, v in verdicts.items() if v.state is HealthState.DOWN}
@@ -72,27 +72,27 @@ def stop_check(why: Maintenance, demoted: Mapping[int, DemotedBroker], snapshot:
     must accept that it does not keep the latter. A setting that could not be read counts as not kept.
     """
     broker, live, floors = why.broker, snapshot.cluster.live, snapshot.floors
-    safe = StopCheck(True, Reason.LEADS_NOTHING, DESCRIPTIONS[Reason.LEADS_NOTHING])
+    safe = StopCheck(True, Reason.LEADS_NOTHING, "it is safe to stop")
     if broker not in live:
         return safe  # it has stopped already
     stopping = {broker, *_drained_before(broker, demoted, snapshot)}
     held, staying = list(snapshot.cluster.held_by(broker)), live - stopping
     stranded = [p for p in held if _is_last_in_isr(p, broker, staying)]
     if stranded:
-        return StopCheck(False, Reason.NO_LEADER_LEFT, _stranded_message(broker, stranded))
+        return StopCheck(False, Reason.NO_FAULT_TOLERANCE, _stranded_message(broker, stranded))
     short = [p for p in held if p.topic in floors and len(staying.intersection(p.isr)) < _least(p, floors)]
     unread = sorted({p.topic for p in held} - floors.keys())
     if short:
-        reason, remedy = Reason.NEEDED_FOR_MIN_ISR, _remedy(short, floors)
+        reason, remedy = Reason.NO_FAULT_TOLERANCE, _remedy(short, floors)
         text = _short_text(short, stopping, floors)
     elif unread:
-        reason, remedy = Reason.FAULT_TOLERANCE_UNKNOWN, "grant the ACL DescribeConfigs on Topic *"
+        reason, remedy = Reason.NO_EVIDENCE, "grant the ACL DescribeConfigs on Topic *"
         text = f"{MIN_ISR} of {len(unread)} topics is not known ({_first(unread)})"
     else:
         return safe
     if why.accept_unavailable_writes:
         text = f"it leads nothing; {text}, which spec.override.acceptUnavailableWrites accepts"
-        return StopCheck(True, Reason.UNAVAILABLE_WRITES_ACCEPTED, text)
+        return StopCheck(True, Reason.LEADS_NOTHING, text)
     if why.asked:
         remedy += ", or set spec.override.acceptUnavailableWrites (bellwether drain --accept-unavailable-writes)"
     return StopCheck(False, reason, f"{text}: {remedy}")

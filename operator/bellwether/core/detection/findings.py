@@ -46,6 +46,8 @@ class Finding(NamedTuple):
     severity: int = 0
     facts: tuple[EvidenceItem, ...] = ()
     change: str = ""
+    signal: str = ""
+    """Type of the signal that fails, if it is judged by its threshold alone."""
 
 
 _WELL = (Evidence.GOOD, Reason.SIGNALS_PASSING, "every signal passes", 0)

@@ -19,9 +19,6 @@ from bellwether.core.signals import Reading, Signal, SignalType
 UNFENCED_SEVERITY = 6
 UNREACHABLE_SEVERITY = 5
 
-AWAITING_FENCING = frozenset({Reason.UNREACHABLE, Reason.UNCONFIRMED})
-"""Reasons during which an unreachable broker's session timeout is counted."""
-
 
 @dataclass(frozen=True, slots=True)
 class ReachabilityHistory:
@@ -77,7 +74,7 @@ def self_reachability(broker: int, index: SignalIndex) -> Finding | None:
     if no_external_clients(broker, index):
         text = "no external client is connected to it, while most of its peers have clients"
         change = "an external client connecting, or most of its peers having no clients either"
-        return Finding(Evidence.DOUBTFUL, Reason.NO_CLIENT_CONNECTIONS, text, facts=facts, change=change)
+        return Finding(Evidence.DOUBTFUL, Reason.VANTAGES_DISAGREE, text, facts=facts, change=change)
     return passing(facts)
 
 
@@ -128,20 +125,19 @@ def _unreachable(
         if past.restarted is not None and now - past.restarted < timedelta(seconds=grace):
             text = f"{said}; it has restarted; the load balancer has {grace} s to detect it"
             change = "a quorum of vantages reaching it, or the end of startupGraceSeconds"
-            return Finding(Evidence.DOUBTFUL, Reason.BROKER_STARTING, text, change=change)
+            return Finding(Evidence.DOUBTFUL, Reason.RESTARTING, text, change=change)
         if broker in index.leaving and broker not in index.snapshot.record.demoted:
             text = f"{said}; it is in controlled shutdown: it has left every ISR and has no leaders to move"
             change = "its return to an ISR, or Kafka fencing it"
-            return Finding(Evidence.DOUBTFUL, Reason.SHUTTING_DOWN, text, change=change)
+            return Finding(Evidence.DOUBTFUL, Reason.RESTARTING, text, change=change)
         text = f"{said}; its internal listener answers"
         return Finding(Evidence.BAD, Reason.EXTERNALLY_UNREACHABLE, text, UNREACHABLE_SEVERITY)
     confirmed = Reading.FAILING in controls
-    waiting = Reason.UNREACHABLE if confirmed else Reason.UNCONFIRMED
     patience = timedelta(seconds=session_timeout_seconds)
     if past.reason is Reason.NOT_FENCED_IN_TIME:
         overdue = True
     else:
-        overdue = past.since is not None and past.reason in AWAITING_FENCING and now - past.since >= patience
+        overdue = past.since is not None and past.reason is Reason.UNREACHABLE and now - past.since >= patience
     if overdue:
         text = f"{said} for longer than the session timeout ({session_timeout_seconds} s)"
         if confirmed:
@@ -151,11 +147,12 @@ def _unreachable(
     if confirmed:
         return Finding(
             Evidence.GONE,
-            waiting,
+            Reason.UNREACHABLE,
             f"{said}, and its internal listener fails; waiting for the controller to fence it",
             change=change,
         )
-    return Finding(Evidence.DOUBTFUL, waiting, f"{said}; no vantage could probe its internal listener", change=change)
+    text = f"{said}; no vantage could probe its internal listener"
+    return Finding(Evidence.DOUBTFUL, Reason.UNREACHABLE, text, change=change)
 
 
 def _facts(said: Sequence[Signal], index: SignalIndex, patience: int) -> tuple[EvidenceItem, ...]:

@@ -48,7 +48,7 @@ def _slow(slow: Sequence[Signal], usual: float | None, index: SignalIndex, facts
     if latency is not None and usual is not None and latency < settings.peer_ratio * usual:
         text = f"{said}; so are its peers' (less than {settings.peer_ratio} times faster): probably a shared cause"
         change = f"its writes taking {settings.peer_ratio} times as long as the median of its peers'"
-        return Finding(Evidence.DOUBTFUL, Reason.CLUSTER_WIDE_SLOW, text, facts=facts, change=change)
+        return Finding(Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, text, facts=facts, change=change)
     far = latency is None or latency * 1000 >= FAR_SLOWER * settings.threshold_milliseconds
     change = f"{settings.success_threshold} fast writes in a row, or its peers becoming as slow"
     severity = STALLED_SEVERITY if far else SLOW_SEVERITY

@@ -10,32 +10,48 @@ from collections.abc import Iterator
 
 from bellwether.core.detection.findings import Finding, SignalIndex, evidence_item, fresh, passing
 from bellwether.core.detection.health_states import Evidence
+from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import OnFailing, ThresholdSignals
 from bellwether.core.signals import Reading, SignalType
 
 THRESHOLD_SEVERITY = 2
 
-REASONS: dict[str, Reason] = {
-    SignalType.REPLICATION_LAG: Reason.REPLICATION_LAGGING,
-    SignalType.PROMETHEUS: Reason.PROMETHEUS_RULE,
-    SignalType.ALERTMANAGER: Reason.ALERT_FIRING,
+_STORED_REASONS: dict[str, str] = {
+    SignalType.REPLICATION_LAG: "ReplicationLagging",
+    SignalType.PROMETHEUS: "PrometheusRule",
+    SignalType.ALERTMANAGER: "AlertFiring",
 }
+"""What a demotion has as its reason in an undo record from before it named the signal; a plug-in: PluginFailing."""
 
 
 def failing_reason(type_: str) -> Reason:
     """The reason for a failing signal of that type."""
-    return REASONS.get(type_, Reason.PLUGIN_FAILING)
+    return Reason.REPLICATION_LAGGING if type_ == SignalType.REPLICATION_LAG else Reason.SIGNAL_FAILING
 
 
-def threshold_findings(broker: int, index: SignalIndex, *, demoted: bool, demoted_for: str | None) -> Iterator[Finding]:
-    """Findings for one broker, for each signal type that is judged by threshold alone."""
+def threshold_findings(
+    broker: int, index: SignalIndex, *, demoted: bool, demotion: DemotedBroker | None
+) -> Iterator[Finding]:
+    """Findings for one broker, for each signal type that is judged by threshold alone.
+
+    ``demotion`` is its demotion by signals, if any: the signal that caused it must be known to pass again.
+    """
     for watch in index.detection.threshold_signals:
         if watch.leaders_only and demoted:
             continue
-        found = _one(broker, watch, index, demoted=demoted, asked=demoted_for == failing_reason(watch.type))
+        found = _one(broker, watch, index, demoted=demoted, asked=_caused(demotion, watch.type))
         if found is not None:
             yield found
+
+
+def _caused(demotion: DemotedBroker | None, type_: str) -> bool:
+    """Whether a signal of that type caused the demotion."""
+    if demotion is None:
+        return False
+    if demotion.signal:
+        return demotion.signal == type_
+    return demotion.reason == _STORED_REASONS.get(type_, "PluginFailing")
 
 
 def _one(broker: int, watch: ThresholdSignals, index: SignalIndex, *, demoted: bool, asked: bool) -> Finding | None:
@@ -44,16 +60,17 @@ def _one(broker: int, watch: ThresholdSignals, index: SignalIndex, *, demoted: b
     failing = sorted((s for s in words if s.reading is Reading.FAILING), key=lambda s: s.source)
     facts = tuple(evidence_item(s, watch.stale_after_seconds) for s in said)
     name = f"{watch.type}/{watch.source}" if watch.source else watch.type
+    reason = failing_reason(watch.type)
     if len(failing) >= watch.quorum:
         first = failing[0]
         text = f"{name} fails: {first.message}" if first.message else f"{name} fails"
         change = f"fewer than {watch.quorum} of its sources failing" if watch.quorum > 1 else f"{name} passing"
         if watch.on_failing is OnFailing.SUSPECT:
-            return Finding(Evidence.DOUBTFUL, failing_reason(watch.type), text, facts=facts, change=change)
-        return Finding(Evidence.BAD, failing_reason(watch.type), text, THRESHOLD_SEVERITY, facts, change)
+            return Finding(Evidence.DOUBTFUL, reason, text, facts=facts, change=change, signal=watch.type)
+        return Finding(Evidence.BAD, reason, text, THRESHOLD_SEVERITY, facts, change, watch.type)
     if failing:
         text = f"{name} fails at {len(failing)} of its sources, {watch.quorum} are needed"
-        return Finding(Evidence.DOUBTFUL, failing_reason(watch.type), text, facts=facts)
+        return Finding(Evidence.DOUBTFUL, reason, text, facts=facts, signal=watch.type)
     if not words:
         if not said and not asked:
             return None

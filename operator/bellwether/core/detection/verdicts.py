@@ -15,12 +15,7 @@ from typing import NamedTuple
 
 from bellwether.core.detection.findings import EvidenceItem, Finding, SignalIndex, passing, worst
 from bellwether.core.detection.health_states import Evidence, HealthState, next_state
-from bellwether.core.detection.reachability import (
-    AWAITING_FENCING,
-    ReachabilityHistory,
-    reachability,
-    self_reachability,
-)
+from bellwether.core.detection.reachability import ReachabilityHistory, reachability, self_reachability
 from bellwether.core.detection.storage import storage_latency
 from bellwether.core.detection.thresholds import threshold_findings
 from bellwether.core.detection.unseen_failures import failed_in_between
@@ -55,6 +50,8 @@ class Verdict:
     facts: tuple[EvidenceItem, ...] = ()
     change: str = ""
     resumed: datetime | None = None
+    signal: str = ""
+    """Type of the signal that fails, if it is judged by its threshold alone."""
     inputs: VerdictInputs | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -139,6 +136,7 @@ def _judge_one(
         slow=next((f.reason for f in findings if f.reason in _SLOW), None),
         facts=facts,
         change=found.change,
+        signal=found.signal,
         inputs=inputs if state is HealthState.HEALTHY and restart is None else None,
     )
 
@@ -152,11 +150,11 @@ def examine(
     why = snapshot.maintenance.get(broker)
     planned = f"in maintenance ({why.message}); " if why is not None else ""
     if registered is None:
-        reason = Reason.NOT_REGISTERED if why is None else Reason.IN_MAINTENANCE
+        reason = Reason.BROKER_DOWN if why is None else Reason.IN_MAINTENANCE
         text = f"{planned}replica lists name it; it is not registered"
         return [Finding(Evidence.GONE, reason, text, change="its registration with the controller")]
     if registered.fenced:
-        reason = Reason.FENCED if why is None else Reason.IN_MAINTENANCE
+        reason = Reason.BROKER_DOWN if why is None else Reason.IN_MAINTENANCE
         text = f"{planned}fenced by the controller; it leads nothing"
         return [Finding(Evidence.GONE, reason, text, change="the controller unfencing it")]
     if why is not None:
@@ -183,7 +181,7 @@ def examine(
     if detection.storage.enabled and (index.about(broker, SignalType.STORAGE_LATENCY) or asked in _STORAGE):
         findings.append(storage_latency(broker, index))
     demoted = broker in snapshot.record.demoted
-    findings.extend(threshold_findings(broker, index, demoted=demoted, demoted_for=asked))
+    findings.extend(threshold_findings(broker, index, demoted=demoted, demotion=by_signals))
     if not findings:
         text = "no prober has reported on it"
         return [Finding(Evidence.MISSING, Reason.NO_EVIDENCE, text, change="a prober reporting on it")]
@@ -233,10 +231,10 @@ def _dated(
             return now, before
         carried = before is not None and before.state is not HealthState.UNKNOWN
         return last.since, last.former if carried else before
-    if before is not None:
-        same = (before.state, before.reason) == (state, reason)
-        if same or {before.reason, reason} <= AWAITING_FENCING:
-            return before.since, None
+    # Waiting for fencing goes on, whether its internal listener could be probed (Down) or not (Suspect).
+    going_on = reason is Reason.UNREACHABLE
+    if before is not None and before.reason == reason and (before.state == state or going_on):
+        return before.since, None
     return now, None
 
 

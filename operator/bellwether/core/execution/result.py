@@ -21,16 +21,20 @@ class Abort:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionResult:
-    """Changes made in Kafka. ``touched`` names partitions whose replica set changed around our reorder."""
+    """Changes made in Kafka. ``touched`` names partitions whose replica set changed around our reorder.
+
+    ``refused_orders`` are those of the ``holds`` whose new order Kafka refused.
+    """
 
     reordered: int = 0
     elected: int = 0
     holds: tuple[Hold, ...] = ()
     touched: tuple[Hold, ...] = ()
     stopped: Abort | None = None
+    refused_orders: tuple[Hold, ...] = ()
 
     @property
     def changed(self) -> bool:
         """Whether Kafka accepted any change, visible or not, so that the next reconcile should follow at once."""
-        accepted = any(h.reason is Reason.NOT_APPLIED for h in self.holds)
+        accepted = any(h.reason is Reason.NO_ANSWER for h in self.holds)
         return bool(self.reordered or self.elected or accepted)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from bellwether.core.model.strimzi import Pod
-from bellwether.core.model.undo_record import DemotedBroker
+from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Override, OverrideState, Purpose
 
@@ -45,7 +45,7 @@ def under_maintenance(
             found[broker] = Maintenance(broker, Reason.RESTARTING, f"pod {pod.name} {how}", asked=False)
     if pods is not None:
         for broker, one in demoted.items():
-            if broker not in pods and one.reason == Reason.RESTARTING:
+            if broker not in pods and (one.cause, one.reason) == (Cause.MAINTENANCE, Reason.RESTARTING):
                 found[broker] = Maintenance(broker, Reason.RESTARTING, "its pod does not exist", asked=False)
     for override in overrides:
         if requests_maintenance(override) and override.active(now):

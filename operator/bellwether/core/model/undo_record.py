@@ -120,6 +120,8 @@ class DemotedBroker:
     reason: str
     message: str
     since: datetime
+    signal: str = ""
+    """Type of the signal whose threshold failed, if that is the cause: it must pass again before a promotion."""
 
 
 class ApplicationEnd(StrEnum):

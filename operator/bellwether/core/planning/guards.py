@@ -105,7 +105,7 @@ def refuse_election(
     if touched and len(partition.replicas) == 1:
         return Refusal(Reason.ONLY_REPLICA, "the demoted broker has the only replica; raise the replication factor")
     if touched and set(partition.replicas) <= demoted:
-        return Refusal(Reason.ALL_REPLICAS_DEMOTED, "every replica is on a demoted broker")
+        return Refusal(Reason.NO_HEALTHY_ISR_MEMBER, "every replica is on a demoted broker")
     if touched and chosen is None:
         away = [r for r in partition.replicas if r not in demoted]
         return Refusal(Reason.NO_HEALTHY_ISR_MEMBER, f"none of the other replicas {away} is live and in the ISR")
@@ -118,14 +118,14 @@ def refuse_election(
 
 def remember_refusals(
     before: Mapping[PartitionKey, RefusedOrder],
-    holds: Iterable[Hold],
+    refused: Iterable[Hold],
     targets: Mapping[PartitionKey, tuple[int, ...]],
     now: datetime,
 ) -> dict[PartitionKey, RefusedOrder]:
     """Orders that Kafka has refused so far, this reconcile included; forgotten once the target order differs."""
-    known = {key: refused for key, refused in before.items() if targets.get(key) == refused.order}
-    for hold in holds:
-        if hold.reason is Reason.REQUEST_REFUSED and hold.key in targets:
+    known = {key: one for key, one in before.items() if targets.get(key) == one.order}
+    for hold in refused:
+        if hold.key in targets:
             times = known[hold.key].times + 1 if hold.key in known else 1
             known[hold.key] = RefusedOrder(targets[hold.key], times, now, hold.message)
     return known

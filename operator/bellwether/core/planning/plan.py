@@ -85,6 +85,11 @@ class Plan:
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
+LOADS_AWAITED = Refusal(
+    Reason.NO_EVIDENCE, "The loads of partitions are not measured yet, and the policy limits brokers by load."
+)
+
+
 def build_plan(context: Context, decisions: Decisions) -> Plan:
     """Build the plan for a snapshot with a recovered record, given the decisions."""
     snapshot = context.snapshot
@@ -94,8 +99,7 @@ def build_plan(context: Context, decisions: Decisions) -> Plan:
     found = target_orders(context, decisions)
     moves, entries, targets, holds = [], {}, {}, []
     unread = snapshot.loads is not None and snapshot.loads.awaited
-    reason = Reason.LOADS_UNKNOWN if unread else Reason.CAPACITY_REACHED
-    no_capacity = Refusal(reason, DESCRIPTIONS[reason])
+    no_capacity = LOADS_AWAITED if unread else Refusal(Reason.CAPACITY_REACHED, DESCRIPTIONS[Reason.CAPACITY_REACHED])
     for wanted in found.wanted:
         partition, key, target, baseline = wanted.partition, wanted.key, wanted.target, wanted.baseline
         targets[key] = target

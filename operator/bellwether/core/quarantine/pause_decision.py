@@ -35,20 +35,17 @@ MAX_PARTITIONS_COMPARED = 200
 """How many partitions of a broker are compared with their leaders."""
 
 ENDINGS = (
-    Reason.DISK_RECOVERED,
-    Reason.QUARANTINE_WITHDRAWN,
+    Reason.QUARANTINE_ENDED,
     Reason.QUARANTINE_LIMIT,
-    Reason.AGENT_MISSING,
-    Reason.AGENT_RELEASED,
-    Reason.NO_STORAGE_PROBE,
-    Reason.FAULT_TOLERANCE_UNKNOWN,
+    Reason.AGENT_UNAVAILABLE,
+    Reason.NO_EVIDENCE,
     Reason.ANOTHER_BROKER_UNHEALTHY,
     Reason.NO_FAULT_TOLERANCE,
 )
 """Reasons that end an order."""
 
 _NOT_HEALTHY = (HealthState.SICK, HealthState.DOWN, HealthState.SUSPECT)
-_WITHOUT_COOLDOWN = frozenset({Reason.DISK_RECOVERED, Reason.QUARANTINE_WITHDRAWN})
+_WITHOUT_COOLDOWN = frozenset({Reason.QUARANTINE_ENDED, "DiskRecovered", "QuarantineWithdrawn"})  # two stored names
 
 
 @dataclass(frozen=True)
@@ -157,7 +154,7 @@ class _Checks(Context):
             since=now,
             until=now + timedelta(seconds=settings.limit_seconds),
             renewed_at=now,
-            reason=Reason.QUARANTINE_ORDERED,
+            reason=Reason.QUARANTINE_PENDING,
             message=f"it leads nothing, and acks=all waits for its slow disk: ordered to pause {limit}",
         )
 
@@ -187,11 +184,11 @@ class _Checks(Context):
         if not self.policy.acts or settings.mode is QuarantineMode.OFF:
             return BrokerHold(
                 broker,
-                Reason.QUARANTINE_WITHDRAWN,
+                Reason.QUARANTINE_ENDED,
                 "quarantine is off in the policy (spec.quarantine.mode), or the policy does not act",
             )
         if broker not in self.decisions.demoted:
-            return BrokerHold(broker, Reason.QUARANTINE_WITHDRAWN, "it is no longer demoted")
+            return BrokerHold(broker, Reason.QUARANTINE_ENDED, "it is no longer demoted")
         # A lowered limit applies to active orders, and an order from before a take-over may name any end.
         limit = timedelta(seconds=settings.limit_seconds)
         if now >= order.until or not timedelta() <= now - order.since < limit:
@@ -200,7 +197,7 @@ class _Checks(Context):
         stopping = self._to_be_stopped(broker)
         if stopping:
             text = f"{stopping}: a paused process cannot shut down cleanly"
-            return BrokerHold(broker, Reason.QUARANTINE_WITHDRAWN, text)
+            return BrokerHold(broker, Reason.QUARANTINE_ENDED, text)
         return self._agent_failure(order) or self._leads(broker) or self._disk(broker) or self.danger(broker)
 
     def refusal(self, broker: int, orders: Mapping[int, QuarantineOrder]) -> BrokerHold | None:
@@ -214,14 +211,14 @@ class _Checks(Context):
         if word is None:
             return BrokerHold(
                 broker,
-                Reason.AGENT_MISSING,
+                Reason.AGENT_UNAVAILABLE,
                 "no quarantine agent reports: run bellwether quarantine-agent next to the broker",
             )
         if word.reading is not Reading.PASSING:
-            return BrokerHold(broker, Reason.AGENT_MISSING, f"its quarantine agent cannot pause it: {word.message}")
+            return BrokerHold(broker, Reason.AGENT_UNAVAILABLE, f"its quarantine agent cannot pause it: {word.message}")
         if before is not None and before.reason not in _WITHOUT_COOLDOWN:
             text = f"{settings.limit_seconds} s cooldown: the last quarantine ended early ({before.message})"
-            return BrokerHold(broker, Reason.QUARANTINE_DELAYED, text)
+            return BrokerHold(broker, Reason.QUARANTINE_PENDING, text)
         planned = self.snapshot.maintenance.get(broker)
         if planned is not None:
             return BrokerHold(broker, planned.reason, f"in maintenance: {planned.message}")
@@ -230,7 +227,7 @@ class _Checks(Context):
             return leads
         if now - self.decisions.demoted[broker].since < timedelta(seconds=settings.after_seconds):
             text = f"demoted for less than {settings.after_seconds} s (spec.quarantine.afterSeconds)"
-            return BrokerHold(broker, Reason.QUARANTINE_DELAYED, text)
+            return BrokerHold(broker, Reason.QUARANTINE_PENDING, text)
         return self._disk(broker) or self.danger(broker) or self._pace(broker)
 
     def _leads(self, broker: int) -> BrokerHold | None:
@@ -261,7 +258,7 @@ class _Checks(Context):
         if tolerance is None or tolerance.problem or tolerance.quorum is None:
             why = tolerance.problem if tolerance is not None and tolerance.problem else "no data"
             text = f"the fault tolerance of the cluster is not known: {why}"
-            return BrokerHold(broker, Reason.FAULT_TOLERANCE_UNKNOWN, text)
+            return BrokerHold(broker, Reason.NO_EVIDENCE, text)
         for other, what in self._not_healthy(broker):
             return BrokerHold(broker, Reason.ANOTHER_BROKER_UNHEALTHY, f"broker {other} {what}")
         if tolerance.quorum.active == broker:
@@ -285,7 +282,7 @@ class _Checks(Context):
             least = minimum.get(p.topic)
             if least is None:
                 text = f"min.insync.replicas of topic {p.topic} is not known"
-                return BrokerHold(broker, Reason.FAULT_TOLERANCE_UNKNOWN, text)
+                return BrokerHold(broker, Reason.NO_EVIDENCE, text)
             others = len(set(p.isr) & cluster.live - {broker})
             if others < least + spare:
                 text = (
@@ -315,9 +312,9 @@ class _Checks(Context):
         if any(s.reading is Reading.FAILING for s in words):
             return None
         if words and len(words) == len(said) and all(s.reading is Reading.PASSING for s in words):
-            return BrokerHold(broker, Reason.DISK_RECOVERED, "its disk is fast again")
+            return BrokerHold(broker, Reason.QUARANTINE_ENDED, "its disk is fast again")
         text = "no storage probe reports on its disk, so its recovery would not be detected"
-        return BrokerHold(broker, Reason.NO_STORAGE_PROBE, text)
+        return BrokerHold(broker, Reason.NO_EVIDENCE, text)
 
     def _agent_failure(self, order: QuarantineOrder) -> BrokerHold | None:
         """Why the agent does not carry out its order, by its own signal."""
@@ -325,23 +322,23 @@ class _Checks(Context):
         if word is None:
             return BrokerHold(
                 order.broker,
-                Reason.AGENT_MISSING,
+                Reason.AGENT_UNAVAILABLE,
                 "its quarantine agent does not report any more; it releases the broker when the order expires",
             )
         if word.reading is Reading.UNKNOWN:
             return BrokerHold(
-                order.broker, Reason.AGENT_MISSING, f"its quarantine agent cannot pause it: {word.message}"
+                order.broker, Reason.AGENT_UNAVAILABLE, f"its quarantine agent cannot pause it: {word.message}"
             )
         if word.reading is Reading.PASSING and word.value == order.number:
             return BrokerHold(
-                order.broker, Reason.AGENT_RELEASED, f"its quarantine agent has released it: {word.message}"
+                order.broker, Reason.AGENT_UNAVAILABLE, f"its quarantine agent has released it: {word.message}"
             )
         if not self._paused(order) and (
             order.paused_at is not None or waited > timedelta(seconds=PAUSE_TIMEOUT_SECONDS)
         ):
             return BrokerHold(
                 order.broker,
-                Reason.AGENT_MISSING,
+                Reason.AGENT_UNAVAILABLE,
                 f"its quarantine agent has not paused it within {PAUSE_TIMEOUT_SECONDS:.0f} s",
             )
         return None

@@ -114,8 +114,8 @@ class RebalanceRun:
     """
 
     state: RunState = RunState.IDLE
-    reason: Reason = Reason.NOTHING_PLANNED
-    message: str = DESCRIPTIONS[Reason.NOTHING_PLANNED]
+    reason: Reason = Reason.NO_PLAN_PENDING
+    message: str = "No rebalance plan has been requested yet."
     name: str = ""
     request: str = ""
     started_at: datetime | None = None
@@ -167,7 +167,7 @@ def run_due(run: RebalanceRun, request: str, now: datetime) -> str | None:
 def on_superseded(run: RebalanceRun, request: str) -> RebalanceRun:
     """A request for another plan ends the plan that is being applied."""
     if run.state in UNDER_WAY and request and request != run.request:
-        return run.become(RunState.SUPERSEDED, Reason.PLAN_OUTDATED, SUPERSEDED_MESSAGE)
+        return run.become(RunState.SUPERSEDED, Reason.NO_PLAN_PENDING, SUPERSEDED_MESSAGE)
     return run
 
 
@@ -191,15 +191,13 @@ def on_planned(run: RebalanceRun, plan: RebalancePlan, settings: Rebalance, forc
     found = replace(run, digest=plan.digest, made_at=plan.made_at, figures=figures)
     least = settings.minimum_improvement_percent
     if not figures.moves + figures.reorders:
-        return found.become(
-            RunState.IDLE, Reason.IMPROVEMENT_TOO_SMALL, "no move would improve the balance of the leaders"
-        )
+        return found.become(RunState.IDLE, Reason.NO_PLAN_PENDING, "no move would improve the balance of the leaders")
     if figures.improvement * 100 < least and not forced:
         text = (
             f"the highest load would fall by {figures.improvement:.1%}, less than"
             f" spec.rebalance.minimumImprovementPercent ({least})"
         )
-        return found.become(RunState.IDLE, Reason.IMPROVEMENT_TOO_SMALL, text)
+        return found.become(RunState.IDLE, Reason.NO_PLAN_PENDING, text)
     text = _proposal(found)
     if forced:
         text = f"{text}; {forced} leaders must move, for example out of a rack that is not preferred"
@@ -214,7 +212,7 @@ def on_judged(run: RebalanceRun, settings: Rebalance, approved: str, now: dateti
     if run.state is not RunState.PROPOSED or run.made_at is None:
         return run
     if settings.expired(run.made_at, now):
-        return run.become(RunState.IDLE, Reason.PLAN_OUTDATED, EXPIRED_MESSAGE)
+        return run.become(RunState.IDLE, Reason.NO_PLAN_PENDING, EXPIRED_MESSAGE)
     if _approves(run, settings, approved):
         return run.become(RunState.APPROVED, Reason.APPLYING, APPROVED_MESSAGE)
     if approved:
@@ -246,15 +244,13 @@ def on_progress(
         sample=application.sample,
     )
     if application.ended is ApplicationEnd.DONE:
-        return run.become(RunState.DONE, Reason.PLAN_APPLIED, application.message)
+        return run.become(RunState.DONE, Reason.NO_PLAN_PENDING, application.message)
     if application.ended is ApplicationEnd.STALE:
         expired = application.message == EXPIRED_MESSAGE
         text = f"{application.message} {application.taken_up} of {application.moves} partitions were processed."
-        if expired:
-            return run.become(RunState.STALE, Reason.PLAN_OUTDATED, text)
-        return run.become(RunState.STALE, Reason.PLAN_OUTDATED, application.message)
+        return run.become(RunState.STALE, Reason.NO_PLAN_PENDING, text if expired else application.message)
     if application.ended is ApplicationEnd.SUPERSEDED:
-        return run.become(RunState.SUPERSEDED, Reason.PLAN_OUTDATED, SUPERSEDED_MESSAGE)
+        return run.become(RunState.SUPERSEDED, Reason.NO_PLAN_PENDING, SUPERSEDED_MESSAGE)
     text = f"{application.taken_up} of {application.moves} partitions processed, {application.left_out} skipped"
     going_on = run.become(RunState.APPLYING, Reason.APPLYING, text)
     return going_on if waits is None else replace(going_on, reason=waits.reason, message=f"{text}; {waits.message}")

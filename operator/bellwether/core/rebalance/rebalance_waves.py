@@ -36,7 +36,6 @@ from bellwether.core.planning.guards import ProposedOrder, refuse_reorder
 from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.rebalance.problem_builder import ineligible_brokers, stands_for_racks
 from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan
-from bellwether.core.settings.policy import Mode
 from bellwether.core.settings.rebalance import Rebalance
 
 EXPIRED_MESSAGE = "The plan is older than spec.rebalance.validSeconds; request a new plan."
@@ -116,10 +115,8 @@ def apply_next_wave(rebalance_input: RebalanceInput, context: Context, decisions
     record = snapshot.record
     application = record.application
     if not policy.acts:
-        held = Reason.OBSERVE_MODE if policy.mode is Mode.OBSERVE else Reason.SUSPENDED
-        return WaveResult(
-            record, waits=Refusal(held, DESCRIPTIONS[held]) if rebalance_input.accepted is not None else None
-        )
+        idle = Refusal(Reason.NOT_ENFORCING, policy.inactivity)
+        return WaveResult(record, waits=idle if rebalance_input.accepted is not None else None)
     if application is not None and application.ended is None and application.digest == rebalance_input.superseded:
         return WaveResult(_ended(record, application, ApplicationEnd.SUPERSEDED, SUPERSEDED_MESSAGE))
     plan, settings = rebalance_input.accepted, policy.rebalance
@@ -143,7 +140,7 @@ def apply_next_wave(rebalance_input: RebalanceInput, context: Context, decisions
     pause = 0.0 if fresh or application.taken_up >= application.moves else _pause(application, settings, snapshot.now)
     if pause > 0:
         text = f"{settings.waves.pause_seconds} s between waves (spec.rebalance.waves.pauseSeconds)"
-        return WaveResult(record, waits=Refusal(Reason.WAVE_PENDING, text), again_seconds=pause)
+        return WaveResult(record, waits=Refusal(Reason.APPLYING, text), again_seconds=pause)
     if fresh:
         changed = [(m, r) for m in plan.moves if isinstance(r := moves.consider(m), Refusal)]
         if _large(plan, len(changed), sum(m.load for m, _ in changed)):
@@ -270,7 +267,7 @@ class _MoveChecks:
             refused = self.snapshot.refused.get(key)
             if refuse_reorder(ProposedOrder(partition, entry.baseline, entry, self.snapshot.now, refused)) is None:
                 text = f"waits for moves of the previous wave, for example {partition.name}"
-                return Refusal(Reason.WAVE_PENDING, text)
+                return Refusal(Reason.APPLYING, text)
         return None
 
     def consider(self, move: RebalanceMove) -> UndoEntry | Refusal | None:
@@ -290,9 +287,9 @@ class _MoveChecks:
         if home not in (move.replicas, move.order):
             return Refusal(Reason.CHANGED_SINCE_PLAN, f"its order is now {list(home)}")
         if not self._preferred(first, partition):
-            return Refusal(Reason.SKIPPED_IN_WAVE, f"broker {first} is in a less preferred rack")
+            return Refusal(Reason.CHANGED_SINCE_PLAN, f"broker {first} is in a less preferred rack")
         if first in self._ineligible:
-            return Refusal(Reason.SKIPPED_IN_WAVE, f"broker {first} is {self._ineligible[first]}")
+            return Refusal(Reason.CHANGED_SINCE_PLAN, f"broker {first} is {self._ineligible[first]}")
         if first not in partition.isr:
             return Refusal(Reason.PREFERRED_NOT_IN_ISR, f"broker {first} is not in the ISR")
         return self._rebased(move, partition, entry, displaced)
@@ -305,11 +302,7 @@ class _MoveChecks:
             if self._stands(home, move):
                 return None
         found = self.consider(move)
-        return (
-            found
-            if isinstance(found, Refusal)
-            else Refusal(Reason.SKIPPED_IN_WAVE, DESCRIPTIONS[Reason.SKIPPED_IN_WAVE])
-        )
+        return found if isinstance(found, Refusal) else Refusal(Reason.CHANGED_SINCE_PLAN, _NOT_AS_PLANNED)
 
     def _ranking(self, topic: str) -> RackRanking | None:
         return self._rankings.of(topic) if self._rankings is not None else None
@@ -366,6 +359,9 @@ class _MoveChecks:
         if move.topic in self._topics:
             return Refusal(Reason.CHANGED_SINCE_PLAN, "the topic was recreated, or has fewer partitions")
         return Refusal(Reason.CHANGED_SINCE_PLAN, "the topic was deleted")
+
+
+_NOT_AS_PLANNED = "Skipped in its wave, or its old order was restored since; the next plan considers it again."
 
 
 def _home(partition: Partition, entry: UndoEntry | None) -> tuple[tuple[int, ...], bool]:

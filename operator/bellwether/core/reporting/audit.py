@@ -204,7 +204,7 @@ def _promoted_by(
     if override is not None:
         return f"override{f' by {override.by}' if override.by else ''}", f"Override{override.state}", override.reason
     if verdict is None:
-        return "cluster", "NotRegistered", "no replica list names the broker any more"
+        return "cluster", str(Reason.BROKER_DOWN), "no replica list names the broker any more"
     return "the end of its maintenance" if drained else "signals", str(verdict.reason), verdict.message
 
 

@@ -99,8 +99,9 @@ class BrokerReport:
             return Condition("Demoted", False, self.hold.reason, self.hold.message)
         if self.restoration is not None and not self.dwelling:
             return Condition("Demoted", False, Reason.RESTORING_IN_WAVES, self.restoration.message)
-        reason = Reason.DWELL_PENDING if self.dwelling else Reason.LEADING_ALLOWED
-        return Condition("Demoted", False, reason, DESCRIPTIONS[reason])
+        if self.dwelling:
+            return Condition("Demoted", False, Reason.DWELL_PENDING, DESCRIPTIONS[Reason.DWELL_PENDING])
+        return Condition("Demoted", False, Reason.UP_TO_DATE, "The broker is free to lead.")
 
     def _quarantined(self) -> Iterable[Condition]:
         order = self.quarantine_order
@@ -182,8 +183,7 @@ def _drained(broker: int, context: Context, plan: Plan, leads: int) -> Condition
     if broker not in snapshot.maintenance:
         return None
     if not policy.acts:
-        reason = Reason.SUSPENDED if policy.suspend else Reason.OBSERVE_MODE
-        return Condition("Drained", False, reason, f"not drained: {DESCRIPTIONS[reason]}")
+        return Condition("Drained", False, Reason.NOT_ENFORCING, f"not drained: {policy.inactivity}")
     hold = plan.decisions.hold_of(broker)
     if broker not in plan.decisions.demoted and hold is not None:
         return Condition("Drained", False, hold.reason, hold.message)
@@ -193,7 +193,7 @@ def _drained(broker: int, context: Context, plan: Plan, leads: int) -> Condition
         stay = Counter(h.reason for h in plan.holds if _stays_with(broker, snapshot.cluster.by_key.get(h.key)))
         if stay:
             text += f"; blocked: {', '.join(f'{n} {r}' for r, n in sorted(stay.items()))}"
-        return Condition("Drained", False, Reason.DRAINING, text)
+        return Condition("Drained", False, Reason.LEADERS_MOVING, text)
     check = stop_check(snapshot.maintenance[broker], plan.decisions.demoted, snapshot)
     return Condition("Drained", check.safe, check.reason, check.message)
 

@@ -31,7 +31,7 @@ def _fits(placement: Placement, cluster: Cluster) -> Condition:
         return Condition(
             "PlacementFits",
             True,
-            Reason.PLACEMENT_SATISFIED,
+            Reason.UP_TO_DATE,
             "every preferred rack has brokers, and every rule has topics",
         )
     more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
@@ -44,7 +44,7 @@ def _met(rankings: RackRankings, cluster: Cluster) -> Condition:
         return Condition(
             "PlacementMet",
             True,
-            Reason.PLACEMENT_SATISFIED,
+            Reason.UP_TO_DATE,
             "every partition is led from the most preferred rack that has a replica of it",
         )
     text = (

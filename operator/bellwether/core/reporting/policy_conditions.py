@@ -17,7 +17,7 @@ from bellwether.core.model.refusals import Hold
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.strimzi import Blocker
 from bellwether.core.planning.plan import Plan
-from bellwether.core.reasons import DESCRIPTIONS, Reason
+from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.rebalance_waves import WaveResult
 from bellwether.core.reporting.external_operations import waiting_for_external_operations
 from bellwether.core.reporting.placement_conditions import placement_conditions
@@ -50,7 +50,7 @@ def _unmeasured(context: Context) -> Iterable[Condition]:
     """Condition for a load limit that has no effect; none where it works, or there is none."""
     text = loads_missing_message(context.policy.demotion.capacity, context.snapshot.loads)
     if text is not None:
-        yield Condition("LoadsAvailable", False, Reason.LOADS_UNKNOWN, text)
+        yield Condition("LoadsAvailable", False, Reason.NO_EVIDENCE, text)
 
 
 def _waiting(
@@ -65,16 +65,16 @@ def _waiting(
 def _ready(context: Context, plan: Plan, settled: Condition, would: tuple[int, ...]) -> Condition:
     snapshot, policy = context.snapshot, context.policy
     if not snapshot.cluster.partitions:
-        return Condition("Ready", True, Reason.CLUSTER_EMPTY, DESCRIPTIONS[Reason.CLUSTER_EMPTY])
+        return Condition("Ready", True, Reason.UP_TO_DATE, "The Kafka cluster has no partitions yet.")
     if policy.suspend:
         # A decision, not a failure: tools that wait for Ready (kstatus, Argo CD, Flux) must not wait for its end.
-        return Condition("Ready", True, Reason.SUSPENDED, DESCRIPTIONS[Reason.SUSPENDED])
+        return Condition("Ready", True, Reason.NOT_ENFORCING, policy.inactivity)
     if policy.mode is Mode.OBSERVE:
         named = ", ".join(str(b) for b in would)
         text = (
             f"would demote {'brokers' if len(would) > 1 else 'broker'} {named}" if would else "would demote no broker"
         )
-        return Condition("Ready", True, Reason.OBSERVE_MODE, text)
+        return Condition("Ready", True, Reason.NOT_ENFORCING, text)
     for hold in plan.decisions.held:
         if hold.reason in (Reason.CAP_REACHED, Reason.SYSTEMIC_CAUSE) and hold.broker not in snapshot.maintenance:
             text = f"broker {hold.broker} is sick and still leads: {hold.message}"
@@ -100,7 +100,8 @@ def _settled(plan: Plan, result: ExecutionResult, held: tuple[Hold, ...], snapsh
         counts = Counter(h.reason for h in held)
         text = ", ".join(f"{n} {r}" for r, n in sorted(counts.items()))
         return Condition("Settled", True, Reason.MOVES_BLOCKED, f"partitions not moved: {text}")
-    return Condition("Settled", True, Reason.UP_TO_DATE, DESCRIPTIONS[Reason.UP_TO_DATE])
+    text = "Every partition has the intended replica order and leader."
+    return Condition("Settled", True, Reason.UP_TO_DATE, text)
 
 
 def _contested(held: tuple[Hold, ...]) -> Condition:

@@ -274,3 +274,10 @@ class Policy:
     def acts(self) -> bool:
         """Whether this policy may change anything in Kafka."""
         return self.mode is Mode.ENFORCE and not self.suspend
+
+    @property
+    def inactivity(self) -> str:
+        """Why this policy changes nothing in Kafka, as a sentence; empty if it acts."""
+        if self.suspend:
+            return "The policy is suspended (spec.suspend): nothing is moved or restored."
+        return "" if self.acts else "The policy is in Observe mode: it reports and changes nothing."

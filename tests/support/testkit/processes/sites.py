@@ -264,7 +264,7 @@ class Site:
     def until_reported(self, name: str = POLICY, seconds: float = 60) -> float:
         """Wait until the policy's first turn was reported, its brokers with it."""
         return self.until(
-            lambda: self.ready(name)[0] in ("UpToDate", "MovesBlocked", "ObserveMode", "ClusterEmpty"),
+            lambda: self.ready(name)[0] in ("UpToDate", "MovesBlocked", "NotEnforcing"),
             seconds,
             f"policy {name} is settled",
             lambda: self.ready(name),

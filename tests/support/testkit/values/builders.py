@@ -163,7 +163,7 @@ _USUAL = {
     HealthState.HEALTHY: Reason.SIGNALS_PASSING,
     HealthState.SUSPECT: Reason.VANTAGES_DISAGREE,
     HealthState.SICK: Reason.EXTERNALLY_UNREACHABLE,
-    HealthState.DOWN: Reason.NOT_REGISTERED,
+    HealthState.DOWN: Reason.BROKER_DOWN,
     HealthState.RECOVERING: Reason.STABILIZING,
     HealthState.UNKNOWN: Reason.NO_EVIDENCE,
 }

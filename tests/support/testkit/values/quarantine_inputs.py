@@ -53,7 +53,7 @@ def ordered(
     renewed_at: datetime = NOW,
     paused_at: datetime | None = None,
     ended_at: datetime | None = None,
-    reason: Reason = Reason.QUARANTINE_ORDERED,
+    reason: Reason = Reason.QUARANTINE_PENDING,
 ) -> QuarantineOrder:
     """An order that stands, and was not seen to be obeyed yet."""
     end = until or after(600)

@@ -38,7 +38,7 @@ def trail(api: MemoryApi, clock: ManualClock) -> ConfigMapAuditLog:
     """A fall at 0 s, the end of it at 3600 s, a load plan at 7200 s, and a look at 10800 s."""
     made = ConfigMapAuditLog(api, "default", "main", clock)
     fall = AuditEntry(
-        clock.now(), "c", 4, changes=(FALL,), moves=MOVES, outcome=AuditOutcome(40, 20, 0, {"NotApplied": 2})
+        clock.now(), "c", 4, changes=(FALL,), moves=MOVES, outcome=AuditOutcome(40, 20, 0, {"NoAnswer": 2})
     )
     made.conclude(fall)
     clock.advance(3600)
@@ -67,7 +67,7 @@ def test_a_person_reads_it_from_top_to_bottom():
         "    leaders lost: broker 2: 20; gained: broker 1: 12, broker 3: 8",
         "    orders-0: [2, 1, 3] -> [1, 3, 2]",
         "    ...",
-        "  result: 40 reordered, 20 elected; blocked: 2 NotApplied",
+        "  result: 40 reordered, 20 elected; blocked: 2 NoAnswer",
         "2026-01-01 01:00:00Z  epoch 4",
         "  broker 2 promoted by ann (override): the disk is new",
         "  result: 0 reordered, 0 elected",
@@ -97,7 +97,7 @@ def test_programs_get_all_of_it():
     first = json.loads(run("-o", "json").stdout)[0]
     assert first["brokers"][0]["became"] == "Demoted"
     assert first["moves"]["leaving"] == {"2": 20}
-    assert first["outcome"]["held"] == {"NotApplied": 2}
+    assert first["outcome"]["held"] == {"NoAnswer": 2}
 
 
 @pytest.mark.usefixtures("trail")

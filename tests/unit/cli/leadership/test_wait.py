@@ -50,7 +50,7 @@ def condition(type_: str, status: str, reason: str, message: str = "so the opera
 
 def says(api: MemoryApi, reason: str, leaders: int, *, broker: int = 1, state: str = "Healthy", why: str = "") -> None:
     """The operator reports of a broker; every reason but these demotes."""
-    leads = reason in ("LeadingAllowed", "DwellPending", "CapReached", "RestoringInWaves")
+    leads = reason in ("UpToDate", "DwellPending", "CapReached", "RestoringInWaves")
     status = {
         "conditions": [condition("Demoted", str(not leads), reason, why or "so the operator says")],
         "leaders": leaders,
@@ -87,7 +87,7 @@ def override_on(api: MemoryApi, broker: int = 1) -> dict | None:
 
 
 def test_an_override_is_set_and_its_effect_awaited(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
-    says(api, "LeadingAllowed", 2)
+    says(api, "UpToDate", 2)
     plays(
         monkeypatch,
         lambda: says(api, "OverrideDemoted", 2, why="disk swap"),
@@ -117,14 +117,14 @@ def test_the_word_of_an_earlier_override_is_not_taken_for_this_one(api: MemoryAp
 def test_a_reconcile_that_ends_between_two_looks_is_not_taken_for_the_one_before_it(
     api: MemoryApi, monkeypatch: pytest.MonkeyPatch
 ):
-    says(api, "LeadingAllowed", 0)
+    says(api, "UpToDate", 0)
     settles(api, work="2 partitions are being moved")
     reads = broker_lookup.find_health
 
     def overtaken(*asked: Any) -> Any:
         found = reads(*asked)
         if found["spec"].get("override"):  # the command waits by now
-            says(api, "LeadingAllowed", 2)
+            says(api, "UpToDate", 2)
             settles(api)
         return found
 
@@ -163,7 +163,7 @@ def test_a_policy_that_does_not_act_is_named_at_once(api: MemoryApi, spec: dict,
 
 
 def test_a_policy_in_trouble_is_named_while_waiting(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
-    says(api, "LeadingAllowed", 2)
+    says(api, "UpToDate", 2)
     ready = condition("Ready", "False", "ClusterUnreachable", "no bootstrap server answers")
     api.merge(POLICIES, "default", "main", {"status": {"conditions": [ready]}})
     plays(monkeypatch)
@@ -173,7 +173,7 @@ def test_a_policy_in_trouble_is_named_while_waiting(api: MemoryApi, monkeypatch:
 
 
 def test_a_kubernetes_api_that_is_away_for_a_moment_ends_nothing(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
-    says(api, "LeadingAllowed", 2)
+    says(api, "UpToDate", 2)
 
     def goes() -> None:
         api.away = True
@@ -228,9 +228,9 @@ def test_promoting_waits_until_the_leaders_are_back(api: MemoryApi, monkeypatch:
     plays(
         monkeypatch,
         # The brokers' statuses are written first: what the policy says is then still of the turn before.
-        lambda: says(api, "LeadingAllowed", 0, state="Sick"),
+        lambda: says(api, "UpToDate", 0, state="Sick"),
         lambda: settles(api, work="4 partitions are being moved"),
-        lambda: says(api, "LeadingAllowed", 3, state="Sick"),
+        lambda: says(api, "UpToDate", 3, state="Sick"),
         lambda: settles(api),
     )
     found = run("promote", 1, "--policy", "main")
@@ -247,7 +247,7 @@ def test_promoting_waits_until_the_leaders_are_back(api: MemoryApi, monkeypatch:
 
 
 def test_leaders_that_are_held_back_are_exit_status_3(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
-    says(api, "LeadingAllowed", 3)
+    says(api, "UpToDate", 3)
     api.merge(BROKER_HEALTHS, "default", "main-1", {"status": {"preferredLeaders": 4}})
     settles(api, held=True)
     plays(monkeypatch)
@@ -260,7 +260,7 @@ def test_releasing_takes_the_override_away_and_tells_who_leads_again(api: Memory
     run("demote", 1, "--policy", "main", "--wait", 0)
     says(api, "OverrideDemoted", 0)
     settles(api, demoted=1)
-    plays(monkeypatch, lambda: says(api, "LeadingAllowed", 2), lambda: settles(api))
+    plays(monkeypatch, lambda: says(api, "UpToDate", 2), lambda: settles(api))
     found = run("release", 1, "--policy", "main")
     assert found.exit_code == 0
     assert override_on(api) is None
@@ -287,15 +287,15 @@ def test_a_drain_that_stood_before_is_not_taken_for_this_word(api: MemoryApi, mo
 def test_releasing_a_broker_in_maintenance_tells_what_it_waits_for(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
     run("demote", 1, "--policy", "main", "--wait", 0)
     says(api, "InMaintenance", 0, why="new disk")
-    plays(monkeypatch, lambda: says(api, "MaintenanceEnded", 0, why="its maintenance is over"))
+    plays(monkeypatch, lambda: says(api, "Stabilizing", 0, why="its maintenance is over"))
     found = run("release", 1, "--policy", "main")
     assert found.exit_code == 0
-    assert "broker 1 stays demoted (MaintenanceEnded: its maintenance is over)" in words(found)
+    assert "broker 1 stays demoted (Stabilizing: its maintenance is over)" in words(found)
 
 
 def test_releasing_a_promoted_sick_broker_waits_for_what_signals_do(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
     run("promote", 1, "--policy", "main", "--wait", 0)
-    says(api, "LeadingAllowed", 2, state="Sick")
+    says(api, "UpToDate", 2, state="Sick")
     plays(
         monkeypatch,
         lambda: says(api, "DwellPending", 2, state="Sick"),
@@ -328,7 +328,7 @@ def test_promoting_does_not_wait_for_the_waves_of_another_broker(api: MemoryApi)
     policy["status"]["conditions"] = coming
     api.put(POLICIES, policy)
     says(api, "RestoringInWaves", 3, broker=2)
-    says(api, "LeadingAllowed", 2)
+    says(api, "UpToDate", 2)
     found = run("promote", 1, "--policy", "main")
     assert found.exit_code == 0
     assert "broker 1 leads 2 partitions; the override prevents a demotion by its signals" in words(found)
@@ -342,7 +342,7 @@ def test_releasing_whom_nobody_spoke_of_says_so():
 def test_releasing_says_when_the_override_had_ended_before(api: MemoryApi):
     override = {"state": "Demoted", "reason": "disk swap", "until": "2026-01-01T00:00:00Z"}
     api.merge(BROKER_HEALTHS, "default", "main-1", {"spec": {"override": override}})
-    says(api, "LeadingAllowed", 2)
+    says(api, "UpToDate", 2)
     found = run("release", 1, "--policy", "main")
     assert found.exit_code == 0
     assert "override removed (it had already ended)" in words(found)

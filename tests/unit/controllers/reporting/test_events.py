@@ -40,7 +40,7 @@ def with_standing(state: HealthState) -> Report:
         pytest.param(HealthState.UNKNOWN, [], [("NoEvidence", 1, False)], id="unknown"),
         pytest.param(HealthState.SUSPECT, [("VantagesDisagree", 1, False)], None, id="suspect"),
         pytest.param(HealthState.SICK, [("ExternallyUnreachable", 1, True)], None, id="sick"),
-        pytest.param(HealthState.DOWN, [("NotRegistered", 1, False)], None, id="down"),
+        pytest.param(HealthState.DOWN, [("BrokerDown", 1, False)], None, id="down"),
         pytest.param(HealthState.RECOVERING, [("Stabilizing", 1, False)], None, id="recovering"),
     ],
 )
@@ -65,8 +65,8 @@ def test_that_a_broker_is_sick_is_news_once_it_has_dwelt():
 
 
 def test_what_turns_out_to_be_everybodys_trouble_is_told_as_such_only():
-    judged = {b: verdict(b, HealthState.SUSPECT, Reason.CLUSTER_WIDE_SLOW) for b in (1, 2, 3)}
-    assert told(unripe(1), said(policy=ENFORCE, judged=judged)) == [("ClusterWideSlow", b, False) for b in (1, 2, 3)]
+    judged = {b: verdict(b, HealthState.SUSPECT, Reason.SYSTEMIC_CAUSE) for b in (1, 2, 3)}
+    assert told(unripe(1), said(policy=ENFORCE, judged=judged)) == [("SystemicCause", b, False) for b in (1, 2, 3)]
 
 
 def test_a_persons_demotion_of_a_broker_that_turns_sick_is_told_at_once():

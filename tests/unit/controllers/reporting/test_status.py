@@ -55,7 +55,7 @@ def test_a_policy_at_rest():
     assert body["brokers"]["demoted"] == 0
     assert (body["displacedPartitions"], body["leadersOutOfPlace"]) == (0, 0)
     assert body["plan"]["moves"] == 0
-    assert body["message"] == DESCRIPTIONS[Reason.UP_TO_DATE]
+    assert body["message"] == "Every partition has the intended replica order and leader."
     assert list(by_type(body)) == ["Connected", "Contested", "DemotionBlocked", "Ready", "Settled"]
     assert "lastElection" not in body
 

@@ -323,7 +323,7 @@ def test_an_override_on_a_broker_that_nobody_knows_is_named_and_demotes_nobody()
         Context(snapshot(three, overrides=[override(99, OverrideState.DEMOTED)]), verdicts(three), Policy(name="main"))
     )
     assert not decisions.demoted
-    assert [(h.broker, h.reason) for h in decisions.held] == [(99, Reason.NOT_REGISTERED)]
+    assert [(h.broker, h.reason) for h in decisions.held] == [(99, Reason.BROKER_DOWN)]
 
 
 class TestDwell:

@@ -267,7 +267,7 @@ class TestCold:
     def test_a_broker_that_was_down_for_long_gets_nothing_until_it_is_back(self):
         made = self.decide(self.seen())
         assert made.returning == {1: ReturningBroker(1, 0, after(NOW), after(NOW), RestorationTrigger.RESTARTED)}
-        assert made.waits[1].reason is Reason.NOT_REGISTERED
+        assert made.waits[1].reason is Reason.BROKER_DOWN
 
     def test_a_short_restart_is_left_to_kafka(self):
         assert self.decide(self.seen(), down_for=119) == Restorations()

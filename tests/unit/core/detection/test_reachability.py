@@ -21,21 +21,19 @@ class TestComingUp:
 
     OUT = words(BAD, BAD)
     BACK = words(GOOD, GOOD)
-    WAS_DOWN = verdict(state=HealthState.DOWN, reason=Reason.FENCED, since=after(0))
+    WAS_DOWN = verdict(state=HealthState.DOWN, reason=Reason.BROKER_DOWN, since=after(0))
 
     def test_a_broker_that_comes_up_unreachable_is_given_its_grace(self):
         found = of_one(snapshot(None, *self.OUT, now=after(10)), before=self.WAS_DOWN)
-        assert (found.state, found.reason, found.restarted) == (HealthState.SUSPECT, Reason.BROKER_STARTING, after(10))
+        assert (found.state, found.reason, found.restarted) == (HealthState.SUSPECT, Reason.RESTARTING, after(10))
 
-    @pytest.mark.parametrize(
-        ("seconds", "reason"), [(179, Reason.BROKER_STARTING), (180, Reason.EXTERNALLY_UNREACHABLE)]
-    )
+    @pytest.mark.parametrize(("seconds", "reason"), [(179, Reason.RESTARTING), (180, Reason.EXTERNALLY_UNREACHABLE)])
     def test_the_grace_ends(self, seconds: int, reason: Reason):
-        before = replace(verdict(state=HealthState.SUSPECT, reason=Reason.BROKER_STARTING), restarted=after(10))
+        before = replace(verdict(state=HealthState.SUSPECT, reason=Reason.RESTARTING), restarted=after(10))
         assert of_one(snapshot(None, *self.OUT, now=after(10 + seconds)), before=before).reason is reason
 
     def test_a_broker_that_was_reached_once_has_no_grace_left(self):
-        before = replace(verdict(state=HealthState.SUSPECT, reason=Reason.BROKER_STARTING), restarted=after(10))
+        before = replace(verdict(state=HealthState.SUSPECT, reason=Reason.RESTARTING), restarted=after(10))
         reached = of_one(snapshot(None, *self.BACK, now=after(20)), before=before)
         assert reached.restarted is None
         assert of_one(snapshot(None, *self.OUT, now=after(21)), before=reached).state is HealthState.SICK
@@ -47,7 +45,7 @@ class TestComingUp:
         blank = of_one(snapshot(None, *words(DUNNO, DUNNO), now=after(5)), before=self.WAS_DOWN)
         assert (blank.state, blank.restarted) == (HealthState.UNKNOWN, None)
         found = of_one(snapshot(None, *self.OUT, now=after(10)), before=blank)
-        assert (found.reason, found.restarted) == (Reason.BROKER_STARTING, after(10))
+        assert (found.reason, found.restarted) == (Reason.RESTARTING, after(10))
 
     def test_a_demoted_broker_stays_suspect_and_is_not_promoted_meanwhile(self):
         undo = record(None, demoted(1))
@@ -70,7 +68,7 @@ class TestLeaving:
             partition("orders", 1, (2, 1, 3), isr=(2, 3), leader=2),
         )
         found = of_one(snapshot(seen, *self.OUT), before=verdict(state=HealthState.HEALTHY))
-        assert (found.state, found.reason) == (HealthState.SUSPECT, Reason.SHUTTING_DOWN)
+        assert (found.state, found.reason) == (HealthState.SUSPECT, Reason.RESTARTING)
 
     def test_a_broker_that_is_in_one_isr_still_is_sick(self):
         seen = self.gone(
@@ -83,7 +81,7 @@ class TestLeaving:
         seen = self.gone(
             partition("orders", 0, (1, 2, 3), isr=(2, 3), leader=2), partition("orders", 1, (1,), isr=(1,), leader=1)
         )
-        assert of_one(snapshot(seen, *self.OUT)).reason is Reason.SHUTTING_DOWN
+        assert of_one(snapshot(seen, *self.OUT)).reason is Reason.RESTARTING
 
     def test_a_broker_that_keeps_everything_alone_is_sick(self):
         seen = self.gone(partition("orders", 0, (1,), isr=(1,), leader=1))

@@ -39,9 +39,9 @@ def of_one(*signals: Signal, fenced: tuple[int, ...] = ()) -> Finding:
     [
         pytest.param([(2, GOOD, 1), (3, GOOD, 1)], Evidence.BAD, Reason.STORAGE_SLOW, id="its peers are fast"),
         pytest.param([(2, GOOD, 10), (3, GOOD, 9)], Evidence.BAD, Reason.STORAGE_SLOW, id="less than an eighth of it"),
-        pytest.param([(2, GOOD, 40), (3, GOOD, 41)], Evidence.DOUBTFUL, Reason.CLUSTER_WIDE_SLOW, id="half as slow"),
-        pytest.param([(2, BAD, 90), (3, BAD, 70)], Evidence.DOUBTFUL, Reason.CLUSTER_WIDE_SLOW, id="all are slow"),
-        pytest.param([(2, BAD, 85), (3, GOOD, 1)], Evidence.DOUBTFUL, Reason.CLUSTER_WIDE_SLOW, id="every other one"),
+        pytest.param([(2, GOOD, 40), (3, GOOD, 41)], Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, id="half as slow"),
+        pytest.param([(2, BAD, 90), (3, BAD, 70)], Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, id="all are slow"),
+        pytest.param([(2, BAD, 85), (3, GOOD, 1)], Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, id="every other one"),
         pytest.param([], Evidence.BAD, Reason.STORAGE_SLOW, id="nobody to compare with"),
     ],
 )

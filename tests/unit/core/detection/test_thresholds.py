@@ -43,6 +43,10 @@ def of_one(*signals: Signal, by: DemotedBroker | None = None, detection: Detecti
     return judge(snapshot(None, *signals, undo=undo), policy, {})[1]
 
 
+def demoted_by(type_: str) -> DemotedBroker:
+    return replace(demoted(1), reason=Reason.SIGNAL_FAILING, signal=type_)
+
+
 ALERT = said(SignalType.ALERTMANAGER, "DiskFailing")
 FLUSH = said(SignalType.PROMETHEUS, "flush")
 LAG = said(SignalType.REPLICATION_LAG, "replication")
@@ -51,16 +55,16 @@ LAG = said(SignalType.REPLICATION_LAG, "replication")
 @pytest.mark.parametrize(
     ("signals", "state", "reason"),
     [
-        pytest.param([ALERT], HealthState.SICK, Reason.ALERT_FIRING, id="an alert that the policy names"),
-        pytest.param([FLUSH], HealthState.SICK, Reason.PROMETHEUS_RULE, id="a rule of the policy"),
+        pytest.param([ALERT], HealthState.SICK, Reason.SIGNAL_FAILING, id="an alert that the policy names"),
+        pytest.param([FLUSH], HealthState.SICK, Reason.SIGNAL_FAILING, id="a rule of the policy"),
         pytest.param([LAG], HealthState.SUSPECT, Reason.REPLICATION_LAGGING, id="replication lag only names"),
         pytest.param(
-            [said("MoonPhase", "a")], HealthState.SUSPECT, Reason.PLUGIN_FAILING, id="one of two sources is a doubt"
+            [said("MoonPhase", "a")], HealthState.SUSPECT, Reason.SIGNAL_FAILING, id="one of two sources is a doubt"
         ),
         pytest.param(
             [said("MoonPhase", "a"), said("MoonPhase", "b")],
             HealthState.SUSPECT,
-            Reason.PLUGIN_FAILING,
+            Reason.SIGNAL_FAILING,
             id="two of two",
         ),
         pytest.param([replace(ALERT, reading=GOOD)], HealthState.HEALTHY, Reason.SIGNALS_PASSING, id="it is resolved"),
@@ -97,7 +101,7 @@ def test_what_is_switched_off_says_nothing():
 def test_a_figure_that_only_leaders_have_does_not_judge_a_demoted_broker():
     produce, flush = said(SignalType.PROMETHEUS, "produce"), replace(FLUSH, reading=GOOD)
     assert of_one(produce, flush).state is HealthState.SICK
-    by = replace(demoted(1), reason=Reason.PROMETHEUS_RULE)
+    by = demoted_by(SignalType.PROMETHEUS)
     assert of_one(produce, flush, by=by).state is HealthState.RECOVERING
 
 
@@ -109,11 +113,31 @@ def test_silence_makes_nobody_sick_and_lets_others_judge():
 
 
 def test_silence_keeps_a_demoted_broker_from_being_promoted():
-    silent, by = replace(ALERT, reading=GOOD, age_seconds=999.0), replace(demoted(1), reason=Reason.PROMETHEUS_RULE)
+    silent, by = replace(ALERT, reading=GOOD, age_seconds=999.0), demoted_by(SignalType.PROMETHEUS)
     assert of_one(replace(ALERT, reading=GOOD), replace(FLUSH, reading=GOOD), by=by).state is HealthState.RECOVERING
     assert of_one(silent, replace(FLUSH, reading=GOOD), by=by).state is HealthState.UNKNOWN
 
 
 def test_evidence_that_has_vanished_does_not_promote_whom_it_demoted():
-    by = replace(demoted(1), reason=Reason.ALERT_FIRING)
-    assert of_one(replace(FLUSH, reading=GOOD), by=by).state is HealthState.UNKNOWN
+    healthy = replace(FLUSH, reading=GOOD)
+    assert of_one(healthy, by=demoted_by(SignalType.ALERTMANAGER)).state is HealthState.UNKNOWN
+    assert of_one(healthy, by=demoted_by("MoonPhase")).state is HealthState.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("reason", "missing"),
+    [
+        pytest.param("AlertFiring", True, id="an alert, which is silent"),
+        pytest.param("PluginFailing", True, id="a plug-in, which is silent"),
+        pytest.param("PrometheusRule", False, id="a rule, which passes"),
+    ],
+)
+def test_a_demotion_that_an_earlier_version_recorded_waits_for_the_signal_that_its_reason_names(
+    reason: str, missing: bool
+):
+    found = of_one(replace(FLUSH, reading=GOOD), by=replace(demoted(1), reason=reason))
+    assert found.state is (HealthState.UNKNOWN if missing else HealthState.RECOVERING)
+
+
+def test_a_verdict_names_the_type_of_the_signal_that_fails():
+    assert (of_one(ALERT).signal, of_one(replace(ALERT, reading=GOOD)).signal) == (SignalType.ALERTMANAGER, "")

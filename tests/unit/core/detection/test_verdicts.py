@@ -114,7 +114,7 @@ def test_a_dead_broker_does_not_keep_a_vantage_from_being_blind():
         pytest.param([GOOD, BAD], HealthState.SICK, Reason.EXTERNALLY_UNREACHABLE, id="inside it answers one"),
         pytest.param([BAD, BAD], HealthState.DOWN, Reason.UNREACHABLE, id="inside it answers neither"),
         pytest.param([BAD, DUNNO], HealthState.DOWN, Reason.UNREACHABLE, id="one asked, in vain"),
-        pytest.param([DUNNO, DUNNO], HealthState.SUSPECT, Reason.UNCONFIRMED, id="nobody could ask inside"),
+        pytest.param([DUNNO, DUNNO], HealthState.SUSPECT, Reason.UNREACHABLE, id="nobody could ask inside"),
     ],
 )
 def test_the_internal_listener_is_the_control(controls: Sequence[Reading], state: HealthState, reason: Reason):
@@ -158,8 +158,8 @@ def test_silence_that_another_reason_preceded_starts_its_own_patience():
 @pytest.mark.parametrize(
     ("seen", "reason"),
     [
-        pytest.param(cluster(partition(), brokers=[2, 3]), Reason.NOT_REGISTERED, id="gone from metadata"),
-        pytest.param(cluster(partition(), fenced=[1]), Reason.FENCED, id="fenced"),
+        pytest.param(cluster(partition(), brokers=[2, 3]), Reason.BROKER_DOWN, id="gone from metadata"),
+        pytest.param(cluster(partition(), fenced=[1]), Reason.BROKER_DOWN, id="fenced"),
     ],
 )
 def test_metadata_outweighs_every_signal(seen, reason: Reason):

@@ -117,7 +117,7 @@ class TestAfterwards:
         assert found.state is HealthState.SICK
         before = self.ended(words(1, BAD, after(50)))
         found = judged(words(1, BAD, after(101)), 101, before=before)[1]
-        assert found.reason is Reason.BROKER_STARTING
+        assert found.reason is Reason.RESTARTING
 
     def test_once_the_time_is_over_a_fault_is_a_fault(self):
         said = words(1, BAD, after(50))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bellwether.core.model.maintenance import under_maintenance
@@ -59,6 +61,7 @@ def test_a_broker_whose_pod_is_being_made_anew_stays_in_maintenance():
     ("pods", "standing"),
     [
         pytest.param({}, demoted(2), id="demoted by signals, no pod"),
+        pytest.param({}, replace(RESTARTED, cause=Cause.SIGNALS), id="it has restarted, no pod"),
         pytest.param({}, demoted(2, Cause.MAINTENANCE), id="drained at a person's word, no pod"),
         pytest.param({2: Pod("kafka-2")}, RESTARTED, id="its pod is ready again"),
         pytest.param(None, RESTARTED, id="nobody watches pods any more"),

@@ -187,9 +187,7 @@ def test_a_broker_that_is_sick_still_has_one_reason_and_not_two():
         (Reason.NOT_FENCED_IN_TIME, True),
         (Reason.STORAGE_SLOW, True),
         (Reason.REPLICATION_LAGGING, False),
-        (Reason.PROMETHEUS_RULE, False),
-        (Reason.ALERT_FIRING, False),
-        (Reason.PLUGIN_FAILING, False),
+        (Reason.SIGNAL_FAILING, False),
     ],
 )
 def test_hard_faults_demote_and_what_a_rebalance_itself_may_cause_does_not(reason: Reason, demotes: bool):

@@ -146,7 +146,7 @@ def test_an_order_that_is_right_already_is_not_contested():
         pytest.param(partition(), (1, 2, 3), set(), 1, cluster(), None, id="nobody is demoted"),
         pytest.param(partition(replicas=[1]), (1,), {1}, None, cluster(), Reason.ONLY_REPLICA, id="RF 1"),
         pytest.param(
-            partition(replicas=[1, 2]), (1, 2), {1, 2}, None, cluster(), Reason.ALL_REPLICAS_DEMOTED, id="all demoted"
+            partition(replicas=[1, 2]), (1, 2), {1, 2}, None, cluster(), Reason.NO_HEALTHY_ISR_MEMBER, id="all demoted"
         ),
         pytest.param(
             partition(isr=[1]), AWAY, {1}, None, cluster(), Reason.NO_HEALTHY_ISR_MEMBER, id="no healthy ISR member"

@@ -65,7 +65,7 @@ def test_what_becomes_of_a_partition_when_broker_1_is_demoted(
 def test_all_replicas_demoted_is_named_and_left_as_it_is():
     made = plan(cluster(partition(replicas=[1, 2]), brokers=4), 1, 2)
     assert made.empty
-    assert made.holds[0].reason is Reason.ALL_REPLICAS_DEMOTED
+    assert made.holds[0].reason is Reason.NO_HEALTHY_ISR_MEMBER
 
 
 @pytest.mark.parametrize(

@@ -272,7 +272,7 @@ class TestCapacity:
     def test_while_loads_are_awaited_nothing_moves_and_the_reason_is_not_that_brokers_are_full(self):
         made = plan(stretched(*self.led_by_1(3)), 1, wish=None, capacity=Capacity(max_load=60), loads=LOADS_PENDING)
         assert made.empty
-        assert Counter(h.reason for h in made.holds) == {Reason.LOADS_UNKNOWN: 3}
+        assert Counter(h.reason for h in made.holds) == {Reason.NO_EVIDENCE: 3}
 
     def test_a_limit_by_number_waits_for_no_loads(self):
         made = plan(stretched(*self.led_by_1(3)), 1, wish=None, capacity=Capacity(max_leaders=9), loads=LOADS_PENDING)
@@ -347,7 +347,7 @@ class TestSeveralDemoted:
         two = self.decided(b1=self.CUT_OFF, b2=self.SLOW)
         made = plan(stretched(partition(replicas=(1, 2))), wish=None, decided=two)
         assert orders_of(made) == [((2, 1), True)]
-        assert [h.reason for h in made.holds] == [Reason.ALL_REPLICAS_DEMOTED]
+        assert [h.reason for h in made.holds] == [Reason.NO_HEALTHY_ISR_MEMBER]
 
     def test_it_is_not_elected_while_it_is_out_of_sync(self):
         two = self.decided(b1=self.CUT_OFF, b2=self.SLOW)
@@ -358,7 +358,7 @@ class TestSeveralDemoted:
         two = self.decided(b1=self.SLOW, b2=self.SLOW)
         made = plan(stretched(partition(replicas=(1, 2), leader=2)), wish=None, decided=two)
         assert made.empty
-        assert [h.reason for h in made.holds] == [Reason.ALL_REPLICAS_DEMOTED]
+        assert [h.reason for h in made.holds] == [Reason.NO_HEALTHY_ISR_MEMBER]
 
     def test_a_demoted_broker_that_leads_for_want_of_another_is_named(self):
         made = plan(stretched(partition(replicas=(3, 2, 1), isr=(1,))), wish=None, decided=self.decided(b1=self.SLOW))

@@ -38,6 +38,7 @@ from testkit.values.quarantine_inputs import (
 )
 
 ORDINARY = partition(replicas=(2, 3, 1))
+AGENT = Reason.AGENT_UNAVAILABLE
 
 
 def refused(*args: object, **more: object) -> Reason | None:
@@ -52,8 +53,8 @@ def paused(**more: object) -> QuarantineOrder:
     return ordered(paused_at=after(10), **more)  # type: ignore[arg-type]
 
 
-def ended(*signals: Signal, order: QuarantineOrder | None = None, **more: object) -> str | None:
-    """Why a standing order ends; None where it goes on."""
+def ending(*signals: Signal, order: QuarantineOrder | None = None, **more: object) -> QuarantineOrder:
+    """A standing order after the next reconcile."""
     about = order or paused()
     words = signals or (disk(), agent(1, BAD, 1))
     policy = more.pop("policy", None) or opted_in()
@@ -63,19 +64,25 @@ def ended(*signals: Signal, order: QuarantineOrder | None = None, **more: object
     facts = replace(facts, **known)  # type: ignore[arg-type]
     now = weighed(facts, policy, judged, left).orders[1]  # type: ignore[arg-type]
     assert now.active or now.reason in ENDINGS
+    return now
+
+
+def ended(*signals: Signal, **more: object) -> str | None:
+    """Why a standing order ends; None where it goes on."""
+    now = ending(*signals, **more)  # type: ignore[arg-type]
     return None if now.active else now.reason
 
 
 def test_a_demoted_broker_that_acks_all_waits_for_is_ordered_to_be_paused_for_a_limited_time():
     found = weighed(policy=opted_in(limit_seconds=120))
     order = found.orders[1]
-    assert (order.epoch, order.number, order.reason) == (1, 1, Reason.QUARANTINE_ORDERED)
+    assert (order.epoch, order.number, order.reason) == (1, 1, Reason.QUARANTINE_PENDING)
     assert (order.since, order.until, order.renewed_at) == (NOW, NOW + timedelta(seconds=120), NOW)
     assert not found.held
 
 
 def test_an_order_has_a_number_that_no_order_and_no_agent_has_used():
-    before = ordered(2, 7, ended_at=after(0), reason=Reason.DISK_RECOVERED, renewed_at=after(0))
+    before = ordered(2, 7, ended_at=after(0), reason=Reason.QUARANTINE_ENDED, renewed_at=after(0))
     facts = scene(None, disk(), agent(1, GOOD, 4), agent(2, GOOD, 7), orders=[before])
     assert weighed(facts).orders[1].number == 8
 
@@ -105,20 +112,26 @@ def test_only_a_broker_that_is_demoted_slow_and_awaited_is_in_question():
 
 
 @pytest.mark.parametrize(
-    ("words", "reason"),
+    ("words", "reason", "case"),
     [
-        pytest.param([disk()], Reason.AGENT_MISSING, id="nobody beside it"),
-        pytest.param([disk(), agent(age=16.0)], Reason.AGENT_MISSING, id="a quarantine agent that has gone silent"),
-        pytest.param([disk(), agent(age=None)], Reason.AGENT_MISSING, id="a quarantine agent never heard of"),
-        pytest.param([disk(), agent(1, SILENT)], Reason.AGENT_MISSING, id="a quarantine agent that may not signal it"),
-        pytest.param([agent(2), agent()], Reason.NO_STORAGE_PROBE, id="nobody on its disk"),
-        pytest.param([disk(age=999.0), agent()], Reason.NO_STORAGE_PROBE, id="a silent prober"),
-        pytest.param([disk(1, GOOD), agent()], Reason.DISK_RECOVERED, id="a fast disk"),
-        pytest.param([disk(), agent(), agent(3, BAD, 9)], Reason.ANOTHER_BROKER_UNHEALTHY, id="another is paused"),
+        pytest.param([disk()], AGENT, "no quarantine agent reports", id="nobody beside it"),
+        pytest.param([disk(), agent(age=16.0)], AGENT, "no quarantine agent reports", id="an agent that is silent"),
+        pytest.param([disk(), agent(age=None)], AGENT, "no quarantine agent reports", id="an agent never heard of"),
+        pytest.param([disk(), agent(1, SILENT)], AGENT, "cannot pause it", id="an agent that may not signal it"),
+        pytest.param([agent(2), agent()], Reason.NO_EVIDENCE, "no storage probe", id="nobody on its disk"),
+        pytest.param([disk(age=999.0), agent()], Reason.NO_EVIDENCE, "no storage probe", id="a silent prober"),
+        pytest.param([disk(1, GOOD), agent()], Reason.QUARANTINE_ENDED, "fast again", id="a fast disk"),
+        pytest.param(
+            [disk(), agent(), agent(3, BAD, 9)],
+            Reason.ANOTHER_BROKER_UNHEALTHY,
+            "only one broker is paused at a time",
+            id="another is paused",
+        ),
     ],
 )
-def test_nobody_is_paused_on_words_that_are_missing(words: list[Signal], reason: Reason):
+def test_nobody_is_paused_on_words_that_are_missing(words: list[Signal], reason: Reason, case: str):
     assert refused(scene(None, *words)) is reason
+    assert case in weighed(scene(None, *words)).held[1].message
 
 
 @pytest.mark.parametrize(
@@ -144,7 +157,7 @@ def test_nobody_is_paused_on_words_that_are_missing(words: list[Signal], reason:
             id="moving",
         ),
         pytest.param(
-            cluster(ORDINARY, partition("new", replicas=(2, 3, 1))), 1, 0, Reason.FAULT_TOLERANCE_UNKNOWN, id="new"
+            cluster(ORDINARY, partition("new", replicas=(2, 3, 1))), 1, 0, Reason.NO_EVIDENCE, id="new"
         ),
     ],
 )  # fmt: skip
@@ -188,8 +201,8 @@ def test_the_active_controller_is_not_paused():
     ],
 )
 def test_what_is_not_known_pauses_nobody_and_ends_a_pause(margins: FaultTolerance | None):
-    assert refused(scene(margins=margins)) is Reason.FAULT_TOLERANCE_UNKNOWN
-    assert ended(margins=margins) == Reason.FAULT_TOLERANCE_UNKNOWN
+    assert refused(scene(margins=margins)) is Reason.NO_EVIDENCE
+    assert ended(margins=margins) == Reason.NO_EVIDENCE
 
 
 @pytest.mark.parametrize("standing", ["sick", "down", "suspect"])
@@ -221,10 +234,10 @@ def test_no_pause_while_another_broker_is_about_to_be_restarted():
 def test_who_is_about_to_be_stopped_is_not_paused_and_is_released():
     leaving = {1: Pod("kafka-1", ready=False, leaving=True)}
     assert refused(replace(scene(), pods=leaving)) is Reason.RESTARTING
-    assert ended(pods=leaving) == Reason.QUARANTINE_WITHDRAWN
+    assert ended(pods=leaving) == Reason.QUARANTINE_ENDED
     drained = (drain(),)
     assert refused(replace(scene(), overrides=drained)) is Reason.IN_MAINTENANCE
-    assert ended(overrides=drained) == Reason.QUARANTINE_WITHDRAWN
+    assert ended(overrides=drained) == Reason.QUARANTINE_ENDED
     assert ended(pods={1: Pod("kafka-1", ready=False)}) is None, "whoever is paused answers no readiness probe"
 
 
@@ -238,7 +251,7 @@ def test_a_broker_that_leads_again_is_released_as_nobody_else_would_lead_meanwhi
 def test_demotion_comes_first_and_is_given_its_time():
     leads = cluster(ORDINARY, partition(index=1, replicas=(2, 3, 1), leader=1))
     assert refused(scene(leads)) is Reason.NO_FAULT_TOLERANCE
-    assert refused(policy=opted_in(after_seconds=301)) is Reason.QUARANTINE_DELAYED
+    assert refused(policy=opted_in(after_seconds=301)) is Reason.QUARANTINE_PENDING
     assert refused(policy=opted_in(after_seconds=300)) is None
 
 
@@ -262,23 +275,37 @@ def test_a_broker_is_quarantined_once_its_agent_reports_it():
 
 
 @pytest.mark.parametrize(
-    ("words", "reason"),
+    "words",
     [
-        pytest.param([disk(), agent(1, BAD, 1)], None, id="all as it was"),
-        pytest.param([disk(1, GOOD), agent(1, BAD, 1)], Reason.DISK_RECOVERED, id="recovered"),
-        pytest.param([disk(1, GOOD), disk(1, BAD), agent(1, BAD, 1)], None, id="one of two disks still slow"),
-        pytest.param([disk(1, SILENT), agent(1, BAD, 1)], Reason.NO_STORAGE_PROBE, id="the prober does not know"),
-        pytest.param([disk(age=999.0), agent(1, BAD, 1)], Reason.NO_STORAGE_PROBE, id="the prober is silent"),
-        pytest.param([disk()], Reason.AGENT_MISSING, id="the quarantine agent is gone"),
-        pytest.param([disk(), agent(1, BAD, 1, age=16.0)], Reason.AGENT_MISSING, id="the quarantine agent is silent"),
-        pytest.param([disk(), agent(1, SILENT, 1)], Reason.AGENT_MISSING, id="the quarantine agent lost its right"),
-        pytest.param([disk(), agent(1, GOOD, 1)], Reason.AGENT_RELEASED, id="the quarantine agent released it"),
-        pytest.param([disk(), agent(1, GOOD, 0)], Reason.AGENT_MISSING, id="the quarantine agent has forgotten it"),
-        pytest.param([disk(), agent(1, BAD, 2)], Reason.AGENT_MISSING, id="the quarantine agent names another order"),
+        pytest.param([disk(), agent(1, BAD, 1)], id="all as it was"),
+        pytest.param([disk(1, GOOD), disk(1, BAD), agent(1, BAD, 1)], id="one of two disks still slow"),
     ],
 )
-def test_words_end_a_quarantine(words: list[Signal], reason: Reason | None):
+def test_a_quarantine_goes_on_while_its_agent_obeys_and_a_disk_is_slow(words: list[Signal]):
+    assert ended(*words) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "reason", "case"),
+    [
+        pytest.param([disk(1, GOOD), agent(1, BAD, 1)], Reason.QUARANTINE_ENDED, "fast again", id="recovered"),
+        pytest.param(
+            [disk(1, SILENT), agent(1, BAD, 1)], Reason.NO_EVIDENCE, "no storage probe", id="the prober does not know"
+        ),
+        pytest.param(
+            [disk(age=999.0), agent(1, BAD, 1)], Reason.NO_EVIDENCE, "no storage probe", id="the prober is silent"
+        ),
+        pytest.param([disk()], AGENT, "does not report any more", id="the agent is gone"),
+        pytest.param([disk(), agent(1, BAD, 1, age=16.0)], AGENT, "does not report any more", id="the agent is silent"),
+        pytest.param([disk(), agent(1, SILENT, 1)], AGENT, "cannot pause it", id="the agent lost its right"),
+        pytest.param([disk(), agent(1, GOOD, 1)], AGENT, "has released it", id="the agent released it"),
+        pytest.param([disk(), agent(1, GOOD, 0)], AGENT, "has not paused it", id="the agent has forgotten it"),
+        pytest.param([disk(), agent(1, BAD, 2)], AGENT, "has not paused it", id="the agent names another order"),
+    ],
+)
+def test_words_end_a_quarantine(words: list[Signal], reason: Reason, case: str):
     assert ended(*words) == reason
+    assert case in ending(*words).message
 
 
 def test_a_quarantine_ends_at_its_limit_and_when_the_clock_is_set_back():
@@ -296,9 +323,11 @@ def test_a_limit_that_is_lowered_ends_a_quarantine_that_was_given_longer():
 
 
 def test_a_quarantine_ends_with_the_demotion_and_with_the_policys_wish():
-    assert ended(demoted=()) == Reason.QUARANTINE_WITHDRAWN
-    assert ended(policy=Policy(name="main", mode=Mode.ENFORCE)) == Reason.QUARANTINE_WITHDRAWN
-    assert ended(policy=replace(opted_in(), suspend=True)) == Reason.QUARANTINE_WITHDRAWN
+    assert ended(demoted=()) == Reason.QUARANTINE_ENDED
+    assert ending(demoted=()).message == "it is no longer demoted"
+    for policy in (Policy(name="main", mode=Mode.ENFORCE), replace(opted_in(), suspend=True)):
+        assert ended(policy=policy) == Reason.QUARANTINE_ENDED
+        assert "quarantine is off" in ending(policy=policy).message
 
 
 def test_a_quarantine_ends_on_any_further_loss_in_the_isr_or_the_quorum():
@@ -314,7 +343,7 @@ def test_an_order_that_is_not_obeyed_is_withdrawn():
     waiting = [disk(), agent(1, GOOD, 0)]
     late = ordered(since=NOW - timedelta(seconds=PAUSE_TIMEOUT_SECONDS + 1))
     assert ended(*waiting, order=ordered(since=NOW - timedelta(seconds=PAUSE_TIMEOUT_SECONDS))) is None
-    assert ended(*waiting, order=late) == Reason.AGENT_MISSING
+    assert ended(*waiting, order=late) == Reason.AGENT_UNAVAILABLE
 
 
 def two_slow(*words: Signal, order: QuarantineOrder) -> Reason | None:
@@ -329,12 +358,12 @@ def two_slow(*words: Signal, order: QuarantineOrder) -> Reason | None:
 def test_one_at_a_time_and_no_other_until_the_former_surely_runs_again():
     both = [disk(1), disk(2), agent(2)]
     assert two_slow(*both, agent(1, BAD, 1), order=paused()) is Reason.ANOTHER_BROKER_UNHEALTHY
-    gone = paused(ended_at=NOW, reason=Reason.AGENT_MISSING, renewed_at=NOW)
+    gone = paused(ended_at=NOW, reason=Reason.AGENT_UNAVAILABLE, renewed_at=NOW)
     assert two_slow(*both, order=gone) is Reason.ANOTHER_BROKER_UNHEALTHY, "nobody has said that it runs"
     assert two_slow(*both, agent(1, BAD, 1), order=gone) is Reason.ANOTHER_BROKER_UNHEALTHY, "it is paused still"
     assert two_slow(*both, agent(1, GOOD, 1), order=gone) is None, "its quarantine agent has released it"
     long_ago = paused(
-        ended_at=NOW, reason=Reason.AGENT_MISSING, renewed_at=NOW - timedelta(seconds=RELEASE_SECONDS)
+        ended_at=NOW, reason=Reason.AGENT_UNAVAILABLE, renewed_at=NOW - timedelta(seconds=RELEASE_SECONDS)
     )  # fmt: skip
     assert two_slow(*both, order=long_ago) is None, "its order has run out wherever it is"
     assert RELEASE_SECONDS > EXPIRES_AFTER_SECONDS
@@ -353,12 +382,13 @@ def test_after_an_early_end_a_broker_is_left_in_peace_for_as_long_as_a_quarantin
     words = [disk(), agent(1, GOOD, 1)]
     stopped = paused(ended_at=NOW - timedelta(seconds=599), reason=Reason.QUARANTINE_LIMIT)
     found = weighed(scene(None, *words, orders=[stopped]))
-    assert found.held[1].reason is Reason.QUARANTINE_DELAYED
+    assert found.held[1].reason is Reason.QUARANTINE_PENDING
     assert found.orders == {1: stopped}, "it is remembered"
     rested = replace(stopped, ended_at=NOW - timedelta(seconds=600))
     assert weighed(scene(None, *words, orders=[rested])).orders[1].number == 2
-    relapsed = replace(stopped, reason=Reason.DISK_RECOVERED)
-    assert weighed(scene(None, *words, orders=[relapsed])).orders[1].number == 2, "a relapse is no reason to wait"
+    for reason in (Reason.QUARANTINE_ENDED, "DiskRecovered", "QuarantineWithdrawn"):  # two of earlier versions
+        relapsed = replace(stopped, reason=reason)
+        assert weighed(scene(None, *words, orders=[relapsed])).orders[1].number == 2, "a relapse is no reason to wait"
 
 
 def test_margins_are_read_only_where_a_pause_is_in_question():

@@ -150,14 +150,14 @@ class TestPlanned:
 
     def test_a_plan_without_moves_is_not_proposed(self):
         found = on_planned(run(RunState.RUNNING), a_plan(), replace(BY_HAND, minimum_improvement_percent=0))
-        assert (found.state, found.reason) == (RunState.IDLE, Reason.IMPROVEMENT_TOO_SMALL)
+        assert (found.state, found.reason) == (RunState.IDLE, Reason.NO_PLAN_PENDING)
         assert "no move would improve the balance" in found.message
 
     def test_a_plan_that_improves_too_little_is_not_proposed(self):
         found = on_planned(
             run(RunState.RUNNING), a_plan(100.0, 100.0), replace(BY_HAND, minimum_improvement_percent=60)
         )
-        assert (found.state, found.reason) == (RunState.IDLE, Reason.IMPROVEMENT_TOO_SMALL)
+        assert (found.state, found.reason) == (RunState.IDLE, Reason.NO_PLAN_PENDING)
         assert "minimumImprovementPercent (60)" in found.message
 
     def test_leaders_that_may_not_stay_are_reason_enough_however_little_it_improves(self):
@@ -194,7 +194,7 @@ class TestJudged:
 
     def test_an_approval_that_comes_too_late_approves_nothing(self):
         found = on_judged(run(RunState.PROPOSED), BY_HAND, DIGEST, after(DAY + 1))
-        assert (found.state, found.reason) == (RunState.IDLE, Reason.PLAN_OUTDATED)
+        assert (found.state, found.reason) == (RunState.IDLE, Reason.NO_PLAN_PENDING)
         assert on_judged(found, BY_HAND, DIGEST, after(DAY + 2)) == found
         assert run_due(found, "", after(DAY + 7200)) is None
 
@@ -226,17 +226,17 @@ class TestFollowed:
         )
 
     def test_what_the_first_wave_waits_for_is_said(self):
-        waits = Refusal(Reason.SUSPENDED, "The policy is suspended.")
+        waits = Refusal(Reason.NOT_ENFORCING, "The policy is suspended.")
         found = on_progress(run(RunState.APPROVED), None, waits)
-        assert (found.state, found.reason) == (RunState.APPROVED, Reason.SUSPENDED)
+        assert (found.state, found.reason) == (RunState.APPROVED, Reason.NOT_ENFORCING)
         assert on_progress(found, None, None).reason is Reason.APPLYING
 
     @pytest.mark.parametrize(
         ("ending", "state", "reason"),
         [
-            (ApplicationEnd.DONE, RunState.DONE, Reason.PLAN_APPLIED),
-            (ApplicationEnd.STALE, RunState.STALE, Reason.PLAN_OUTDATED),
-            (ApplicationEnd.SUPERSEDED, RunState.SUPERSEDED, Reason.PLAN_OUTDATED),
+            (ApplicationEnd.DONE, RunState.DONE, Reason.NO_PLAN_PENDING),
+            (ApplicationEnd.STALE, RunState.STALE, Reason.NO_PLAN_PENDING),
+            (ApplicationEnd.SUPERSEDED, RunState.SUPERSEDED, Reason.NO_PLAN_PENDING),
         ],
     )
     @pytest.mark.parametrize("before", sorted(UNDER_WAY))
@@ -253,7 +253,7 @@ class TestFollowed:
         found = on_progress(
             run(RunState.APPLYING), application(9, taken_up=3, ended=ApplicationEnd.STALE, message=text), None
         )
-        assert (found.state, found.reason) == (RunState.STALE, Reason.PLAN_OUTDATED)
+        assert (found.state, found.reason) == (RunState.STALE, Reason.NO_PLAN_PENDING)
         assert found.message == f"{text} 3 of 9 partitions were processed."
 
     @pytest.mark.parametrize("state", [RunState.RUNNING, RunState.PROPOSED, RunState.APPROVED, RunState.SUPERSEDED])
@@ -281,7 +281,7 @@ class TestSuperseded:
     @pytest.mark.parametrize("state", sorted(UNDER_WAY))
     def test_a_person_who_asks_for_another_plan_ends_the_one_that_is_applied(self, state: RunState):
         found = on_superseded(run(state, request="old"), "new")
-        assert (found.state, found.reason) == (RunState.SUPERSEDED, Reason.PLAN_OUTDATED)
+        assert (found.state, found.reason) == (RunState.SUPERSEDED, Reason.NO_PLAN_PENDING)
         assert run_due(found, "new", START) is not None
         assert on_superseded(run(state, request="new"), "new") == run(state, request="new")
 

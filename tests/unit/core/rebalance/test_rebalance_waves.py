@@ -70,7 +70,7 @@ def test_the_next_wave_waits_for_the_pause_and_says_when_it_comes():
     by, standing = policy(settings(pause_seconds=30)), record()
     waiting = reconcile(undo=replace(standing, application=application(3, taken_up=1)), by=by, seconds=12)
     assert waiting.waits is not None
-    assert (waiting.waits.reason, waiting.taken, waiting.again_seconds) == (Reason.WAVE_PENDING, 0, 18.0)
+    assert (waiting.waits.reason, waiting.taken, waiting.again_seconds) == (Reason.APPLYING, 0, 18.0)
     assert reconcile(undo=replace(standing, application=application(3, taken_up=1)), by=by, seconds=30).taken == 2
 
 
@@ -82,7 +82,7 @@ def test_the_next_wave_waits_until_the_last_one_stands():
     undo = record({FIRST.key: entry(baseline=(2, 1, 3), written=(1, 2, 3))})
     waiting = reconcile(undo=replace(undo, application=application(3, taken_up=1)), seconds=100)
     assert waiting.waits is not None
-    assert waiting.waits.reason is Reason.WAVE_PENDING
+    assert waiting.waits.reason is Reason.APPLYING
     assert "orders-0" in waiting.waits.message
     assert waiting.record.application == application(3, taken_up=1)
 
@@ -148,8 +148,8 @@ def test_where_nobody_is_known_to_be_well_unknown_stops_nothing():
 @pytest.mark.parametrize(
     ("by", "reason"),
     [
-        (replace(policy(), mode=Mode.OBSERVE), Reason.OBSERVE_MODE),
-        (replace(policy(), suspend=True), Reason.SUSPENDED),
+        (replace(policy(), mode=Mode.OBSERVE), Reason.NOT_ENFORCING),
+        (replace(policy(), suspend=True), Reason.NOT_ENFORCING),
     ],
 )
 def test_a_policy_that_does_not_act_takes_nothing_up_and_says_so(by: Policy, reason: Reason):
@@ -196,7 +196,7 @@ def test_a_leader_to_be_that_could_not_lead_when_the_plan_was_made_and_cannot_no
     plan = accepted(loadmove(FIRST), *(loadmove(p, to=3) for p in MANY), closed=[2])
     done = reconcile(plan, cluster(FIRST, *MANY), sick=[2])
     assert [(h.key, h.reason, h.message) for h in done.left] == [
-        (FIRST.key, Reason.SKIPPED_IN_WAVE, "broker 2 is Sick")
+        (FIRST.key, Reason.CHANGED_SINCE_PLAN, "broker 2 is Sick")
     ]
 
 
@@ -329,7 +329,7 @@ def test_a_partition_that_went_back_to_its_old_order_is_named_and_not_fought_ove
     done = reconcile(accepted(MOVES[0]), cluster(FIRST), undo)
     assert done.record.entries == {}
     assert done.application is not None
-    assert (done.application.ended, done.application.left) == (ApplicationEnd.DONE, {"SkippedInWave": 1})
+    assert (done.application.ended, done.application.left) == (ApplicationEnd.DONE, {"ChangedSincePlan": 1})
 
 
 def test_a_plan_that_has_ended_is_not_begun_again():

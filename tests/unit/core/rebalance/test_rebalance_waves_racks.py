@@ -50,7 +50,7 @@ def test_one_whose_first_is_out_of_sync_holds_no_wave_up():
     elected = replace(behind, isr=(1, 2, 3))
     waits = reconcile(seen_with(elected, free), free, to=2, undo=undo).waits
     assert waits is not None
-    assert waits.reason is Reason.WAVE_PENDING
+    assert waits.reason is Reason.APPLYING
 
 
 def test_one_that_its_rack_has_no_room_for_holds_no_wave_up():
@@ -93,7 +93,7 @@ def test_a_plan_that_wants_a_less_preferred_rack_to_lead_is_refused():
     ended = reconcile(seen_with(seen), seen, to=3).application
     assert ended is not None
     assert ended.ended is ApplicationEnd.STALE
-    assert ended.left == {Reason.SKIPPED_IN_WAVE: 1}
+    assert ended.left == {Reason.CHANGED_SINCE_PLAN: 1}
 
 
 def test_with_weights_a_plan_moves_leaders_within_their_rack_and_not_across():
@@ -101,7 +101,7 @@ def test_with_weights_a_plan_moves_leaders_within_their_rack_and_not_across():
     assert reconcile(seen_with(seen), seen, to=2, by=wishing(WEIGHTED)).taken == 1
     across = reconcile(seen_with(seen), seen, to=3, by=wishing(WEIGHTED)).application
     assert across is not None
-    assert across.left == {Reason.SKIPPED_IN_WAVE: 1}
+    assert across.left == {Reason.CHANGED_SINCE_PLAN: 1}
 
 
 def test_with_weights_the_planned_leader_leads():

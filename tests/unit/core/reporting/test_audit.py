@@ -127,7 +127,7 @@ def test_a_promotion_by_a_person_stands_with_the_person():
 def test_a_broker_that_is_gone_is_promoted_by_the_cluster():
     record = replace(NOTHING, demoted={9: demoted(9)})
     (change,) = entry(Plan(), record).changes
-    assert (change.broker, change.word, change.reason) == (9, "cluster", "NotRegistered")
+    assert (change.broker, change.word, change.reason) == (9, "cluster", "BrokerDown")
 
 
 def test_the_end_of_a_policy_is_the_word_for_what_it_promotes():
@@ -214,12 +214,12 @@ def test_a_wave_that_is_rolled_back_is_told_as_one():
 
 
 def test_the_outcome_counts_what_was_done_and_what_was_held():
-    held = tuple(Hold(PartitionKey("id", n), "orders", Reason.NOT_APPLIED, "") for n in range(3))
+    held = tuple(Hold(PartitionKey("id", n), "orders", Reason.NO_ANSWER, "") for n in range(3))
     result = ExecutionResult(7, 5, held, held[:1], Abort(Reason.NO_ANSWER, "no answer in 2 s"))
     outcome = complete_entry(entry(Plan(moves=(move(0),))), result).outcome
     assert outcome is not None
     assert (outcome.reordered, outcome.elected, outcome.touched) == (7, 5, 1)
-    assert outcome.held == {"NotApplied": 3}
+    assert outcome.held == {"NoAnswer": 3}
     assert outcome.stopped == "NoAnswer: no answer in 2 s"
 
 

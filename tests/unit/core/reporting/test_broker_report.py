@@ -10,7 +10,7 @@ from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.condition import Condition
 from bellwether.core.model.refusals import BrokerHold
-from bellwether.core.reasons import DESCRIPTIONS, Reason
+from bellwether.core.reasons import Reason
 from bellwether.core.reporting.broker_report import BrokerReport
 from testkit.values.builders import (
     cluster,
@@ -59,8 +59,8 @@ class TestBrokerConditions:
 
     def test_whom_nothing_keeps_may_lead(self):
         _, condition, _ = self.of().conditions
-        assert (condition.status, condition.reason) == (False, Reason.LEADING_ALLOWED)
-        assert condition.message == DESCRIPTIONS[Reason.LEADING_ALLOWED]
+        assert (condition.status, condition.reason) == (False, Reason.UP_TO_DATE)
+        assert condition.message == "The broker is free to lead."
 
     def test_who_is_held_is_not_demoted_and_says_why(self):
         held = BrokerHold(1, Reason.CAP_REACHED, "the cap is 1")

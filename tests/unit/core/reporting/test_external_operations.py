@@ -50,7 +50,7 @@ def test_a_load_plan_that_waits_is_named():
         Reason.EXTERNAL_OPERATION,
         "ExternalOperation: the next wave of the load plan",
     )
-    pausing = WaveResult(record(), waits=Refusal(Reason.WAVE_PENDING, "30 s"))
+    pausing = WaveResult(record(), waits=Refusal(Reason.APPLYING, "30 s"))
     assert waiting_for_external_operations(Plan(), [], pausing) is None
 
 

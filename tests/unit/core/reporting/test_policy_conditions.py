@@ -68,7 +68,7 @@ def hold(index: int = 0, reason: Reason = Reason.ONLY_REPLICA, topic: str = "ord
             OBSERVE,
             Plan((move(),)),
             ExecutionResult(),
-            (True, Reason.OBSERVE_MODE),
+            (True, Reason.NOT_ENFORCING),
             (False, Reason.LEADERS_MOVING),
             id="observing",
         ),
@@ -76,7 +76,7 @@ def hold(index: int = 0, reason: Reason = Reason.ONLY_REPLICA, topic: str = "ord
             replace(ENFORCE, suspend=True),
             Plan(),
             ExecutionResult(),
-            (True, Reason.SUSPENDED),
+            (True, Reason.NOT_ENFORCING),
             (True, Reason.UP_TO_DATE),
             id="suspended",
         ),
@@ -84,7 +84,7 @@ def hold(index: int = 0, reason: Reason = Reason.ONLY_REPLICA, topic: str = "ord
             replace(OBSERVE, suspend=True),
             Plan(),
             ExecutionResult(),
-            (True, Reason.SUSPENDED),
+            (True, Reason.NOT_ENFORCING),
             (True, Reason.UP_TO_DATE),
             id="suspended while observing",
         ),
@@ -99,7 +99,7 @@ def test_ready_and_settled(policy: Policy, plan: Plan, result: ExecutionResult, 
 
 
 def test_a_cluster_without_partitions_is_ready_and_says_so():
-    assert said(snapshot(cluster())).condition("Ready").reason is Reason.CLUSTER_EMPTY
+    assert said(snapshot(cluster())).condition("Ready").reason is Reason.UP_TO_DATE
 
 
 def test_contests_are_a_condition_of_their_own():
@@ -197,7 +197,7 @@ class TestLimitsByLoad:
 
     def test_without_loads_the_limit_is_said_not_to_hold(self):
         found = self.said(None).condition("LoadsAvailable")
-        assert (found.status, found.reason) == (False, Reason.LOADS_UNKNOWN)
+        assert (found.status, found.reason) == (False, Reason.NO_EVIDENCE)
 
     @pytest.mark.parametrize("loads", [Loads(), LOADS_PENDING])
     def test_with_loads_or_while_they_are_awaited_nothing_is_said_of_them(self, loads: Loads):
@@ -212,6 +212,6 @@ class TestLimitsByLoad:
         assert ready.message.endswith("spec.demotion.capacity (loads as of 2026-01-01T00:00:00Z)")
 
     def test_leaders_that_wait_for_loads_are_not_said_to_find_no_room(self):
-        waiting = Plan(holds=(hold(0, Reason.LOADS_UNKNOWN),))
+        waiting = Plan(holds=(hold(0, Reason.NO_EVIDENCE),))
         ready = self.said(LOADS_PENDING, plan=waiting).condition("Ready")
-        assert (ready.reason, ready.message) == (Reason.MOVES_BLOCKED, "partitions not moved: 1 LoadsUnknown")
+        assert (ready.reason, ready.message) == (Reason.MOVES_BLOCKED, "partitions not moved: 1 NoEvidence")

@@ -44,7 +44,7 @@ def test_a_held_run_counts_its_reasons():
 
 
 def test_what_the_run_held_replaces_what_the_plan_held():
-    late = hold(0, Reason.NOT_APPLIED)
+    late = hold(0, Reason.NO_ANSWER)
     assert said(plan=Plan(holds=(hold(0),)), result=ExecutionResult(holds=(late,))).held == (late,)
 
 

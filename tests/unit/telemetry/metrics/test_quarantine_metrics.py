@@ -66,7 +66,7 @@ def test_a_agent_that_pauses_without_an_order_is_told_of(metrics: OperatorMetric
 def test_what_a_silent_agent_said_last_is_not_told_for_its_word(metrics: OperatorMetrics):
     turned(metrics, disk(), agent(1, BAD, 1, age=15.1), order=ordered(paused_at=after(10)))
     assert of_broker(metrics)[1] == 0
-    assert value(metrics, "broker_quarantine_ended", broker="1", reason="AgentMissing") == 1
+    assert value(metrics, "broker_quarantine_ended", broker="1", reason="AgentUnavailable") == 1
 
 
 def test_a_quarantine_that_ended_is_told_with_its_reason_until_another_may_begin(metrics: OperatorMetrics):
@@ -84,7 +84,7 @@ def test_each_order_is_counted_when_it_begins_and_when_it_ends(metrics: Operator
     turned(metrics, disk(), agent())
     assert (
         value(metrics, "quarantines_started_total"),
-        value(metrics, "quarantines_ended_total", reason="AgentMissing"),
+        value(metrics, "quarantines_ended_total", reason="AgentUnavailable"),
     ) == (
         1,
         0,
@@ -92,11 +92,11 @@ def test_each_order_is_counted_when_it_begins_and_when_it_ends(metrics: Operator
     stands = ordered(since=NOW, paused_at=NOW)
     turned(metrics, disk(), agent(1, BAD, 1), order=stands, seconds=3)
     turned(metrics, disk(reading=GOOD), agent(1, BAD, 1), order=stands, seconds=4)
-    ended = replace(stands, ended_at=NOW + timedelta(seconds=4), reason=Reason.DISK_RECOVERED)
+    ended = replace(stands, ended_at=NOW + timedelta(seconds=4), reason=Reason.QUARANTINE_ENDED)
     turned(metrics, disk(reading=GOOD), agent(1, GOOD, 1), order=ended, seconds=5)
     assert value(metrics, "quarantines_started_total") == 1
     counts = {reason: value(metrics, "quarantines_ended_total", reason=str(reason)) for reason in ENDINGS}
-    assert counts == dict.fromkeys(ENDINGS, 0.0) | {Reason.DISK_RECOVERED: 1}
+    assert counts == dict.fromkeys(ENDINGS, 0.0) | {Reason.QUARANTINE_ENDED: 1}
 
 
 def test_a_policy_that_quarantines_nobody_tells_of_no_broker(metrics: OperatorMetrics):

@@ -47,6 +47,10 @@ class StrimziUnavailable(Terminal):
         self.reason = reason
 
 
+class StrimziNotShared(StrimziUnavailable):
+    """The cluster is in another namespace and does not admit the policy's."""
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """A cluster that was found. ``outside`` is the external listener; None if it has none.
@@ -78,8 +82,8 @@ class StrimziClusters:
         namespace = wanted.namespace or self._namespace
         sight = _Sight(namespace, wanted.cluster_name, self._kafka(namespace, wanted.cluster_name))
         if not shapes.admits(sight.kafka, self._namespace):
-            raise StrimziUnavailable(
-                Reason.STRIMZI_NOT_SHARED,
+            raise StrimziNotShared(
+                Reason.STRIMZI_REFERENCE_INVALID,
                 f"{sight.title} does not permit policies of namespace {self._namespace}: annotate it with"
                 f" {shapes.SHARING_ANNOTATION}={self._namespace}, or create the policy in namespace {namespace}",
             )

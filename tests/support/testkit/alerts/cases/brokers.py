@@ -195,7 +195,7 @@ CASES = (
         "10m",
         {
             **quarantined(paused="1x30 0x60", since="0x30 stale", until="600x30 stale"),
-            told("broker_quarantine_ended", reason="DiskRecovered"): "_x31 1x60",
+            told("broker_quarantine_ended", reason="QuarantineEnded"): "_x31 1x60",
             told("broker_demoted"): "1x90",
         },
     ),
@@ -203,14 +203,14 @@ CASES = (
         "BellwetherQuarantineNotApplied",
         "its quarantine agent did nothing for 30 s",
         "2m",
-        {told("broker_quarantine_ended", reason="AgentMissing"): "_x2 1x20", told("broker_demoted"): "1x20"},
+        {told("broker_quarantine_ended", reason="AgentUnavailable"): "_x2 1x20", told("broker_demoted"): "1x20"},
         (ONE,),
     ),
     Case(
         "BellwetherQuarantineNotApplied",
         "its quarantine agent fell silent, and it has been promoted since",
         "2m",
-        {told("broker_quarantine_ended", reason="AgentMissing"): "1x20", told("broker_demoted"): "1x4 0x20"},
+        {told("broker_quarantine_ended", reason="AgentUnavailable"): "1x20", told("broker_demoted"): "1x4 0x20"},
     ),
     Case(
         "BellwetherQuarantineNotApplied",

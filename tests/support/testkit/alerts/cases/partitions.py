@@ -55,7 +55,7 @@ CASES = (
         "BellwetherPartitionsAtRisk",
         "the only replica is on the demoted broker",
         "11m",
-        {held("OnlyReplica"): "2x60", held("AllReplicasDemoted"): "1x60"},
+        {held("OnlyReplica"): "2x60", held("NoHealthyIsrMember"): "1x60"},
         OURS,
     ),
     Case(

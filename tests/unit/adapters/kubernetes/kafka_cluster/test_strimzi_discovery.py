@@ -298,7 +298,7 @@ def test_a_cluster_elsewhere_has_to_agree(api: MemoryApi, secrets: SecretReader,
     api.put(SECRETS, strimzi_objects.secret(name, "kafka", ca_crt=authority.path.read_text()))
     clusters = StrimziClusters(secrets)
     words = ["kafka/my-cluster does not permit", "namespace default", "bellwether.dev/policies-from=default"]
-    told(refused(clusters, elsewhere), Reason.STRIMZI_NOT_SHARED, words)
+    told(refused(clusters, elsewhere), Reason.STRIMZI_REFERENCE_INVALID, words)
     api.put(KAFKAS, kafka(namespace="kafka", annotations={"bellwether.dev/policies-from": "default"}))
     found = clusters.find(elsewhere)
     assert found.credentials is not None

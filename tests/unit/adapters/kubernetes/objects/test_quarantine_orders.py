@@ -53,7 +53,7 @@ def test_the_lease_says_whose_broker_is_paused_until_when_why_and_by_whom(api: M
         "bellwether.dev/epoch": "1",
         "bellwether.dev/order": "1",
         "bellwether.dev/pause-until": "2026-01-01T00:10:00.000000Z",
-        "bellwether.dev/reason": "QuarantineOrdered",
+        "bellwether.dev/reason": "QuarantinePending",
         "bellwether.dev/message": "so it was",
     }
     assert found["spec"] == {
