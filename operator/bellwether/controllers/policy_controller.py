@@ -164,7 +164,7 @@ class PolicyController(threading.Thread):
         try:
             if deletion is not None:
                 self._rebalance.close()
-                return deletion.step(self, policy)
+                return self._requeue.spread(deletion.step(self, policy))
             self.ensure_connected(policy)
             self._finalizer.adopt(body)
             report = self.reconcile(policy, rebalance_input=self._rebalance.rebalance_input(policy, body))

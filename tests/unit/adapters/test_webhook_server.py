@@ -279,22 +279,6 @@ def test_a_connection_that_dawdles_is_ended(tmp_path: Path, monkeypatch: pytest.
     hook.server.stop()
 
 
-@pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
-def test_idle_strangers_give_their_places_to_those_who_come_after_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tls: bool
-) -> None:
-    monkeypatch.setattr(webhook_server, "HEADER_SECONDS", 600)
-    hook = Hook(tmp_path, authority=Authority(tmp_path / "tls") if tls else None)
-    idle = [hook.open() for _ in range(3 * MOST_STRANGERS)]
-    assert hook.ask()[0] == 200
-    for one in idle[:MOST_STRANGERS]:
-        until_closed(one)  # these came first
-    assert hook.server.alive()
-    for one in idle:
-        one.close()
-    hook.server.stop()
-
-
 def test_headers_are_complete_within_a_second_of_the_connection() -> None:
     assert HEADER_SECONDS == 1.0
 
@@ -461,35 +445,3 @@ def test_when_stopped_it_neither_serves_nor_listens(hook: Hook) -> None:
     assert not hook.server.alive()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), timeout=2)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"fifteen-letters", b"\xff" * 40, f"{TOKEN}\nshort\n".encode(), b"\n".join([TOKEN.encode()] * 9)],
-)
-def test_a_token_file_that_will_not_do_is_named_with_the_remedy_and_without_the_token(
-    tmp_path: Path, content: bytes
-) -> None:
-    path = tmp_path / "token"
-    path.write_bytes(content)
-    with pytest.raises(Terminal, match="openssl rand") as refused:
-        TokenFile(path).load()
-    assert str(path) in str(refused.value)
-    assert TOKEN not in str(refused.value)
-
-
-def test_files_that_hold_no_certificate_are_named(tmp_path: Path) -> None:
-    certificate, key = Authority(tmp_path).issue("server")
-    key.write_text("no key")
-    with pytest.raises(Terminal, match=r"--tls-cert .*server\.pem, --tls-key .*server-key\.pem"):
-        ServerFiles(certificate, key).context()
-    with pytest.raises(Terminal, match="No such file"):
-        ServerFiles(tmp_path / "absent", key).context()
-
-
-def test_no_token_shows_in_a_traceback_with_local_variables(tmp_path: Path) -> None:
-    path = tmp_path / "token"
-    path.write_text(TOKEN)
-    file = TokenFile(path)
-    file.load()
-    assert TOKEN not in repr(vars(file))

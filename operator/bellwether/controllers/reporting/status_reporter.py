@@ -228,6 +228,7 @@ class StatusReporter:
         with self._lock:
             self._said.pop((namespace, name), None)
         self._statuses.forget(namespace, name)
+        self._healths.forget(namespace, name)
         self._metrics.forget(namespace, name)
 
     def _write(
