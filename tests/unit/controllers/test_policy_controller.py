@@ -12,7 +12,6 @@ from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRe
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import PolicyRefused
 from bellwether.controllers.deletion.finalizer import FINALIZER
-from bellwether.controllers.deletion.policy_deletion import RETRY_SECONDS
 from bellwether.controllers.requeue import Requeue
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.undo_record import EntryState
@@ -249,16 +248,6 @@ def test_retries_are_spread_so_that_many_policies_do_not_come_back_together(oper
     operator.connector.trouble = Transient("no answer from kafka:9092")
     assert operator.step(loop) == PACE.retry_seconds / 4
     assert loop._failures.defect() == PACE.retry_seconds / 4
-
-
-def test_retries_of_a_deletion_are_spread_too(operator: MemoryOperator):
-    loop = operator.make()
-    operator.step(loop, 3)
-    loop._requeue = Requeue(spread=lambda seconds: seconds / 4)
-    operator.connector.trouble = Transient("no broker answers")
-    loop.release()
-    operator.api.delete(POLICIES, "default", "main")
-    assert operator.step(loop) == RETRY_SECONDS / 4
 
 
 @pytest.mark.parametrize("trouble", [Transient("no answer from kafka:9092"), Terminal("kafka:9092: not a broker")])
