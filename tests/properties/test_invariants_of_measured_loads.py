@@ -28,10 +28,10 @@ def test_a_broker_carries_here_what_a_plan_that_stands_its_recheck_says_it_carri
     with TemporaryDirectory() as folder:
         store = Store.open(folder)
         shelf = FilePlanStore(store, posed.header.cluster_id, posed.header.policy)
-        shelf.put_problem(NAME, posed)
+        digest = shelf.put_problem(NAME, posed)
         write_loads(store, NAME, known)
         plan_files.write_plan(store, *planned(posed, known))
-        plan = shelf.plan_for(NAME).plan  # rechecked
+        plan = shelf.plan_for(NAME, digest).plan  # rechecked
         capacities = {b.id: b.capacity for b in posed.header.brokers}
         found = shelf.measured(NAME, posed.header.objective, capacities)
     led: Counter[int] = Counter()

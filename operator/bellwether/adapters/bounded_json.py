@@ -26,7 +26,7 @@ def unpack(data: bytes, limit: int = UNPACKED_LIMIT) -> Any:
         raise ValueError(f"it unpacks to more than {limit} bytes")
     if not stream.eof:
         raise ValueError("it was cut off")
-    return parse(text)
+    return parse(text, limit)
 
 
 def parse(text: bytes | str, limit: int = UNPACKED_LIMIT) -> Any:

@@ -2,8 +2,9 @@
 
 In: where to listen, who may come in, and a function that takes a body. Out: bodies, one at a time, each bounded;
 answers that reveal nothing to unauthenticated clients. Called by ``bellwether probe alertmanager``. The server runs on
-its own thread. A connection serves one request and lives for a few seconds at most. One that has shown no token is
-closed after half a second if others wait for its place: idle clients cannot keep a sender out.
+its own thread. A connection serves one request and lives for a few seconds at most. One whose headers are not complete
+after a second is closed, and one without a token after half a second if others wait for its place: idle clients cannot
+keep a sender out.
 """
 
 from __future__ import annotations
@@ -25,16 +26,22 @@ from bellwether.ports.errors import Terminal, Transient
 
 BODY_LIMIT = 1024 * 1024
 CONNECTION_SECONDS = 10.0
-STRANGER_SECONDS = 5.0
-"""How long a connection may take to show a token. Less would cut off senders while this process has no CPU."""
+HEADER_SECONDS = 1.0
+"""How long a connection may take from its acceptance to complete headers, TLS handshake included. Time in which this
+process had no CPU does not count: what a sender has sent is not read then."""
 
-HANDSHAKE_SECONDS = 5.0
+ANSWER_SECONDS = 5.0
+"""How long a connection may take to read its answer, with complete headers and without a token."""
+
 PATIENCE_SECONDS = 0.5
 """How long a connection without a token keeps its place while others wait for one."""
 
 MOST_STRANGERS = 32
 MOST_SENDERS = 32
 """Connections that have shown a token; further ones are to come again."""
+
+_LATE_SECONDS = 0.1
+"""A timer that fires so much too late shows that this process had no CPU."""
 
 _BACKLOG = 128
 _ALIVE_SECONDS = 5.0
@@ -162,17 +169,18 @@ class Webhook:
         encryption: dict[str, Any] = {}
         try:
             if self._files is not None:
-                encryption = {"ssl": self._files.context(), "ssl_handshake_timeout": HANDSHAKE_SECONDS}
+                encryption = {"ssl": self._files.context()}
             await asyncio.get_running_loop().connect_accepted_socket(lambda: connection, accepted, **encryption)
         except (OSError, asyncio.CancelledError, Terminal) as error:  # a handshake that failed is an OSError
             accepted.close()
-            self._places.leave(connection)
+            connection.ended()
             if isinstance(error, Terminal):
                 self._warn("server_certificate_unusable", error)
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Convert every outcome to an answer without details, and count it."""
+        """Convert every outcome to an answer without details, and count it. Called once the headers are complete."""
+        self._places.heard(request.protocol)
         try:
             answer = await handler(request)
         except web.HTTPException as refusal:
@@ -239,15 +247,24 @@ class _Places:
         """A connection was accepted."""
         self._strangers[connection] = asyncio.get_running_loop().time()
 
+    def heard(self, protocol: object) -> None:
+        """The connection of this protocol has sent its headers."""
+        connection = self._stranger(protocol)
+        if connection is not None:
+            connection.extend(ANSWER_SECONDS)
+
     def admit(self, protocol: object) -> bool:
         """The connection of this protocol has shown a token; False if too many others have."""
-        connection = next((one for one in self._strangers if one.inner is protocol), None)
+        connection = self._stranger(protocol)
         if connection is None or len(self._senders) >= MOST_SENDERS:
             return False
         self.leave(connection)
         self._senders.add(connection)
         connection.extend(CONNECTION_SECONDS)
         return True
+
+    def _stranger(self, protocol: object) -> _Connection | None:
+        return next((one for one in self._strangers if one.inner is protocol), None)
 
     def leave(self, connection: _Connection) -> None:
         """Its place is free again."""
@@ -266,7 +283,9 @@ class _Connection(asyncio.Protocol):
         self._loop = loop
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._due = 0.0
         places.enter(self)
+        self.extend(HEADER_SECONDS)
 
     def abort(self) -> None:
         """End it now, also during its TLS handshake."""
@@ -279,18 +298,28 @@ class _Connection(asyncio.Protocol):
         """It may live so long from now."""
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._loop.call_later(seconds, self.abort)
+        self._due = self._loop.time() + seconds
+        self._timer = self._loop.call_at(self._due, self._expire)
+
+    def ended(self) -> None:
+        """It is closed: its place is free."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._places.leave(self)
+
+    def _expire(self) -> None:
+        if self._loop.time() - self._due > _LATE_SECONDS:
+            self.extend(HEADER_SECONDS)
+        else:
+            self.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - a stream socket's
         self._transport = transport
-        self.extend(STRANGER_SECONDS)
         self.inner.connection_made(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._places.leave(self)
+        self.ended()
         self.inner.connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:

@@ -164,7 +164,7 @@ class PolicyController(threading.Thread):
         try:
             if deletion is not None:
                 self._rebalance.close()
-                return deletion.step(self, policy)
+                return self._requeue.spread(deletion.step(self, policy))
             self.ensure_connected(policy)
             self._finalizer.adopt(body)
             report = self.reconcile(policy, rebalance_input=self._rebalance.rebalance_input(policy, body))
@@ -196,7 +196,8 @@ class PolicyController(threading.Thread):
         self._rebalance.on_result(policy, result)
         report = self._session.qualified(result.report)
         run = self._rebalance.run
-        self._reporter.publish(policy, report, memory, seconds, generations, run, self._must_lead)
+        if self._reporter.publish(policy, report, memory, seconds, generations, run, self._must_lead):
+            self._rebalance.on_published(run)
         self._reporter.heard(self.namespace, self.policy_name, self.signals.signals(), self._detection.stale_after)
         self._wakeups.judged(inputs)
         self._log_problems()

@@ -20,6 +20,7 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
 from bellwether.adapters.kubernetes.tls_verification import as_kubectl
 from bellwether.api.v1alpha1.base_model import GROUP, VERSION
 from bellwether.controllers.policy_controller import PolicyController
+from bellwether.controllers.policy_quota import PolicyQuota
 from bellwether.jitter import jittered
 from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
 
@@ -37,13 +38,28 @@ class ApiLogin(kopf.ConnectionInfo):
 
 
 class PolicyManager:
-    """The loops of all policies that this process watches."""
+    """The loops of all policies that this process watches and that have a place in their namespace's quota.
 
-    def __init__(self, make: Callable[[dict[str, Any]], PolicyController], forget: Callable[[str, str], None]) -> None:
+    ``later`` is called with each policy that is to be settled (``settle``) on another thread: it got or lost its place.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[dict[str, Any]], PolicyController],
+        forget: Callable[[str, str], None],
+        quota: PolicyQuota | None = None,
+        later: Callable[[tuple[str, str]], None] = lambda _: None,
+    ) -> None:
         self._make = make
         self._forget = forget
-        self._lock = threading.Lock()
+        self._later = later
+        self._lock = threading.RLock()
+        self._quota = quota or PolicyQuota(0)
         self._loops: dict[tuple[str, str], PolicyController] = {}
+        # Loops of policies that lost their place; the generation of each policy that waits for one.
+        self._ending: dict[tuple[str, str], PolicyController] = {}
+        self._waiting: dict[tuple[str, str], object] = {}
+        self._deleted: list[tuple[tuple[str, str], PolicyController]] = []
         # BrokerHealths and Leases may arrive before their policy does.
         self._healths: dict[tuple[str, str], dict[str, Any]] = {}
         self._leases: dict[tuple[str, str], dict[str, Any]] = {}
@@ -52,13 +68,30 @@ class PolicyManager:
         """A LeadershipPolicy was seen, changed or deleted."""
         key = (body["metadata"]["namespace"], body["metadata"]["name"])
         with self._lock:
+            changed = self._quota.gone(key) if event == "DELETED" else self._quota.seen(body)
+            for other in changed - {key}:
+                self._place_changed(other)
+            self._forget_deleted()
             loop = self._loops.get(key)
             if event == "DELETED":
                 self._loops.pop(key, None)
+                self._waiting.pop(key, None)
+                self._ending.pop(key, None)
                 if loop is not None:
                     loop.request_stop()
+                    self._deleted.append((key, loop))
                 self._forget(*key)
                 return
+            if not self._quota.has_place(key):
+                generation = body["metadata"].get("generation")
+                if key not in self._waiting or self._waiting[key] != generation:
+                    self._place_changed(key)
+                    self._waiting[key] = generation
+                return
+            if self._still_ending(key):
+                self._later(key)
+                return
+            self._waiting.pop(key, None)
             if loop is None or not loop.is_alive():
                 loop = self._loops[key] = self._make(body)
                 for found in [h for h in self._healths.values() if _policy_of(h) == key]:
@@ -100,9 +133,59 @@ class PolicyManager:
             if loop.signals.on_lease_gone(body) if gone else loop.signals.on_lease(body):
                 loop.wake()
 
+    def _forget_deleted(self) -> None:
+        """Forget deleted policies again once their loops have ended: a last reconcile may have reported since."""
+        for one in [(key, loop) for key, loop in self._deleted if not loop.is_alive()]:
+            self._deleted.remove(one)
+            if one[0] not in self._loops:
+                self._forget(*one[0])
+
+    def _place_changed(self, key: tuple[str, str]) -> None:
+        """A policy got or lost its place: end its loop in the second case, and have it settled."""
+        loop = None if self._quota.has_place(key) else self._loops.pop(key, None)
+        if loop is not None:
+            loop.request_stop()
+            self._ending[key] = loop
+            self._waiting[key] = loop.body["metadata"].get("generation")
+        self._later(key)
+
+    def _still_ending(self, key: tuple[str, str]) -> bool:
+        """Whether the loop of a policy that lost its place is at work still."""
+        loop = self._ending.get(key)
+        if loop is not None and not loop.is_alive():
+            del self._ending[key]
+            loop = None
+        return loop is not None
+
+    def settle(
+        self,
+        key: tuple[str, str],
+        read: Callable[[tuple[str, str]], dict[str, Any] | None],
+        refuse: Callable[[dict[str, Any], str], None],
+    ) -> bool:
+        """Start a policy that got a place, and report one that has none. False while its former loop is ending.
+
+        ``read`` gets its object, None if it is gone; ``refuse`` reports it. Raises what they raise.
+        """
+        with self._lock:
+            if self._still_ending(key):
+                return False
+        body = read(key)
+        if body is None:
+            return True
+        with self._lock:  # it may have been deleted meanwhile
+            if self._quota.has_place(key):
+                self.policy(None, body)
+                return True
+            waits = key in self._waiting
+        if waits:
+            self._forget(*key)
+            refuse(body, self._quota.refusal(key[0]))
+        return True
+
     def known(self) -> frozenset[tuple[str, str]]:
         """The policies that the watches have delivered, by namespace and name."""
-        return frozenset(self._loops)
+        return self._quota.known()
 
     def problems(self, bound_seconds: float = STUCK_SECONDS) -> list[str]:
         """Problems of any loop that only a restart resolves. Takes no lock: a stuck thread may hold it."""
@@ -112,7 +195,7 @@ class PolicyManager:
         """End all loops, giving their Leases up, and forget what was seen."""
         with self._lock:
             loops = dict(self._loops)
-            for known in (self._loops, self._healths, self._leases):
+            for known in (self._loops, self._healths, self._leases, self._ending, self._waiting, self._quota):
                 known.clear()
         for loop in loops.values():
             loop.request_stop()

@@ -35,16 +35,16 @@ class FilePlanStore(LoadSource, Protocol):
         """Whether a whole problem of that name is there."""
         ...
 
-    def put_problem(self, name: str, problem: Problem) -> None:
-        """Write a problem."""
+    def put_problem(self, name: str, problem: Problem) -> str:
+        """Write a problem; returns its digest."""
         ...
 
-    def plan_for(self, name: str) -> Rechecked:
-        """The plan that was made of a problem, rechecked. Raises PlanUnfit."""
+    def plan_for(self, name: str, input_digest: str) -> Rechecked:
+        """The plan that was made of a problem with that digest, rechecked. Raises PlanUnfit."""
         ...
 
-    def accepted(self, digest: str) -> ApprovedPlan:
-        """An approved plan. Raises PlanUnfit where it is not what the digest names."""
+    def accepted(self, digest: str, input_digest: str = "") -> ApprovedPlan:
+        """An approved plan. Raises PlanUnfit where it is not what the digests name."""
         ...
 
     def tidy(self, prefix: str) -> None:

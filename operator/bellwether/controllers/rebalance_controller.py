@@ -55,6 +55,8 @@ REQUEST_ANNOTATION = "bellwether.dev/rebalance"
 
 POLL_SECONDS = 5.0
 
+_NO_INPUT_DIGEST = "status.rebalance.inputDigest, the digest of the problem that the operator wrote, is missing"
+
 log = structlog.get_logger(__name__)
 
 
@@ -87,6 +89,7 @@ class RebalanceController:
         wake: Callable[[], None],
     ) -> None:
         self._run = run
+        self._published = run.input_digest
         self._check = check
         self._make_tools = tools
         self._clock = clock
@@ -171,6 +174,12 @@ class RebalanceController:
             self._run = on_progress(self._run, facts.application, facts.waits, facts.asked)
         self._news.set()
 
+    def on_published(self, run: RebalanceRun) -> None:
+        """This state of the rebalance is in status: a job for its problem may start."""
+        if run.input_digest != self._published:
+            self._published = run.input_digest
+            self._news.set()
+
     def step(self) -> bool:
         """Do the next step without waiting for jobs; returns whether anything changed."""
         with self._lock:
@@ -252,15 +261,17 @@ class RebalanceController:
         tools, metadata = self._tools_of(facts), facts.policy.metadata
         name = file_name(metadata.namespace, metadata.name, run.name)
         if not self._started:
-            if not tools.plans.has_problem(name):
+            if not run.input_digest or not tools.plans.has_problem(name):
                 with self._lock:
                     problem = self._problem
                     self._wanting = problem is None
                 if problem is None:
                     return run
-                tools.plans.put_problem(name, problem)
+                run = replace(run, input_digest=tools.plans.put_problem(name, problem))
             with self._lock:
                 self._problem, self._wanting = None, False
+            if run.input_digest != self._published:
+                return run  # the job writes to the same store: what it was given must be on record first
             tools.jobs.start(run.name)
             self._started = True
         job = tools.jobs.look(run.name)
@@ -271,7 +282,7 @@ class RebalanceController:
         if job.state is JobState.ACTIVE:
             text = f"{DESCRIPTIONS[Reason.PLANNING]} {job.message}".strip()
             return run.become(RunState.RUNNING, Reason.PLANNING, text)
-        rechecked = tools.plans.plan_for(name)
+        rechecked = tools.plans.plan_for(name, run.input_digest)
         found = on_planned(run, rechecked.plan, facts.settings, rechecked.forced)
         tools.plans.tidy(file_name(metadata.namespace, metadata.name, ""))
         return found
@@ -280,7 +291,9 @@ class RebalanceController:
         """Load the approved plan for the reconciles that apply it."""
         if self._accepted is not None and self._accepted.digest == run.digest:
             return run
-        accepted = self._tools_of(facts).plans.accepted(run.digest)
+        if run.state is RunState.APPROVED and not run.taken_up and not run.input_digest:
+            raise PlanUnfit(f"plan {run.digest} cannot be verified: {_NO_INPUT_DIGEST}: request a new plan")
+        accepted = self._tools_of(facts).plans.accepted(run.digest, run.input_digest)
         with self._lock:
             self._accepted = accepted
         return replace(run, made_at=accepted.made_at)
@@ -365,6 +378,11 @@ class PolicyRebalance:
         """What a reconcile came to."""
         if self._controller is not None:
             self._controller.on_result(policy, policy.metadata.annotations, result)
+
+    def on_published(self, run: RebalanceRun | None) -> None:
+        """This state of the rebalance is in status."""
+        if self._controller is not None and run is not None:
+            self._controller.on_published(run)
 
     def unhealthy_reason(self) -> str | None:
         """That its thread has died, if so."""

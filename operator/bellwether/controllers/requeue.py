@@ -48,7 +48,7 @@ class Requeue:
         if report.result.changed:
             return 0.0
         if report.result.stopped is not None:
-            return self.retry_seconds
+            return self.spread(self.retry_seconds)
         wave = report.progress.again_seconds if report.progress is not None else None
         waves = [wave] if wave is not None else []
         if report.election is not None:

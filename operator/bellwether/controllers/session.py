@@ -6,10 +6,12 @@ Lease is lost, the policy names another cluster, or the policy ends.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import structlog
 
+from bellwether.adapters.kubernetes.api_client import Object
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch
 from bellwether.adapters.kubernetes.leases import CLAIM_ANNOTATION
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
@@ -17,8 +19,10 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import ClusterConnection, Connector, PolicyRefused
 from bellwether.controllers.reporting.status_reporter import StatusReporter
 from bellwether.core.model.condition import Condition
+from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.reporting.report import Report
+from bellwether.core.settings.policy import QuarantineMode
 from bellwether.gather import Memory
 from bellwether.ports.errors import BellwetherError, Fenced, Terminal, Transient
 
@@ -42,6 +46,7 @@ class Session:
         self.link: ClusterConnection | None = None
         self.memory: Memory | None = None
         self.pods: PodWatch | None = None
+        self._orders_read = False
 
     @property
     def leads(self) -> bool:
@@ -103,6 +108,8 @@ class Session:
             self.memory = self._take_over(self.link, policy)
         else:
             self.link.records.check()  # a record that a person imported is found even if nothing is to be written
+            if not self._orders_read and policy.policy().quarantine.mode is not QuarantineMode.OFF:
+                self.memory = replace(self.memory, quarantine_orders=self._take_over_orders(self.link))
         self.pods = self._connector.restarts(policy)
         return self.link, self.memory, self.pods
 
@@ -116,10 +123,24 @@ class Session:
         for health in healths:
             self._signals.on_broker_health(health)
         verdicts, flaps = self._reporter.last_said(policy, healths)
-        grace, orders = self._connector.grace_seconds(link), link.world.quarantine_orders.take_over()
+        grace, orders = self._connector.grace_seconds(link), self._orders_of(link, policy, healths)
         structlog.contextvars.bind_contextvars(epoch=record.epoch)
         log.info("leadership_acquired", displaced=len(record.entries), demoted=sorted(record.demoted))
         return Memory(record, verdicts, grace, flaps=flaps, quarantine_orders=orders)
+
+    def _orders_of(
+        self, link: ClusterConnection, policy: LeadershipPolicy, healths: list[Object]
+    ) -> Mapping[int, QuarantineOrder]:
+        """Orders that a previous process left: listed if the policy allows quarantine, or a status shows one."""
+        self._orders_read = False
+        if policy.policy().quarantine.mode is QuarantineMode.OFF and not any(map(_quarantined, healths)):
+            return {}
+        return self._take_over_orders(link)
+
+    def _take_over_orders(self, link: ClusterConnection) -> Mapping[int, QuarantineOrder]:
+        orders = link.world.quarantine_orders.take_over()
+        self._orders_read = True
+        return orders
 
     def qualified(self, report: Report) -> Report:
         """The report with what limits it: former credentials still in use, pods that cannot be read."""
@@ -150,3 +171,8 @@ class Session:
         """Close the session and remove the files that Secrets were written to."""
         self.end()
         self._connector.close()
+
+
+def _quarantined(health: Object) -> bool:
+    """Whether a BrokerHealth reports an order, also one that has ended."""
+    return any(one.get("type") == "Quarantined" for one in (health.get("status") or {}).get("conditions") or ())

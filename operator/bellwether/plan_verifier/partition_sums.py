@@ -56,6 +56,7 @@ class Sums:
     ends: array[int] = field(default_factory=lambda: array("q"))
     eligible: array[int] = field(default_factory=lambda: array("i"))
     problem_digest: str = ""
+    input_digest: str = ""
     plan_digest: str = ""
 
 
@@ -72,8 +73,9 @@ def sweep(
     sums = Sums(dict.fromkeys(ids, 0), dict.fromkeys(ids, 0), dict.fromkeys(ids, 0))
     form = _Form(faults, frozenset(ids))
     account = _Account(problem, sums, faults)
-    hashed = Fingerprint(canonical(problem.document))
+    hashed, stated = (Fingerprint(canonical(problem.document)) for _ in range(2))
     lines: list[str] = []
+    inputs: list[str] = []
     before: Key = ("", "", -1)
     for row in partitions:
         topic, topic_id, number, replicas, isr, leader, held = row
@@ -88,15 +90,20 @@ def sweep(
                 faults.add(LOADS, f"{topic}-{number}: {error}")
             account.add(row, carried, moves.take(key))
         p, c = ("-", "-") if carried is None else carried
-        lines.append(f"{topic}\t{topic_id}\t{number}\t{joined(replicas)}\t{joined(isr)}\t{leader}\t{held}\t{p}\t{c}")
+        line = f"{topic}\t{topic_id}\t{number}\t{joined(replicas)}\t{joined(isr)}\t{leader}\t{held}"
+        lines.append(f"{line}\t{p}\t{c}")
+        inputs.append(f"{line}\t-\t-")
         sums.partitions += 1
         if not sums.partitions % STEP:
             hashed.add(lines)
+            stated.add(inputs)
             lines.clear()
+            inputs.clear()
             if progress is not None:
                 progress(sums.partitions)
     hashed.add(lines)
-    sums.problem_digest = hashed.hex
+    stated.add(inputs)
+    sums.problem_digest, sums.input_digest = hashed.hex, stated.hex
     sums.plan_digest = moves.finish()
     if progress is not None:
         progress(sums.partitions)

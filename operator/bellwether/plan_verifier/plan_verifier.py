@@ -37,6 +37,7 @@ AIM = Fraction(1, 1000)
 
 BROKERS = "brokers of the problem"
 SAME = "made for this problem"
+INPUT_DIGEST = "problem of the operator"
 PROBLEM_DIGEST = "problem digest"
 DIGEST = "plan digest"
 CAP = "cap on moves"
@@ -54,8 +55,12 @@ def verify(
     plan: Plan,
     moves: Iterable[MoveRow],
     progress: Callable[[int], None] | None = None,
+    input_digest: str = "",
 ) -> Report:
-    """Check everything that a plan claims. ``progress`` receives the number of partitions read."""
+    """Check everything that a plan claims. ``progress`` receives the number of partitions read.
+
+    ``input_digest``: of the problem that the operator wrote; it is compared if given.
+    """
     faults = Faults()
     twins = sorted({b.id for b in problem.brokers if sum(o.id == b.id for o in problem.brokers) > 1})
     faults.extend(BROKERS, (f"broker {b} is listed twice" for b in twins))
@@ -66,6 +71,8 @@ def verify(
     sums = sweep(problem, partitions, loads, stream, faults, progress)
     checks = [_of(BROKERS, faults, found=f"{sum(b.open for b in problem.brokers)} of {len(problem.brokers)} open")]
     checks += [_of(SAME, faults)]
+    if input_digest:
+        checks += [_input(input_digest, sums.input_digest)]
     checks += [
         _compared(PROBLEM_DIGEST, plan.problem_digest, sums.problem_digest, "problem or loads are not those it is for"),
         _compared(DIGEST, plan.digest, sums.plan_digest, "the moves are not those that the digest names"),
@@ -188,6 +195,11 @@ def _of(name: str, faults: Faults, found: str = "") -> Check:
 def _compared(name: str, said: str, found: str, means: str) -> Check:
     faults = () if said == found else (f"the plan says {said!r}, the files give {found}: {means}",)
     return Check(name, faults, said[:32], found[:32])
+
+
+def _input(pinned: str, found: str) -> Check:
+    text = f"the stored problem is not the one that the operator wrote: its digest is {found}, not {pinned}"
+    return Check(INPUT_DIGEST, () if found == pinned else (text,), pinned[:32], found[:32])
 
 
 def _figure(name: str, said: float, found: Fraction) -> Check:

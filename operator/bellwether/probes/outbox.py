@@ -14,6 +14,7 @@ from typing import Protocol
 import structlog
 
 from bellwether.core.signals import Signal
+from bellwether.jitter import jittered
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 
@@ -46,7 +47,8 @@ class Outbox:
     """Posted signals by broker and source, and the thread that delivers them.
 
     An entry that cannot be written is tried again after a pause of its own, so it holds no other entry's news back.
-    ``on_result`` receives the result of each attempt, for metrics.
+    ``on_result`` receives the result of each attempt, for metrics; ``spread`` is applied to each pause, so that probers
+    that failed together do not come back together.
     """
 
     def __init__(
@@ -57,12 +59,14 @@ class Outbox:
         first_pause_seconds: float = 0.5,
         longest_pause_seconds: float = 5.0,
         on_result: Callable[[bool], None] = lambda _ok: None,
+        spread: Callable[[float], float] = jittered,
     ) -> None:
         self._writer = writer
         self._clock = clock
         self._first_pause = first_pause_seconds
         self._longest_pause = longest_pause_seconds
         self._on_result = on_result
+        self._spread = spread
         self._log = structlog.get_logger(__name__)
         self._changed = threading.Condition()
         self._waiting: dict[_Key, _Waiting] = {}
@@ -115,7 +119,7 @@ class Outbox:
                 newer = self._waiting.get(key)
                 item.failures += 1
                 pause = min(self._longest_pause, self._first_pause * 2.0 ** min(item.failures - 1, 10))
-                item.due = self._clock.monotonic() + pause
+                item.due = self._clock.monotonic() + self._spread(pause)
                 if newer is None and not self._stopping:
                     self._waiting[key] = item
             if item.failures == 1:

@@ -18,7 +18,9 @@ from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient
 from bellwether.adapters.kubernetes.leases import ClusterLease
 from bellwether.adapters.kubernetes.objects.signal_writer import ProberLease
 from bellwether.core.signals import SignalType
+from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Fenced
+from bellwether.testing.memory_world import ManualClock
 from waiting import until
 
 if TYPE_CHECKING:
@@ -46,8 +48,10 @@ for line in sys.stdin:
 """
 
 
-def lease(api: KubernetesClient, namespace: str, policy: str = "ns/main", **more: Any) -> ClusterLease:
-    return ClusterLease(api, namespace, CLUSTER, policy, SystemClock(), **{**QUICK, **more})
+def lease(
+    api: KubernetesClient, namespace: str, policy: str = "ns/main", clock: Clock | None = None, **more: Any
+) -> ClusterLease:
+    return ClusterLease(api, namespace, CLUSTER, policy, clock or SystemClock(), **{**QUICK, **more})
 
 
 def stored(api: KubernetesClient, namespace: str) -> Any:
@@ -70,10 +74,10 @@ def process(apiserver: ApiServer, namespace: str) -> Iterator[subprocess.Popen[s
 
 
 def test_a_free_lease_is_taken_at_once_and_says_for_whom(api: KubernetesClient, namespace: str) -> None:
-    mine = lease(api, namespace, duration_seconds=30)
+    mine = lease(api, namespace, clock=ManualClock(), duration_seconds=30)
     assert mine.seconds_left() == 0
     assert mine.acquire()
-    assert 1 < mine.seconds_left() <= 30
+    assert mine.seconds_left() == 30
     found = stored(api, namespace)
     assert found["spec"]["holderIdentity"] == mine.holder
     assert found["spec"]["leaseTransitions"] == 0
@@ -86,13 +90,15 @@ def test_a_held_lease_is_renewed_and_keeps_others_out(api: KubernetesClient, nam
     mine = lease(api, namespace, duration_seconds=20)  # longer than a busy machine pauses
     other = lease(api, namespace, "elsewhere/second")
     assert mine.acquire()
-    at_first = renewed(api, namespace)
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline:
+    renewals = {renewed(api, namespace)}
+
+    def renewed_for_longer_than_others_wait() -> bool:
         assert not other.acquire()
         assert mine.seconds_left() > 0
-        time.sleep(0.2)
-    until(lambda: renewed(api, namespace) > at_first)
+        renewals.add(renewed(api, namespace))
+        return len(renewals) * QUICK["renew_seconds"] > QUICK["duration_seconds"] + QUICK["margin_seconds"]
+
+    until(renewed_for_longer_than_others_wait)
     assert other.owner == f"policy ns/main (holder {mine.holder})"
     assert other.seconds_left() == 0
     mine.release()
@@ -153,10 +159,13 @@ def test_a_dead_holder_is_waited_for_as_long_as_its_lease_and_a_request_last(
 ) -> None:
     process.kill()
     process.wait()
-    other = lease(api, namespace)
-    started = time.monotonic()
-    assert other.wait(threading.Event())
-    assert 3.0 <= time.monotonic() - started < 30
+    clock = ManualClock()
+    other = lease(api, namespace, clock=clock)
+    assert not other.acquire()
+    clock.advance(QUICK["duration_seconds"] + QUICK["margin_seconds"])
+    assert not other.acquire()
+    clock.advance(0.001)
+    assert other.acquire()
     assert stored(api, namespace)["spec"]["leaseTransitions"] == 1
     other.release()
 
@@ -212,17 +221,15 @@ def test_a_deleted_lease_is_lost(api: KubernetesClient, namespace: str) -> None:
 def test_the_time_left_runs_down_while_the_api_server_is_away_and_recovers(
     apiserver: ApiServer, api: KubernetesClient, namespace: str
 ) -> None:
-    mine = lease(api, namespace)
+    clock = ManualClock()
+    mine = lease(api, namespace, clock=clock)
     assert mine.acquire()
     apiserver.pause_apiserver()
     try:
-        paused = time.monotonic()
-        while True:
-            ended = time.monotonic() - paused > 3
-            if mine.seconds_left() == 0:
-                break
-            assert not ended, "the Lease has run out for the others"
-            time.sleep(0.05)
+        clock.advance(2.9)
+        assert mine.seconds_left() == pytest.approx(0.1)
+        clock.advance(0.1)
+        assert mine.seconds_left() == 0, "before it has run out for the others"
         assert mine.lost is None
     finally:
         apiserver.resume_apiserver()

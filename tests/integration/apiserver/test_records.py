@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import random
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -304,15 +303,22 @@ def test_an_exported_record_can_be_imported_elsewhere(api: KubernetesClient, nam
     assert (found.entries, found.demoted) == (record.entries, record.demoted)
 
 
-def test_a_hundred_thousand_entries_fit_and_a_thousand_are_saved_quickly(api: KubernetesClient, namespace: str) -> None:
-    records = ConfigMapRecords(api, namespace, "main")
+def test_a_hundred_thousand_entries_fit_and_a_thousand_are_saved_with_one_write_per_part(
+    api: KubernetesClient, namespace: str
+) -> None:
+    writes: list[str] = []
+
+    def note(verb: str, plural: str, _outcome: str, _seconds: float) -> None:
+        if verb != "get":
+            writes.append(f"{verb} {plural}")
+
+    observed = api.observed(note)
+    records = ConfigMapRecords(observed, namespace, "main")
     record = records.take_over(CLUSTER)
-    took = []
     for seed in range(5):
-        started = time.monotonic()
+        writes.clear()
         records.save(record.with_entries(some_entries(1_000, seed=seed)))
-        took.append(time.monotonic() - started)
-    assert min(took) < 0.5
+        assert len(writes) <= SHARDS + 1, "each part, and the header"
     one_topic = some_entries(100_000, topics=1)
     records.save(record.with_entries(one_topic))
     sizes = [
@@ -323,7 +329,9 @@ def test_a_hundred_thousand_entries_fit_and_a_thousand_are_saved_quickly(api: Ku
     assert ConfigMapRecords(api, namespace, "main").take_over(CLUSTER).entries == one_topic
 
 
-def test_an_api_server_that_does_not_answer_is_an_error_in_bounded_time(apiserver: ApiServer, namespace: str) -> None:
+def test_an_api_server_that_does_not_answer_is_given_up_after_the_time_limit_of_a_request(
+    apiserver: ApiServer, namespace: str
+) -> None:
     api = connect(apiserver.kubeconfig)
     usual = api.timeout_seconds
     records = ConfigMapRecords(api, namespace, "main")
@@ -331,10 +339,8 @@ def test_an_api_server_that_does_not_answer_is_an_error_in_bounded_time(apiserve
     apiserver.pause_apiserver()
     try:
         api.timeout_seconds = 0.5  # a busy server that does answer may take longer
-        started = time.monotonic()
         with pytest.raises(Transient, match=r"no response within 0\.5 s"):
             records.save(record)
-        assert time.monotonic() - started < 10
     finally:
         apiserver.resume_apiserver()
     api.timeout_seconds = usual

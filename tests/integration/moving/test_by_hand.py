@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -136,14 +135,12 @@ def test_a_broker_that_there_is_not_is_refused_before_anything_is_written(bellwe
     assert not record.exists()
 
 
-def test_a_bootstrap_where_no_kafka_is_is_named_in_time(bellwether: Bellwether, record: Path) -> None:
+def test_a_bootstrap_where_no_kafka_is_is_named(bellwether: Bellwether, record: Path) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{closed.getsockname()[1]}"
-        started = time.monotonic()
         code, said = bellwether("demote", bootstrap=address)
     assert (code, address in said) == (FAILED, True), said
-    assert time.monotonic() - started < 60
     assert not record.exists()
     code, said = bellwether("demote", bootstrap="kafka.example")
     assert (code, "not host:port" in said) == (MISUSED, True), said

@@ -73,8 +73,12 @@ def begin_beside_a_stray(crew: Crew) -> None:
 def begin_beside_an_order(crew: Crew) -> None:
     crew.site.topics({crew.site.topic: 6})
     crew.order_that_is_over(77)
-    crew.policy()
+    crew.policy(quarantine={"mode": "Enabled"})
     crew.operator()
+
+
+def begin_with_quarantine(crew: Crew) -> None:
+    begin(crew, quarantine={"mode": "Enabled"})
 
 
 def begin_over_tls(crew: Crew) -> None:
@@ -258,7 +262,7 @@ LACKS: dict[Key, Lack] = {
     (P, "jobs", "get"): Lack(explained, ask_and_fail, settle_with_a_history, recovers=False),
     (P, "pods", "list"): Lack(explained, ask_fail_and_wait, settle_with_a_history, recovers=False),
     (H, LE, "get"): Lack(reported, begin),
-    (H, LE, "list"): Lack(reported, begin),
+    (H, LE, "list"): Lack(reported, begin_with_quarantine),
     (H, LE, "delete"): Lack(without_orders, begin_beside_an_order),
     (H, LE, "create"): Lack(reported, begin),
     (H, LE, "update"): Lack(led_away, demote_when_the_lease_has_ended, settle),

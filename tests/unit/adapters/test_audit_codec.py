@@ -68,6 +68,21 @@ def test_entries_of_the_largest_size_fit_into_a_segment() -> None:
     assert FULL * len(json.dumps(audit_codec.to_json(largest))) < audit_codec.UNPACKED_LIMIT
 
 
+def segment_of(size: int) -> bytes:
+    """One entry, compressed, that unpacks to that many bytes."""
+    row = json.dumps([audit_codec.to_json(BARE)]).encode()
+    return zlib.compress(row[:-1] + b" " * (size - len(row)) + b"]")
+
+
+def test_a_segment_of_just_the_limit_is_read() -> None:
+    assert audit_codec.unpack(segment_of(audit_codec.UNPACKED_LIMIT), "here") == [BARE]
+
+
+def test_a_segment_one_byte_above_the_limit_is_refused() -> None:
+    with pytest.raises(Terminal, match=f"unpacks to more than {audit_codec.UNPACKED_LIMIT} bytes"):
+        audit_codec.unpack(segment_of(audit_codec.UNPACKED_LIMIT + 1), "here")
+
+
 MOVES = {"topics": 1, "reorders": 1, "elections": 1, "restores": 1, "digest": "d", "coming": {}, "sample": []}
 
 

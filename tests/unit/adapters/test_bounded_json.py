@@ -14,9 +14,10 @@ def test_what_was_packed_is_read_back() -> None:
     assert bounded_json.unpack(zlib.compress(b'{"a": [1, 2]}')) == {"a": [1, 2]}
 
 
-def test_what_unpacks_to_just_the_limit_is_read() -> None:
-    text = json.dumps("x" * 98).encode()
-    assert bounded_json.unpack(zlib.compress(text), limit=100) == "x" * 98
+@pytest.mark.parametrize("limit", [100, 2 * bounded_json.UNPACKED_LIMIT])
+def test_what_unpacks_to_just_the_limit_is_read(limit: int) -> None:
+    text = json.dumps("x" * (limit - 2)).encode()
+    assert bounded_json.unpack(zlib.compress(text), limit=limit) == "x" * (limit - 2)
 
 
 @pytest.mark.parametrize("size", [101, 10_000_000])

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import gzip
 import http.client
+import select
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,12 +21,15 @@ from structlog.testing import capture_logs
 from bellwether.adapters import webhook_server
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.webhook_auth import ServerFiles, TokenFile
-from bellwether.adapters.webhook_server import BODY_LIMIT, MOST_STRANGERS, Webhook
+from bellwether.adapters.webhook_server import BODY_LIMIT, HEADER_SECONDS, MOST_STRANGERS, Webhook
 from bellwether.ports.errors import Terminal, Transient
 from realparts.tls import Authority
-from waiting import limit
+from waiting import limit, until
 
 TOKEN = "a-token-that-nobody-guesses"
+HALF_HEADERS = b"POST /alerts HTTP/1.1\r\nX: "
+HALF_HELLO = b"\x16\x03\x01\x40\x00\x01"
+"""A TLS record of 16 KiB begins."""
 
 
 class Hook:
@@ -36,18 +41,22 @@ class Hook:
         self.took: list[bytes] = []
         self.statuses: list[int] = []
         self.trouble: Exception | None = None
+        self.receive = self.take
         self.authority = authority
         files = ServerFiles(*authority.issue("webhook")) if authority else None
         self.server = Webhook(
             host,
             0,
-            self.take,
+            self._received,
             TokenFile(self.token_file),
             files,
             SystemClock(),
             on_answer=self.statuses.append,
         )
         self.server.start()
+
+    def _received(self, body: bytes) -> None:
+        self.receive(body)
 
     def take(self, body: bytes) -> None:
         if self.trouble is not None:
@@ -85,7 +94,7 @@ class Hook:
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients of a slow machine are no strangers."""
-    for name in ("STRANGER_SECONDS", "HANDSHAKE_SECONDS", "CONNECTION_SECONDS"):
+    for name in ("HEADER_SECONDS", "ANSWER_SECONDS", "CONNECTION_SECONDS"):
         monkeypatch.setattr(webhook_server, name, limit(10))
 
 
@@ -94,6 +103,47 @@ def hook(tmp_path: Path) -> Iterator[Hook]:
     hook = Hook(tmp_path)
     yield hook
     hook.server.stop()
+
+
+class Strangers:
+    """Clients that connect, send half of their headers and wait; each connects again as soon as it is closed."""
+
+    def __init__(self, hook: Hook, count: int) -> None:
+        self._hook = hook
+        self._stop = threading.Event()
+        self._open: set[socket.socket] = set()
+        self._pool = ThreadPoolExecutor(count)
+        self._count = count
+
+    def __enter__(self) -> Strangers:
+        for _ in range(self._count):
+            self._pool.submit(self._idle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for one in list(self._open):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+        self._pool.shutdown()
+
+    @property
+    def connected(self) -> int:
+        """Connections that are open now."""
+        return len(self._open)
+
+    def wait_until_all_are_connected(self) -> None:
+        """Each has connected once."""
+        until(lambda: self.connected >= self._count, 20, "all strangers are connected")
+
+    def _idle(self) -> None:
+        while not self._stop.is_set():
+            with contextlib.suppress(OSError), self._hook.open() as one:
+                one.settimeout(None)
+                self._open.add(one)
+                one.sendall(HALF_HELLO if self._hook.authority else HALF_HEADERS)
+                until_closed(one)
+                self._open.discard(one)
 
 
 def until_closed(one: socket.socket) -> None:
@@ -217,32 +267,73 @@ def test_a_compressed_body_is_not_blown_up(hook: Hook) -> None:
     ],
 )
 def test_a_connection_that_dawdles_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
-    for name in ("CONNECTION_SECONDS", "STRANGER_SECONDS"):
+    for name in ("CONNECTION_SECONDS", "HEADER_SECONDS"):
         monkeypatch.setattr(webhook_server, name, 0.5)
     hook = Hook(tmp_path)
     with hook.open() as slow:
         slow.sendall(said)
         until_closed(slow)
-    for name in ("CONNECTION_SECONDS", "STRANGER_SECONDS"):
+    for name in ("CONNECTION_SECONDS", "HEADER_SECONDS"):
         monkeypatch.setattr(webhook_server, name, 60)
     assert hook.ask()[0] == 200
     hook.server.stop()
 
 
+def test_headers_are_complete_within_a_second_of_the_connection() -> None:
+    assert HEADER_SECONDS == 1.0
+
+
 @pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
-def test_idle_strangers_give_their_places_to_those_who_come_after_them(
+def test_a_connection_that_drips_its_headers_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tls: bool
 ) -> None:
-    monkeypatch.setattr(webhook_server, "STRANGER_SECONDS", 600)
-    monkeypatch.setattr(webhook_server, "HANDSHAKE_SECONDS", 600)
+    monkeypatch.setattr(webhook_server, "HEADER_SECONDS", 0.5)
     hook = Hook(tmp_path, authority=Authority(tmp_path / "tls") if tls else None)
-    idle = [hook.open() for _ in range(3 * MOST_STRANGERS)]
+    with hook.open() as slow, contextlib.suppress(ConnectionError):
+        slow.sendall(HALF_HELLO if tls else HALF_HEADERS)
+        while True:
+            slow.sendall(b"x")
+            if select.select([slow], [], [], 0.05)[0] and not slow.recv(4096):
+                break
+    monkeypatch.setattr(webhook_server, "HEADER_SECONDS", 60)
     assert hook.ask()[0] == 200
-    for one in idle[:MOST_STRANGERS]:
-        until_closed(one)  # these came first
-    assert hook.server.alive()
-    for one in idle:
-        one.close()
+    hook.server.stop()
+
+
+def test_a_process_without_cpu_cuts_off_no_sender(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    patience, stopped, goes_on = limit(0.5), threading.Event(), threading.Event()
+    monkeypatch.setattr(webhook_server, "HEADER_SECONDS", patience)
+    hook = Hook(tmp_path)
+
+    def without_cpu(_body: bytes) -> None:
+        stopped.set()
+        goes_on.wait(limit(20))
+
+    with ThreadPoolExecutor(1) as another, hook.open() as sender:
+        sender.sendall(f"POST /alerts HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n".encode())
+        hook.receive = without_cpu
+        first = another.submit(hook.ask)
+        assert stopped.wait(limit(20))
+        hook.receive = hook.take
+        sender.sendall(b"Content-Length: 2\r\n\r\n{}")
+        time.sleep(2 * patience)  # the sender's time is over before its headers are read
+        goes_on.set()
+        assert b" 200 " in sender.recv(4096)
+        assert first.result()[0] == 200
+    hook.server.stop()
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
+def test_an_alert_is_answered_while_strangers_hold_their_connections(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tls: bool
+) -> None:
+    monkeypatch.setattr(webhook_server, "HEADER_SECONDS", 600)
+    hook = Hook(tmp_path, authority=Authority(tmp_path / "tls") if tls else None)
+    with Strangers(hook, 3 * MOST_STRANGERS) as strangers:
+        strangers.wait_until_all_are_connected()
+        assert hook.ask(body=b"{}")[0] == 200
+        assert strangers.connected >= 64
+    assert hook.took == [b"{}"]
     hook.server.stop()
 
 
@@ -354,35 +445,3 @@ def test_when_stopped_it_neither_serves_nor_listens(hook: Hook) -> None:
     assert not hook.server.alive()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), timeout=2)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"fifteen-letters", b"\xff" * 40, f"{TOKEN}\nshort\n".encode(), b"\n".join([TOKEN.encode()] * 9)],
-)
-def test_a_token_file_that_will_not_do_is_named_with_the_remedy_and_without_the_token(
-    tmp_path: Path, content: bytes
-) -> None:
-    path = tmp_path / "token"
-    path.write_bytes(content)
-    with pytest.raises(Terminal, match="openssl rand") as refused:
-        TokenFile(path).load()
-    assert str(path) in str(refused.value)
-    assert TOKEN not in str(refused.value)
-
-
-def test_files_that_hold_no_certificate_are_named(tmp_path: Path) -> None:
-    certificate, key = Authority(tmp_path).issue("server")
-    key.write_text("no key")
-    with pytest.raises(Terminal, match=r"--tls-cert .*server\.pem, --tls-key .*server-key\.pem"):
-        ServerFiles(certificate, key).context()
-    with pytest.raises(Terminal, match="No such file"):
-        ServerFiles(tmp_path / "absent", key).context()
-
-
-def test_no_token_shows_in_a_traceback_with_local_variables(tmp_path: Path) -> None:
-    path = tmp_path / "token"
-    path.write_text(TOKEN)
-    file = TokenFile(path)
-    file.load()
-    assert TOKEN not in repr(vars(file))

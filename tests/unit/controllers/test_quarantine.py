@@ -27,6 +27,7 @@ from bellwether.core.signals import Reading, SignalType
 from bellwether.ports.errors import Terminal
 from bellwether.testing.memory_process import MemoryFaultTolerance
 from testkit.kubernetes import api_objects
+from testkit.kubernetes.memory_api import MemoryApi
 from testkit.simulation.operator_fixture import LEASES_IN, MemoryOperator
 from testkit.values.builders import after, demoted, record, said
 from testkit.values.quarantine_inputs import agent, opted_in, ordered
@@ -139,6 +140,15 @@ def ordered_by(operator: MemoryOperator) -> PolicyController:
 ORDER = "bellwether-quarantine-default.main-1"
 
 
+def forget_quarantines(operator: MemoryOperator) -> None:
+    """Status shows no quarantine any more."""
+    for found in operator.api.list(BROKER_HEALTHS, "default"):
+        left = [c for c in found["status"]["conditions"] if c["type"] != "Quarantined"]
+        operator.api.merge(
+            BROKER_HEALTHS, "default", found["metadata"]["name"], {"status": {"conditions": left}}, sub="status"
+        )
+
+
 def quarantined(operator: MemoryOperator) -> tuple[str, str]:
     found = operator.api.get(BROKER_HEALTHS, "default", "main-1")["status"]["conditions"]
     return next((c["status"], c["reason"]) for c in found if c["type"] == "Quarantined")
@@ -205,6 +215,48 @@ def test_an_operator_that_cannot_read_orders_says_so_and_moves_nothing_meanwhile
     operator.api.refuse("list", LEASES, None)
     operator.step(loop, 5)
     assert orders_of(operator) == {ORDER: "operator-a"}
+
+
+@pytest.mark.parametrize(("spec", "namespaces"), [({}, set()), ({"quarantine": QUARANTINE}, {LEASES_IN})])
+def test_orders_are_listed_only_where_quarantine_is_enabled(
+    operator: MemoryOperator, monkeypatch: pytest.MonkeyPatch, spec: dict[str, Any], namespaces: set[str]
+):
+    real, listed = MemoryApi.list, set()
+
+    def noted(self: MemoryApi, resource: Any, namespace: str, labels: Any = None) -> Any:
+        if resource is LEASES and (labels or {}).get(object_names.COMPONENT_LABEL) == COMPONENT:
+            listed.add(namespace)
+        return real(self, resource, namespace, labels)
+
+    monkeypatch.setattr(MemoryApi, "list", noted)
+    operator.step(operator.make(**spec), 3)
+    assert listed == namespaces
+
+
+def test_orders_are_listed_when_quarantine_is_enabled_later(operator: MemoryOperator):
+    ordered_by(operator).release()
+    operator.change(quarantine={"mode": "Off"})
+    forget_quarantines(operator)
+    next_one = MemoryOperator(operator.site, operator.api, "operator-b", margins=operator.margins)
+    loop = next_one.loop()
+    next_one.step(loop, 2)
+    assert orders_of(operator) == {ORDER: "operator-a"}
+    operator.change(quarantine=QUARANTINE)
+    next_one.step(loop, 2)
+    assert orders_of(operator) == {ORDER: "operator-b"}
+    assert operator.api.get(LEASES, LEASES_IN, ORDER)["metadata"]["annotations"][NUMBER] == "1"
+    next_one.close()
+
+
+def test_an_order_that_status_shows_is_released_by_the_next_operator_though_quarantine_is_off(
+    operator: MemoryOperator,
+):
+    ordered_by(operator).release()
+    operator.change(quarantine={"mode": "Off"})
+    next_one = MemoryOperator(operator.site, operator.api, "operator-b", margins=operator.margins)
+    next_one.step(next_one.loop())
+    assert orders_of(operator) == {ORDER: ""}
+    next_one.close()
 
 
 def test_without_quarantine_there_is_no_lease_and_no_write(operator: MemoryOperator):

@@ -155,7 +155,7 @@ def test_an_api_server_that_is_away_is_asked_again_for_the_job(desked: Desked, m
     monkeypatch.setattr(Planner, "start", start)
     loop = desked.make(rebalance=SPEC)
     desked.annotate(rebalance="please")
-    desked.go(loop, 3)
+    desked.go(loop, 4)
     assert (desked.state, desked.status["message"]) == (
         "Running",
         "Kubernetes API: POST jobs: not reachable (connection refused)",

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.jitter import jittered
 from bellwether.ports.errors import Transient
 from bellwether.probes.outbox import Outbox
 from waiting import limit, until
@@ -96,6 +97,21 @@ def test_forgetting_replaces_an_undelivered_word_and_stopping_delivers_what_is_l
     outbox.start()
     outbox.stop()
     assert (receiver.forgotten, receiver.written) == ([(1, "s")], [(2, "")])
+
+
+def test_probers_that_failed_together_do_not_come_back_together() -> None:
+    receiver, pauses = Receiver(), []
+
+    def spread(seconds: float) -> float:
+        pauses.append(seconds)
+        return jittered(seconds)
+
+    receiver.refused.add(1)
+    outbox = Outbox(receiver, SystemClock(), first_pause_seconds=0.01, longest_pause_seconds=0.02, spread=spread)
+    outbox.start()
+    outbox.post(signal(1))
+    until(lambda: pauses[:3] == [0.01, 0.02, 0.02])
+    outbox.stop()
 
 
 def test_a_cleared_outbox_tells_nothing() -> None:

@@ -16,7 +16,7 @@ import structlog
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.connection.broker_pool import Limits
-from bellwether.adapters.kubernetes.api_client import connect
+from bellwether.adapters.kubernetes.api_client import POLICIES, connect
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.api.config.load_config import LoadConfig
 from bellwether.cli.installation import preflight
@@ -26,11 +26,14 @@ from bellwether.controllers.deletion.baseline_export import BaselineExports
 from bellwether.controllers.deletion.finalizer import PolicyFinalizer
 from bellwether.controllers.policy_controller import PolicyController
 from bellwether.controllers.policy_manager import PolicyManager, register
+from bellwether.controllers.policy_quota import PolicyQuota
 from bellwether.controllers.readiness import Readiness
 from bellwether.controllers.rebalance_backend import rebalance_backend
 from bellwether.controllers.rebalance_controller import RebalanceController
 from bellwether.controllers.reporting.status_reporter import StatusReporter
 from bellwether.controllers.requeue import Requeue
+from bellwether.controllers.waiting_policies import WaitingPolicies
+from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.lifecycle import RebalanceRun
 from bellwether.gc_tuning import collect_seldom
 from bellwether.jitter import jittered
@@ -52,6 +55,7 @@ def operator(
     metrics_port: int,
     health_port: int,
     stuck_after: float,
+    max_policies: int,
     load_config: Path | None,
     log_format: logs.Format,
     log_level: str,
@@ -102,14 +106,22 @@ def operator(
             body, connector, reporter, finalizer, clock, Requeue(spread=jittered), rebalance_controller
         )
 
+    def read(key: tuple[str, str]) -> dict[str, Any] | None:
+        return api.find(POLICIES, *key)
+
+    def refuse(body: dict[str, Any], why: str) -> None:
+        reporter.trouble(body, Reason.TOO_MANY_POLICIES, why)
+
     registry = kopf.OperatorRegistry()
-    loops = PolicyManager(make, reporter.forget)
+    waiting = WaitingPolicies(lambda key: loops.settle(key, read, refuse))
+    loops = PolicyManager(make, reporter.forget, PolicyQuota(max_policies), waiting.add)
     pulse = Heartbeat("the event loop of the watches", clock.monotonic, begun=False)
     register(registry, loops, pulse=pulse)
     watches = Watches(api, registry, namespaces, lambda: loops.request_stop(timeout_seconds=20), clock.sleep)
     readiness = Readiness(api, namespaces, loops.known, clock, watches.begin_anew)
     health.watch(lambda: [text for text in (pulse.unhealthy_reason(stuck_after),) if text])
     health.watch(lambda: loops.problems(stuck_after))
+    health.watch(waiting.problems)
     health.watch(readiness.stuck)
     health.require(readiness.problems)
     health.require(reporter.problems)
@@ -118,6 +130,7 @@ def operator(
             HealthServer(health, health_port)
         except OSError as error:
             raise click.ClickException(f"--health-port {health_port}: {error.strerror}; choose another") from None
+    waiting.start()
     readiness.start()
     preflight.log_missing_permissions(api, namespaces, lease_namespace)
     named = {"stores": sorted(config.stores), "profiles": sorted(config.profiles)}

@@ -94,9 +94,9 @@ def plan_offline(inputs: OfflineRun, record: Path | None, settings: Rebalance, s
     )
     run = f"at-{now:%Y%m%d-%H%M%S}"
     plans = FilePlanStore(Store.open(inputs.uri), cluster.cluster_id, POLICY_NAME)
-    plans.put_problem(_name(run), problem)
+    input_digest = plans.put_problem(_name(run), problem)
     _work(inputs, run, problem, say)
-    plan = plans.plan_for(_name(run)).plan
+    plan = plans.plan_for(_name(run), input_digest).plan
     say(f"plan {plan.digest}: verified from its inputs")
     return plan
 

@@ -85,7 +85,7 @@ def policy_status(
     return status
 
 
-STALLED = frozenset({Reason.INVALID_POLICY, Reason.CLUSTER_CHANGED, Reason.CLUSTER_CLAIMED})
+STALLED = frozenset({Reason.INVALID_POLICY, Reason.CLUSTER_CHANGED, Reason.CLUSTER_CLAIMED, Reason.TOO_MANY_POLICIES})
 """Reasons that last until the policy is edited: condition ``Stalled``, as kstatus, Argo CD and Flux know it."""
 
 _REPLACED = frozenset({"Ready", "Connected", "Stalled"})

@@ -146,8 +146,10 @@ class StatusReporter:
         generations: Mapping[int, int] | None = None,
         run: RebalanceRun | None = None,
         must_lead: Callable[[], None] = lambda: None,
-    ) -> None:
-        """Publish a reconcile's report. ``generations``: of each BrokerHealth's spec, as the reconcile read it.
+    ) -> bool:
+        """Publish a reconcile's report; True if status has it.
+
+        ``generations``: of each BrokerHealth's spec, as the reconcile read it.
 
         ``run`` is the state of the rebalance; None where the policy has none. ``must_lead`` is called before every
         write and raises Fenced once another process may hold the Lease, whose reports are newer.
@@ -173,8 +175,11 @@ class StatusReporter:
             self._outdated[namespace, name] = str(error)
             log.warning("status_not_written", error=str(error))
             self._say_outdated(policy, report, said, str(error))
+            return False
         except BellwetherError as error:
             log.warning("status_not_written", error=str(error))
+            return False
+        return True
 
     def heard(self, namespace: str, name: str, signals: Iterable[Signal], patience: Patience) -> None:
         """Export the ages of a policy's signals; ``patience`` are the limits."""
@@ -223,6 +228,7 @@ class StatusReporter:
         with self._lock:
             self._said.pop((namespace, name), None)
         self._statuses.forget(namespace, name)
+        self._healths.forget(namespace, name)
         self._metrics.forget(namespace, name)
 
     def _write(

@@ -110,7 +110,8 @@ class RebalanceFigures:
 class RebalanceRun:
     """One rebalance and its result. ``name`` is the name of its problem, its loads and its job.
 
-    ``request`` is the last request of a person that was served, ``next_at`` the next scheduled time.
+    ``request`` is the last request of a person that was served, ``next_at`` the next scheduled time. ``input_digest``
+    is of the problem as the operator wrote it: a plan for another one is neither proposed nor applied.
     """
 
     state: RunState = RunState.IDLE
@@ -120,6 +121,7 @@ class RebalanceRun:
     request: str = ""
     started_at: datetime | None = None
     next_at: datetime | None = None
+    input_digest: str = ""
     digest: str = ""
     made_at: datetime | None = None
     figures: RebalanceFigures | None = None
@@ -238,6 +240,7 @@ def on_progress(
     run = replace(
         run,
         request=run.request if run.state in UNDER_WAY else asked,
+        input_digest="" if other else run.input_digest,
         digest=application.digest,
         taken_up=application.taken_up,
         left=application.left,

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from bellwether.core.model.cluster import PartitionKey, TopicPartition
-from bellwether.core.rebalance.problem import NO_BROKER, PartitionInput, ProblemHeader
+from bellwether.core.rebalance.problem import NO_BROKER, PartitionInput, Problem, ProblemHeader
 from bellwether.core.settings.objective import Objective
 from bellwether.core.strict_json import InvalidDocument, StrictObject, format_timestamp
 
@@ -258,6 +258,12 @@ def problem_digest(terms: ProblemHeader, partitions: Iterable[tuple[PartitionInp
             yield ("\t".join(map(str, line)) + "\n").encode()
 
     return digest_of_lines(terms, lines())
+
+
+def input_digest(problem: Problem) -> str:
+    """Digest of a problem without loads, as the operator hands it to the job: SHA-256, in hex."""
+    ordered = sorted(problem.partitions, key=lambda slot: (slot.topic, slot.topic_id, slot.partition))
+    return problem_digest(problem.header, ((slot, None) for slot in ordered))
 
 
 def digest_of_lines(terms: ProblemHeader, lines: Iterable[bytes]) -> str:

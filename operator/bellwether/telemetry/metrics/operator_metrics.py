@@ -25,13 +25,16 @@ from bellwether.telemetry.metrics.rebalance_metrics import RebalanceMetrics
 _POLICY = ("namespace", "policy")
 _RECONCILE_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
+MOST_GONE = 10_000
+"""Deleted policies that are remembered, because their controllers may still report."""
+
 
 class OperatorMetrics:
     """The operator's metrics, in a registry of their own."""
 
     def __init__(self) -> None:
         self.registry = LabelledRegistry("operator")
-        self._gone: set[tuple[str, str]] = set()
+        self._gone: dict[tuple[str, str], None] = {}  # the oldest first
         self.exchanges = ClientMetrics(self.registry, self._gone)
         self._brokers = BrokerMetrics(self.registry)
         self._quarantines = QuarantineMetrics(self.registry)
@@ -112,7 +115,7 @@ class OperatorMetrics:
 
     def known(self, namespace: str, policy: str) -> None:
         """A policy is watched from now on; this process does not lead it yet."""
-        self._gone.discard((namespace, policy))
+        self._gone.pop((namespace, policy), None)
         self.leading(namespace, policy, False)
 
     def turn_begins(self, namespace: str, policy: str, timestamp: float) -> None:
@@ -201,7 +204,10 @@ class OperatorMetrics:
 
     def forget(self, namespace: str, policy: str) -> None:
         """Drop all series of a deleted policy, and ignore later updates by its controller."""
-        self._gone.add((namespace, policy))
+        self._gone.pop((namespace, policy), None)
+        self._gone[namespace, policy] = None
+        if len(self._gone) > MOST_GONE:
+            del self._gone[next(iter(self._gone))]
         for group in self._by_policy:
             group.forget(namespace, policy)
         self.exchanges.forget(namespace, policy)

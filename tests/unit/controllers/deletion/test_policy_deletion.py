@@ -13,6 +13,7 @@ from bellwether.controllers.cluster_connection import PolicyRefused
 from bellwether.controllers.deletion.finalizer import ABANDON, FINALIZER
 from bellwether.controllers.deletion.policy_deletion import DONE, RETRY_SECONDS
 from bellwether.controllers.policy_controller import PolicyController
+from bellwether.controllers.requeue import Requeue
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import Terminal, Transient
@@ -228,3 +229,13 @@ def test_a_new_process_finishes_what_a_killed_one_had_begun(operator: MemoryOper
     finally:
         successor.close()
     assert (gone(operator), orders(operator)) == (True, HOME)
+
+
+def test_retries_of_a_deletion_are_spread_too(operator: MemoryOperator):
+    loop = operator.make()
+    operator.step(loop, 3)
+    loop._requeue = Requeue(spread=lambda seconds: seconds / 4)
+    operator.connector.trouble = Transient("no broker answers")
+    loop.release()
+    delete(operator)
+    assert operator.step(loop) == RETRY_SECONDS / 4

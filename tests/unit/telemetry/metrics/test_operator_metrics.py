@@ -17,6 +17,7 @@ from bellwether.core.rebalance.lifecycle import RebalanceFigures, RebalanceRun, 
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Reading, SignalType
+from bellwether.telemetry.metrics import operator_metrics
 from bellwether.telemetry.metrics.broker_metrics import SIGNAL_STATES
 from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
 from testkit.values.builders import (
@@ -338,3 +339,12 @@ def test_a_thousand_brokers_make_less_than_twenty_series_each(metrics: OperatorM
     metrics.heard("default", "main", [*probed, *beside], lambda _type, _source: 15.0)
     series = sum(len(family.samples) for family in metrics.registry.collect())
     assert brokers * 10 < series < brokers * 20
+
+
+def test_policies_that_come_and_go_leave_a_bounded_number_of_names(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(operator_metrics, "MOST_GONE", 10)
+    metrics = OperatorMetrics()
+    for number in range(100):
+        metrics.known("tenant-a", f"a-{number}")
+        metrics.forget("tenant-a", f"a-{number}")
+    assert list(metrics._gone) == [("tenant-a", f"a-{number}") for number in range(90, 100)]

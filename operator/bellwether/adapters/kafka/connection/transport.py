@@ -238,8 +238,10 @@ def _resolve(address: str, host: str, port: int, deadline: Deadline) -> list[tup
         return [known]
     # A lookup under way is joined, not doubled: with name service down, threads must not pile up.
     with _lookups_lock:
+        for name in [name for name, one in _lookups.items() if not one.is_alive()]:
+            del _lookups[name]  # those that ended after their time
         lookup = _lookups.get((host, port))
-        if lookup is None or not lookup.is_alive():
+        if lookup is None:
             lookup = _lookups[host, port] = _Lookup(host, port)
             lookup.start()
     lookup.join(deadline.left)

@@ -104,6 +104,10 @@ class BrokerHealths:
                 removed += [f"{one['metadata']['name']}: {e.get('type')}/{e.get('source')}" for e in gone]
         return tuple(removed)
 
+    def forget(self, namespace: str, policy: str) -> None:
+        """Forget a deleted policy. What it may still create is not reset by creating it again."""
+        self._silent.pop((namespace, policy), None)
+
     def _afford(self, namespace: str, policy: str, wanted: int) -> int:
         """How many of these objects may be created now."""
         if not wanted:

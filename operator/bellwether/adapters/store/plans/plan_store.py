@@ -2,8 +2,9 @@
 
 In: a policy's problems, by the name of their run. Out: plans that were found, verified and compared with what was
 approved; the loads that were measured for them. A plan that a job wrote is not trusted: it is verified before it is
-proposed and again before it is applied, against a problem and loads that its digest covers. Measured loads are taken as
-they are: nothing else knows them. Called by the operator and by ``bellwether rebalance``.
+proposed and again before it is applied, against a problem and loads that its digest covers, and the problem against the
+digest of the one that was put. Measured loads are taken as they are: nothing else knows them. Called by the operator
+and by ``bellwether rebalance``.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from bellwether.adapters.store.plans.plan_verification import recheck
 from bellwether.adapters.store.store_errors import PlanUnfit, StoreDamaged, StoreMissing
 from bellwether.core.model.loads import Loads
 from bellwether.core.rebalance.problem import Problem
-from bellwether.core.rebalance.rebalance_plan import RebalancePlan, plan_digest
+from bellwether.core.rebalance.rebalance_plan import RebalancePlan, input_digest, plan_digest
 from bellwether.core.rebalance.rebalance_waves import ApprovedPlan
 from bellwether.core.settings.objective import Objective
 from bellwether.plan_verifier.partition_sums import FORCED
+from bellwether.plan_verifier.plan_verifier import INPUT_DIGEST
 
 KEPT = 5
 """Number of problems of a policy that are kept with their loads, to verify plans. All plans are kept."""
@@ -48,12 +50,16 @@ class FilePlanStore:
         """Whether a complete problem of that name exists."""
         return self._store.exists(f"{problem_files.FOLDER}/{name}/{problem_files.TERMS}")
 
-    def put_problem(self, name: str, problem: Problem) -> None:
-        """Write a problem. Raises StoreError, or Terminal if it is invalid."""
+    def put_problem(self, name: str, problem: Problem) -> str:
+        """Write a problem; returns its digest. Raises StoreError, or Terminal if it is invalid."""
         problem_files.write_problem(self._store, name, problem)
+        return input_digest(problem)
 
-    def plan_for(self, name: str) -> Rechecked:
-        """The plan for a problem, verified from its inputs alone. PlanUnfit names what is wrong."""
+    def plan_for(self, name: str, input_digest: str) -> Rechecked:
+        """The plan for a problem, verified from its inputs alone. PlanUnfit names what is wrong.
+
+        ``input_digest``: what ``put_problem`` returned; a stored problem with another one is refused.
+        """
         terms = problem_files.read_terms(self._store, name)
         wanted = (terms.cluster_id, terms.policy, terms.made_at)
         found = [p for p in plan_files.plans(self._store) if (p.cluster_id, p.policy, p.made_at) == wanted]
@@ -63,24 +69,33 @@ class FilePlanStore:
             )
         plan = found[-1]
         self._check_whose(plan)
-        return self._rechecked(name, plan)
+        return self._rechecked(name, plan, input_digest)
 
-    def _rechecked(self, name: str, plan: RebalancePlan) -> Rechecked:
+    def _rechecked(self, name: str, plan: RebalancePlan, input_digest: str) -> Rechecked:
         below = self._store.below
         report = recheck(
             below(f"{problem_files.FOLDER}/{name}"),
             below(f"{LOADS}/{name}"),
             below(f"{plan_files.FOLDER}/{plan.digest}"),
+            summary=plan,
+            input_digest=input_digest,
         )
+        exchanged = next((fault for check in report.checks if check.name == INPUT_DIGEST for fault in check.faults), "")
+        if exchanged:
+            where = self._store.where(f"{problem_files.FOLDER}/{name}")
+            remedy = "find out who else writes to the store, then request a new plan"
+            raise PlanUnfit(f"plan {plan.digest} is rejected: {where}: {exchanged}; {remedy}")
         if not report.passed:
             more = f" (and {len(report.faults) - 3} more)" if len(report.faults) > 3 else ""
             raise PlanUnfit(f"plan {plan.digest} is rejected: {'; '.join(report.faults[:3])}{more}")
         forced = next(check.found for check in report.checks if check.name == FORCED)
         return Rechecked(plan, int(forced.replace(",", "")))
 
-    def accepted(self, digest: str) -> ApprovedPlan:
+    def accepted(self, digest: str, input_digest: str = "") -> ApprovedPlan:
         """An approved plan, ready to be applied. Raises PlanUnfit if its moves do not match the digest, or if it does
         not hold for the problem and the loads that are stored now.
+
+        ``input_digest`` as in ``plan_for``; without it, only the plan's own digest pins problem and loads.
         """
         try:
             plan = plan_files.read_plan(self._store, digest)
@@ -91,7 +106,7 @@ class FilePlanStore:
         found = plan_digest(plan.problem_digest, moves)
         if found != digest:
             raise PlanUnfit(f"plan {digest} is rejected: its moves have the digest {found}, they were changed")
-        self._rechecked(self._problem_of(plan), plan)
+        self._rechecked(self._problem_of(plan), plan, input_digest)
         return ApprovedPlan.of(plan, moves)
 
     def _problem_of(self, plan: RebalancePlan) -> str:

@@ -17,23 +17,34 @@ from bellwether.adapters.store.columns import batches, floats, integers, texts, 
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans import plan_files, problem_files
 from bellwether.adapters.store.store_errors import StoreDamaged, StoreMissing
+from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.plan_verifier.check_report import Report
 from bellwether.plan_verifier.load_table import LoadTable
 from bellwether.plan_verifier.move_stream import MoveRow
 from bellwether.plan_verifier.partition_sums import PartitionRow
-from bellwether.plan_verifier.plan_documents import STATISTICS, UnreadableDocument, plan_of, problem_of
+from bellwether.plan_verifier.plan_documents import STATISTICS, Plan, UnreadableDocument, plan_of, problem_of
 from bellwether.plan_verifier.plan_verifier import verify
 
 T = TypeVar("T")
 
 
 def recheck(
-    problem: Store, loads: Store, plan: Store, progress: Callable[[str, int, int], None] | None = None
+    problem: Store,
+    loads: Store,
+    plan: Store,
+    progress: Callable[[str, int, int], None] | None = None,
+    *,
+    summary: RebalancePlan | None = None,
+    input_digest: str = "",
 ) -> Report:
-    """Verify a plan. ``progress`` is called with what is being read, the number of rows read, and their total."""
+    """Verify a plan. ``progress`` is called with what is being read, the number of rows read, and their total.
+
+    ``summary``: the plan's summary if the caller has read it, so that what it uses is what was verified.
+    ``input_digest``: of the problem that the operator wrote; it is compared if given, in the pass that verifies.
+    """
     tell = progress or (lambda *_: None)
     posed = _read(problem, problem_files.TERMS, problem_of)
-    claimed = _read(plan, plan_files.SUMS, plan_of)
+    claimed = _read(plan, plan_files.SUMS, plan_of) if summary is None else _claims(plan, summary)
     with problem.parquet(problem_files.PARTITIONS) as file:
         total = int(file.metadata.num_rows)
     table = load_table(loads, STATISTICS[posed.statistic], partial(tell, "loads"))
@@ -44,6 +55,7 @@ def recheck(
         claimed,
         _moves(plan),
         lambda done: tell("partitions", done, total),
+        input_digest,
     )
 
 
@@ -115,6 +127,13 @@ def _read(store: Store, name: str, read: Callable[[Any], T]) -> T:
         raise StoreDamaged(f"{store.where(name)}: is nested too deeply") from None
     except ValueError as error:  # UnreadableDocument, broken JSON, or broken UTF-8
         raise StoreDamaged(f"{store.where(name)}: {error}") from None
+
+
+def _claims(plan: Store, summary: RebalancePlan) -> Plan:
+    try:
+        return plan_of(summary.document())
+    except UnreadableDocument as error:
+        raise StoreDamaged(f"{plan.where(plan_files.SUMS)}: {error}") from None
 
 
 def _once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:

@@ -118,6 +118,12 @@ class RebalanceStatus(Reported):
     )
     started_at: AwareDatetime | None = Field(default=None, description="Time when the run started.")
     next_at: AwareDatetime | None = Field(default=None, description="Time when the schedule starts the next run.")
+    input_digest: str = Field(
+        default="",
+        max_length=64,
+        description="Digest of the problem (brokers, partitions, objective) that the operator wrote for this run."
+        " A plan for another problem is rejected.",
+    )
     digest: str = Field(default="", max_length=64, description="Digest of the plan, required for its approval.")
     made_at: AwareDatetime | None = Field(
         default=None, description="Time of the cluster state for which the plan was computed."
@@ -150,6 +156,7 @@ class RebalanceStatus(Reported):
             request=run.request[:REQUEST_LIMIT],
             started_at=run.started_at,
             next_at=run.next_at,
+            input_digest=run.input_digest,
             digest=run.digest,
             made_at=run.made_at,
             plan=PlanFigures.of(run.figures) if run.figures is not None else None,
@@ -171,6 +178,7 @@ class RebalanceStatus(Reported):
             request=self.request,
             started_at=self.started_at,
             next_at=self.next_at,
+            input_digest=self.input_digest,
             digest=self.digest,
             made_at=self.made_at,
             figures=self.plan.to_core() if self.plan is not None else None,

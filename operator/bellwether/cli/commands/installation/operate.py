@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from bellwether.controllers.policy_quota import PER_NAMESPACE
 from bellwether.telemetry.heartbeat import STUCK_SECONDS
 
 # The longest single request (metadata of a large cluster), with a margin.
@@ -41,6 +42,14 @@ SHORTEST_BOUND_SECONDS = 10.0
     default=STUCK_SECONDS,
     show_default=True,
     help="Report a thread as stuck, and 503 at /healthz, after this many seconds without progress.",
+)
+@click.option(
+    "--max-policies-per-namespace",
+    "max_policies",
+    type=click.IntRange(0),
+    default=PER_NAMESPACE,
+    show_default=True,
+    help="Reconcile at most this many policies of a namespace, the oldest ones; 0: all.",
 )
 @click.option(
     "--load-config",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from bellwether.adapters.kafka.connection.connection_errors import BrokerConnect
 from bellwether.adapters.kafka.connection.transport import Deadline, HiddenBytes, Transport
 from bellwether.kafka_connection import Security
 from bellwether.testing.memory_world import ManualClock
+from waiting import limit, until
 
 
 class Peer:
@@ -81,3 +83,15 @@ def test_a_pause_puts_the_deadline_off(clock: ManualClock) -> None:
     with deadline.paused():
         clock.advance(3600)
     assert deadline.left == 5
+
+
+def test_names_that_were_looked_up_in_vain_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    over = threading.Event()
+    monkeypatch.setattr(transport.socket, "getaddrinfo", lambda *_, **__: over.wait() and [])
+    for number in range(100):
+        with pytest.raises(BrokerConnectionError, match="was not resolved in time"):
+            transport._resolve("a", f"broker-{number}.tenant-a.example", 9092, Deadline(0.0))
+    over.set()
+    until(lambda: not any(thread.name.startswith("resolve broker-") for thread in threading.enumerate()))
+    transport._resolve("a", "another.example", 9092, Deadline(limit(20)))
+    assert transport._lookups == {}

@@ -69,6 +69,15 @@ def test_an_entry_goes_once_its_lease_was_silent_for_long_enough(api: MemoryApi,
     assert [e["source"] for e in api.get(BROKER_HEALTHS, "kafka", "main-1")["status"]["signals"]] == ["a"]
 
 
+def test_a_deleted_policy_leaves_no_lease_names_behind(api: MemoryApi, clock: ManualClock) -> None:
+    healths = BrokerHealths(api, clock)
+    put(api, entry("a", "lease-a"))
+    healths.collect("kafka", "main")
+    assert healths._silent
+    healths.forget("kafka", "main")
+    assert healths._silent == {}
+
+
 def test_leases_that_no_entry_names_any_more_are_forgotten(api: MemoryApi, clock: ManualClock) -> None:
     healths = BrokerHealths(api, clock)
     for number in range(100):

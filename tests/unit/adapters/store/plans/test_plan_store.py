@@ -12,12 +12,13 @@ from bellwether.adapters.store.plans import plan_files, problem_files
 from bellwether.adapters.store.plans.plan_store import KEPT, FilePlanStore, Rechecked
 from bellwether.adapters.store.store_errors import PlanUnfit, StoreDamaged
 from bellwether.core.rebalance.problem import BrokerInput, Problem
-from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan
+from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan, input_digest
 from bellwether.core.settings.objective import Objective
 from testkit.loads.small_planner import again, loads, planned, problem, slot, write_loads
 
 NAME = "kafka.main.at-1"
 POSED = problem(*(slot(i, (1, 2, 3)) for i in range(6)))
+DIGEST = input_digest(POSED)
 KNOWN = loads(POSED, *([100.0] * 6))
 
 
@@ -57,21 +58,21 @@ def test_the_plan_of_a_problem_is_found_among_others_and_rechecked(shelf: FilePl
     another = replace(POSED, header=replace(POSED.header, made_at=POSED.header.made_at.replace(hour=3)))
     work(store, *made(another))
     plan = work(store)
-    assert shelf.plan_for(NAME) == Rechecked(plan, 0)
+    assert shelf.plan_for(NAME, DIGEST) == Rechecked(plan, 0)
 
 
 def test_leaders_that_may_not_stay_are_counted(shelf: FilePlanStore, store: Store):
     brokers = tuple(BrokerInput(b, f"rack-{b}") for b in (1, 2, 3))
     racks = problem(*POSED.partitions, brokers=brokers, objective=Objective(preferred_racks=("rack-2",)))
-    shelf.put_problem(NAME, racks)
+    digest = shelf.put_problem(NAME, racks)
     work(store, *planned(racks, KNOWN))
-    assert shelf.plan_for(NAME).forced == 6
+    assert shelf.plan_for(NAME, digest).forced == 6
 
 
 def test_a_job_that_brought_no_plan_is_told(shelf: FilePlanStore):
     shelf.put_problem(NAME, POSED)
     with pytest.raises(PlanUnfit, match=rf"has no plan for problem {NAME}"):
-        shelf.plan_for(NAME)
+        shelf.plan_for(NAME, DIGEST)
 
 
 def test_a_plan_that_boasts_is_refused(shelf: FilePlanStore, store: Store):
@@ -80,7 +81,7 @@ def test_a_plan_that_boasts_is_refused(shelf: FilePlanStore, store: Store):
     shelf.put_problem(NAME, POSED)
     work(store, boast, moves)
     with pytest.raises(PlanUnfit, match=rf"plan {plan.digest} is rejected: .*after"):
-        shelf.plan_for(NAME)
+        shelf.plan_for(NAME, DIGEST)
 
 
 def test_a_plan_that_moves_more_than_its_digest_names_is_refused(shelf: FilePlanStore, store: Store):
@@ -88,7 +89,7 @@ def test_a_plan_that_moves_more_than_its_digest_names_is_refused(shelf: FilePlan
     shelf.put_problem(NAME, POSED)
     work(store, plan, moves[:-1])
     with pytest.raises(PlanUnfit, match="plan digest"):
-        shelf.plan_for(NAME)
+        shelf.plan_for(NAME, DIGEST)
 
 
 def test_a_plan_of_other_loads_is_refused(shelf: FilePlanStore, store: Store):
@@ -96,7 +97,52 @@ def test_a_plan_of_other_loads_is_refused(shelf: FilePlanStore, store: Store):
     work(store)
     write_loads(store, NAME, loads(POSED, *([101.0] * 6)))
     with pytest.raises(PlanUnfit, match="is rejected"):
-        shelf.plan_for(NAME)
+        shelf.plan_for(NAME, DIGEST)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        problem(*POSED.partitions, brokers=(BrokerInput(1), BrokerInput(2, capacity=50), BrokerInput(3))),
+        problem(*POSED.partitions, brokers=(BrokerInput(1, why="x"), BrokerInput(2), BrokerInput(3))),
+        problem(*POSED.partitions, objective=Objective(consume_weight=0)),
+        problem(*POSED.partitions, objective=Objective(max_moves=1)),
+        problem(*POSED.partitions[:-1]),
+        problem(*POSED.partitions, slot(6, (1, 2, 3))),
+        problem(*POSED.partitions[:-1], slot(5, (1, 3, 2))),
+        problem(*POSED.partitions[:-1], slot(5, (1, 2, 3), isr=(1, 2))),
+        problem(*POSED.partitions[:-1], slot(5, (1, 2, 3), leader=2)),
+        problem(*POSED.partitions[:-1], slot(5, (1, 2, 3), held="Excluded")),
+    ],
+)
+def test_a_plan_for_an_exchanged_problem_is_refused_before_and_after_its_proposal(
+    shelf: FilePlanStore, store: Store, changed: Problem
+):
+    digest = shelf.put_problem(NAME, POSED)
+    problem_files.write_problem(store, NAME, changed)
+    plan = work(store, *planned(changed, KNOWN))
+    text = (
+        rf"problems/{NAME}: the stored problem is not the one that the operator wrote: its digest is .*, not {digest}"
+    )
+    with pytest.raises(PlanUnfit, match=text):
+        shelf.plan_for(NAME, digest)
+    with pytest.raises(PlanUnfit, match=text):
+        shelf.accepted(plan.digest, digest)
+
+
+def test_the_digest_of_a_problem_does_not_depend_on_the_order_of_its_partitions():
+    assert input_digest(replace(POSED, partitions=tuple(reversed(POSED.partitions)))) == DIGEST
+
+
+def test_figures_that_change_between_two_reads_are_not_shown(
+    shelf: FilePlanStore, store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    shelf.put_problem(NAME, POSED)
+    plan = work(store)
+    boast = replace(plan, after=replace(plan.after, max=plan.after.max / 2))
+    monkeypatch.setattr(plan_files, "plans", lambda _store: (boast,))  # the honest file is back when it is verified
+    with pytest.raises(PlanUnfit, match="maximum after"):
+        shelf.plan_for(NAME, DIGEST)
 
 
 def test_an_approved_plan_is_taken_up_with_all_its_moves(shelf: FilePlanStore, store: Store):

@@ -44,6 +44,7 @@ def runs(draw: st.DrawFn) -> RebalanceRun:
         request=draw(st.text(max_size=200)),
         started_at=draw(st.none() | TIMES),
         next_at=draw(st.none() | TIMES),
+        input_digest=draw(st.sampled_from(["", "ab" * 32])),
         digest=draw(st.sampled_from(["", "0123456789abcdef"])),
         made_at=draw(st.none() | TIMES),
         figures=draw(st.none() | FIGURES),
