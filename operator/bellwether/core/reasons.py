@@ -192,7 +192,7 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.PROCESS_PAUSED: "The broker's process is paused, so that acks=all does not wait for its slow disk.",
     Reason.QUARANTINE_WITHDRAWN: "The quarantine is off, the broker may lead again, or it is about to be stopped.",
     Reason.QUARANTINE_LIMIT: "The quarantine ended at spec.quarantine.limitSeconds, and the disk is still slow.",
-    Reason.QUARANTINE_DELAYED: "The quarantine waits for spec.quarantine.afterSeconds or for its cooldown to end.",
+    Reason.QUARANTINE_DELAYED: "The quarantine waits until the demotion has taken effect, or for its cooldown to end.",
     Reason.DISK_RECOVERED: "The storage probe reports that the broker's disk is fast again.",
     Reason.NO_STORAGE_PROBE: "No storage probe reports on the broker's disk, so its recovery would not be detected.",
     Reason.AGENT_MISSING: "The broker's quarantine agent does not report, or cannot pause the broker.",
