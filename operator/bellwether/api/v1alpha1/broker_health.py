@@ -133,7 +133,7 @@ class Flapping(Reported):
     """Repeated demotion of the broker by signals."""
 
     demotions: Count = Field(
-        description="Number of demotions, each within promotion.flapWindowSeconds of the previous one."
+        description="Number of demotions, each within an hour of the previous promotion."
     )
     last: AwareDatetime = Field(description="Time when the last demotion ended, or began if the broker is demoted.")
     stabilization_seconds: Count = Field(
@@ -223,7 +223,7 @@ class BrokerHealthStatus(Reported):
     )
     flapping: Flapping | None = Field(
         default=None,
-        description="Repeated demotions by signals. Unset if none is recent (promotion.flapWindowSeconds).",
+        description="Repeated demotions by signals. Unset if none is in the last hour.",
     )
     restoration: Restoration | None = Field(
         default=None,
