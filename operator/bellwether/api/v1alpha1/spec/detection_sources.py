@@ -9,9 +9,10 @@ from pydantic import Field
 
 from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, Rule, as_map, integer
 from bellwether.api.v1alpha1.settings_model import SettingsModel
-from bellwether.api.v1alpha1.spec.kafka_spec import CA_MOVED, SecretName, authorities_of
+from bellwether.api.v1alpha1.spec.kafka_spec import CA_MOVED, authorities_of
 from bellwether.api.v1alpha1.spec.promql import Scope
 from bellwether.api.v1alpha1.spec.query_presets import BY_NAME, PRESETS
+from bellwether.api.v1alpha1.spec.strimzi_spec import ResourceName
 from bellwether.core.settings import detection
 from bellwether.core.signals import SignalType
 
@@ -170,12 +171,12 @@ class Prometheus(Model):
     """Prometheus server and its queries."""
 
     url: Annotated[Url, Field(description="Base URL of the Prometheus HTTP API, such as http://prometheus:9090.")]
-    bearer_token_secret_name: SecretName | None = Field(
+    bearer_token_secret_name: ResourceName | None = Field(
         default=None,
         description="Secret in the policy's namespace with a bearer token, under the key token. Requires an https URL."
         " If unset, requests are not authenticated.",
     )
-    ca_secret_name: SecretName | None = authorities_of("the server's certificate")
+    ca_secret_name: ResourceName | None = authorities_of("the server's certificate")
     period_seconds: int = integer(
         _PROMETHEUS.period_seconds,
         1,

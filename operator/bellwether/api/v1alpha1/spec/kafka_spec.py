@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, Rule
-from bellwether.api.v1alpha1.spec.strimzi_spec import Strimzi
+from bellwether.api.v1alpha1.spec.strimzi_spec import ResourceName, Strimzi
 from bellwether.core.settings import policy as core_policy
 
 _PORT = "([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
@@ -21,12 +21,6 @@ HostPort = Annotated[
         f"^{_HOST}:{_PORT}$",
         "must be host:port with a port from 1 to 65535, such as kafka-bootstrap.example:9092 or [2001:db8::1]:9092",
         260,
-    ),
-]
-SecretName = Annotated[
-    str,
-    Matching(
-        "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$", "must be the name of a Secret: lower case letters, digits, '-' and '.'", 253
     ),
 ]
 SecretKey = Annotated[
@@ -45,7 +39,7 @@ HttpsUrl = Annotated[
 class SecretKeyRef(Model):
     """One key of a Secret in the policy's namespace."""
 
-    name: Annotated[SecretName, Field(description="Name of the Secret, in the policy's namespace.")]
+    name: Annotated[ResourceName, Field(description="Name of the Secret, in the policy's namespace.")]
     key: Annotated[SecretKey, Field(description="Key in the data of the Secret.")]
 
 
@@ -65,8 +59,8 @@ CA_MOVED = {"caSecretRef": "has become caSecretName: set it to the name of a Sec
 class Tls(Model):
     """TLS settings and trusted CAs."""
 
-    ca_secret_name: SecretName | None = authorities_of("the brokers' certificates")
-    certificate_secret_name: SecretName | None = Field(
+    ca_secret_name: ResourceName | None = authorities_of("the brokers' certificates")
+    certificate_secret_name: ResourceName | None = Field(
         default=None,
         description="Secret in the policy's namespace with a client certificate chain and its private key (PEM, not"
         " encrypted) for mutual TLS: tls.crt and tls.key, as from cert-manager, or user.crt and user.key.",
@@ -101,7 +95,7 @@ class OAuth(Model):
     client_id: str = Field(min_length=1, max_length=256, description="Client id for the token endpoint.")
     client_secret_ref: SecretKeyRef = Field(description="Secret with the client secret.")
     scope: str = Field(default="", max_length=1024, description="Scope to request. If unset, none is requested.")
-    ca_secret_name: SecretName | None = authorities_of("the endpoint's certificate")
+    ca_secret_name: ResourceName | None = authorities_of("the endpoint's certificate")
 
     moved: ClassVar[Mapping[str, str]] = CA_MOVED
 
@@ -116,7 +110,7 @@ class Sasl(Model):
         max_length=256,
         description="User name. Required for all mechanisms except OAUTHBEARER.",
     )
-    password_secret_name: SecretName | None = Field(
+    password_secret_name: ResourceName | None = Field(
         default=None,
         description="Secret in the policy's namespace with the password, under the key password. Required for all"
         " mechanisms except OAUTHBEARER.",
@@ -184,7 +178,7 @@ class Kafka(Model):
     sasl: Sasl | None = Field(
         default=None, description="SASL for connections of the operator and the probers. If unset, SASL is not used."
     )
-    user_secret_name: SecretName | None = Field(
+    user_secret_name: ResourceName | None = Field(
         default=None,
         description="Secret of a Strimzi KafkaUser, or one with the same keys: user.crt and user.key for mutual"
         " TLS, or password and sasl.jaas.config for SCRAM-SHA-512. Use it instead of sasl and"

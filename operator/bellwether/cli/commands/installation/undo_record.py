@@ -7,8 +7,10 @@ from typing import Any
 
 import click
 
+from bellwether.cli.commands.common_options import NAMESPACE
+
 _POLICY = click.option("--policy", required=True, help="LeadershipPolicy that the undo record belongs to.")
-_NAMESPACE = click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy.")
+_NAMESPACE = NAMESPACE
 
 
 @click.group("undo-record")
