@@ -21,4 +21,4 @@ class FieldDoc:
 
 
 INTERNAL = FieldDoc("")
-"""Marks a setting that the API does not have: one value suits everybody, and only tests pass another one."""
+"""Marks a setting that the API does not have: one value fits every cluster, and only tests pass another one."""
