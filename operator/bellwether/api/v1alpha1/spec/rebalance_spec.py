@@ -10,6 +10,7 @@ from pydantic import Field
 from pydantic_core import PydanticCustomError
 
 from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, RULE, Matching, Model, as_map, integer
+from bellwether.api.v1alpha1.settings_model import SettingsModel
 from bellwether.core.settings import objective as core_objective
 from bellwether.core.settings import rebalance as core_rebalance
 from bellwether.core.settings.schedule import Schedule
@@ -118,22 +119,8 @@ class LoadObjective(Model):
         )
 
 
-class Waves(Model):
+class Waves(SettingsModel[core_rebalance.RebalanceWaves]):
     """How an approved plan is applied: number of partitions per wave, and pause between waves."""
-
-    partitions: int = integer(
-        _DEFAULTS.waves.partitions, 1, 100000, "Maximum number of partitions that are reordered in one wave."
-    )
-    pause_seconds: int = integer(
-        _DEFAULTS.waves.pause_seconds,
-        0,
-        86400,
-        "Minimum seconds between two waves. The next wave also waits until the previous one is complete.",
-    )
-
-    def to_core(self) -> core_rebalance.RebalanceWaves:
-        """Convert to the settings of the core."""
-        return core_rebalance.RebalanceWaves(**dict(self))
 
 
 class Rebalance(Model):
