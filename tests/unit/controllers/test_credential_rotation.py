@@ -38,11 +38,6 @@ POLICY = LeadershipPolicy.read(
 
 
 @pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
 def api(tmp_path: Path) -> MemoryApi:
     made = MemoryApi()
     put(made, "ca", **{"ca.crt": Authority(tmp_path / "tls").path.read_bytes()})

@@ -22,7 +22,7 @@ from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import Found
 from bellwether.api.v1alpha1.spec.kafka_spec import Kafka, Sasl
 from bellwether.api.v1alpha1.spec.kafka_spec import OAuth as OAuthSpec
 from bellwether.core.model.strimzi import Strimzi
-from bellwether.kafka_connection import Connection, Mechanism, Names, OAuth, Protocol, Security
+from bellwether.kafka_connection import Connection, Names, OAuth, Protocol, Security
 from bellwether.ports.errors import Terminal, Unauthenticated
 
 KAFKA, TLS, SASL, OAUTH = "spec.kafka", "spec.kafka.tls", "spec.kafka.sasl", "spec.kafka.sasl.oauth"
@@ -155,7 +155,7 @@ def _protocol(encrypted: bool, sasl: bool) -> Protocol:
 
 
 def _sasl(secrets: SecretReader, sasl: Sasl) -> dict[str, object]:
-    values: dict[str, object] = {"mechanism": Mechanism(sasl.mechanism.value)}
+    values: dict[str, object] = {"mechanism": sasl.mechanism}
     if sasl.oauth is not None:
         return values | {"oauth": _oauth(secrets, sasl.oauth)}
     values["username"] = sasl.username or ""

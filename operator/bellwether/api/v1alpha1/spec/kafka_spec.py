@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -11,6 +10,7 @@ from pydantic import Field
 from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, Rule
 from bellwether.api.v1alpha1.spec.strimzi_spec import ResourceName, Strimzi
 from bellwether.core.settings import policy as core_policy
+from bellwether.kafka_connection import Mechanism
 
 _PORT = "([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
 _HOST = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)"
@@ -79,15 +79,6 @@ class Tls(Model):
     }
 
 
-class SaslMechanism(StrEnum):
-    """SASL mechanisms that both Kafka clients support."""
-
-    PLAIN = "PLAIN"
-    SCRAM_SHA_256 = "SCRAM-SHA-256"
-    SCRAM_SHA_512 = "SCRAM-SHA-512"
-    OAUTHBEARER = "OAUTHBEARER"
-
-
 class OAuth(Model):
     """Tokens for OAUTHBEARER by the client credentials grant (RFC 6749, 4.4)."""
 
@@ -103,7 +94,7 @@ class OAuth(Model):
 class Sasl(Model):
     """Authentication by user name and password, or by token."""
 
-    mechanism: SaslMechanism = Field(description="SASL mechanism of the listener.")
+    mechanism: Mechanism = Field(description="SASL mechanism of the listener.")
     username: str | None = Field(
         default=None,
         min_length=1,
@@ -127,26 +118,26 @@ class Sasl(Model):
         Rule(
             cel="self.mechanism == 'OAUTHBEARER' || has(self.username)",
             message="is required for PLAIN and SCRAM: set it",
-            holds=lambda s: s.mechanism is SaslMechanism.OAUTHBEARER or s.username is not None,
+            holds=lambda s: s.mechanism is Mechanism.OAUTHBEARER or s.username is not None,
             field="username",
         ),
         Rule(
             cel="self.mechanism == 'OAUTHBEARER' || has(self.passwordSecretName)",
             message="is required for PLAIN and SCRAM: set it",
-            holds=lambda s: s.mechanism is SaslMechanism.OAUTHBEARER or s.password_secret_name is not None,
+            holds=lambda s: s.mechanism is Mechanism.OAUTHBEARER or s.password_secret_name is not None,
             field="passwordSecretName",
         ),
         Rule(
             cel="(self.mechanism == 'OAUTHBEARER') == has(self.oauth)",
             message="is required for OAUTHBEARER and invalid for other mechanisms: set or remove it",
-            holds=lambda s: (s.mechanism is SaslMechanism.OAUTHBEARER) == (s.oauth is not None),
+            holds=lambda s: (s.mechanism is Mechanism.OAUTHBEARER) == (s.oauth is not None),
             field="oauth",
         ),
         Rule(
             cel="self.mechanism != 'OAUTHBEARER' || !(has(self.username) || has(self.passwordSecretName))",
             message="OAUTHBEARER does not use username or passwordSecretName: set clientId and clientSecretRef in"
             " oauth instead",
-            holds=lambda s: s.mechanism is not SaslMechanism.OAUTHBEARER or not (s.username or s.password_secret_name),
+            holds=lambda s: s.mechanism is not Mechanism.OAUTHBEARER or not (s.username or s.password_secret_name),
             field="mechanism",
         ),
     )

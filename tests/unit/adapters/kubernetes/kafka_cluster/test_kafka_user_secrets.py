@@ -28,11 +28,6 @@ SCRAM = 'org.apache.kafka.common.security.scram.ScramLoginModule required userna
 
 
 @pytest.fixture
-def api() -> MemoryApi:
-    return MemoryApi()
-
-
-@pytest.fixture
 def secrets(api: MemoryApi) -> Iterator[SecretReader]:
     with SecretReader(api, "kafka") as reader:
         yield reader
