@@ -149,7 +149,7 @@ class Stage:
                     "stabilizationSeconds": self._settings.stabilization,
                     # Long enough to see the steps, and short enough to wait for them.
                     "waves": {"pauseSeconds": 2},
-                    **({"flapWindowSeconds": 0} if self._settings.repeat > 1 else {}),
+                    **({"maxStabilizationSeconds": 0} if self._settings.repeat > 1 else {}),
                 },
             },
         }

@@ -49,7 +49,7 @@ class Hidden(str):
 
 
 Names = tuple[tuple[str, str], ...]
-"""Pairs of a field of ours and what the person who set it calls it, such as ``spec.kafka.tls.caSecretRef``."""
+"""Pairs of a field of ours and what the person who set it calls it, such as ``spec.kafka.tls.caSecretName``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,6 +76,20 @@ def promotion(life: Interruptions) -> tuple[MemorySite, dict[tuple[str, int], tu
     return made, before
 
 
+def killed(
+    step: Callable[[MemorySite], None], number: int, before: bool
+) -> tuple[MemorySite, dict[tuple[str, int], tuple[int, ...]]]:
+    """A site whose operator was killed at one side effect of a step, and the orders before the demotion."""
+    made = fresh()
+    baseline = orders(made)
+    if step is heal:
+        run(made, sicken, Interruptions())
+        made.clock.advance(60)
+    with pytest.raises(Killed):
+        run(made, step, Interruptions(number, before=before))
+    return made, baseline
+
+
 def effects(scene: Callable[[Interruptions], object]) -> list[str]:
     life = Interruptions()
     scene(life)
@@ -105,11 +119,7 @@ def test_there_are_side_effects_of_every_kind_to_die_at():
 
 @pytest.mark.parametrize(("number", "before"), dying(demotion))
 def test_a_demotion_killed_anywhere_is_finished_and_later_undone_exactly(number: int, before: bool):
-    life = Interruptions(number, before=before)
-    made = fresh()
-    baseline = orders(made)
-    with pytest.raises(Killed):
-        run(made, sicken, life)
+    made, baseline = killed(sicken, number, before)
     made.clock.advance(60)
     successor = Operator(made, SMALL, identity="operator-b")
     successor.reconciles(ENOUGH)
@@ -121,11 +131,7 @@ def test_a_demotion_killed_anywhere_is_finished_and_later_undone_exactly(number:
 
 @pytest.mark.parametrize(("number", "before"), dying(demotion))
 def test_a_demotion_killed_anywhere_of_a_broker_that_is_well_by_then_is_undone_exactly(number: int, before: bool):
-    life = Interruptions(number, before=before)
-    made = fresh()
-    baseline = orders(made)
-    with pytest.raises(Killed):
-        run(made, sicken, life)
+    made, baseline = killed(sicken, number, before)
     heal(made)
     made.clock.advance(60)
     Operator(made, SMALL, identity="operator-b").reconciles(ENOUGH)
@@ -134,13 +140,7 @@ def test_a_demotion_killed_anywhere_of_a_broker_that_is_well_by_then_is_undone_e
 
 @pytest.mark.parametrize(("number", "before"), dying(promotion))
 def test_a_promotion_killed_anywhere_is_finished(number: int, before: bool):
-    life = Interruptions(number, before=before)
-    made = fresh()
-    baseline = orders(made)
-    run(made, sicken, Interruptions())
-    made.clock.advance(60)
-    with pytest.raises(Killed):
-        run(made, heal, life)
+    made, baseline = killed(heal, number, before)
     made.clock.advance(60)
     Operator(made, SMALL, identity="operator-b").reconciles(ENOUGH)
     assert_as_before(made, baseline)
@@ -148,13 +148,7 @@ def test_a_promotion_killed_anywhere_is_finished(number: int, before: bool):
 
 @pytest.mark.parametrize(("number", "before"), dying(promotion))
 def test_a_promotion_killed_anywhere_of_a_broker_that_is_sick_again_ends_in_a_demotion(number: int, before: bool):
-    life = Interruptions(number, before=before)
-    made = fresh()
-    baseline = orders(made)
-    run(made, sicken, Interruptions())
-    made.clock.advance(60)
-    with pytest.raises(Killed):
-        run(made, heal, life)
+    made, baseline = killed(heal, number, before)
     sicken(made)
     made.clock.advance(60)
     successor = Operator(made, SMALL, identity="operator-b")

@@ -82,14 +82,14 @@ def test_a_token_endpoint_that_cannot_work_is_refused(fields: dict[str, str], me
 
 
 def test_a_field_is_called_what_the_person_who_set_it_calls_it() -> None:
-    named = dataclasses.replace(FULL, names=(("ca_file", "spec.kafka.tls.caSecretRef"),))
-    assert named.called("ca_file") == "spec.kafka.tls.caSecretRef"
+    named = dataclasses.replace(FULL, names=(("ca_file", "spec.kafka.tls.caSecretName"),))
+    assert named.called("ca_file") == "spec.kafka.tls.caSecretName"
     assert named.called("cert_file") == "cert_file /etc/client.pem"
     assert OAUTH.called("client_id") == "client_id"
 
 
 def test_what_fields_are_called_makes_no_other_connection() -> None:
-    named = dataclasses.replace(FULL, names=(("ca_file", "spec.kafka.tls.caSecretRef"),))
+    named = dataclasses.replace(FULL, names=(("ca_file", "spec.kafka.tls.caSecretName"),))
     assert (named, hash(named)) == (FULL, hash(FULL))
 
 

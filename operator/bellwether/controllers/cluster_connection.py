@@ -23,7 +23,7 @@ from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch, Wanted
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import at_work_now, surroundings
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION, ClusterLease
+from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION, ClusterLease, annotation
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
 from bellwether.adapters.kubernetes.objects.quarantine_orders import LeaseOrders
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
@@ -188,10 +188,10 @@ class Connector:
             found = self._api.find(LEASES, self._lease_namespace, object_names.cluster_lease(policy.status.cluster_id))
         except BellwetherError:
             return False
-        spec = (found or {}).get("spec") or {}
-        annotations = ((found or {}).get("metadata") or {}).get("annotations") or {}
-        ours = annotations.get(POLICY_ANNOTATION) == f"{policy.metadata.namespace}/{policy.metadata.name}"
-        if not ours or not spec.get("holderIdentity") or not spec.get("renewTime"):
+        if not found or annotation(found, POLICY_ANNOTATION) != f"{policy.metadata.namespace}/{policy.metadata.name}":
+            return False
+        spec = found.get("spec") or {}
+        if not spec.get("holderIdentity") or not spec.get("renewTime"):
             return False
         age = self._clock.now() - datetime.fromisoformat(str(spec["renewTime"]))
         return age < timedelta(seconds=self._times.duration_seconds)

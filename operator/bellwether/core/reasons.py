@@ -140,7 +140,7 @@ DESCRIPTIONS: dict[Reason, str] = {
     ),
     Reason.NOT_BLOCKING_ACKS: "Producers with acks=all do not wait for this broker.",
     Reason.QUARANTINE_PENDING: (
-        "The quarantine waits: for afterSeconds, its cooldown, or the agent to confirm the pause."
+        "The quarantine waits: until the demotion has taken effect, for its cooldown, or for the agent's answer."
     ),
     Reason.PROCESS_PAUSED: "The broker's process is paused, so that acks=all does not wait for its slow disk.",
     Reason.QUARANTINE_ENDED: (

@@ -39,7 +39,7 @@ from waiting import until
 
 VANTAGES = ("zone-a", "zone-b", "zone-c")
 TOPICS = {"orders": 30, "clicks": 30}
-QUICK = {"stabilizationSeconds": 2, "flapWindowSeconds": 0, "waves": {"skipUpToLeaders": 1000}}
+QUICK = {"stabilizationSeconds": 2, "maxStabilizationSeconds": 0, "waves": {"skipUpToLeaders": 1000}}
 """Scenarios follow one another: a broker that is well may lead again at once, and is no flapping one."""
 STEADY_SECONDS = 150.0
 TICK = 0.1
@@ -248,11 +248,11 @@ class Stage:
         self._server.kubectl("apply", "-f", "-", stdin=json.dumps(body))
         return {
             "bootstrapServers": known.bootstrap.split(","),
-            "tls": {"caSecretRef": {"name": "kafka", "key": "ca.crt"}},
+            "tls": {"caSecretName": "kafka"},
             "sasl": {
                 "mechanism": "SCRAM-SHA-512",
                 "username": known.username,
-                "passwordSecretRef": {"name": "kafka", "key": "password"},
+                "passwordSecretName": "kafka",
             },
         }
 

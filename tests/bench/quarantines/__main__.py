@@ -15,7 +15,7 @@ from typing import Any
 from faults.report import commit
 from quarantines.figures import row
 from quarantines.plays import Played, Say, further_loss, slow_disk
-from quarantines.stage import AFTER_SECONDS, MILLISECONDS, PARTITIONS, PER_SECOND, Stage
+from quarantines.stage import MILLISECONDS, PARTITIONS, PER_SECOND, Stage
 from quarantines.tables import markdown
 from realparts.apiserver import ApiServer
 
@@ -56,7 +56,7 @@ def play(name: str, server: ApiServer, logs: Path) -> dict[str, Any]:
     def say(text: str) -> None:
         print(f"{name}: {text}", flush=True)
 
-    settings = {"mode": "Enabled", "afterSeconds": AFTER_SECONDS, "limitSeconds": 300, "spareIsrMembers": 0}
+    settings = {"mode": "Enabled", "limitSeconds": 300, "spareIsrMembers": 0}
     with Stage(server, logs, settings) as stage:
         played = PLAYS[name](stage, say)
         lost = stage.traffic.finish()

@@ -29,7 +29,6 @@ from waiting import until
 TOPIC, PARTITIONS, PER_SECOND = "orders", 12, 60.0
 SICK = 1
 MILLISECONDS = 80
-AFTER_SECONDS = 25
 PROC = Path("/proc")
 TICK = 0.1
 

@@ -139,11 +139,11 @@ def test_secrets_are_read_into_private_files_and_never_told(api: KubernetesClien
     api.create(SECRETS, namespace, {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "kafka"}, "data": data})
     reader = SecretReader(api, namespace)
     assert reader.value("kafka", "password") == "hunter2"
-    path = reader.file("kafka", "password")
+    path = reader.open("kafka").file("password")
     assert path.read_bytes() == b"hunter2\n"
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
-    assert reader.file("kafka", "password") == path
+    assert reader.open("kafka").file("password") == path
     with pytest.raises(Terminal, match=r"has no key 'pasword'; its keys: password") as wrong:
         reader.value("kafka", "pasword")
     assert "hunter2" not in str(wrong.value)

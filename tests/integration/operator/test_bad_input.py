@@ -149,11 +149,11 @@ def test_missing_secrets_are_named_and_a_secure_listener_works_once_they_are_the
     site.policy(
         kafka={
             "bootstrapServers": secure.bootstrap.split(","),
-            "tls": {"caSecretRef": {"name": "kafka-ca", "key": "ca.crt"}},
+            "tls": {"caSecretName": "kafka-ca"},
             "sasl": {
                 "mechanism": "SCRAM-SHA-512",
                 "username": secure.username,
-                "passwordSecretRef": {"name": "kafka-user", "key": "password"},
+                "passwordSecretName": "kafka-user",
             },
         }
     )

@@ -39,7 +39,6 @@ pytestmark = [pytest.mark.prometheus, pytest.mark.apiserver]
 ROOT = Path(__file__).parents[3]
 IDLE = {"name": "idle", "preset": "NetworkProcessorIdle", "comparison": "Below", "threshold": "0.2", "peerRatio": 3}
 OFFLINE = {"name": "offline", "preset": "OfflineLogDirectories", "threshold": "0"}
-TWICE = {"failureThreshold": 2, "successThreshold": 2}
 
 
 class Exporter:
@@ -83,7 +82,7 @@ class Bench:
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def policy(self, url: str, *rules: dict[str, Any], **settings: Any) -> None:
-        said = {"url": url, "rules": list(rules), "periodSeconds": 1, "timeoutSeconds": 1, "staleAfterSeconds": 4}
+        said = {"url": url, "rules": list(rules), "periodSeconds": 1}
         body = api_objects.policy(detection={"prometheus": {**said, **settings}})
         body["metadata"]["namespace"] = self.namespace
         BrokerHealths(self.api, SystemClock()).ensure_broker_healths(
@@ -164,7 +163,7 @@ WELL = ["Passing", "Passing", "Passing"]
 def test_rules_fail_a_broker_and_pass_it_again_each_by_itself_under_one_lease(
     bench: Bench, scraping: PrometheusServer, exporters: dict[int, Exporter]
 ) -> None:
-    bench.policy(scraping.url, {**IDLE, **TWICE}, {**OFFLINE, **TWICE})
+    bench.policy(scraping.url, IDLE, OFFLINE)
     process = bench.start()
     bench.until(lambda: bench.readings("idle") == WELL and bench.readings("offline") == WELL)
     exporters[1].ill = True
@@ -184,7 +183,7 @@ def test_rules_fail_a_broker_and_pass_it_again_each_by_itself_under_one_lease(
 def test_a_server_that_hangs_makes_all_unknown_and_nobody_failing_until_it_goes_on(
     bench: Bench, scraping: PrometheusServer, exporters: dict[int, Exporter]
 ) -> None:
-    bench.policy(scraping.url, {**IDLE, **TWICE})
+    bench.policy(scraping.url, IDLE)
     bench.start()
     bench.until(lambda: bench.readings("idle") == WELL)
     assert scraping.process is not None
@@ -205,7 +204,7 @@ def test_a_server_that_hangs_makes_all_unknown_and_nobody_failing_until_it_goes_
 def test_a_broker_that_is_no_longer_scraped_is_unknown_and_its_peers_are_not(
     bench: Bench, scraping: PrometheusServer, exporters: dict[int, Exporter]
 ) -> None:
-    bench.policy(scraping.url, {**IDLE, **TWICE})
+    bench.policy(scraping.url, IDLE)
     bench.start()
     bench.until(lambda: bench.readings("idle") == WELL)
     exporters[2].stop()
@@ -214,10 +213,10 @@ def test_a_broker_that_is_no_longer_scraped_is_unknown_and_its_peers_are_not(
 
 
 def test_a_rule_that_is_taken_from_the_policy_leaves_no_entry_behind(bench: Bench, scraping: PrometheusServer) -> None:
-    bench.policy(scraping.url, {**IDLE, **TWICE}, {**OFFLINE, **TWICE})
+    bench.policy(scraping.url, IDLE, OFFLINE)
     bench.start()
     bench.until(lambda: bench.readings("idle") == WELL and bench.readings("offline") == WELL)
-    bench.rules({**OFFLINE, **TWICE})
+    bench.rules(OFFLINE)
     bench.until(lambda: bench.readings("idle") == [None] * 3)
     assert bench.readings("offline") == WELL
 
@@ -230,7 +229,7 @@ def test_tls_by_the_authority_of_a_secret_and_a_secret_that_comes_late(
         tmp_path / "prometheus", targets=targets(exporters), certificate=authority.issue("prometheus")
     )
     with server:
-        bench.policy(server.url, {**IDLE, **TWICE}, caSecretRef={"name": "prometheus", "key": "ca.crt"})
+        bench.policy(server.url, IDLE, caSecretName="prometheus")
         bench.start()
         bench.until(lambda: bench.readings("idle") == ["Unknown"] * 3)
         assert "secret" in bench.entry(1, "idle")["message"]
@@ -245,7 +244,7 @@ def test_one_look_prints_a_table_writes_nothing_and_fails_on_a_failing_broker(
     bench: Bench, scraping: PrometheusServer, exporters: dict[int, Exporter]
 ) -> None:
     exporters[1].ill = True
-    bench.policy(scraping.url, {**IDLE, **TWICE}, {"name": "wrong", "query": "sum by (", "threshold": "1"})
+    bench.policy(scraping.url, IDLE, {"name": "wrong", "query": "sum by (", "threshold": "1"})
     ill = 'kafka_network_socketserver_networkprocessoravgidle_percent{pod="main-broker-1"} < 0.2'
     bench.until(lambda: len(scraping.query('up{pod=~"main.*"} == 1')) == 3 and len(scraping.query(ill)) == 1)
     assert bench.start("--once").wait(limit(90)) == 1

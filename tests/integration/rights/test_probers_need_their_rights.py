@@ -28,9 +28,8 @@ def start_storage(crew: Crew) -> None:
 
 
 def start_rules(crew: Crew) -> None:
-    secret = {"name": CREDENTIALS, "key": "token"}
-    rules = {"url": "https://127.0.0.1:1", "bearerTokenSecretRef": secret, "rules": [RULE]}
-    crew.healths(crew.policy(detection={"prometheus": {**rules, "periodSeconds": 1, "timeoutSeconds": 1}}), 1)
+    rules = {"url": "https://127.0.0.1:1", "bearerTokenSecretName": CREDENTIALS, "rules": [RULE]}
+    crew.healths(crew.policy(detection={"prometheus": {**rules, "periodSeconds": 1}}), 1)
     crew.prober(RULES, "prometheus")
 
 

@@ -41,8 +41,8 @@ DETECTION = {
     },
     "prometheus": {
         "url": "https://127.0.0.1:1",
-        "bearerTokenSecretRef": {"name": CREDENTIALS, "key": "token"},
-        "caSecretRef": {"name": CREDENTIALS, "key": "ca.crt"},
+        "bearerTokenSecretName": CREDENTIALS,
+        "caSecretName": CREDENTIALS,
         "rules": [RULE],
     },
 }

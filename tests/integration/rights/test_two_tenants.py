@@ -126,8 +126,7 @@ def attack(tenant: Tenant, crew: Crew, own_kafka: KafkaCluster, stack: ExitStack
     tenant.policy("thief", site.kafka.bootstrap)
     pem = base64.b64encode(b"-----BEGIN A-----\n" * (900 * 1024 // 18)).decode()
     tenant.write(SECRETS, CREDENTIALS, data={"ca.crt": pem})
-    reference = {"name": CREDENTIALS, "key": "ca.crt"}
-    tenant.policy("pem", tenant.address, tls={"enabled": True, "caSecretRef": reference})
+    tenant.policy("pem", tenant.address, tls={"caSecretName": CREDENTIALS})
     bomb = base64.b64encode(zlib.compress(bytes(400 * MEBIBYTE), 9)).decode()
     tenant.write(
         CONFIG_MAPS,

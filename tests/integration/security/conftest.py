@@ -101,8 +101,8 @@ def scram(secured: SecuredKafka, user: str, put: Callable[..., None]) -> dict[st
     put("user", strimzi_user(user, f"pw-0-{user}"))
     return {
         "bootstrapServers": secured.bootstrap,
-        "tls": {"caSecretRef": {"name": "cluster-ca-cert"}},
-        "userSecretRef": {"name": "user"},
+        "tls": {"caSecretName": "cluster-ca-cert"},
+        "userSecretName": "user",
     }
 
 

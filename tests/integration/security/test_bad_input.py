@@ -126,23 +126,23 @@ def _cases(secured: SecuredKafka, user: str, tmp_path: Path, elsewhere: str) -> 
 
     def scram(name: str, **sasl: Any) -> dict[str, Any]:
         words = {"mechanism": "SCRAM-SHA-512", "username": user}
-        words |= {"passwordSecretRef": {"name": f"{name}-user", "key": "password"}, **sasl}
-        return {"bootstrapServers": secured.bootstrap, "tls": {"caSecretRef": {"name": "ca"}}, "sasl": words}
+        words |= {"passwordSecretName": f"{name}-user", **sasl}
+        return {"bootstrapServers": secured.bootstrap, "tls": {"caSecretName": "ca"}, "sasl": words}
 
     def trusting(name: str) -> dict[str, Any]:
-        tls = {"caSecretRef": {"name": f"{name}-ca", "key": "ca.crt"}}
+        tls = {"caSecretName": f"{name}-ca"}
         return {**scram("trusting"), "tls": tls, "sasl": {**scram(name)["sasl"]}}
 
     def mutual(name: str) -> dict[str, Any]:
-        tls = {"caSecretRef": {"name": "ca"}}
-        return {"bootstrapServers": secured.mutual, "tls": tls, "userSecretRef": {"name": f"{name}-user"}}
+        tls = {"caSecretName": "ca"}
+        return {"bootstrapServers": secured.mutual, "tls": tls, "userSecretName": f"{name}-user"}
 
     def token(name: str, **oauth: Any) -> dict[str, Any]:
         words = {"tokenEndpoint": secured.tokens.url, "clientId": TOKEN_CLIENT, **oauth}
         words |= {"clientSecretRef": {"name": f"{name}-oauth", "key": "secret"}}
-        words |= {"caSecretRef": {"name": f"{name}-login", "key": "ca.crt"}}
+        words |= {"caSecretName": f"{name}-login"}
         sasl = {"mechanism": "OAUTHBEARER", "oauth": words}
-        return {"bootstrapServers": secured.bootstrap, "tls": {"caSecretRef": {"name": "ca"}}, "sasl": sasl}
+        return {"bootstrapServers": secured.bootstrap, "tls": {"caSecretName": "ca"}, "sasl": sasl}
 
     login: Data = {"ca.crt": secured.login_ca}
     other_ca: Data = {"ca.crt": Authority(tmp_path / "other").path}
@@ -150,7 +150,7 @@ def _cases(secured: SecuredKafka, user: str, tmp_path: Path, elsewhere: str) -> 
     return {
         "wrong-password": Case(
             scram("wrong-password"),
-            "check spec.kafka.sasl.username, spec.kafka.sasl.passwordSecretRef (wrong-password-user, password)",
+            "check spec.kafka.sasl.username, spec.kafka.sasl.passwordSecretName (wrong-password-user)",
             {"user": {"password": "hunter2"}},
             {"user": {**password}},
         ),
@@ -171,7 +171,7 @@ def _cases(secured: SecuredKafka, user: str, tmp_path: Path, elsewhere: str) -> 
         ),
         "wrong-ca": Case(
             trusting("wrong-ca"),
-            "does not verify against spec.kafka.tls.caSecretRef (wrong-ca-ca, ca.crt)",
+            "does not verify against spec.kafka.tls.caSecretName (wrong-ca-ca)",
             {"ca": other_ca, "user": {**password}},
             {"ca": good_ca},
         ),
@@ -188,7 +188,7 @@ def _cases(secured: SecuredKafka, user: str, tmp_path: Path, elsewhere: str) -> 
         ),
         "half-a-pair": Case(
             mutual("half-a-pair"),
-            "spec.kafka.userSecretRef: secret",
+            "spec.kafka.userSecretName: secret",
             {"user": {"user.crt": pair["user.crt"]}},
             {"user": pair},
         ),
@@ -205,7 +205,7 @@ def _cases(secured: SecuredKafka, user: str, tmp_path: Path, elsewhere: str) -> 
             {"user": pair},
         ),
         "no-certificate": Case(
-            {**mutual("no-certificate"), "userSecretRef": {"name": "no-certificate-user"}},
+            {**mutual("no-certificate"), "userSecretName": "no-certificate-user"},
             "is not that of a KafkaUser",
             {"user": {"other": "hunter2"}},
             {"user": pair},
@@ -218,7 +218,7 @@ def _cases(secured: SecuredKafka, user: str, tmp_path: Path, elsewhere: str) -> 
         ),
         "token-ca": Case(
             token("token-ca"),
-            f"does not verify against the authorities of {in_token}.caSecretRef (token-ca-login, ca.crt)",
+            f"does not verify against the authorities of {in_token}.caSecretName (token-ca-login)",
             {"oauth": {"secret": TOKEN_SECRET}, "login": other_ca},
             {"login": login},
         ),
@@ -235,9 +235,9 @@ def _well(name: str, secured: SecuredKafka) -> dict[str, Any]:
     """A spec.kafka that works, in the place of one that could not."""
     return {
         "bootstrapServers": secured.bootstrap,
-        "tls": {"caSecretRef": {"name": "ca"}},
+        "tls": {"caSecretName": "ca"},
         "sasl": None,
-        "userSecretRef": {"name": f"{name}-user"},
+        "userSecretName": f"{name}-user",
     }
 
 

@@ -117,8 +117,8 @@ def test_no_secret_comes_out_of_anything(
     canaries.plant("expired key", expired_key.read_text().splitlines()[1])
     put("expired", {"user.crt": expired, "user.key": expired_key})
 
-    tls = {"caSecretRef": {"name": "ca", "key": "ca.crt"}}
-    policy: dict[str, Any] = {"bootstrapServers": secured.bootstrap, "tls": tls, "userSecretRef": {"name": "good"}}
+    tls = {"caSecretName": "ca"}
+    policy: dict[str, Any] = {"bootstrapServers": secured.bootstrap, "tls": tls, "userSecretName": "good"}
     site.topics()
     before = site.orders()
     listener = {"listener": "SECURE", "vantages": ["a"], "periodSeconds": 1, "timeoutSeconds": 2}
@@ -126,7 +126,7 @@ def test_no_secret_comes_out_of_anything(
     rebalance = {"schedule": "* * * * *"}
     site.policy(kafka=policy, detection={"externalReachability": listener}, rebalance=rebalance)
     for name in ("wrong", "malformed", "locked", "jaas"):
-        site.policy(name, kafka={**policy, "userSecretRef": {"name": name}}, mode="Observe")
+        site.policy(name, kafka={**policy, "userSecretName": name}, mode="Observe")
     site.policy("expired", kafka=_mutual(secured, tls), mode="Observe")
     for name, key_name in (("token", "secret"), ("wrong-token", "wrong")):
         site.policy(name, kafka=_by_token(secured, tls, key_name), mode="Observe")
@@ -202,7 +202,7 @@ def test_no_secret_comes_out_of_anything(
 
 
 def _mutual(secured: SecuredKafka, tls: dict[str, Any]) -> dict[str, Any]:
-    return {"bootstrapServers": secured.mutual, "tls": tls, "userSecretRef": {"name": "expired"}}
+    return {"bootstrapServers": secured.mutual, "tls": tls, "userSecretName": "expired"}
 
 
 def _by_token(secured: SecuredKafka, tls: dict[str, Any], key: str) -> dict[str, Any]:
@@ -210,7 +210,7 @@ def _by_token(secured: SecuredKafka, tls: dict[str, Any], key: str) -> dict[str,
         "tokenEndpoint": secured.tokens.url,
         "clientId": TOKEN_CLIENT,
         "clientSecretRef": {"name": "oauth", "key": key},
-        "caSecretRef": {"name": "oauth", "key": "ca.crt"},
+        "caSecretName": "oauth",
     }
     sasl = {"mechanism": "OAUTHBEARER", "oauth": oauth}
     return {"bootstrapServers": secured.bootstrap, "tls": tls, "sasl": sasl}

@@ -66,7 +66,7 @@ def test_a_password_renewed_in_kafka_first_stops_the_operator_until_its_secret_s
 ) -> None:
     displaced = site.orders()
     secured.user(user, "pw-1")
-    said = f"refused user '{user}'", "check spec.kafka.userSecretRef (user)"
+    said = f"refused user '{user}'", "check spec.kafka.userSecretName (user)"
     unmoved(site, displaced, lambda: refused(site, *said))
     renewed("pw-1")
     unmoved(site, displaced, lambda: at_work(site))
@@ -101,11 +101,11 @@ def test_a_secret_that_goes_bad_is_said_and_the_former_credentials_serve_on(
     unmoved(site, displaced, lambda: condition(site.status(), "CredentialsCurrent").get("status") == "False")
     said = condition(site.status(), "CredentialsCurrent")
     assert said["reason"] == "CredentialsUnusable"
-    assert f"spec.kafka.userSecretRef: secret {site.namespace}/user does not exist" in said["message"]
+    assert f"spec.kafka.userSecretName: secret {site.namespace}/user does not exist" in said["message"]
     unmoved(site, displaced, lambda: at_work(site) and "CredentialsUnusable" in site.kubectl("get", "events"))
     put("cluster-ca-cert", {"ca.crt": "hunter2"})
     renewed(f"pw-0-{user}")
-    unmoved(site, displaced, lambda: "caSecretRef" in str(condition(site.status(), "CredentialsCurrent")))
+    unmoved(site, displaced, lambda: "caSecretName" in str(condition(site.status(), "CredentialsCurrent")))
     site.lift(1)
     site.until_restored(demoted)  # former credentials lead leaders back, too
 
@@ -142,11 +142,11 @@ def test_a_client_certificate_that_has_expired_is_named_and_its_renewal_is_enoug
     certificate, key = secured.authority.issue("certified-operator", expired=True)
     put("cluster-ca-cert", {"ca.crt": secured.authority.path})
     put("operator", {"user.crt": certificate, "user.key": key, "ca.crt": secured.authority.path})
-    tls = {"caSecretRef": {"name": "cluster-ca-cert", "key": "ca.crt"}}
-    kafka = {"bootstrapServers": secured.mutual, "tls": tls, "userSecretRef": {"name": "operator"}}
+    tls = {"caSecretName": "cluster-ca-cert"}
+    kafka = {"bootstrapServers": secured.mutual, "tls": tls, "userSecretName": "operator"}
     site.policy(kafka=kafka, mode="Observe")
     site.operator()
-    said = "which has expired on", "spec.kafka.userSecretRef (operator)"
+    said = "which has expired on", "spec.kafka.userSecretName (operator)"
     site.until(lambda: all(one in site.ready()[1] for one in said), 60, "it is named", site.ready)
     certificate, key = secured.authority.issue("certified-operator")
     put("operator", {"user.crt": certificate, "user.key": key})
@@ -165,9 +165,9 @@ def test_a_client_s_secret_at_the_token_endpoint_is_renewed(
         "tokenEndpoint": secured.tokens.url,
         "clientId": TOKEN_CLIENT,
         "clientSecretRef": {"name": "oauth", "key": "secret"},
-        "caSecretRef": {"name": "oauth", "key": "ca.crt"},
+        "caSecretName": "oauth",
     }
-    tls = {"caSecretRef": {"name": "cluster-ca-cert"}}
+    tls = {"caSecretName": "cluster-ca-cert"}
     sasl = {"mechanism": "OAUTHBEARER", "oauth": oauth}
     site.topics()
     site.policy(kafka={"bootstrapServers": secured.bootstrap, "tls": tls, "sasl": sasl}, mode="Observe")

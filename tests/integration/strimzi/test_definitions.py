@@ -121,7 +121,7 @@ def test_the_policies_rules_on_a_strimzi_cluster_hold_on_the_api_server(server: 
     for bad, field in (
         ({}, "spec.kafka.bootstrapServers"),
         ({**good, "bootstrapServers": ["kafka:9092"]}, "spec.kafka.bootstrapServers"),
-        ({**good, "userSecretRef": {"name": "u"}, "tls": {}}, "spec.kafka.strimzi"),
+        ({**good, "userSecretName": "u", "tls": {}}, "spec.kafka.strimzi"),
         ({"strimzi": {"clusterName": "c", "listener": "TLS"}}, "spec.kafka.strimzi.listener"),
     ):
         with pytest.raises(KubectlFailed, match=re.escape(field)):

@@ -136,7 +136,7 @@ def values(internal: Sequence[str], brokers_account: str, brokers_namespace: str
                     "kafka": {"bootstrapServers": list(internal)},
                     "detection": {"externalReachability": {"vantages": list(VANTAGES)}},
                     # Soon, and however often: the tests break the same brokers again and again.
-                    "promotion": {"stabilizationSeconds": 10, "flapWindowSeconds": 0},
+                    "promotion": {"stabilizationSeconds": 10, "maxStabilizationSeconds": 0},
                 },
             }
         ],

@@ -25,7 +25,7 @@ from realparts.tls import Authority
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
 
-SASL = {"mechanism": "PLAIN", "username": "u", "passwordSecretRef": {"name": "kafka-user", "key": "password"}}
+SASL = {"mechanism": "PLAIN", "username": "u", "passwordSecretName": "kafka-user"}
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_the_files_of_all_connections_stand_in_one_place_and_go_with_the_policy(
     (tmp_path / "files").mkdir()
     authority = {"metadata": {"name": "ca", "namespace": "default"}, "data": {"ca.crt": content}}
     connector._api.put(SECRETS, authority)  # type: ignore[attr-defined]
-    found = policy(tls={"caSecretRef": {"name": "ca", "key": "ca.crt"}})
+    found = policy(tls={"caSecretName": "ca"})
     link = connector.link(found)
     connector.renew(link, found)
     assert len(list((tmp_path / "files").glob("bellwether-*/*"))) == 1

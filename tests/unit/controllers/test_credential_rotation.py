@@ -32,16 +32,9 @@ from testkit.simulation.operator_fixture import MemoryOperator
 PACE = Requeue()
 POLICY = LeadershipPolicy.read(
     api_objects.policy(
-        kafka=api_objects.kafka(
-            tls={"caSecretRef": {"name": "ca"}}, sasl={**api_objects.SASL, "username": "bellwether"}
-        )
+        kafka=api_objects.kafka(tls={"caSecretName": "ca"}, sasl={**api_objects.SASL, "username": "bellwether"})
     )
 )
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
 
 
 @pytest.fixture
@@ -112,7 +105,7 @@ def test_what_cannot_be_used_is_said_and_the_former_connection_stays(
     said = followed.condition
     assert said is not None
     assert (said.type, said.status, said.reason) == ("CredentialsCurrent", False, Reason.CREDENTIALS_UNUSABLE)
-    assert "spec.kafka.tls.caSecretRef: secret default/ca: key 'ca.crt' holds no PEM certificate" in said.message
+    assert "spec.kafka.tls.caSecretName: secret default/ca: key 'ca.crt' holds no PEM certificate" in said.message
     assert "hunter2" not in said.message
 
 
@@ -198,7 +191,7 @@ def test_who_is_refused_again_and_again_asks_ever_less_often_and_at_once_again_w
 
 def test_that_former_credentials_are_in_use_is_said_and_stops_nothing(operator: MemoryOperator):
     loop = operator.make()
-    why = "connected with what was read before: spec.kafka.tls.caSecretRef: secret default/ca does not exist"
+    why = "connected with what was read before: spec.kafka.tls.caSecretName: secret default/ca does not exist"
     operator.step(loop)
     operator.connector.former_credentials = Condition("CredentialsCurrent", False, Reason.CREDENTIALS_UNUSABLE, why)
     operator.step(loop, times=2)

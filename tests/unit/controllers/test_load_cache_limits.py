@@ -194,8 +194,8 @@ def test_heavier_loads_bring_nothing_back(desked: Desked):
 def test_another_objective_weighs_the_same_loads_anew(desked: Desked):
     loop = measured(desked)
     demote(desked, loop)
-    weights = {"replication": 0, "consume": 0}  # leading costs no more than following
-    desked.change(rebalance={**SPEC, "objective": {"weights": weights}})
+    larger = [{"brokerId": 2, "capacity": 300}, {"brokerId": 3, "capacity": 300}]
+    desked.change(rebalance={**SPEC, "objective": {"capacities": larger}})
     desked.go(loop, 6)
     assert led_by_1(desked) == []
 

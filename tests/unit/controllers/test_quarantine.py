@@ -117,7 +117,7 @@ def operator() -> Iterator[MemoryOperator]:
     made.close()
 
 
-QUARANTINE = {"mode": "Enabled", "afterSeconds": 0, "spareIsrMembers": 0}
+QUARANTINE = {"mode": "Enabled", "spareIsrMembers": 0}
 
 
 def orders_of(operator: MemoryOperator) -> dict[str, str]:
@@ -130,7 +130,7 @@ def orders_of(operator: MemoryOperator) -> dict[str, str]:
 def ordered_by(operator: MemoryOperator) -> PolicyController:
     """Its loop, up to the order; the agent confirms it."""
     loop = operator.make(quarantine=QUARANTINE)
-    operator.step(loop, 5)
+    operator.step(loop, 35)
     assert orders_of(operator) == {ORDER: "operator-a"}
     operator.site.signals.put(agent(1, Reading.FAILING, 1))
     operator.step(loop, 2)
@@ -213,7 +213,7 @@ def test_an_operator_that_cannot_read_orders_says_so_and_moves_nothing_meanwhile
     assert operator.condition()[0] == "False"
     assert "lacks the verb 'list' on leases" in operator.condition()[2]
     operator.api.refuse("list", LEASES, None)
-    operator.step(loop, 5)
+    operator.step(loop, 35)
     assert orders_of(operator) == {ORDER: "operator-a"}
 
 
@@ -270,7 +270,7 @@ def test_without_quarantine_there_is_no_lease_and_no_write(operator: MemoryOpera
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("mode", "On"), ("limitSeconds", 29), ("afterSeconds", -1), ("spareIsrMembers", 11), ("spareIsrMembers", "1")],
+    [("mode", "On"), ("limitSeconds", 29), ("spareIsrMembers", 11), ("spareIsrMembers", "1")],
 )
 def test_bad_input_names_the_field(field: str, value: object):
     with pytest.raises(InvalidObject, match=rf"spec\.quarantine\.{field}"):
@@ -278,6 +278,6 @@ def test_bad_input_names_the_field(field: str, value: object):
 
 
 def test_what_is_asked_for_reaches_the_core_and_nothing_is_off():
-    asked = {"mode": "Enabled", "afterSeconds": 30, "limitSeconds": 600, "spareIsrMembers": 1}
+    asked = {"mode": "Enabled", "limitSeconds": 600, "spareIsrMembers": 1}
     assert LeadershipPolicy.read(api_objects.policy(quarantine=asked)).policy().quarantine == opted_in().quarantine
     assert LeadershipPolicy.read(api_objects.policy()).policy().quarantine.mode is QuarantineMode.OFF

@@ -30,11 +30,6 @@ def known() -> set[tuple[str, str]]:
 
 
 @pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
 def begun() -> list[str]:
     """An entry for each time that the watches were to begin anew."""
     return []

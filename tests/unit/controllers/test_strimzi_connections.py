@@ -35,11 +35,6 @@ def policy(**fields: Any) -> LeadershipPolicy:
 
 
 @pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
 def api(tmp_path: Path) -> MemoryApi:
     """The same cluster in the policy's namespace, and in another that lends it."""
     made = MemoryApi()

@@ -39,11 +39,6 @@ def orders(api: MemoryApi) -> BrokerOrders:
     return BrokerOrders(api, "ops", "default", "main", 1)
 
 
-@pytest.fixture
-def api() -> MemoryApi:
-    return MemoryApi()
-
-
 def test_an_order_is_read_as_it_was_written(api: MemoryApi) -> None:
     keep(api, ORDER)
     assert orders(api).read() == OrderRead(PauseOrder(1, 1, after(9), 600.0, 12.0))

@@ -10,11 +10,6 @@ from bellwether.telemetry.heartbeat import Heartbeat, WithHeartbeat
 from bellwether.testing.memory_world import ManualClock
 
 
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
 def test_silence_is_told_once_it_is_longer_than_the_bound(clock: ManualClock) -> None:
     pulse = Heartbeat("the loop", clock.monotonic)
     clock.advance(10)

@@ -16,11 +16,6 @@ from bellwether.testing.memory_world import ManualClock
 
 
 @pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
 def stream(clock: ManualClock) -> Iterator[io.StringIO]:
     made = io.StringIO()
     logs.configure("json", stream=made)

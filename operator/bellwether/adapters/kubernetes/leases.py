@@ -180,7 +180,7 @@ class HeldLease:
     def _free(self, found: Object, now: float) -> bool:
         spec = found.get("spec") or {}
         other = spec.get("holderIdentity") or ""
-        policy = _annotation(found, POLICY_ANNOTATION)
+        policy = annotation(found, POLICY_ANNOTATION)
         if not other or (other == self.holder and policy == self._policy):
             return True
         with self._state:
@@ -255,11 +255,11 @@ class HeldLease:
 
     def _still_ours(self, current: Object) -> bool:
         holder = (current.get("spec") or {}).get("holderIdentity")
-        return holder == self.holder and _annotation(current, POLICY_ANNOTATION) == self._policy
+        return holder == self.holder and annotation(current, POLICY_ANNOTATION) == self._policy
 
     def _why_lost(self, current: Object) -> str:
         other = (current.get("spec") or {}).get("holderIdentity") or "none"
-        return f"policy {_annotation(current, POLICY_ANNOTATION) or 'unknown'} (holder {other}) holds it"
+        return f"policy {annotation(current, POLICY_ANNOTATION) or 'unknown'} (holder {other}) holds it"
 
     def _lose(self, current: Object | None) -> BellwetherError:
         why = "it was deleted" if current is None else self._why_lost(current)
@@ -315,7 +315,7 @@ class ClusterLease(HeldLease):
             return self._claimed_by
 
     def _claim_of_another(self, found: Object) -> str | None:
-        claim = _annotation(found, CLAIM_ANNOTATION)
+        claim = annotation(found, CLAIM_ANNOTATION)
         return claim if claim not in ("", self._annotations[CLAIM_ANNOTATION]) else None
 
     def _free(self, found: Object, now: float) -> bool:
@@ -332,5 +332,6 @@ class ClusterLease(HeldLease):
         return super()._why_lost(current) if claim is None else f"the Kafka cluster is claimed by namespace {claim}"
 
 
-def _annotation(found: Object, name: str) -> str:
+def annotation(found: Object, name: str) -> str:
+    """An annotation of an object; empty if it has none."""
     return str((found["metadata"].get("annotations") or {}).get(name) or "")

@@ -94,8 +94,8 @@ class PrometheusClient:
                     return read_answer(body, label, self._series_limit)
         except requests.exceptions.SSLError as error:
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
-                raise Terminal("shows a certificate that is not trusted: check caSecretRef and url's host") from None
-            raise Terminal("does not speak TLS with us: check url's scheme and caSecretRef") from None
+                raise Terminal("shows a certificate that is not trusted: check caSecretName and url's host") from None
+            raise Terminal("does not speak TLS with us: check url's scheme and caSecretName") from None
         except (requests.Timeout, urllib3.exceptions.TimeoutError):
             raise _too_slow() from None
         except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, requests.exceptions.MissingSchema):

@@ -132,9 +132,7 @@ class EvidenceItem(Reported):
 class Flapping(Reported):
     """Repeated demotion of the broker by signals."""
 
-    demotions: Count = Field(
-        description="Number of demotions, each within promotion.flapWindowSeconds of the previous one."
-    )
+    demotions: Count = Field(description="Number of demotions, each within an hour of the previous promotion.")
     last: AwareDatetime = Field(description="Time when the last demotion ended, or began if the broker is demoted.")
     stabilization_seconds: Count = Field(
         description="Seconds for which the broker must be healthy before it is promoted."
@@ -223,7 +221,7 @@ class BrokerHealthStatus(Reported):
     )
     flapping: Flapping | None = Field(
         default=None,
-        description="Repeated demotions by signals. Unset if none is recent (promotion.flapWindowSeconds).",
+        description="Repeated demotions by signals. Unset if none is in the last hour.",
     )
     restoration: Restoration | None = Field(
         default=None,

@@ -6,6 +6,7 @@ Read by the controllers, the probers and the CLI, which convert it to ``core.set
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, ClassVar, Literal
@@ -39,8 +40,9 @@ class Demotion(SettingsModel[core_policy.Demotion]):
     max_brokers: Annotated[int, Field(strict=True)] | str = Field(
         default=_DEFAULTS.demotion.max_brokers,
         description="Maximum number of brokers that may be unable to lead at once (down, fenced or demoted): a"
-        " number, or a percentage of all brokers such as 20%, rounded down, at least 1. Overrides may"
-        " exceed it.",
+        " number, or a percentage of all brokers such as 20%, rounded down, at least 1. If more brokers are sick, the"
+        " most severe are demoted. Overrides may exceed it, and so may one rack, if all brokers of the other racks are"
+        " healthy.",
         json_schema_extra={"maxLength": 3},
     )
     capacity: Capacity | None = Field(
@@ -50,6 +52,10 @@ class Demotion(SettingsModel[core_policy.Demotion]):
         " CapacityReached); the most severe broker is demoted first.",
     )
 
+    moved: ClassVar[Mapping[str, str]] = {
+        "whenExceeded": "is always WorstFirst: remove it",
+        "maxFailureDomains": "is always 1 rack: remove it",
+    }
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             cel=f"type(self.maxBrokers) == string ? self.maxBrokers.matches('{_CAP}')"
@@ -99,10 +105,18 @@ class Promotion(SettingsModel[core_policy.Promotion]):
 
     waves: Waves = Field(default_factory=Waves, description="Steps in which a promoted broker gets its leaders back.")
 
+    moved: ClassVar[Mapping[str, str]] = {
+        "flapWindowSeconds": f"is always {_DEFAULTS.promotion.flap_window_seconds}: remove it, or set"
+        " maxStabilizationSeconds to 0 to disable flap damping"
+    }
+
 
 class Election(SettingsModel[core_policy.Election]):
     """Batch sizes of reassignments and elections, and the interval of the periodic preferred leader election."""
 
+    moved: ClassVar[Mapping[str, str]] = {
+        "internalBatchSize": f"is always {_DEFAULTS.election.internal_batch_size}: remove it"
+    }
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             cel="self.intervalSeconds == 0 || self.intervalSeconds >= 5",
@@ -233,5 +247,4 @@ class LeadershipPolicy(Object):
             rebalance=spec.rebalance.to_core() if spec.rebalance is not None else None,
             placement=spec.placement.to_core() if spec.placement is not None else None,
             quarantine=spec.quarantine.to_core(),
-            session_timeout_seconds=spec.kafka.broker_session_timeout_seconds,
         )

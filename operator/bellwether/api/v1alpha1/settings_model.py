@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, TypeVar, get_args, get_type_hints
 import pydantic
 
 from bellwether.api.v1alpha1.base_model import Model
-from bellwether.core.settings.field_doc import FieldDoc
+from bellwether.core.settings.field_doc import INTERNAL, FieldDoc
 
 S = TypeVar("S")
 
@@ -25,7 +25,8 @@ class SettingsModel(Model, Generic[S]):
     def __class_getitem__(cls, settings: Any) -> Any:
         """The base with the fields of a dataclass. Called once for each model."""
         hints = get_type_hints(settings, include_extras=True)
-        found: Any = {one.name: _field(one, hints[one.name]) for one in fields(settings)}
+        public = [one for one in fields(settings) if INTERNAL not in get_args(hints[one.name])]
+        found: Any = {one.name: _field(one, hints[one.name]) for one in public}
         made = pydantic.create_model(f"{settings.__name__}Settings", __base__=cls, **found)
         made.core_class = settings
         return made

@@ -25,6 +25,8 @@ from bellwether.adapters.kubernetes.api_client import (
     connect,
 )
 from bellwether.adapters.kubernetes.permissions import operator_lacks
+from bellwether.cli.leadership.broker_lookup import condition
+from bellwether.core.reasons import Reason
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError
 from bellwether.telemetry import logs
@@ -137,10 +139,13 @@ def _leases(at: Installation) -> Iterator[Finding]:
         return  # already reported
     for policy in policies:
         name = f"policy {policy['metadata']['namespace']}/{policy['metadata']['name']}"
-        cluster = (policy.get("status") or {}).get("clusterId")
+        cluster, ready = (policy.get("status") or {}).get("clusterId"), condition(policy, "Ready") or {}
+        said = f": {ready.get('reason')}: {ready.get('message')}" if ready else ""
         if not cluster:
-            yield Finding("leases", True, f"{name}: {_readiness(policy)}")
+            yield Finding("leases", True, f"{name}: Kafka cluster not contacted yet{said}")
             continue
+        if ready.get("reason") == Reason.INVALID_POLICY:
+            yield Finding("leases", True, f"{name}: not reconciled{said}")
         lease = at.api.find(LEASES, at.lease_namespace, object_names.cluster_lease(cluster))
         holder = ((lease or {}).get("spec") or {}).get("holderIdentity")
         missing = f"no operator holds the Lease of Kafka cluster {cluster}: check that an operator is running"
@@ -151,11 +156,3 @@ def _leases(at: Installation) -> Iterator[Finding]:
 
 def _everywhere(at: Installation, resource: Resource) -> list[Object]:
     return [one for namespace in at.namespaces or (None,) for one in at.api.list(resource, namespace)]
-
-
-def _readiness(policy: Object) -> str:
-    """Condition Ready of a policy whose Kafka cluster was never contacted."""
-    for condition in (policy.get("status") or {}).get("conditions") or []:
-        if condition.get("type") == "Ready":
-            return f"Kafka cluster not contacted yet: {condition.get('reason')}: {condition.get('message')}"
-    return "Kafka cluster not contacted yet"

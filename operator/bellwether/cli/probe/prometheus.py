@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
+from bellwether.adapters.kubernetes.kafka_cluster.kafka_user_secrets import authorities
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.prometheus.query_client import PrometheusClient
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
@@ -117,12 +118,12 @@ class _Clients:
 
     def client(self, section: Prometheus) -> QueryClient:
         """Client for the present policy; a new token or certificate creates a new one."""
-        token, authority = section.bearer_token_secret_ref, section.ca_secret_ref
+        token, authority = section.bearer_token_secret_name, section.ca_secret_name
         try:
             made_of = (
                 section.url,
-                self._secrets.value(token.name, token.key) if token is not None else "",
-                self._secrets.file(authority.name, authority.key) if authority is not None else None,
+                self._secrets.value(token, "token") if token is not None else "",
+                Path(authorities(self._secrets, authority)) if authority is not None else None,
             )
         except Terminal as error:
             return _Unable(error)

@@ -14,7 +14,6 @@ from bellwether.core.model.loads import NO_LOADS, LeaderLoads, count_unplaceable
 from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.undo_record import Cause
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.policy import WhenExceeded
 
 
 def admit_within_cap(
@@ -40,14 +39,11 @@ def admit_within_cap(
         return worst_first, []
     room = max(0, cap - len(cannot_lead))
     text = f"{len(cannot_lead)} of {total} brokers already cannot lead; the cap is {cap} (spec.demotion.maxBrokers)"
-    if len(worst_first) > room and policy.demotion.when_exceeded is WhenExceeded.HOLD:
-        text = f"{len(worst_first)} brokers are sick at once; {text} and spec.demotion.whenExceeded is Hold"
-        room = 0
     return worst_first[:room], [BrokerHold(v.broker, Reason.CAP_REACHED, text) for v in worst_first[room:]]
 
 
 def _one_failure_domain(unhealthy: frozenset[int] | set[int], context: Context) -> bool:
-    """Whether all unhealthy brokers are in as few racks as the policy allows, and all other brokers are healthy.
+    """Whether all unhealthy brokers are in one rack, and all other brokers are healthy.
 
     Then they count as one failure, if each of their partitions keeps a live ISR member elsewhere.
     """
@@ -58,8 +54,7 @@ def _one_failure_domain(unhealthy: frozenset[int] | set[int], context: Context) 
         return False
     if any(v.state is HealthState.SUSPECT for v in context.verdicts.values() if v.broker not in unhealthy):
         return False
-    domains = {brokers[b].rack for b in unhealthy}
-    if len(domains) > demotion.max_failure_domains or len(domains) >= len(racks):
+    if len({brokers[b].rack for b in unhealthy}) > 1 or len(racks) == 1:
         return False
     safe = cluster.live - unhealthy
     if not all(safe & set(p.isr) for p in cluster.partitions if not unhealthy.isdisjoint(p.replicas)):

@@ -44,7 +44,7 @@ def batches(plan: Plan, sizes: Election) -> Iterator[tuple[Move, ...]]:
     """The moves in their order, in batches; internal topics in smaller batches of their own."""
     for internal, run in groupby(plan.moves, key=lambda m: m.internal):
         moves = list(run)
-        size = sizes.internal_batch_size if internal else sizes.batch_size
+        size = min(sizes.batch_size, sizes.internal_batch_size) if internal else sizes.batch_size
         for start in range(0, len(moves), size):
             yield tuple(moves[start : start + size])
 

@@ -96,14 +96,6 @@ def order_with(
     return (first, *others, *last) if first is not None else (*others, *last)
 
 
-def assign_leaders(displaced: Sequence[LeaderChoice], leading: Mapping[int, int]) -> dict[PartitionKey, int]:
-    """The leader of each partition that has candidates, without capacity limits.
-
-    ``leading`` counts, for each broker, the leaders that stay where they are.
-    """
-    return dict(assign_within_capacity(displaced, LeaderLoads(leading)).chosen)
-
-
 def assign_within_capacity(displaced: Sequence[LeaderChoice], account: LeaderLoads) -> Assignment:
     """Assign leaders within capacity limits. ``account`` holds the leaders that stay where they are, and is modified.
 

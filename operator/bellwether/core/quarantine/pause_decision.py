@@ -226,7 +226,7 @@ class _Checks(Context):
         if leads is not None:
             return leads
         if now - self.decisions.demoted[broker].since < timedelta(seconds=settings.after_seconds):
-            text = f"demoted for less than {settings.after_seconds} s (spec.quarantine.afterSeconds)"
+            text = f"demoted for less than {settings.after_seconds} s"
             return BrokerHold(broker, Reason.QUARANTINE_PENDING, text)
         return self._disk(broker) or self.danger(broker) or self._pace(broker)
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Annotated
 
-from bellwether.core.settings.field_doc import FieldDoc
+from bellwether.core.settings.field_doc import INTERNAL, FieldDoc
 from bellwether.core.signals import SignalType
 
 QUARANTINE_AGENT = "Quarantine"
@@ -42,6 +42,10 @@ _OnFailing = Annotated[
     OnFailing, FieldDoc("Effect of a failing signal: Demote makes the broker Sick, Suspect only reports it.")
 ]
 _ProbePeriod = Annotated[int, FieldDoc("Seconds between two probes.", 1, 3600)]
+_IN_A_ROW = 3
+"""Equal results in a row after which a signal of an outside source changes."""
+_LEAST_STALE_AFTER_SECONDS = 10
+"""A shorter time would let a pause of the prober's Lease make signals stale."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,8 +187,8 @@ class PrometheusRule:
     peer_ratio: int = 0
     broker_label: str = "broker"
     leaders_only: bool = False
-    failure_threshold: int = 3
-    success_threshold: int = 3
+    failure_threshold: int = _IN_A_ROW
+    success_threshold: int = _IN_A_ROW
     on_failing: OnFailing = OnFailing.DEMOTE
 
 
@@ -194,9 +198,17 @@ class Prometheus:
 
     url: str = ""
     period_seconds: int = 15
-    timeout_seconds: int = 10
-    stale_after_seconds: int = 60
     rules: tuple[PrometheusRule, ...] = ()
+
+    @property
+    def timeout_seconds(self) -> int:
+        """Timeout of one query: two thirds of the period."""
+        return max(1, self.period_seconds * 2 // 3)
+
+    @property
+    def stale_after_seconds(self) -> int:
+        """Seconds after which a signal is ignored: four periods."""
+        return max(_LEAST_STALE_AFTER_SECONDS, 4 * self.period_seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,10 +221,7 @@ class Alertmanager:
     alerts: tuple[str, ...] = ()
     matchers: tuple[tuple[str, str], ...] = ()
     broker_label: str = "broker"
-    stale_after_seconds: Annotated[
-        int,
-        FieldDoc("Signals older than this, in seconds, are ignored: the webhook has not renewed its Lease.", 2, 7200),
-    ] = 30
+    stale_after_seconds: Annotated[int, INTERNAL] = 30
     on_failing: _OnFailing = OnFailing.DEMOTE
 
 
@@ -224,17 +233,33 @@ class Plugin:
     sources: Annotated[
         int, FieldDoc("Number of sources that must report Failing before the broker is judged failing.", 1, 16)
     ] = 1
-    period_seconds: Annotated[int, FieldDoc("Seconds between two measurements.", 1, 3600)] = 10
-    timeout_seconds: Annotated[int, FieldDoc("Timeout of one measurement, in seconds.", 1, 300)] = 5
-    failure_threshold: _Failures = 3
-    success_threshold: _Successes = 3
-    stale_after_seconds: _StaleAfter = 60
+    period_seconds: Annotated[
+        int,
+        FieldDoc(
+            "Seconds between two measurements. A measurement may take half as long, and signals older than six periods"
+            " are ignored.",
+            1,
+            3600,
+        ),
+    ] = 10
+    failure_threshold: Annotated[int, INTERNAL] = _IN_A_ROW
+    success_threshold: Annotated[int, INTERNAL] = _IN_A_ROW
     leaders_only: Annotated[
         bool,
         FieldDoc("The signal is meaningful only while the broker leads: a demoted broker is not judged by it."),
     ] = False
     on_failing: _OnFailing = OnFailing.DEMOTE
     settings: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def timeout_seconds(self) -> int:
+        """Timeout of one measurement: half of the period."""
+        return max(1, self.period_seconds // 2)
+
+    @property
+    def stale_after_seconds(self) -> int:
+        """Seconds after which a signal is ignored: six periods."""
+        return max(_LEAST_STALE_AFTER_SECONDS, 6 * self.period_seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,3 +18,7 @@ class FieldDoc:
     description: str
     least: int | None = None
     most: int | None = None
+
+
+INTERNAL = FieldDoc("")
+"""Marks a setting that the API does not have: one value fits every cluster, and only tests pass another one."""

@@ -13,7 +13,7 @@ from typing import Annotated
 
 from bellwether.core.settings.capacity import UNBOUNDED, Capacity
 from bellwether.core.settings.detection import Detection
-from bellwether.core.settings.field_doc import FieldDoc
+from bellwether.core.settings.field_doc import INTERNAL, FieldDoc
 from bellwether.core.settings.placement import Placement
 from bellwether.core.settings.rebalance import Rebalance
 
@@ -30,13 +30,6 @@ class DeletionPolicy(StrEnum):
 
     RESTORE = "Restore"
     ABANDON = "Abandon"
-
-
-class WhenExceeded(StrEnum):
-    """What to do when more brokers are sick than the cap allows: demote no new broker, or the most severe first."""
-
-    HOLD = "Hold"
-    WORST_FIRST = "WorstFirst"
 
 
 class PromotionMode(StrEnum):
@@ -67,23 +60,6 @@ class Demotion:
         ),
     ] = 2
     max_brokers: int | str = "20%"
-    when_exceeded: Annotated[
-        WhenExceeded,
-        FieldDoc(
-            "What happens when more brokers are Sick than maxBrokers allows. Hold demotes no further broker; WorstFirst"
-            " demotes the most severe ones up to maxBrokers. No further broker is demoted once half of them are"
-            " unavailable."
-        ),
-    ] = WhenExceeded.WORST_FIRST
-    max_failure_domains: Annotated[
-        int,
-        FieldDoc(
-            "Number of racks whose failure may exceed maxBrokers: Sick brokers in at most so many racks count as one"
-            " failure if all brokers of the other racks are healthy.",
-            1,
-            100,
-        ),
-    ] = 1
     capacity: Capacity = UNBOUNDED
 
     def cap(self, brokers: int) -> int:
@@ -150,20 +126,13 @@ class Promotion:
     stabilization_seconds: Annotated[
         int, FieldDoc("Seconds for which every signal of a demoted broker must pass before it is promoted.", 0, 86400)
     ] = 60
-    flap_window_seconds: Annotated[
-        int,
-        FieldDoc(
-            "Seconds after a promotion in which a new demotion counts as flapping: each time the broker must be healthy"
-            " for twice as long before it is promoted. 0 disables this.",
-            0,
-            604800,
-        ),
-    ] = 3600
+    flap_window_seconds: Annotated[int, INTERNAL] = 3600
     max_stabilization_seconds: Annotated[
         int,
         FieldDoc(
-            "Maximum stabilization time of a flapping broker, in seconds. If stabilizationSeconds is longer, that"
-            " applies.",
+            "Maximum stabilization time of a flapping broker, in seconds: a broker that is demoted again within an hour"
+            " of its promotion must be healthy for twice as long each time. If stabilizationSeconds is longer, that"
+            " applies; 0 disables the doubling.",
             0,
             604800,
         ),
@@ -180,6 +149,7 @@ class Promotion:
 class Election:
     """Batch sizes of reorders and elections, and the interval of periodic preferred leader elections.
 
+    ``internal_batch_size`` is for internal topics, where each election moves a coordinator that reloads its state.
     Every ``interval_seconds``, partitions not led by their preferred replica get an election if that broker is healthy;
     0: never.
     """
@@ -202,15 +172,7 @@ class Election:
             5000,
         ),
     ] = 1000
-    internal_batch_size: Annotated[
-        int,
-        FieldDoc(
-            "Maximum number of partitions of internal topics in one request. Each of them moves a coordinator, which"
-            " then reloads its state from the log.",
-            1,
-            1000,
-        ),
-    ] = 50
+    internal_batch_size: Annotated[int, INTERNAL] = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,9 +190,7 @@ class Quarantine:
             " no broker."
         ),
     ] = QuarantineMode.OFF
-    after_seconds: Annotated[
-        int, FieldDoc("Seconds for which a broker must have been demoted before it is paused.", 0, 3600)
-    ] = 30
+    after_seconds: Annotated[int, INTERNAL] = 30
     limit_seconds: Annotated[
         int,
         FieldDoc(
@@ -268,7 +228,7 @@ class Policy:
     rebalance: Rebalance | None = None
     quarantine: Quarantine = field(default_factory=Quarantine)
     placement: Placement | None = None
-    session_timeout_seconds: int = 9
+    session_timeout_seconds: Annotated[int, INTERNAL] = 9
 
     @property
     def acts(self) -> bool:

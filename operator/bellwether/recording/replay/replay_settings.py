@@ -18,7 +18,6 @@ from bellwether.recording.traces.merge_patch import Document, Json
 
 NO_LOADS = "demotion.capacity.maxBytesPerSecond limits nothing here: what partitions carry is not recorded"
 NOWHERE = "left-out.invalid:9092"
-SESSION = "brokerSessionTimeoutSeconds"
 
 Setting = tuple[tuple[str, ...], Json]
 
@@ -48,7 +47,7 @@ _PROBERS = frozenset(
 def settings_section(policy: LeadershipPolicy) -> dict[str, Json]:
     """What a trace keeps of a policy: ``spec`` without connection, addresses, Secrets' names, pods, and rebalancing."""
     body = policy.spec.body()
-    kafka = body.pop("kafka")
+    del body["kafka"]
     body.pop("rebalance", None)  # a replay makes no plans of loads
     body.pop("maintenance", None)  # what the pods did was recorded, wherever they were looked for
     detection = body.get("detection") or {}
@@ -56,12 +55,12 @@ def settings_section(policy: LeadershipPolicy) -> dict[str, Json]:
     prometheus = detection.get("prometheus")
     if prometheus:
         prometheus["url"] = "http://left-out"
-        for reference in ("bearerTokenSecretRef", "caSecretRef"):
+        for reference in ("bearerTokenSecretName", "caSecretName"):
             prometheus.pop(reference, None)
     (detection.get("alertmanager") or {}).pop("matchers", None)
     for plugin in detection.get("plugins") or ():
         plugin.pop("settings", None)
-    return {**body, SESSION: kafka[SESSION]}
+    return body
 
 
 def policy_of(section: Document, name: str, namespace: str, changes: Iterable[Setting] = ()) -> LeadershipPolicy:
@@ -73,7 +72,7 @@ def policy_of(section: Document, name: str, namespace: str, changes: Iterable[Se
     alertmanager = (spec.get("detection") or {}).get("alertmanager")
     if alertmanager:
         alertmanager["matchers"] = [{"name": "omitted", "value": "left-out"}]
-    spec["kafka"] = {"bootstrapServers": [NOWHERE], SESSION: spec.pop(SESSION, 9)}
+    spec["kafka"] = {"bootstrapServers": [NOWHERE]}
     for path, value in changes:
         if path[0] != "rebalance":
             _put(spec, path, value)
@@ -107,7 +106,7 @@ def without_effect(changed: Setting) -> str | None:
     """Why a setting makes no difference to a replay; None when it may make one."""
     path, value = changed
     name = ".".join(path)
-    if path[0] == "kafka" and path[1:] != (SESSION,):
+    if path[0] == "kafka":
         return f"{name} changes nothing: a replay connects to no cluster"
     if path[0] == "rebalance":
         return f"{name} changes nothing: a replay makes no plans of loads"

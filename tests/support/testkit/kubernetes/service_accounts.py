@@ -154,11 +154,11 @@ class Crew:
         assert known is not None
         return {
             "bootstrapServers": known.bootstrap.split(","),
-            "tls": {"enabled": True, "caSecretRef": {"name": CREDENTIALS, "key": "ca.crt"}},
+            "tls": {"caSecretName": CREDENTIALS},
             "sasl": {
                 "mechanism": "SCRAM-SHA-512",
                 "username": known.username,
-                "passwordSecretRef": {"name": CREDENTIALS, "key": "password"},
+                "passwordSecretName": CREDENTIALS,
             },
             **more,
         }

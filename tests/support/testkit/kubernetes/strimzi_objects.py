@@ -27,7 +27,6 @@ def resource(plural: str, kind: str, version: str = "v1") -> Resource:
 
 KAFKAS = resource("kafkas", "Kafka")
 USERS = resource("kafkausers", "KafkaUser")
-POOLS = resource("kafkanodepools", "KafkaNodePool")
 REBALANCES = resource("kafkarebalances", "KafkaRebalance")
 
 

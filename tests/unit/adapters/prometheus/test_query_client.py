@@ -196,7 +196,7 @@ def secured(tmp_path: Path) -> Iterator[tuple[str, Path]]:
 def test_a_certificate_is_trusted_by_the_authority_that_is_given_and_by_no_other(secured: tuple[str, Path]) -> None:
     url, authority = secured
     assert PrometheusClient(url, token=TOKEN, ca=authority).ask("up", "broker", 30).samples == (("1", 7.0),)
-    with pytest.raises(Terminal, match="certificate that is not trusted: check caSecretRef") as error:
+    with pytest.raises(Terminal, match="certificate that is not trusted: check caSecretName") as error:
         PrometheusClient(url, token=TOKEN).ask("up", "broker", 30)
     assert TOKEN not in str(error.value)
 
@@ -209,5 +209,5 @@ def test_plain_http_to_a_server_that_speaks_tls_gets_no_answer(secured: tuple[st
 def test_authority_that_is_no_certificate_is_named(secured: tuple[str, Path], tmp_path: Path) -> None:
     bad = tmp_path / "bad.pem"
     bad.write_text("not a certificate")
-    with pytest.raises(Terminal, match="check url's scheme and caSecretRef"):
+    with pytest.raises(Terminal, match="check url's scheme and caSecretName"):
         PrometheusClient(secured[0], ca=bad).ask("up", "broker", 30)

@@ -107,8 +107,8 @@ def test_warnings_are_few_short_and_on_one_line() -> None:
     [
         (302, Terminal, "redirects elsewhere"),
         (400, Terminal, "refuses the query .400.: parse error"),
-        (401, Terminal, "check bearerTokenSecretRef"),
-        (403, Terminal, "check bearerTokenSecretRef"),
+        (401, Terminal, "check bearerTokenSecretName"),
+        (403, Terminal, "check bearerTokenSecretName"),
         (404, Terminal, "check url"),
         (418, Terminal, "status 418: parse error"),
         (422, Terminal, "refuses the query .422.: parse error"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from pydantic.alias_generators import to_camel
@@ -12,12 +12,12 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.schema.crd_manifests import KINDS
 from bellwether.core.settings import detection
 from bellwether.core.settings import policy as core_policy
+from bellwether.core.settings.field_doc import INTERNAL
 from testkit.kubernetes import api_objects
 
 PLACES = {
     "reachability": ("externalReachability",),
     "storage": ("storageLatency",),
-    "session_timeout_seconds": ("kafka", "brokerSessionTimeoutSeconds"),
 }
 """Where a field of the core's policy stands in spec, where that is not its own name."""
 CHOSEN = {"name", "namespace", "mode", "prometheus", "alertmanager", "rebalance", "placement", "capacity"}
@@ -27,9 +27,9 @@ CHOSEN = {"name", "namespace", "mode", "prometheus", "alertmanager", "rebalance"
 def leaves(value: Any, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any]]:
     if not is_dataclass(value):
         return [(path, value)]
-    found = []
+    found, hints = [], get_type_hints(type(value), include_extras=True)
     for field in fields(value):
-        if field.name not in CHOSEN:
+        if field.name not in CHOSEN and INTERNAL not in get_args(hints[field.name]):
             place = PLACES.get(field.name, (to_camel(field.name),))
             found += leaves(getattr(value, field.name), (*path, *place))
     return found
@@ -59,18 +59,17 @@ def test_a_full_policy_reaches_the_core():
         suspend=True,
         deletionPolicy="Abandon",
         deletionTimeoutSeconds=5,
-        kafka=api_objects.kafka(brokerSessionTimeoutSeconds=18),
         detection={
             "externalReachability": {"vantages": ["a", "b"], "listener": "OUT", "bootstrapServers": ["lb:9094"]},
             "storageLatency": {"enabled": False, "thresholdMilliseconds": 80},
         },
-        demotion={"maxBrokers": 2, "whenExceeded": "Hold", "maxFailureDomains": 2},
+        demotion={"maxBrokers": 2},
         promotion={
             "mode": "Manual",
             "stabilizationSeconds": 0,
             "waves": {"steps": [25, 100], "pauseSeconds": 5, "skipUpToLeaders": 0, "minDowntimeSeconds": 300},
         },
-        election={"batchSize": 7, "internalBatchSize": 3, "intervalSeconds": 600},
+        election={"batchSize": 7, "intervalSeconds": 600},
     )
     assert LeadershipPolicy.read(body).policy() == core_policy.Policy(
         name="main",
@@ -82,9 +81,7 @@ def test_a_full_policy_reaches_the_core():
             reachability=detection.Reachability(vantages=("a", "b"), listener="OUT", bootstrap_servers=("lb:9094",)),
             storage=detection.StorageLatency(enabled=False, threshold_milliseconds=80),
         ),
-        demotion=core_policy.Demotion(
-            max_brokers=2, when_exceeded=core_policy.WhenExceeded.HOLD, max_failure_domains=2
-        ),
+        demotion=core_policy.Demotion(max_brokers=2),
         promotion=core_policy.Promotion(
             mode=core_policy.PromotionMode.MANUAL,
             stabilization_seconds=0,
@@ -92,8 +89,7 @@ def test_a_full_policy_reaches_the_core():
                 steps=(25, 100), pause_seconds=5, skip_up_to_leaders=0, min_downtime_seconds=300
             ),
         ),
-        election=core_policy.Election(batch_size=7, internal_batch_size=3, interval_seconds=600),
-        session_timeout_seconds=18,
+        election=core_policy.Election(batch_size=7, interval_seconds=600),
     )
 
 

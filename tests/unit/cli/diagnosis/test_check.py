@@ -132,6 +132,14 @@ def test_a_policy_whose_cluster_was_never_seen_says_why_and_is_no_fault_of_the_i
     assert "Kafka cluster not contacted yet: ConnectionFailed: no broker answers" in done.output
 
 
+def test_a_policy_with_a_removed_field_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch):
+    api = Reviewed()
+    said = "LeadershipPolicy main: spec.kafka.clientId: is always bellwether: remove it"
+    a_policy(api, clusterId=CLUSTER, conditions=[{"type": "Ready", "reason": "InvalidPolicy", "message": said}])
+    a_lease(api, "operator-1")
+    assert f"policy kafka/main: not reconciled: InvalidPolicy: {said}" in run(monkeypatch, api).output
+
+
 def test_each_missing_definition_and_permission_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch):
     api = Reviewed("delete")
     api.refuse("list", BROKER_HEALTHS, NotFound("no such kind"))

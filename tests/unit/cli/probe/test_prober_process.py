@@ -77,7 +77,7 @@ class Api:
         return {"data": {"ca.crt": base64.b64encode(b"a certificate").decode()}}
 
 secrets = SecretReader(Api(), "default")
-print(secrets.file("kafka", "ca.crt"), flush=True)
+print(secrets.open("kafka").file("ca.crt"), flush=True)
 main(["probe", "self", "--once", "--port", sys.argv[1]])
 """
 

@@ -45,7 +45,7 @@ def test_a_policy_without_rules_says_which_field_to_add(api: MemoryApi) -> None:
 def test_a_missing_secret_is_named_for_every_rule(api: MemoryApi) -> None:
     body = api_objects.prometheus(query="up")
     body["spec"]["detection"]["prometheus"]["url"] = "https://prometheus:9090"
-    body["spec"]["detection"]["prometheus"]["bearerTokenSecretRef"] = {"name": "prom", "key": "token"}
+    body["spec"]["detection"]["prometheus"]["bearerTokenSecretName"] = "prom"
     api.put(POLICIES, body)
     said = CliRunner().invoke(prometheus, ["--policy", "main", "--once"])
     assert said.exit_code == 1

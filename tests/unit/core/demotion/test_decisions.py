@@ -15,16 +15,15 @@ from bellwether.core.model.loads import LOADS_PENDING, Loads
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.capacity import Capacity
-from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, PromotionMode, WhenExceeded
+from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, PromotionMode
 from bellwether.core.signals import Override, OverrideState
 from testkit.values.builders import after, cluster, demoted, override, partition, record, snapshot, verdict, verdicts
 
 RACKS = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
 
 
-def policy(cap: int | str = 2, exceeded: WhenExceeded = WhenExceeded.WORST_FIRST, **more: object) -> Policy:
-    asked = {"dwell_seconds": 0, "max_brokers": cap, "when_exceeded": exceeded, **more}
-    return Policy(name="main", demotion=Demotion(**asked))  # type: ignore[arg-type]
+def policy(cap: int | str = 2, dwell_seconds: int = 0) -> Policy:
+    return Policy(name="main", demotion=Demotion(dwell_seconds=dwell_seconds, max_brokers=cap))
 
 
 def big(brokers: int | Sequence[int] = 10, **more: object) -> Cluster:
@@ -51,28 +50,24 @@ def test_the_cap_in_brokers(cap: int | str, brokers: int, number: int):
 
 
 @pytest.mark.parametrize(
-    ("sick", "down", "cap", "exceeded", "chosen", "held"),
+    ("sick", "down", "cap", "chosen", "held"),
     [
-        pytest.param([1], [], 1, "WorstFirst", [1], {}, id="one sick, room for one"),
-        pytest.param([1, 2], [], 2, "WorstFirst", [1, 2], {}, id="as many as the cap"),
-        pytest.param([1, 2, 3], [], 2, "WorstFirst", [1, 2], {3: "CapReached"}, id="one more than the cap"),
-        pytest.param([1, 2, 3], [], 2, "Hold", [], dict.fromkeys([1, 2, 3], "CapReached"), id="Hold takes all or none"),
-        pytest.param([1, 2], [], 2, "Hold", [1, 2], {}, id="Hold lets the cap be filled"),
-        pytest.param([1], [9], 1, "WorstFirst", [], {1: "CapReached"}, id="the dead count"),
-        pytest.param([1, 2], [9], 2, "WorstFirst", [1], {2: "CapReached"}, id="the dead leave room for one"),
-        pytest.param([1], [8, 9], 1, "WorstFirst", [], {1: "CapReached"}, id="more dead than the cap"),
-        pytest.param([1, 2, 3, 4, 5], [], 9, "WorstFirst", [], dict.fromkeys(range(1, 6), "SystemicCause"), id="half"),
-        pytest.param(
-            [1, 2, 3, 4], [9], 9, "WorstFirst", [], dict.fromkeys([1, 2, 3, 4], "SystemicCause"), id="half, one dead"
-        ),
-        pytest.param([1, 2, 3, 4], [], 9, "WorstFirst", [1, 2, 3, 4], {}, id="just under half"),
-        pytest.param([], [8, 9, 10, 7, 6], 9, "WorstFirst", [], {}, id="half dead and nobody sick is nothing to hold"),
+        pytest.param([1], [], 1, [1], {}, id="one sick, room for one"),
+        pytest.param([1, 2], [], 2, [1, 2], {}, id="as many as the cap"),
+        pytest.param([1, 2, 3], [], 2, [1, 2], {3: "CapReached"}, id="one more than the cap"),
+        pytest.param([1], [9], 1, [], {1: "CapReached"}, id="the dead count"),
+        pytest.param([1, 2], [9], 2, [1], {2: "CapReached"}, id="the dead leave room for one"),
+        pytest.param([1], [8, 9], 1, [], {1: "CapReached"}, id="more dead than the cap"),
+        pytest.param([1, 2, 3, 4, 5], [], 9, [], dict.fromkeys(range(1, 6), "SystemicCause"), id="half"),
+        pytest.param([1, 2, 3, 4], [9], 9, [], dict.fromkeys([1, 2, 3, 4], "SystemicCause"), id="half, one dead"),
+        pytest.param([1, 2, 3, 4], [], 9, [1, 2, 3, 4], {}, id="just under half"),
+        pytest.param([], [8, 9, 10, 7, 6], 9, [], {}, id="half dead and nobody sick is nothing to hold"),
     ],
 )
-def test_the_cap(sick: list[int], down: list[int], cap: int, exceeded: str, chosen: list[int], held: dict[int, str]):
+def test_the_cap(sick: list[int], down: list[int], cap: int, chosen: list[int], held: dict[int, str]):
     living = [b for b in range(1, 11) if b not in down]
     seen = replace(big(), brokers={b: big().brokers[b] for b in living})
-    made = decide(Context(snapshot(seen), verdicts(seen, sick=sick, down=down), policy(cap, WhenExceeded(exceeded))))
+    made = decide(Context(snapshot(seen), verdicts(seen, sick=sick, down=down), policy(cap)))
     assert list(made.demoted) == chosen
     assert {h.broker: str(h.reason) for h in made.held} == held
 
@@ -124,8 +119,8 @@ class TestFailureDomains:
         spread = [partition(index=i, replicas=[i % 2 + 1, i % 2 + 3, i % 2 + 5]) for i in range(4)]
         return cluster(*spread, brokers=6, racks=racks, **more)  # type: ignore[arg-type]
 
-    def demoted(self, seen: Cluster, sick: list[int], domains: int = 1) -> list[int]:
-        made = decide(Context(snapshot(seen), verdicts(seen, sick=sick), policy(1, max_failure_domains=domains)))
+    def demoted(self, seen: Cluster, sick: list[int]) -> list[int]:
+        made = decide(Context(snapshot(seen), verdicts(seen, sick=sick), policy(1)))
         return list(made.demoted)
 
     def test_a_whole_rack_of_three_is_one_cause(self):
@@ -134,14 +129,11 @@ class TestFailureDomains:
     def test_a_suspect_in_another_rack_forbids_it(self):
         seen = self.racked()
         judged = verdicts(seen, sick=[1, 2], suspect=[3])
-        made = decide(Context(snapshot(seen), judged, policy(1, max_failure_domains=1)))
+        made = decide(Context(snapshot(seen), judged, policy(1)))
         assert list(made.demoted) == [1]
 
     def test_two_racks_are_two(self):
         assert self.demoted(self.racked(), [1, 3]) != [1, 3]
-
-    def test_two_racks_where_two_are_allowed_stay_under_half(self):
-        assert self.demoted(self.racked(), [1, 3], domains=2) == [1, 3]
 
     def test_half_of_the_brokers_are_never_one_cause(self):
         two_racks = self.racked({1: "a", 2: "a", 3: "a", 4: "b", 5: "b", 6: "b"})
@@ -161,7 +153,7 @@ class TestFailureDomains:
     def test_a_dead_broker_of_the_same_rack_cannot_be_placed_any_more(self):
         seen = self.racked()
         living = replace(seen, brokers={b: v for b, v in seen.brokers.items() if b != 2})
-        made = decide(Context(snapshot(living), verdicts(living, sick=[1], down=[2]), policy(1, max_failure_domains=1)))
+        made = decide(Context(snapshot(living), verdicts(living, sick=[1], down=[2]), policy(1)))
         assert dict(made.demoted) == {}
 
 
@@ -376,7 +368,7 @@ class TestWhatTheOthersCanCarry:
         led = [partition(index=i, replicas=(1 + i % 6, 1 + (i + 2) % 6, 1 + (i + 4) % 6)) for i in range(12)]
         measured = Loads({p.key: load for p in led}, following=dict.fromkeys(range(1, 7), 10))
         seen = replace(snapshot(cluster(*led, brokers=6, racks=racks)), loads=loads or measured)
-        demotion = Demotion(max_brokers=1, max_failure_domains=1, dwell_seconds=0, capacity=capacity)
+        demotion = Demotion(max_brokers=1, dwell_seconds=0, capacity=capacity)
         limited = Policy(name="p", mode=Mode.ENFORCE, demotion=demotion)
         return sorted(decide(Context(seen, verdicts(seen.cluster, sick=[1, 2]), limited)).demoted)
 

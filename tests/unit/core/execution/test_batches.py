@@ -52,6 +52,11 @@ def test_an_internal_run_at_the_end_is_cut_by_itself():
     assert [len(b) for b in batches(Plan(moves), Election())] == [1, 1]
 
 
+def test_a_small_batch_size_holds_for_internal_topics_too():
+    moves = tuple(move(partition("__offsets", i, internal=True)) for i in range(5))
+    assert [len(b) for b in batches(Plan(moves), Election(batch_size=4))] == [4, 1]
+
+
 class TestIntents:
     def test_every_reorder_is_covered_before_it_is_sent(self):
         covered = record_intents(Plan((MOVE,), decisions=decisions(1)), record(), 2)

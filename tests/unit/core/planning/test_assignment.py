@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 from bellwether.core.model.cluster import Partition, PartitionKey
 from bellwether.core.model.loads import LeaderLoads, Loads
-from bellwether.core.planning.assignment import LeaderChoice, assign_leaders, assign_within_capacity, order_with
+from bellwether.core.planning.assignment import LeaderChoice, assign_within_capacity, order_with
 from bellwether.core.settings.capacity import Capacity
 from testkit.values.builders import partition
 
@@ -43,6 +43,11 @@ def test_the_order_follows_from_the_baseline_the_demoted_and_the_chosen(
     first: int | None, baseline: tuple[int, ...], demoted: set[int], order: tuple[int, ...]
 ):
     assert order_with(first, baseline, demoted) == order
+
+
+def assign_leaders(displaced: Sequence[LeaderChoice], leading: Mapping[int, int]) -> dict[PartitionKey, int]:
+    """The leader of each partition, where brokers already lead so many and have no limits."""
+    return dict(assign_within_capacity(displaced, LeaderLoads(leading)).chosen)
 
 
 def test_a_partition_whose_preferred_leader_may_lead_goes_home_however_full_it_is_there():

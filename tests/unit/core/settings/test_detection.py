@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 
 from bellwether.core.settings.detection import (
@@ -19,11 +22,9 @@ DETECTION = Detection(
     reachability=Reachability(stale_after_seconds=11),
     storage=StorageLatency(enabled=False),
     replication_lag=ReplicationLag(stale_after_seconds=31),
-    prometheus=Prometheus(
-        url="http://p", stale_after_seconds=61, rules=(PrometheusRule(name="r", query="q", threshold=1),)
-    ),
+    prometheus=Prometheus(url="http://p", period_seconds=20, rules=(PrometheusRule(name="r", query="q", threshold=1),)),
     alertmanager=Alertmanager(alerts=("A",), stale_after_seconds=32),
-    plugins=(Plugin(type="MoonPhase", stale_after_seconds=62),),
+    plugins=(Plugin(type="MoonPhase", period_seconds=1),),
 )
 
 
@@ -34,16 +35,24 @@ DETECTION = Detection(
         ("SelfReachability", "broker-1", 10),
         ("StorageLatency", "broker-1", None),
         ("ReplicationLag", "replication", 31),
-        ("Prometheus", "r", 61),
+        ("Prometheus", "r", 80),
         ("Prometheus", "another", None),
         ("Alertmanager", "A", 32),
         ("Alertmanager", "B", None),
-        ("MoonPhase", "anybody", 62),
+        ("MoonPhase", "anybody", 10),
         ("StarSign", "anybody", None),
     ],
 )
 def test_patience_is_that_of_the_kind_and_none_where_nobody_judges(type_: str, source: str, seconds: int | None):
     assert DETECTION.stale_after(type_, source) == seconds
+
+
+@pytest.mark.parametrize("settings", [Prometheus, partial(Plugin, type="MoonPhase")])
+@pytest.mark.parametrize("period", [1, 2, 15, 3600])
+def test_one_late_measurement_makes_no_signal_stale(settings: Callable[..., Plugin | Prometheus], period: int):
+    made = settings(period_seconds=period)
+    assert 1 <= made.timeout_seconds <= period
+    assert made.stale_after_seconds > 2 * made.period_seconds + made.timeout_seconds
 
 
 def test_by_default_nothing_is_watched_but_replication_lag():

@@ -4,7 +4,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,10 +20,17 @@ from bellwether.telemetry.metrics.plugin_metrics import PluginMetrics
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from waiting import limit, until
 
-FAST: Any = Plugin(
+
+class Quick(Plugin):
+    """Settings whose times do not follow from a period of seconds."""
+
+    timeout_seconds: float = 0.2  # type: ignore[assignment]
+    stale_after_seconds: float = 10.0  # type: ignore[assignment]
+
+
+FAST: Any = Quick(
     type="Fast",
     period_seconds=0.05,  # type: ignore[arg-type]
-    timeout_seconds=0.2,  # type: ignore[arg-type]
     failure_threshold=3,
     success_threshold=1,
     settings=(("limit", "5"),),
@@ -154,14 +160,9 @@ def test_brokers_that_all_hang_never_take_more_threads_than_the_bound_and_the_pr
 
 def test_a_broker_that_is_not_measured_for_long_is_no_longer_vouched_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugin_probe, "MOST_AT_ONCE", 1)
-    settings: Any = Plugin(
-        type="Fast",
-        period_seconds=0.05,  # type: ignore[arg-type]
-        timeout_seconds=60,
-        success_threshold=1,
-        stale_after_seconds=0.3,  # type: ignore[arg-type]
-    )
-    bench = Bench(settings)
+    monkeypatch.setattr(Quick, "timeout_seconds", 60)
+    monkeypatch.setattr(Quick, "stale_after_seconds", 0.3)
+    bench = Bench(FAST)
     bench.probe.start()
     bench.probe.refresh({1: {}, 2: {}})
     until(lambda: bench.last() == dict.fromkeys((1, 2), Reading.PASSING))
@@ -237,7 +238,7 @@ def test_a_new_voice_tells_everything_again(bench: Bench) -> None:
 
 def test_with_a_long_period_it_is_soon_judged_and_a_new_voice_need_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugin_probe, "_FIRST_PERIOD_SECONDS", 0.05)
-    bench = Bench(Plugin(type="Fast", period_seconds=3600, stale_after_seconds=7200, success_threshold=3))
+    bench = Bench(Plugin(type="Fast", period_seconds=3600, success_threshold=3))
     bench.probe.start()
     bench.probe.refresh(ADDRESSES)
     until(lambda: bench.last() == dict.fromkeys((1, 2, 3), Reading.PASSING))
@@ -248,12 +249,12 @@ def test_with_a_long_period_it_is_soon_judged_and_a_new_voice_need_not_wait(monk
     bench.close()
 
 
-def test_measuring_once_waits_no_longer_than_the_limit_and_covers_every_broker() -> None:
+def test_measuring_once_waits_no_longer_than_the_limit_and_covers_every_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Quick, "timeout_seconds", limit(1))
     kind = Scripted()
     kind.doing = {1: kind.hang, 2: raising}
-    settings = replace(FAST, timeout_seconds=limit(1))
-    found = attempted(kind, {broker: {} for broker in range(40)}, settings, SystemClock())
+    found = attempted(kind, {broker: {} for broker in range(40)}, FAST, SystemClock())
     kind.over.set()
     assert [b for b, m in found.items() if m.ok is None] == [1, 2]
-    assert found[1].message == f"the measurement has not ended within {settings.timeout_seconds} s"
+    assert found[1].message == f"the measurement has not ended within {limit(1)} s"
     assert len(found) == 40

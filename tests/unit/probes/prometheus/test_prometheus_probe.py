@@ -155,7 +155,7 @@ def test_a_late_answer_is_not_taken_and_the_rule_is_asked_anew(play: Play) -> No
 
 
 def test_the_last_values_count_until_they_are_too_old(play: Play) -> None:
-    play.rules(FLUSH, stale_after_seconds=60)
+    play.rules(FLUSH)
     play.server.says["flush_seconds"] = ILL
     play.round(2)
     play.server.says["flush_seconds"] = Transient("cannot be reached, or ends the connection")

@@ -33,7 +33,6 @@ def test_the_policy_is_read_back_as_it_was():
     policy = LeadershipPolicy.read(
         api_objects.policy(
             mode="Enforce",
-            kafka=api_objects.kafka(brokerSessionTimeoutSeconds=18),
             promotion={"stabilizationSeconds": 7},
             detection={"storageLatency": {"thresholdMilliseconds": 90}},
         )
@@ -85,7 +84,7 @@ def test_neither_addresses_nor_credentials_are_kept():
     detection = body["spec"].setdefault("detection", {})
     detection["prometheus"] = {
         "url": "https://prom.secret.example.com",
-        "bearerTokenSecretRef": {"name": "prom-token", "key": "token"},
+        "bearerTokenSecretName": "prom-token",
         "rules": [{"name": "slow", "query": "x", "threshold": "1"}],
     }
     detection["plugins"] = [{"type": "Custom", "settings": [{"name": "password", "value": "hunter2"}]}]
@@ -133,11 +132,6 @@ def test_a_change_leaves_the_recorded_settings_alone():
     before = json.dumps(recorded)
     changed = policy_of(recorded, "main", "default", [setting("promotion.stabilizationSeconds=9")])
     assert (changed.policy().promotion.stabilization_seconds, json.dumps(recorded)) == (9, before)
-
-
-def test_the_brokers_session_timeout_can_be_changed_too():
-    changed = policy_of(section(), "main", "default", [setting("kafka.brokerSessionTimeoutSeconds=30")])
-    assert changed.policy().session_timeout_seconds == 30
 
 
 def test_a_policys_file_gives_its_settings():

@@ -12,21 +12,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from bellwether.adapters.kubernetes.kafka_cluster.kafka_user_secrets import (
+    PASSWORD,
     authorities,
-    certificates,
-    key_pair,
+    client_certificate,
     user_credentials,
 )
-from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import OpenSecret, SecretReader
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import Found, StrimziClusters
-from bellwether.api.v1alpha1.spec.kafka_spec import AuthoritiesRef, Kafka, Sasl, SecretKeyRef
+from bellwether.api.v1alpha1.spec.kafka_spec import Kafka, Sasl
 from bellwether.api.v1alpha1.spec.kafka_spec import OAuth as OAuthSpec
 from bellwether.core.model.strimzi import Strimzi
-from bellwether.kafka_connection import Connection, Mechanism, Names, OAuth, Protocol, Security
+from bellwether.kafka_connection import Connection, Names, OAuth, Protocol, Security
 from bellwether.ports.errors import Terminal, Unauthenticated
 
 KAFKA, TLS, SASL, OAUTH = "spec.kafka", "spec.kafka.tls", "spec.kafka.sasl", "spec.kafka.sasl.oauth"
-USER, STRIMZI = f"{KAFKA}.userSecretRef", f"{KAFKA}.strimzi"
+USER, STRIMZI = f"{KAFKA}.userSecretName", f"{KAFKA}.strimzi"
 
 
 def connection(kafka: Kafka, secrets: SecretReader, bootstrap: tuple[str, ...] = ()) -> Connection:
@@ -70,8 +70,8 @@ def _connection(
 ) -> Connection:
     try:
         if found is None:
-            return Connection(bootstrap or tuple(kafka.bootstrap_servers), _security(kafka, secrets), kafka.client_id)
-        return Connection(bootstrap or found.listener.bootstrap, _beside(found, kafka, secrets), kafka.client_id)
+            return Connection(bootstrap or tuple(kafka.bootstrap_servers), _security(kafka, secrets))
+        return Connection(bootstrap or found.listener.bootstrap, _beside(found, kafka, secrets))
     except ValueError as error:
         raise Terminal(f"{KAFKA}: {error}") from None
 
@@ -80,7 +80,7 @@ def _found(kafka: Kafka, clusters: StrimziClusters, outside_as: str = "") -> Fou
     """The Strimzi cluster of the policy; None if it has none."""
     if kafka.strimzi is None:
         return None
-    own_ca = kafka.tls is not None and kafka.tls.ca_secret_ref is not None
+    own_ca = kafka.tls is not None and kafka.tls.ca_secret_name is not None
     return clusters.find(kafka.strimzi, own_user=kafka.brings_credentials, own_ca=own_ca, outside_as=outside_as)
 
 
@@ -117,24 +117,25 @@ def _beside(found: Found, kafka: Kafka, secrets: SecretReader) -> Security:
 
 
 def _security(kafka: Kafka, secrets: SecretReader) -> Security:
-    tls = kafka.tls if kafka.tls is not None and kafka.tls.enabled else None
+    tls = kafka.tls
+    pair = _named(f"{TLS}.certificateSecretName", tls.certificate_secret_name if tls else None)
     names = {
-        "ca_file": _named(f"{TLS}.caSecretRef", tls.ca_secret_ref if tls else None),
-        "cert_file": _named(f"{TLS}.certificateSecretRef", tls.certificate_secret_ref if tls else None),
-        "key_file": _named(f"{TLS}.keySecretRef", tls.key_secret_ref if tls else None),
+        "ca_file": _named(f"{TLS}.caSecretName", tls.ca_secret_name if tls else None),
+        "cert_file": pair,
+        "key_file": pair,
         "verify_hostname": f"{TLS}.verifyHostname",
         "mechanism": f"{SASL}.mechanism",
         "username": f"{SASL}.username",
-        "password": _named(f"{SASL}.passwordSecretRef", kafka.sasl.password_secret_ref if kafka.sasl else None),
+        "password": _named(f"{SASL}.passwordSecretName", kafka.sasl.password_secret_name if kafka.sasl else None),
     }
     values: dict[str, object] = _sasl(secrets, kafka.sasl) if kafka.sasl is not None else {}
     if tls is not None:
-        values["ca_file"] = _authorities(secrets, tls.ca_secret_ref, f"{TLS}.caSecretRef")
+        values["ca_file"] = _authorities(secrets, tls.ca_secret_name, f"{TLS}.caSecretName")
         values["verify_hostname"] = tls.verify_hostname
-    if tls is not None and tls.certificate_secret_ref is not None and tls.key_secret_ref is not None:
-        values |= _pair(secrets, tls.certificate_secret_ref, tls.key_secret_ref)
-    if kafka.user_secret_ref is not None:
-        name = kafka.user_secret_ref.name
+    if tls is not None and tls.certificate_secret_name is not None:
+        with _about(f"{TLS}.certificateSecretName"):
+            values["cert_file"], values["key_file"] = client_certificate(secrets, tls.certificate_secret_name)
+    if (name := kafka.user_secret_name) is not None:
         with _about(USER):
             user = user_credentials(secrets, name)
         values |= {"cert_file": user.cert_file, "key_file": user.key_file, "mechanism": user.mechanism}
@@ -153,25 +154,14 @@ def _protocol(encrypted: bool, sasl: bool) -> Protocol:
     }[encrypted, sasl]
 
 
-def _pair(secrets: SecretReader, certificate: SecretKeyRef, key: SecretKeyRef) -> dict[str, object]:
-    """The client's certificate and key; one read if both are in the same Secret."""
-    with _about(f"{TLS}.certificateSecretRef"):
-        of_certificate = secrets.open(certificate.name, repr(certificate.key))
-        certificates(of_certificate, certificate.key)
-    with _about(f"{TLS}.keySecretRef"):
-        of_key = of_certificate if key.name == certificate.name else secrets.open(key.name, repr(key.key))
-        cert_file, key_file = key_pair(of_certificate, certificate.key, of_key, key.key)
-    return {"cert_file": cert_file, "key_file": key_file}
-
-
 def _sasl(secrets: SecretReader, sasl: Sasl) -> dict[str, object]:
-    values: dict[str, object] = {"mechanism": Mechanism(sasl.mechanism.value)}
+    values: dict[str, object] = {"mechanism": sasl.mechanism}
     if sasl.oauth is not None:
         return values | {"oauth": _oauth(secrets, sasl.oauth)}
     values["username"] = sasl.username or ""
-    if sasl.password_secret_ref is not None:
-        with _about(f"{SASL}.passwordSecretRef"):
-            values["password"] = secrets.value(sasl.password_secret_ref.name, sasl.password_secret_ref.key)
+    if sasl.password_secret_name is not None:
+        with _about(f"{SASL}.passwordSecretName"):
+            values["password"] = secrets.value(sasl.password_secret_name, PASSWORD)
     return values
 
 
@@ -181,29 +171,24 @@ def _oauth(secrets: SecretReader, oauth: OAuthSpec) -> OAuth:
     names: Names = (
         ("token_endpoint", f"{OAUTH}.tokenEndpoint"),
         ("client_id", f"{OAUTH}.clientId"),
-        ("client_secret", _named(f"{OAUTH}.clientSecretRef", oauth.client_secret_ref)),
+        ("client_secret", f"{OAUTH}.clientSecretRef ({oauth.client_secret_ref.name}, {oauth.client_secret_ref.key})"),
         ("scope", f"{OAUTH}.scope"),
-        ("ca_file", _named(f"{OAUTH}.caSecretRef", oauth.ca_secret_ref)),
+        ("ca_file", _named(f"{OAUTH}.caSecretName", oauth.ca_secret_name)),
     )
     return OAuth(
         token_endpoint=oauth.token_endpoint,
         client_id=oauth.client_id,
         client_secret=secret,
         scope=oauth.scope,
-        ca_file=_authorities(secrets, oauth.ca_secret_ref, f"{OAUTH}.caSecretRef"),
+        ca_file=_authorities(secrets, oauth.ca_secret_name, f"{OAUTH}.caSecretName"),
         names=names,
     )
 
 
-def _authorities(secrets: SecretReader, reference: AuthoritiesRef | None, field: str) -> str:
+def _authorities(secrets: SecretReader, name: str | None, field: str) -> str:
     """File with the trusted CAs; empty for those of the system."""
-    if reference is None:
-        return ""
     with _about(field):
-        if reference.key is None:
-            return authorities(secrets, reference.name)
-        secret: OpenSecret = secrets.open(reference.name, repr(reference.key))
-        return str(secret.file(reference.key, certificates(secret, reference.key)))
+        return authorities(secrets, name) if name is not None else ""
 
 
 @contextmanager
@@ -215,8 +200,6 @@ def _about(field: str) -> Iterator[None]:
         raise Unauthenticated(f"{field}: {error}") from None
 
 
-def _named(field: str, reference: SecretKeyRef | AuthoritiesRef | None) -> str:
+def _named(field: str, secret: str | None) -> str:
     """A field with its Secret, for messages."""
-    if reference is None:
-        return field
-    return f"{field} ({reference.name}, {reference.key or '*.crt'})"
+    return f"{field} ({secret})" if secret is not None else field

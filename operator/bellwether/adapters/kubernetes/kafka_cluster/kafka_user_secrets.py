@@ -17,7 +17,8 @@ from bellwether.kafka_connection import Hidden, Mechanism
 from bellwether.ports.errors import Unauthenticated
 
 AUTHORITY = ".crt"
-USER_CERTIFICATE, USER_KEY = "user.crt", "user.key"
+TLS_PAIR, USER_PAIR = ("tls.crt", "tls.key"), ("user.crt", "user.key")
+"""Keys of a certificate and its private key: in Secrets of type ``kubernetes.io/tls``, and in those of a KafkaUser."""
 PASSWORD, JAAS = "password", "sasl.jaas.config"
 
 _LOGIN_MODULES = {"PlainLoginModule": Mechanism.PLAIN, "ScramLoginModule": Mechanism.SCRAM_SHA_512}
@@ -42,17 +43,23 @@ class UserCredentials:
 
 
 def authorities(secrets: SecretReader, name: str) -> str:
-    """A PEM file of all certificates under keys that end in ``.crt``, as in ``<cluster>-cluster-ca-cert``.
+    """A PEM file of all CA certificates, under keys that end in ``.crt``, as in ``<cluster>-cluster-ca-cert``.
 
     During a CA renewal Strimzi keeps the old CA in addition to ``ca.crt``: brokers then have certificates of either.
     """
     secret = secrets.open(name, "'ca.crt'")
-    keys = [key for key in secret.keys if key.endswith(AUTHORITY)]
+    keys = [key for key in secret.keys if key.endswith(AUTHORITY) and key not in (TLS_PAIR[0], USER_PAIR[0])]
     if not keys:
         there = ", ".join(secret.keys) or "none"
-        raise Unauthenticated(f"secret {secret.title} has no key that ends in {AUTHORITY!r}; its keys: {there}")
-    content = b"\n".join(certificates(secret, key) for key in keys)
+        raise Unauthenticated(f"secret {secret.title} has no key 'ca.crt'; its keys: {there}")
+    content = b"\n".join(_certificates(secret, key) for key in keys)
     return str(secret.file("*" + AUTHORITY, content))
+
+
+def client_certificate(secrets: SecretReader, name: str) -> tuple[str, str]:
+    """Files with a client certificate and its private key."""
+    secret = secrets.open(name, f"{TLS_PAIR[0]!r} and {TLS_PAIR[1]!r}")
+    return _key_pair(secret, *(USER_PAIR if USER_PAIR[0] in secret.keys else TLS_PAIR))
 
 
 def user_credentials(secrets: SecretReader, name: str) -> UserCredentials:
@@ -60,10 +67,10 @@ def user_credentials(secrets: SecretReader, name: str) -> UserCredentials:
 
     Its ``ca.crt`` is the clients CA and is not used to verify brokers.
     """
-    secret = secrets.open(name, f"{USER_CERTIFICATE!r} and {USER_KEY!r}, or {PASSWORD!r}")
+    secret = secrets.open(name, f"{USER_PAIR[0]!r} and {USER_PAIR[1]!r}, or {PASSWORD!r}")
     held = set(secret.keys)
-    if held & {USER_CERTIFICATE, USER_KEY}:
-        cert_file, key_file = key_pair(secret, USER_CERTIFICATE, secret, USER_KEY)
+    if held.intersection(USER_PAIR):
+        cert_file, key_file = _key_pair(secret, *USER_PAIR)
         return UserCredentials(cert_file=cert_file, key_file=key_file)
     if JAAS in held:
         return _from_jaas(secret)
@@ -71,12 +78,12 @@ def user_credentials(secrets: SecretReader, name: str) -> UserCredentials:
         return UserCredentials(mechanism=Mechanism.SCRAM_SHA_512, username=name, password=secret.text(PASSWORD))
     there = ", ".join(secret.keys) or "none"
     raise Unauthenticated(
-        f"secret {secret.title} is not that of a KafkaUser: it contains neither {USER_CERTIFICATE!r} with"
-        f" {USER_KEY!r} nor {PASSWORD!r} nor {JAAS!r}; its keys: {there}"
+        f"secret {secret.title} is not that of a KafkaUser: it contains neither {USER_PAIR[0]!r} with"
+        f" {USER_PAIR[1]!r} nor {PASSWORD!r} nor {JAAS!r}; its keys: {there}"
     )
 
 
-def certificates(secret: OpenSecret, key: str) -> bytes:
+def _certificates(secret: OpenSecret, key: str) -> bytes:
     """Check that a value contains PEM certificates, and return it."""
     data = secret.raw(key)
     try:
@@ -86,22 +93,21 @@ def certificates(secret: OpenSecret, key: str) -> bytes:
     return data
 
 
-def key_pair(of_certificate: OpenSecret, certificate: str, of_key: OpenSecret, key: str) -> tuple[str, str]:
-    """A certificate and its private key, as files; pass the same opened Secret twice if it contains both."""
-    cert_file = of_certificate.file(certificate, certificates(of_certificate, certificate))
-    data = of_key.raw(key)
+def _key_pair(secret: OpenSecret, certificate: str, key: str) -> tuple[str, str]:
+    """A certificate and its private key, as files."""
+    cert_file = secret.file(certificate, _certificates(secret, certificate))
+    data = secret.raw(key)
     try:
         pem.check_key(data)
     except ValueError as error:
-        raise Unauthenticated(f"secret {of_key.title}: key {key!r} {error}") from None
-    key_file = of_key.file(key, data)
+        raise Unauthenticated(f"secret {secret.title}: key {key!r} {error}") from None
+    key_file = secret.file(key, data)
     try:
         # Without a callback OpenSSL would prompt for a passphrase, and wait.
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(cert_file, key_file, password=lambda: "")
     except (OSError, ValueError):
-        one = f"secret {of_certificate.title}, key {certificate!r}"
-        other = f"secret {of_key.title}, key {key!r}"
-        raise Unauthenticated(f"{other} is not the private key of the certificate in {one}: renew both") from None
+        what = f"key {key!r} is not the private key of the certificate in {certificate!r}: renew both"
+        raise Unauthenticated(f"secret {secret.title}: {what}") from None
     return str(cert_file), str(key_file)
 
 

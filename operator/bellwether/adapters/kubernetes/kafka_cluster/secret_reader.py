@@ -151,10 +151,6 @@ class SecretReader:
         """One value as text. Raises Unauthenticated if the Secret or its key is missing or not text."""
         return self.open(name, repr(key)).text(key)
 
-    def file(self, name: str, key: str) -> Path:
-        """One value as a file. Its path changes with its content, so that a client notices a renewed certificate."""
-        return self.open(name, repr(key)).file(key)
-
     def _file(self, title: str, data: bytes) -> Path:
         now = self._monotonic()
         digest = hashlib.sha256(b"\0".join((title.encode(), data))).hexdigest()

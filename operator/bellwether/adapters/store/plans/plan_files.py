@@ -23,22 +23,15 @@ FOLDER = "plans"
 SUMS = "plan.json"
 MOVES = "moves.parquet"
 
-_BROKERS = pa.list_(pa.int32())
-
 SCHEMA = pa.schema(
     [
-        pa.field("topic", pa.string(), nullable=False),
-        pa.field("topic_id", pa.string(), nullable=False),
-        pa.field("partition", pa.int32(), nullable=False),
-        pa.field("replicas", _BROKERS, nullable=False),
-        pa.field("order", _BROKERS, nullable=False),
+        *problem_files.PARTITION_FIELDS,
+        pa.field("order", problem_files.BROKERS, nullable=False),
         pa.field("from_leader", pa.int32(), nullable=False),
         pa.field("to_leader", pa.int32(), nullable=False),
         pa.field("load", pa.int64(), nullable=False),
     ]
 )
-
-ORDER = [("topic", "ascending"), ("topic_id", "ascending"), ("partition", "ascending")]
 
 
 def write_plan(store: Store, plan: RebalancePlan, moves: Iterable[RebalanceMove]) -> str:
@@ -49,7 +42,9 @@ def write_plan(store: Store, plan: RebalancePlan, moves: Iterable[RebalanceMove]
 def write_columns(store: Store, plan: RebalancePlan, moves: Any) -> str:
     """Write a plan whose moves are an Arrow table with the columns of ``SCHEMA``; its path in the store."""
     folder = f"{FOLDER}/{plan.digest}"
-    table = pa.Table.from_batches([checked(moves.combine_chunks(), SCHEMA, f"plan {plan.digest}")]).sort_by(ORDER)
+    table = pa.Table.from_batches([checked(moves.combine_chunks(), SCHEMA, f"plan {plan.digest}")]).sort_by(
+        problem_files.ORDER
+    )
     store.write_table(f"{folder}/{MOVES}", table, compression="zstd", row_group_size=262_144)
     store.write_bytes(f"{folder}/{SUMS}", json.dumps(plan.document(), indent=1).encode())
     return folder

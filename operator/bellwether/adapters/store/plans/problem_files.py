@@ -23,15 +23,18 @@ FOLDER = "problems"
 TERMS = "problem.json"
 PARTITIONS = "partitions.parquet"
 
-_BROKERS = pa.list_(pa.int32())
+BROKERS = pa.list_(pa.int32())
+PARTITION_FIELDS = (
+    pa.field("topic", pa.string(), nullable=False),
+    pa.field("topic_id", pa.string(), nullable=False),
+    pa.field("partition", pa.int32(), nullable=False),
+    pa.field("replicas", BROKERS, nullable=False),
+)
 
 SCHEMA = pa.schema(
     [
-        pa.field("topic", pa.string(), nullable=False),
-        pa.field("topic_id", pa.string(), nullable=False),
-        pa.field("partition", pa.int32(), nullable=False),
-        pa.field("replicas", _BROKERS, nullable=False),
-        pa.field("isr", _BROKERS, nullable=False),
+        *PARTITION_FIELDS,
+        pa.field("isr", BROKERS, nullable=False),
         pa.field("leader", pa.int32(), nullable=False),
         pa.field("held", pa.string(), nullable=False),
     ]

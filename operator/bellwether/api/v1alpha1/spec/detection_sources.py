@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, Rule, as_map, integer
 from bellwether.api.v1alpha1.settings_model import SettingsModel
-from bellwether.api.v1alpha1.spec.kafka_spec import SecretKeyRef
+from bellwether.api.v1alpha1.spec.kafka_spec import CA_MOVED, authorities_of
 from bellwether.api.v1alpha1.spec.promql import Scope
 from bellwether.api.v1alpha1.spec.query_presets import BY_NAME, PRESETS
+from bellwether.api.v1alpha1.spec.strimzi_spec import ResourceName
 from bellwether.core.settings import detection
 from bellwether.core.signals import SignalType
 
@@ -19,6 +20,8 @@ _PROMETHEUS = detection.Prometheus()
 _RULE = detection.PrometheusRule(name="", query="", threshold=0)
 _ALERTMANAGER = detection.Alertmanager()
 
+_IN_A_ROW = f"is always {_RULE.failure_threshold}: remove it"
+_BY_PERIOD = "follows from periodSeconds: remove it, or change periodSeconds"
 _ON_FAILING = "Effect of a failing signal: Demote makes the broker Sick, Suspect only reports it."
 _BROKER_LABEL = (
     "Label that identifies the broker: its value is a node id, or a name that ends in one, such as main-kafka-2."
@@ -142,14 +145,9 @@ class PrometheusRule(Model):
         description="The value is meaningful only while the broker leads, such as produce latency: a demoted broker"
         " is not judged by it.",
     )
-    failure_threshold: int = integer(
-        _RULE.failure_threshold, 1, 100, "Consecutive bad values after which the signal is Failing."
-    )
-    success_threshold: int = integer(
-        _RULE.success_threshold, 1, 100, "Consecutive good values after which the signal is Passing again."
-    )
     on_failing: detection.OnFailing = Field(default=_RULE.on_failing, description=_ON_FAILING)
 
+    moved: ClassVar[Mapping[str, str]] = dict.fromkeys(("failureThreshold", "successThreshold"), _IN_A_ROW)
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             cel="(has(self.query) && self.query != '') != (has(self.preset) && self.preset != '')",
@@ -173,22 +171,18 @@ class Prometheus(Model):
     """Prometheus server and its queries."""
 
     url: Annotated[Url, Field(description="Base URL of the Prometheus HTTP API, such as http://prometheus:9090.")]
-    bearer_token_secret_ref: SecretKeyRef | None = Field(
+    bearer_token_secret_name: ResourceName | None = Field(
         default=None,
-        description="Secret with a bearer token. Requires an https URL. If unset, requests are not authenticated.",
+        description="Secret in the policy's namespace with a bearer token, under the key token. Requires an https URL."
+        " If unset, requests are not authenticated.",
     )
-    ca_secret_ref: SecretKeyRef | None = Field(
-        default=None,
-        description="Secret with the CA certificates (PEM) that signed the server's certificate. If unset, the CAs"
-        " of the system are trusted.",
-    )
-    period_seconds: int = integer(_PROMETHEUS.period_seconds, 1, 3600, "Seconds between two runs of each query.")
-    timeout_seconds: int = integer(_PROMETHEUS.timeout_seconds, 1, 300, "Timeout of one query, in seconds.")
-    stale_after_seconds: int = integer(
-        _PROMETHEUS.stale_after_seconds,
-        2,
-        7200,
-        "Signals older than this, in seconds, are ignored: the prober has not renewed its Lease.",
+    ca_secret_name: ResourceName | None = authorities_of("the server's certificate")
+    period_seconds: int = integer(
+        _PROMETHEUS.period_seconds,
+        1,
+        3600,
+        "Seconds between two runs of each query. An answer may take two thirds of it, and signals older than four"
+        " periods are ignored.",
     )
     rules_: tuple[PrometheusRule, ...] = Field(
         alias="rules",
@@ -198,19 +192,17 @@ class Prometheus(Model):
         json_schema_extra=as_map("name"),
     )
 
+    moved: ClassVar[Mapping[str, str]] = {
+        **CA_MOVED,
+        "bearerTokenSecretRef": "has become bearerTokenSecretName: set it to the name of a Secret with the key token",
+        **dict.fromkeys(("timeoutSeconds", "staleAfterSeconds"), _BY_PERIOD),
+    }
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            cel="self.staleAfterSeconds > self.periodSeconds + self.timeoutSeconds",
-            message="must be greater than periodSeconds + timeoutSeconds, or signals become stale between two"
-            " queries: raise it",
-            holds=lambda p: p.stale_after_seconds > p.period_seconds + p.timeout_seconds,
-            field="staleAfterSeconds",
-        ),
-        Rule(
-            cel="!has(self.bearerTokenSecretRef) || self.url.startsWith('https://')",
-            message="must be an https URL, because bearerTokenSecretRef is set: change it, or remove"
-            " bearerTokenSecretRef",
-            holds=lambda p: p.bearer_token_secret_ref is None or p.url.startswith("https://"),
+            cel="!has(self.bearerTokenSecretName) || self.url.startsWith('https://')",
+            message="must be an https URL, because bearerTokenSecretName is set: change it, or remove"
+            " bearerTokenSecretName",
+            holds=lambda p: p.bearer_token_secret_name is None or p.url.startswith("https://"),
             field="url",
         ),
     )
@@ -220,8 +212,6 @@ class Prometheus(Model):
         return detection.Prometheus(
             url=self.url,
             period_seconds=self.period_seconds,
-            timeout_seconds=self.timeout_seconds,
-            stale_after_seconds=self.stale_after_seconds,
             rules=tuple(rule.to_core() for rule in self.rules_),
         )
 
@@ -255,6 +245,10 @@ class Alertmanager(SettingsModel[detection.Alertmanager]):
     )
     broker_label: Annotated[LabelName, Field(description=_BROKER_LABEL)] = _ALERTMANAGER.broker_label
 
+    moved: ClassVar[Mapping[str, str]] = {
+        "staleAfterSeconds": f"is always {_ALERTMANAGER.stale_after_seconds}: remove it"
+    }
+
     def to_core(self) -> detection.Alertmanager:
         """Convert to the settings of the core."""
         return detection.Alertmanager(**{**dict(self), "matchers": tuple((m.name, m.value) for m in self.matchers)})
@@ -278,6 +272,10 @@ class Plugin(SettingsModel[detection.Plugin]):
         json_schema_extra=as_map("name"),
     )
 
+    moved: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("failureThreshold", "successThreshold"), _IN_A_ROW),
+        **dict.fromkeys(("timeoutSeconds", "staleAfterSeconds"), _BY_PERIOD),
+    }
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             cel="!(self.type in ['ExternalReachability', 'SelfReachability', 'StorageLatency', 'ReplicationLag',"
@@ -285,13 +283,6 @@ class Plugin(SettingsModel[detection.Plugin]):
             message="is a built-in signal type: use the type of the plug-in",
             holds=lambda plugin: plugin.type not in set(SignalType),
             field="type",
-        ),
-        Rule(
-            cel="self.staleAfterSeconds > self.periodSeconds + self.timeoutSeconds",
-            message="must be greater than periodSeconds + timeoutSeconds, or signals become stale between two"
-            " measurements: raise it",
-            holds=lambda p: p.stale_after_seconds > p.period_seconds + p.timeout_seconds,
-            field="staleAfterSeconds",
         ),
     )
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated, ClassVar
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, Rule, integer
-from bellwether.api.v1alpha1.spec.strimzi_spec import Strimzi
+from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, Rule
+from bellwether.api.v1alpha1.spec.strimzi_spec import ResourceName, Strimzi
 from bellwether.core.settings import policy as core_policy
+from bellwether.kafka_connection import Mechanism
 
 _PORT = "([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
 _HOST = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)"
@@ -20,12 +21,6 @@ HostPort = Annotated[
         f"^{_HOST}:{_PORT}$",
         "must be host:port with a port from 1 to 65535, such as kafka-bootstrap.example:9092 or [2001:db8::1]:9092",
         260,
-    ),
-]
-SecretName = Annotated[
-    str,
-    Matching(
-        "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$", "must be the name of a Secret: lower case letters, digits, '-' and '.'", 253
     ),
 ]
 SecretKey = Annotated[
@@ -39,78 +34,49 @@ HttpsUrl = Annotated[
         2048,
     ),
 ]
-ClientId = Annotated[str, Matching("^[A-Za-z0-9._-]+$", "must consist of letters, digits, '-', '_' and '.'", 100)]
 
 
 class SecretKeyRef(Model):
     """One key of a Secret in the policy's namespace."""
 
-    name: Annotated[SecretName, Field(description="Name of the Secret, in the policy's namespace.")]
+    name: Annotated[ResourceName, Field(description="Name of the Secret, in the policy's namespace.")]
     key: Annotated[SecretKey, Field(description="Key in the data of the Secret.")]
 
 
-class SecretRef(Model):
-    """A Secret in the policy's namespace."""
-
-    name: Annotated[SecretName, Field(description="Name of the Secret, in the policy's namespace.")]
-
-
-class AuthoritiesRef(Model):
-    """CA certificates in a Secret in the policy's namespace."""
-
-    name: Annotated[SecretName, Field(description="Name of the Secret, in the policy's namespace.")]
-    key: SecretKey | None = Field(
+def authorities_of(whose: str) -> Any:
+    """The name of a Secret with trusted CAs."""
+    return Field(
         default=None,
-        description="Key in the data of the Secret. If unset, all keys that end in .crt are used, because Strimzi's"
-        " <cluster>-cluster-ca-cert has several during a CA renewal.",
+        description=f"Secret in the policy's namespace with the CA certificates (PEM) that signed {whose}, under ca.crt"
+        " and other keys that end in .crt, as in Strimzi's <cluster>-cluster-ca-cert; tls.crt and user.crt are no CAs."
+        " If unset, the CAs of the system are trusted.",
     )
+
+
+CA_MOVED = {"caSecretRef": "has become caSecretName: set it to the name of a Secret with the key ca.crt"}
 
 
 class Tls(Model):
     """TLS settings and trusted CAs."""
 
-    enabled: bool = Field(default=True, strict=True, description="Whether connections use TLS.")
-    ca_secret_ref: AuthoritiesRef | None = Field(
+    ca_secret_name: ResourceName | None = authorities_of("the brokers' certificates")
+    certificate_secret_name: ResourceName | None = Field(
         default=None,
-        description="Secret with the CA certificates (PEM) that signed the brokers' certificates. If unset, the CAs"
-        " of the system are trusted.",
-    )
-    certificate_secret_ref: SecretKeyRef | None = Field(
-        default=None,
-        description="Secret with the client certificate chain (PEM) for mutual TLS. Requires keySecretRef.",
-    )
-    key_secret_ref: SecretKeyRef | None = Field(
-        default=None, description="Secret with the private key (PEM, not encrypted) of certificateSecretRef."
+        description="Secret in the policy's namespace with a client certificate chain and its private key (PEM, not"
+        " encrypted) for mutual TLS: tls.crt and tls.key, as from cert-manager, or user.crt and user.key.",
     )
     verify_hostname: bool = Field(
         default=True, strict=True, description="Whether the certificate of a broker must match the host name."
     )
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            cel="has(self.certificateSecretRef) == has(self.keySecretRef)",
-            message="certificateSecretRef and keySecretRef must be set together: set both for mutual TLS, or neither",
-            holds=lambda tls: (tls.certificate_secret_ref is None) == (tls.key_secret_ref is None),
+    moved: ClassVar[Mapping[str, str]] = {
+        **CA_MOVED,
+        "enabled": "is gone: remove it, and remove spec.kafka.tls for connections without TLS",
+        **dict.fromkeys(
+            ("certificateSecretRef", "keySecretRef"),
+            "has become certificateSecretName: set that to the name of a Secret with the keys tls.crt and tls.key",
         ),
-        Rule(
-            cel="self.enabled || !(has(self.caSecretRef) || has(self.certificateSecretRef) || has(self.keySecretRef))",
-            message="is false, but Secrets for TLS are set: set it to true, or remove caSecretRef,"
-            " certificateSecretRef and keySecretRef",
-            holds=lambda tls: (
-                tls.enabled or not (tls.ca_secret_ref or tls.certificate_secret_ref or tls.key_secret_ref)
-            ),
-            field="enabled",
-        ),
-    )
-
-
-class SaslMechanism(StrEnum):
-    """SASL mechanisms that both Kafka clients support."""
-
-    PLAIN = "PLAIN"
-    SCRAM_SHA_256 = "SCRAM-SHA-256"
-    SCRAM_SHA_512 = "SCRAM-SHA-512"
-    OAUTHBEARER = "OAUTHBEARER"
+    }
 
 
 class OAuth(Model):
@@ -120,55 +86,58 @@ class OAuth(Model):
     client_id: str = Field(min_length=1, max_length=256, description="Client id for the token endpoint.")
     client_secret_ref: SecretKeyRef = Field(description="Secret with the client secret.")
     scope: str = Field(default="", max_length=1024, description="Scope to request. If unset, none is requested.")
-    ca_secret_ref: AuthoritiesRef | None = Field(
-        default=None,
-        description="Secret with the CA certificates (PEM) that signed the endpoint's certificate. If unset, the"
-        " CAs of the system are trusted.",
-    )
+    ca_secret_name: ResourceName | None = authorities_of("the endpoint's certificate")
+
+    moved: ClassVar[Mapping[str, str]] = CA_MOVED
 
 
 class Sasl(Model):
     """Authentication by user name and password, or by token."""
 
-    mechanism: SaslMechanism = Field(description="SASL mechanism of the listener.")
+    mechanism: Mechanism = Field(description="SASL mechanism of the listener.")
     username: str | None = Field(
         default=None,
         min_length=1,
         max_length=256,
         description="User name. Required for all mechanisms except OAUTHBEARER.",
     )
-    password_secret_ref: SecretKeyRef | None = Field(
-        default=None, description="Secret with the password. Required for all mechanisms except OAUTHBEARER."
+    password_secret_name: ResourceName | None = Field(
+        default=None,
+        description="Secret in the policy's namespace with the password, under the key password. Required for all"
+        " mechanisms except OAUTHBEARER.",
     )
     oauth: OAuth | None = Field(default=None, description="Token endpoint and client. Required for OAUTHBEARER.")
     allow_plaintext: bool = Field(
         default=False, strict=True, description="Allow sending credentials over connections without TLS."
     )
 
+    moved: ClassVar[Mapping[str, str]] = {
+        "passwordSecretRef": "has become passwordSecretName: set it to the name of a Secret with the key password"
+    }
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             cel="self.mechanism == 'OAUTHBEARER' || has(self.username)",
             message="is required for PLAIN and SCRAM: set it",
-            holds=lambda s: s.mechanism is SaslMechanism.OAUTHBEARER or s.username is not None,
+            holds=lambda s: s.mechanism is Mechanism.OAUTHBEARER or s.username is not None,
             field="username",
         ),
         Rule(
-            cel="self.mechanism == 'OAUTHBEARER' || has(self.passwordSecretRef)",
+            cel="self.mechanism == 'OAUTHBEARER' || has(self.passwordSecretName)",
             message="is required for PLAIN and SCRAM: set it",
-            holds=lambda s: s.mechanism is SaslMechanism.OAUTHBEARER or s.password_secret_ref is not None,
-            field="passwordSecretRef",
+            holds=lambda s: s.mechanism is Mechanism.OAUTHBEARER or s.password_secret_name is not None,
+            field="passwordSecretName",
         ),
         Rule(
             cel="(self.mechanism == 'OAUTHBEARER') == has(self.oauth)",
             message="is required for OAUTHBEARER and invalid for other mechanisms: set or remove it",
-            holds=lambda s: (s.mechanism is SaslMechanism.OAUTHBEARER) == (s.oauth is not None),
+            holds=lambda s: (s.mechanism is Mechanism.OAUTHBEARER) == (s.oauth is not None),
             field="oauth",
         ),
         Rule(
-            cel="self.mechanism != 'OAUTHBEARER' || !(has(self.username) || has(self.passwordSecretRef))",
-            message="OAUTHBEARER does not use username or passwordSecretRef: set clientId and clientSecretRef in"
+            cel="self.mechanism != 'OAUTHBEARER' || !(has(self.username) || has(self.passwordSecretName))",
+            message="OAUTHBEARER does not use username or passwordSecretName: set clientId and clientSecretRef in"
             " oauth instead",
-            holds=lambda s: s.mechanism is not SaslMechanism.OAUTHBEARER or not (s.username or s.password_secret_ref),
+            holds=lambda s: s.mechanism is not Mechanism.OAUTHBEARER or not (s.username or s.password_secret_name),
             field="mechanism",
         ),
     )
@@ -200,27 +169,25 @@ class Kafka(Model):
     sasl: Sasl | None = Field(
         default=None, description="SASL for connections of the operator and the probers. If unset, SASL is not used."
     )
-    user_secret_ref: SecretRef | None = Field(
+    user_secret_name: ResourceName | None = Field(
         default=None,
         description="Secret of a Strimzi KafkaUser, or one with the same keys: user.crt and user.key for mutual"
         " TLS, or password and sasl.jaas.config for SCRAM-SHA-512. Use it instead of sasl and"
-        " tls.certificateSecretRef.",
-    )
-    client_id: Annotated[
-        ClientId, Field(description="Kafka client id, shown in the brokers' request logs and quotas.")
-    ] = "bellwether"
-    broker_session_timeout_seconds: int = integer(
-        core_policy.Policy(name="").session_timeout_seconds,
-        1,
-        3600,
-        "The brokers' broker.session.timeout.ms in seconds: the time in which Kafka must fence an unreachable broker.",
+        " tls.certificateSecretName.",
     )
 
     @property
     def brings_credentials(self) -> bool:
         """Whether the policy itself contains credentials."""
-        certificate = self.tls.certificate_secret_ref if self.tls is not None else None
-        return bool(self.sasl or self.user_secret_ref or certificate)
+        certificate = self.tls.certificate_secret_name if self.tls is not None else None
+        return bool(self.sasl or self.user_secret_name or certificate)
+
+    moved: ClassVar[Mapping[str, str]] = {
+        "userSecretRef": "has become userSecretName: set it to the name of the Secret",
+        "clientId": "is always bellwether: remove it",
+        "brokerSessionTimeoutSeconds": f"is always {core_policy.Policy(name='').session_timeout_seconds}, the default"
+        " of Kafka: remove it",
+    }
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -230,10 +197,10 @@ class Kafka(Model):
             field="bootstrapServers",
         ),
         Rule(
-            cel="!has(self.strimzi) || !(has(self.sasl) || has(self.userSecretRef)"
-            " || (has(self.tls) && has(self.tls.certificateSecretRef)))"
+            cel="!has(self.strimzi) || !(has(self.sasl) || has(self.userSecretName)"
+            " || (has(self.tls) && has(self.tls.certificateSecretName)))"
             " || (has(self.strimzi.listener) && !has(self.strimzi.userName))",
-            message="if sasl, tls.certificateSecretRef or userSecretRef is set, set strimzi.listener to a listener"
+            message="if sasl, tls.certificateSecretName or userSecretName is set, set strimzi.listener to a listener"
             " that accepts these credentials, and do not set strimzi.userName",
             holds=lambda k: (
                 k.strimzi is None
@@ -243,25 +210,25 @@ class Kafka(Model):
             field="strimzi",
         ),
         Rule(
-            cel="!has(self.sasl) || (has(self.tls) && self.tls.enabled) || self.sasl.allowPlaintext",
+            cel="!has(self.sasl) || has(self.tls) || self.sasl.allowPlaintext",
             message="sends credentials without TLS: set kafka.tls, or set sasl.allowPlaintext to true to allow it",
-            holds=lambda k: k.sasl is None or (k.tls is not None and k.tls.enabled) or k.sasl.allow_plaintext,
+            holds=lambda k: k.sasl is None or k.tls is not None or k.sasl.allow_plaintext,
             field="sasl",
         ),
         Rule(
-            cel="!has(self.userSecretRef) || (has(self.tls) && self.tls.enabled)",
+            cel="!has(self.userSecretName) || has(self.tls)",
             message="requires TLS: set kafka.tls",
-            holds=lambda k: k.user_secret_ref is None or (k.tls is not None and k.tls.enabled),
-            field="userSecretRef",
+            holds=lambda k: k.user_secret_name is None or k.tls is not None,
+            field="userSecretName",
         ),
         Rule(
-            cel="!has(self.userSecretRef)"
-            " || !(has(self.sasl) || (has(self.tls) && has(self.tls.certificateSecretRef)))",
-            message="replaces sasl and tls.certificateSecretRef: remove one or the other",
+            cel="!has(self.userSecretName)"
+            " || !(has(self.sasl) || (has(self.tls) && has(self.tls.certificateSecretName)))",
+            message="replaces sasl and tls.certificateSecretName: remove one or the other",
             holds=lambda k: (
-                k.user_secret_ref is None
-                or not (k.sasl or (k.tls is not None and k.tls.certificate_secret_ref is not None))
+                k.user_secret_name is None
+                or not (k.sasl or (k.tls is not None and k.tls.certificate_secret_name is not None))
             ),
-            field="userSecretRef",
+            field="userSecretName",
         ),
     )

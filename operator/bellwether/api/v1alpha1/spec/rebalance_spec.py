@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 from pydantic_core import PydanticCustomError
 
-from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, RULE, Matching, Model, Rule, as_map, integer
+from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, RULE, Matching, Model, as_map, integer
+from bellwether.api.v1alpha1.settings_model import SettingsModel
 from bellwether.core.settings import objective as core_objective
 from bellwether.core.settings import rebalance as core_rebalance
 from bellwether.core.settings.schedule import Schedule
@@ -38,33 +40,11 @@ ConfigName = Annotated[
 ]
 
 
-class Weights(Model):
-    """Cost of one byte of each kind of traffic, in percent."""
+class Traffic(StrEnum):
+    """Traffic that counts as the load of a broker."""
 
-    produce: int = integer(
-        _OBJECTIVE.produce_weight, 0, 10000, "Cost of a byte that a leader receives from a producer, in percent."
-    )
-    replication: int = integer(
-        _OBJECTIVE.replication_weight,
-        0,
-        10000,
-        "Cost of a byte that a leader sends to a follower, for each follower, in percent.",
-    )
-    consume: int = integer(
-        _OBJECTIVE.consume_weight, 0, 10000, "Cost of a byte that a leader sends to consumers, in percent."
-    )
-    follow: int = integer(
-        _OBJECTIVE.follow_weight, 0, 10000, "Cost of a byte that a follower receives from its leader, in percent."
-    )
-
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            cel="self.follow <= self.produce",
-            message="must not exceed produce, because leading cannot cost less than following: lower it",
-            holds=lambda w: w.follow <= w.produce,
-            field="follow",
-        ),
-    )
+    ALL = "All"
+    PRODUCED = "Produced"
 
 
 class BrokerCapacity(Model):
@@ -87,8 +67,10 @@ class LoadObjective(Model):
         description="Statistic of a partition's history that is used as its load: Median, P95, or Peak (the median"
         " of the daily peaks).",
     )
-    weights: Weights = Field(
-        default_factory=Weights, description="Cost of one byte of each kind of traffic, in percent."
+    traffic: Traffic = Field(
+        default=Traffic.ALL,
+        description="All counts what producers send, followers fetch and consumers read. Produced leaves out the"
+        " consumers, for clusters whose consumers read from the nearest replica.",
     )
     capacities: tuple[BrokerCapacity, ...] = Field(
         default=(),
@@ -123,30 +105,22 @@ class LoadObjective(Model):
         DISTINCT,
     ] = ()
 
+    moved: ClassVar[Mapping[str, str]] = {
+        "weights": "has become traffic: set it to All, or to Produced if consumers read from the nearest replica"
+    }
+
     def to_core(self) -> core_objective.Objective:
         """Convert to the objective of the core; capacities and excluded topics are separate there."""
-        weights = {f"{name}_weight": value for name, value in dict(self.weights).items()}
         return core_objective.Objective(
-            statistic=self.statistic, preferred_racks=self.preferred_racks, max_moves=self.max_moves, **weights
+            statistic=self.statistic,
+            consume_weight=_OBJECTIVE.consume_weight if self.traffic is Traffic.ALL else 0,
+            preferred_racks=self.preferred_racks,
+            max_moves=self.max_moves,
         )
 
 
-class Waves(Model):
+class Waves(SettingsModel[core_rebalance.RebalanceWaves]):
     """How an approved plan is applied: number of partitions per wave, and pause between waves."""
-
-    partitions: int = integer(
-        _DEFAULTS.waves.partitions, 1, 100000, "Maximum number of partitions that are reordered in one wave."
-    )
-    pause_seconds: int = integer(
-        _DEFAULTS.waves.pause_seconds,
-        0,
-        86400,
-        "Minimum seconds between two waves. The next wave also waits until the previous one is complete.",
-    )
-
-    def to_core(self) -> core_rebalance.RebalanceWaves:
-        """Convert to the settings of the core."""
-        return core_rebalance.RebalanceWaves(**dict(self))
 
 
 class Rebalance(Model):

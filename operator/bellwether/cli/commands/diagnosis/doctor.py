@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from bellwether.cli.commands.common_options import OUTPUT
 from bellwether.cli.commands.kafka_options import kafka_options
 
 SHOWN = 10
@@ -17,9 +18,7 @@ SHOWN = 10
 @click.option("--topic", "topics", multiple=True, help="Examine only this topic; repeatable.")
 @click.option("--all", "everything", is_flag=True, help=f"Show every partition at risk, not only the {SHOWN} worst.")
 @click.option("--store", "uri", metavar="URI", help="Store of `bellwether sample`; used to estimate data loss.")
-@click.option(
-    "--output", "-o", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output format."
-)
+@OUTPUT
 @click.option(
     "--unclean-election",
     "lossy",

@@ -6,14 +6,14 @@ from typing import Any
 
 import click
 
+from bellwether.cli.commands.common_options import NAMESPACE, OUTPUT
+
 
 @click.command()
 @click.argument("broker", type=click.IntRange(0))
 @click.option("--policy", metavar="NAME", help="LeadershipPolicy.  [default: the only one in the namespace]")
-@click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy.")
-@click.option(
-    "--output", "-o", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output format."
-)
+@NAMESPACE
+@OUTPUT
 def explain(**options: Any) -> None:
     """Explain the verdict on BROKER.
 

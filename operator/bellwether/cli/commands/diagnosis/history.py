@@ -6,15 +6,15 @@ from typing import Any
 
 import click
 
+from bellwether.cli.commands.common_options import NAMESPACE, OUTPUT
+
 
 @click.command()
 @click.argument("policy")
-@click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy.")
+@NAMESPACE
 @click.option("--since", "after", metavar="TIME", help="Only entries since this time, or of the last 2h, 7d, ...")
 @click.option("--broker", type=click.IntRange(0), help="Only entries that concern this broker.")
-@click.option(
-    "--output", "-o", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output format."
-)
+@OUTPUT
 def history(**options: Any) -> None:
     """List the leader moves of POLICY, with time and reason.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from bellwether.cli.commands.common_options import LOG_FORMAT, LOG_LEVEL
 from bellwether.controllers.policy_quota import PER_NAMESPACE
 from bellwether.telemetry.heartbeat import STUCK_SECONDS
 
@@ -56,20 +57,8 @@ SHORTEST_BOUND_SECONDS = 10.0
     type=click.Path(dir_okay=False, path_type=Path),
     help="YAML file with the stores and job profiles of load rebalancing.  [default: none, no policy rebalances]",
 )
-@click.option(
-    "--log-format",
-    type=click.Choice(["auto", "json", "console"]),
-    default="auto",
-    show_default=True,
-    help="Log format; auto: console on a terminal, else json.",
-)
-@click.option(
-    "--log-level",
-    type=click.Choice(["debug", "info", "warning"]),
-    default="info",
-    show_default=True,
-    help="Minimum log level.",
-)
+@LOG_FORMAT
+@LOG_LEVEL
 def operator(**options: Any) -> None:
     """Run the operator: reconcile LeadershipPolicies.
 

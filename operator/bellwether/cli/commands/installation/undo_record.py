@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
+from bellwether.cli.commands.common_options import NAMESPACE
+
 _POLICY = click.option("--policy", required=True, help="LeadershipPolicy that the undo record belongs to.")
-_NAMESPACE = click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy.")
 
 
 @click.group("undo-record")
@@ -21,7 +22,7 @@ def undo_record() -> None:
 
 @undo_record.command()
 @_POLICY
-@_NAMESPACE
+@NAMESPACE
 def show(**options: Any) -> None:
     """Show demoted brokers and the number of displaced partitions.
 
@@ -34,7 +35,7 @@ def show(**options: Any) -> None:
 
 @undo_record.command()
 @_POLICY
-@_NAMESPACE
+@NAMESPACE
 @click.option(
     "--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Output file.  [default: standard output]"
 )
@@ -47,7 +48,7 @@ def export(**options: Any) -> None:
 
 @undo_record.command("import")
 @_POLICY
-@_NAMESPACE
+@NAMESPACE
 @click.argument("document", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def import_(**options: Any) -> None:
     """Import an exported DOCUMENT into an empty undo record.

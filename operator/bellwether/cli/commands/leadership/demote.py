@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from bellwether.cli.commands.common_options import NAMESPACE
 from bellwether.cli.commands.kafka_options import kafka_options
 
 
@@ -16,7 +17,7 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
         (
             click.argument("broker", type=click.IntRange(min=0)),
             click.option("--policy", help="LeadershipPolicy of the broker; the operator moves the leaders."),
-            click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy."),
+            NAMESPACE,
             click.option(
                 "--for",
                 "duration",
@@ -82,7 +83,7 @@ def promote(**options: Any) -> None:
 @click.command()
 @click.argument("broker", type=click.IntRange(min=0))
 @click.option("--policy", required=True, help="LeadershipPolicy of the broker.")
-@click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy.")
+@NAMESPACE
 @click.option("--wait", "wait_seconds", default=60, show_default=True, help="Seconds to wait; 0: do not wait.")
 def release(**options: Any) -> None:
     """Remove the override of BROKER.

@@ -6,11 +6,13 @@ from typing import Any
 
 import click
 
+from bellwether.cli.commands.common_options import NAMESPACE
+
 
 @click.command()
 @click.argument("broker", type=click.IntRange(min=0))
 @click.option("--policy", required=True, help="LeadershipPolicy of the broker.")
-@click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy.")
+@NAMESPACE
 @click.option("--end", is_flag=True, help="End the maintenance; the broker leads again once it is healthy.")
 @click.option(
     "--for",

@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from bellwether.cli.commands.common_options import LOG_FORMAT, LOG_LEVEL, METRICS_PORT, NAMESPACE
+
 HEALTH_PORT = "bellwether.health-port"
 """Key of the port in click's context."""
 
@@ -20,13 +22,11 @@ def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(
         (
             click.option("--policy", metavar="NAME", help="LeadershipPolicy to read settings from and report to."),
-            click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy."),
+            NAMESPACE,
             click.option(
                 "--once", is_flag=True, help="Measure once, print a table, report nothing; exit status 1 on a failure."
             ),
-            click.option(
-                "--metrics-port", type=click.IntRange(1, 65535), help="Port of /metrics, /healthz and /readyz."
-            ),
+            METRICS_PORT,
             click.option(
                 "--health-port",
                 type=click.IntRange(1, 65535),
@@ -34,20 +34,8 @@ def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 callback=_remember,
                 help="Additional port of /healthz and /readyz.",
             ),
-            click.option(
-                "--log-format",
-                type=click.Choice(["auto", "json", "console"]),
-                default="auto",
-                show_default=True,
-                help="Log format; auto: console on a terminal, else json.",
-            ),
-            click.option(
-                "--log-level",
-                type=click.Choice(["debug", "info", "warning", "error"]),
-                default="info",
-                show_default=True,
-                help="Minimum log level.",
-            ),
+            LOG_FORMAT,
+            LOG_LEVEL,
         )
     ):
         command = option(command)

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from bellwether.cli.commands.common_options import NAMESPACE
 from bellwether.cli.commands.kafka_options import kafka_options
 from bellwether.core.settings.objective import Statistic
 from bellwether.core.settings.rebalance import Rebalance
@@ -19,7 +20,7 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(
         (
             click.option("--policy", help="LeadershipPolicy to rebalance; the operator does the work."),
-            click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy."),
+            NAMESPACE,
             click.option("--approve", metavar="DIGEST", help="Apply the plan with this digest instead of a new plan."),
             click.option("--wait", "wait_seconds", default=1800, show_default=True, help="Seconds to wait (--policy)."),
             click.option("--yes", is_flag=True, help="Approve the plan without confirmation."),

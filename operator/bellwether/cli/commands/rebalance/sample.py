@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from bellwether.cli.commands.common_options import LOG_FORMAT, LOG_LEVEL, METRICS_PORT, NAMESPACE
 from bellwether.cli.commands.kafka_options import kafka_options
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -14,7 +15,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @click.command()
 @click.option("--policy", metavar="[NAMESPACE/]NAME", help="LeadershipPolicy whose cluster is sampled.")
-@click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy.")
+@NAMESPACE
 @kafka_options
 @click.option(
     "--store",
@@ -56,26 +57,14 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--compaction/--no-compaction", default=True, show_default=True, help="Compact files and delete expired days."
 )
-@click.option("--metrics-port", type=click.IntRange(1, 65535), help="Port of /metrics, /healthz and /readyz.")
+@METRICS_PORT
 @click.option(
     "--health-port",
     type=click.IntRange(1, 65535),
     help="Additional port of /healthz and /readyz.",
 )
-@click.option(
-    "--log-format",
-    type=click.Choice(["auto", "json", "console"]),
-    default="auto",
-    show_default=True,
-    help="Log format; auto: console on a terminal, else json.",
-)
-@click.option(
-    "--log-level",
-    type=click.Choice(["debug", "info", "warning", "error"]),
-    default="info",
-    show_default=True,
-    help="Minimum log level.",
-)
+@LOG_FORMAT
+@LOG_LEVEL
 def sample(**options: Any) -> None:
     """Record the load of every partition once per minute.
 

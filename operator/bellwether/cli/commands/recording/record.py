@@ -7,10 +7,12 @@ from typing import Any
 
 import click
 
+from bellwether.cli.commands.common_options import NAMESPACE
+
 
 @click.command()
 @click.option("--policy", required=True, metavar="NAME", help="LeadershipPolicy to record.")
-@click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy.")
+@NAMESPACE
 @click.option(
     "--output",
     "-o",

@@ -21,7 +21,7 @@ NAMES = (
     ("client_id", "clientId"),
     ("client_secret", "clientSecretRef"),
     ("scope", "scope"),
-    ("ca_file", "caSecretRef"),
+    ("ca_file", "caSecretName"),
 )
 
 
@@ -97,8 +97,8 @@ def test_a_slow_endpoint_is_left_in_time(endpoint: TokenEndpoint, oauth: OAuth):
 def test_a_certificate_of_another_authority_names_the_field(oauth: OAuth, tmp_path: Path):
     error = refusal(replace(oauth, ca_file=str(Authority(tmp_path / "other").path)))
     assert isinstance(error, Unauthenticated)
-    assert "does not verify against the authorities of caSecretRef" in str(error)
-    assert "the system's (caSecretRef is not set)" in str(refusal(replace(oauth, ca_file="")))
+    assert "does not verify against the authorities of caSecretName" in str(error)
+    assert "the system's (caSecretName is not set)" in str(refusal(replace(oauth, ca_file="")))
 
 
 def test_an_expired_certificate_is_refused(endpoint: TokenEndpoint, oauth: OAuth, authority: Authority):

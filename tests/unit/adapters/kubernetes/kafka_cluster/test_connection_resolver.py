@@ -31,6 +31,10 @@ class Desk:
         self.certificate, self.key = certificate.read_bytes(), key.read_bytes()
         self.put("ca", **{"ca.crt": self.authority.path.read_bytes()})
         self.put("pair", **{"tls.crt": self.certificate, "tls.key": self.key})
+        self.put("half", **{"tls.crt": self.certificate})
+        self.put("twice", **{"tls.crt": self.certificate, "tls.key": self.certificate})
+        self.put("swapped", **{"tls.crt": self.key, "tls.key": self.certificate})
+        self.put("words", **{"ca.crt": b"hunter2"})
         self.put("tls-user", **{"user.crt": self.certificate, "user.key": self.key})
         words = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="u" password="hunter2";'
         self.put("scram-user", password=b"hunter2", **{"sasl.jaas.config": words.encode()})
@@ -58,8 +62,8 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     made.secrets.close()
 
 
-CA = {"caSecretRef": {"name": "ca", "key": "ca.crt"}}
-PAIR = {"certificateSecretRef": {"name": "pair", "key": "tls.crt"}, "keySecretRef": {"name": "pair", "key": "tls.key"}}
+CA = {"caSecretName": "ca"}
+PAIR = {"certificateSecretName": "pair"}
 
 
 @pytest.mark.parametrize(
@@ -78,9 +82,9 @@ PAIR = {"certificateSecretRef": {"name": "pair", "key": "tls.crt"}, "keySecretRe
         pytest.param(
             {"tls": CA, "sasl": api_objects.oauth_sasl()}, Protocol.SASL_SSL, Mechanism.OAUTHBEARER, id="tokens"
         ),
-        pytest.param({"tls": CA, "userSecretRef": {"name": "tls-user"}}, Protocol.SSL, None, id="a KafkaUser's pair"),
+        pytest.param({"tls": CA, "userSecretName": "tls-user"}, Protocol.SSL, None, id="a KafkaUser's pair"),
         pytest.param(
-            {"tls": CA, "userSecretRef": {"name": "scram-user"}},
+            {"tls": CA, "userSecretName": "scram-user"},
             Protocol.SASL_SSL,
             Mechanism.SCRAM_SHA_512,
             id="a KafkaUser's password",
@@ -95,12 +99,13 @@ def test_what_is_named_decides_how_it_is_connected(
 
 
 def test_a_kafka_user_has_its_own_name_and_password(desk: Desk):
-    security = desk.connect(tls=CA, userSecretRef={"name": "scram-user"}).security
+    security = desk.connect(tls=CA, userSecretName="scram-user").security
     assert (security.username, security.password) == ("u", "hunter2")
 
 
 def test_a_pair_is_written_to_files(desk: Desk):
-    for kafka in ({"tls": {**CA, **PAIR}}, {"tls": CA, "userSecretRef": {"name": "tls-user"}}):
+    user = {"certificateSecretName": "tls-user"}
+    for kafka in ({"tls": {**CA, **PAIR}}, {"tls": {**CA, **user}}, {"tls": CA, "userSecretName": "tls-user"}):
         security = desk.connect(**kafka).security
         assert Path(security.cert_file).read_bytes() == desk.certificate
         assert Path(security.key_file).read_bytes() == desk.key
@@ -108,16 +113,17 @@ def test_a_pair_is_written_to_files(desk: Desk):
 
 
 def test_a_client_s_secret_and_its_authority_come_from_secrets(desk: Desk):
-    found = desk.connect(tls=CA, sasl=api_objects.oauth_sasl(scope="kafka", caSecretRef={"name": "ca"})).security.oauth
+    found = desk.connect(tls=CA, sasl=api_objects.oauth_sasl(scope="kafka", caSecretName="ca")).security.oauth
     assert found is not None
     assert (found.client_id, found.client_secret, found.scope) == ("bellwether", "hunter2", "kafka")
     assert Path(found.ca_file).exists()
 
 
-def test_an_authority_without_a_key_is_every_certificate_of_the_secret(desk: Desk, tmp_path: Path):
+def test_every_certificate_of_the_secret_is_trusted_except_those_of_clients(desk: Desk, tmp_path: Path):
     old = Authority(tmp_path / "old").path.read_bytes()
-    desk.put("main-cluster-ca-cert", **{"ca.crt": desk.authority.path.read_bytes(), "ca-2025.crt": old})
-    found = desk.connect(tls={"caSecretRef": {"name": "main-cluster-ca-cert"}}).security
+    clients = {"tls.crt": desk.certificate, "user.crt": desk.certificate}
+    desk.put("main-cluster-ca-cert", **{"ca.crt": desk.authority.path.read_bytes(), "ca-2025.crt": old, **clients})
+    found = desk.connect(tls={"caSecretName": "main-cluster-ca-cert"}).security
     assert Path(found.ca_file).read_bytes().count(b"BEGIN CERTIFICATE") == 2
 
 
@@ -130,38 +136,43 @@ def test_the_same_secrets_make_the_same_connection(desk: Desk):
     ("kafka", "said"),
     [
         pytest.param(
-            {"tls": {"caSecretRef": {"name": "nowhere", "key": "ca.crt"}}},
-            "spec.kafka.tls.caSecretRef: secret default/nowhere does not exist: create it with key 'ca.crt'",
+            {"tls": {"caSecretName": "nowhere"}},
+            "spec.kafka.tls.caSecretName: secret default/nowhere does not exist: create it with key 'ca.crt'",
             id="no Secret with the authority",
         ),
         pytest.param(
-            {"tls": {"caSecretRef": {"name": "kafka-user", "key": "password"}}},
-            "spec.kafka.tls.caSecretRef: secret default/kafka-user: key 'password' holds no PEM certificate",
+            {"tls": {"caSecretName": "words"}},
+            "spec.kafka.tls.caSecretName: secret default/words: key 'ca.crt' holds no PEM certificate",
             id="no certificate",
         ),
         pytest.param(
-            {"tls": {**PAIR, "keySecretRef": {"name": "pair", "key": "other"}}},
-            "spec.kafka.tls.keySecretRef: secret default/pair has no key 'other'; its keys: tls.crt, tls.key",
+            {"tls": {"caSecretName": "pair"}},
+            "spec.kafka.tls.caSecretName: secret default/pair has no key 'ca.crt'; its keys: tls.crt, tls.key",
+            id="no authority, but a client's certificate",
+        ),
+        pytest.param(
+            {"tls": {"certificateSecretName": "half"}},
+            "spec.kafka.tls.certificateSecretName: secret default/half has no key 'tls.key'; its keys: tls.crt",
             id="half a pair",
         ),
         pytest.param(
-            {"tls": {**PAIR, "keySecretRef": {"name": "pair", "key": "tls.crt"}}},
-            "spec.kafka.tls.keySecretRef: secret default/pair: key 'tls.crt' holds no PEM private key: it holds a cert",
+            {"tls": {"certificateSecretName": "twice"}},
+            "spec.kafka.tls.certificateSecretName: secret default/twice: key 'tls.key' holds no PEM private key: it",
             id="a certificate in place of a key",
         ),
         pytest.param(
-            {"tls": {**PAIR, "certificateSecretRef": {"name": "pair", "key": "tls.key"}}},
-            "spec.kafka.tls.certificateSecretRef: secret default/pair: key 'tls.key' holds no PEM certificate",
+            {"tls": {"certificateSecretName": "swapped"}},
+            "spec.kafka.tls.certificateSecretName: secret default/swapped: key 'tls.crt' holds no PEM certificate",
             id="a key in place of a certificate",
         ),
         pytest.param(
-            {"tls": {}, "sasl": {**api_objects.SASL, "passwordSecretRef": {"name": "kafka-user", "key": "passwort"}}},
-            "spec.kafka.sasl.passwordSecretRef: secret default/kafka-user has no key 'passwort'; its keys: password",
+            {"tls": {}, "sasl": {**api_objects.SASL, "passwordSecretName": "ca"}},
+            "spec.kafka.sasl.passwordSecretName: secret default/ca has no key 'password'; its keys: ca.crt",
             id="no such key",
         ),
         pytest.param(
-            {"tls": {}, "userSecretRef": {"name": "ca"}},
-            "spec.kafka.userSecretRef: secret default/ca is not that of a KafkaUser",
+            {"tls": {}, "userSecretName": "ca"},
+            "spec.kafka.userSecretName: secret default/ca is not that of a KafkaUser",
             id="no user's Secret",
         ),
         pytest.param(
@@ -170,8 +181,8 @@ def test_the_same_secrets_make_the_same_connection(desk: Desk):
             id="no client's secret",
         ),
         pytest.param(
-            {"tls": {}, "sasl": api_objects.oauth_sasl(caSecretRef={"name": "kafka-user", "key": "password"})},
-            "spec.kafka.sasl.oauth.caSecretRef: secret default/kafka-user: key 'password' holds no PEM certificate",
+            {"tls": {}, "sasl": api_objects.oauth_sasl(caSecretName="words")},
+            "spec.kafka.sasl.oauth.caSecretName: secret default/words: key 'ca.crt' holds no PEM certificate",
             id="no authority for the token endpoint",
         ),
     ],
@@ -182,12 +193,12 @@ def test_what_is_wrong_is_said_of_its_field(desk: Desk, kafka: dict[str, Any], s
 
 def test_everything_is_called_by_its_field(desk: Desk):
     plain = desk.connect(tls={**CA, **PAIR}, sasl=api_objects.SASL).security
-    assert plain.called("ca_file") == "spec.kafka.tls.caSecretRef (ca, ca.crt)"
-    assert plain.called("cert_file") == "spec.kafka.tls.certificateSecretRef (pair, tls.crt)"
-    assert plain.called("password") == "spec.kafka.sasl.passwordSecretRef (kafka-user, password)"
+    assert plain.called("ca_file") == "spec.kafka.tls.caSecretName (ca)"
+    assert plain.called("cert_file") == "spec.kafka.tls.certificateSecretName (pair)"
+    assert plain.called("password") == "spec.kafka.sasl.passwordSecretName (kafka-user)"
     assert plain.called("verify_hostname") == "spec.kafka.tls.verifyHostname"
-    user = desk.connect(tls=CA, userSecretRef={"name": "tls-user"}).security
-    assert user.called("cert_file") == "spec.kafka.userSecretRef (tls-user)"
+    user = desk.connect(tls=CA, userSecretName="tls-user").security
+    assert user.called("cert_file") == "spec.kafka.userSecretName (tls-user)"
     oauth = desk.connect(tls=CA, sasl=api_objects.oauth_sasl()).security.oauth
     assert oauth is not None
     assert oauth.called("client_secret") == "spec.kafka.sasl.oauth.clientSecretRef (kafka-user, password)"

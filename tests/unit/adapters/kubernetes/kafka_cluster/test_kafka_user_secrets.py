@@ -28,11 +28,6 @@ SCRAM = 'org.apache.kafka.common.security.scram.ScramLoginModule required userna
 
 
 @pytest.fixture
-def api() -> MemoryApi:
-    return MemoryApi()
-
-
-@pytest.fixture
 def secrets(api: MemoryApi) -> Iterator[SecretReader]:
     with SecretReader(api, "kafka") as reader:
         yield reader
@@ -177,7 +172,7 @@ def test_a_key_with_a_passphrase_is_refused_with_the_remedy(
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        pytest.param({"ca_p12": b"\x30\x82"}, "no key that ends in '.crt'; its keys: ca.p12", id="PKCS#12 alone"),
+        pytest.param({"ca_p12": b"\x30\x82"}, "no key 'ca.crt'; its keys: ca.p12", id="PKCS#12 alone"),
         pytest.param({"ca_crt": b"\x30\x82hunter2"}, "key 'ca.crt' holds no PEM certificate: it is DER", id="DER"),
         pytest.param({}, "its keys: none", id="nothing"),
     ],

@@ -25,7 +25,7 @@ from testkit.kubernetes.memory_api import MemoryApi
 api = MemoryApi()
 api.put(SECRETS, {"metadata": {"name": "ca", "namespace": "default"}, "data": {"ca.crt": "eA=="}})
 kept = SecretReader(api, "default")
-print(kept.file("ca", "ca.crt"), flush=True)
+print(kept.open("ca").file("ca.crt"), flush=True)
 {ends}
 """
 
@@ -58,7 +58,7 @@ def test_a_reader_of_labelled_secrets_names_the_label_that_is_missing_and_how_to
 
 def test_a_file_is_for_this_user_alone(api: MemoryApi, directory: Path):
     reader = SecretReader(api, "default")
-    path = reader.file("ca", "ca.crt")
+    path = reader.open("ca").file("ca.crt")
     assert path.read_bytes() == b"x"
     assert [oct(p.stat().st_mode & 0o777) for p in (path, path.parent)] == ["0o600", "0o700"]
 
@@ -71,9 +71,9 @@ def test_a_reader_that_writes_no_file_makes_no_directory(api: MemoryApi, directo
 
 def test_a_renewed_secret_stands_beside_the_old_one(api: MemoryApi, directory: Path):
     with SecretReader(api, "default") as reader:
-        before = reader.file("ca", "ca.crt")
+        before = reader.open("ca").file("ca.crt")
         api.merge(SECRETS, "default", "ca", {"data": {"ca.crt": "eQ=="}})
-        after = reader.file("ca", "ca.crt")
+        after = reader.open("ca").file("ca.crt")
         assert (before.read_bytes(), after.read_bytes()) == (b"x", b"y")
         assert before.parent == after.parent
     assert list(directory.iterdir()) == []
@@ -86,21 +86,21 @@ def test_old_keys_do_not_pile_up_however_often_they_are_renewed(api: MemoryApi, 
         for value in ("eQ==", "eg==", "YQ=="):
             now += KEPT_SECONDS * 0.6
             api.merge(SECRETS, "default", "ca", {"data": {"ca.crt": value}})
-            paths.append(reader.file("ca", "ca.crt"))
+            paths.append(reader.open("ca").file("ca.crt"))
         assert [path.exists() for path in paths] == [False, True, True]
 
 
 def test_files_go_when_the_reader_is_closed_and_come_back_when_it_is_asked_again(api: MemoryApi, directory: Path):
     reader = SecretReader(api, "default")
-    reader.file("ca", "ca.crt")
+    reader.open("ca").file("ca.crt")
     reader.close()
     reader.close()
     assert list(directory.iterdir()) == []
-    assert reader.file("ca", "ca.crt").read_bytes() == b"x"
+    assert reader.open("ca").file("ca.crt").read_bytes() == b"x"
 
 
 def test_files_go_when_nobody_refers_to_the_reader(api: MemoryApi, directory: Path):
-    SecretReader(api, "default").file("ca", "ca.crt")
+    SecretReader(api, "default").open("ca").file("ca.crt")
     gc.collect()
     assert list(directory.iterdir()) == []
 

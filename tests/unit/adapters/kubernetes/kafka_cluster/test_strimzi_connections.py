@@ -21,7 +21,7 @@ from testkit.kubernetes.memory_api import MemoryApi
 from testkit.kubernetes.strimzi_objects import KAFKAS, USERS, kafka, kafka_user, listener
 
 INSIDE = "my-cluster-kafka-bootstrap.default.svc:9093"
-SASL = {"mechanism": "PLAIN", "username": "me", "passwordSecretRef": {"name": "mine", "key": "password"}}
+SASL = {"mechanism": "PLAIN", "username": "me", "passwordSecretName": "mine"}
 
 
 @pytest.fixture
@@ -78,12 +78,12 @@ def test_what_the_policy_says_itself_goes_before_what_is_found(secrets: SecretRe
     own = Authority(tmp_path / "own").path.read_text()
     api.put(SECRETS, strimzi_objects.secret("corporate", ca_crt=own))
     api.put(KAFKAS, kafka(listeners=[listener("tokens", 9095, user="custom")]))
-    tls = {"caSecretRef": {"name": "corporate"}, "verifyHostname": False}
+    tls = {"caSecretName": "corporate", "verifyHostname": False}
     security = connection(wanted(tls, SASL, listener="tokens"), secrets).security
     assert (security.protocol, security.mechanism, security.username) == (Protocol.SASL_SSL, Mechanism.PLAIN, "me")
     assert Path(security.ca_file).read_text().strip() == own.strip()
     assert not security.verify_hostname
-    assert security.called("password") == "spec.kafka.sasl.passwordSecretRef (mine, password)"
+    assert security.called("password") == "spec.kafka.sasl.passwordSecretName (mine)"
 
 
 def test_a_password_of_the_policys_own_is_not_sent_in_the_clear(secrets: SecretReader, api: MemoryApi):

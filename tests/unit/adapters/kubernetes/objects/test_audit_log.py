@@ -24,16 +24,6 @@ DONE = AuditOutcome(4, 2)
 
 
 @pytest.fixture
-def api() -> MemoryApi:
-    return MemoryApi()
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
 def trail(api: MemoryApi, clock: ManualClock) -> ConfigMapAuditLog:
     return ConfigMapAuditLog(api, "default", "main", clock)
 

@@ -20,16 +20,6 @@ from testkit.kubernetes.memory_api import MemoryApi
 POLICY_LABELS = {object_names.POLICY_LABEL: "main"}
 
 
-@pytest.fixture
-def api() -> MemoryApi:
-    return MemoryApi()
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
 def entry(source: str, lease: str) -> Object:
     return {"type": "Prometheus", "source": source, "reading": "Passing", "leaseName": lease}
 

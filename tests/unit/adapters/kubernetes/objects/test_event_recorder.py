@@ -14,16 +14,6 @@ from testkit.kubernetes.memory_api import MemoryApi
 
 
 @pytest.fixture
-def api() -> MemoryApi:
-    return MemoryApi()
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
 def writer(api: MemoryApi, clock: ManualClock) -> EventWriter:
     return EventWriter(api, clock, "pod-1")
 

@@ -26,11 +26,6 @@ ORDER = ordered(1, renewed_at=after(3))
 NAME = "bellwether-quarantine-kafka.main-1"
 
 
-@pytest.fixture
-def api() -> MemoryApi:
-    return MemoryApi()
-
-
 def orders(api: MemoryApi, policy: str = "kafka/main", holder: str = "operator-a") -> LeaseOrders:
     return LeaseOrders(api, "ops", policy, holder)
 

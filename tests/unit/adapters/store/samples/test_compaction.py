@@ -16,11 +16,6 @@ NEXT_DAY = MIDNIGHT + timedelta(days=1, minutes=10)
 FOLDER = "samples/date=2021-11-21"
 
 
-@pytest.fixture
-def store(tmp_path):
-    return Store.open(str(tmp_path))
-
-
 def refuse(path, why):
     raise AssertionError(f"{path}: {why}")
 

@@ -21,11 +21,6 @@ ORDERS = PartitionKey("id-of-orders", 3)
 OTHER = PartitionKey("id-of-other", 0)
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store.open(str(tmp_path))
-
-
 def write(store: Store, at: datetime, end: int | None, *, key: PartitionKey = ORDERS, cluster: str = CLUSTER) -> None:
     row = Rows(cluster, at, ["t"], [key.topic_id], [key.partition], [1], [7], [end], [None], [None])
     write_round(store, row, f"{at.minute:08x}")

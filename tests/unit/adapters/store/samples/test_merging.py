@@ -3,17 +3,11 @@ from collections import Counter
 import pyarrow as pa
 import pytest
 
-from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.samples import sample_files
 from bellwether.adapters.store.samples.merging import merged
 from bellwether.adapters.store.store_errors import StoreDamaged, StoreMissing
 from bellwether.sampling import filenames
 from testkit.loads.sample_rounds import CLUSTER, rows, told
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store.open(str(tmp_path))
 
 
 def write(store, one, tag="0a1b2c3d", group=sample_files.ROUND_GROUP_ROWS):

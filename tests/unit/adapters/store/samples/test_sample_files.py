@@ -12,11 +12,6 @@ from testkit.loads.sample_rounds import CLUSTER, DAY, held, read, rows, told
 FOLDER = "samples/date=2021-11-21"
 
 
-@pytest.fixture
-def store(tmp_path):
-    return Store.open(str(tmp_path))
-
-
 def compacted(store: Store, path: str, rounds: Rounds) -> None:
     store.write_table(f"{FOLDER}/{path}", sample_files.table(rows(0)).cast(sample_files.described(CLUSTER, rounds)))
 

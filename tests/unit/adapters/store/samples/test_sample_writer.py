@@ -1,15 +1,9 @@
 import pytest
 
-from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.samples import sample_files
 from bellwether.adapters.store.samples.sample_writer import SampleWriter
 from bellwether.adapters.store.store_errors import StoreUnusable
 from testkit.loads.sample_rounds import CLUSTER, DAY, held, rows, told
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store.open(str(tmp_path))
 
 
 def test_rounds_are_written_and_their_size_is_told(store):

@@ -142,7 +142,7 @@ def test_the_full_example_names_every_field():
     # A user is named by a password, by tokens or by the Secret of a KafkaUser, never by two of them.
     tokens, user = (yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text()) for name in ("oauth", "kafka-user"))
     spec["kafka"]["sasl"] |= tokens["spec"]["kafka"]["sasl"]
-    spec["kafka"]["userSecretRef"] = user["spec"]["kafka"]["userSecretRef"]
+    spec["kafka"]["userSecretName"] = user["spec"]["kafka"]["userSecretName"]
     # Racks are preferred in one place, by the policy or by its load plans.
     placed = yaml.safe_load((EXAMPLES / "placement.yaml").read_text())["spec"]
     weighted = [w for rule in placed["placement"]["topics"] for w in rule.get("weights", [])]

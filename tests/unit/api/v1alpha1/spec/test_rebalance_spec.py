@@ -41,11 +41,11 @@ def test_a_full_rebalance_reaches_the_core():
     )
 
 
-def test_weights_waves_and_validity_reach_the_core():
+def test_traffic_waves_and_validity_reach_the_core():
     found = given(
         api_objects.rebalance(
             approval="Automatic",
-            objective={"statistic": "Peak", "weights": {"produce": 300, "replication": 5, "consume": 6, "follow": 7}},
+            objective={"statistic": "Peak", "traffic": "Produced"},
             minimumImprovementPercent=0,
             validSeconds=3600,
             waves={"partitions": 7, "pauseSeconds": 0},
@@ -53,13 +53,7 @@ def test_weights_waves_and_validity_reach_the_core():
     )
     assert found == core_rebalance.Rebalance(
         approval=core_rebalance.Approval.AUTOMATIC,
-        objective=core_objective.Objective(
-            statistic=core_objective.Statistic.PEAK,
-            produce_weight=300,
-            replication_weight=5,
-            consume_weight=6,
-            follow_weight=7,
-        ),
+        objective=core_objective.Objective(statistic=core_objective.Statistic.PEAK, consume_weight=0),
         minimum_improvement_percent=0,
         valid_seconds=3600,
         waves=core_rebalance.RebalanceWaves(partitions=7, pause_seconds=0),

@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+import pytest
+
+from bellwether.testing.memory_world import ManualClock
+from testkit.kubernetes.memory_api import MemoryApi
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def api() -> MemoryApi:
+    return MemoryApi()
