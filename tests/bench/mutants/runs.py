@@ -1,13 +1,18 @@
-"""Run the tests against a mutated copy of the operator, the cheapest tests first."""
+"""Which modules are mutated, and the tests that a mutant meets, the cheapest first.
+
+A change within a function is tested in ``forks``. What is evaluated when a module is imported, as a constant, needs a
+process that has not imported it yet: ``MutatedCopy``.
+"""
 
 from __future__ import annotations
 
 import compileall
 import os
+import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 
@@ -26,7 +31,7 @@ DECIDING = (
 """The modules that decide which leaders move, and the one that carries it out; in the package."""
 
 LIMIT_SECONDS = 240
-"""CPU time of one test process. A mutant that takes longer, as one that loops for ever, counts as found."""
+"""CPU time of one mutant. One that takes longer, as one that loops for ever, is found."""
 
 
 class Found(StrEnum):
@@ -36,6 +41,7 @@ class Found(StrEnum):
     UNIT_TESTS = "other unit tests"
     SCENARIOS = "scenarios"
     PROPERTIES = "properties"
+    TIME = "time limit"
     NOTHING = "survived"
 
 
@@ -51,18 +57,22 @@ def modules(within: Sequence[str] = DECIDING) -> list[Path]:
     return sorted(found)
 
 
-def stages(module: Path) -> Iterator[tuple[Found, list[str]]]:
-    """The tests that a mutant of a module meets, one stage after the other."""
-    unit = ROOT / "tests" / "unit"
-    own = sorted((unit / module.parent).glob(f"test_{module.stem}*.py"))
-    reconcile = sorted(p for p in unit.glob("test_*.py") if p not in own)
-    stage = unit / module.parent if module.parent != Path() else unit / "core"
-    yield Found.OWN_TESTS, [str(p) for p in own]
-    yield Found.UNIT_TESTS, [str(p) for p in sorted(stage.rglob("test_*.py")) if p not in own]
-    yield Found.UNIT_TESTS, [str(p) for p in reconcile]
-    yield Found.UNIT_TESTS, [str(p) for p in sorted((unit / "core").rglob("test_*.py")) if stage not in p.parents]
-    yield Found.SCENARIOS, [str(ROOT / "tests" / "scenarios" / "test_scenarios.py")]
-    yield Found.PROPERTIES, [str(ROOT / "tests" / "properties"), "--hypothesis-profile=few"]
+def paths_of_tests(*, properties: bool) -> list[str]:
+    """The tests of the core and of a reconcile, relative to the repository."""
+    reconcile = sorted(str(p.relative_to(ROOT)) for p in (ROOT / "tests/unit").glob("test_*.py"))
+    found = ["tests/unit/core", *reconcile, "tests/scenarios/test_scenarios.py"]
+    return [*found, "tests/properties"] if properties else found
+
+
+def stage(test: str, module: Path) -> Found:
+    """Where the test of that id stands for a mutant of that module."""
+    file = test.partition("::")[0]
+    if file.startswith("tests/properties/"):
+        return Found.PROPERTIES
+    if file.startswith("tests/scenarios/"):
+        return Found.SCENARIOS
+    own = re.fullmatch(rf"tests/unit/{module.with_suffix('').parent.joinpath('test_' + module.stem)}(_\w+)?\.py", file)
+    return Found.OWN_TESTS if own else Found.UNIT_TESTS
 
 
 class MutatedCopy:
@@ -77,27 +87,36 @@ class MutatedCopy:
             "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]),
         }
 
-    def passes(self, tests: Sequence[str]) -> bool:
-        """Whether these tests pass with the copy as it is now."""
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--no-header", *tests]
-        limited = ["bash", "-c", f'ulimit -t {LIMIT_SECONDS}; exec "$@"', "--", *command]
-        done = subprocess.run(limited, cwd=ROOT, env=self._environment, capture_output=True, check=False)
-        return done.returncode == 0
-
-    def judge(self, module: Path, text: str, *, unit_only: bool = False) -> Found:
-        """Which tests notice the module with this text; the module is put back afterwards."""
+    def judge(self, module: Path, text: str, chosen: Sequence[str]) -> Found:
+        """Which of the tests notices the module with this text; the module is put back afterwards."""
         place = self.package / module
         original = place.read_text()
         place.write_text(text)
+        own = [t for t in _files(chosen) if stage(t, module) is Found.OWN_TESTS]
         try:
-            for found, tests in stages(module):
-                if unit_only and found not in (Found.OWN_TESTS, Found.UNIT_TESTS):
-                    break
-                if tests and not self.passes(tests):
-                    return found
+            for some in (own, chosen):
+                if some and (test := self._failing(some)) is not None:
+                    return stage(test, module)
             return Found.NOTHING
         finally:
             place.write_text(original)
             # Python compares times in whole seconds, and might take the mutant's bytecode for the next one's.
             for compiled in (place.parent / "__pycache__").glob(f"{place.stem}.*.pyc"):
                 compiled.unlink()
+
+    def _failing(self, chosen: Sequence[str]) -> str | None:
+        """The first test that fails with the copy as it is now."""
+        options = ("-q", "-x", "-p", "no:cacheprovider", "--no-header", "--tb=no", "--hypothesis-profile=few")
+        command = [sys.executable, "-m", "pytest", *options, *chosen]
+        limited = ["bash", "-c", f'ulimit -t {LIMIT_SECONDS}; exec "$@"', "--", *command]
+        done = subprocess.run(
+            limited, cwd=ROOT, env=self._environment, capture_output=True, encoding="utf-8", check=False
+        )
+        named = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+        return (named[1] if named else chosen[0]) if done.returncode else None
+
+
+def _files(chosen: Sequence[str]) -> list[str]:
+    """The test files in these folders."""
+    found = [p for path in chosen for p in (sorted((ROOT / path).rglob("test_*.py")) or [ROOT / path])]
+    return [str(p.relative_to(ROOT)) for p in found]

@@ -1,4 +1,4 @@
-"""Which modules are mutated, and in which order a mutant meets the tests."""
+"""Which modules are mutated, and where a test stands for a mutant."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mutants.runs import DECIDING, Found, modules, stages
+from mutants.runs import DECIDING, ROOT, Found, modules, stage, paths_of_tests
 
 
 @pytest.mark.parametrize("path", DECIDING)
@@ -19,15 +19,20 @@ def test_a_path_without_a_module_is_refused():
         modules(["core/nothing"])
 
 
-@pytest.mark.parametrize("module", modules(), ids=str)
-def test_a_mutant_meets_each_test_once_and_the_cheapest_first(module: Path):
-    met = [(found, test) for found, tests in stages(module) for test in tests if not test.startswith("--")]
-    assert len({test for _, test in met}) == len(met)
-    assert all(Path(test).exists() for _, test in met)
-    order = list(Found)
-    assert [found for found, _ in met] == sorted((found for found, _ in met), key=order.index)
+def test_the_tests_that_a_mutant_meets_exist():
+    assert all((ROOT / path).exists() for path in paths_of_tests(properties=True))
 
 
-def test_the_own_tests_of_a_module_mirror_its_name():
-    own = dict(stages(Path("core/planning/plan.py")))[Found.OWN_TESTS]
-    assert [Path(test).name for test in own] == ["test_plan.py"]
+@pytest.mark.parametrize(
+    ("test", "module", "found"),
+    [
+        ("tests/unit/core/planning/test_plan.py::test_x", "core/planning/plan.py", Found.OWN_TESTS),
+        ("tests/unit/test_execute_aborts.py::test_x", "execute.py", Found.OWN_TESTS),
+        ("tests/unit/core/planning/test_plan.py::test_x", "core/planning/guards.py", Found.UNIT_TESTS),
+        ("tests/unit/core/planning/test_plan.py::test_x", "core/demotion/plan.py", Found.UNIT_TESTS),
+        ("tests/scenarios/test_scenarios.py::test_x", "execute.py", Found.SCENARIOS),
+        ("tests/properties/test_kills.py::test_x", "execute.py", Found.PROPERTIES),
+    ],
+)
+def test_the_tests_that_mirror_a_module_are_its_own(test: str, module: str, found: Found):
+    assert stage(test, Path(module)) is found
