@@ -22,7 +22,7 @@ from rich.table import Table
 
 from mutants.forks import Forks
 from mutants.mutations import Mutation, count, mutation
-from mutants.runs import DECIDING, ROOT, SOURCE, Found, MutatedCopy, modules, stage, paths_of_tests
+from mutants.runs import DECIDING, ROOT, SOURCE, Found, MutatedCopy, modules, paths_of_tests, stage
 
 Row = dict[str, str | int]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mutants.runs import DECIDING, ROOT, Found, modules, stage, paths_of_tests
+from mutants.runs import DECIDING, ROOT, Found, modules, paths_of_tests, stage
 
 
 @pytest.mark.parametrize("path", DECIDING)

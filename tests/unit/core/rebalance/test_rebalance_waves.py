@@ -71,6 +71,7 @@ def test_the_next_wave_waits_for_the_pause_and_says_when_it_comes():
     waiting = reconcile(undo=replace(standing, application=application(3, taken_up=1)), by=by, seconds=12)
     assert waiting.waits is not None
     assert (waiting.waits.reason, waiting.taken, waiting.again_seconds) == (Reason.WAVE_PENDING, 0, 18.0)
+    assert reconcile(undo=replace(standing, application=application(3, taken_up=1)), by=by, seconds=29.5).taken == 0
     assert reconcile(undo=replace(standing, application=application(3, taken_up=1)), by=by, seconds=30).taken == 2
 
 
