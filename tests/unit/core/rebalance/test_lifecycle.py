@@ -142,6 +142,7 @@ class TestPlanned:
         found = on_planned(run(RunState.RUNNING), plan, BY_HAND)
         assert (found.state, found.reason, found.digest) == (RunState.PROPOSED, Reason.PLAN_PROPOSED, plan.digest)
         assert found.figures == RebalanceFigures.of(plan)
+        assert (found.figures.moves, found.figures.load, found.figures.least_load) == (2, 400, 400)
         assert found.made_at == plan.made_at
         assert (
             found.message
