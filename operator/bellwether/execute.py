@@ -119,7 +119,7 @@ def execute(
 def _carry_out_batch(batch: tuple[Move, ...], world: World, done: Execution) -> None:
     checked = precheck(batch, world.clusters.partitions({m.topic for m in batch}))
     done.holds.extend(checked.holds)
-    pending = [m for m in checked.moves if m.reorders and checked.facts[m.key].replicas != m.order]
+    pending = [m for m in checked.moves if checked.facts[m.key].replicas != m.order]
     after: _Facts = checked.facts
     if pending:
         _require_lease(world)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
-from bellwether.core.model.cluster import TopicPartition
+from bellwether.core.model.cluster import Partition, TopicPartition
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.planning.plan import Plan, build_plan
 from bellwether.core.reasons import Reason
+from bellwether.core.reporting.audit import AuditEntry, complete_entry
 from bellwether.core.settings.policy import Election, Policy
 from bellwether.execute import READ_BACK_PAUSE_SECONDS, READ_BACK_TRIES, Execution, execute
 from bellwether.ports.errors import Fenced, Terminal, Transient
@@ -213,6 +215,29 @@ def test_a_partition_that_changed_since_the_plan_is_held_and_not_sent():
     assert run.life.effects == ["save"]
 
 
+def test_an_order_that_is_in_place_by_now_is_not_sent_again():
+    run = Run(site(3, {"orders": 1}))
+    (move,) = run.plan.moves
+    run.site.cluster.foreign_reorder(move.name, move.order)
+    done = run.carry_out()
+    assert "reorder" not in run.life.effects
+    assert (done.reordered, done.elected, run.led) == (0, 1, 0)
+
+
+def test_the_audit_entry_is_written_before_the_first_request_and_completed_with_the_result():
+    run, kept = Run(), list[tuple[int, AuditEntry]]()
+
+    class Trail:
+        def begin(self, entry: AuditEntry) -> None:
+            kept.append((run.life.effects.count("reorder"), entry))
+
+        conclude = begin
+
+    entry = AuditEntry(run.site.clock.now(), run.site.cluster_id, 1)
+    done = execute(run.plan, run.record, BATCHES, replace(run.world, trail=Trail()), entry=entry)
+    assert kept == [(0, entry), (2, complete_entry(entry, done.result))]
+
+
 def test_a_topic_that_was_made_again_is_never_touched():
     run = Run()
     run.site.cluster.recreate_topic("orders")
@@ -267,8 +292,51 @@ class TestRaces:
         assert done.reordered == 0
         assert done.holds
 
-    def test_many_touched_partitions_are_summed_up(self):
-        run = Run(site(4, {"orders": 12}))
-        run.faults.race("reorder", lambda: run.site.cluster.recreate_topic("orders", assignment=[(2, 3, 4)] * 12))
+    def test_what_our_reorder_set_moving_is_cancelled_at_once(self):
+        run, done = self.run(lambda made: made.cluster.recreate_topic("orders", assignment=[(2, 3, 4)] * 4))
+        self.stopped(done)
+        assert run.site.clock.monotonic() == Run(site(4, {"orders": 4})).site.clock.monotonic(), (
+            "nothing was waited for"
+        )
+
+    def test_the_replicas_that_are_named_are_those_after_the_cancel_shows(self):
+        run, reads = Run(site(4, {"orders": 1})), list[tuple[Partition, ...]]()
+        inner = run.world.clusters
+        ask = inner.partitions
+
+        def late(topics: Collection[str]) -> tuple[Partition, ...]:
+            reads.append(ask(topics))
+            before = reads[-2] if len(reads) > 1 else reads[-1]
+            return before if any(p.reassigning for p in before) else reads[-1]
+
+        inner.partitions = late  # type: ignore[method-assign]
+        run.faults.race("reorder", lambda: run.site.cluster.recreate_topic("orders", assignment=[(2, 3, 4)]))
+        assert "its replicas are now [2, 3, 4]" in self.stopped(run.carry_out())
+
+    def test_a_cancel_that_never_shows_is_waited_for_as_long_as_any_other(self):
+        run, moving = Run(site(4, {"orders": 1})), list[tuple[Partition, ...]]()
+        inner = run.world.clusters
+        ask = inner.partitions
+
+        def stale(topics: Collection[str]) -> tuple[Partition, ...]:
+            seen = ask(topics)
+            moving.extend([seen] if any(p.reassigning for p in seen) else [])
+            return moving[0] if moving else seen
+
+        inner.partitions = stale  # type: ignore[method-assign]
+        run.faults.race("reorder", lambda: run.site.cluster.recreate_topic("orders", assignment=[(2, 3, 4)]))
+        began = run.site.clock.monotonic()
+        self.stopped(run.carry_out())
+        waited = run.site.clock.monotonic() - began
+        assert waited == pytest.approx((READ_BACK_TRIES - 1) * READ_BACK_PAUSE_SECONDS)
+
+    @pytest.mark.parametrize(("touched", "more"), [(2, ""), (4, " (and 1 more)"), (6, " (and 3 more)")])
+    def test_many_touched_partitions_are_summed_up(self, touched: int, more: str):
+        count = touched * 3 // 2  # a third of the orders are as planned already
+        run = Run(site(3, {"orders": count}))
+        run.faults.race("reorder", lambda: run.site.cluster.recreate_topic("orders", assignment=[(3, 2, 1)] * count))
         done = execute(run.plan, run.record, Policy(name="main"), run.world)
-        assert f"(and {len(done.touched) - 3} more)" in self.stopped(done)
+        message = self.stopped(done)
+        assert len(done.touched) == touched
+        assert message.count("orders-") == min(touched, 3)
+        assert message.endswith(more or "cancel")

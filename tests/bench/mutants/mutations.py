@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -29,12 +29,21 @@ _ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """One change: where, what stood there, what stands there now, and the whole module with it."""
+    """One change: where, what stood there, what stands there now, and the whole module with it.
+
+    ``function`` has the lines of the outermost function around it; None for what is evaluated by an import.
+    """
 
     line: int
     before: str
     after: str
-    text: str
+    tree: ast.Module
+    function: range | None
+
+    @property
+    def text(self) -> str:
+        """The mutated module's source."""
+        return ast.unparse(self.tree)
 
 
 def count(source: str) -> int:
@@ -46,10 +55,22 @@ def mutation(source: str, number: int) -> Mutation:
     """The mutation of that number, from 0. Raises IndexError when the module has fewer."""
     tree = ast.parse(source)
     node, change = list(_changes(tree))[number]
-    before = ast.unparse(node)
+    before, around = ast.unparse(node), _function(tree.body, node)
     for name, value in change.items():
         setattr(node, name, value)
-    return Mutation(getattr(node, "lineno", 0), before, ast.unparse(node), ast.unparse(tree))
+    ast.fix_missing_locations(tree)
+    return Mutation(getattr(node, "lineno", 0), before, ast.unparse(node), tree, around)
+
+
+def _function(body: Iterable[ast.stmt], node: ast.AST) -> range | None:
+    """The lines of the outermost function, or method, whose body has the node."""
+    for one in body:
+        if isinstance(one, ast.ClassDef) and (found := _function(one.body, node)) is not None:
+            return found
+        if isinstance(one, ast.FunctionDef) and any(node in ast.walk(statement) for statement in one.body):
+            first = min([one.lineno, *(decorator.lineno for decorator in one.decorator_list)])
+            return range(first, (one.end_lineno or one.lineno) + 1)
+    return None
 
 
 def _changes(tree: ast.Module) -> Iterator[tuple[ast.AST, dict[str, object]]]:

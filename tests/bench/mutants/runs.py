@@ -1,8 +1,14 @@
-"""Run the tests against a mutated copy of the operator: the module's own unit tests first, then the wider selection."""
+"""Which modules are mutated, and the tests that a mutant meets, the cheapest first.
+
+A change within a function is tested in ``forks``. What is evaluated when a module is imported, as a constant, needs a
+process that has not imported it yet: ``MutatedCopy``.
+"""
 
 from __future__ import annotations
 
+import compileall
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,31 +18,61 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 SOURCE = ROOT / "operator" / "bellwether"
-WIDER = ("tests/unit/core", *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "tests/unit").glob("test_*.py")))
-PROPERTIES = ("tests/properties", "--hypothesis-profile=few")
-LIMIT_SECONDS = 300
-"""A mutant that keeps the tests running for longer, as one that loops for ever, counts as found."""
+DECIDING = (
+    "core/demotion",
+    "core/detection",
+    "core/doctor/risks.py",
+    "core/execution",
+    "core/planning",
+    "core/quarantine",
+    "core/rebalance",
+    "execute.py",
+)
+"""The modules that decide which leaders move, and the one that carries it out; in the package."""
+
+LIMIT_SECONDS = 240
+"""CPU time of one mutant. One that takes longer, as one that loops for ever, is found."""
 
 
 class Found(StrEnum):
-    """Which tests noticed a mutant."""
+    """Which tests noticed a mutant, the cheapest first."""
 
     OWN_TESTS = "own unit tests"
     UNIT_TESTS = "other unit tests"
+    SCENARIOS = "scenarios"
     PROPERTIES = "properties"
+    TIME = "time limit"
     NOTHING = "survived"
 
 
-def modules() -> list[Path]:
-    """The modules that are mutated, relative to the package."""
-    found = [p for p in (SOURCE / "core").rglob("*.py") if p.name not in ("__init__.py", "reasons.py")]
-    return sorted(p.relative_to(SOURCE) for p in [*found, SOURCE / "execute.py"])
+def modules(within: Sequence[str] = DECIDING) -> list[Path]:
+    """The modules that are mutated, relative to the package. Raises ValueError for a path without a module."""
+    found = set[Path]()
+    for path in within:
+        place = SOURCE / path
+        inside = [place] if place.is_file() else [p for p in place.rglob("*.py") if p.name != "__init__.py"]
+        if not inside:
+            raise ValueError(f"no module in {place}")
+        found.update(p.relative_to(SOURCE) for p in inside)
+    return sorted(found)
 
 
-def own_tests(module: Path) -> list[str]:
-    """The test files that mirror a module."""
-    folder = ROOT / "tests" / "unit" / module.parent
-    return sorted(str(p.relative_to(ROOT)) for p in folder.glob(f"test_{module.stem}*.py"))
+def paths_of_tests(*, properties: bool) -> list[str]:
+    """The tests of the core and of a reconcile, relative to the repository."""
+    reconcile = sorted(str(p.relative_to(ROOT)) for p in (ROOT / "tests/unit").glob("test_*.py"))
+    found = ["tests/unit/core", *reconcile, "tests/scenarios/test_scenarios.py"]
+    return [*found, "tests/properties"] if properties else found
+
+
+def stage(test: str, module: Path) -> Found:
+    """Where the test of that id stands for a mutant of that module."""
+    file = test.partition("::")[0]
+    if file.startswith("tests/properties/"):
+        return Found.PROPERTIES
+    if file.startswith("tests/scenarios/"):
+        return Found.SCENARIOS
+    own = re.fullmatch(rf"tests/unit/{module.with_suffix('').parent.joinpath('test_' + module.stem)}(_\w+)?\.py", file)
+    return Found.OWN_TESTS if own else Found.UNIT_TESTS
 
 
 class MutatedCopy:
@@ -45,38 +81,42 @@ class MutatedCopy:
     def __init__(self, folder: Path) -> None:
         self.package = folder / "bellwether"
         shutil.copytree(SOURCE, self.package, ignore=shutil.ignore_patterns("__pycache__"))
+        compileall.compile_dir(self.package, quiet=1)
         self._environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]),
-            "PYTHONDONTWRITEBYTECODE": "1",
         }
 
-    def passes(self, tests: Sequence[str]) -> bool:
-        """Whether these tests pass with the copy as it is now."""
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--no-header", *tests]
-        try:
-            done = subprocess.run(
-                command, cwd=ROOT, env=self._environment, capture_output=True, timeout=LIMIT_SECONDS, check=False
-            )
-        except subprocess.TimeoutExpired:
-            return False
-        return done.returncode == 0
-
-    def judge(self, module: Path, text: str, *, properties: bool = True) -> Found:
-        """Which tests notice the module with this text; the module is put back afterwards.
-
-        Without ``properties`` only unit tests are run.
-        """
+    def judge(self, module: Path, text: str, chosen: Sequence[str]) -> Found:
+        """Which of the tests notices the module with this text; the module is put back afterwards."""
         place = self.package / module
         original = place.read_text()
         place.write_text(text)
+        own = [t for t in _files(chosen) if stage(t, module) is Found.OWN_TESTS]
         try:
-            stages = [(own_tests(module), Found.OWN_TESTS), (WIDER, Found.UNIT_TESTS)]
-            if properties:
-                stages.append((PROPERTIES, Found.PROPERTIES))
-            for tests, found in stages:
-                if tests and not self.passes(tests):
-                    return found
+            for some in (own, chosen):
+                if some and (test := self._failing(some)) is not None:
+                    return stage(test, module)
             return Found.NOTHING
         finally:
             place.write_text(original)
+            # Python compares times in whole seconds, and might take the mutant's bytecode for the next one's.
+            for compiled in (place.parent / "__pycache__").glob(f"{place.stem}.*.pyc"):
+                compiled.unlink()
+
+    def _failing(self, chosen: Sequence[str]) -> str | None:
+        """The first test that fails with the copy as it is now."""
+        options = ("-q", "-x", "-p", "no:cacheprovider", "--no-header", "--tb=no", "--hypothesis-profile=few")
+        command = [sys.executable, "-m", "pytest", *options, *chosen]
+        limited = ["bash", "-c", f'ulimit -t {LIMIT_SECONDS}; exec "$@"', "--", *command]
+        done = subprocess.run(
+            limited, cwd=ROOT, env=self._environment, capture_output=True, encoding="utf-8", check=False
+        )
+        named = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+        return (named[1] if named else chosen[0]) if done.returncode else None
+
+
+def _files(chosen: Sequence[str]) -> list[str]:
+    """The test files in these folders."""
+    found = [p for path in chosen for p in (sorted((ROOT / path).rglob("test_*.py")) or [ROOT / path])]
+    return [str(p.relative_to(ROOT)) for p in found]

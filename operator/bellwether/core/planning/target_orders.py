@@ -247,8 +247,5 @@ def _out_of_place(partition: Partition, ranking: RackRanking) -> bool:
     """Whether the racks may require another order, or another leader than Kafka's own balancing would choose."""
     if ranking.weights or not ranking.orderly(partition.replicas):
         return True
-    leader, first = partition.leader, partition.replicas[0]
-    if leader is None or leader == first:
-        return False
-    ranks = ranking.ranks
-    return ranks.get(leader, -1) > ranks.get(first, -1)
+    leader, ranks = partition.leader, ranking.ranks
+    return leader is not None and ranks.get(leader, -1) > ranks.get(partition.replicas[0], -1)

@@ -17,7 +17,18 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, PromotionMode
 from bellwether.core.signals import Override, OverrideState
-from testkit.values.builders import after, cluster, demoted, override, partition, record, snapshot, verdict, verdicts
+from testkit.values.builders import (
+    after,
+    cluster,
+    demoted,
+    override,
+    partition,
+    record,
+    returning,
+    snapshot,
+    verdict,
+    verdicts,
+)
 
 RACKS = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
 
@@ -302,6 +313,11 @@ class TestCommands:
         assert list(manual_decision(demote=[3])(Context(found, {}, policy())).demoted) == [1, 2, 3]
         promoted = manual_decision(promote=[1])(Context(found, {}, policy()))
         assert (list(promoted.demoted), promoted.promoted) == ([2], (1,))
+
+    def test_it_leaves_the_restorations_of_other_brokers_as_they_are(self):
+        undo = replace(record(), returning={b: returning(b) for b in (1, 2, 3)})
+        made = manual_decision(demote=[1], promote=[2])(Context(snapshot(undo=undo), {}, policy()))
+        assert list(made.returning) == [3]
 
     def test_commanded_again_it_keeps_its_time_and_has_a_sentence(self):
         found = snapshot(now=after(9), undo=record(None, demoted(1, since=after(-9))))

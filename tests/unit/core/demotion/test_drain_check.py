@@ -137,6 +137,15 @@ class TestHolding:
         assert "(logs-0)" in text
         assert cure in text
 
+    def test_of_several_partitions_without_another_leader_those_with_one_replica_are_counted(self):
+        single, alone = partition("logs", replicas=[1]), partition("logs", index=1, replicas=[1, 2, 3], isr=[1])
+        assert "raise the replication factor of 1 of them" in decided(ring(5, single, alone), drain(1)).held[0].message
+
+    @pytest.mark.parametrize(("count", "named"), [(3, "logs-2)"), (4, "logs-2 and 1 more)")])
+    def test_three_of_the_partitions_are_named(self, count: int, named: str):
+        alone = [partition("logs", index=i, replicas=[1]) for i in range(count)]
+        assert named in decided(ring(5, *alone), drain(1)).held[0].message
+
     def test_a_member_of_the_isr_that_is_dead_leads_nothing(self):
         seen = ring(5, partition("logs", replicas=[1, 2, 3], isr=[1, 2]), fenced=[2])
         assert held(decided(seen, drain(1), judged=verdicts(seen, down=[2])))[1] == "NoFaultTolerance"

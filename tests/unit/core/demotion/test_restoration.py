@@ -218,10 +218,10 @@ class TestInSync:
 
     def test_one_that_never_catches_up_does_not_hold_the_others_for_ever(self):
         seen = self.seen(self.of_the_second_step())
-        long_ago = after(NOW) - RESTORE_TIMEOUT - timedelta(seconds=1)
-        judged = {b: replace(v, since=long_ago) for b, v in verdicts(seen).items()}
-        wave = returning(1, 10, long_ago)
-        assert share(decide(seen, wave, undo=displaced(seen), judged=judged)) == 50
+        for waited, then in ((RESTORE_TIMEOUT, 10), (RESTORE_TIMEOUT + timedelta(seconds=1), 50)):
+            judged = {b: replace(v, since=after(NOW) - waited) for b, v in verdicts(seen).items()}
+            wave = returning(1, 10, after(NOW) - waited)
+            assert share(decide(seen, wave, undo=displaced(seen), judged=judged)) == then
 
 
 class TestUnjudged:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bellwether.core.detection.findings import Finding, SignalIndex, evidence_item, fresh, worst
@@ -24,6 +24,7 @@ def scene(latencies: dict[int, float], brokers: int = 12) -> SignalIndex:
     return SignalIndex.of(snapshot(cluster(partition(), brokers=brokers), *said), Detection())
 
 
+@example({1: 0.001, 2: 0.002, 3: 0.08}, 2)
 @given(st.dictionaries(st.integers(1, 12), st.sampled_from([0.001, 0.002, 0.08, 0.5]), max_size=12), st.integers(1, 12))
 def test_the_latency_of_peers_is_the_median_of_all_the_others(latencies: dict[int, float], broker: int):
     others = [seconds for b, seconds in latencies.items() if b != broker]

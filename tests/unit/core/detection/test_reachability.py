@@ -139,6 +139,11 @@ class TestDisputes:
         found = of_one(lasting, before=self.DISPUTED)
         assert (found.state, found.reason, found.since) == (HealthState.SUSPECT, Reason.VANTAGE_CONFLICT, after(0))
 
+    def test_only_a_vantage_that_fails_shows_that_the_broker_answers_inside(self):
+        reach = signal(1, GOOD, source="c", control=GOOD)
+        lasting = snapshot(None, *words(BAD, BAD, control=BAD), reach, now=after(1800))
+        assert of_one(lasting, before=self.DISPUTED).state is HealthState.SUSPECT
+
     def test_nor_is_one_that_was_sick_and_stops_answering_inside(self):
         before = verdict(reason=Reason.EXTERNALLY_UNREACHABLE)
         found = of_one(snapshot(None, *words(BAD, BAD, GOOD, control=BAD), now=after(1)), before=before)

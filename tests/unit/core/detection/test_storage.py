@@ -73,6 +73,12 @@ def test_the_worst_of_several_directories_counts():
     assert "400 ms" in found.message
 
 
+def test_of_several_slow_directories_the_slowest_counts():
+    found = of_one(disk(1, BAD, 80, "data-0"), disk(1, BAD, 5000, "data-1"), disk(2, GOOD, 1))
+    assert found.severity == STALLED_SEVERITY
+    assert "5000 ms" in found.message
+
+
 def test_a_silent_prober_is_missed_and_what_it_said_does_not_count():
     found = of_one(disk(1, BAD, 80, age=99), disk(2, GOOD, 1))
     assert (found.evidence, found.message) == (Evidence.MISSING, "the signal of its storage probe is stale")

@@ -75,6 +75,11 @@ def test_a_failing_reading_is_all_there_is_to_judge(signals: list[Signal], state
     assert (found.state, found.reason) == (state, reason)
 
 
+def test_what_would_end_a_failure_depends_on_how_many_sources_must_agree():
+    assert of_one(ALERT).change == "Alertmanager/DiskFailing passing"
+    assert of_one(said("MoonPhase", "a"), said("MoonPhase", "b")).change == "fewer than 2 of its sources failing"
+
+
 @pytest.mark.parametrize(
     "stranger",
     [

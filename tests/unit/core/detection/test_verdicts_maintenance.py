@@ -72,6 +72,8 @@ def test_what_it_was_before_is_no_reason_afterwards():
     sick = judged(words(1, BAD))
     assert sick[1].state is HealthState.SICK
     inside = judged(words(1, BAD), 5, drain(1), before=sick)
+    still = judged(words(1, BAD), 7, drain(1), before=inside)
+    assert (still[1].since, still[1].former) == (after(5), None)
     after_it = judged(words(1, BAD), 10, before=inside)
     assert after_it[1].state is not HealthState.SICK
 

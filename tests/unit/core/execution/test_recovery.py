@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.execution.recovery import RecoveredRecord, project_baseline, recover
+from bellwether.core.execution.recovery import RecoveredRecord, project_baseline, recover, topics_to_reread
 from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.refusals import CONTEST_LONGEST_SECONDS
-from bellwether.core.model.undo_record import EntryState, SentOrder, UndoEntry, UndoRecord
+from bellwether.core.model.undo_record import RESTORE_TIMEOUT, EntryState, SentOrder, UndoEntry, UndoRecord
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
 from testkit.values.builders import after, cluster, demoted, entry, partition, record
@@ -109,6 +109,19 @@ def test_an_order_that_comes_in_the_middle_of_a_reassignment_is_not_judged():
     known = entry()
     found = recovered(known, partition(replicas=(*HOME, 4), adding=[4]), 1)
     assert (entry_of(found), found.notes) == (known, ())
+
+
+@pytest.mark.parametrize(
+    ("seen", "again"),
+    [
+        pytest.param([partition(replicas=AWAY)], [], id="our order is in place"),
+        pytest.param([partition(replicas=FOREIGN)], ["orders"], id="an order that is not ours may be old metadata"),
+        pytest.param([partition(replicas=(*HOME, 4), adding=[4])], [], id="a reassignment is not judged"),
+        pytest.param([partition("logs")], ["orders"], id="a missing topic may be one that we may not describe"),
+    ],
+)
+def test_topics_are_read_once_more_before_a_conclusion_is_drawn(seen: list[Partition], again: list[str]):
+    assert sorted(topics_to_reread(record({KEY: entry(written=AWAY)}), cluster(*seen, brokers=4))) == again
 
 
 @pytest.mark.parametrize(
@@ -232,6 +245,8 @@ class TestTombstones:
             pytest.param(partition(), 20.0, False, id="every broker shows it by now"),
             pytest.param(partition(leader=2), 99.0, True, id="its preferred leader lives and does not lead yet"),
             pytest.param(partition(leader=2, isr=[2, 3]), 99.0, True, id="it is not in sync yet"),
+            pytest.param(partition(leader=2), RESTORE_TIMEOUT.total_seconds(), True, id="there is time left"),
+            pytest.param(partition(leader=2), RESTORE_TIMEOUT.total_seconds() + 1, False, id="time is up"),
         ],
     )
     def test_one_is_kept_as_long_as_it_is_of_use(self, seen: Partition, age: float, kept: bool):

@@ -52,6 +52,7 @@ def plan(seen: Cluster, *brokers: int, undo: UndoRecord | None = None, **standin
         pytest.param(partition(adding=[3]), None, False, Reason.REASSIGNING, id="being reassigned"),
         pytest.param(partition(isr=[2], leader=2), (2, 3, 1), False, None, id="left by the demoted already"),
         pytest.param(partition(isr=[], leader=None), (2, 3, 1), False, Reason.NO_HEALTHY_ISR_MEMBER, id="offline"),
+        pytest.param(partition(replicas=[1], leader=None), None, False, Reason.ONLY_REPLICA, id="left to Kafka"),
     ],
 )
 def test_what_becomes_of_a_partition_when_broker_1_is_demoted(

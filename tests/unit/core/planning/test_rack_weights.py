@@ -58,7 +58,9 @@ def test_without_weights_all_are_wanted_alike():
         pytest.param({"a": 70, "b": 30}, False, id="as the weights ask for"),
         pytest.param({"a": 68, "b": 31}, False, id="near enough"),
         pytest.param({"a": 60, "b": 40}, True, id="a third too many"),
+        pytest.param({"a": 67, "b": 33}, True, id="off by a tenth of the smaller share"),
         pytest.param({"a": 1, "b": 1}, False, id="too few to tell"),
+        pytest.param({"a": 3, "b": 3}, False, id="off by less than two leaders"),
         pytest.param({"a": 100}, True, id="one has them all"),
     ],
 )
@@ -72,6 +74,8 @@ def test_a_partition_goes_to_another_rack_only_where_that_brings_both_nearer():
     assert led(by, a=60, b=40).better(by, 3, (1, 3)) == [1]
     assert led(by, a=70, b=30).better(by, 3, (1, 3)) == ()
     assert led(by, a=60, b=40).better(by, 1, (1, 3)) == ()
+    equal = ranking(a=1, b=1)
+    assert led(equal, a=2, b=1).better(equal, 1, (1, 3)) == (), "that would only exchange them"
 
 
 def test_who_is_in_no_weighted_rack_is_no_part_of_the_account():

@@ -19,7 +19,18 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
 from bellwether.core.settings.policy import Demotion, Policy
-from testkit.values.builders import after, cluster, decisions, demoted, entry, partition, record, snapshot, verdicts
+from testkit.values.builders import (
+    after,
+    cluster,
+    decisions,
+    demoted,
+    entry,
+    partition,
+    record,
+    returning,
+    snapshot,
+    verdicts,
+)
 
 RACKS = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
 PREFER = Placement(Preference(("a", "b")))
@@ -141,6 +152,27 @@ class TestOrderedRacks:
         counts = Counter(p.leader for p in seen.partitions)
         assert abs(counts[1] - counts[2]) <= 4
         assert plan(seen, undo=undo).empty
+
+    def test_a_broker_that_gets_a_leader_for_its_rack_is_given_less_of_the_others(self):
+        seen = stretched(partition(index=0, replicas=(3, 1)), partition(index=1, replicas=(3, 1, 2)))
+        assert {m.key.partition: m.leads_next for m in plan(seen).moves} == {0: 1, 1: 2}
+
+    def test_orders_at_rest_are_spread_again_where_one_broker_of_the_rack_leads_them_all(self):
+        led = [partition(index=i, replicas=(2, 1, 3)) for i in range(40)]
+        undo = record({p.key: entry(baseline=(3, 1, 2), written=(2, 1, 3)) for p in led})
+        assert Counter(m.leads_next for m in plan(stretched(*led), undo=undo).moves) == {1: 20}
+
+    def test_a_broker_that_waits_for_its_wave_does_not_stay_first_for_its_rack(self):
+        """It restarted: the order from before is the racks', and its leaders come back in waves."""
+        seen = stretched(partition(replicas=(1, 3), leader=3))
+        undo = record({seen.partitions[0].key: entry(baseline=(3, 1), written=(1, 3))})
+        made = plan(seen, undo=undo, decided=Decisions({}, returning={1: returning(1, 0)}))
+        assert orders_of(made) == [((3, 1), False)]
+
+    def test_what_the_racks_let_a_returning_broker_lead_is_awaited(self):
+        seen = stretched(partition(index=0, replicas=(3, 1)), partition(index=1, replicas=(3, 5)))
+        made = plan(seen, decided=Decisions({}, returning={1: returning(1, 0), 3: returning(3, 100)}))
+        assert made.withheld == {1: 1, 3: 0}
 
     def test_without_the_wish_every_order_goes_home(self):
         led = [partition(index=i, replicas=(3, 1, 5)) for i in range(5)]
@@ -291,12 +323,12 @@ class TestCapacity:
             assert plan(seen, 1, wish=None, capacity=limit, undo=undo, loads=loads).empty
 
     def test_the_leaders_of_the_sickest_move_first(self):
-        led = [partition("slow", i, (1, 3)) for i in range(3)] + [partition("cut-off", i, (2, 3)) for i in range(3)]
+        led = [partition("a", i, (1, 3)) for i in range(3)] + [partition("b", i, (2, 3)) for i in range(3)]
         undo = record(None, demoted(1), demoted(2))
         slow = replace(demoted(1), reason=Reason.STORAGE_SLOW)
         both = Decisions({1: slow, 2: demoted(2)})
         made = plan(stretched(*led), wish=None, capacity=Capacity(max_leaders=3), undo=undo, decided=both)
-        assert {m.topic for m in made.moves} == {"cut-off"}
+        assert {m.topic for m in made.moves} == {"b"}, "led by the broker that clients cannot reach"
 
     def test_a_demotion_goes_to_the_next_rack_rather_than_nowhere(self):
         led = [partition(index=i, replicas=(1, 2, 3)) for i in range(4)]

@@ -89,6 +89,17 @@ def test_an_agent_that_starts_at_a_paused_broker_releases_it_before_it_has_read_
     assert post.watch.reading is Reading.PASSING
 
 
+def test_a_broker_that_is_found_paused_again_keeps_the_reason_of_its_last_order():
+    post = Post().paused()
+    assert post.reconcile(OrderRead()) is AgentAction.RELEASE
+    why, post.process = post.watch.message, ProcessState.STOPPED
+    assert post.reconcile(OrderRead()) is AgentAction.RELEASE
+    assert post.watch.message == why
+    unknown = Post(process=ProcessState.STOPPED)
+    assert unknown.reconcile(OrderRead()) is AgentAction.RELEASE
+    assert unknown.watch.message.endswith("found paused without an order, and released")
+
+
 @pytest.mark.parametrize(
     ("reads", "why"),
     [

@@ -85,6 +85,8 @@ def test_an_order_has_a_number_that_no_order_and_no_agent_has_used():
     before = ordered(2, 7, ended_at=after(0), reason=Reason.QUARANTINE_ENDED, renewed_at=after(0))
     facts = scene(None, disk(), agent(1, GOOD, 4), agent(2, GOOD, 7), orders=[before])
     assert weighed(facts).orders[1].number == 8
+    reported = (disk(), agent(1, GOOD, 9), replace(agent(2, GOOD), value=None))
+    assert weighed(scene(None, *reported, orders=[before])).orders[1].number == 10
 
 
 @pytest.mark.parametrize(
@@ -238,6 +240,8 @@ def test_who_is_about_to_be_stopped_is_not_paused_and_is_released():
     drained = (drain(),)
     assert refused(replace(scene(), overrides=drained)) is Reason.IN_MAINTENANCE
     assert ended(overrides=drained) == Reason.QUARANTINE_ENDED
+    order = weighed(replace(scene(None, disk(), agent(1, BAD, 1), orders=[paused()]), overrides=drained)).orders[1]
+    assert order.message.startswith(f"{drained[0].reason}: a paused process"), "it says what stops the broker"
     assert ended(pods={1: Pod("kafka-1", ready=False)}) is None, "whoever is paused answers no readiness probe"
 
 
@@ -279,6 +283,7 @@ def test_a_broker_is_quarantined_once_its_agent_reports_it():
     [
         pytest.param([disk(), agent(1, BAD, 1)], id="all as it was"),
         pytest.param([disk(1, GOOD), disk(1, BAD), agent(1, BAD, 1)], id="one of two disks still slow"),
+        pytest.param([disk(), agent(1, BAD, 1, age=15.0)], id="the quarantine agent reported just in time"),
     ],
 )
 def test_a_quarantine_goes_on_while_its_agent_obeys_and_a_disk_is_slow(words: list[Signal]):
@@ -361,6 +366,8 @@ def test_one_at_a_time_and_no_other_until_the_former_surely_runs_again():
     gone = paused(ended_at=NOW, reason=Reason.AGENT_UNAVAILABLE, renewed_at=NOW)
     assert two_slow(*both, order=gone) is Reason.ANOTHER_BROKER_UNHEALTHY, "nobody has said that it runs"
     assert two_slow(*both, agent(1, BAD, 1), order=gone) is Reason.ANOTHER_BROKER_UNHEALTHY, "it is paused still"
+    forgotten = two_slow(*both, agent(1, GOOD, 0), order=gone)
+    assert forgotten is Reason.ANOTHER_BROKER_UNHEALTHY, "its quarantine agent has not seen the order"
     assert two_slow(*both, agent(1, GOOD, 1), order=gone) is None, "its quarantine agent has released it"
     long_ago = paused(
         ended_at=NOW, reason=Reason.AGENT_UNAVAILABLE, renewed_at=NOW - timedelta(seconds=RELEASE_SECONDS)

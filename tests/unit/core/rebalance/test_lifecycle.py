@@ -142,6 +142,7 @@ class TestPlanned:
         found = on_planned(run(RunState.RUNNING), plan, BY_HAND)
         assert (found.state, found.reason, found.digest) == (RunState.PROPOSED, Reason.PLAN_PROPOSED, plan.digest)
         assert found.figures == RebalanceFigures.of(plan)
+        assert (found.figures.moves, found.figures.load, found.figures.least_load) == (2, 400, 400)
         assert found.made_at == plan.made_at
         assert (
             found.message
@@ -159,6 +160,13 @@ class TestPlanned:
         )
         assert (found.state, found.reason) == (RunState.IDLE, Reason.NO_PLAN_PENDING)
         assert "minimumImprovementPercent (60)" in found.message
+
+    @pytest.mark.parametrize(("rates", "least", "proposed"), [(5, 40, True), (8, 41, True), (8, 42, False)])
+    def test_an_improvement_that_is_just_enough_is_proposed(self, rates: int, least: int, proposed: bool):
+        """Three brokers, of which one led everything: five equal loads improve by 40 %, eight by 41.7 %."""
+        settings = replace(BY_HAND, minimum_improvement_percent=least)
+        found = on_planned(run(RunState.RUNNING), a_plan(*[100.0] * rates), settings)
+        assert (found.state is RunState.PROPOSED) is proposed
 
     def test_leaders_that_may_not_stay_are_reason_enough_however_little_it_improves(self):
         found = on_planned(

@@ -82,6 +82,10 @@ def test_a_plan_is_read_as_it_was_written(drawn: tuple[Problem, Any]) -> None:
         ({"moved": {"partitions": 1}}, "moved.reordered is missing"),
         ({"before": {"max": 1, "mean": 1, "spread": 0, "median": 1}}, "unknown: before.median"),
         ({"brokers": [{"id": 1}]}, r"brokers\[0\].rack is missing"),
+        (
+            {"brokers": [{"id": 1, "rack": "a", "capacity": 1, "open": True, "before": 0, "after": 0, "size": 1}]},
+            r"unknown: brokers\[0\].size",
+        ),
     ],
 )
 def test_a_document_that_is_no_plan_is_refused_by_field(change: dict[str, Any], said: str) -> None:

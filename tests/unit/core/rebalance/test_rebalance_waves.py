@@ -71,6 +71,7 @@ def test_the_next_wave_waits_for_the_pause_and_says_when_it_comes():
     waiting = reconcile(undo=replace(standing, application=application(3, taken_up=1)), by=by, seconds=12)
     assert waiting.waits is not None
     assert (waiting.waits.reason, waiting.taken, waiting.again_seconds) == (Reason.APPLYING, 0, 18.0)
+    assert reconcile(undo=replace(standing, application=application(3, taken_up=1)), by=by, seconds=29.5).taken == 0
     assert reconcile(undo=replace(standing, application=application(3, taken_up=1)), by=by, seconds=30).taken == 2
 
 
@@ -218,10 +219,20 @@ def test_a_partition_without_a_leader_gets_the_order_and_so_a_leader():
 
 
 def test_a_displaced_partition_gets_a_new_home_and_stays_where_it_is():
-    displaced = entry(baseline=(1, 2, 3), written=(3, 2, 1), outstanding=[((2, 3, 1), 3)])
+    displaced = replace(entry(baseline=(1, 2, 3), written=(3, 2, 1), outstanding=[((2, 3, 1), 3)]), contests=2)
     seen = cluster(partition(replicas=(3, 2, 1)))
     done = reconcile(accepted(MOVES[0], closed=[1]), seen, record({FIRST.key: displaced}), demoted=(1,))
     assert done.record.entries == {FIRST.key: replace(displaced, baseline=(2, 1, 3))}
+
+
+@pytest.mark.parametrize(("replicas", "replaced"), [((1, 2, 3), (1, 2, 3)), ((3, 2, 1), None)])
+def test_the_order_before_a_reorder_that_is_not_seen_yet_is_kept(
+    replicas: tuple[int, ...], replaced: tuple[int, ...] | None
+):
+    intended = entry(baseline=(1, 2, 3), written=(3, 2, 1), state=EntryState.INTENDED)
+    undo = record({FIRST.key: intended})
+    done = reconcile(accepted(MOVES[0], closed=[1]), cluster(partition(replicas=replicas)), undo, demoted=(1,))
+    assert done.record.entries == {FIRST.key: replace(intended, baseline=(2, 1, 3), replaced=replaced)}
 
 
 def test_a_displaced_partition_whose_home_is_another_one_by_now_is_left_out():
