@@ -168,8 +168,8 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.UNAVAILABLE_WRITES_ACCEPTED: (
         "The broker leads nothing; its override accepts that acks=all writes may fail once it stops."
     ),
-    Reason.CAP_REACHED: "The maximum number of brokers that cannot lead is reached (spec.demotion.maxBrokers).",
-    Reason.SYSTEMIC_CAUSE: "Half of the brokers or more cannot lead or are sick: probably a shared cause.",
+    Reason.CAP_REACHED: "spec.demotion.maxBrokers is reached, or no better broker would be left to lead.",
+    Reason.SYSTEMIC_CAUSE: "Half of the live brokers or more have the same symptom: probably a shared cause.",
     Reason.PROMOTION_MANUAL: "The broker is healthy again; spec.promotion.mode requires manual promotion.",
     Reason.EXTERNAL_OPERATION: "Strimzi is paused, or another tool is moving replicas; deferrable moves wait for it.",
     Reason.LEADING_ALLOWED: "The broker is free to lead.",

@@ -34,13 +34,12 @@ def _cap_holds(demotion: Demotion) -> bool:
 
 
 class Demotion(SettingsModel[core_policy.Demotion]):
-    """When a sick broker is demoted, and how many brokers may be unable to lead at once."""
+    """When a sick broker is demoted, and how many brokers signals may demote at once."""
 
     max_brokers: Annotated[int, Field(strict=True)] | str = Field(
         default=_DEFAULTS.demotion.max_brokers,
-        description="Maximum number of brokers that may be unable to lead at once (down, fenced or demoted): a"
-        " number, or a percentage of all brokers such as 20%, rounded down, at least 1. Overrides may"
-        " exceed it.",
+        description="Maximum number of live brokers that signals demote at once: a number, or a percentage of all"
+        " brokers such as 20%, rounded down, at least 1. Brokers that are down, and overrides, do not count.",
         json_schema_extra={"maxLength": 3},
     )
     capacity: Capacity | None = Field(

@@ -55,7 +55,7 @@ class QuarantineMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demotion:
-    """How many brokers may be demoted at once, and how long a broker must be sick first."""
+    """How many brokers signals may demote at once, and how long a broker must be sick first."""
 
     dwell_seconds: Annotated[
         int,
@@ -71,15 +71,15 @@ class Demotion:
         WhenExceeded,
         FieldDoc(
             "What happens when more brokers are Sick than maxBrokers allows. Hold demotes no further broker; WorstFirst"
-            " demotes the most severe ones up to maxBrokers. No further broker is demoted once half of them are"
-            " unavailable."
+            " demotes the most severe ones up to maxBrokers. No further broker is demoted while half of the live ones"
+            " have the same symptom."
         ),
     ] = WhenExceeded.WORST_FIRST
     max_failure_domains: Annotated[
         int,
         FieldDoc(
             "Number of racks whose failure may exceed maxBrokers: Sick brokers in at most so many racks count as one"
-            " failure if all brokers of the other racks are healthy.",
+            " failure if all other live brokers are healthy.",
             1,
             100,
         ),
