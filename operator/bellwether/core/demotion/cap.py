@@ -93,7 +93,7 @@ def _most_severe(
     total, used = len(snapshot.cluster.named), len(demoted_by_signals(kept, snapshot))
     cap = policy.demotion.cap(total)
     room = max(0, cap - used)
-    text = f"{used} of {total} brokers are demoted by signals; the cap is {cap} (spec.demotion.maxBrokers)"
+    text = f"signals have demoted {used} of {total} brokers; the cap is {cap} (spec.demotion.maxBrokers)"
     if len(worst_first) > room and policy.demotion.when_exceeded is WhenExceeded.HOLD:
         text = f"{len(worst_first)} brokers are sick at once; {text} and spec.demotion.whenExceeded is Hold"
         room = 0

@@ -166,5 +166,5 @@ def _over_the_cap(
     cap = policy.demotion.cap(len(cluster.named))
     if unasked < cap:
         return None
-    text = f"{unasked} of {len(cluster.named)} brokers are demoted by signals or drained for their pods"
-    return DrainBlocker(Reason.CAP_REACHED, f"{text}; the cap is {cap} (spec.demotion.maxBrokers)")
+    text = f"signals have demoted, or restarts drained, {unasked} of {len(cluster.named)} brokers; the cap is {cap}"
+    return DrainBlocker(Reason.CAP_REACHED, f"{text} (spec.demotion.maxBrokers)")

@@ -215,7 +215,7 @@ class TestTheCap:
     def test_names_the_figures(self):
         seen = ring(10)
         (hold,) = decided(seen, verdicts(seen, sick=[1, 9]), policy(1), undo=[demoted(9)]).held
-        assert hold.message == "1 of 10 brokers are demoted by signals; the cap is 1 (spec.demotion.maxBrokers)"
+        assert hold.message == "signals have demoted 1 of 10 brokers; the cap is 1 (spec.demotion.maxBrokers)"
 
     def test_promotes_nobody_who_is_demoted_above_it(self):
         seen = ring(10)
