@@ -23,7 +23,7 @@ from bellwether.core.settings.policy import WhenExceeded
 
 _FAILING = (HealthState.SICK, HealthState.DOWN)
 _PASSING = (HealthState.HEALTHY, HealthState.RECOVERING)
-_SAME_SYMPTOM: Mapping[Reason, Reason] = {
+_SAME_SYMPTOM: Mapping[str, str] = {
     Reason.NOT_FENCED_IN_TIME: Reason.EXTERNALLY_UNREACHABLE,
     Reason.UNREACHABLE: Reason.EXTERNALLY_UNREACHABLE,
     Reason.REPLICATION_LAGGING: Reason.STORAGE_SLOW,
@@ -31,7 +31,7 @@ _SAME_SYMPTOM: Mapping[Reason, Reason] = {
 """Reasons that the same cause can give on different brokers."""
 
 
-def symptom(verdict: Verdict) -> Reason | None:
+def symptom(verdict: Verdict) -> str | None:
     """What a failing broker shows, for comparison between brokers; None if the broker is not Sick and not Down."""
     return _SAME_SYMPTOM.get(verdict.reason, verdict.reason) if verdict.state in _FAILING else None
 
@@ -55,9 +55,8 @@ def admit_within_cap(
     worst_first = sorted(candidates, key=lambda v: (-v.severity, v.since, v.broker))
     if (text := _shared_symptom(kept, context)) is not None:
         return [], [BrokerHold(v.broker, Reason.SYSTEMIC_CAUSE, text) for v in worst_first]
-    if _one_failure_domain(kept, context):
-        admitted, held = worst_first, []
-    else:
+    admitted, held = worst_first, list[BrokerHold]()
+    if not _one_failure_domain(kept, context):
         admitted, held = _most_severe(worst_first, kept, context)
     admitted, last = _leave_a_leader(admitted, kept, context)
     return admitted, last + held
@@ -76,7 +75,7 @@ def _shared_symptom(kept: Mapping[int, DemotedBroker], context: Context) -> str 
     return None
 
 
-def _shown_by(broker: int, kept: Mapping[int, DemotedBroker], context: Context) -> Reason | None:
+def _shown_by(broker: int, kept: Mapping[int, DemotedBroker], context: Context) -> str | None:
     """A broker's symptom. One that signals demoted keeps its symptom until all its signals pass."""
     verdict, demoted = context.verdicts[broker], kept.get(broker)
     shown = symptom(verdict)
