@@ -168,7 +168,7 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.UNAVAILABLE_WRITES_ACCEPTED: (
         "The broker leads nothing; its override accepts that acks=all writes may fail once it stops."
     ),
-    Reason.CAP_REACHED: "spec.demotion.maxBrokers is reached, or no better broker would be left to lead.",
+    Reason.CAP_REACHED: "The cap (spec.demotion.maxBrokers) is reached, or no better broker would be left to lead.",
     Reason.SYSTEMIC_CAUSE: "Half of the live brokers or more have the same symptom: probably a shared cause.",
     Reason.PROMOTION_MANUAL: "The broker is healthy again; spec.promotion.mode requires manual promotion.",
     Reason.EXTERNAL_OPERATION: "Strimzi is paused, or another tool is moving replicas; deferrable moves wait for it.",

@@ -149,7 +149,7 @@ def _stranded_message(broker: int, stranded: list[Partition]) -> str:
 def _over_the_cap(
     broker: int, kept: Mapping[int, DemotedBroker], snapshot: Snapshot, policy: Policy
 ) -> DrainBlocker | None:
-    """A pod's restart nobody requested from us: the cap counts those that signals or their pods keep from leading."""
+    """A pod restart is not requested by a person: the cap counts those that signals or their pods keep from leading."""
     cluster, maintenance = snapshot.cluster, snapshot.maintenance
     if broker not in cluster.live:
         return None
