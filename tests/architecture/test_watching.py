@@ -19,7 +19,7 @@ from testkit.alerts import alert_rules
 METRIC = re.compile(r"\bbellwether_[a-z_]+\b")
 LISTED = re.compile(r"^\| `(bellwether_[a-z_]+)` \| (\w+) \|", re.MULTILINE)
 SECTIONS = ("Meaning", "Impact", "Diagnosis", "Mitigation", "What not to do")
-SEVERITIES = {"critical", "warning"}
+SEVERITIES = {"critical", "warning", "info"}
 
 
 def known(page: str) -> set[str]:

@@ -121,9 +121,10 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.RESTARTING: "The broker is stopping or starting: it is drained, or has nothing to move.",
     Reason.OVERRIDE_EXPIRED: "The override has expired and has no effect; remove it.",
     Reason.LEADS_NOTHING: "The broker leads nothing and is first in no replica order: it may be stopped.",
-    Reason.CAP_REACHED: "The maximum number of brokers that cannot lead is reached (spec.demotion.maxBrokers).",
+    Reason.CAP_REACHED: "The cap (spec.demotion.maxBrokers) is reached, or no better broker would be left to lead.",
     Reason.SYSTEMIC_CAUSE: (
-        "Half of the brokers or more are sick or cannot lead, or their disks are slow: probably a shared cause."
+        "Half of the live brokers or more have the same symptom, or the peers' disks are slow, too: probably a shared"
+        " cause."
     ),
     Reason.PROMOTION_MANUAL: "The broker is healthy again; spec.promotion.mode requires manual promotion.",
     Reason.EXTERNAL_OPERATION: "Strimzi is paused, or another tool is moving replicas; deferrable moves wait for it.",

@@ -71,6 +71,30 @@ def test_a_broker_that_answers_nobody_is_down_and_left_to_kafka(site: Site, brea
     assert record is None or record.empty
 
 
+@pytest.mark.slow
+def test_with_one_broker_dead_and_one_cut_off_the_last_one_leads(site: Site, breakable_kafka: KafkaCluster) -> None:
+    all_healthy(site, "zone-a", "zone-b")
+    before = site.orders()
+    proxy = breakable_kafka.proxy
+    assert proxy is not None
+    breakable_kafka.broker(3).kill()
+    site.until(lambda: site.verdict(3)[0] == "Down" and site.led_by(3) == 0, 90, "3 is dead", lambda: site.health(3))
+    assert site.led_by(1) > 0
+    proxy.cut("broker-1")
+    cut = time.monotonic()
+    site.until(lambda: site.led_by(2) == len(before), 90, "2 leads everything", site.partitions)
+    site.tell(f"zero leaders {time.monotonic() - cut:.1f} s after the cut, with another broker dead")
+    site.until(lambda: demoted(site.health(1)), 30, "1 is demoted", lambda: site.health(1))
+    assert [demoted(site.health(broker)) for broker in (2, 3)] == [False, False]
+    blocked = lambda: condition(site.status(), "DemotionBlocked")["status"] == "False"  # noqa: E731
+    site.until(blocked, 30, "nothing is blocked", site.status)
+
+    breakable_kafka.broker(3).start()
+    proxy.mend("broker-1")
+    site.until_restored(before, 180)
+    site.until(lambda: [site.verdict(b)[0] for b in (1, 2, 3)] == ["Healthy"] * 3, 60, "all are Healthy", site.status)
+
+
 def all_healthy(site: Site, *probed: str) -> None:
     """Let real probers look from some vantages until everybody is called healthy."""
     site.change(detection=VANTAGES)

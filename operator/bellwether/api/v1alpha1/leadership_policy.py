@@ -35,14 +35,13 @@ def _cap_holds(demotion: Demotion) -> bool:
 
 
 class Demotion(SettingsModel[core_policy.Demotion]):
-    """When a sick broker is demoted, and how many brokers may be unable to lead at once."""
+    """When a sick broker is demoted, and how many brokers signals may demote at once."""
 
     max_brokers: Annotated[int, Field(strict=True)] | str = Field(
         default=_DEFAULTS.demotion.max_brokers,
-        description="Maximum number of brokers that may be unable to lead at once (down, fenced or demoted): a"
-        " number, or a percentage of all brokers such as 20%, rounded down, at least 1. If more brokers are sick, the"
-        " most severe are demoted. Overrides may exceed it, and so may one rack, if all brokers of the other racks are"
-        " healthy.",
+        description="Maximum number of live brokers that signals demote at once: a number, or a percentage of all"
+        " brokers such as 20%, rounded down, at least 1. If more brokers are sick, the most severe are demoted. Brokers"
+        " that are down, and overrides, do not count. One rack may exceed it, if all other live brokers are healthy.",
         json_schema_extra={"maxLength": 3},
     )
     capacity: Capacity | None = Field(
@@ -157,7 +156,7 @@ class LeadershipPolicySpec(Model):
     )
     demotion: Demotion = Field(
         default_factory=Demotion,
-        description="When a sick broker is demoted, and how many brokers may be unable to lead at once.",
+        description="When a sick broker is demoted, and how many brokers signals may demote at once.",
     )
     promotion: Promotion = Field(
         default_factory=Promotion, description="When and in which steps a demoted broker gets its leaders back."

@@ -93,6 +93,6 @@ def too_many(healths: Iterable[Object], broker: int) -> str | None:
     if 2 * len(unavailable) < total:
         return None
     return (
-        f"with broker {broker} demoted, {len(unavailable)} of {total} brokers cannot lead or are sick: signals demote "
-        "no further broker while half of the brokers, or more than spec.demotion.maxBrokers, are unavailable"
+        f"with broker {broker} demoted, {len(unavailable)} of {total} brokers cannot lead or are sick: the others "
+        "have to carry all leaders"
     )

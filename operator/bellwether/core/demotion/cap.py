@@ -1,76 +1,159 @@
-"""Apply the cap: how many sick brokers may be demoted now, counting every broker that cannot lead (invariant 4).
+"""Apply the cap: how many brokers signals may demote, and when a shared cause demotes no further broker (invariant 4).
 
 In: brokers to demote. Out: those admitted, and a hold with the reason for each of the others. Called by ``decide``.
+The cap limits what wrong signals can do. So only live brokers that signals demoted use it up: a dead broker is
+explained by Kafka, and a manual demotion or a drain by the person who requested it. Whether the others can carry the
+leaders is decided for each partition, by its ISR and by ``spec.demotion.capacity``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping
 
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.loads import NO_LOADS, LeaderLoads, count_unplaceable
 from bellwether.core.model.refusals import BrokerHold
-from bellwether.core.model.undo_record import Cause
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
+
+_FAILING = (HealthState.SICK, HealthState.DOWN)
+_PASSING = (HealthState.HEALTHY, HealthState.RECOVERING)
+_SAME_SYMPTOM: Mapping[str, str] = {
+    Reason.NOT_FENCED_IN_TIME: Reason.EXTERNALLY_UNREACHABLE,
+    Reason.UNREACHABLE: Reason.EXTERNALLY_UNREACHABLE,
+    Reason.REPLICATION_LAGGING: Reason.STORAGE_SLOW,
+    Reason.SYSTEMIC_CAUSE: Reason.STORAGE_SLOW,
+}
+"""Reasons that the same cause can give on different brokers. A broker's own ``SystemicCause`` is a slow disk."""
+
+
+def symptom(verdict: Verdict) -> str | None:
+    """What a failing broker shows, for comparison between brokers; None if the broker is not Sick and not Down."""
+    return _symptom_of(verdict.reason, verdict.signal) if verdict.state in _FAILING else None
+
+
+def _symptom_of(reason: str, signal: str) -> str:
+    """The symptom that a reason stands for; ``SignalFailing`` is a different one for each type of signal."""
+    if reason == Reason.SIGNAL_FAILING and signal:
+        return f"{reason}: {signal}"
+    return _SAME_SYMPTOM.get(reason, reason)
+
+
+def is_shared(affected: int, live: int) -> bool:
+    """Whether a symptom of so many live brokers has a shared cause: at least two of them, and at least half."""
+    return affected > 1 and 2 * affected >= live
+
+
+def demoted_by_signals(demoted: Mapping[int, DemotedBroker], snapshot: Snapshot) -> set[int]:
+    """Brokers that use up the cap: those that signals demoted and that are live."""
+    return {b for b, d in demoted.items() if d.cause is Cause.SIGNALS and b in snapshot.cluster.live}
 
 
 def admit_within_cap(
-    candidates: list[Verdict], kept: frozenset[int], context: Context
+    candidates: list[Verdict], kept: Mapping[int, DemotedBroker], context: Context
 ) -> tuple[list[Verdict], list[BrokerHold]]:
-    """Invariant 4: which of the sick brokers may be demoted now."""
+    """Invariant 4: which of the sick brokers may be demoted now. ``kept`` are all brokers that stay demoted."""
     if not candidates:
         return [], []
-    snapshot, verdicts, policy = context.snapshot, context.verdicts, context.policy
     worst_first = sorted(candidates, key=lambda v: (-v.severity, v.since, v.broker))
-    down = {v.broker for v in verdicts.values() if v.state is HealthState.DOWN}
-    maintained = snapshot.maintenance.keys() & snapshot.cluster.named
-    cannot_lead = (snapshot.cluster.named - snapshot.cluster.live) | kept | down | maintained
-    unhealthy = cannot_lead | {v.broker for v in candidates}
-    total = len(snapshot.cluster.named)
-    if 2 * len(unhealthy) >= total:
-        asked = sum(1 for b, d in snapshot.record.demoted.items() if b in unhealthy and d.cause is not Cause.SIGNALS)
-        cause = f"{asked} of them by a manual demotion" if asked else "probably a shared cause"
-        text = f"{len(unhealthy)} of {total} brokers cannot lead or are sick ({cause}): no further broker is demoted"
+    if (text := _shared_symptom(kept, context)) is not None:
         return [], [BrokerHold(v.broker, Reason.SYSTEMIC_CAUSE, text) for v in worst_first]
+    admitted, held = worst_first, list[BrokerHold]()
+    if not _one_failure_domain(kept, context):
+        admitted, held = _most_severe(worst_first, kept, context)
+    admitted, last = _leave_a_leader(admitted, kept, context)
+    return admitted, last + held
+
+
+def _shared_symptom(kept: Mapping[int, DemotedBroker], context: Context) -> str | None:
+    """Message if half of the live brokers or more show the same symptom. A dead broker shows none."""
+    live = context.snapshot.cluster.live
+    shown = Counter(filter(None, (_shown_by(b, kept, context) for b in sorted(live))))
+    for reason, affected in shown.most_common(1):
+        if is_shared(affected, len(live)):
+            return (
+                f"{affected} of {len(live)} live brokers have the same symptom ({reason}), probably a shared cause: no"
+                " further broker is demoted"
+            )
+    return None
+
+
+def _shown_by(broker: int, kept: Mapping[int, DemotedBroker], context: Context) -> str | None:
+    """A broker's symptom. One that signals demoted keeps its symptom until all its signals pass."""
+    verdict, demoted = context.verdicts[broker], kept.get(broker)
+    shown = symptom(verdict)
+    if shown is None and demoted is not None and demoted.cause is Cause.SIGNALS and verdict.state not in _PASSING:
+        return _symptom_of(demoted.reason, demoted.signal)
+    return shown
+
+
+def _most_severe(
+    worst_first: list[Verdict], kept: Mapping[int, DemotedBroker], context: Context
+) -> tuple[list[Verdict], list[BrokerHold]]:
+    """The most severe ones, up to the cap."""
+    snapshot, policy = context.snapshot, context.policy
+    total, used = len(snapshot.cluster.named), len(demoted_by_signals(kept, snapshot))
     cap = policy.demotion.cap(total)
-    if _one_failure_domain(unhealthy, context):
-        return worst_first, []
-    room = max(0, cap - len(cannot_lead))
-    text = f"{len(cannot_lead)} of {total} brokers already cannot lead; the cap is {cap} (spec.demotion.maxBrokers)"
+    room = max(0, cap - used)
+    text = f"signals have demoted {used} of {total} brokers; the cap is {cap} (spec.demotion.maxBrokers)"
     return worst_first[:room], [BrokerHold(v.broker, Reason.CAP_REACHED, text) for v in worst_first[room:]]
 
 
-def _one_failure_domain(unhealthy: frozenset[int] | set[int], context: Context) -> bool:
-    """Whether all unhealthy brokers are in one rack, and all other brokers are healthy.
+def _leave_a_leader(
+    worst_first: list[Verdict], kept: Mapping[int, DemotedBroker], context: Context
+) -> tuple[list[Verdict], list[BrokerHold]]:
+    """Demote a broker only while a better one is left to lead: the last one leads, rather than none."""
+    snapshot = context.snapshot
+    leading = set(snapshot.cluster.live.difference(kept, snapshot.maintenance))
+    admitted, held = [], []
+    for verdict in worst_first:
+        if any(_is_better(context.verdicts[b], verdict) for b in leading if b != verdict.broker):
+            leading.discard(verdict.broker)
+            admitted.append(verdict)
+        else:
+            text = "no other broker is live, less sick and free to lead"
+            held.append(BrokerHold(verdict.broker, Reason.CAP_REACHED, text))
+    return admitted, held
 
-    Then they count as one failure, if each of their partitions keeps a live ISR member elsewhere.
+
+def _is_better(other: Verdict, sick: Verdict) -> bool:
+    """Whether another broker is the better leader."""
+    return other.state not in _FAILING or (other.state is HealthState.SICK and other.severity < sick.severity)
+
+
+def _one_failure_domain(kept: Mapping[int, DemotedBroker], context: Context) -> bool:
+    """Whether all sick brokers are in one rack, and all others that may lead are healthy.
+
+    Then they count as one failure, if each of their partitions keeps an ISR member on one of these others. Dead brokers
+    and those that a person has demoted are neither.
     """
-    cluster, demotion = context.snapshot.cluster, context.policy.demotion
-    brokers = cluster.brokers
-    racks = {b.rack for b in brokers.values()}
-    if None in racks or any(b not in brokers for b in unhealthy):
+    snapshot, verdicts, cluster = context.snapshot, context.verdicts, context.snapshot.cluster
+    racks = {b.rack for b in cluster.brokers.values()}
+    if None in racks:
         return False
-    if any(v.state is HealthState.SUSPECT for v in context.verdicts.values() if v.broker not in unhealthy):
+    sick = {b for b in cluster.live if verdicts[b].state in _FAILING} | demoted_by_signals(kept, snapshot)
+    others = cluster.live.difference(sick, kept, snapshot.maintenance)
+    if any(verdicts[b].state is not HealthState.HEALTHY for b in others):
         return False
-    if len({brokers[b].rack for b in unhealthy}) > 1 or len(racks) == 1:
+    if len({cluster.brokers[b].rack for b in sick}) > 1 or len(racks) == 1:
         return False
-    safe = cluster.live - unhealthy
-    if not all(safe & set(p.isr) for p in cluster.partitions if not unhealthy.isdisjoint(p.replicas)):
+    if any(others.isdisjoint(p.isr) for p in cluster.partitions if not sick.isdisjoint(p.replicas)):
         return False
-    return not demotion.capacity.bounded or not _count_overload(unhealthy, context)
+    return not context.policy.demotion.capacity.bounded or not _count_overload(sick, others, context)
 
 
-def _count_overload(without: Collection[int], context: Context) -> int:
+def _count_overload(without: Collection[int], others: Collection[int], context: Context) -> int:
     """How many partitions led by these brokers would find no broker with room among the others."""
     snapshot = context.snapshot
-    safe = snapshot.cluster.live.difference(without)
-    account = LeaderLoads(dict.fromkeys(safe, 0), context.policy.demotion.capacity, snapshot.loads or NO_LOADS)
+    account = LeaderLoads(dict.fromkeys(others, 0), context.policy.demotion.capacity, snapshot.loads or NO_LOADS)
     wanting = []
     for partition in snapshot.cluster.partitions:
         if partition.leader in without:
-            wanting.append((partition.key, tuple(b for b in partition.isr if b in safe)))
+            wanting.append((partition.key, tuple(b for b in partition.isr if b in others)))
         elif partition.leader is not None:
             account.add(partition.leader, partition.key)
     return count_unplaceable(account, wanting)

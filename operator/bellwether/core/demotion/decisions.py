@@ -1,8 +1,8 @@
 """Decide which brokers are demoted and promoted, from verdicts, overrides and the cap.
 
-Implements invariant 4: the cap counts every broker that cannot lead; above it the most severe go first; with half of
-the cluster affected no further broker is demoted; holding never promotes. An override takes precedence over signals and
-cap.
+Implements invariant 4: the cap limits how many brokers signals demote; above it the most severe go first; where half of
+the brokers have the same symptom no further broker is demoted; holding never promotes. An override takes precedence
+over signals and cap.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def decide(context: Context) -> Decisions:
         soft = [v for v in candidates if v.reason not in HARD_FAULTS]
         held += [BrokerHold(v.broker, busy.reason, busy.message) for v in soft]
         candidates = [v for v in candidates if v.reason in HARD_FAULTS]
-    admitted, refused = admit_within_cap(candidates, frozenset(kept), context)
+    admitted, refused = admit_within_cap(candidates, kept, context)
     dwelling = {v.broker for v in admitted if not dwell_elapsed(v, snapshot, policy)}
     admitted = [v for v in admitted if v.broker not in dwelling]
     for verdict in admitted:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
+from bellwether.core.demotion.cap import demoted_by_signals, is_shared
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.doctor.risks import MIN_ISR
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.maintenance import Maintenance
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.model.undo_record import DemotedBroker
+from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Policy
 
@@ -40,7 +41,7 @@ class StopCheck(NamedTuple):
 
 def drain_blocker(
     why: Maintenance,
-    kept: Collection[int],
+    kept: Mapping[int, DemotedBroker],
     drained: Collection[int],
     snapshot: Snapshot,
     verdicts: Mapping[int, Verdict],
@@ -61,8 +62,7 @@ def drain_blocker(
         return DrainBlocker(Reason.NO_FAULT_TOLERANCE, _stranded_message(broker, stranded))
     if why.asked:
         return None
-    down = {b for b, v in verdicts.items() if v.state is HealthState.DOWN}
-    return _over_the_cap(broker, set(kept) | down, unhealthy, snapshot, policy)
+    return _over_the_cap(broker, kept, snapshot, policy)
 
 
 def stop_check(why: Maintenance, demoted: Mapping[int, DemotedBroker], snapshot: Snapshot) -> StopCheck:
@@ -147,21 +147,24 @@ def _stranded_message(broker: int, stranded: list[Partition]) -> str:
 
 
 def _over_the_cap(
-    broker: int, others: set[int], unhealthy: set[int], snapshot: Snapshot, policy: Policy
+    broker: int, kept: Mapping[int, DemotedBroker], snapshot: Snapshot, policy: Policy
 ) -> DrainBlocker | None:
-    named = snapshot.cluster.named
-    cannot_lead = ((named - snapshot.cluster.live) | others) & named
-    if broker in cannot_lead:
-        return None  # it counts already
-    unavailable = len((cannot_lead | unhealthy | {broker}) & named)
-    if 2 * unavailable >= len(named):
-        text = (
-            f"{unavailable} of {len(named)} brokers cannot lead, are sick or restart: no further broker is drained for"
-            " its pod"
-        )
-        return DrainBlocker(Reason.SYSTEMIC_CAUSE, text)
-    cap = policy.demotion.cap(len(named))
-    if len(cannot_lead) < cap:
+    """A pod restart is not requested by a person: the cap counts those that signals or their pods keep from leading."""
+    cluster, maintenance = snapshot.cluster, snapshot.maintenance
+    if broker not in cluster.live:
         return None
-    text = f"{len(cannot_lead)} of {len(named)} brokers already cannot lead; the cap is {cap}"
+    restarting = sum(1 for b, why in maintenance.items() if b in cluster.live and not why.asked)
+    if is_shared(restarting, len(cluster.live)):
+        text = f"the pods of {restarting} of {len(cluster.live)} live brokers restart: no further broker is drained"
+        return DrainBlocker(Reason.SYSTEMIC_CAUSE, text)
+    drained = {
+        b
+        for b, d in kept.items()
+        if d.cause is Cause.MAINTENANCE and b in cluster.live and not (b in maintenance and maintenance[b].asked)
+    }
+    unasked = len(drained | demoted_by_signals(kept, snapshot))
+    cap = policy.demotion.cap(len(cluster.named))
+    if unasked < cap:
+        return None
+    text = f"signals have demoted, or restarts drained, {unasked} of {len(cluster.named)} brokers; the cap is {cap}"
     return DrainBlocker(Reason.CAP_REACHED, f"{text} (spec.demotion.maxBrokers)")

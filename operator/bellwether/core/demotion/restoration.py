@@ -117,8 +117,8 @@ def eligible_leaders(partition: Partition, context: Context) -> Sequence[int]:
 def _long_down(snapshot: Snapshot, verdicts: Mapping[int, Verdict], waves: PromotionWaves) -> list[int]:
     """Brokers that have been down for so long that their leaders should return in steps.
 
-    None while half of the brokers or more are down (invariant 4) or an external operation runs (invariant 10): then
-    Kafka's own behaviour is the safe one.
+    None while half of the brokers or more are down or an external operation runs (invariant 10): then Kafka's own
+    behaviour is the safe one.
     """
     if not waves.min_downtime_seconds or snapshot.external_operation is not None:
         return []

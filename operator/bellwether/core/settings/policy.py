@@ -48,7 +48,7 @@ class QuarantineMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demotion:
-    """How many brokers may be demoted at once, and how long a broker must be sick first."""
+    """How many brokers signals may demote at once, and how long a broker must be sick first."""
 
     dwell_seconds: Annotated[
         int,

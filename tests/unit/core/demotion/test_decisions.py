@@ -1,4 +1,4 @@
-"""Who may lead: the cap, its exceptions, people's words, and how a demotion ends."""
+"""Who may lead: by signals and by overrides, and how a demotion ends."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from bellwether.core.demotion.decisions import Decisions, decide, decide_on_dele
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.cluster import Cluster
-from bellwether.core.model.loads import LOADS_PENDING, Loads
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.capacity import Capacity
-from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, PromotionMode
+from bellwether.core.settings.policy import Demotion, Policy, Promotion, PromotionMode
 from bellwether.core.signals import Override, OverrideState
 from testkit.values.builders import (
     after,
@@ -30,8 +28,6 @@ from testkit.values.builders import (
     verdicts,
 )
 
-RACKS = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
-
 
 def policy(cap: int | str = 2, dwell_seconds: int = 0) -> Policy:
     return Policy(name="main", demotion=Demotion(dwell_seconds=dwell_seconds, max_brokers=cap))
@@ -42,72 +38,6 @@ def big(brokers: int | Sequence[int] = 10, **more: object) -> Cluster:
     ids = list(range(1, brokers + 1)) if isinstance(brokers, int) else list(brokers)
     ring = [partition(index=i, replicas=[ids[(i + k) % len(ids)] for k in range(3)]) for i in range(len(ids))]
     return cluster(*ring, brokers=ids, **more)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("cap", "brokers", "number"),
-    [
-        pytest.param(2, 100, 2, id="a number is that number"),
-        pytest.param("20%", 10, 2, id="a percentage of the brokers"),
-        pytest.param("20%", 14, 2, id="rounded down"),
-        pytest.param("20%", 15, 3, id="exact at the step"),
-        pytest.param("20%", 3, 1, id="at least one on three brokers"),
-        pytest.param("1%", 50, 1, id="at least one on fifty"),
-        pytest.param("49%", 100, 49, id="the most that may be asked for"),
-    ],
-)
-def test_the_cap_in_brokers(cap: int | str, brokers: int, number: int):
-    assert Demotion(max_brokers=cap).cap(brokers) == number
-
-
-@pytest.mark.parametrize(
-    ("sick", "down", "cap", "chosen", "held"),
-    [
-        pytest.param([1], [], 1, [1], {}, id="one sick, room for one"),
-        pytest.param([1, 2], [], 2, [1, 2], {}, id="as many as the cap"),
-        pytest.param([1, 2, 3], [], 2, [1, 2], {3: "CapReached"}, id="one more than the cap"),
-        pytest.param([1], [9], 1, [], {1: "CapReached"}, id="the dead count"),
-        pytest.param([1, 2], [9], 2, [1], {2: "CapReached"}, id="the dead leave room for one"),
-        pytest.param([1], [8, 9], 1, [], {1: "CapReached"}, id="more dead than the cap"),
-        pytest.param([1, 2, 3, 4, 5], [], 9, [], dict.fromkeys(range(1, 6), "SystemicCause"), id="half"),
-        pytest.param([1, 2, 3, 4], [9], 9, [], dict.fromkeys([1, 2, 3, 4], "SystemicCause"), id="half, one dead"),
-        pytest.param([1, 2, 3, 4], [], 9, [1, 2, 3, 4], {}, id="just under half"),
-        pytest.param([], [8, 9, 10, 7, 6], 9, [], {}, id="half dead and nobody sick is nothing to hold"),
-    ],
-)
-def test_the_cap(sick: list[int], down: list[int], cap: int, chosen: list[int], held: dict[int, str]):
-    living = [b for b in range(1, 11) if b not in down]
-    seen = replace(big(), brokers={b: big().brokers[b] for b in living})
-    made = decide(Context(snapshot(seen), verdicts(seen, sick=sick, down=down), policy(cap)))
-    assert list(made.demoted) == chosen
-    assert {h.broker: str(h.reason) for h in made.held} == held
-
-
-@pytest.mark.parametrize(
-    ("kind", "seen", "down"),
-    [
-        pytest.param("fenced", big(fenced=[9]), [9], id="fenced"),
-        pytest.param("unanswering", big(), [9], id="registered, and answering nobody"),
-        pytest.param("unregistered", replace(big(), brokers={b: big().brokers[b] for b in range(1, 9)}), [], id="gone"),
-    ],
-)
-def test_everybody_who_cannot_lead_counts_whatever_the_cause(kind: str, seen: Cluster, down: list[int]):
-    made = decide(Context(snapshot(seen), verdicts(seen, sick=[1], down=down), policy(1)))
-    assert dict(made.demoted) == {}
-    assert made.held[0].reason is Reason.CAP_REACHED
-
-
-def test_the_worst_goes_first_then_who_is_sick_longest_then_the_lowest_id():
-    seen = big()
-    sick = {
-        1: verdict(1, severity=2, since=after(-50)),
-        2: verdict(2, severity=3, since=after(-1)),
-        3: verdict(3, severity=3, since=after(-9)),
-        4: verdict(4, severity=2, since=after(-50)),
-    }
-    for cap, chosen in ((1, [3]), (2, [2, 3]), (3, [1, 2, 3])):
-        made = decide(Context(snapshot(seen), {**verdicts(seen), **sick}, policy(cap)))
-        assert list(made.demoted) == chosen
 
 
 def test_a_demotion_by_signals_says_why_and_since_when():
@@ -125,49 +55,6 @@ def test_only_the_sick_are_demoted(state: HealthState):
     assert dict(made.demoted) == {}
 
 
-class TestFailureDomains:
-    def racked(self, racks: dict[int, str] = RACKS, **more: object) -> Cluster:
-        spread = [partition(index=i, replicas=[i % 2 + 1, i % 2 + 3, i % 2 + 5]) for i in range(4)]
-        return cluster(*spread, brokers=6, racks=racks, **more)  # type: ignore[arg-type]
-
-    def demoted(self, seen: Cluster, sick: list[int]) -> list[int]:
-        made = decide(Context(snapshot(seen), verdicts(seen, sick=sick), policy(1)))
-        return list(made.demoted)
-
-    def test_a_whole_rack_of_three_is_one_cause(self):
-        assert self.demoted(self.racked(), [1, 2]) == [1, 2]
-
-    def test_a_suspect_in_another_rack_forbids_it(self):
-        seen = self.racked()
-        judged = verdicts(seen, sick=[1, 2], suspect=[3])
-        made = decide(Context(snapshot(seen), judged, policy(1)))
-        assert list(made.demoted) == [1]
-
-    def test_two_racks_are_two(self):
-        assert self.demoted(self.racked(), [1, 3]) != [1, 3]
-
-    def test_half_of_the_brokers_are_never_one_cause(self):
-        two_racks = self.racked({1: "a", 2: "a", 3: "a", 4: "b", 5: "b", 6: "b"})
-        assert self.demoted(two_racks, [1, 2, 3]) == []
-
-    def test_a_cluster_in_one_rack_has_no_domains(self):
-        assert self.demoted(self.racked(dict.fromkeys(range(1, 7), "a")), [1, 2]) == [1]
-
-    def test_a_broker_without_a_rack_makes_domains_unknown(self):
-        assert self.demoted(self.racked({b: r for b, r in RACKS.items() if b != 6}), [1, 2]) == [1]
-
-    def test_a_partition_that_would_lose_its_last_healthy_member_forbids_it(self):
-        seen = self.racked()
-        alone = partition("alone", replicas=[1, 2, 3], isr=[1, 2])
-        assert self.demoted(replace(seen, partitions=(*seen.partitions, alone)), [1, 2]) == [1]
-
-    def test_a_dead_broker_of_the_same_rack_cannot_be_placed_any_more(self):
-        seen = self.racked()
-        living = replace(seen, brokers={b: v for b, v in seen.brokers.items() if b != 2})
-        made = decide(Context(snapshot(living), verdicts(living, sick=[1], down=[2]), policy(1)))
-        assert dict(made.demoted) == {}
-
-
 class TestOverrides:
     def decide(self, *state: Override, sick: Sequence[int] = (), undo: Sequence[DemotedBroker] = (), cap: int = 1):
         seen = big()
@@ -178,10 +65,9 @@ class TestOverrides:
         made = self.decide(override(7, reason="disk swap"))
         assert made.demoted[7] == DemotedBroker(7, Cause.OVERRIDE, Reason.OVERRIDE_DEMOTED, "disk swap", after(100))
 
-    def test_demoted_beats_the_cap_and_fills_it(self):
+    def test_demoted_beats_the_cap_and_does_not_use_it_up(self):
         made = self.decide(override(7), override(8), sick=[1])
-        assert list(made.demoted) == [7, 8]
-        assert made.held[0].reason is Reason.CAP_REACHED
+        assert list(made.demoted) == [1, 7, 8]
 
     def test_promoted_keeps_the_sick_from_being_demoted(self):
         made = self.decide(override(1, OverrideState.PROMOTED), sick=[1])
@@ -235,14 +121,6 @@ def test_only_health_ends_a_demotion_by_signals(state: HealthState, stays: bool)
         Context(snapshot(seen, undo=record(None, demoted(1))), {**verdicts(seen), 1: verdict(1, state)}, policy())
     )
     assert (1 in made.demoted, made.promoted) == (stays, () if stays else (1,))
-
-
-def test_above_the_cap_nobody_who_is_demoted_is_promoted():
-    seen = big()
-    undo = record(None, *(demoted(b) for b in (1, 2, 3)))
-    made = decide(Context(snapshot(seen, undo=undo), verdicts(seen, sick=[1, 2, 3, 4, 5, 6]), policy(1)))
-    assert list(made.demoted) == [1, 2, 3]
-    assert {h.broker: h.reason for h in made.held} == dict.fromkeys([4, 5, 6], Reason.SYSTEMIC_CAUSE)
 
 
 def test_manual_promotion_waits_for_a_person_and_says_how():
@@ -361,43 +239,3 @@ class TestDwell:
         seen = big()
         asked = snapshot(seen, now=after(10), overrides=[override(1)])
         assert list(decide(Context(asked, verdicts(seen), policy(dwell_seconds=5))).demoted) == [1]
-
-
-def test_brokers_that_a_person_took_out_are_said_to_be_no_common_cause():
-    seen = big(3)
-    judged = {**verdicts(seen), 1: verdict(1)}
-    undo = record(None, demoted(2, Cause.OVERRIDE))
-    found = decide(Context(snapshot(seen, undo=undo, overrides=[override(2)]), judged, policy()))
-    (held,) = found.held
-    assert (
-        held.message
-        == "2 of 3 brokers cannot lead or are sick (1 of them by a manual demotion): no further broker is demoted"
-    )
-
-
-class TestWhatTheOthersCanCarry:
-    """Invariant 4: a rack is one cause only where the foreseen leaders fit."""
-
-    def decided(self, capacity: Capacity, load: int = 0, loads: Loads | None = None) -> list[int]:
-        """Who is demoted where brokers 1 and 2 are sick; every partition costs so much, and every broker follows 10."""
-        racks = {b: "abc"[(b - 1) // 2] for b in range(1, 7)}
-        led = [partition(index=i, replicas=(1 + i % 6, 1 + (i + 2) % 6, 1 + (i + 4) % 6)) for i in range(12)]
-        measured = Loads({p.key: load for p in led}, following=dict.fromkeys(range(1, 7), 10))
-        seen = replace(snapshot(cluster(*led, brokers=6, racks=racks)), loads=loads or measured)
-        demotion = Demotion(max_brokers=1, dwell_seconds=0, capacity=capacity)
-        limited = Policy(name="p", mode=Mode.ENFORCE, demotion=demotion)
-        return sorted(decide(Context(seen, verdicts(seen.cluster, sick=[1, 2]), limited)).demoted)
-
-    def test_a_rack_whose_leaders_fit_elsewhere_is_one_cause(self):
-        assert self.decided(Capacity(max_leaders=3)) == [1, 2]
-
-    def test_a_rack_whose_leaders_do_not_fit_stays_under_the_cap(self):
-        assert self.decided(Capacity(max_leaders=2)) == [1]
-
-    def test_nor_is_it_one_cause_where_their_load_does_not_fit(self):
-        """Each of the other four leads two, and would lead one more."""
-        assert self.decided(Capacity(max_load=10 + 3 * 7), load=7) == [1, 2]
-        assert self.decided(Capacity(max_load=10 + 3 * 7 - 1), load=7) == [1]
-
-    def test_nor_while_loads_are_awaited(self):
-        assert self.decided(Capacity(max_load=10**6), loads=LOADS_PENDING) == [1]

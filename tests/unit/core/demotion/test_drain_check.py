@@ -72,16 +72,15 @@ class TestBeginning:
         )
         assert made.held == ()
 
-    def test_a_persons_word_is_not_bound_by_the_cap_and_counts_under_it(self):
+    def test_a_persons_drain_is_not_bound_by_the_cap_and_does_not_use_it_up(self):
         seen = ring(10)
         made = decided(seen, drain(1), drain(5), cap=1, judged=verdicts(seen, sick=[8]))
-        assert list(made.demoted) == [1, 5]
-        assert held(made) == {8: "CapReached"}
+        assert (list(made.demoted), held(made)) == ([1, 5, 8], {})
 
-    def test_a_drain_that_is_held_counts_under_the_cap_all_the_same(self):
+    def test_nor_does_a_drain_that_is_held(self):
         seen = ring(10, partition("alone", replicas=[1]))
         made = decided(seen, drain(1), cap=1, judged=verdicts(seen, sick=[8]))
-        assert (dict(made.demoted), held(made)) == ({}, {1: "NoFaultTolerance", 8: "CapReached"})
+        assert (list(made.demoted), held(made)) == ([8], {1: "NoFaultTolerance"})
 
     def test_what_signals_demoted_stays_their_demotion(self):
         seen = ring()
@@ -333,17 +332,31 @@ class TestPods:
         made = decided(
             seen, pods={1: self.LEAVING, 4: Pod("kafka-4", ready=False)}, cap=1, judged=verdicts(seen, down=[4])
         )
-        assert (list(made.demoted), held(made)) == ([4], {1: "CapReached"})
+        assert (list(made.demoted), held(made)) == ([1, 4], {})
 
-    def test_where_half_of_the_pods_are_not_ready_the_cause_is_elsewhere(self):
-        seen = ring(4)
+    def test_one_that_restarts_takes_no_room_from_what_signals_demote(self):
+        made = decided(ring(10), pods={1: self.LEAVING}, cap=1, judged=verdicts(ring(10), sick=[8]))
+        assert (list(made.demoted), held(made)) == ([1, 8], {})
+
+    def test_what_signals_demoted_takes_room_from_the_pods(self):
+        made = decided(ring(10), pods={1: self.LEAVING}, cap=1, undo=[demoted(8)], judged=verdicts(ring(10), sick=[8]))
+        assert (list(made.demoted), held(made)) == ([8], {1: "CapReached"})
+
+    def test_where_half_of_the_pods_are_not_ready_none_is_drained(self):
         pods = {b: Pod(f"kafka-{b}", ready=False) for b in (1, 2)}
-        made = decided(seen, undo=[], pods=pods, cap=4)
-        assert held(made) == {2: "SystemicCause"}
+        assert held(decided(ring(4), pods=pods, cap=4)) == {1: "SystemicCause", 2: "SystemicCause"}
+
+    def test_one_pod_of_two_live_brokers_is_no_shared_cause(self):
+        seen = ring(3, fenced=[3])
+        assert list(decided(seen, pods={1: self.LEAVING}, judged=verdicts(seen, down=[3])).demoted) == [1]
+
+    def test_a_persons_drain_takes_no_room_from_the_pods(self):
+        made = decided(ring(10), drain(1), pods={4: Pod("kafka-4", ready=False)}, undo=[DRAINED], cap=1)
+        assert (list(made.demoted), held(made)) == ([1, 4], {})
 
     def test_signals_of_a_broker_whose_pod_restarts_demote_it_not_even_over_the_cap(self):
         seen = ring(10)
-        judged = {**verdicts(seen), 4: verdict(4, severity=9)}
-        made = decided(seen, drain(1), pods={4: Pod("kafka-4", ready=False)}, undo=[DRAINED], cap=1, judged=judged)
-        assert (list(made.demoted), held(made)) == ([1], {4: "CapReached"})
+        judged = {**verdicts(seen, sick=[8]), 4: verdict(4, severity=9)}
+        made = decided(seen, pods={4: Pod("kafka-4", ready=False)}, undo=[demoted(8)], cap=1, judged=judged)
+        assert (list(made.demoted), held(made)) == ([8], {4: "CapReached"})
         assert "drained" in made.held[0].message

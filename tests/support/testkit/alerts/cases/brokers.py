@@ -61,8 +61,24 @@ CASES = (
             series("broker_leaders", broker="2"): "24x20",
         },
     ),
-    Case("BellwetherBrokerDemoted", "for five minutes", "6m", {told("broker_demoted"): "1x30"}, (ONE,)),
-    Case("BellwetherBrokerDemoted", "well again after two", "6m", {told("broker_demoted"): "1x8 0x30"}),
+    Case("BellwetherBrokerDemoted", "for half an hour", "31m", {told("broker_demoted"): "1x130"}, (ONE,)),
+    Case("BellwetherBrokerDemoted", "well again after twenty minutes", "31m", {told("broker_demoted"): "1x80 0x60"}),
+    Case(
+        "BellwetherBrokerDemotedRepeatedly",
+        "demoted for ten minutes in each hour, by an operator and by the next one",
+        "190m",
+        {
+            told("broker_demoted"): "1x40 0x200 1x40 0x200 1x2 stale",
+            told("broker_demoted", "operator-b"): "_x482 1x38 0x300",
+        },
+        (ONE,),
+    ),
+    Case(
+        "BellwetherBrokerDemotedRepeatedly",
+        "twice in an hour, and then well",
+        "190m",
+        {told("broker_demoted"): "1x40 0x80 1x40 0x700"},
+    ),
     Case(
         "BellwetherBrokerDemotedTooLong",
         "for 25 hours",
@@ -90,14 +106,20 @@ CASES = (
         "BellwetherBrokerActionBlocked",
         "by the cap",
         "3m",
-        {told("broker_action_blocked", reason="CapReached"): "1x20"},
+        {told("broker_action_blocked", reason="CapReached"): "1x20", verdict("Sick"): "1x20"},
         (of_policy(broker="1", reason="CapReached"),),
     ),
     Case(
         "BellwetherBrokerActionBlocked",
         "by the cap, briefly",
         "3m",
-        {told("broker_action_blocked", reason="CapReached"): "1x4 stale"},
+        {told("broker_action_blocked", reason="CapReached"): "1x4 stale", verdict("Sick"): "1x20"},
+    ),
+    Case(
+        "BellwetherBrokerActionBlocked",
+        "well again, and promoted once a reassignment has ended",
+        "3m",
+        {told("broker_action_blocked", reason="ExternalOperation"): "1x20", verdict("Sick"): "0x20"},
     ),
     Case(
         "BellwetherBrokerActionBlocked",
@@ -106,6 +128,7 @@ CASES = (
         {
             told("broker_action_blocked", reason="PromotionManual"): "1x20",
             told("broker_action_blocked", reason="SystemicCause"): "1x20",
+            verdict("Sick"): "1x20",
         },
     ),
     Case(
@@ -128,33 +151,41 @@ CASES = (
         {
             told("broker_action_blocked", reason="SystemicCause"): "1x20",
             series("broker_action_blocked", broker="2", reason="SystemicCause"): "1x20",
+            verdict("Sick"): "1x20",
+            verdict("Sick", "2"): "1x20",
         },
         (of_policy(),),
     ),
     Case(
         "BellwetherSystemicCause",
+        "half of the pods restart",
+        "2m",
+        {told("broker_action_blocked", reason="SystemicCause"): "1x20", verdict("Sick"): "0x20"},
+    ),
+    Case(
+        "BellwetherSystemicCause",
         "one is held by the cap",
         "2m",
-        {told("broker_action_blocked", reason="CapReached"): "1x20"},
+        {told("broker_action_blocked", reason="CapReached"): "1x20", verdict("Sick"): "1x20"},
     ),
     Case(
         "BellwetherDemotionIneffective",
         "demoted, and acks=all waits for it",
-        "3m",
-        {told("broker_demoted"): "1x20", told("broker_holds_back_isr"): "1x20"},
+        "6m",
+        {told("broker_demoted"): "1x30", told("broker_holds_back_isr"): "1x30"},
         (ONE,),
     ),
     Case(
         "BellwetherDemotionIneffective",
         "demoted for a load balancer's fault: it follows well",
-        "3m",
-        {told("broker_demoted"): "1x20", told("broker_holds_back_isr"): "0x20"},
+        "6m",
+        {told("broker_demoted"): "1x30", told("broker_holds_back_isr"): "0x30"},
     ),
     Case(
         "BellwetherDemotionIneffective",
         "it follows slowly after a restart and is not demoted",
-        "3m",
-        {told("broker_demoted"): "0x20", told("broker_holds_back_isr"): "1x20"},
+        "6m",
+        {told("broker_demoted"): "0x30", told("broker_holds_back_isr"): "1x30"},
     ),
     *(
         Case(
