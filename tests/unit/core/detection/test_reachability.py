@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
@@ -28,11 +29,18 @@ class TestComingUp:
         assert (found.state, found.reason, found.restarted) == (HealthState.SUSPECT, Reason.BROKER_STARTING, after(10))
 
     @pytest.mark.parametrize(
-        ("seconds", "reason"), [(179, Reason.BROKER_STARTING), (180, Reason.EXTERNALLY_UNREACHABLE)]
+        ("seconds", "reason", "restarted"),
+        [(179, Reason.BROKER_STARTING, after(10)), (180, Reason.EXTERNALLY_UNREACHABLE, None)],
     )
-    def test_the_grace_ends(self, seconds: int, reason: Reason):
+    def test_the_grace_ends(self, seconds: int, reason: Reason, restarted: datetime | None):
         before = replace(verdict(state=HealthState.SUSPECT, reason=Reason.BROKER_STARTING), restarted=after(10))
-        assert of_one(snapshot(None, *self.OUT, now=after(10 + seconds)), before=before).reason is reason
+        found = of_one(snapshot(None, *self.OUT, now=after(10 + seconds)), before=before)
+        assert (found.reason, found.restarted) == (reason, restarted)
+
+    def test_a_fast_disk_does_not_end_the_grace(self):
+        disk = signal(1, GOOD, kind=SignalType.STORAGE_LATENCY, source="broker-1", latency_seconds=0.001)
+        found = of_one(snapshot(None, *self.OUT, disk, now=after(10)), before=self.WAS_DOWN)
+        assert (found.reason, found.restarted) == (Reason.BROKER_STARTING, after(10))
 
     def test_a_broker_that_was_reached_once_has_no_grace_left(self):
         before = replace(verdict(state=HealthState.SUSPECT, reason=Reason.BROKER_STARTING), restarted=after(10))
