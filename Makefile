@@ -87,7 +87,7 @@ chart-test: setup parts ## Only the tests of the Helm chart: values, objects, in
 	@$(PYTEST) -m chart $(PYTEST_ARGS)
 
 .PHONY: mutation-test
-mutation-test: setup ## Change the core in small ways and count which tests notice (20 minutes; MUTANTS_ARGS=...)
+mutation-test: setup ## Change the deciding modules in small ways and count which tests notice (20 minutes; MUTANTS_ARGS=...)
 	@$(BIN)/python -m mutants $(MUTANTS_ARGS)
 
 .PHONY: bench-demo

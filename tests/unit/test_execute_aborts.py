@@ -63,6 +63,13 @@ def test_the_record_is_saved_then_each_batch_is_reordered_and_elected():
     assert (done.reordered, done.elected, done.stopped, run.led) == (4, 2, None, 0)
 
 
+def test_the_broker_that_is_asked_is_chosen_for_reorders_alone():
+    run = Run(site(3, {"orders": 1}))
+    assert run.carry_out().asked == run.world.leaders.choose()
+    run.plan = replace(run.plan, moves=tuple(m._replace(seen=m.order) for m in run.plan.moves))
+    assert run.carry_out().asked is None
+
+
 def test_a_plan_without_moves_sends_nothing_and_an_unchanged_record_is_not_written():
     run = Run()
     run.plan = Plan()

@@ -29,7 +29,7 @@ _ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """One change: where, what stood there, what stands there now, and the whole module with it.
+    """One change: where, what was there, what is there now, and the whole module with it.
 
     ``function`` has the lines of the outermost function around it; None for what is evaluated by an import.
     """

@@ -44,11 +44,12 @@ def reachability(broker: int, index: SignalIndex, session_timeout_seconds: int, 
     total, need = len(index.vantages), quorum(len(index.vantages))
     facts = _facts(said, index, patience)
     quiet = len(words) == len(failing) > 0 and no_external_clients(broker, index)
-    if len(failing) + quiet >= need > 0 and (dispute := _disputed(words, index, past)):
+    unreachable = len(failing) + quiet >= need > 0
+    if unreachable and (dispute := _disputed(words, index, past)):
         text = f"{_names(failing)} of {total} vantages cannot reach it, and {dispute}"
         change = "every vantage with fresh evidence failing, or vantageConflictAfterSeconds passing"
         return Finding(Evidence.DOUBTFUL, Reason.VANTAGE_CONFLICT, text, facts=facts, change=change)
-    if len(failing) + quiet >= need > 0:
+    if unreachable:
         found = _unreachable(broker, failing, total, index, session_timeout_seconds, past, quiet=len(failing) < need)
         change = f"fewer than {need} of {total} vantages failing"
         return Finding(found.evidence, found.reason, found.message, found.severity, facts, found.change or change)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
@@ -27,10 +28,19 @@ class TestComingUp:
         found = of_one(snapshot(None, *self.OUT, now=after(10)), before=self.WAS_DOWN)
         assert (found.state, found.reason, found.restarted) == (HealthState.SUSPECT, Reason.RESTARTING, after(10))
 
-    @pytest.mark.parametrize(("seconds", "reason"), [(179, Reason.RESTARTING), (180, Reason.EXTERNALLY_UNREACHABLE)])
-    def test_the_grace_ends(self, seconds: int, reason: Reason):
+    @pytest.mark.parametrize(
+        ("seconds", "reason", "restarted"),
+        [(179, Reason.RESTARTING, after(10)), (180, Reason.EXTERNALLY_UNREACHABLE, None)],
+    )
+    def test_the_grace_ends(self, seconds: int, reason: Reason, restarted: datetime | None):
         before = replace(verdict(state=HealthState.SUSPECT, reason=Reason.RESTARTING), restarted=after(10))
-        assert of_one(snapshot(None, *self.OUT, now=after(10 + seconds)), before=before).reason is reason
+        found = of_one(snapshot(None, *self.OUT, now=after(10 + seconds)), before=before)
+        assert (found.reason, found.restarted) == (reason, restarted)
+
+    def test_a_fast_disk_does_not_end_the_grace(self):
+        disk = signal(1, GOOD, kind=SignalType.STORAGE_LATENCY, source="broker-1", latency_seconds=0.001)
+        found = of_one(snapshot(None, *self.OUT, disk, now=after(10)), before=self.WAS_DOWN)
+        assert (found.reason, found.restarted) == (Reason.RESTARTING, after(10))
 
     def test_a_broker_that_was_reached_once_has_no_grace_left(self):
         before = replace(verdict(state=HealthState.SUSPECT, reason=Reason.RESTARTING), restarted=after(10))

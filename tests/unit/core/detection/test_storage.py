@@ -39,6 +39,7 @@ def of_one(*signals: Signal, fenced: tuple[int, ...] = ()) -> Finding:
     [
         pytest.param([(2, GOOD, 1), (3, GOOD, 1)], Evidence.BAD, Reason.STORAGE_SLOW, id="its peers are fast"),
         pytest.param([(2, GOOD, 10), (3, GOOD, 9)], Evidence.BAD, Reason.STORAGE_SLOW, id="less than an eighth of it"),
+        pytest.param([(2, GOOD, 10), (3, GOOD, 10)], Evidence.BAD, Reason.STORAGE_SLOW, id="an eighth of it"),
         pytest.param([(2, GOOD, 40), (3, GOOD, 41)], Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, id="half as slow"),
         pytest.param([(2, BAD, 90), (3, BAD, 70)], Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, id="all are slow"),
         pytest.param([(2, BAD, 85), (3, GOOD, 1)], Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, id="every other one"),
@@ -62,7 +63,9 @@ def test_a_disk_that_only_ends_in_errors_is_not_compared():
     assert (found.evidence, found.severity) == (Evidence.BAD, STALLED_SEVERITY)
 
 
-@pytest.mark.parametrize(("milliseconds", "severity"), [(80, SLOW_SEVERITY), (5000, STALLED_SEVERITY)])
+@pytest.mark.parametrize(
+    ("milliseconds", "severity"), [(80, SLOW_SEVERITY), (499, SLOW_SEVERITY), (500, STALLED_SEVERITY)]
+)
 def test_a_disk_that_stands_still_is_worse_than_a_slow_one(milliseconds: float, severity: int):
     assert of_one(disk(1, BAD, milliseconds), disk(2, GOOD, 1)).severity == severity
 

@@ -297,6 +297,12 @@ class TestStabilization:
         found = of_one(snapshot(None, *blipped, now=after(70), undo=self.SICK), policy, first)
         assert (found.state, found.since) == (HealthState.RECOVERING, after(70))
 
+    def test_a_failure_between_two_reconciles_does_not_change_a_broker_that_was_never_demoted(self):
+        first = of_one(snapshot(None, *words(GOOD, GOOD), now=after(10)))
+        blipped = [replace(s, since=after(30)) if s.source == "b" else s for s in words(GOOD, GOOD)]
+        found = of_one(snapshot(None, *blipped, now=after(70)), before=first)
+        assert (found.state, found.since) == (HealthState.HEALTHY, after(10))
+
     def test_a_failure_in_between_is_not_read_from_the_clock_of_the_prober(self):
         ahead = [replace(s, since=after(9999)) for s in words(GOOD, GOOD)]
         policy = replace(POLICY, promotion=Promotion(stabilization_seconds=60))

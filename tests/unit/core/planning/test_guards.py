@@ -173,3 +173,9 @@ def test_an_election_is_refused_with_the_reason_that_helps_most(
     refusal = refuse_election(seen, target, frozenset(demoted), chosen, snapshot(living))
     assert (refusal.reason if refusal else None) is reason
     assert refusal is None or refusal.message
+
+
+def test_a_refused_election_names_the_replicas_that_cannot_lead():
+    refusal = refuse_election(partition(isr=[1]), AWAY, frozenset({1}), None, snapshot(cluster()))
+    assert refusal is not None
+    assert "none of the other replicas [2, 3]" in refusal.message

@@ -169,10 +169,17 @@ class TestOrderedRacks:
         made = plan(seen, undo=undo, decided=Decisions({}, returning={1: returning(1, 0)}))
         assert orders_of(made) == [((3, 1), False)]
 
+    def test_a_broker_that_waits_for_its_wave_does_not_go_on_leading_for_its_rack(self):
+        seen = stretched(partition(replicas=(1, 2, 3)))
+        undo = record({seen.partitions[0].key: entry(baseline=(3, 1, 2), written=(1, 2, 3))})
+        made = plan(seen, undo=undo, decided=Decisions({}, returning={1: returning(1, 0)}))
+        assert [m.leads_next for m in made.moves] == [2]
+
     def test_what_the_racks_let_a_returning_broker_lead_is_awaited(self):
-        seen = stretched(partition(index=0, replicas=(3, 1)), partition(index=1, replicas=(3, 5)))
-        made = plan(seen, decided=Decisions({}, returning={1: returning(1, 0), 3: returning(3, 100)}))
-        assert made.withheld == {1: 1, 3: 0}
+        seen = stretched(partition(index=0, replicas=(3, 1)), partition(index=1, replicas=(1, 2, 3)))
+        decided = Decisions({}, returning={1: returning(1, 0)})
+        assert plan(seen, decided=decided).withheld == {1: 2}
+        assert plan(seen, decided=decided, wish=None).withheld == {1: 1}
 
     def test_without_the_wish_every_order_goes_home(self):
         led = [partition(index=i, replicas=(3, 1, 5)) for i in range(5)]

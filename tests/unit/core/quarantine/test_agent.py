@@ -237,6 +237,7 @@ def test_a_pause_that_failed_is_not_tried_again_by_the_same_order():
     post.watch, post.process = pause_failed(post.watch, "no such process"), ProcessState.RUNNING
     assert post.reconcile(order(renewal=6)) is AgentAction.NOTHING
     assert post.watch.number == 1
+    assert post.watch.message.endswith("no such process")
 
 
 def test_at_its_own_end_it_releases():
