@@ -37,7 +37,7 @@ def symptom(verdict: Verdict) -> str | None:
 
 
 def _symptom_of(reason: str, signal: str) -> str:
-    """The symptom that a reason stands for; ``SignalFailing`` is a different one for each type of signal."""
+    """Symptom of a reason; ``SignalFailing`` is a different one for each type of signal."""
     if reason == Reason.SIGNAL_FAILING and signal:
         return f"{reason}: {signal}"
     return _SAME_SYMPTOM.get(reason, reason)

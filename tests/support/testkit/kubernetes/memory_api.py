@@ -55,7 +55,9 @@ class MemoryApi(KubernetesClient):
 
     def all(self, resource: Resource) -> list[Object]:
         """Every object of a kind, by name."""
-        return [copy.deepcopy(o) for (plural, _, _), o in sorted(self.objects.items()) if plural == resource.plural]
+        return [
+            copy.deepcopy(o) for (plural, _, _), o in sorted(self.objects.copy().items()) if plural == resource.plural
+        ]
 
     # What a KubernetesClient does.
 

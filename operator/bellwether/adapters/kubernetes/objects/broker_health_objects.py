@@ -6,6 +6,7 @@ reconcile; a settled cluster causes one list request and no write.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -49,6 +50,7 @@ class BrokerHealths:
     def __init__(self, api: KubernetesClient, clock: Clock) -> None:
         self._api = api
         self._clock = clock
+        self._lock = threading.Lock()
         # By policy and Lease: its last renewal, and since when there was no other.
         self._budgets: dict[tuple[str, str], tuple[float, float]] = {}  # objects left, and when that was
         self._silent: dict[tuple[str, str], dict[str, tuple[str, float]]] = {}
@@ -113,11 +115,12 @@ class BrokerHealths:
         if not wanted:
             return 0
         now = self._clock.monotonic()
-        budgets = {key: left + (now - at) / MADE_EACH_SECONDS for key, (left, at) in self._budgets.items()}
-        self._budgets = {key: (left, now) for key, left in budgets.items() if left < MADE_AT_ONCE}
-        left, _ = self._budgets.get((namespace, policy), (float(MADE_AT_ONCE), now))
-        granted = min(wanted, int(left))
-        self._budgets[namespace, policy] = (left - granted, now)
+        with self._lock:  # the policies of all namespaces, each on its thread
+            budgets = {key: left + (now - at) / MADE_EACH_SECONDS for key, (left, at) in self._budgets.items()}
+            self._budgets = {key: (left, now) for key, left in budgets.items() if left < MADE_AT_ONCE}
+            left, _ = self._budgets.get((namespace, policy), (float(MADE_AT_ONCE), now))
+            granted = min(wanted, int(left))
+            self._budgets[namespace, policy] = (left - granted, now)
         if 0 < granted < wanted:  # once, as nothing is left then
             log.warning("broker_healths_throttled", policy=f"{namespace}/{policy}", missing=wanted - granted)
         return granted
