@@ -145,7 +145,7 @@ DESCRIPTIONS: dict[Reason, str] = {
     ),
     Reason.PROCESS_PAUSED: "The broker's process is paused, so that acks=all does not wait for its slow disk.",
     Reason.QUARANTINE_ENDED: (
-        "The quarantine is no longer needed: the disk is fast, or the broker may lead or is to be stopped."
+        "The quarantine is no longer needed: the disk is fast, or the broker may lead or will be stopped."
     ),
     Reason.QUARANTINE_LIMIT: "The quarantine ended at spec.quarantine.limitSeconds, and the disk is still slow.",
     Reason.AGENT_UNAVAILABLE: "The quarantine agent does not report, cannot pause the broker, or resumed it early.",
