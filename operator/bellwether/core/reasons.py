@@ -17,6 +17,8 @@ class Reason(StrEnum):
     STABILIZING = "Stabilizing"
     EXTERNALLY_UNREACHABLE = "ExternallyUnreachable"
     STORAGE_SLOW = "StorageSlow"
+    READS_SLOW = "ReadsSlow"
+    CANARY_FAILING = "CanaryFailing"
     NOT_FENCED_IN_TIME = "NotFencedInTime"
     UNREACHABLE = "Unreachable"
     UNCONFIRMED = "Unconfirmed"
@@ -132,6 +134,8 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.STABILIZING: "Every signal passes again; the broker is promoted after the stabilization time.",
     Reason.EXTERNALLY_UNREACHABLE: "A quorum of vantages cannot reach the external listener; the internal one answers.",
     Reason.STORAGE_SLOW: "The write latency of the broker's log directory is above the threshold.",
+    Reason.READS_SLOW: "Reads from the disk of the broker's log directory miss the fetch objective.",
+    Reason.CANARY_FAILING: "Records produced to the broker and fetched from it fail or miss the objective.",
     Reason.NOT_FENCED_IN_TIME: (
         "The broker is unreachable and the controller has not fenced it within the session timeout."
     ),

@@ -104,8 +104,23 @@ class SignalIndex:
     @cached_property
     def blind(self) -> frozenset[str]:
         """Vantages from which every live broker fails: the vantage itself has failed (invariant 5)."""
+        return self._blind(SignalType.EXTERNAL_REACHABILITY)
+
+    @cached_property
+    def canary_vantages(self) -> tuple[str, ...]:
+        """Vantages of the canary: the configured ones, otherwise every vantage whose canary has reported."""
+        if self.detection.reachability.vantages:
+            return self.vantages
+        return tuple(sorted({s.source for said in self._of_type(SignalType.CANARY) for s in said[1]}))
+
+    @cached_property
+    def canary_blind(self) -> frozenset[str]:
+        """Vantages whose canary fails for every live broker."""
+        return self._blind(SignalType.CANARY)
+
+    def _blind(self, type_: str) -> frozenset[str]:
         asked, reached = Counter[str](), set[str]()
-        for broker, said in self._of_type(SignalType.EXTERNAL_REACHABILITY):
+        for broker, said in self._of_type(type_):
             if broker in self.snapshot.cluster.live:
                 asked.update(s.source for s in said)
                 reached.update(s.source for s in said if s.reading is not Reading.FAILING)

@@ -1,4 +1,4 @@
-"""Signals judged by their threshold alone: replication lag, Prometheus rules, alerts and plug-in signal types.
+"""Signals judged by their threshold alone: disk reads, replication lag, Prometheus, alerts and plug-in types.
 
 Called by ``verdicts`` for each broker. The reading is failing if enough sources fail. A source that is not deployed has
 no effect; a source that became stale prevents the promotion of a demoted broker.
@@ -17,6 +17,7 @@ from bellwether.core.signals import Reading, SignalType
 THRESHOLD_SEVERITY = 2
 
 REASONS: dict[str, Reason] = {
+    SignalType.READ_LATENCY: Reason.READS_SLOW,
     SignalType.REPLICATION_LAG: Reason.REPLICATION_LAGGING,
     SignalType.PROMETHEUS: Reason.PROMETHEUS_RULE,
     SignalType.ALERTMANAGER: Reason.ALERT_FIRING,

@@ -17,7 +17,7 @@ from bellwether.core.detection.storage import milliseconds
 from bellwether.core.settings.detection import Detection
 
 _WORD = attrgetter(
-    "type", "source", "reading", "since", "control", "latency_seconds", "message", "usual_seconds", "value"
+    "type", "source", "reading", "since", "control", "latency_seconds", "message", "usual_seconds", "value", "harm"
 )
 """All fields of a signal but its age, of which only the exceeded limits matter."""
 
@@ -28,6 +28,8 @@ class SharedInputs(NamedTuple):
     detection: Detection
     vantages: tuple[str, ...]
     blind: frozenset[str]
+    canary_vantages: tuple[str, ...]
+    canary_blind: frozenset[str]
     limits: tuple[float, ...]
 
 
@@ -51,7 +53,14 @@ def shared_inputs(index: SignalIndex, former: Iterable[VerdictInputs]) -> Shared
 
     Identical objects compare in constant time, and each of a thousand brokers is compared.
     """
-    found = SharedInputs(index.detection, index.vantages, index.blind, _limits(index.detection))
+    found = SharedInputs(
+        index.detection,
+        index.vantages,
+        index.blind,
+        index.canary_vantages,
+        index.canary_blind,
+        _limits(index.detection),
+    )
     known = next((inputs.common for inputs in former), None)
     return known if known == found else found
 
@@ -74,4 +83,4 @@ def verdict_inputs(broker: int, index: SignalIndex, shared: SharedInputs) -> Ver
 def _limits(detection: Detection) -> tuple[float, ...]:
     own = (detection.reachability.stale_after_seconds, detection.self_reachability.stale_after_seconds)
     watched = (watch.stale_after_seconds for watch in detection.threshold_signals)
-    return tuple(sorted({*own, detection.storage.stale_after_seconds, *watched}))
+    return tuple(sorted({*own, detection.canary.stale_after_seconds, detection.storage.stale_after_seconds, *watched}))

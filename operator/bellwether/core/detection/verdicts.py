@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from itertools import chain
 from typing import NamedTuple
 
+from bellwether.core.detection.canary import canary
 from bellwether.core.detection.findings import EvidenceItem, Finding, SignalIndex, passing, worst
 from bellwether.core.detection.health_states import Evidence, HealthState, next_state
 from bellwether.core.detection.reachability import (
@@ -177,8 +178,12 @@ def examine(
             else ReachabilityHistory(restarted=restarted)
         )
         findings.append(reachability(broker, index, policy.session_timeout_seconds, past))
+    if detection.canary.enabled:
+        outside = findings[0] if findings else None
+        if (felt := canary(broker, index, outside, asked=asked is Reason.CANARY_FAILING)) is not None:
+            findings.append(felt)
     if detection.self_reachability.enabled and (own := self_reachability(broker, index)) is not None:
-        reached = any(f.evidence is Evidence.GOOD for f in findings)
+        reached = any(f.evidence is Evidence.GOOD for f in findings[:1])
         findings.append(_as_a_hint(own) if reached else own)
     if detection.storage.enabled and (index.about(broker, SignalType.STORAGE_LATENCY) or asked in _STORAGE):
         findings.append(storage_latency(broker, index))

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from bellwether.core.settings.field_doc import FieldDoc
+from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import SignalType
 
 QUARANTINE_AGENT = "Quarantine"
@@ -81,6 +82,27 @@ class Reachability:
     ] = 1800
 
 
+CANARY_TOPIC = "bellwether-canary"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Canary:
+    """Whether records are produced to each broker and fetched from it, by the vantages of ``Reachability``.
+
+    The limits are the objectives. ``topic`` has one partition for each broker, whose only replica is on that broker.
+    """
+
+    enabled: _Enabled = False
+    topic: str = CANARY_TOPIC
+    on_failing: _OnFailing = OnFailing.SUSPECT
+
+    # One record of ten bytes each second.
+    period_seconds: ClassVar[int] = 1
+    # As long as a client's connection takes whose first SYN is lost.
+    timeout_seconds: ClassVar[int] = 2
+    stale_after_seconds: ClassVar[int] = 10
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelfReachability:
     """How the sidecar's check of the broker's socket table is judged: were there external clients recently?"""
@@ -136,6 +158,21 @@ class StorageLatency:
         int, FieldDoc("Consecutive fast writes after which the signal is Passing again.", 1, 1000)
     ] = 5
     stale_after_seconds: _StaleAfter = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadLatency:
+    """Whether direct reads from old segments of a broker's log directory are judged, by the fetch objective.
+
+    A read that takes longer counts as harm from that moment on.
+    """
+
+    enabled: _Enabled = True
+    on_failing: _OnFailing = OnFailing.SUSPECT
+
+    # One read of 4 KiB each second: no disk notices it.
+    period_seconds: ClassVar[int] = 1
+    stale_after_seconds: ClassVar[int] = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,11 +295,19 @@ class ThresholdSignals:
 
 @dataclass(frozen=True, kw_only=True)
 class Detection:
-    """Detection settings of one policy, for all signal types."""
+    """Detection settings of one policy, for all signal types.
 
+    A broker is demoted when the harm that it does to clients exceeds ``tolerance`` times the cost of moving its leaders
+    away and back.
+    """
+
+    objectives: Objectives = field(default_factory=Objectives)
+    tolerance: int = 1
     reachability: Reachability = field(default_factory=Reachability)
+    canary: Canary = field(default_factory=Canary)
     self_reachability: SelfReachability = field(default_factory=SelfReachability)
     storage: StorageLatency = field(default_factory=StorageLatency)
+    read_latency: ReadLatency = field(default_factory=ReadLatency)
     replication_lag: ReplicationLag = field(default_factory=ReplicationLag)
     prometheus: Prometheus = field(default_factory=Prometheus)
     alertmanager: Alertmanager = field(default_factory=Alertmanager)
@@ -270,9 +315,16 @@ class Detection:
 
     @cached_property
     def threshold_signals(self) -> tuple[ThresholdSignals, ...]:
-        """Signals judged by threshold alone: replication lag, Prometheus rules, alerts and plug-in signal types."""
+        """Signals judged by threshold alone: reads, replication lag, Prometheus rules, alerts and plug-in types."""
         lag, prometheus, alerts = self.replication_lag, self.prometheus, self.alertmanager
         found = [
+            ThresholdSignals(
+                type=SignalType.READ_LATENCY,
+                stale_after_seconds=self.read_latency.stale_after_seconds,
+                on_failing=self.read_latency.on_failing,
+            )
+        ] * self.read_latency.enabled
+        found += [
             ThresholdSignals(
                 type=SignalType.REPLICATION_LAG,
                 stale_after_seconds=lag.stale_after_seconds,
@@ -318,6 +370,7 @@ class Detection:
         """
         for kind, settings in (
             (SignalType.EXTERNAL_REACHABILITY, self.reachability),
+            (SignalType.CANARY, self.canary),
             (SignalType.SELF_REACHABILITY, self.self_reachability),
             (SignalType.STORAGE_LATENCY, self.storage),
         ):

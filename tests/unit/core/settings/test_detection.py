@@ -33,6 +33,7 @@ DETECTION = Detection(
         ("ExternalReachability", "anywhere", 11),
         ("SelfReachability", "broker-1", 10),
         ("StorageLatency", "broker-1", None),
+        ("ReadLatency", "broker-1", 10),
         ("ReplicationLag", "replication", 31),
         ("Prometheus", "r", 61),
         ("Prometheus", "another", None),
@@ -46,5 +47,5 @@ def test_patience_is_that_of_the_kind_and_none_where_nobody_judges(type_: str, s
     assert DETECTION.stale_after(type_, source) == seconds
 
 
-def test_by_default_nothing_is_watched_but_replication_lag():
-    assert [w.type for w in Detection().threshold_signals] == ["ReplicationLag"]
+def test_by_default_only_reads_and_replication_lag_are_watched():
+    assert [w.type for w in Detection().threshold_signals] == ["ReadLatency", "ReplicationLag"]
