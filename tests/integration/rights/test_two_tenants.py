@@ -57,6 +57,7 @@ class Tenant:
     def __init__(self, crew: Crew, stack: ExitStack) -> None:
         self._crew = crew
         self.namespace = crew.server.create_namespace(f"tenant-a-{uuid.uuid4().hex[:8]}")
+        crew.namespaces.append(self.namespace)
         user = f"eve-{self.namespace}"
         self.api = connect(self._permitted(user))
         self.received = bytearray()

@@ -102,10 +102,10 @@ def test_a_thread_that_hangs_in_a_reconcile_is_told_with_its_policy_and_recovers
 def test_a_reconcile_that_is_slow_but_goes_on_is_not_stuck(
     operator: MemoryOperator, clock: ManualClock, go: threading.Event
 ):
-    go.set()
     problems: list[str] = []
 
     def lasts() -> None:
+        go.wait(limit(30))  # the thread may be here before there are any loops to ask
         clock.advance(BOUND)
         problems.extend(loops.problems(BOUND))
 
@@ -122,6 +122,7 @@ def test_a_reconcile_that_is_slow_but_goes_on_is_not_stuck(
     operator.make(election={"batchSize": 1})
     operator.site.signals.say(1, Reading.FAILING)
     loop, loops = running(operator, clock, lambda inner: Slow(inner, go), Requeue(inbox_seconds=0.05))
+    go.set()
     try:
         until(lambda: clock.monotonic() > 6 * BOUND)
         assert problems == []

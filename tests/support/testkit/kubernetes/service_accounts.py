@@ -53,6 +53,7 @@ class Crew:
     ) -> None:
         self.server = server
         self.site = Site(server, kafka, directory)
+        self.namespaces = [self.site.namespace]  # of policies
         self.home = server.create_namespace(f"home-{uuid.uuid4().hex[:8]}")
         self.everywhere = everywhere
         self.directory = directory
@@ -211,9 +212,23 @@ class Crew:
         }
 
     def close(self) -> None:
-        """End everything; what binds other namespaces goes, too."""
+        """End everything; what binds other namespaces goes, too, and so do the policies.
+
+        An operator of all namespaces that comes next would take them up, and one of them would claim the cluster.
+        """
         self.site.close()
+        for namespace in self.namespaces:
+            self._remove_policies(namespace)
         self.accounts.remove()
+
+    def _remove_policies(self, namespace: str) -> None:
+        """Without what their deletion would restore: no operator runs any more."""
+        for policy in self.site.api.list(POLICIES, namespace):
+            name = policy["metadata"]["name"]
+            if "deletionTimestamp" not in policy["metadata"]:
+                self.site.api.delete(POLICIES, namespace, name)
+            if policy["metadata"].get("finalizers"):
+                self.site.api.merge(POLICIES, namespace, name, {"metadata": {"finalizers": None}})
 
     def _keep_credentials(self) -> None:
         known = self.site.kafka.security
