@@ -27,6 +27,7 @@ from bellwether.core.execution.recovery import RecoveredRecord, recover, topics_
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.model.loads import Loads
+from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.model.reassignments import (
     THROTTLE_CONFIGS,
@@ -69,6 +70,8 @@ class Memory:
     """``min.insync.replicas``, as last read where replicas were missing."""
     overwritten: OverwrittenOrders = field(default_factory=dict)
     """Orders that other tools set since the policy stopped acting."""
+    elections: tuple[float, ...] = ()
+    """How long past elections of many leaders took, in seconds: the cost of the next move."""
     distrusted: frozenset[int] = frozenset()
     """Brokers that a person distrusts: requests go to them last, from the first request on."""
 
@@ -120,6 +123,7 @@ def gather(world: World, policy: Policy, memory: Memory, loads: Loads | None = N
         external_reassignments=_reassigners(cluster, recovered.record, world),
         quarantine_orders=memory.quarantine_orders,
         loads=loads,
+        move_cost=MoveCost.measured(memory.elections),
     )
     floors = _floors(snapshot, world, memory.floors, policy)
     snapshot = replace(snapshot, floors=floors.values)

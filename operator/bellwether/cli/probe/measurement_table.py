@@ -19,6 +19,7 @@ from bellwether.core.settings.detection import (
     SelfReachability,
     StorageLatency,
 )
+from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import Reading
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
@@ -48,14 +49,16 @@ def reachability(roster: Roster, asker: ListenerClient, settings: Reachability) 
     return 0 if rows and all(row[2] == Reading.PASSING for row in rows) else 1
 
 
-def storage(writer: Writer, directory: str, settings: StorageLatency, clock: Clock) -> int:
+def storage(writer: Writer, directory: str, objectives: Objectives, clock: Clock) -> int:
     """Measure one write."""
-    sample = measure_once(writer, settings.timeout_seconds, clock)
-    found = reading(sample, settings)
-    message = f"the write did not finish within {settings.timeout_seconds:g} s" if sample.stalled else sample.problem
-    limit = f"{settings.threshold_milliseconds} ms"
+    sample = measure_once(writer, StorageLatency.timeout_seconds, clock)
+    found = reading(sample, objectives)
+    message = (
+        f"the write did not finish within {StorageLatency.timeout_seconds} s" if sample.stalled else sample.problem
+    )
+    limit = f"{objectives.produce_milliseconds} ms"
     printed(
-        ("DIRECTORY", "WRITE", "LATENCY", "THRESHOLD", "MESSAGE"),
+        ("DIRECTORY", "WRITE", "LATENCY", "OBJECTIVE", "MESSAGE"),
         [(directory, str(found), "" if sample.problem else milliseconds(sample.seconds), limit, message)],
     )
     return 0 if found is Reading.PASSING else 1

@@ -90,15 +90,17 @@ class ProberProcess:
         finally:
             probe.stop()
 
-    def run_sidecar(self, probe: Sidecar, chosen: Callable[[Detection], Any]) -> None:
-        """Measure until ``stop``, with the settings that ``chosen`` selects from the policy. Raises ProbeDied."""
+    def run_sidecar(self, probe: Sidecar, chosen: Callable[[Detection], tuple[Any, bool]]) -> None:
+        """Measure until ``stop``, with the settings that ``chosen`` selects from the policy, and whether the probe is
+        enabled. Raises ProbeDied.
+        """
 
         def follow(found: LeadershipPolicy | None) -> bool:
             if found is None:
                 return False
-            settings = chosen(found.policy().detection)
+            settings, enabled = chosen(found.policy().detection)
             probe.configure(settings)
-            return bool(settings.enabled)
+            return enabled
 
         probe.start()
         self.run(probe, follow)

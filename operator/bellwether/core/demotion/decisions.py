@@ -245,8 +245,8 @@ def _still_drained(demoted: DemotedBroker, verdict: Verdict, snapshot: Snapshot)
 
 
 def dwell_elapsed(verdict: Verdict, snapshot: Snapshot, policy: Policy) -> bool:
-    """Whether a broker has been sick for long enough to see other brokers' signals of a common cause."""
-    return snapshot.now - verdict.since >= timedelta(seconds=policy.demotion.dwell_seconds)
+    """Whether a broker has done harm for long enough to see other brokers' signals of a common cause."""
+    return snapshot.now - (verdict.noticed or verdict.since) >= timedelta(seconds=policy.demotion.dwell_seconds)
 
 
 def _demoted(

@@ -15,9 +15,11 @@ from statistics import median
 from typing import NamedTuple
 
 from bellwether.core.detection.health_states import Evidence
+from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection
+from bellwether.core.settings.harm import LARGEST_LOST_SECONDS
 from bellwether.core.signals import Reading, Signal, SignalType
 
 _NOTHING: Mapping[int, Sequence[Signal]] = {}
@@ -113,24 +115,33 @@ class SignalIndex:
                 reached.update(s.source for s in said if s.reading is not Reading.FAILING)
         return frozenset(source for source, times in asked.items() if times > 1 and source not in reached)
 
+    def move_cost(self, broker: int) -> MoveCost:
+        """What moving the broker's leaders away and back costs its clients."""
+        cost = self.snapshot.move_cost
+        return cost.with_coordinators() if broker in self._coordinators else cost
+
     @cached_property
-    def storage_latencies(self) -> Mapping[int, float]:
-        """Latency of the slowest fresh log directory of each live broker, in seconds."""
+    def _coordinators(self) -> frozenset[int]:
+        """Brokers with replicas of internal topics; by replicas, as leaders change with every move."""
+        return frozenset(r for p in self.snapshot.cluster.partitions if p.internal for r in p.replicas)
+
+    @cached_property
+    def storage_harm(self) -> Mapping[int, float]:
+        """Seconds lost by the worst fresh log directory of each live broker; 0 where all pass."""
         patience, live = self.detection.storage.stale_after_seconds, self.snapshot.cluster.live
         return {
-            broker: max(latencies)
+            broker: max(lost_seconds(s) if s.reading is Reading.FAILING else 0.0 for s in words)
             for broker, said in self._of_type(SignalType.STORAGE_LATENCY)
-            if broker in live
-            and (latencies := [s.latency_seconds for s in said if s.latency_seconds is not None and fresh(s, patience)])
+            if broker in live and (words := [s for s in said if fresh(s, patience)])
         }
 
     @cached_property
-    def _sorted_latencies(self) -> list[float]:
-        return sorted(self.storage_latencies.values())
+    def _sorted_storage_harm(self) -> list[float]:
+        return sorted(self.storage_harm.values())
 
-    def latency_of_peers(self, broker: int) -> float | None:
-        """Median latency of the other brokers' disks, in seconds; ``None`` without a peer to compare with."""
-        all_brokers, own = self._sorted_latencies, self.storage_latencies.get(broker)
+    def storage_harm_of_peers(self, broker: int) -> float | None:
+        """Median of what the other brokers' disks lost, in seconds; ``None`` without a peer to compare with."""
+        all_brokers, own = self._sorted_storage_harm, self.storage_harm.get(broker)
         if own is None:
             return median(all_brokers) if all_brokers else None
         peers = len(all_brokers) - 1
@@ -177,6 +188,11 @@ class SignalIndex:
     def leading(self) -> Mapping[int, int]:
         """How many partitions each broker leads."""
         return self.snapshot.cluster.leaders()
+
+
+def lost_seconds(signal: Signal) -> float:
+    """Harm of a failing signal. One without figures counts as the largest: its source has applied thresholds."""
+    return signal.harm.lost_seconds if signal.harm is not None else LARGEST_LOST_SECONDS
 
 
 def fresh(signal: Signal, stale_after_seconds: float) -> bool:

@@ -34,8 +34,9 @@ class Verdict:
 
     ``restarted`` is when the broker was last seen to come up, until it was reachable once or its grace period is over.
     ``slow`` says that its disk or its replication lags, whatever it leads. ``facts`` is the evidence, ``change`` what
-    would change the verdict. ``resumed`` is when its maintenance ended, until startupGraceSeconds later. ``inputs`` are
-    set where the verdict is valid until they change; ``None`` where time may change it.
+    would change the verdict. ``noticed`` is when the harm for which the broker is Sick, or Suspect, was first noticed:
+    demotion waits a dwell time from then on. ``resumed`` is when its maintenance ended, until startupGraceSeconds
+    later. ``inputs`` are set where the verdict is valid until they change; ``None`` where time may change it.
     """
 
     broker: int
@@ -52,6 +53,7 @@ class Verdict:
     resumed: datetime | None = None
     signal: str = ""
     """Type of the signal that fails, if it is judged by its threshold alone."""
+    noticed: datetime | None = field(default=None, compare=False, repr=False)
     inputs: VerdictInputs | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -137,6 +139,7 @@ def _judge_one(
         facts=facts,
         change=found.change,
         signal=found.signal,
+        noticed=_noticed(state, found.reason, last, now),
         inputs=inputs if state is HealthState.HEALTHY and restart is None else None,
     )
 
@@ -236,6 +239,13 @@ def _dated(
     if before is not None and before.reason == reason and (before.state == state or going_on):
         return before.since, None
     return now, None
+
+
+def _noticed(state: HealthState, reason: Reason, last: Verdict | None, now: datetime) -> datetime | None:
+    """When the harm of a Sick broker, or of one whose harm is below the cost of a move, was first noticed."""
+    if state is not HealthState.SICK and reason is not Reason.HARM_BELOW_COST:
+        return None
+    return last.noticed if last is not None and last.noticed is not None else now
 
 
 def _over(last: Verdict | None, broker: int, snapshot: Snapshot) -> bool:

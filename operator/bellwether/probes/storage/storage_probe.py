@@ -1,6 +1,6 @@
 """Storage probe: write latency of one broker's log directory, measured on the broker's own volume.
 
-In: something that writes, and settings that may change. Out: signals, posted on news. Called by ``bellwether probe
+In: something that writes, and objectives that may change. Out: signals, posted on news. Called by ``bellwether probe
 storage``. One thread writes, and may hang with the disk; another judges, and never touches the disk: a write that has
 not ended in time is reported while it still hangs.
 """
@@ -16,6 +16,7 @@ from typing import Protocol
 import structlog
 
 from bellwether.core.settings.detection import StorageLatency
+from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.probes.measuring_thread import MeasuringThread, SignalObserver
@@ -58,7 +59,7 @@ class StorageProbe(MeasuringThread):
         broker: int,
         source: str,
         writer: Writer,
-        settings: StorageLatency,
+        objectives: Objectives,
         post: Callable[[Signal], None],
         clock: Clock,
         observer: WriteObserver,
@@ -67,7 +68,7 @@ class StorageProbe(MeasuringThread):
         self._broker = broker
         self._source = source
         self._writer = writer
-        self._settings = settings
+        self._objectives = objectives
         self._post = post
         self._observer = observer
         self._log = structlog.get_logger(__name__).bind(broker=broker)
@@ -91,9 +92,9 @@ class StorageProbe(MeasuringThread):
         self._writing.start()
         super().start()
 
-    def configure(self, settings: StorageLatency) -> None:
-        """Go on under other settings, from the next write on."""
-        self._settings = settings
+    def configure(self, objectives: Objectives) -> None:
+        """Go on under other objectives, from the next write on."""
+        self._objectives = objectives
 
     def repeat(self) -> None:
         """Post the current signal again, changed or not."""
@@ -120,7 +121,7 @@ class StorageProbe(MeasuringThread):
             self._began = None
             self._pauses.end()
             self._samples.put(replace(sample, away=min(lost, sample.seconds)))
-            due = max(due + self._settings.period_seconds, self._clock.monotonic())
+            due = max(due + StorageLatency.period_seconds, self._clock.monotonic())
             self._stop.wait(due - self._clock.monotonic())
         self._writer.remove()
 
@@ -137,35 +138,34 @@ class StorageProbe(MeasuringThread):
                 counted = 0
 
     def _look_at_a_hanging_write(self, counted: int) -> int:
-        """Count a write that has not ended in time, period by period; returns how many periods are counted."""
-        began, settings = self._began, self._settings
+        """Count a write that is late while it hangs, period by period; returns how many periods are counted."""
+        began, limit = self._began, self._objectives.produce_milliseconds / 1000 + _LOOK_SECONDS
         if began is None:
             return counted
         now = self._clock.monotonic()
         waited = now - began
-        if waited < settings.timeout_seconds or periods(waited, settings) <= counted:
+        if waited < limit or periods(waited) <= counted:
             return counted
         waited -= self._pauses.lost(now)
-        passed = periods(waited, settings)
-        if waited < settings.timeout_seconds or passed <= counted or self._began != began:
+        passed = periods(waited)
+        if waited < limit or passed <= counted or self._began != began:
             return counted
         self._take(Sample(waited, stalled=True, counted=counted))
         return passed
 
     def _take(self, sample: Sample) -> None:
-        settings = self._settings
         if sample.own_trouble and sample.problem != self._warned:
             self._log.warning("probe_file_not_written", error=sample.problem)
         self._warned = sample.problem if sample.own_trouble else ""
         result = "stalled" if sample.stalled else "failed" if sample.problem else "ok"
         self._observer.wrote(self._broker, result, sample.seconds)
-        self._known = self._known.after(sample, settings, self._clock.now())
-        signal = self._known.signal(self._broker, self._source, settings)
+        self._known = self._known.after(sample, self._objectives, self._clock.now())
+        signal = self._known.signal(self._broker, self._source, self._objectives)
         if signal is None:
             return
         self._observer.judged(signal)
         now = self._clock.monotonic()
-        if self._known.differs(self._posted, now - self._told_at, settings):
+        if self._known.differs(self._posted, now - self._told_at):
             self._posted, self._told_at = self._known, now
             self._post(signal)
 
@@ -198,9 +198,9 @@ def measure_once(writer: Writer, timeout_seconds: float, clock: Clock) -> Sample
     return sample
 
 
-def reading(sample: Sample, settings: StorageLatency) -> Reading:
+def reading(sample: Sample, objectives: Objectives) -> Reading:
     """What a single write looks like, before any counting."""
     if sample.own_trouble:
         return Reading.UNKNOWN
-    slow = sample.stalled or sample.problem or sample.seconds * 1000 > settings.threshold_milliseconds
+    slow = sample.stalled or sample.problem or sample.seconds * 1000 > objectives.produce_milliseconds
     return Reading.FAILING if slow else Reading.PASSING

@@ -1,0 +1,49 @@
+"""Weigh harm against the cost of a move: the ski-rental rule that decides when a failing signal demotes.
+
+In: the seconds that clients of a broker lost, and what moving its leaders away and back costs. Out: whether moving is
+worth it, with the figures as text. Called by ``reachability`` and ``storage``; docs/internals/harm.md has the argument.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bellwether.core.detection.findings import SignalIndex
+from bellwether.core.model.move_cost import MoveCost
+from bellwether.core.settings.harm import NOTICEABLE_SHARE, REPORT_RATIO
+
+
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """Seconds lost, and the cost of a move times the tolerance."""
+
+    lost_seconds: float
+    cost: MoveCost
+    tolerance: int = 1
+
+    @property
+    def limit_seconds(self) -> float:
+        """Seconds lost at which moving is worth it.
+
+        A source reports growing harm in steps of REPORT_RATIO, so what it reported may be so much more by now.
+        """
+        return self.cost.seconds * self.tolerance / REPORT_RATIO
+
+    @property
+    def worth_moving(self) -> bool:
+        """Whether clients lost as much as a move costs."""
+        return self.lost_seconds >= self.limit_seconds
+
+    @property
+    def noticeable(self) -> bool:
+        """Whether the harm is close enough to the cost to make the broker Suspect."""
+        return self.lost_seconds >= self.cost.seconds * self.tolerance * NOTICEABLE_SHARE
+
+    def __str__(self) -> str:
+        times = f", tolerated {self.tolerance} times" if self.tolerance > 1 else ""
+        return f"moving its leaders away and back costs {self.cost}{times}"
+
+
+def weigh(lost_seconds: float, broker: int, index: SignalIndex) -> Weighing:
+    """Weigh what clients of a broker lost."""
+    return Weighing(lost_seconds, index.move_cost(broker), index.detection.tolerance)
