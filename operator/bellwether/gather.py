@@ -101,7 +101,7 @@ def gather(world: World, policy: Policy, memory: Memory, loads: Loads | None = N
     """Gather all inputs at one moment; ``loads`` are known already. Raises what the ports raise, and WrongCluster."""
     now = world.clock.now()
     world.clusters.avoid(memory.suspects)
-    cluster = same_cluster(world.clusters.read(), memory.record)
+    cluster = _without_canary(same_cluster(world.clusters.read(), memory.record), policy)
     known = with_overwritten(memory.record, memory.overwritten, cluster)
     if topics := topics_to_reread(known, cluster):
         cluster = cluster.including(world.clusters.partitions(topics))
@@ -190,6 +190,15 @@ def _reassigners(cluster: Cluster, record: UndoRecord, world: World) -> External
         with suppress(Transient, Terminal):
             settings = world.configs.topic_configs(topics_to_query(moving), THROTTLE_CONFIGS)
     return recognise_external_reassignments(moving, cluster, settings)
+
+
+def _without_canary(cluster: Cluster, policy: Policy) -> Cluster:
+    """The cluster without the partitions of the canary: they cannot move, and no client depends on them."""
+    canary = policy.detection.canary
+    if not canary.enabled:
+        return cluster
+    kept = tuple(p for p in cluster.partitions if p.topic != canary.topic or len(p.replicas) > 1)
+    return cluster if len(kept) == len(cluster.partitions) else replace(cluster, partitions=kept)
 
 
 def same_cluster(cluster: Cluster, record: UndoRecord) -> Cluster:

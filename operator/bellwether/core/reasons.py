@@ -17,6 +17,8 @@ class Reason(StrEnum):
     STABILIZING = "Stabilizing"
     EXTERNALLY_UNREACHABLE = "ExternallyUnreachable"
     STORAGE_SLOW = "StorageSlow"
+    READS_SLOW = "ReadsSlow"
+    CANARY_FAILING = "CanaryFailing"
     NOT_FENCED_IN_TIME = "NotFencedInTime"
     UNREACHABLE = "Unreachable"
     VANTAGES_DISAGREE = "VantagesDisagree"
@@ -100,6 +102,13 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.EXTERNALLY_UNREACHABLE: "A quorum of vantages cannot reach the external listener; the internal one answers.",
     Reason.STORAGE_SLOW: (
         "Writes to the broker's log directory miss the objective, and clients lost as much as a move costs."
+    ),
+    Reason.READS_SLOW: (
+        "Reads from the broker's log directory miss the objective, and clients lost as much as a move costs."
+    ),
+    Reason.CANARY_FAILING: (
+        "Records produced to the broker and fetched from it fail or miss the objective, and clients lost as much as a"
+        " move costs."
     ),
     Reason.NOT_FENCED_IN_TIME: (
         "The broker is unreachable and the controller has not fenced it within the session timeout."

@@ -14,8 +14,10 @@ class SignalType(StrEnum):
     """Built-in signal types. Plug-ins add others by entry point, under their own names."""
 
     EXTERNAL_REACHABILITY = "ExternalReachability"
+    CANARY = "Canary"
     SELF_REACHABILITY = "SelfReachability"
     STORAGE_LATENCY = "StorageLatency"
+    READ_LATENCY = "ReadLatency"
     REPLICATION_LAG = "ReplicationLag"
     PROMETHEUS = "Prometheus"
     ALERTMANAGER = "Alertmanager"

@@ -15,12 +15,17 @@ from faults.stage import VANTAGES, Layout, Stage
 from realparts.processes import ManagedProcess
 
 THREE = Layout("three")
+READS = Layout("reads", old_segments=True)
 SIX = Layout("six", brokers=6, racks=("a", "b", "c"))
 SECURE = Layout("secure", secure=True)
 
 ALL = (1, 2, 3)
 UNREACHABLE = ("Sick/ExternallyUnreachable",)
 SLOW = ("Sick/StorageSlow",)
+DRIPS = (*((2.0, milliseconds) for milliseconds in range(1, 91)), (0.0, 100))
+"""From 1 ms to 100 ms in three minutes."""
+SLOW_FROM_THE_START = ((60.0, 40), (0.0, 100))
+"""Slower than any good disk from the start, so a prober has learned nothing else, and then too slow."""
 FEW_CYCLES = 0.05
 SLOW_LIMIT = 90.0
 SLOW_WATCHED = 60.0
@@ -140,6 +145,41 @@ SCENARIOS = (
         by.bursts(100, 1.0, 10.0, 3),
         watched=SLOW_WATCHED,
     ),
+    Scenario(
+        "listener-resets-some",
+        "70 % of 1's external connections are reset",
+        sick(1, *UNREACHABLE),
+        by.way(by.reset_some(0.7), 1),
+        limit=SLOW_LIMIT,
+    ),
+    Scenario(
+        "listener-flapping",
+        "2's external listener is cut for 2 s in every 4",
+        sick(2, *UNREACHABLE),
+        by.flapping(2.0, 2.0, 2),
+        limit=SLOW_LIMIT,
+    ),
+    Scenario(
+        "disk-mostly-slow",
+        "3's disk takes 100 ms for 7 s in every 10",
+        sick(3, *SLOW),
+        by.bursts(100, 7.0, 10.0, 3),
+        limit=SLOW_LIMIT,
+    ),
+    Scenario(
+        "disk-dripping",
+        "1's disk gets slower, from 1 ms to 100 ms in three minutes",
+        sick(1, *SLOW),
+        by.drip(DRIPS, 1),
+        limit=300.0,
+    ),
+    Scenario(
+        "disk-slow-from-the-start",
+        "2's disk takes 40 ms for a minute, then 100 ms",
+        sick(2, *SLOW),
+        by.drip(SLOW_FROM_THE_START, 2),
+        limit=180.0,
+    ),
     Scenario("frozen-3s", "1 is frozen for 3 s", nobody("Healthy", LITTLE), by.frozen(1, 3.0), watched=15.0),
     Scenario(
         "frozen-for-good",
@@ -214,6 +254,14 @@ SCENARIOS = (
         watched=15.0,
     ),
     Scenario(
+        "reads-80ms",
+        "each read from 3's disk takes 80 ms, writes are fast",
+        sick(3, "Sick/ReadsSlow"),
+        by.disk(80, 3, mode="read"),
+        layout=READS,
+        limit=SLOW_LIMIT,
+    ),
+    Scenario(
         "tls-expired",
         "the certificate that 1 shows outside has expired",
         sick(1, *UNREACHABLE),
@@ -226,6 +274,14 @@ SCENARIOS = (
         Expected((1, 4), UNREACHABLE, Demotion.MUST),
         by.way(by.cut, 1, 4),
         layout=SIX,
+    ),
+    Scenario(
+        "dead-and-cut",
+        "2 of six is dead, and external connections of 1 are refused",
+        Expected((1,), UNREACHABLE, Demotion.MUST, dead=(2,)),
+        by.dead_and_cut,
+        layout=SIX,
+        watched=15.0,
     ),
     Scenario(
         "rolling-restart-6",

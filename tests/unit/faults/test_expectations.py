@@ -161,3 +161,15 @@ def test_a_broker_of_which_nothing_is_said_is_wrong() -> None:
 def test_an_expectation_reads_as_a_person_would_say_it() -> None:
     assert str(SICK) == "Sick (ExternallyUnreachable), demoted"
     assert str(Expected((1,), ("Healthy", "Unknown"), quiet=True)) == "Healthy or Unknown, not demoted, no page"
+
+
+def test_a_dead_broker_may_be_down_and_must_be() -> None:
+    expected = Expected((1,), ("Sick/ExternallyUnreachable",), Demotion.MUST, dead=(3,))
+    seen = told(b1=[HEALTHY, CUT], b3=[HEALTHY, Word("Down", "Fenced")], demoted=True)
+    seen.see(3.0, {1: 0, 2: 20, 3: 0}, [1])
+    assert expected.reached(seen)
+    assert wrong(expected, seen) == []
+    alive = told(b1=[HEALTHY, CUT], b3=[HEALTHY], demoted=True)
+    alive.see(3.0, {1: 0, 2: 20}, [1])
+    assert not expected.reached(alive)
+    assert wrong(expected, alive) == ["broker 3 is dead and is called Healthy (SignalsPassing)"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -66,11 +66,14 @@ class ProberProcess:
         metrics_port: int | None,
         *,
         many: bool = False,
+        further_types: Collection[str] = (),
     ) -> ProberProcess:
         """Serve metrics and health, connect to Kubernetes, and handle SIGTERM and SIGINT."""
         metrics, clock = serve_metrics(metrics_port, namespace, policy, signal_type, source), SystemClock()
         api = connect()
-        prober = Prober(api, namespace, policy, signal_type, source, clock, metrics, many=many)
+        prober = Prober(
+            api, namespace, policy, signal_type, source, clock, metrics, many=many, further_types=further_types
+        )
         return cls(api, prober, metrics, clock, stop_on_signals())
 
     def run(

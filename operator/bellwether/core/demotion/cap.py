@@ -26,6 +26,7 @@ _SAME_SYMPTOM: Mapping[str, str] = {
     Reason.NOT_FENCED_IN_TIME: Reason.EXTERNALLY_UNREACHABLE,
     Reason.UNREACHABLE: Reason.EXTERNALLY_UNREACHABLE,
     Reason.REPLICATION_LAGGING: Reason.STORAGE_SLOW,
+    Reason.READS_SLOW: Reason.STORAGE_SLOW,
     Reason.SYSTEMIC_CAUSE: Reason.STORAGE_SLOW,
 }
 """Reasons that the same cause can give on different brokers. A broker's own ``SystemicCause`` is a slow disk."""

@@ -66,6 +66,29 @@ def worst(findings: Iterable[Finding]) -> Finding:
 
 
 @dataclass(frozen=True)
+class HarmOfBrokers:
+    """Seconds that the clients of each live broker lost by signals of one type."""
+
+    lost: Mapping[int, float]
+
+    def of_peers(self, broker: int) -> float | None:
+        """Median of what the other brokers' clients lost, in seconds; ``None`` without a peer to compare with."""
+        all_brokers, own = self._sorted, self.lost.get(broker)
+        if own is None:
+            return median(all_brokers) if all_brokers else None
+        peers = len(all_brokers) - 1
+        if not peers:
+            return None
+        # One sorted list serves all brokers: a broker's own position in it is skipped.
+        low, high = (peers - 1) // 2, peers // 2
+        return (all_brokers[low + (all_brokers[low] >= own)] + all_brokers[high + (all_brokers[high] >= own)]) / 2
+
+    @cached_property
+    def _sorted(self) -> list[float]:
+        return sorted(self.lost.values())
+
+
+@dataclass(frozen=True)
 class SignalIndex:
     """Signals of one reconcile by broker and by type, with what is derived from them for all brokers."""
 
@@ -108,8 +131,23 @@ class SignalIndex:
     @cached_property
     def blind(self) -> frozenset[str]:
         """Vantages from which every live broker fails: the vantage itself has failed (invariant 5)."""
+        return self._blind(SignalType.EXTERNAL_REACHABILITY)
+
+    @cached_property
+    def canary_vantages(self) -> tuple[str, ...]:
+        """Vantages of the canary: the configured ones, otherwise every vantage whose canary has reported."""
+        if self.detection.reachability.vantages:
+            return self.vantages
+        return tuple(sorted({s.source for said in self._of_type(SignalType.CANARY) for s in said[1]}))
+
+    @cached_property
+    def canary_blind(self) -> frozenset[str]:
+        """Vantages whose canary fails for every live broker."""
+        return self._blind(SignalType.CANARY)
+
+    def _blind(self, type_: str) -> frozenset[str]:
         asked, reached = Counter[str](), set[str]()
-        for broker, said in self._of_type(SignalType.EXTERNAL_REACHABILITY):
+        for broker, said in self._of_type(type_):
             if broker in self.snapshot.cluster.live:
                 asked.update(s.source for s in said)
                 reached.update(s.source for s in said if s.reading is not Reading.FAILING)
@@ -126,30 +164,25 @@ class SignalIndex:
         return frozenset(r for p in self.snapshot.cluster.partitions if p.internal for r in p.replicas)
 
     @cached_property
-    def storage_harm(self) -> Mapping[int, float]:
-        """Seconds lost by the worst fresh log directory of each live broker; 0 where all pass."""
-        patience, live = self.detection.storage.stale_after_seconds, self.snapshot.cluster.live
-        return {
-            broker: max(lost_seconds(s) if s.reading is Reading.FAILING else 0.0 for s in words)
-            for broker, said in self._of_type(SignalType.STORAGE_LATENCY)
-            if broker in live and (words := [s for s in said if fresh(s, patience)])
-        }
+    def writes(self) -> HarmOfBrokers:
+        """What writes to the disks cost, by broker."""
+        return self._disk_harm(SignalType.STORAGE_LATENCY, self.detection.storage.stale_after_seconds)
 
     @cached_property
-    def _sorted_storage_harm(self) -> list[float]:
-        return sorted(self.storage_harm.values())
+    def reads(self) -> HarmOfBrokers:
+        """What reads from the disks cost, by broker."""
+        return self._disk_harm(SignalType.READ_LATENCY, self.detection.read_latency.stale_after_seconds)
 
-    def storage_harm_of_peers(self, broker: int) -> float | None:
-        """Median of what the other brokers' disks lost, in seconds; ``None`` without a peer to compare with."""
-        all_brokers, own = self._sorted_storage_harm, self.storage_harm.get(broker)
-        if own is None:
-            return median(all_brokers) if all_brokers else None
-        peers = len(all_brokers) - 1
-        if not peers:
-            return None
-        # One sorted list serves all brokers: a broker's own position in it is skipped.
-        low, high = (peers - 1) // 2, peers // 2
-        return (all_brokers[low + (all_brokers[low] >= own)] + all_brokers[high + (all_brokers[high] >= own)]) / 2
+    def _disk_harm(self, type_: str, patience: float) -> HarmOfBrokers:
+        """By the worst fresh log directory of each live broker; 0 where all pass."""
+        live = self.snapshot.cluster.live
+        return HarmOfBrokers(
+            {
+                broker: max(lost_seconds(s) if s.reading is Reading.FAILING else 0.0 for s in words)
+                for broker, said in self._of_type(type_)
+                if broker in live and (words := [s for s in said if fresh(s, patience)])
+            }
+        )
 
     @cached_property
     def external_clients_seen(self) -> Mapping[int, bool]:

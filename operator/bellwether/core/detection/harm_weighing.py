@@ -1,7 +1,8 @@
 """Weigh harm against the cost of a move: the ski-rental rule that decides when a failing signal demotes.
 
 In: the seconds that clients of a broker lost, and what moving its leaders away and back costs. Out: whether moving is
-worth it, with the figures as text. Called by ``reachability`` and ``storage``; docs/internals/harm.md has the argument.
+worth it, with the figures as text. Called by ``reachability``, ``canary`` and ``storage``; the argument is in
+docs/internals/harm.md.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 from bellwether.core.detection.findings import SignalIndex
 from bellwether.core.model.move_cost import MoveCost
-from bellwether.core.settings.harm import NOTICEABLE_SHARE, REPORT_RATIO
+from bellwether.core.settings.harm import NOTICEABLE_SHARE, REPORT_RATIO, SHARED_RATIO
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,11 @@ class Weighing:
     def __str__(self) -> str:
         times = f", tolerated {self.tolerance} times" if self.tolerance > 1 else ""
         return f"moving its leaders away and back costs {self.cost}{times}"
+
+    def shared_with(self, peers_lost_seconds: float) -> bool:
+        """Whether the peers' clients lose about as much: the cause is shared, and moving would save too little."""
+        excess = self.lost_seconds - peers_lost_seconds
+        return excess < self.limit_seconds or self.lost_seconds < SHARED_RATIO * peers_lost_seconds
 
 
 def weigh(lost_seconds: float, broker: int, index: SignalIndex) -> Weighing:

@@ -1,24 +1,26 @@
 """Storage latency: weigh the harm of a broker's slow disk against the cost of a move. Called by ``verdicts``.
 
-The prober on the broker's disk has counted the writes that missed the objective. The objective is absolute; the other
-brokers' disks decide whose fault it is: a slowdown of all disks is not one broker's, and moving leaders from one slow
-disk to another does not help.
+The prober on the broker's disk has counted the writes and the reads that missed their objective. The objective is
+absolute; the other brokers' disks decide whose fault it is: a slowdown of all disks is not one broker's, and moving
+leaders from one slow disk to another does not help. Writes are compared with writes, reads with reads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from bellwether.core.detection.findings import (
     EvidenceItem,
     Finding,
+    HarmOfBrokers,
     SignalIndex,
     evidence_item,
     fresh,
     lost_seconds,
     passing,
 )
-from bellwether.core.detection.harm_weighing import Weighing, weigh
+from bellwether.core.detection.harm_weighing import weigh
 from bellwether.core.detection.health_states import Evidence
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.harm import SHARED_RATIO
@@ -29,53 +31,97 @@ SLOW_SEVERITY = 3
 FAR_SLOWER = 10
 
 
+class _Requests(NamedTuple):
+    """One kind of requests to the disk. ``said`` is how a slow disk is described, ``objective`` in milliseconds."""
+
+    plural: str
+    said: str
+    reason: Reason
+    objective: int
+    harm: HarmOfBrokers
+
+
 def storage_latency(broker: int, index: SignalIndex) -> Finding:
-    """Judge a broker's log directories; the one that cost clients the most counts."""
+    """Judge a broker's log directories by writes; the one that cost clients the most counts."""
     patience = index.detection.storage.stale_after_seconds
     said = index.about(broker, SignalType.STORAGE_LATENCY)
+    objective = index.detection.objectives.produce_milliseconds
+    writes = _Requests("writes", "its log directory is slow", Reason.STORAGE_SLOW, objective, index.writes)
+    found = _judged(broker, said, patience, writes, index)
+    if found is not None:
+        return found
+    text = "the signal of its storage probe is stale" if said else "no storage probe has reported on it"
+    change = "a fresh signal: check the storage probe next to it"
+    return Finding(Evidence.MISSING, Reason.NO_EVIDENCE, text, facts=_facts(said, patience), change=change)
+
+
+def read_latency(broker: int, index: SignalIndex, *, asked: bool) -> Finding | None:
+    """Judge a broker's log directories by reads; None if none were reported. Reads that cannot be measured, as without
+    an old segment, are no evidence, and raise no doubt.
+
+    ``asked``: slow reads demoted the broker, so they must be known to be fast again.
+    """
+    patience = index.detection.read_latency.stale_after_seconds
+    said = index.about(broker, SignalType.READ_LATENCY)
+    if not said and not asked:
+        return None
+    objective = index.detection.objectives.fetch_milliseconds
+    reads = _Requests("reads", "its log directory is slow to read", Reason.READS_SLOW, objective, index.reads)
+    found = _judged(broker, said, patience, reads, index)
+    if found is not None:
+        return found
+    if asked:
+        change = "a fresh signal with measured reads: check the storage probe next to it"
+        text = "no fresh signal shows that reads from its log directory are fast again"
+        return Finding(Evidence.MISSING, Reason.NO_EVIDENCE, text, facts=_facts(said, patience), change=change)
+    return passing(_facts(said, patience))
+
+
+def _judged(
+    broker: int, said: Sequence[Signal], patience: int, requests: _Requests, index: SignalIndex
+) -> Finding | None:
+    """The finding by fresh signals; None without one."""
     words = [s for s in said if fresh(s, patience)]
     facts = _facts(said, patience)
     slow = [s for s in words if s.reading is Reading.FAILING]
     if slow:
-        return _slow(broker, slow, index, facts)
+        return _slow(broker, slow, requests, index, facts)
     if not words:
-        text = "the signal of its storage probe is stale" if said else "no storage probe has reported on it"
-        change = "a fresh signal: check the storage probe next to it"
-        return Finding(Evidence.MISSING, Reason.NO_EVIDENCE, text, facts=facts, change=change)
+        return None
     change = (
-        f"writes taking longer than {index.detection.objectives.produce_milliseconds} ms until clients have lost as"
-        " much as a move costs, while its peers' are faster"
+        f"{requests.plural} taking longer than {requests.objective} ms until clients have lost as much as a move costs,"
+        " while its peers' are faster"
     )
     return passing(facts, change)
 
 
-def _slow(broker: int, slow: Sequence[Signal], index: SignalIndex, facts: tuple[EvidenceItem, ...]) -> Finding:
+def _slow(
+    broker: int, slow: Sequence[Signal], requests: _Requests, index: SignalIndex, facts: tuple[EvidenceItem, ...]
+) -> Finding:
     worst = max(slow, key=lost_seconds)
-    weighed, peers = weigh(lost_seconds(worst), broker, index), index.storage_harm_of_peers(broker)
-    said = f"its log directory is slow: {worst.message}" if worst.message else "its log directory is slow"
+    weighed, peers = weigh(lost_seconds(worst), broker, index), requests.harm.of_peers(broker)
+    said = f"{requests.said}: {worst.message}" if worst.message else requests.said
     if not weighed.worth_moving:
         if not weighed.noticeable and broker not in index.snapshot.record.demoted:
             return passing(facts, f"clients losing {weighed.limit_seconds:.1f} s: {weighed}")
-        change = f"clients losing {weighed.limit_seconds:.1f} s makes it Sick, five seconds of fast writes Healthy"
+        limit = f"{weighed.limit_seconds:.1f} s"
+        change = f"clients losing {limit} makes it Sick, five seconds of fast {requests.plural} Healthy"
         return Finding(Evidence.DOUBTFUL, Reason.HARM_BELOW_COST, f"{said}; {weighed}", facts=facts, change=change)
     if peers is None:
-        text = f"{said}; no other broker's storage probe reports, so a shared cause cannot be excluded"
+        text = (
+            f"{said}; no other broker's storage probe reports {requests.plural}, so a shared cause cannot be excluded"
+        )
         change = "a storage probe next to each of its peers"
         return Finding(Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, text, facts=facts, change=change)
-    if _shared(weighed, peers):
+    if weighed.shared_with(peers):
         text = f"{said}; so are its peers' (less than {SHARED_RATIO:g} times as fast): probably a shared cause"
         change = "its clients losing much more than those of its peers"
         return Finding(Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, text, facts=facts, change=change)
-    limit = index.detection.objectives.produce_milliseconds / 1000
-    far = worst.latency_seconds is None or worst.latency_seconds >= FAR_SLOWER * limit
-    change = "five seconds of writes within the objective, or its peers becoming as slow"
+    objective = requests.objective / 1000
+    far = worst.latency_seconds is None or worst.latency_seconds >= FAR_SLOWER * objective
+    change = f"five seconds of {requests.plural} within the objective, or its peers becoming as slow"
     severity = STALLED_SEVERITY if far else SLOW_SEVERITY
-    return Finding(Evidence.BAD, Reason.STORAGE_SLOW, f"{said}; {weighed}", severity, facts, change)
-
-
-def _shared(weighed: Weighing, peers: float) -> bool:
-    """Whether the peers' clients lose about as much: moving would save too little."""
-    return weighed.lost_seconds - peers < weighed.limit_seconds or weighed.lost_seconds < SHARED_RATIO * peers
+    return Finding(Evidence.BAD, requests.reason, f"{said}; {weighed}", severity, facts, change)
 
 
 def _facts(said: Sequence[Signal], patience: int) -> tuple[EvidenceItem, ...]:

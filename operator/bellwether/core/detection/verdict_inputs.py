@@ -27,6 +27,8 @@ class SharedInputs(NamedTuple):
     detection: Detection
     vantages: tuple[str, ...]
     blind: frozenset[str]
+    canary_vantages: tuple[str, ...]
+    canary_blind: frozenset[str]
     limits: tuple[float, ...]
 
 
@@ -48,7 +50,14 @@ def shared_inputs(index: SignalIndex, former: Iterable[VerdictInputs]) -> Shared
 
     Identical objects compare in constant time, and each of a thousand brokers is compared.
     """
-    found = SharedInputs(index.detection, index.vantages, index.blind, _limits(index.detection))
+    found = SharedInputs(
+        index.detection,
+        index.vantages,
+        index.blind,
+        index.canary_vantages,
+        index.canary_blind,
+        _limits(index.detection),
+    )
     known = next((inputs.common for inputs in former), None)
     return known if known == found else found
 
@@ -68,6 +77,12 @@ def verdict_inputs(broker: int, index: SignalIndex, shared: SharedInputs) -> Ver
 
 
 def _limits(detection: Detection) -> tuple[float, ...]:
-    own = (detection.reachability.stale_after_seconds, detection.self_reachability.stale_after_seconds)
+    own = (
+        detection.reachability,
+        detection.canary,
+        detection.self_reachability,
+        detection.storage,
+        detection.read_latency,
+    )
     watched = (watch.stale_after_seconds for watch in detection.threshold_signals)
-    return tuple(sorted({*own, detection.storage.stale_after_seconds, *watched}))
+    return tuple(sorted({*(one.stale_after_seconds for one in own), *watched}))

@@ -13,10 +13,11 @@ from datetime import datetime, timedelta
 from itertools import chain
 from typing import NamedTuple
 
+from bellwether.core.detection.canary import canary
 from bellwether.core.detection.findings import EvidenceItem, Finding, SignalIndex, passing, worst
 from bellwether.core.detection.health_states import Evidence, HealthState, next_state
 from bellwether.core.detection.reachability import ReachabilityHistory, reachability, self_reachability
-from bellwether.core.detection.storage import storage_latency
+from bellwether.core.detection.storage import read_latency, storage_latency
 from bellwether.core.detection.thresholds import threshold_findings
 from bellwether.core.detection.unseen_failures import failed_in_between
 from bellwether.core.detection.verdict_inputs import VerdictInputs, shared_inputs, verdict_inputs
@@ -178,11 +179,18 @@ def examine(
             else ReachabilityHistory(restarted=restarted)
         )
         findings.append(reachability(broker, index, policy.session_timeout_seconds, past))
+    if detection.canary.enabled:
+        reached = findings[0] if findings else None
+        felt = canary(broker, index, reached, asked=asked == Reason.CANARY_FAILING)
+        findings.extend(() if felt is None else (felt,))
     if detection.self_reachability.enabled and (own := self_reachability(broker, index)) is not None:
-        reached = any(f.evidence is Evidence.GOOD for f in findings)
-        findings.append(_as_a_hint(own) if reached else own)
+        answers = any(f.evidence is Evidence.GOOD for f in findings[:1])
+        findings.append(_as_a_hint(own) if answers else own)
     if detection.storage.enabled and (index.about(broker, SignalType.STORAGE_LATENCY) or asked in _STORAGE):
         findings.append(storage_latency(broker, index))
+    if detection.read_latency.enabled:
+        reads = read_latency(broker, index, asked=asked == Reason.READS_SLOW)
+        findings.extend(() if reads is None else (reads,))
     demoted = broker in snapshot.record.demoted
     findings.extend(threshold_findings(broker, index, demoted=demoted, demotion=by_signals))
     if not findings:

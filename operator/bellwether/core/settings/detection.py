@@ -78,6 +78,26 @@ class Reachability:
     vantage_conflict_after_seconds: ClassVar[int] = 1800
 
 
+CANARY_TOPIC = "bellwether-canary"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Canary:
+    """Whether records are produced to each broker and fetched from it, by the vantages of ``Reachability``.
+
+    The limits are the objectives. ``topic`` has one partition for each broker, whose only replica is on that broker.
+    """
+
+    enabled: _Enabled = False
+    topic: str = CANARY_TOPIC
+
+    # One record of ten bytes each second.
+    period_seconds: ClassVar[int] = 1
+    # As long as a client's connection takes whose first SYN is lost.
+    timeout_seconds: ClassVar[int] = 2
+    stale_after_seconds: ClassVar[int] = 10
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelfReachability:
     """How the sidecar's check of the broker's socket table is judged: were there external clients recently?"""
@@ -105,6 +125,17 @@ class StorageLatency:
     period_seconds: ClassVar[int] = 1
     # How long a single measurement waits for its write (``bellwether probe storage --once``).
     timeout_seconds: ClassVar[int] = 5
+    stale_after_seconds: ClassVar[int] = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadLatency:
+    """Whether direct reads of old segments in a broker's log directory are judged; the limit is the fetch objective."""
+
+    enabled: _Enabled = True
+
+    # One read of 4 KiB each second: no disk notices it.
+    period_seconds: ClassVar[int] = 1
     stale_after_seconds: ClassVar[int] = 10
 
 
@@ -262,8 +293,10 @@ class Detection:
     objectives: Objectives = field(default_factory=Objectives)
     tolerance: int = 1
     reachability: Reachability = field(default_factory=Reachability)
+    canary: Canary = field(default_factory=Canary)
     self_reachability: SelfReachability = field(default_factory=SelfReachability)
     storage: StorageLatency = field(default_factory=StorageLatency)
+    read_latency: ReadLatency = field(default_factory=ReadLatency)
     replication_lag: ReplicationLag = field(default_factory=ReplicationLag)
     prometheus: Prometheus = field(default_factory=Prometheus)
     alertmanager: Alertmanager = field(default_factory=Alertmanager)
@@ -319,8 +352,10 @@ class Detection:
         """
         for kind, settings in (
             (SignalType.EXTERNAL_REACHABILITY, self.reachability),
+            (SignalType.CANARY, self.canary),
             (SignalType.SELF_REACHABILITY, self.self_reachability),
             (SignalType.STORAGE_LATENCY, self.storage),
+            (SignalType.READ_LATENCY, self.read_latency),
         ):
             if type_ == kind:
                 return settings.stale_after_seconds if settings.enabled else None

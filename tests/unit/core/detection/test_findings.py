@@ -30,7 +30,7 @@ def scene(harm: dict[int, float], brokers: int = 12) -> SignalIndex:
 def test_the_harm_of_peers_is_the_median_of_all_the_others(harm: dict[int, float], broker: int):
     others = [seconds for b, seconds in harm.items() if b != broker]
     expected = pytest.approx(median(others)) if others else None
-    assert scene(harm).storage_harm_of_peers(broker) == expected
+    assert scene(harm).writes.of_peers(broker) == expected
 
 
 @pytest.mark.parametrize(

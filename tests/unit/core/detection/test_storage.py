@@ -8,7 +8,7 @@ import pytest
 
 from bellwether.core.detection.findings import Finding, SignalIndex
 from bellwether.core.detection.health_states import Evidence
-from bellwether.core.detection.storage import SLOW_SEVERITY, STALLED_SEVERITY, storage_latency
+from bellwether.core.detection.storage import SLOW_SEVERITY, STALLED_SEVERITY, read_latency, storage_latency
 from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection
@@ -150,3 +150,53 @@ def test_a_good_disk_says_what_would_make_it_slow():
     assert of_one(disk(1, GOOD, 1)).change == (
         "writes taking longer than 50 ms until clients have lost as much as a move costs, while its peers' are faster"
     )
+
+
+def reads(*signals: Signal, asked: bool = False) -> Finding | None:
+    """Judge the reads of broker 1: the same signals, of reads instead of writes."""
+    made = [replace(s, type=SignalType.READ_LATENCY) for s in signals]
+    return read_latency(1, SignalIndex.of(snapshot(cluster(partition()), *made), Detection()), asked=asked)
+
+
+@pytest.mark.parametrize(
+    ("lost", "peers", "evidence", "reason"),
+    [
+        pytest.param(0.9, 0, Evidence.GOOD, Reason.SIGNALS_PASSING, id="less than a third of the cost"),
+        pytest.param(2.0, 0, Evidence.DOUBTFUL, Reason.HARM_BELOW_COST, id="less than the cost"),
+        pytest.param(9.0, 0, Evidence.BAD, Reason.READS_SLOW, id="more than the cost"),
+        pytest.param(9.0, 9, Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, id="its peers lose as much"),
+    ],
+)
+def test_reads_are_weighed_like_writes(lost: float, peers: float, evidence: Evidence, reason: Reason):
+    found = reads(disk(1, BAD, 80, lost=lost), disk(2, BAD if peers else GOOD, 80, lost=peers))
+    assert found is not None
+    assert (found.evidence, found.reason) == (evidence, reason)
+
+
+def test_slow_writes_of_the_peers_are_no_shared_cause_of_slow_reads():
+    slow = replace(disk(1, BAD, 80), type=SignalType.READ_LATENCY)
+    fast = replace(disk(2, GOOD, 1), type=SignalType.READ_LATENCY)
+    index = SignalIndex.of(snapshot(cluster(partition()), slow, fast, disk(2, BAD, 80)), Detection())
+    found = read_latency(1, index, asked=False)
+    assert found is not None
+    assert found.evidence is Evidence.BAD
+
+
+def test_a_message_about_slow_reads_says_so():
+    found = reads(disk(1, BAD, 80), disk(2, GOOD, 1))
+    assert found is not None
+    assert found.message.startswith("its log directory is slow to read: 80 ms; moving its leaders away and back costs")
+    assert found.change == "five seconds of reads within the objective, or its peers becoming as slow"
+
+
+def test_without_a_reader_there_is_no_finding():
+    assert reads() is None
+
+
+@pytest.mark.parametrize("reading", [Reading.UNKNOWN, Reading.FAILING])
+def test_reads_that_are_not_known_raise_no_doubt_unless_slow_reads_demoted_the_broker(reading: Reading):
+    unknown = disk(1, reading, 80, age=0 if reading is Reading.UNKNOWN else 99)
+    found, asked = reads(unknown, disk(2, GOOD, 1)), reads(unknown, disk(2, GOOD, 1), asked=True)
+    assert found is not None
+    assert asked is not None
+    assert (found.evidence, asked.evidence) == (Evidence.GOOD, Evidence.MISSING)

@@ -30,6 +30,8 @@ DETECTION = Detection(
         ("ExternalReachability", "anywhere", 10),
         ("SelfReachability", "broker-1", 10),
         ("StorageLatency", "broker-1", None),
+        ("Canary", "eu-1", None),
+        ("ReadLatency", "broker-1", 10),
         ("ReplicationLag", "replication", 30),
         ("Prometheus", "r", 80),
         ("Prometheus", "another", None),

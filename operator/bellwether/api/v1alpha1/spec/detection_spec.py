@@ -56,8 +56,25 @@ class ExternalReachability(SettingsModel[detection.Reachability]):
     ] = _REACHABILITY.vantages
 
 
+class Canary(SettingsModel[detection.Canary]):
+    """Whether clients at the vantages of externalReachability can produce to each broker and fetch from it in time."""
+
+    topic: Annotated[
+        str,
+        Matching("^[a-zA-Z0-9._-]+$", "must be the name of a topic, such as bellwether-canary", 249),
+        Field(
+            description="Topic with one partition for each broker, whose only replica is on that broker. It must exist:"
+            " Bellwether does not create it."
+        ),
+    ] = detection.CANARY_TOPIC
+
+
 class StorageLatency(SettingsModel[detection.StorageLatency]):
     """Latency of a small write with fdatasync in the log directory of each broker."""
+
+
+class ReadLatency(SettingsModel[detection.ReadLatency]):
+    """Latency of direct reads from old segments in the log directory of each broker, against the fetch objective."""
 
 
 class SelfReachability(SettingsModel[detection.SelfReachability]):
@@ -94,6 +111,11 @@ class Detection(Model):
         description="Whether external clients can reach each broker at the address that its external listener"
         " advertises.",
     )
+    canary: Canary = Field(
+        default_factory=Canary,
+        description="Whether clients at the vantages of externalReachability can produce to each broker and fetch from"
+        " it in time.",
+    )
     self_reachability: SelfReachability = Field(
         default_factory=SelfReachability,
         description="Whether the broker's socket table shows active external clients. It is used only while most"
@@ -102,6 +124,11 @@ class Detection(Model):
     storage_latency: StorageLatency = Field(
         default_factory=StorageLatency,
         description="Latency of a small write with fdatasync in the log directory of each broker.",
+    )
+    read_latency: ReadLatency = Field(
+        default_factory=ReadLatency,
+        description="Latency of direct reads from old segments in the log directory of each broker, against the fetch"
+        " objective.",
     )
     replication_lag: ReplicationLag = Field(
         default_factory=ReplicationLag,
@@ -127,8 +154,10 @@ class Detection(Model):
             objectives=self.objectives.to_core(),
             tolerance=self.tolerance,
             reachability=self.external_reachability.to_core(),
+            canary=self.canary.to_core(),
             self_reachability=self.self_reachability.to_core(),
             storage=self.storage_latency.to_core(),
+            read_latency=self.read_latency.to_core(),
             replication_lag=self.replication_lag.to_core(),
             prometheus=self.prometheus.to_core() if self.prometheus is not None else detection.Prometheus(),
             alertmanager=self.alertmanager.to_core() if self.alertmanager is not None else detection.Alertmanager(),

@@ -49,8 +49,8 @@ class SignalEntry(Reported):
         min_length=1,
         max_length=63,
         pattern="^[A-Z][A-Za-z0-9]*$",
-        description="Type of the signal: ExternalReachability, SelfReachability, StorageLatency, ReplicationLag,"
-        " Prometheus, Alertmanager, Quarantine, or the type of a plug-in.",
+        description="Type of the signal: ExternalReachability, Canary, SelfReachability, StorageLatency,"
+        " ReadLatency, ReplicationLag, Prometheus, Alertmanager, Quarantine, or the type of a plug-in.",
     )
     source: str = Field(
         min_length=1,
