@@ -108,7 +108,7 @@ def report(
     made: Figures,
 ) -> Figures:
     """Everything that was found."""
-    rules = {name: {"rule": text} | score_figures(main[name]) for name, text in RULES.items()}
+    rules: dict[str, Figures] = {name: {"rule": text, **score_figures(main[name])} for name, text in RULES.items()}
     down = main["down"].faults.get(Kind.BROKER_DOWN, Tally())
     regret = {name: {rule: ratio(scores[rule]) for rule in RULES} for name, scores in models.items()}
     world, rates = asdict(Assumptions()), asdict(FaultRates())

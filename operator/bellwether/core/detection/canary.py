@@ -14,6 +14,7 @@ from bellwether.core.detection.findings import (
     Finding,
     HarmOfBrokers,
     SignalIndex,
+    below_cost,
     evidence_item,
     fresh,
     lost_seconds,
@@ -71,7 +72,7 @@ def _weighed(
         if not weighed.noticeable and broker not in index.snapshot.record.demoted:
             return passing(facts, f"clients losing {weighed.limit_seconds:.1f} s: {weighed}")
         change = f"clients losing {weighed.limit_seconds:.1f} s makes it Sick, five seconds of answers in time Healthy"
-        return Finding(Evidence.DOUBTFUL, Reason.HARM_BELOW_COST, text, facts=facts, change=change)
+        return below_cost(text, facts, change, SignalType.CANARY)
     if reached is not None and reached.evidence in (Evidence.GONE, Evidence.DOUBTFUL):
         change = "the vantages agreeing on whether the broker can be reached"
         return Finding(Evidence.DOUBTFUL, Reason.CANARY_FAILING, text, facts=facts, change=change)

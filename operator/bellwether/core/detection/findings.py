@@ -49,7 +49,7 @@ class Finding(NamedTuple):
     facts: tuple[EvidenceItem, ...] = ()
     change: str = ""
     signal: str = ""
-    """Type of the signal that fails, if it is judged by its threshold alone."""
+    """Type of the signal that fails, if it is judged by its threshold alone or its harm is below the cost."""
 
 
 _WELL = (Evidence.GOOD, Reason.SIGNALS_PASSING, "every signal passes", 0)
@@ -58,6 +58,11 @@ _WELL = (Evidence.GOOD, Reason.SIGNALS_PASSING, "every signal passes", 0)
 def passing(facts: tuple[EvidenceItem, ...] = (), change: str = "") -> Finding:
     """A finding without a fault."""
     return Finding(*_WELL, facts, change)
+
+
+def below_cost(message: str, facts: tuple[EvidenceItem, ...], change: str, signal: str) -> Finding:
+    """The finding that clients lose requests, so far less than moving the broker's leaders costs."""
+    return Finding(Evidence.DOUBTFUL, Reason.HARM_BELOW_COST, message, facts=facts, change=change, signal=signal)
 
 
 def worst(findings: Iterable[Finding]) -> Finding:

@@ -15,6 +15,7 @@ from bellwether.core.detection.findings import (
     EvidenceItem,
     Finding,
     SignalIndex,
+    below_cost,
     evidence_item,
     fresh,
     lost_seconds,
@@ -78,7 +79,8 @@ def reachability(broker: int, index: SignalIndex, session_timeout_seconds: int, 
         text = f"{_names(failing)} of {total} vantages cannot reach it, {need} are needed"
         change = f"{need} vantages failing makes it Sick, none failing makes it Healthy"
         return Finding(Evidence.DOUBTFUL, Reason.VANTAGES_DISAGREE, text, facts=facts, change=change)
-    change = f"{need} of {total} vantages failing"
+    limit = weigh(0.0, broker, index)
+    change = f"{need} of {total} vantages failing until clients have lost {limit.limit_seconds:.1f} s: {limit}"
     return passing(facts, change)
 
 
@@ -95,7 +97,7 @@ def _below_cost(
         return passing(facts, f"clients losing {weighed.limit_seconds:.1f} s: {weighed}")
     text = f"unreachable from {_names(failing)} ({len(failing)} of {total} vantages): {_lost(weighed)}"
     change = f"clients losing {weighed.limit_seconds:.1f} s makes it Sick, five seconds of answers Healthy"
-    return Finding(Evidence.DOUBTFUL, Reason.HARM_BELOW_COST, text, facts=facts, change=change)
+    return below_cost(text, facts, change, SignalType.EXTERNAL_REACHABILITY)
 
 
 def _lost(weighed: Weighing) -> str:

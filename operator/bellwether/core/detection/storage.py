@@ -8,6 +8,7 @@ leaders from one slow disk to another does not help. Writes are compared with wr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import NamedTuple
 
 from bellwether.core.detection.findings import (
@@ -15,6 +16,7 @@ from bellwether.core.detection.findings import (
     Finding,
     HarmOfBrokers,
     SignalIndex,
+    below_cost,
     evidence_item,
     fresh,
     lost_seconds,
@@ -34,6 +36,7 @@ FAR_SLOWER = 10
 class _Requests(NamedTuple):
     """One kind of requests to the disk. ``said`` is how a slow disk is described, ``objective`` in milliseconds."""
 
+    type: SignalType
     plural: str
     said: str
     reason: Reason
@@ -46,7 +49,9 @@ def storage_latency(broker: int, index: SignalIndex) -> Finding:
     patience = index.detection.storage.stale_after_seconds
     said = index.about(broker, SignalType.STORAGE_LATENCY)
     objective = index.detection.objectives.produce_milliseconds
-    writes = _Requests("writes", "its log directory is slow", Reason.STORAGE_SLOW, objective, index.writes)
+    writes = _Requests(
+        SignalType.STORAGE_LATENCY, "writes", "its log directory is slow", Reason.STORAGE_SLOW, objective, index.writes
+    )
     found = _judged(broker, said, patience, writes, index)
     if found is not None:
         return found
@@ -66,7 +71,9 @@ def read_latency(broker: int, index: SignalIndex, *, asked: bool) -> Finding | N
     if not said and not asked:
         return None
     objective = index.detection.objectives.fetch_milliseconds
-    reads = _Requests("reads", "its log directory is slow to read", Reason.READS_SLOW, objective, index.reads)
+    reads = _Requests(
+        SignalType.READ_LATENCY, "reads", "its log directory is slow to read", Reason.READS_SLOW, objective, index.reads
+    )
     found = _judged(broker, said, patience, reads, index)
     if found is not None:
         return found
@@ -98,7 +105,7 @@ def _judged(
 def _slow(
     broker: int, slow: Sequence[Signal], requests: _Requests, index: SignalIndex, facts: tuple[EvidenceItem, ...]
 ) -> Finding:
-    worst = max(slow, key=lost_seconds)
+    worst = max(slow, key=lambda s: (lost_seconds(s), inf if s.latency_seconds is None else s.latency_seconds))
     weighed, peers = weigh(lost_seconds(worst), broker, index), requests.harm.of_peers(broker)
     said = f"{requests.said}: {worst.message}" if worst.message else requests.said
     if not weighed.worth_moving:
@@ -106,7 +113,7 @@ def _slow(
             return passing(facts, f"clients losing {weighed.limit_seconds:.1f} s: {weighed}")
         limit = f"{weighed.limit_seconds:.1f} s"
         change = f"clients losing {limit} makes it Sick, five seconds of fast {requests.plural} Healthy"
-        return Finding(Evidence.DOUBTFUL, Reason.HARM_BELOW_COST, f"{said}; {weighed}", facts=facts, change=change)
+        return below_cost(f"{said}; {weighed}", facts, change, requests.type)
     if peers is None:
         text = (
             f"{said}; no other broker's storage probe reports {requests.plural}, so a shared cause cannot be excluded"

@@ -250,18 +250,6 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
         reachability(startupGraceSeconds=1.5),
         "spec.detection.externalReachability.startupGraceSeconds",
     ),
-    "evidence that is stale between two queries": (
-        policy(
-            detection={
-                "prometheus": {
-                    "url": "http://p:9090",
-                    "periodSeconds": 600,
-                    "rules": [{"name": "a", "query": "q", "threshold": "1"}],
-                }
-            }
-        ),
-        "spec.detection.prometheus.staleAfterSeconds",
-    ),
     "a tolerance of zero": (policy(detection={"tolerance": 0}), "spec.detection.tolerance"),
     "a tolerance beyond reason": (policy(detection={"tolerance": 21}), "spec.detection.tolerance"),
     "a tolerance with a fraction": (policy(detection={"tolerance": 1.5}), "spec.detection.tolerance"),

@@ -47,6 +47,16 @@ def judged_status() -> dict[str, object]:
     return broker_status(made.brokers[0], 0, {}, after(0))
 
 
+def suffering_status() -> dict[str, object]:
+    """Broker 1 with two vantages of three failing, whose clients have lost less than a move costs."""
+    lost = Harm(1.4, 0.5, after(-2))
+    said = [replace(signal(1, Reading.FAILING, source=s, since=after(-1)), harm=lost) for s in "ab"]
+    said.append(signal(1, Reading.PASSING, source="c"))
+    seen = snapshot(cluster(partition(replicas=(2, 1, 3))), *said)
+    made = report(Context(seen, judge(seen, POLICY, {}), POLICY), Plan(decisions=decisions()), ExecutionResult())
+    return broker_status(made.brokers[0], 0, {}, after(0))
+
+
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
     store = MemoryApi()
@@ -81,6 +91,16 @@ class TestText:
             " moving its leaders away and back costs about 3 s (assumed)"
         )
         assert lines[2] == "  what would change it: fewer than 2 of 3 vantages failing"
+
+    def test_harm_below_the_cost_of_a_move_comes_with_the_sum(self, api: MemoryApi):
+        api.put(BROKER_HEALTHS, {**(api.find(BROKER_HEALTHS, "default", "main-1") or {}), "status": suffering_status()})
+        _, said = run("1")
+        assert said.splitlines()[:3] == [
+            "Broker 1 of policy default/main is Suspect: HarmBelowCost, since 2026-01-01 00:00:00Z (2 min 5 s ago)",
+            "  unreachable from a, b (2 of 3 vantages): its clients lost 1.4 s, and moving its leaders away and back"
+            " costs about 3 s (assumed)",
+            "  what would change it: clients losing 2.3 s makes it Sick, five seconds of answers Healthy",
+        ]
 
     def test_what_keeps_it_from_leading_and_what_it_leads(self):
         _, said = run("1")

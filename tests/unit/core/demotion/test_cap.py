@@ -286,6 +286,27 @@ class TestASharedCause:
             found = {**verdicts(seen, suspect=[2]), 1: sick}
             assert held(decided(seen, found, policy(2), undo=[lost])) == blocked
 
+    @pytest.mark.parametrize(
+        ("signal", "reason"),
+        [
+            (SignalType.STORAGE_LATENCY, Reason.STORAGE_SLOW),
+            (SignalType.EXTERNAL_REACHABILITY, Reason.EXTERNALLY_UNREACHABLE),
+        ],
+    )
+    def test_brokers_whose_harm_is_below_the_cost_of_a_move_share_the_symptom(self, signal: str, reason: Reason):
+        seen = ring(4)
+        less = replace(verdict(2, HealthState.SUSPECT, reason=Reason.HARM_BELOW_COST), signal=signal)
+        found = verdicts(seen) | {1: verdict(1, reason=reason), 2: less}
+        assert held(decided(seen, found)) == {1: SHARED}
+
+    def test_harm_of_another_kind_is_another_symptom(self):
+        seen = ring(4)
+        less = replace(
+            verdict(2, HealthState.SUSPECT, reason=Reason.HARM_BELOW_COST), signal=SignalType.STORAGE_LATENCY
+        )
+        found = verdicts(seen) | {1: verdict(1, reason=Reason.EXTERNALLY_UNREACHABLE), 2: less}
+        assert held(decided(seen, found)) == {}
+
     @pytest.mark.parametrize("state", [s for s in HealthState if s not in (HealthState.SICK, HealthState.DOWN)])
     def test_a_broker_that_does_not_fail_has_no_symptom(self, state: HealthState):
         assert symptom(verdict(1, state)) is None

@@ -80,7 +80,8 @@ def test_a_demoted_broker_whose_disk_still_fails_is_not_well_however_little_it_c
 
 def test_tolerance_multiplies_the_cost():
     seen = snapshot(cluster(partition()), disk(1, BAD, 80), disk(2, GOOD, 1))
-    assert storage_latency(1, SignalIndex.of(seen, Detection(tolerance=20))).reason is Reason.HARM_BELOW_COST
+    found = storage_latency(1, SignalIndex.of(seen, Detection(tolerance=20)))
+    assert (found.reason, found.signal) == (Reason.HARM_BELOW_COST, SignalType.STORAGE_LATENCY)
 
 
 def test_a_costly_move_is_not_made_for_little_harm():

@@ -406,7 +406,11 @@ class TestExplaining:
     @pytest.mark.parametrize(
         ("signals", "change"),
         [
-            (words(GOOD, GOOD), "2 of 2 vantages failing"),
+            (
+                words(GOOD, GOOD),
+                "2 of 2 vantages failing until clients have lost 2.3 s: moving its leaders away and back costs about 3"
+                " s (assumed)",
+            ),
             (words(BAD, BAD), "fewer than 2 of 2 vantages failing"),
             (words(BAD, DUNNO), "fresh evidence from 2 vantages: check the probers of b"),
             ([], "a prober reporting on it"),
