@@ -13,12 +13,14 @@ from bellwether.adapters.kafka.canary_client import ConfluentCanary
 from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import Reading, Signal
 from bellwether.kafka_connection import Connection
+from bellwether.ports.canary import PRODUCE
 from bellwether.ports.errors import Terminal
 from bellwether.probes.canary.canary_probe import CanaryProbe
 from bellwether.telemetry.metrics.canary_metrics import CanaryMetrics
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from realparts.kafka import KafkaCluster, create_topics
 from realparts.kafka_topics import live_brokers
+from testkit.kafka.contract_clusters import KafkaSubject
 from waiting import limit, until
 
 pytestmark = pytest.mark.kafka
@@ -92,13 +94,16 @@ def test_a_broker_that_is_cut_off_fails_alone_and_passes_again(bench: Bench, bre
     bench.until_read(2, Reading.PASSING)
 
 
-def test_slow_answers_are_late_for_both_kinds_of_requests(bench: Bench, breakable_kafka: KafkaCluster) -> None:
+def test_a_network_that_delays_every_answer_fails_by_the_latency_of_produce(
+    bench: Bench, breakable_kafka: KafkaCluster
+) -> None:
     proxy = breakable_kafka.proxy
     assert proxy is not None
     proxy.slow("broker-3", 800)
     bench.until_read(3, Reading.FAILING)
-    until(lambda: bench.probe.states()[3].fetch.counter.reading, 60, so=Reading.FAILING.__eq__)
-    until(lambda: bench.probe.states()[3].produce.counter.reading, 60, so=Reading.FAILING.__eq__)
+    assert bench.probe.states()[3].worse.kind == PRODUCE
+    until(lambda: bench.probe.states()[3].produce.times[-1] >= 0.8, 60)
+    assert bench.last[1].reading is Reading.PASSING
     proxy.mend("broker-3")
     bench.until_read(3, Reading.PASSING)
 
@@ -131,9 +136,11 @@ def test_a_topic_that_does_not_exist_is_not_created(breakable_kafka: KafkaCluste
 
 def test_partitions_with_several_replicas_are_no_canaries(breakable_kafka: KafkaCluster) -> None:
     name = f"canary-{uuid.uuid4()}"
-    create_topics(breakable_kafka.bootstrap, {name: 2}, assignments={name: [[1, 2], [3]]})
+    create_topics(breakable_kafka.bootstrap, {name: 2}, assignments={name: [[1], [3]]})
     client = ConfluentCanary(outside(breakable_kafka), name, 2)
     try:
+        until(client.partitions, 60, so={1: 0, 3: 1}.__eq__)
+        KafkaSubject(breakable_kafka).reassign(name, (1, 2))
         until(client.partitions, 60, so={3: 1}.__eq__)
     finally:
         client.close()
