@@ -74,6 +74,11 @@ class Expected:
             return None
         return max(first for first in firsts if first is not None)
 
+    def seconds_to_figure(self, seen: Account) -> float | None:
+        """From the fault until each broker was Suspect or Sick with what its clients lost; ``None`` if one never was."""
+        found = [seen.figure_at.get(broker) for broker in self.brokers]
+        return None if None in found else max(at for at in found if at is not None)
+
     def seconds_to_zero_leaders(self, seen: Account) -> float | None:
         """From the fault until the last of the brokers led nothing; ``None`` where one still leads."""
         if not self.all_leaders_go or any(broker not in seen.leaderless_at for broker in self.brokers):
