@@ -75,7 +75,7 @@ class Expected:
         return max(first for first in firsts if first is not None)
 
     def seconds_to_figure(self, seen: Account) -> float | None:
-        """From the fault until each broker was Suspect or Sick with what its clients lost; ``None`` if one never was."""
+        """From the fault until each broker was Suspect or Sick with what its clients lost; ``None`` if never."""
         found = [seen.figure_at.get(broker) for broker in self.brokers]
         return None if None in found else max(at for at in found if at is not None)
 
