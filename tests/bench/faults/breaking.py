@@ -64,6 +64,11 @@ def reset_some(share: float) -> Callable[[Stage, int], None]:
     return lambda stage, broker: stage.proxy.reset_some(stage.name_of(broker), share)
 
 
+def delay(milliseconds: int) -> Callable[[Stage, int], None]:
+    """Every answer comes so much later."""
+    return lambda stage, broker: stage.proxy.slow(stage.name_of(broker), milliseconds)
+
+
 def mislead(to: int) -> Callable[[Stage, int], None]:
     """The load balancer sends one broker's address to another broker."""
     return lambda stage, broker: stage.proxy.lead(stage.name_of(broker), stage.name_of(to))

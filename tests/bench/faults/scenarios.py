@@ -16,6 +16,7 @@ from realparts.processes import ManagedProcess
 
 THREE = Layout("three")
 READS = Layout("reads", old_segments=True)
+CANARY = Layout("canary", detection={"canary": {"enabled": True}}, canary=True)
 SIX = Layout("six", brokers=6, racks=("a", "b", "c"))
 SECURE = Layout("secure", secure=True)
 
@@ -260,6 +261,22 @@ SCENARIOS = (
         by.disk(80, 3, mode="read"),
         layout=READS,
         limit=SLOW_LIMIT,
+    ),
+    Scenario(
+        "answers-300ms",
+        "every answer of 2 to clients outside comes 300 ms late",
+        sick(2, "Sick/CanaryFailing"),
+        by.way(by.delay(300), 2),
+        layout=CANARY,
+        limit=SLOW_LIMIT,
+    ),
+    Scenario(
+        "answers-300ms-everywhere",
+        "every answer of every broker to clients outside comes 300 ms late",
+        Expected(ALL, ("Healthy", "Suspect"), passing=("Sick/CanaryFailing",)),  # until each has failed, one is alone
+        by.way(by.delay(300), *ALL),
+        layout=CANARY,
+        watched=20.0,
     ),
     Scenario(
         "tls-expired",

@@ -19,6 +19,7 @@ from typing import Any
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.core.model.cluster import TopicPartition
+from bellwether.core.settings.detection import CANARY_TOPIC
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import BellwetherError
 from bellwether.probes.storage.disk_read import READ_BYTES
@@ -29,7 +30,7 @@ from realparts import shims
 from realparts.apiserver import ApiServer
 from realparts.blackholes import Blackhole
 from realparts.detours import Detour
-from realparts.kafka import KafkaBroker, KafkaCluster
+from realparts.kafka import KafkaBroker, KafkaCluster, create_topics
 from realparts.ports import HeldPorts
 from realparts.processes import ManagedProcess
 from realparts.toxiproxy import Toxiproxy
@@ -57,6 +58,7 @@ class Layout:
     """How a stage is built. ``spec`` and ``detection`` are of the policy: what they do not name is the default.
 
     ``old_segments``: every partition has a segment that is not written any more, for storage probers to read.
+    ``canary``: each vantage also has a canary prober, and its topic exists.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Layout:
     spec: Mapping[str, Any] = field(default_factory=dict)
     detection: Mapping[str, Any] = field(default_factory=dict)
     old_segments: bool = False
+    canary: bool = False
 
 
 class Stage:
@@ -226,11 +229,16 @@ class Stage:
         self._stack.callback(self._end_processes)
         rolled = {"segment.ms": str(SEGMENT_MILLISECONDS)} if self.layout.old_segments else {}
         self.site.topics(TOPICS, configs={"min.insync.replicas": "2", **rolled})
+        if self.layout.canary:
+            alone = {CANARY_TOPIC: [[broker] for broker in self.brokers]}
+            create_topics(self.kafka.bootstrap, {CANARY_TOPIC: len(self.brokers)}, assignments=alone)
         self.site.policy(**self._spec())
         self.site.operator()
         for vantage in VANTAGES:
             self.detours[vantage] = Detour(self._logs / f"detour-{vantage}")
             self._prober("reachability", vantage, ["--vantage", vantage], self.detours[vantage].environment())
+            if self.layout.canary:
+                self._prober("canary", vantage, ["--vantage", vantage], self.detours[vantage].environment())
         for broker in self.kafka.brokers.values():
             beside = ["--broker", str(broker.id), "--directory", str(broker.log_dir)]
             self._prober("storage", str(broker.id), beside, self.kafka.slow_disk(broker.id).environment())
