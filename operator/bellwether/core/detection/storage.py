@@ -18,6 +18,7 @@ from bellwether.core.detection.findings import (
     evidence_item,
     fresh,
     lost_seconds,
+    ongoing,
     passing,
 )
 from bellwether.core.detection.harm_weighing import Weighing, weigh
@@ -53,12 +54,13 @@ def storage_latency(broker: int, index: SignalIndex) -> Finding:
 
 def _slow(broker: int, slow: Sequence[Signal], index: SignalIndex, facts: tuple[EvidenceItem, ...]) -> Finding:
     worst = max(slow, key=lambda s: (lost_seconds(s), inf if s.latency_seconds is None else s.latency_seconds))
-    weighed, peers = weigh(lost_seconds(worst), broker, index), index.storage_harm_of_peers(broker)
+    weighed = weigh(lost_seconds(worst), broker, index, ongoing=any(map(ongoing, slow)))
+    peers = index.storage_harm_of_peers(broker)
     said = f"its log directory is slow: {worst.message}" if worst.message else "its log directory is slow"
     if not weighed.worth_moving:
         if not weighed.noticeable and broker not in index.snapshot.record.demoted:
             return passing(facts, f"clients losing {weighed.limit_seconds:.1f} s: {weighed}")
-        change = f"clients losing {weighed.limit_seconds:.1f} s makes it Sick, five seconds of fast writes Healthy"
+        change = f"{weighed.change}, five seconds of fast writes Healthy"
         return below_cost(f"{said}; {weighed}", facts, change, SignalType.STORAGE_LATENCY)
     if peers is None:
         text = f"{said}; no other broker's storage probe reports, so a shared cause cannot be excluded"
