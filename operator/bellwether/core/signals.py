@@ -37,11 +37,13 @@ class Harm:
 
     ``lost_seconds`` is a leaky sum: the share of requests that failed or missed the latency objective, minus a small
     allowance, times the seconds for which that lasted. ``share`` is that share over the last seconds, 0 to 1.
+    ``ongoing`` says whether the last request was lost.
     """
 
     lost_seconds: float
     share: float
     since: datetime
+    ongoing: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.random import Generator
@@ -18,7 +18,8 @@ from numpy.random import Generator
 from bellwether.core.settings.detection import StorageLatency
 from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.probes.storage.write_latency import SPANS_KEPT, Latencies, LatencyBaseline, Sample, periods
+from bellwether.probes.storage.storage_probe import pause
+from bellwether.probes.storage.write_latency import SPANS_KEPT, Latencies, LatencyBaseline, Sample
 from monthsim.episodes import Disk, DiskEffect
 from monthsim.paths import News, at
 
@@ -97,15 +98,19 @@ def steady(volume: Volume, objectives: Objectives) -> Latencies:
     return known
 
 
-def writes(volume: Volume, phase: float, rng: Generator) -> Iterator[tuple[float, float]]:
-    """When each write begins, and how long it takes."""
-    time = 0.0
+def writes(
+    volume: Volume, phase: float, rng: Generator, objectives: Objectives | None = None
+) -> Iterator[tuple[float, float]]:
+    """When each write begins, and how long it takes. With ``objectives``, sooner after two that missed them."""
+    limit = math.inf if objectives is None else objectives.produce_milliseconds / 1000
+    time, bad_in_a_row = 0.0, 0
     for start, end in volume.windows():
         time = max(time, start // StorageLatency.period_seconds * StorageLatency.period_seconds + phase)
         while time < end:
             seconds = volume.write(time, rng)
             yield time, seconds
-            time = max(time + StorageLatency.period_seconds, time + seconds)
+            bad_in_a_row = bad_in_a_row + 1 if seconds > limit else 0
+            time = max(time + pause(bad_in_a_row), time + seconds)
 
 
 def watch(volume: Volume, begun: Sequence[tuple[float, float]], objectives: Objectives) -> list[News]:
@@ -116,10 +121,11 @@ def watch(volume: Volume, begun: Sequence[tuple[float, float]], objectives: Obje
     known = posted = well
     posted_at = last = -1000.0
     for time, sample in _samples(begun, objectives):
+        covers = min(time - last, max(StorageLatency.period_seconds, sample.seconds))
         if time - last > _GAP_SECONDS and not any(e.start <= last and time <= e.end for e in volume.effects):
             known = posted = well  # what was passed over was a long time of being well
         last = time
-        known = known.after(sample, objectives, at(time))
+        known = known.after(replace(sample, covers=covers), objectives, at(time))
         if known.differs(posted, time - posted_at):
             posted, posted_at = known, time
             signal = known.signal(volume.broker, f"broker-{volume.broker}", objectives)
@@ -129,16 +135,14 @@ def watch(volume: Volume, begun: Sequence[tuple[float, float]], objectives: Obje
 
 
 def _samples(begun: Sequence[tuple[float, float]], objectives: Objectives) -> Iterator[tuple[float, Sample]]:
-    """Writes as ``probes.storage.storage_probe`` tells them: one that hangs is told of period by period."""
+    """Writes as ``probes.storage.storage_probe`` counts them: one that hangs is counted while it hangs."""
     for time, seconds in begun:
         counted, waited = 0, objectives.produce_milliseconds / 1000 + _LOOK_SECONDS
         while waited <= seconds and counted <= _MOST_COUNTED:
-            yield time + waited, Sample(waited, stalled=True, counted=counted)
-            counted = periods(waited)
-            waited = counted * StorageLatency.period_seconds + _LOOK_SECONDS
-        if waited <= seconds:
-            counted = periods(seconds)
-        yield time + seconds, Sample(seconds, counted=counted)
+            yield time + waited, Sample(waited, stalled=True)
+            counted += 1
+            waited += pause(counted)
+        yield time + seconds, Sample(seconds)
 
 
 def plain(volume: Volume, begun: Sequence[tuple[float, float]], *, slow: int = 5, of: int = 10) -> list[News]:

@@ -73,9 +73,11 @@ def look(month: Month, detection: Detection, rng: Generator, *, with_peers: bool
         volume = disks.Volume(month.usual_seconds[broker], month.world.disk_sigma, touched, broker)
         phase = float(month.phases[VANTAGES, broker])
         own = by_prober[VANTAGES * month.brokers + broker]
-        writes[broker] = tuple(disks.writes(volume, phase, own))
-        news += disks.watch(volume, writes[broker], detection.objectives)
+        sooner, steady = own.spawn(2)
+        begun = tuple(disks.writes(volume, phase, sooner, detection.objectives))
+        news += disks.watch(volume, begun, detection.objectives)
         if with_peers:
+            writes[broker] = tuple(disks.writes(volume, phase, steady))
             plain += disks.plain(volume, writes[broker])
             counted += disks.plain(volume, writes[broker], slow=40, of=50)
     return Seen(_as_heard(news, month, rng), _as_heard(plain, month, rng), _as_heard(counted, month, rng), writes)

@@ -17,9 +17,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bellwether.core.settings.detection import Reachability
-from bellwether.core.settings.harm import ALLOWANCE, REPORTED_FROM_SECONDS
+from bellwether.core.settings.harm import ALLOWANCE, REPORTED_FROM_SECONDS, RETRY_SHARE
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.probes.reachability.broker_watch import RETRY_SHARE
 from bellwether.probes.reachability.reachability_state import ProbeRound, ReachabilityState
 from bellwether.probes.result_window import Streak
 from monthsim.episodes import Path, PathEffect

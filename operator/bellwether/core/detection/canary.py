@@ -18,6 +18,7 @@ from bellwether.core.detection.findings import (
     evidence_item,
     fresh,
     lost_seconds,
+    ongoing,
     passing,
 )
 from bellwether.core.detection.harm_weighing import Weighing, weigh
@@ -44,7 +45,7 @@ def canary(broker: int, index: SignalIndex, reached: Finding | None, *, asked: b
     need = quorum(total)
     names = ", ".join(s.source for s in failing)
     if len(failing) >= need > 0:
-        weighed = weigh(_agreed(words, need), broker, index)
+        weighed = weigh(_agreed(words, need), broker, index, ongoing=sum(map(ongoing, failing)) >= need)
         worst = max(failing, key=lost_seconds)
         text = f"clients at {names} ({len(failing)} of {total} vantages) lose requests: {worst.message}; {weighed}"
         return _weighed(broker, weighed, text, index, reached, facts)
@@ -71,7 +72,7 @@ def _weighed(
     if not weighed.worth_moving:
         if not weighed.noticeable and broker not in index.snapshot.record.demoted:
             return passing(facts, f"clients losing {weighed.limit_seconds:.1f} s: {weighed}")
-        change = f"clients losing {weighed.limit_seconds:.1f} s makes it Sick, five seconds of answers in time Healthy"
+        change = f"{weighed.change}, five seconds of answers in time Healthy"
         return below_cost(text, facts, change, SignalType.CANARY)
     if reached is not None and reached.evidence in (Evidence.GONE, Evidence.DOUBTFUL):
         change = "the vantages agreeing on whether the broker can be reached"

@@ -233,6 +233,11 @@ def lost_seconds(signal: Signal) -> float:
     return signal.harm.lost_seconds if signal.harm is not None else LARGEST_LOST_SECONDS
 
 
+def ongoing(signal: Signal) -> bool:
+    """Whether the last request of a failing signal was lost; True for one without figures."""
+    return signal.harm is None or signal.harm.ongoing
+
+
 def fresh(signal: Signal, stale_after_seconds: float) -> bool:
     """Whether a signal is evidence: its source was renewed recently enough, and its reading is not Unknown."""
     age = signal.age_seconds

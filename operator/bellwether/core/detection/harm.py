@@ -20,6 +20,7 @@ from bellwether.core.settings.harm import (
     REPORT_SECONDS,
     REPORTED_FROM_SECONDS,
     SHARE_SECONDS,
+    TURNS_REPORTED_BELOW_SECONDS,
 )
 from bellwether.core.signals import Harm, Reading
 
@@ -33,7 +34,7 @@ class HarmCounter:
 
     ``reading`` is Failing from REPORTED_FROM_SECONDS of new harm on, and Passing after RECOVERED_SECONDS of allowance.
     ``rising`` and ``quiet`` are the one-sided sums that decide it; ``since`` is when ``lost_seconds`` left zero,
-    ``counted_until`` the end of the last slice.
+    ``counted_until`` the end of the last slice, ``ongoing`` whether it was bad.
     """
 
     lost_seconds: float = 0.0
@@ -44,6 +45,7 @@ class HarmCounter:
     rising: float = 0.0
     quiet: float = 0.0
     counted_until: datetime | None = None
+    ongoing: bool = False
 
     def after(self, share: float, seconds: float, now: datetime) -> HarmCounter:
         """The counter after a slice of ``seconds`` that ends ``now``, in which that share of requests was bad."""
@@ -62,6 +64,7 @@ class HarmCounter:
             rising=min(max(0.0, self.rising + net), REPORTED_FROM_SECONDS),
             quiet=quiet,
             counted_until=now,
+            ongoing=net > 0,
         )
         if self.reading is not Reading.FAILING and counted.rising >= REPORTED_FROM_SECONDS:
             return counted._turned(Reading.FAILING, now)
@@ -80,7 +83,7 @@ class HarmCounter:
         """The figures to report; None while nothing is lost."""
         if self.since is None:
             return None
-        return Harm(round(self.lost_seconds, 1), round(self.share, 2), self.since)
+        return Harm(round(self.lost_seconds, 1), round(self.share, 2), self.since, self.ongoing)
 
     def differs(self, posted: HarmCounter | None, seconds_since: float) -> bool:
         """Whether to report again, ``seconds_since`` after ``posted`` was reported. Never true for a source at rest."""
@@ -89,9 +92,14 @@ class HarmCounter:
         now, then = self.lost_seconds, posted.lost_seconds
         if not now:
             return then > 0
-        if now < REPORTED_FROM_SECONDS or seconds_since < REPORT_SECONDS:
+        if now < REPORTED_FROM_SECONDS:
             return False
-        if then < REPORTED_FROM_SECONDS or now == LARGEST_LOST_SECONDS > then:
+        turned = self.ongoing is not posted.ongoing and now < TURNS_REPORTED_BELOW_SECONDS
+        if turned and not self.ongoing:
+            return True
+        if seconds_since < REPORT_SECONDS:
+            return False
+        if turned or then < REPORTED_FROM_SECONDS or now == LARGEST_LOST_SECONDS > then:
             return True
         return now >= then * REPORT_RATIO or now <= then / REPORT_RATIO
 

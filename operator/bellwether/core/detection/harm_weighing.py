@@ -16,11 +16,12 @@ from bellwether.core.settings.harm import NOTICEABLE_SHARE, REPORT_RATIO, SHARED
 
 @dataclass(frozen=True, slots=True)
 class Weighing:
-    """Seconds lost, and the cost of a move times the tolerance."""
+    """Seconds lost, and the cost of a move times the tolerance. ``ongoing``: whether the last requests were lost."""
 
     lost_seconds: float
     cost: MoveCost
     tolerance: int = 1
+    ongoing: bool = True
 
     @property
     def limit_seconds(self) -> float:
@@ -32,13 +33,20 @@ class Weighing:
 
     @property
     def worth_moving(self) -> bool:
-        """Whether clients lost as much as a move costs."""
-        return self.lost_seconds >= self.limit_seconds
+        """Whether clients lost as much as a move costs, and still lose: a move cures only harm that goes on."""
+        return self.ongoing and self.lost_seconds >= self.limit_seconds
 
     @property
     def noticeable(self) -> bool:
         """Whether the harm is close enough to the cost to make the broker Suspect."""
         return self.lost_seconds >= self.cost.seconds * self.tolerance * NOTICEABLE_SHARE
+
+    @property
+    def change(self) -> str:
+        """What would make the broker Sick while moving is not worth it."""
+        if self.lost_seconds >= self.limit_seconds:
+            return "one more lost request makes it Sick"
+        return f"clients losing {self.limit_seconds:.1f} s makes it Sick"
 
     def __str__(self) -> str:
         times = f", tolerated {self.tolerance} times" if self.tolerance > 1 else ""
@@ -50,6 +58,7 @@ class Weighing:
         return excess < self.limit_seconds or self.lost_seconds < SHARED_RATIO * peers_lost_seconds
 
 
-def weigh(lost_seconds: float, broker: int, index: SignalIndex) -> Weighing:
-    """Weigh what clients of a broker lost."""
-    return Weighing(lost_seconds, index.move_cost(broker), index.detection.tolerance)
+def weigh(lost_seconds: float, broker: int, index: SignalIndex, *, ongoing: bool = True) -> Weighing:
+    """Weigh what clients of a broker lost. For a demoted broker it does not matter whether they lose any more."""
+    ongoing = ongoing or broker in index.snapshot.record.demoted
+    return Weighing(lost_seconds, index.move_cost(broker), index.detection.tolerance, ongoing)

@@ -19,6 +19,7 @@ from bellwether.core.detection.findings import (
     evidence_item,
     fresh,
     lost_seconds,
+    ongoing,
     passing,
 )
 from bellwether.core.detection.harm_weighing import Weighing, weigh
@@ -56,8 +57,9 @@ def reachability(broker: int, index: SignalIndex, session_timeout_seconds: int, 
     quiet = len(words) == len(failing) > 0 and no_external_clients(broker, index)
     unreachable = len(failing) + quiet >= need > 0
     # A quorum agrees on what the vantage lost that lost least of those that it needs.
-    agreed = sorted((lost_seconds(s) for s in failing), reverse=True)[max(need - quiet, 1) - 1] if unreachable else 0.0
-    weighed = weigh(agreed, broker, index)
+    needed = max(need - quiet, 1)
+    agreed = sorted((lost_seconds(s) for s in failing), reverse=True)[needed - 1] if unreachable else 0.0
+    weighed = weigh(agreed, broker, index, ongoing=sum(map(ongoing, failing)) >= needed)
     if unreachable and not weighed.worth_moving:
         return _below_cost(broker, failing, total, weighed, index, facts)
     if unreachable and (dispute := _disputed(words, index, past)):
@@ -96,7 +98,7 @@ def _below_cost(
     if not weighed.noticeable and broker not in index.snapshot.record.demoted:
         return passing(facts, f"clients losing {weighed.limit_seconds:.1f} s: {weighed}")
     text = f"unreachable from {_names(failing)} ({len(failing)} of {total} vantages): {_lost(weighed)}"
-    change = f"clients losing {weighed.limit_seconds:.1f} s makes it Sick, five seconds of answers Healthy"
+    change = f"{weighed.change}, five seconds of answers Healthy"
     return below_cost(text, facts, change, SignalType.EXTERNAL_REACHABILITY)
 
 

@@ -20,6 +20,7 @@ from bellwether.core.detection.findings import (
     evidence_item,
     fresh,
     lost_seconds,
+    ongoing,
     passing,
 )
 from bellwether.core.detection.harm_weighing import weigh
@@ -106,13 +107,13 @@ def _slow(
     broker: int, slow: Sequence[Signal], requests: _Requests, index: SignalIndex, facts: tuple[EvidenceItem, ...]
 ) -> Finding:
     worst = max(slow, key=lambda s: (lost_seconds(s), inf if s.latency_seconds is None else s.latency_seconds))
-    weighed, peers = weigh(lost_seconds(worst), broker, index), requests.harm.of_peers(broker)
+    weighed = weigh(lost_seconds(worst), broker, index, ongoing=any(map(ongoing, slow)))
+    peers = requests.harm.of_peers(broker)
     said = f"{requests.said}: {worst.message}" if worst.message else requests.said
     if not weighed.worth_moving:
         if not weighed.noticeable and broker not in index.snapshot.record.demoted:
             return passing(facts, f"clients losing {weighed.limit_seconds:.1f} s: {weighed}")
-        limit = f"{weighed.limit_seconds:.1f} s"
-        change = f"clients losing {limit} makes it Sick, five seconds of fast {requests.plural} Healthy"
+        change = f"{weighed.change}, five seconds of fast {requests.plural} Healthy"
         return below_cost(f"{said}; {weighed}", facts, change, requests.type)
     if peers is None:
         text = (

@@ -36,6 +36,13 @@ By then ``EPISODE_OVER_SECONDS`` of harm have faded anyway. It only shortens how
 REPORT_RATIO = 1.3
 """Harm is reported again when it has changed by this factor: 25 reports from the smallest to the largest figure."""
 
+TURNS_REPORTED_BELOW_SECONDS = 6.0
+"""Below this it is also reported that requests are good again, or bad again: a move cures only harm that goes on.
+
+Above it, waiting for the next bad request would save little of a move, and a listener that flaps would be reported at
+each turn for as long as it flaps.
+"""
+
 NOTICEABLE_SHARE = 1 / 3
 """Share of the cost of a move from which on a broker is Suspect."""
 
@@ -45,8 +52,17 @@ SHARED_RATIO = 2.0
 Reported figures differ by up to REPORT_RATIO from each other although the harm is the same.
 """
 
-REPORT_SECONDS = 1.0
-"""A source reports a changed figure at most once in this time; a changed reading at once."""
+REPORT_SECONDS = 0.5
+"""A source reports a changed figure at most once in this time; a changed reading, or the end of harm, at once."""
+
+RETRY_SHARE = 0.5
+"""A vantage probes a broker that failed again after this share of its period, to know the harm sooner."""
+
+WRITE_AGAIN_SHARE = 0.25
+"""The same for a log directory, after two bad writes in a row: at most four writes of 4 KiB in a second.
+
+Not after one: a disk that is slow for 1 s in every 10 would be measured more often in that second than in the others.
+"""
 
 SHARE_SECONDS = 10.0
 """The share of bad requests is a mean over about this time."""

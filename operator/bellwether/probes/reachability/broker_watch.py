@@ -17,6 +17,7 @@ from typing import Protocol
 import structlog
 
 from bellwether.core.settings.detection import Reachability
+from bellwether.core.settings.harm import RETRY_SHARE
 from bellwether.core.signals import Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
@@ -24,8 +25,6 @@ from bellwether.probes.measuring_thread import SignalObserver
 from bellwether.probes.reachability.reachability_state import ProbeAnswer, ProbeRound, ReachabilityState
 from bellwether.probes.worker_pool import WorkerPool, WorkItem
 
-RETRY_SHARE = 0.5
-"""The share of its period after which a broker that fails is asked again."""
 MOST = 20
 # Extra time for a request to be scheduled and to report its own timeout.
 GRACE_SECONDS = 0.3

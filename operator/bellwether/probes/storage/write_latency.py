@@ -6,7 +6,6 @@ its harm and a message for a person, and whether it is news. Called by ``storage
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from statistics import median
@@ -29,8 +28,8 @@ class Sample:
     """One write. ``problem`` is why it failed; ``stalled`` that it has not ended yet, after ``seconds``.
 
     ``own_trouble`` marks a problem of the prober itself, which is no evidence about the disk. ``away`` are those of the
-    ``seconds`` in which the prober itself did not run, ``counted`` the periods of this write that have been counted
-    while it hung.
+    ``seconds`` in which the prober itself did not run. The sample represents ``covers`` seconds: those since the sample
+    before it, so a write counts for the writes that it prevented.
     """
 
     seconds: float
@@ -38,14 +37,14 @@ class Sample:
     stalled: bool = False
     own_trouble: bool = False
     away: float = 0.0
-    counted: int = 0
+    covers: float = StorageLatency.period_seconds
 
     def without_absence(self, limit: float) -> Sample:
         """The sample as evidence: a write that only seemed slow because the prober did not run is none."""
         if not self.away or self.problem or self.stalled:
             return self
         if self.seconds > limit >= self.seconds - self.away:
-            return Sample(self.seconds, STARVED, own_trouble=True)
+            return Sample(self.seconds, STARVED, own_trouble=True, covers=self.covers)
         return replace(self, seconds=self.seconds - self.away, away=0.0)
 
 
@@ -100,11 +99,7 @@ class Latencies:
         if sample.own_trouble:
             return self._troubled(sample, now)
         ok = sample.seconds <= limit and not sample.problem and not sample.stalled
-        # A write that took several periods counts for the writes that it prevented.
-        weight = 1 if ok else max(periods(sample.seconds) - sample.counted, 0 if sample.counted else 1)
-        counter = self.counter
-        if weight:
-            counter = counter.after(0.0 if ok else 1.0, weight * StorageLatency.period_seconds, now)
+        counter = self.counter.after(0.0 if ok else 1.0, sample.covers, now)
         known = counter.reading is Reading.PASSING
         ended = not sample.problem and not sample.stalled
         kind = "" if ok else "stalled" if sample.stalled else sample.problem or "slow"
@@ -187,8 +182,3 @@ class Latencies:
             trouble=sample.problem,
             troubles=troubles,
         )
-
-
-def periods(seconds: float) -> int:
-    """For how many writes one of this duration counts: itself, and those that it prevented."""
-    return max(1, math.ceil(seconds / StorageLatency.period_seconds))

@@ -172,14 +172,14 @@ def _figure(value: Any) -> float | None:
 
 
 def _harm_row(harm: Harm) -> Json:
-    return {"lost": harm.lost_seconds, "share": harm.share, "since": text_of(harm.since)}
+    return {"lost": harm.lost_seconds, "share": harm.share, "since": text_of(harm.since), "ongoing": harm.ongoing}
 
 
 def _harm(value: Any) -> Harm:
     lost, share = _figure(value["lost"]), _figure(value["share"])
     if lost is None or share is None or not (0 <= lost <= LARGEST_LOST_SECONDS and 0 <= share <= 1):
         raise ValueError(f"harm {value!r} is out of bounds")
-    return Harm(lost, share, time_of(value["since"]))
+    return Harm(lost, share, time_of(value["since"]), value.get("ongoing", True) is not False)
 
 
 def _share(value: Any) -> int:

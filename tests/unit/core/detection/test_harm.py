@@ -135,7 +135,31 @@ def test_the_end_of_an_episode_is_reported_once() -> None:
     assert not counted((0, 60), start=over).differs(over, 60)
 
 
-def test_no_figure_is_reported_twice_within_a_second() -> None:
+def test_no_figure_is_reported_twice_within_half_a_second() -> None:
     failing = counted((0, 10), (1, 3))
 
-    assert not counted((1, 10), start=failing).differs(failing, 0.5)
+    assert not counted((1, 10), start=failing).differs(failing, 0.4)
+
+
+def test_that_requests_are_good_again_is_reported_at_once() -> None:
+    failing = counted((0, 10), (1, 3))
+    eased = counted((0, 1), start=failing)
+
+    assert eased.differs(failing, 0.1)
+    assert eased.harm is not None
+    assert not eased.harm.ongoing
+    assert not counted((0, 1), start=eased).differs(eased, 60)
+
+
+def test_that_requests_are_bad_again_is_reported() -> None:
+    eased = counted((0, 10), (1, 3), (0, 2))
+    again = eased.after(1.0, 0.25, T0 + timedelta(seconds=30))
+
+    assert again.differs(eased, 1)
+    assert not again.differs(eased, 0.1)
+
+
+def test_the_turns_of_a_source_that_flaps_for_long_are_not_reported() -> None:
+    flapping = counted((0, 10), *[(1, 2), (0, 2)] * 20)
+
+    assert not counted((1, 1), start=flapping).differs(flapping, 60)

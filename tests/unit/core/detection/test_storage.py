@@ -84,6 +84,19 @@ def test_tolerance_multiplies_the_cost():
     assert (found.reason, found.signal) == (Reason.HARM_BELOW_COST, SignalType.STORAGE_LATENCY)
 
 
+def test_harm_that_has_just_ended_moves_nothing():
+    over = replace(disk(1, BAD, 80), harm=Harm(2.6, 0.9, disk(1, BAD, 80).since, ongoing=False))
+    found = of_one(over, disk(2, GOOD, 1))
+    assert (found.evidence, found.reason) == (Evidence.DOUBTFUL, Reason.HARM_BELOW_COST)
+    assert found.change == "one more lost request makes it Sick, five seconds of fast writes Healthy"
+
+
+def test_a_demoted_broker_stays_sick_between_two_lost_requests():
+    over = replace(disk(1, BAD, 80), harm=Harm(2.6, 0.9, disk(1, BAD, 80).since, ongoing=False))
+    seen = snapshot(cluster(partition()), over, disk(2, GOOD, 1), undo=record(None, demoted(1)))
+    assert storage_latency(1, SignalIndex.of(seen, Detection())).evidence is Evidence.BAD
+
+
 def test_a_costly_move_is_not_made_for_little_harm():
     seen = replace(snapshot(cluster(partition()), disk(1, BAD, 80), disk(2, GOOD, 1)), move_cost=MoveCost(60, 3))
     found = storage_latency(1, SignalIndex.of(seen, Detection()))

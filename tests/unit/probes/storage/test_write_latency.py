@@ -60,22 +60,22 @@ def test_a_disk_slow_in_bursts_loses_what_the_bursts_cost() -> None:
     assert lost(after(*[*[SLOW] * 7, *[FAST] * 3] * 3, start=WELL)) == pytest.approx(18.0)
 
 
-def test_a_write_that_hangs_counts_period_by_period() -> None:
+def test_a_write_that_hangs_counts_while_it_hangs() -> None:
     hanging = after(Sample(0.2, stalled=True), start=WELL)
     assert (lost(hanging), hanging.reading) == (pytest.approx(0.9), Reading.PASSING)
-    signal = signal_of(after(Sample(1.1, stalled=True, counted=1), start=hanging))
+    signal = signal_of(after(Sample(1.2, stalled=True), start=hanging))
     assert signal.reading is Reading.FAILING
     assert signal.message.startswith("clients lost 1.8 s")
     assert signal.message.endswith("(a write has not ended for 1 s)")
 
 
 def test_a_write_of_several_seconds_stands_for_the_writes_that_it_kept_out() -> None:
-    assert lost(after(Sample(3.0), start=WELL)) == pytest.approx(2.7)
+    assert lost(after(Sample(3.0, covers=3.0), start=WELL)) == pytest.approx(2.7)
 
 
-def test_a_write_that_was_counted_while_it_hung_is_not_counted_twice() -> None:
+def test_a_write_that_was_counted_while_it_hung_is_counted_for_the_rest_only() -> None:
     hanging = after(Sample(2.1, stalled=True), start=WELL)
-    assert lost(after(Sample(2.6, counted=3), start=hanging)) == lost(hanging)
+    assert lost(after(Sample(2.6, covers=0.5), start=hanging)) == pytest.approx(lost(hanging) + 0.45)
 
 
 def test_a_disk_that_refuses_writes_fails_with_the_reason() -> None:
@@ -136,10 +136,10 @@ def test_a_write_that_is_slow_even_without_the_probers_absence_counts() -> None:
 
 
 def test_an_absence_hides_no_error_and_no_stall() -> None:
-    failed, stalled = Sample(0.2, "the disk is full", away=0.19), Sample(5.0, stalled=True, away=4.99)
+    failed, stalled = Sample(0.2, "the disk is full", away=0.19), Sample(5.0, stalled=True, away=4.99, covers=5.0)
     assert after(*[failed] * 5, start=WELL).reading is Reading.FAILING
     assert after(stalled, start=WELL).reading is Reading.FAILING
 
 
 def test_a_frozen_prober_does_not_take_the_time_for_missed_writes() -> None:
-    assert lost(after(Sample(30.0, away=29.999), FAST, start=WELL)) == 0
+    assert lost(after(Sample(30.0, away=29.999, covers=1.0), FAST, start=WELL)) == 0

@@ -36,10 +36,11 @@ class HarmEntry(Reported):
         ge=0, le=100, description="Percentage of requests that failed or missed the objective in the last seconds."
     )
     since: AwareDatetime = Field(description="Time at which this episode began.")
+    ongoing: bool = Field(default=True, description="Whether the last request was lost.")
 
     def to_core(self) -> Harm:
         """Convert to harm of the core."""
-        return Harm(self.lost_milliseconds / 1000, self.share_percent / 100, self.since)
+        return Harm(self.lost_milliseconds / 1000, self.share_percent / 100, self.since, self.ongoing)
 
 
 class SignalEntry(Reported):
@@ -138,7 +139,8 @@ def _harm_entry(harm: Harm | None) -> HarmEntry | None:
     if harm is None or not math.isfinite(harm.lost_seconds) or not math.isfinite(harm.share):
         return None
     lost = min(LARGEST_LOST_MILLISECONDS, max(0, round(harm.lost_seconds * 1000)))
-    return HarmEntry(lost_milliseconds=lost, share_percent=min(100, max(0, round(harm.share * 100))), since=harm.since)
+    share = min(100, max(0, round(harm.share * 100)))
+    return HarmEntry(lost_milliseconds=lost, share_percent=share, since=harm.since, ongoing=harm.ongoing)
 
 
 def _microseconds(seconds: float | None) -> int | None:
