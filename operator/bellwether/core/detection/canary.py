@@ -12,18 +12,17 @@ from collections.abc import Sequence
 from bellwether.core.detection.findings import (
     EvidenceItem,
     Finding,
-    HarmOfBrokers,
     SignalIndex,
+    agreed,
     below_cost,
     evidence_item,
-    fresh,
     lost_seconds,
     ongoing,
     passing,
+    quorum,
 )
 from bellwether.core.detection.harm_weighing import Weighing, weigh
 from bellwether.core.detection.health_states import Evidence
-from bellwether.core.detection.reachability import quorum
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.harm import SHARED_RATIO
 from bellwether.core.signals import Reading, Signal, SignalType
@@ -39,13 +38,13 @@ def canary(broker: int, index: SignalIndex, reached: Finding | None, *, asked: b
     said = index.about(broker, SignalType.CANARY)
     if not said and not asked:
         return None
-    facts, words = _facts(said, index), _words(broker, index)
-    failing = _failing(words)
+    facts, words = _facts(said, index), index.canary(broker)
+    failing = sorted((s for s in words if s.reading is Reading.FAILING), key=lambda s: s.source)
     total = len(index.canary_vantages)
     need = quorum(total)
     names = ", ".join(s.source for s in failing)
     if len(failing) >= need > 0:
-        weighed = weigh(_agreed(words, need), broker, index, ongoing=sum(map(ongoing, failing)) >= need)
+        weighed = weigh(agreed(words, need), broker, index, ongoing=sum(map(ongoing, failing)) >= need)
         worst = max(failing, key=lost_seconds)
         text = f"clients at {names} ({len(failing)} of {total} vantages) lose requests: {worst.message}; {weighed}"
         return _weighed(broker, weighed, text, index, reached, facts)
@@ -77,7 +76,7 @@ def _weighed(
     if reached is not None and reached.evidence in (Evidence.GONE, Evidence.DOUBTFUL):
         change = "the vantages agreeing on whether the broker can be reached"
         return Finding(Evidence.DOUBTFUL, Reason.CANARY_FAILING, text, facts=facts, change=change)
-    peers = _harm(index).of_peers(broker)
+    peers = index.canary_harm.of_peers(broker)
     if peers is None:
         text = f"{text}; no other broker's canary reports, so a shared cause cannot be excluded"
         change = "a canary partition on each of its peers (docs/signals/canary.md)"
@@ -88,30 +87,6 @@ def _weighed(
         return Finding(Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, text, facts=facts, change=change)
     change = "five seconds of requests within the objectives, or its peers' clients losing as much"
     return Finding(Evidence.BAD, Reason.CANARY_FAILING, text, CANARY_SEVERITY, facts, change)
-
-
-def _harm(index: SignalIndex) -> HarmOfBrokers:
-    """What a quorum of vantages agrees that the clients of each live broker lost."""
-    need = quorum(len(index.canary_vantages))
-    heard = {b: _words(b, index) for b in index.snapshot.cluster.live}
-    return HarmOfBrokers({b: _agreed(words, need) for b, words in heard.items() if len(words) >= need > 0})
-
-
-def _agreed(words: Sequence[Signal], need: int) -> float:
-    """What the vantage lost that lost least of those that a quorum needs, in seconds."""
-    lost = sorted((lost_seconds(s) for s in _failing(words)), reverse=True)
-    return lost[need - 1] if len(lost) >= need else 0.0
-
-
-def _words(broker: int, index: SignalIndex) -> list[Signal]:
-    """Fresh signals of the vantages that count."""
-    patience = index.detection.canary.stale_after_seconds
-    said = index.about(broker, SignalType.CANARY)
-    return [s for s in said if not _ignored(s, index) and fresh(s, patience)]
-
-
-def _failing(words: Sequence[Signal]) -> list[Signal]:
-    return sorted((s for s in words if s.reading is Reading.FAILING), key=lambda s: s.source)
 
 
 def _ignored(signal: Signal, index: SignalIndex) -> str:

@@ -70,6 +70,11 @@ def worst(findings: Iterable[Finding]) -> Finding:
     return min(findings, key=lambda f: (_RANK[f.evidence], -f.severity))
 
 
+def quorum(vantages: int) -> int:
+    """A majority of the configured vantages, and at least two where two exist."""
+    return max(vantages // 2 + 1, min(2, vantages))
+
+
 @dataclass(frozen=True)
 class HarmOfBrokers:
     """Seconds that the clients of each live broker lost by signals of one type."""
@@ -149,6 +154,19 @@ class SignalIndex:
     def canary_blind(self) -> frozenset[str]:
         """Vantages whose canary fails for every live broker."""
         return self._blind(SignalType.CANARY)
+
+    def canary(self, broker: int) -> list[Signal]:
+        """Fresh signals of the canary about a broker, of the vantages that count."""
+        patience, named = self.detection.canary.stale_after_seconds, self.canary_vantages
+        counted = [s for s in self.about(broker, SignalType.CANARY) if s.source in named]
+        return [s for s in counted if s.source not in self.canary_blind and fresh(s, patience)]
+
+    @cached_property
+    def canary_harm(self) -> HarmOfBrokers:
+        """What a quorum of vantages agrees that clients of each live broker lost by the canary."""
+        need = quorum(len(self.canary_vantages))
+        heard = {broker: self.canary(broker) for broker in self.snapshot.cluster.live}
+        return HarmOfBrokers({b: agreed(words, need) for b, words in heard.items() if len(words) >= need > 0})
 
     def _blind(self, type_: str) -> frozenset[str]:
         asked, reached = Counter[str](), set[str]()
@@ -231,6 +249,12 @@ class SignalIndex:
 def lost_seconds(signal: Signal) -> float:
     """Harm of a failing signal. One without figures counts as the largest: its source has applied thresholds."""
     return signal.harm.lost_seconds if signal.harm is not None else LARGEST_LOST_SECONDS
+
+
+def agreed(words: Iterable[Signal], need: int) -> float:
+    """What the vantage lost that lost least of those that a quorum needs, in seconds; 0 without a quorum that fails."""
+    lost = sorted((lost_seconds(s) for s in words if s.reading is Reading.FAILING), reverse=True)
+    return lost[need - 1] if len(lost) >= need > 0 else 0.0
 
 
 def ongoing(signal: Signal) -> bool:

@@ -21,6 +21,7 @@ from bellwether.core.detection.findings import (
     lost_seconds,
     ongoing,
     passing,
+    quorum,
 )
 from bellwether.core.detection.harm_weighing import Weighing, weigh
 from bellwether.core.detection.health_states import Evidence
@@ -38,11 +39,6 @@ class ReachabilityHistory:
     reason: Reason | None = None
     since: datetime | None = None
     restarted: datetime | None = None
-
-
-def quorum(vantages: int) -> int:
-    """A majority of the configured vantages, and at least two where two exist."""
-    return max(vantages // 2 + 1, min(2, vantages))
 
 
 def reachability(broker: int, index: SignalIndex, session_timeout_seconds: int, past: ReachabilityHistory) -> Finding:

@@ -123,6 +123,14 @@ def test_the_peers_decide_whose_fault_it_is(peers: list[tuple[float, ...]], reas
     assert found.reason is reason
 
 
+def test_harm_that_does_not_go_on_demotes_nobody() -> None:
+    over = [replace(s, harm=replace(s.harm, ongoing=False)) for s in lost(1, 9, 9, 9) if s.harm is not None]
+    found = finding(*over, *lost(2, 0, 0, 0), *lost(3, 0, 0, 0))
+    assert found is not None
+    assert found.reason is Reason.HARM_BELOW_COST
+    assert found.change.startswith("one more lost request makes it Sick")
+
+
 def test_a_demoted_broker_whose_canary_still_fails_is_not_well_however_little_its_clients_lose() -> None:
     scene = snapshot(None, *lost(1, 0.5, 0.5, 0.5), *lost(2, 0, 0, 0), undo=record(None, demoted(1)))
     found = canary(1, SignalIndex.of(scene, DETECTION), None, asked=False)

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from bellwether.core.detection.findings import quorum
 from bellwether.core.detection.health_states import HealthState
-from bellwether.core.detection.reachability import quorum
 from bellwether.core.detection.verdicts import Verdict, judge
 from bellwether.core.model.undo_record import Cause
 from bellwether.core.reasons import Reason
