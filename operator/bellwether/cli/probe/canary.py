@@ -49,8 +49,9 @@ def canary(
     need(policy or bootstrap, "--policy", f"{POLICY_NEEDED} (or --once with --bootstrap)")
     with reported():
         if once:
-            outside, detection = Connection(bootstrap), Detection(canary=Canary(topic=topic or CANARY_TOPIC))
-            if not bootstrap:
+            if bootstrap:
+                outside, detection = Connection(bootstrap), Detection(canary=Canary(topic=topic or CANARY_TOPIC))
+            else:
                 api = connect()
                 found = read_policy(api, namespace, str(policy))
                 outside, detection = _outside(found, SecretReader(api, namespace)), found.policy().detection

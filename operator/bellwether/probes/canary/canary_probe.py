@@ -27,6 +27,8 @@ _TICK_SECONDS = 0.02
 _SLICE_SECONDS = 0.25
 # A tick that is late by so much means that this process did not run.
 _AWAY_SECONDS = 0.015
+# A consumer that has just started misses the first records: until one has arrived, so many are not fetched.
+_UNSEEN_RECORDS = 5
 # The first requests of so many brokers are spread over one period.
 _SPREAD = 100
 
@@ -56,7 +58,8 @@ class _Requests:
 class _Target:
     """One broker; ``partition`` is None if the topic has none for it.
 
-    ``acknowledged`` and ``arrived`` are the last offsets that were produced and fetched.
+    ``acknowledged`` and ``arrived`` are the last offsets that were produced and fetched, ``records`` counts those that
+    were acknowledged.
     """
 
     broker: int
@@ -65,6 +68,7 @@ class _Target:
     requests: dict[str, _Requests]
     acknowledged: int = -1
     arrived: int = -1
+    records: int = 0
     state: CanaryState = field(default_factory=CanaryState)
     posted: CanaryState | None = None
     posted_at: float = 0.0
@@ -161,7 +165,8 @@ class CanaryProbe(MeasuringThread):
             self._targets[broker] = _Target(broker, partitions.get(broker), due, requests)
         for broker, target in self._targets.items():
             if target.partition != partitions.get(broker):
-                target.partition, target.acknowledged, target.arrived = partitions.get(broker), -1, -1
+                target.partition = partitions.get(broker)
+                target.acknowledged, target.arrived, target.records = -1, -1, 0
             if target.partition is None and (why := trouble or _missing(broker)) != target.state.trouble:
                 self._log.warning("canary_not_measured", broker=broker, reason=why)
                 target.state = target.state.unmeasured(why, self._clock.now())
@@ -204,10 +209,9 @@ class CanaryProbe(MeasuringThread):
         requests, offset = target.requests[result.kind], result.offset
         if result.kind == PRODUCE and requests.began is not None:
             if offset is not None:
-                # A consumer that has just started may miss the first record.
-                consumed, target.acknowledged = target.acknowledged >= 0, offset
+                target.acknowledged, target.records = offset, target.records + 1
                 fetches = target.requests[FETCH]
-                if fetches.began is None and consumed:
+                if fetches.began is None and (target.arrived >= 0 or target.records > _UNSEEN_RECORDS):
                     self._begin(fetches, now)
                     if target.arrived >= offset:  # before its acknowledgement was seen
                         self._end(target, CanaryResult(result.partition, FETCH, 0.0), now)

@@ -121,11 +121,23 @@ def test_records_that_do_not_arrive_count_as_late_fetches_while_produce_passes(b
     state = bench.probe.states()[1]
     assert (state.produce.counter.reading, state.fetch.counter.reading) == (Reading.PASSING, Reading.FAILING)
     assert bench.last(1).message == (
-        "clients lost 7.0 s of the last 8 s (produce takes 2.0 ms; fetch fails: no answer within 50 ms)"
+        "clients lost 7.7 s of the last 9 s (produce takes 2.0 ms; fetch fails: no answer within 50 ms)"
     )
     bench.brokers.stuck = set()
     bench.run(10)
     assert bench.last(1).reading is Reading.PASSING
+
+
+def test_records_that_a_consumer_misses_while_it_starts_are_not_late_and_those_that_never_arrive_are() -> None:
+    bench = Bench()
+    bench.brokers.stuck = {10, 20}
+    bench.run(3)
+    bench.brokers.stuck = {10}
+    bench.run(1.5)
+    assert [bench.probe.states()[b].fetch.counter.lost_seconds for b in (1, 2)] == [0.0, 0.0]
+    bench.run(10)
+    assert bench.last(1).reading is Reading.FAILING
+    assert bench.last(2).reading is Reading.PASSING
 
 
 def test_a_record_that_arrives_before_its_acknowledgement_was_fetched_in_no_time(bench: Bench) -> None:
