@@ -75,8 +75,12 @@ def times(count: int) -> str:
 
 
 def lost_text(counter: HarmCounter) -> str:
-    """What clients lost in this episode, for the beginning of a sentence about a failing source."""
+    """What clients lost in this episode, for the beginning of a sentence about a failing source.
+
+    Without its duration where that is shorter than the loss: the prober's clock was set back meanwhile.
+    """
     began, lasted = counter.since or counter.reading_since, counter.counted_until
     if began is None or lasted is None:
         return "clients lost nothing yet"
-    return f"clients lost {counter.lost_seconds:.1f} s of the last {(lasted - began).total_seconds():.0f} s"
+    seconds, lost = (lasted - began).total_seconds(), f"clients lost {counter.lost_seconds:.1f} s"
+    return f"{lost} of the last {seconds:.0f} s" if seconds >= counter.lost_seconds else lost
