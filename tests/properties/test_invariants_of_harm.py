@@ -41,7 +41,8 @@ def online(shares: list[float]) -> tuple[float, int]:
         counter = counter.after(share, 1.0, START + timedelta(seconds=second + 1))
         if counter.differs(posted, second - posted_at):
             posted, posted_at = counter, second
-        if not demoted and posted.reading is Reading.FAILING and Weighing(posted.lost_seconds, COST).worth_moving:
+        weighed = Weighing(posted.lost_seconds, COST, ongoing=posted.ongoing)
+        if not demoted and posted.reading is Reading.FAILING and weighed.worth_moving:
             demoted, moves, well = True, moves + 1, 0
             total += COST.seconds / 2
         elif demoted:

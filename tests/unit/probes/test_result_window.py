@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bellwether.core.detection.harm import HarmCounter
 from bellwether.core.signals import Reading
-from bellwether.probes.result_window import Streak
+from bellwether.probes.result_window import Streak, lost_text
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 results = st.lists(st.booleans(), max_size=80)
@@ -67,3 +68,13 @@ def test_a_streak_says_failing_only_after_so_many_failures_in_a_row(
         elif len(tail) >= successes and all(tail[-successes:]):
             assert streak.reading is Reading.PASSING
         before = streak.reading
+
+
+def test_harm_is_said_with_the_time_in_which_it_was_lost() -> None:
+    lost = HarmCounter(lost_seconds=8.1, since=at(0), counted_until=at(31))
+    assert lost_text(lost) == "clients lost 8.1 s of the last 31 s"
+
+
+def test_a_clock_that_was_set_back_leaves_the_loss_alone() -> None:
+    lost = HarmCounter(lost_seconds=8.1, since=at(3600), counted_until=at(81))
+    assert lost_text(lost) == "clients lost 8.1 s"

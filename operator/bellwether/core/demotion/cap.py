@@ -37,17 +37,17 @@ _HARMED: Mapping[str, str] = {
     SignalType.STORAGE_LATENCY: Reason.STORAGE_SLOW,
     SignalType.READ_LATENCY: Reason.STORAGE_SLOW,
 }
-"""Symptom of a broker whose clients have lost less than a move costs, so far, by the type of its signal."""
+"""Symptom of a Suspect broker whose clients lose requests, by the type of its signal."""
 
 
 def symptom(verdict: Verdict) -> str | None:
     """What a failing broker shows, for comparison between brokers; None if its clients lose nothing by it.
 
-    A Suspect broker shows a symptom while its harm is below the cost of a move: of brokers that one cause affects, some
-    reach the cost before the others.
+    A Suspect broker shows a symptom while its harm is below the cost of a move, or no larger than its peers': of
+    brokers that one cause affects, some reach the cost before the others, and one may have lost something before.
     """
-    if verdict.reason == Reason.HARM_BELOW_COST:
-        return _HARMED.get(verdict.signal)
+    if verdict.reason in (Reason.HARM_BELOW_COST, Reason.SYSTEMIC_CAUSE) and verdict.signal in _HARMED:
+        return _HARMED[verdict.signal]
     return _symptom_of(verdict.reason, verdict.signal) if verdict.state in _FAILING else None
 
 

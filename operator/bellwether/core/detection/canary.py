@@ -20,6 +20,7 @@ from bellwether.core.detection.findings import (
     ongoing,
     passing,
     quorum,
+    shared_cause,
 )
 from bellwether.core.detection.harm_weighing import Weighing, weigh
 from bellwether.core.detection.health_states import Evidence
@@ -80,11 +81,11 @@ def _weighed(
     if peers is None:
         text = f"{text}; no other broker's canary reports, so a shared cause cannot be excluded"
         change = "a canary partition on each of its peers (docs/signals/canary.md)"
-        return Finding(Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, text, facts=facts, change=change)
+        return shared_cause(text, facts, change, SignalType.CANARY)
     if weighed.shared_with(peers):
         text = f"{text}; so do clients of its peers (more than 1/{SHARED_RATIO:g} as much): probably a shared cause"
         change = "its clients losing much more than those of its peers"
-        return Finding(Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, text, facts=facts, change=change)
+        return shared_cause(text, facts, change, SignalType.CANARY)
     change = "five seconds of requests within the objectives, or its peers' clients losing as much"
     return Finding(Evidence.BAD, Reason.CANARY_FAILING, text, CANARY_SEVERITY, facts, change)
 

@@ -49,7 +49,7 @@ class Finding(NamedTuple):
     facts: tuple[EvidenceItem, ...] = ()
     change: str = ""
     signal: str = ""
-    """Type of the signal that fails, if it is judged by its threshold alone or its harm is below the cost."""
+    """Type of the signal that fails: of one that is judged by its threshold alone, or of harm that does not demote."""
 
 
 _WELL = (Evidence.GOOD, Reason.SIGNALS_PASSING, "every signal passes", 0)
@@ -63,6 +63,11 @@ def passing(facts: tuple[EvidenceItem, ...] = (), change: str = "") -> Finding:
 def below_cost(message: str, facts: tuple[EvidenceItem, ...], change: str, signal: str) -> Finding:
     """The finding that clients lose requests, so far less than moving the broker's leaders costs."""
     return Finding(Evidence.DOUBTFUL, Reason.HARM_BELOW_COST, message, facts=facts, change=change, signal=signal)
+
+
+def shared_cause(message: str, facts: tuple[EvidenceItem, ...], change: str, signal: str) -> Finding:
+    """The finding that clients lose requests, and that the cause may be shared with the broker's peers."""
+    return Finding(Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, message, facts=facts, change=change, signal=signal)
 
 
 def worst(findings: Iterable[Finding]) -> Finding:

@@ -22,6 +22,7 @@ from bellwether.core.detection.findings import (
     lost_seconds,
     ongoing,
     passing,
+    shared_cause,
 )
 from bellwether.core.detection.harm_weighing import weigh
 from bellwether.core.detection.health_states import Evidence
@@ -120,11 +121,11 @@ def _slow(
             f"{said}; no other broker's storage probe reports {requests.plural}, so a shared cause cannot be excluded"
         )
         change = "a storage probe next to each of its peers"
-        return Finding(Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, text, facts=facts, change=change)
+        return shared_cause(text, facts, change, requests.type)
     if weighed.shared_with(peers):
         text = f"{said}; so are its peers' (less than {SHARED_RATIO:g} times as fast): probably a shared cause"
         change = "its clients losing much more than those of its peers"
-        return Finding(Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, text, facts=facts, change=change)
+        return shared_cause(text, facts, change, requests.type)
     objective = requests.objective / 1000
     far = worst.latency_seconds is None or worst.latency_seconds >= FAR_SLOWER * objective
     change = f"five seconds of {requests.plural} within the objective, or its peers becoming as slow"

@@ -53,7 +53,7 @@ class Verdict:
     change: str = ""
     resumed: datetime | None = None
     signal: str = ""
-    """Type of the signal that fails, if it is judged by its threshold alone or its harm is below the cost."""
+    """Type of the signal that fails: of one that is judged by its threshold alone, or of harm that does not demote."""
     noticed: datetime | None = field(default=None, compare=False, repr=False)
     inputs: VerdictInputs | None = field(default=None, compare=False, repr=False)
 

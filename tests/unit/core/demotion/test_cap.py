@@ -290,12 +290,16 @@ class TestASharedCause:
         ("signal", "reason"),
         [
             (SignalType.STORAGE_LATENCY, Reason.STORAGE_SLOW),
+            (SignalType.READ_LATENCY, Reason.STORAGE_SLOW),
+            (SignalType.STORAGE_LATENCY, Reason.READS_SLOW),
+            (SignalType.CANARY, Reason.CANARY_FAILING),
             (SignalType.EXTERNAL_REACHABILITY, Reason.EXTERNALLY_UNREACHABLE),
         ],
     )
-    def test_brokers_whose_harm_is_below_the_cost_of_a_move_share_the_symptom(self, signal: str, reason: Reason):
+    @pytest.mark.parametrize("why", [Reason.HARM_BELOW_COST, Reason.SYSTEMIC_CAUSE])
+    def test_brokers_whose_clients_lose_requests_share_the_symptom(self, why: Reason, signal: str, reason: Reason):
         seen = ring(4)
-        less = replace(verdict(2, HealthState.SUSPECT, reason=Reason.HARM_BELOW_COST), signal=signal)
+        less = replace(verdict(2, HealthState.SUSPECT, reason=why), signal=signal)
         found = verdicts(seen) | {1: verdict(1, reason=reason), 2: less}
         assert held(decided(seen, found)) == {1: SHARED}
 
