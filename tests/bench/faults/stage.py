@@ -20,6 +20,7 @@ from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.settings.detection import CANARY_TOPIC
+from bellwether.core.signals import Reading, SignalType
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import BellwetherError
 from bellwether.probes.storage.disk_read import READ_BYTES
@@ -245,8 +246,19 @@ class Stage:
         self.watch = self._stack.enter_context(Watch({b.id: b.internal for b in self.kafka.brokers.values()}))
         self.witness = self._stack.enter_context(Witness(self.site, self.watch))
         self._stack.enter_context(Trickle(self.kafka.bootstrap, tuple(TOPICS)))
+        if self.layout.canary:
+            self.until(self._has_canaries, STEADY_SECONDS, "every canary passes")
         if self.layout.old_segments:
             self.until(self._has_old_segments, STEADY_SECONDS, "every broker has an old segment")
+
+    def _has_canaries(self) -> bool:
+        """Whether every vantage's canary reports every broker as passing."""
+
+        def passing(broker: int) -> set[str]:
+            said = self.site.health(broker).get("signals") or ()
+            return {s["source"] for s in said if s["type"] == SignalType.CANARY and s["reading"] == Reading.PASSING}
+
+        return all(passing(broker) == set(VANTAGES) for broker in self.brokers)
 
     def _has_old_segments(self) -> bool:
         """Whether each broker's disk holds a segment that can be read: larger than a block and not the active one."""

@@ -195,11 +195,12 @@ class CanaryProbe(MeasuringThread):
         requests.began, requests.away = now, self._away
 
     def _count_late(self, target: _Target, kind: str, requests: _Requests, waited: float, now: float) -> None:
-        if now - requests.counted_until < _SLICE_SECONDS:
+        counted = requests.counted_until >= now - waited + self._period  # while it was late
+        if counted and now - requests.counted_until < _SLICE_SECONDS:
             return
         if late(kind, waited - (self._away - requests.away), self._objectives):
             problem = f"no answer within {milliseconds(objective(kind, self._objectives))}"
-            known = target.state.of(kind).failed(problem, self._slice(requests, now), self._clock.now())
+            known = target.state.of(kind).failed(problem, self._slice(requests, now - waited, now), self._clock.now())
             self._learn(target, known, now)
 
     def _take(self, result: CanaryResult, now: float) -> None:
@@ -224,10 +225,11 @@ class CanaryProbe(MeasuringThread):
     def _end(self, target: _Target, result: CanaryResult, now: float) -> None:
         """A request has ended: count its latency, or its failure."""
         requests, known = target.requests[result.kind], target.state.of(result.kind)
+        began = requests.began if requests.began is not None else now
         away, requests.began = self._away - requests.away, None
         outcome = "unmeasured" if result.own_trouble else "failed" if result.problem else "ok"
         self._observer.ended(target.broker, result.kind, outcome, result.seconds)
-        covered, moment = self._slice(requests, now), self._clock.now()
+        covered, moment = self._slice(requests, began, now), self._clock.now()
         slow = late(result.kind, result.seconds, self._objectives)
         if result.own_trouble:
             known = known.unmeasured(result.problem, moment)
@@ -239,10 +241,14 @@ class CanaryProbe(MeasuringThread):
             known = known.answered(result.seconds, slow, covered, moment)
         self._learn(target, known, now)
 
-    def _slice(self, requests: _Requests, now: float) -> float:
-        """Seconds since the last slice of these requests; after a pause, no more than two periods."""
-        seconds, requests.counted_until = now - requests.counted_until, now
-        return min(seconds, 2 * self._period)
+    def _slice(self, requests: _Requests, began: float, now: float) -> float:
+        """Seconds that a request represents and that are not counted yet: its period, or longer while it lasts.
+
+        After a pause, no more than two periods.
+        """
+        until = max(now, began + self._period)
+        seconds, requests.counted_until = until - max(requests.counted_until, began), until
+        return min(max(seconds, 0.0), 2 * self._period)
 
     def _learn(self, target: _Target, known: RequestState, now: float) -> None:
         target.state = target.state.with_requests(known)
