@@ -65,6 +65,8 @@ class Execution:
     refused_orders: list[Hold] = field(default_factory=list)
     touched: list[Hold] = field(default_factory=list)
     stopped: Abort | None = None
+    election_seconds: float = 0.0
+    """How long Kafka took for all elections of the run: partitions have no leader for at most so long."""
 
     @property
     def result(self) -> ExecutionResult:
@@ -140,7 +142,9 @@ def _carry_out_batch(batch: tuple[Move, ...], world: World, done: Execution) -> 
     ready = [m for m in checked.moves if can_elect(m, after.get(m.key))]
     if ready:
         _require_lease(world)
+        began = world.clock.monotonic()
         outcomes = world.leaders.elect([m.name for m in ready])
+        done.election_seconds += world.clock.monotonic() - began
         accepted, refused = _sorted_out(ready, outcomes)
         done.holds.extend(refused)
         done.elected += sum(outcomes[m.name].error == "NONE" for m in accepted)

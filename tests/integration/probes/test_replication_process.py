@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
 
 PARTITIONS = 12
 THRESHOLD = 2
-SETTINGS = {"periodSeconds": 1, "timeoutSeconds": 2, "thresholdSeconds": THRESHOLD, "staleAfterSeconds": 10}
+SETTINGS = {"thresholdSeconds": THRESHOLD}
 
 
 @pytest.fixture
