@@ -118,6 +118,10 @@ bench-restart: setup parts ## Restart six real brokers one after another, with t
 bench-quarantine: setup parts ## Measure acks=all beside a slow disk: demoted, quarantined, and when another broker is lost (BENCH_ARGS=...)
 	@$(BIN)/python -m quarantines $(BENCH_ARGS)
 
+.PHONY: bench-move
+bench-move: setup parts ## Move up to 5,000 leaders away and back; report what clients lose and the cost by the rule (BENCH_ARGS=...)
+	@$(BIN)/python -m movecosts $(BENCH_ARGS)
+
 .PHONY: bench-plan
 bench-plan: setup ## Plan leaders with racks for 1,000 brokers and 200,000 partitions in memory; report times and what is re-sent
 	@$(BIN)/python -m plancosts $(BENCH_ARGS)
