@@ -41,10 +41,13 @@ class PrecheckResult:
 
 
 def batches(plan: Plan, sizes: Election) -> Iterator[tuple[Move, ...]]:
-    """The moves in their order, in batches; internal topics in smaller batches of their own."""
-    for internal, run in groupby(plan.moves, key=lambda m: m.internal):
+    """The moves in their order, in batches; elections of internal topics in smaller batches of their own.
+
+    Each such election moves a coordinator, which reloads its state. A mere reorder moves none.
+    """
+    for coordinators, run in groupby(plan.moves, key=lambda m: m.internal and m.elect):
         moves = list(run)
-        size = min(sizes.batch_size, sizes.internal_batch_size) if internal else sizes.batch_size
+        size = min(sizes.batch_size, sizes.internal_batch_size) if coordinators else sizes.batch_size
         for start in range(0, len(moves), size):
             yield tuple(moves[start : start + size])
 

@@ -57,6 +57,12 @@ def test_a_small_batch_size_holds_for_internal_topics_too():
     assert [len(b) for b in batches(Plan(moves), Election(batch_size=4))] == [4, 1]
 
 
+def test_internal_partitions_that_are_only_reordered_go_in_large_batches_with_the_others():
+    moves = [move(partition("__offsets", i, internal=True), elect=False) for i in range(5)]
+    moves += [move(partition(index=i), elect=False) for i in range(3)]
+    assert [len(b) for b in batches(Plan(tuple(moves)), Election(batch_size=8, internal_batch_size=2))] == [8]
+
+
 class TestIntents:
     def test_every_reorder_is_covered_before_it_is_sent(self):
         covered = record_intents(Plan((MOVE,), decisions=decisions(1)), record(), 2)
