@@ -63,6 +63,49 @@ def test_the_record_is_saved_then_each_batch_is_reordered_and_elected():
     assert (done.reordered, done.elected, done.stopped, run.led) == (4, 2, None, 0)
 
 
+def test_leaders_are_elected_on_the_controller_s_answer_and_the_orders_read_back_before_the_next_batch():
+    run = Run(site(3, {"orders": 9}))
+    run.plan = replace(run.plan, moves=tuple(m for m in run.plan.moves if m.elect))
+    sent = list[str]()
+    for port, kind in (
+        (run.world.clusters, "partitions"),
+        (run.world.leaders, "reorder"),
+        (run.world.leaders, "elect"),
+    ):
+        inner = getattr(port, kind)
+
+        def watched(*asked: object, _inner: Callable[..., object] = inner, _kind: str = kind) -> object:
+            sent.append(_kind)
+            return _inner(*asked)
+
+        setattr(port, kind, watched)
+    assert run.carry_out().elected == 3
+    assert sent == ["partitions", "reorder", "elect", "partitions"] * 2
+
+
+@pytest.mark.parametrize("fate", [Fate.LOST, Fate.UNANSWERED])
+def test_orders_are_read_back_though_their_election_was_not_answered(fate: Fate):
+    run = Run(site(3, {"orders": 3}))
+    run.faults.fail_next("elect", fate)
+    done = run.carry_out()
+    assert done.stopped is not None
+    assert done.stopped.reason is Reason.NO_ANSWER
+    first_batch = [done.record.entries[m.key] for m in run.plan.moves[:2]]
+    assert [(e.state, e.outstanding) for e in first_batch] == [(EntryState.DISPLACED, ())] * 2
+
+
+def test_a_conflict_stops_the_run_and_is_undone_though_the_election_was_not_answered():
+    made = site(4, {"orders": 1})
+    run = Run(made)
+    run.faults.race("reorder", lambda: made.cluster.recreate_topic("orders", assignment=[(2, 3, 4)]))
+    run.faults.fail_next("elect")
+    done = run.carry_out()
+    assert done.stopped is not None
+    assert done.stopped.reason is Reason.REPLICA_SET_CONFLICT
+    now = made.cluster.partition("orders")
+    assert (sorted(now.replicas), now.reassigning) == ([2, 3, 4], False)
+
+
 def test_the_broker_that_is_asked_is_chosen_for_reorders_alone():
     run = Run(site(3, {"orders": 1}))
     assert run.carry_out().asked == run.world.leaders.choose()
@@ -139,7 +182,7 @@ def test_what_kafka_refuses_is_held_with_its_words_and_the_rest_goes_on():
     assert [h.key.partition for h in done.result.refused_orders] == [0], "an election is retried without a delay"
 
 
-def test_an_accepted_order_that_never_shows_is_held_after_patience_and_not_elected():
+def test_an_accepted_order_that_never_shows_is_held_after_patience_and_keeps_its_leader():
     run = Run()
     inner = run.world.leaders
     sent = inner.reorder
