@@ -34,8 +34,8 @@ from bellwether.ports.errors import Fenced, NotSent, Terminal, Transient
 from bellwether.ports.kafka import Outcome, Reorder
 from bellwether.ports.world import World
 
-READ_BACK_TRIES = 20
-READ_BACK_PAUSE_SECONDS = 0.05
+READ_BACK_PAUSES = (0.05, 0.1, 0.2, 0.4, *[0.8] * 4)
+"""Seconds between two reads of a read-back. No election waits for it, and reads delay a busy broker further."""
 
 _UNSEEN = {
     ReadbackResult.NOT_APPLIED: (
@@ -180,7 +180,7 @@ def _read_back(
 ) -> tuple[dict[PartitionKey, ReadbackResult], _Facts]:
     """Read until every reorder shows, one has gone wrong, or a timeout: metadata lags behind the controller."""
     topics = {m.topic for m in checked.moves}
-    for attempt in range(READ_BACK_TRIES):
+    for pause in (*READ_BACK_PAUSES, None):
         fresh = world.clusters.partitions(topics)
         by_name = {p.name: p for p in fresh}
         seen = {m.key: verify(m, checked.facts[m.key], by_name.get(m.name), elected=m.key in elected) for m in sent}
@@ -190,8 +190,8 @@ def _read_back(
         )
         if moving or set(seen.values()) <= {ReadbackResult.DONE, ReadbackResult.OVERTAKEN}:
             break
-        if attempt + 1 < READ_BACK_TRIES:
-            world.clock.sleep(READ_BACK_PAUSE_SECONDS)
+        if pause is not None:
+            world.clock.sleep(pause)
     return seen, {p.key: p for p in fresh}
 
 
@@ -249,13 +249,13 @@ def _read_cancelled(
     topics: set[str], cancelled: Mapping[TopicPartition, frozenset[int]], world: World
 ) -> dict[TopicPartition, Partition]:
     """Read until the cancelled reassignments show the remaining replicas, or a timeout."""
-    for attempt in range(READ_BACK_TRIES):
+    for pause in (*READ_BACK_PAUSES, None):
         now = {p.name: p for p in world.clusters.partitions(topics)}
         pending = (now.get(name) for name in cancelled)
         if all(p is None or (not p.reassigning and set(p.replicas) == cancelled[p.name]) for p in pending):
             break
-        if attempt + 1 < READ_BACK_TRIES:
-            world.clock.sleep(READ_BACK_PAUSE_SECONDS)
+        if pause is not None:
+            world.clock.sleep(pause)
     return now
 
 

@@ -29,8 +29,11 @@ def test_every_leader_moves_before_the_first_partition_that_is_only_reordered(
 
 
 @given(clusters(), DEMOTED, SIZES)
-def test_no_batch_is_larger_than_the_policy_allows(seen: Cluster, demoted: set[int], sizes: Election):
+def test_no_batch_is_larger_than_the_policy_allows_or_lets_a_leader_wait_for_another_order(
+    seen: Cluster, demoted: set[int], sizes: Election
+):
     for batch in batches(build_plan(context(snapshot(seen), {}), decisions(*demoted)), sizes):
+        assert len({move.elect for move in batch}) == 1
         coordinators = any(move.internal and move.elect for move in batch)
         assert (
             0 < len(batch) <= (min(sizes.batch_size, sizes.internal_batch_size) if coordinators else sizes.batch_size)

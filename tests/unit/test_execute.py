@@ -11,7 +11,7 @@ from bellwether.core.model.cluster import Partition
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import OverrideState
-from bellwether.execute import READ_BACK_TRIES
+from bellwether.execute import READ_BACK_PAUSES
 from bellwether.testing.fault_injection import Fate, FaultyReader, Interruptions, Killed
 from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_world import MemorySite
@@ -178,7 +178,7 @@ def test_an_order_that_does_not_show_in_time_is_named_and_looked_for_at_once(sit
     operator = Operator(site)
     before = orders(site).replicas
     operator.faults.race("partitions", lambda: None)
-    for _ in range(READ_BACK_TRIES):
+    for _ in range(len(READ_BACK_PAUSES) + 1):
         operator.faults.race("partitions", lambda: site.cluster.foreign_reorder(name(), before))
     report = said(operator)
     assert [h.reason for h in report.result.holds] == [Reason.NO_ANSWER]

@@ -41,11 +41,12 @@ class PrecheckResult:
 
 
 def batches(plan: Plan, sizes: Election) -> Iterator[tuple[Move, ...]]:
-    """The moves in their order, in batches; elections of internal topics in smaller batches of their own.
+    """The moves in their order, in batches: partitions that need an election apart from mere reorders.
 
-    Each such election moves a coordinator, which reloads its state. A mere reorder moves none.
+    Leaders wait for no order but their own. Elections of internal topics come in smaller batches: each moves a
+    coordinator, which reloads its state. A mere reorder moves none.
     """
-    for coordinators, run in groupby(plan.moves, key=lambda m: m.internal and m.elect):
+    for (_, coordinators), run in groupby(plan.moves, key=lambda m: (m.elect, m.elect and m.internal)):
         moves = list(run)
         size = min(sizes.batch_size, sizes.internal_batch_size) if coordinators else sizes.batch_size
         for start in range(0, len(moves), size):

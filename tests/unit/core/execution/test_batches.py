@@ -47,6 +47,11 @@ def test_batches_are_cut_by_kind_and_size(internal: int, usual: int, sizes: list
     assert [m for batch in cut for m in batch] == moves
 
 
+def test_leaders_do_not_share_a_batch_with_partitions_that_are_only_reordered():
+    moves = tuple(move(partition(index=i), elect=i < 3) for i in range(5))
+    assert [[m.elect for m in b] for b in batches(Plan(moves), Election())] == [[True] * 3, [False] * 2]
+
+
 def test_an_internal_run_at_the_end_is_cut_by_itself():
     moves = (move(partition()), move(partition("__offsets", internal=True)))
     assert [len(b) for b in batches(Plan(moves), Election())] == [1, 1]
