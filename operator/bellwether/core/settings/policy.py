@@ -171,7 +171,7 @@ class Election:
             1,
             5000,
         ),
-    ] = 1000
+    ] = 2000
     internal_batch_size: Annotated[int, INTERNAL] = 50
 
 
