@@ -95,7 +95,8 @@ def run(settings: Settings, partitions: int, server: ApiServer, logs: Path) -> l
         for site in sites:
             stack.callback(site.close)
         sites[0].topics(topics)
-        KafkaSite(kafka).restore_leaders()
+        kafka_site = KafkaSite(kafka)
+        kafka_site.restore_leaders()
         contenders: list[Contender] = [Floor(kafka.bootstrap.split(","), list(topics))]
         for site, (label, tree) in zip(sites, trees.items(), strict=True):
             contenders += [ByHand(kafka.bootstrap, logs, tree, label), Operator(site, list(topics), tree, label)]
@@ -103,11 +104,13 @@ def run(settings: Settings, partitions: int, server: ApiServer, logs: Path) -> l
         for broker in kafka.brokers:
             with Observer(kafka.broker(broker % BROKERS + 1).internal, list(topics)) as observer:
                 play(contenders[0], broker, observer)
+            kafka_site.restore_leaders()
         for number in range(settings.rounds):
             broker = number % BROKERS + 1
             for contender in contenders[number % len(contenders) :] + contenders[: number % len(contenders)]:
                 with Observer(kafka.broker(broker % BROKERS + 1).internal, list(topics)) as observer:
                     took = play(contender, broker, observer)
+                kafka_site.restore_leaders()  # a busy broker may have left an ISR meanwhile
                 for work, one in took.items():
                     seconds[work][contender.name].append(one)
                 said = ", ".join(f"{work} {one:.2f} s" for work, one in took.items())
