@@ -5,7 +5,3 @@ deadline and without retries (``transport``, ``broker_connection``, ``broker_poo
 their messages and computes SCRAM proofs, nothing else of it is used. ``bellwether doctor`` reads topic settings through
 confluent-kafka.
 """
-
-from bellwether.adapters.kafka.deferred_clients import defer_clients
-
-defer_clients()
