@@ -186,25 +186,34 @@ def test_the_canary_works_with_its_acls_and_names_each_that_it_misses(
     secured: SecuredKafka, connection: Connection, allowed: Any, roles: Roles
 ) -> None:
     from realparts.kafka import create_topics
+    from realparts.kafka_topics import delete_topics
 
     acls = roles["bellwether-canary"]
     topic = acls[0].name
     create_topics(secured.kafka.bootstrap, {topic: 3}, assignments={topic: [[1], [2], [3]]})
-    for missing in (None, *acls):
-        allowed([acl for acl in acls if acl != missing])
-        client = ConfluentCanary(connection, topic, limit(5))
-        try:
-            soon(lambda client=client: set(client.partitions()) == {1, 2, 3})  # type: ignore[misc]
-            probe = CanaryProbe("here", lambda _: None, lambda _: None, SystemClock(), CanaryMetrics(ProbeMetrics()))
-            probe.configure(Objectives(produce_milliseconds=10_000, fetch_milliseconds=10_000))
-            probe.refresh(client, client.partitions(), frozenset({1, 2, 3}))
-            probe.start()
-            kind = "produce" if missing is None or missing.operation == "Write" else "fetch"
-            said = f"not authorized: grant {missing.operation} on topic {topic}" if missing is not None else ""
-            until(lambda kind=kind, said=said, probe=probe: _felt(probe, kind) == said, 60)  # type: ignore[misc]
-            probe.stop()
-        finally:
-            client.close()
+    try:
+        for missing in (None, *acls):
+            allowed([acl for acl in acls if acl != missing])
+            _measure_by(connection, topic, missing)
+    finally:
+        delete_topics(secured.kafka.bootstrap, [topic])
+
+
+def _measure_by(connection: Connection, topic: str, missing: Acl | None) -> None:
+    """Start a canary, and wait until it measures, or names the right that it misses."""
+    client = ConfluentCanary(connection, topic, limit(5))
+    try:
+        soon(lambda: set(client.partitions()) == {1, 2, 3})
+        probe = CanaryProbe("here", lambda _: None, lambda _: None, SystemClock(), CanaryMetrics(ProbeMetrics()))
+        probe.configure(Objectives(produce_milliseconds=10_000, fetch_milliseconds=10_000))
+        probe.refresh(client, client.partitions(), frozenset({1, 2, 3}))
+        probe.start()
+        kind = "produce" if missing is None or missing.operation == "Write" else "fetch"
+        said = f"not authorized: grant {missing.operation} on topic {topic}" if missing is not None else ""
+        until(lambda: _felt(probe, kind) == said, 60, seen=lambda: f"{missing}: {probe.states()}")
+        probe.stop()
+    finally:
+        client.close()
 
 
 def _felt(probe: CanaryProbe, kind: str) -> str | None:

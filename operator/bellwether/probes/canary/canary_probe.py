@@ -59,7 +59,8 @@ class _Target:
     """One broker; ``partition`` is None if the topic has none for it.
 
     ``acknowledged`` and ``arrived`` are the last offsets that were produced and fetched, ``records`` counts those that
-    were acknowledged.
+    were acknowledged. ``refused``: the consumer said once that it cannot fetch, as without a right, and nothing has
+    arrived since.
     """
 
     broker: int
@@ -69,6 +70,7 @@ class _Target:
     acknowledged: int = -1
     arrived: int = -1
     records: int = 0
+    refused: bool = False
     state: CanaryState = field(default_factory=CanaryState)
     posted: CanaryState | None = None
     posted_at: float = 0.0
@@ -166,7 +168,7 @@ class CanaryProbe(MeasuringThread):
         for broker, target in self._targets.items():
             if target.partition != partitions.get(broker):
                 target.partition = partitions.get(broker)
-                target.acknowledged, target.arrived, target.records = -1, -1, 0
+                target.acknowledged, target.arrived, target.records, target.refused = -1, -1, 0, False
             if target.partition is None and (why := trouble or _missing(broker)) != target.state.trouble:
                 self._log.warning("canary_not_measured", broker=broker, reason=why)
                 target.state = target.state.unmeasured(why, self._clock.now())
@@ -211,15 +213,18 @@ class CanaryProbe(MeasuringThread):
         if result.kind == PRODUCE and requests.began is not None:
             if offset is not None:
                 target.acknowledged, target.records = offset, target.records + 1
-                fetches = target.requests[FETCH]
-                if fetches.began is None and (target.arrived >= 0 or target.records > _UNSEEN_RECORDS):
+                fetches, seen = target.requests[FETCH], target.arrived >= 0 or target.records > _UNSEEN_RECORDS
+                if fetches.began is None and seen and not target.refused:
                     self._begin(fetches, now)
                     if target.arrived >= offset:  # before its acknowledgement was seen
                         self._end(target, CanaryResult(result.partition, FETCH, 0.0), now)
             self._end(target, result, now)
         elif result.kind == FETCH:
             target.arrived = max(target.arrived, offset if offset is not None else -1)
-            if requests.began is not None and (result.problem or target.arrived >= target.acknowledged):
+            target.refused = result.own_trouble
+            if result.own_trouble:
+                self._end(target, result, now)
+            elif requests.began is not None and (result.problem or target.arrived >= target.acknowledged):
                 self._end(target, replace(result, seconds=now - requests.began), now)
 
     def _end(self, target: _Target, result: CanaryResult, now: float) -> None:

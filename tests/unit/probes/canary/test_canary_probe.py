@@ -29,7 +29,7 @@ class Brokers:
         self.latency = self.transit = 0.002
         self.silent: set[int] = set()
         self.stuck: set[int] = set()
-        self.refusal = ""
+        self.refusal = self.fetch_refusal = ""
         self.sent: list[int] = []
         self.consumed: list[set[int]] = []
         self.pause = 0.0
@@ -50,6 +50,9 @@ class Brokers:
 
     def consume(self, partitions: Collection[int]) -> None:
         self.consumed.append(set(partitions))
+        if self.fetch_refusal:
+            refused = (CanaryResult(one, FETCH, 0.0, self.fetch_refusal, own_trouble=True) for one in partitions)
+            self._waiting += [(self.clock.monotonic(), result) for result in refused]
 
     def results(self, timeout_seconds: float) -> list[CanaryResult]:
         self.clock.advance(timeout_seconds + self.pause)
@@ -100,6 +103,19 @@ def test_good_brokers_are_reported_as_passing_and_then_no_more(bench: Bench) -> 
     posted = len(bench.posts)
     bench.run(60)
     assert len(bench.posts) == posted
+
+
+def test_fetches_that_are_refused_once_are_not_measured_until_a_record_arrives() -> None:
+    bench = Bench()
+    bench.brokers.fetch_refusal, bench.brokers.stuck = "grant Read", {10, 20}
+    bench.run(30)
+    assert bench.last(1).reading is Reading.PASSING, "produce is measured"
+    assert "fetch is not measured: grant Read" in bench.last(1).message
+    assert bench.last(1).harm is None
+    bench.brokers.stuck = set()
+    bench.run(10)
+    assert bench.probe.states()[1].fetch.trouble == ""
+    assert bench.probe.states()[1].fetch.times
 
 
 def test_a_silent_broker_counts_while_it_is_silent_and_has_one_record_under_way(bench: Bench) -> None:
