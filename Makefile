@@ -114,9 +114,17 @@ bench-loads: setup ## Measure loads from a day of up to 288,000,000 samples; rep
 bench-restart: setup parts ## Restart six real brokers one after another, with the operator and without (BENCH_ARGS=...)
 	@$(BIN)/python -m restarts $(BENCH_ARGS)
 
+.PHONY: bench-evacuate
+bench-evacuate: setup parts ## Move all leaders of a broker away and back, next to bare requests: reports/bench.json (BENCH_ARGS=...)
+	@$(BIN)/python -m evacuation $(BENCH_ARGS)
+
 .PHONY: bench-quarantine
 bench-quarantine: setup parts ## Measure acks=all beside a slow disk: demoted, quarantined, and when another broker is lost (BENCH_ARGS=...)
 	@$(BIN)/python -m quarantines $(BENCH_ARGS)
+
+.PHONY: bench-move
+bench-move: setup parts ## Move up to 5,000 leaders away and back; report what clients lose and the cost by the rule (BENCH_ARGS=...)
+	@$(BIN)/python -m movecosts $(BENCH_ARGS)
 
 .PHONY: bench-plan
 bench-plan: setup ## Plan leaders with racks for 1,000 brokers and 200,000 partitions in memory; report times and what is re-sent

@@ -12,6 +12,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
+from bellwether.telemetry.metrics.canary_metrics import CanaryMetrics
 from bellwether.telemetry.metrics.lag_metrics import LagMetrics
 from bellwether.telemetry.metrics.metric_registry import LATENCY_BUCKETS
 from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
@@ -48,6 +49,10 @@ Every series has the additional labels `namespace`, `policy`, `type` (the signal
 prober's name).
 
 {prober}
+
+### Canary prober
+
+{canary}
 
 ### Replication prober
 
@@ -103,6 +108,7 @@ def page() -> str:
         last=LATENCY_BUCKETS[-1],
         operator=table(metrics(OperatorMetrics().registry).values()),
         prober=table(common.values()),
+        canary=own(CanaryMetrics),
         lags=own(LagMetrics),
         queries=own(QueryMetrics),
         webhook=own(WebhookMetrics),

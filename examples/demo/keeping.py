@@ -61,5 +61,5 @@ def _lines(stage: Stage, broker: int, delay: int) -> Iterator[str]:
 
 
 def octal(milliseconds: int) -> str:
-    """The control file of a slow disk (two integers, for syncs and for writes), as printf's escapes."""
+    """The control file of a slow disk (integers for syncs and for writes), as printf's escapes."""
     return "".join(f"\\{byte:03o}" for byte in struct.pack("=ii", milliseconds, milliseconds))

@@ -78,7 +78,7 @@ class Stage:
         self._proxy.mend(self.kafka.broker(broker).proxy_name)
 
     def slow(self, broker: int) -> None:
-        """Make every write and sync in a broker's log directory slower."""
+        """Make every write in a broker's log directory slower, or every sync without a write."""
         self.kafka.slow_disk(broker).set(self._settings.delay_milliseconds)
 
     def quicken(self, broker: int) -> None:

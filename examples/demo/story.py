@@ -33,7 +33,7 @@ def broke(fault: Fault, delay_milliseconds: int) -> str:
             f"replicas follow, so Kafka leaves its {leaders} where they are."
         )
     return (
-        f"Each write and sync on broker {fault.broker}'s disk takes {delay_milliseconds} ms longer. The broker still "
+        f"Each write on broker {fault.broker}'s disk takes {delay_milliseconds} ms longer. The broker still "
         f"answers, so Kafka leaves its {leaders} where they are."
     )
 

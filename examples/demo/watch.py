@@ -83,6 +83,7 @@ class Watch:
             (name, index): Seen(None if p.leader < 0 else p.leader, tuple(p.replicas), tuple(p.isrs))
             for name, topic in metadata.topics.items()
             for index, p in topic.partitions.items()
+            if len(p.replicas) > 1  # a canary's partitions have one: no leader of theirs can move
         }
         with self._lock:
             self._seen.add(now, view)
@@ -109,7 +110,11 @@ class Watch:
                 metadata = _admin(self._addresses[broken]).list_topics(timeout=3)  # a new client asks whom it is given
             except KafkaException:
                 continue  # it does not answer: it cannot tell what it knows
-            led = any(p.leader == broken for topic in metadata.topics.values() for p in topic.partitions.values())
+            led = any(
+                p.leader == broken and len(p.replicas) > 1
+                for topic in metadata.topics.values()
+                for p in topic.partitions.values()
+            )
             asked = metadata.orig_broker_id in (broken, UNNAMED)
             if asked and not led and broken == self._broken:
                 self._noticed_at = time.monotonic()

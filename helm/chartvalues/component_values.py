@@ -98,15 +98,15 @@ class ProberDefaults(Workload):
 class Prober(Scheduling):
     """One prober, with its own Deployment and ServiceAccount."""
 
-    kind: Literal["Reachability", "Replication", "Prometheus", "Plugin"] = Field(
-        description="Type of the prober: Reachability, Replication, Prometheus or Plugin."
+    kind: Literal["Reachability", "Canary", "Replication", "Prometheus", "Plugin"] = Field(
+        description="Type of the prober: Reachability, Canary, Replication, Prometheus or Plugin."
     )
     policy: Name = Field(description="Name of the LeadershipPolicy.")
     namespace: OptionalNamespace = Field(default="", description="The policy's namespace. Empty: the release's.")
     vantage: Vantage = Field(
         default="",
-        description="Stable name of the place that it probes from, such as eu-west-1a. Required for Reachability and"
-        " Plugin.",
+        description="Stable name of the place that it probes from, such as eu-west-1a. Required for Reachability,"
+        " Canary and Plugin.",
     )
     plugin: str = Field(default="", max_length=63, description="Signal type of the plug-in; required for Plugin.")
     internal: bool = Field(

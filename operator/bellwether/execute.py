@@ -1,4 +1,4 @@
-"""Execute a plan: record each batch, check it, reorder it, read it back and elect its leaders.
+"""Execute a plan: record it, then for each batch check, reorder, elect leaders, and read back.
 
 Called by ``reconcile`` (and so by the operator, the CLI and simulations) with a plan and the recovered record. The
 decisions between two requests are pure and live in ``core/execution/batches``; here they are only put in order. No
@@ -7,7 +7,7 @@ request is repeated: what was not answered, or not done, is found by the next re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from bellwether.core.execution.batches import (
@@ -34,8 +34,8 @@ from bellwether.ports.errors import Fenced, NotSent, Terminal, Transient
 from bellwether.ports.kafka import Outcome, Reorder
 from bellwether.ports.world import World
 
-READ_BACK_TRIES = 20
-READ_BACK_PAUSE_SECONDS = 0.05
+READ_BACK_PAUSES = (0.05, 0.1, 0.2, 0.4, *[0.8] * 4)
+"""Seconds between two reads of a read-back. No election waits for it, and reads delay a busy broker further."""
 
 _UNSEEN = {
     ReadbackResult.NOT_APPLIED: (
@@ -65,6 +65,8 @@ class Execution:
     refused_orders: list[Hold] = field(default_factory=list)
     touched: list[Hold] = field(default_factory=list)
     stopped: Abort | None = None
+    election_seconds: float = 0.0
+    """How long Kafka took for all elections of the run: partitions have no leader for at most so long."""
 
     @property
     def result(self) -> ExecutionResult:
@@ -107,9 +109,9 @@ def execute(
                 break
             _carry_out_batch(batch, world, done)
     except Transient as error:
-        done.stopped = Abort(Reason.NO_ANSWER, str(error))
+        done.stopped = done.stopped or Abort(Reason.NO_ANSWER, str(error))
     except Terminal as error:
-        done.stopped = Abort(Reason.REQUEST_REFUSED, str(error))
+        done.stopped = done.stopped or Abort(Reason.REQUEST_REFUSED, str(error))
     done.record = record_results(plan, done.record, asked, done.stand, done.unanswered, world.clock.now())
     if entry is not None:
         world.trail.conclude(complete_entry(entry, done.result))
@@ -120,59 +122,76 @@ def _carry_out_batch(batch: tuple[Move, ...], world: World, done: Execution) -> 
     checked = precheck(batch, world.clusters.partitions({m.topic for m in batch}))
     done.holds.extend(checked.holds)
     pending = [m for m in checked.moves if checked.facts[m.key].replicas != m.order]
-    after: _Facts = checked.facts
-    if pending:
-        _require_lease(world)
-        outcomes = _reorder(pending, world, done)
-        accepted, refused = _sorted_out(pending, outcomes)
-        done.holds.extend(refused)
-        done.refused_orders.extend(refused)
-        done.unanswered -= {m.key for m in pending} - {m.key for m in accepted}
-        seen, after = _read_back(accepted, checked, world)
-        done.reordered += sum(1 for m in accepted if seen[m.key] in (ReadbackResult.DONE, ReadbackResult.OVERTAKEN))
-        done.stand.update(m.key for m in accepted if seen[m.key] is ReadbackResult.DONE)
-        done.unanswered -= done.stand
-        done.holds.extend(Hold(m.key, m.topic, *why) for m in accepted if (why := _UNSEEN.get(seen[m.key])) is not None)
-        conflicting = [m for m in accepted if seen[m.key] in (ReadbackResult.TOUCHED, ReadbackResult.OVERTAKEN)]
-        if conflicting:
-            _undo(conflicting, seen, checked, after, world, done)
-            return
-    ready = [m for m in checked.moves if can_elect(m, after.get(m.key))]
-    if ready:
-        _require_lease(world)
-        outcomes = world.leaders.elect([m.name for m in ready])
-        accepted, refused = _sorted_out(ready, outcomes)
-        done.holds.extend(refused)
-        done.elected += sum(outcomes[m.name].error == "NONE" for m in accepted)
+    accepted = _reorder(pending, world, done) if pending else []
+    # The controller answers a reorder once it is committed, so elections need not wait until a broker's metadata shows
+    # it. The read-back comes in any case: only it shows what else changed around the reorder.
+    unsent = {m.key for m in pending} - {m.key for m in accepted}
+    ready = [m for m in checked.moves if m.key not in unsent and can_elect(m, checked.facts[m.key])]
+    try:
+        if ready:
+            _elect(ready, world, done)
+    finally:
+        if accepted:
+            _confirm(accepted, {m.key for m in ready}, checked, world, done)
 
 
-def _reorder(pending: list[Move], world: World, done: Execution) -> Mapping[TopicPartition, Outcome]:
-    """Send one batch; without an answer it stays outstanding (invariant 7)."""
+def _reorder(pending: list[Move], world: World, done: Execution) -> list[Move]:
+    """Send one batch; returns the accepted moves. Without an answer all stay outstanding (invariant 7)."""
+    _require_lease(world)
     done.unanswered.update(m.key for m in pending)
     try:
-        return world.leaders.reorder([Reorder(m.name, m.order) for m in pending], done.asked)
+        outcomes = world.leaders.reorder([Reorder(m.name, m.order) for m in pending], done.asked)
     except (NotSent, Terminal):
         done.unanswered.difference_update(m.key for m in pending)
         raise
+    accepted, refused = _sorted_out(pending, outcomes)
+    done.holds.extend(refused)
+    done.refused_orders.extend(refused)
+    done.unanswered.difference_update(h.key for h in refused)
+    return accepted
+
+
+def _elect(ready: list[Move], world: World, done: Execution) -> None:
+    _require_lease(world)
+    began = world.clock.monotonic()
+    outcomes = world.leaders.elect([m.name for m in ready])
+    done.election_seconds += world.clock.monotonic() - began
+    accepted, refused = _sorted_out(ready, outcomes)
+    done.holds.extend(refused)
+    done.elected += sum(outcomes[m.name].error == "NONE" for m in accepted)
+
+
+def _confirm(
+    accepted: list[Move], elected: Collection[PartitionKey], checked: PrecheckResult, world: World, done: Execution
+) -> None:
+    """Read the accepted reorders back: note what is in place, and undo what they set moving."""
+    seen, after = _read_back(accepted, elected, checked, world)
+    done.reordered += sum(1 for m in accepted if seen[m.key] in (ReadbackResult.DONE, ReadbackResult.OVERTAKEN))
+    done.stand.update(m.key for m in accepted if seen[m.key] is ReadbackResult.DONE)
+    done.unanswered -= done.stand
+    done.holds.extend(Hold(m.key, m.topic, *why) for m in accepted if (why := _UNSEEN.get(seen[m.key])) is not None)
+    conflicting = [m for m in accepted if seen[m.key] in (ReadbackResult.TOUCHED, ReadbackResult.OVERTAKEN)]
+    if conflicting:
+        _undo(conflicting, seen, checked, after, world, done)
 
 
 def _read_back(
-    sent: list[Move], checked: PrecheckResult, world: World
+    sent: list[Move], elected: Collection[PartitionKey], checked: PrecheckResult, world: World
 ) -> tuple[dict[PartitionKey, ReadbackResult], _Facts]:
     """Read until every reorder shows, one has gone wrong, or a timeout: metadata lags behind the controller."""
     topics = {m.topic for m in checked.moves}
-    for attempt in range(READ_BACK_TRIES):
+    for pause in (*READ_BACK_PAUSES, None):
         fresh = world.clusters.partitions(topics)
         by_name = {p.name: p for p in fresh}
-        seen = {m.key: verify(m, checked.facts[m.key], by_name.get(m.name)) for m in sent}
+        seen = {m.key: verify(m, checked.facts[m.key], by_name.get(m.name), elected=m.key in elected) for m in sent}
         # A reassignment caused by our reorder is cancelled at once. Any other difference may be metadata that lags.
         moving = any(
             seen[m.key] is ReadbackResult.TOUCHED and (p := by_name.get(m.name)) and p.reassigning for m in sent
         )
         if moving or set(seen.values()) <= {ReadbackResult.DONE, ReadbackResult.OVERTAKEN}:
             break
-        if attempt + 1 < READ_BACK_TRIES:
-            world.clock.sleep(READ_BACK_PAUSE_SECONDS)
+        if pause is not None:
+            world.clock.sleep(pause)
     return seen, {p.key: p for p in fresh}
 
 
@@ -230,13 +249,13 @@ def _read_cancelled(
     topics: set[str], cancelled: Mapping[TopicPartition, frozenset[int]], world: World
 ) -> dict[TopicPartition, Partition]:
     """Read until the cancelled reassignments show the remaining replicas, or a timeout."""
-    for attempt in range(READ_BACK_TRIES):
+    for pause in (*READ_BACK_PAUSES, None):
         now = {p.name: p for p in world.clusters.partitions(topics)}
         pending = (now.get(name) for name in cancelled)
         if all(p is None or (not p.reassigning and set(p.replicas) == cancelled[p.name]) for p in pending):
             break
-        if attempt + 1 < READ_BACK_TRIES:
-            world.clock.sleep(READ_BACK_PAUSE_SECONDS)
+        if pause is not None:
+            world.clock.sleep(pause)
     return now
 
 

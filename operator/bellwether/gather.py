@@ -27,6 +27,7 @@ from bellwether.core.execution.recovery import RecoveredRecord, recover, topics_
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.model.loads import Loads
+from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.model.reassignments import (
     THROTTLE_CONFIGS,
@@ -69,6 +70,8 @@ class Memory:
     """``min.insync.replicas``, as last read where replicas were missing."""
     overwritten: OverwrittenOrders = field(default_factory=dict)
     """Orders that other tools set since the policy stopped acting."""
+    elections: tuple[float, ...] = ()
+    """How long past elections of many leaders took, in seconds: the cost of the next move."""
     distrusted: frozenset[int] = frozenset()
     """Brokers that a person distrusts: requests go to them last, from the first request on."""
 
@@ -98,7 +101,7 @@ def gather(world: World, policy: Policy, memory: Memory, loads: Loads | None = N
     """Gather all inputs at one moment; ``loads`` are known already. Raises what the ports raise, and WrongCluster."""
     now = world.clock.now()
     world.clusters.avoid(memory.suspects)
-    cluster = same_cluster(world.clusters.read(), memory.record)
+    cluster = _without_canary(same_cluster(world.clusters.read(), memory.record), policy)
     known = with_overwritten(memory.record, memory.overwritten, cluster)
     if topics := topics_to_reread(known, cluster):
         cluster = cluster.including(world.clusters.partitions(topics))
@@ -120,6 +123,7 @@ def gather(world: World, policy: Policy, memory: Memory, loads: Loads | None = N
         external_reassignments=_reassigners(cluster, recovered.record, world),
         quarantine_orders=memory.quarantine_orders,
         loads=loads,
+        move_cost=MoveCost.measured(memory.elections),
     )
     floors = _floors(snapshot, world, memory.floors, policy)
     snapshot = replace(snapshot, floors=floors.values)
@@ -186,6 +190,15 @@ def _reassigners(cluster: Cluster, record: UndoRecord, world: World) -> External
         with suppress(Transient, Terminal):
             settings = world.configs.topic_configs(topics_to_query(moving), THROTTLE_CONFIGS)
     return recognise_external_reassignments(moving, cluster, settings)
+
+
+def _without_canary(cluster: Cluster, policy: Policy) -> Cluster:
+    """The cluster without the partitions of the canary: they cannot move, and no client depends on them."""
+    canary = policy.detection.canary
+    if not canary.enabled:
+        return cluster
+    kept = tuple(p for p in cluster.partitions if p.topic != canary.topic or len(p.replicas) > 1)
+    return cluster if len(kept) == len(cluster.partitions) else replace(cluster, partitions=kept)
 
 
 def same_cluster(cluster: Cluster, record: UndoRecord) -> Cluster:

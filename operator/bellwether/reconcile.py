@@ -15,6 +15,7 @@ from bellwether.core.execution.arrivals import after_sending
 from bellwether.core.execution.overwritten_orders import OverwrittenOrders, set_aside
 from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.flap_damping import count_flaps
+from bellwether.core.model.move_cost import MOVES_KEPT
 from bellwether.core.planning.guards import remember_refusals
 from bellwether.core.planning.plan import build_plan
 from bellwether.core.planning.preferred_election import PreferredElectionStatus, plan_preferred_election
@@ -78,7 +79,7 @@ def reconcile(
     # again with a fresh read. In Observe mode or suspended, orders end and nothing is moved; what recovery found is
     # kept, so that another tool's order is not lost when the replica set changes next.
     world.quarantine_orders.keep(quarantines.orders)
-    result, checks = ExecutionResult(), observed.checks
+    result, checks, elections = ExecutionResult(), observed.checks, memory.elections
     overwritten: OverwrittenOrders = {}
     if policy.acts:
         world.clusters.avoid(replace(memory, verdicts=context.verdicts).suspects | set(decisions.demoted))
@@ -86,6 +87,8 @@ def reconcile(
         entry = begin_entry(context, memory.record, plan, progress, occasion, approved_by)
         execution = execute(plan, progress.record, policy, world, observed.recovered.strays, entry)
         result, record = execution.result, execution.record
+        if execution.elected:
+            elections = (*elections, execution.election_seconds)[-MOVES_KEPT:]
         if execution.unanswered and execution.asked is not None:
             checks = after_sending(checks, execution.asked)
     else:
@@ -101,6 +104,7 @@ def reconcile(
     flaps = count_flaps(snapshot.flaps, memory.record.demoted, record.demoted, now, window)
     context = context.with_snapshot(flaps=flaps)
     said = report(context, plan, result, observed.recovered.notes, progress, quarantines, balance)
+    said = replace(said, elections=elections)
     after = replace(
         memory,
         record=record,
@@ -112,5 +116,6 @@ def reconcile(
         rounds=rounds,
         floors=observed.floors,
         checks=checks,
+        elections=elections,
     )
     return ReconcileResult(said, after, problem)

@@ -22,7 +22,6 @@ from bellwether.core.settings.detection import (
     Reachability,
     ReplicationLag,
     SelfReachability,
-    StorageLatency,
 )
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Reading, Signal, SignalType
@@ -44,9 +43,8 @@ DETECTIONS = [
     Detection(self_reachability=SelfReachability(enabled=False)),
     Detection(reachability=Reachability(enabled=False)),
     Detection(reachability=Reachability(vantages=("b", "c"), startup_grace_seconds=5)),
-    Detection(storage=StorageLatency(stale_after_seconds=3), replication_lag=ReplicationLag(enabled=False)),
+    Detection(tolerance=3, replication_lag=ReplicationLag(enabled=False)),
     Detection(
-        reachability=Reachability(vantage_conflict_after_seconds=3),
         prometheus=Prometheus(rules=(RULE, replace(RULE, name="asked", on_failing=OnFailing.SUSPECT))),
     ),
 ]

@@ -11,7 +11,7 @@ from bellwether.core.model.cluster import Partition
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import OverrideState
-from bellwether.execute import READ_BACK_TRIES
+from bellwether.execute import READ_BACK_PAUSES
 from bellwether.testing.fault_injection import Fate, FaultyReader, Interruptions, Killed
 from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_world import MemorySite
@@ -178,11 +178,11 @@ def test_an_order_that_does_not_show_in_time_is_named_and_looked_for_at_once(sit
     operator = Operator(site)
     before = orders(site).replicas
     operator.faults.race("partitions", lambda: None)
-    for _ in range(READ_BACK_TRIES):
+    for _ in range(len(READ_BACK_PAUSES) + 1):
         operator.faults.race("partitions", lambda: site.cluster.foreign_reorder(name(), before))
     report = said(operator)
     assert [h.reason for h in report.result.holds] == [Reason.NO_ANSWER]
-    assert (report.result.reordered, report.result.elected, report.result.changed) == (0, 0, True)
+    assert (report.result.reordered, report.result.elected, report.result.changed) == (0, 1, True)
     operator.reconciles(2)
     assert orders(site).leader != 1
 
@@ -206,3 +206,14 @@ def test_other_replicas_that_one_read_shows_may_be_metadata_that_trails(site: Me
     assert len(seen) > 2
     assert (report.result.touched, report.result.stopped) == ((), None)
     assert orders(site).leader != 1
+
+
+def test_a_reassignment_that_ended_before_our_election_is_named_though_the_leader_moved(site: MemorySite):
+    operator = Operator(site)
+    operator.faults.race("reorder", moved(site, (1, 2, 4)))
+    operator.faults.race("elect", site.cluster.finish_reassignments)
+    report = said(operator)
+    (hold,) = report.result.touched
+    assert "its leader's epoch rose from 0 to 3" in hold.message
+    assert report.result.stopped is not None
+    assert (orders(site).replicas, orders(site).leader) == ((2, 3, 1), 2)

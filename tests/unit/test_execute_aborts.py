@@ -14,7 +14,7 @@ from bellwether.core.planning.plan import Plan, build_plan
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.audit import AuditEntry, complete_entry
 from bellwether.core.settings.policy import Election, Policy
-from bellwether.execute import READ_BACK_PAUSE_SECONDS, READ_BACK_TRIES, Execution, execute
+from bellwether.execute import READ_BACK_PAUSES, Execution, execute
 from bellwether.ports.errors import Fenced, Terminal, Transient
 from bellwether.ports.kafka import Outcome, Reorder
 from bellwether.ports.world import World
@@ -61,6 +61,49 @@ def test_the_record_is_saved_then_each_batch_is_reordered_and_elected():
     assert run.life.effects.count("save") == 1
     assert run.life.effects.count("reorder") == 2
     assert (done.reordered, done.elected, done.stopped, run.led) == (4, 2, None, 0)
+
+
+def test_leaders_are_elected_on_the_controller_s_answer_and_the_orders_read_back_before_the_next_batch():
+    run = Run(site(3, {"orders": 9}))
+    run.plan = replace(run.plan, moves=tuple(m for m in run.plan.moves if m.elect))
+    sent = list[str]()
+    for port, kind in (
+        (run.world.clusters, "partitions"),
+        (run.world.leaders, "reorder"),
+        (run.world.leaders, "elect"),
+    ):
+        inner = getattr(port, kind)
+
+        def watched(*asked: object, _inner: Callable[..., object] = inner, _kind: str = kind) -> object:
+            sent.append(_kind)
+            return _inner(*asked)
+
+        setattr(port, kind, watched)
+    assert run.carry_out().elected == 3
+    assert sent == ["partitions", "reorder", "elect", "partitions"] * 2
+
+
+@pytest.mark.parametrize("fate", [Fate.LOST, Fate.UNANSWERED])
+def test_orders_are_read_back_though_their_election_was_not_answered(fate: Fate):
+    run = Run(site(3, {"orders": 3}))
+    run.faults.fail_next("elect", fate)
+    done = run.carry_out()
+    assert done.stopped is not None
+    assert done.stopped.reason is Reason.NO_ANSWER
+    (first_batch,) = [done.record.entries[m.key] for m in run.plan.moves if m.elect]
+    assert (first_batch.state, first_batch.outstanding) == (EntryState.DISPLACED, ())
+
+
+def test_a_conflict_stops_the_run_and_is_undone_though_the_election_was_not_answered():
+    made = site(4, {"orders": 1})
+    run = Run(made)
+    run.faults.race("reorder", lambda: made.cluster.recreate_topic("orders", assignment=[(2, 3, 4)]))
+    run.faults.fail_next("elect")
+    done = run.carry_out()
+    assert done.stopped is not None
+    assert done.stopped.reason is Reason.REPLICA_SET_CONFLICT
+    now = made.cluster.partition("orders")
+    assert (sorted(now.replicas), now.reassigning) == ([2, 3, 4], False)
 
 
 def test_the_broker_that_is_asked_is_chosen_for_reorders_alone():
@@ -139,7 +182,7 @@ def test_what_kafka_refuses_is_held_with_its_words_and_the_rest_goes_on():
     assert [h.key.partition for h in done.result.refused_orders] == [0], "an election is retried without a delay"
 
 
-def test_an_accepted_order_that_never_shows_is_held_after_patience_and_not_elected():
+def test_an_accepted_order_that_never_shows_is_held_after_patience_and_keeps_its_leader():
     run = Run()
     inner = run.world.leaders
     sent = inner.reorder
@@ -153,7 +196,7 @@ def test_an_accepted_order_that_never_shows_is_held_after_patience_and_not_elect
     done = run.carry_out()
     waited = run.site.clock.monotonic() - began
     assert [(h.reason, h.key.partition) for h in done.holds] == [(Reason.NO_ANSWER, 0)]
-    assert waited == pytest.approx((READ_BACK_TRIES - 1) * READ_BACK_PAUSE_SECONDS)
+    assert waited == pytest.approx(sum(READ_BACK_PAUSES))
     assert done.record.entries[run.plan.moves[0].key].state is EntryState.INTENDED
     assert run.site.cluster.partition("orders", 0).leader == 1
 
@@ -269,7 +312,7 @@ class TestRaces:
 
     def test_a_raised_replication_factor_is_not_put_back(self):
         run, done = self.run(lambda made: made.cluster.raise_rf("orders"))
-        assert set(reasons(done)) == {Reason.REQUEST_REFUSED}
+        assert set(reasons(done)) == {Reason.REQUEST_REFUSED, Reason.CHANGED_SINCE_PLAN}
         assert {len(p.replicas) for p in run.site.cluster.partitions()} == {4}
         assert "INVALID_REPLICATION_FACTOR" in done.holds[0].message
 
@@ -335,11 +378,11 @@ class TestRaces:
         began = run.site.clock.monotonic()
         self.stopped(run.carry_out())
         waited = run.site.clock.monotonic() - began
-        assert waited == pytest.approx((READ_BACK_TRIES - 1) * READ_BACK_PAUSE_SECONDS)
+        assert waited == pytest.approx(sum(READ_BACK_PAUSES))
 
     @pytest.mark.parametrize(("touched", "more"), [(2, ""), (4, " (and 1 more)"), (6, " (and 3 more)")])
     def test_many_touched_partitions_are_summed_up(self, touched: int, more: str):
-        count = touched * 3 // 2  # a third of the orders are as planned already
+        count = touched * 3  # broker 1 leads a third of them, and those are sent first
         run = Run(site(3, {"orders": count}))
         run.faults.race("reorder", lambda: run.site.cluster.recreate_topic("orders", assignment=[(3, 2, 1)] * count))
         done = execute(run.plan, run.record, Policy(name="main"), run.world)

@@ -8,7 +8,7 @@ its own entries.
 {{- if eq .kind "Plugin" }}
 {{- .plugin }}
 {{- else }}
-{{- get (dict "Reachability" "ExternalReachability" "Replication" "ReplicationLag" "Prometheus" "Prometheus") .kind }}
+{{- get (dict "Reachability" "ExternalReachability" "Canary" "Canary" "Replication" "ReplicationLag" "Prometheus" "Prometheus") .kind }}
 {{- end }}
 {{- end }}
 
@@ -32,7 +32,7 @@ values.probers. Fails on errors that the schema cannot detect. In: the root.
 {{- range $index, $one := .Values.probers }}
 {{- $where := printf "probers[%d]" $index }}
 {{- $kind := lower $one.kind }}
-{{- if and (eq $one.kind "Reachability") (not $one.vantage) }}
+{{- if and (has $one.kind (list "Reachability" "Canary")) (not $one.vantage) }}
 {{- fail (printf "%s.vantage is required: a stable name of the place, such as eu-west-1a" $where) }}
 {{- end }}
 {{- if eq $one.kind "Plugin" }}
@@ -84,7 +84,7 @@ source and @pod the broker whose id is at the end of the pod's name. In: the roo
 {{- range .Values.sidecars.accounts }}
 {{- $account := printf "system:serviceaccount:%s:%s" (.namespace | default .policyNamespace | default $.Release.Namespace) .name }}
 {{- $before := get $grants $account | default list }}
-{{- $_ := set $grants $account (concat $before (list (printf "%s/StorageLatency/@pod" .policy) (printf "%s/SelfReachability/@pod" .policy)) | uniq) }}
+{{- $_ := set $grants $account (concat $before (list (printf "%s/StorageLatency/@pod" .policy) (printf "%s/ReadLatency/@pod" .policy) (printf "%s/SelfReachability/@pod" .policy)) | uniq) }}
 {{- if $.Values.sidecars.quarantineAgent.enabled }}
 {{- $_ := set $grants $account (append (get $grants $account) (printf "%s/Quarantine/@pod" .policy) | uniq) }}
 {{- end }}

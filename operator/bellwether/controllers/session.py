@@ -126,7 +126,9 @@ class Session:
         grace, orders = self._connector.grace_seconds(link), self._orders_of(link, policy, healths)
         structlog.contextvars.bind_contextvars(epoch=record.epoch)
         log.info("leadership_acquired", displaced=len(record.entries), demoted=sorted(record.demoted))
-        return Memory(record, verdicts, grace, flaps=flaps, quarantine_orders=orders)
+        cost = policy.status.move_cost
+        elections = cost.elections if cost is not None else ()
+        return Memory(record, verdicts, grace, flaps=flaps, quarantine_orders=orders, elections=elections)
 
     def _orders_of(
         self, link: ClusterConnection, policy: LeadershipPolicy, healths: list[Object]

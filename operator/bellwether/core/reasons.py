@@ -17,10 +17,13 @@ class Reason(StrEnum):
     STABILIZING = "Stabilizing"
     EXTERNALLY_UNREACHABLE = "ExternallyUnreachable"
     STORAGE_SLOW = "StorageSlow"
+    READS_SLOW = "ReadsSlow"
+    CANARY_FAILING = "CanaryFailing"
     NOT_FENCED_IN_TIME = "NotFencedInTime"
     UNREACHABLE = "Unreachable"
     VANTAGES_DISAGREE = "VantagesDisagree"
     VANTAGE_CONFLICT = "VantageConflict"
+    HARM_BELOW_COST = "HarmBelowCost"
     REPLICATION_LAGGING = "ReplicationLagging"
     SIGNAL_FAILING = "SignalFailing"
     NO_EVIDENCE = "NoEvidence"
@@ -97,7 +100,16 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.SIGNALS_PASSING: "Every signal of the broker passes.",
     Reason.STABILIZING: "The broker is promoted once every signal has passed for the stabilization time.",
     Reason.EXTERNALLY_UNREACHABLE: "A quorum of vantages cannot reach the external listener; the internal one answers.",
-    Reason.STORAGE_SLOW: "The write latency of the broker's log directory is above the threshold.",
+    Reason.STORAGE_SLOW: (
+        "Writes to the broker's log directory miss the objective, and clients lost as much as a move costs."
+    ),
+    Reason.READS_SLOW: (
+        "Reads from the broker's log directory miss the objective, and clients lost as much as a move costs."
+    ),
+    Reason.CANARY_FAILING: (
+        "Records produced to the broker and fetched from it fail or miss the objective, and clients lost as much as a"
+        " move costs."
+    ),
     Reason.NOT_FENCED_IN_TIME: (
         "The broker is unreachable and the controller has not fenced it within the session timeout."
     ),
@@ -106,6 +118,7 @@ DESCRIPTIONS: dict[Reason, str] = {
         "Some vantages cannot reach the broker, or it has no external client; fewer than the quorum."
     ),
     Reason.VANTAGE_CONFLICT: "A quorum of vantages cannot reach the broker, and another vantage can.",
+    Reason.HARM_BELOW_COST: "Clients of the broker lose requests, so far less than moving its leaders would cost them.",
     Reason.REPLICATION_LAGGING: "Replication lags behind the leaders for longer than the threshold.",
     Reason.SIGNAL_FAILING: (
         "A Prometheus query, an alert or a plug-in signal fails for the broker; the message names it."

@@ -14,8 +14,10 @@ class SignalType(StrEnum):
     """Built-in signal types. Plug-ins add others by entry point, under their own names."""
 
     EXTERNAL_REACHABILITY = "ExternalReachability"
+    CANARY = "Canary"
     SELF_REACHABILITY = "SelfReachability"
     STORAGE_LATENCY = "StorageLatency"
+    READ_LATENCY = "ReadLatency"
     REPLICATION_LAG = "ReplicationLag"
     PROMETHEUS = "Prometheus"
     ALERTMANAGER = "Alertmanager"
@@ -30,13 +32,29 @@ class Reading(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Harm:
+    """What clients of a broker lost by one source's count, in the episode that began at ``since``.
+
+    ``lost_seconds`` is a leaky sum: the share of requests that failed or missed the latency objective, minus a small
+    allowance, times the seconds for which that lasted. ``share`` is that share over the last seconds, 0 to 1.
+    ``ongoing`` says whether the last request was lost.
+    """
+
+    lost_seconds: float
+    share: float
+    since: datetime
+    ongoing: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Signal:
     """One source's observation of one broker.
 
     ``type`` is a SignalType, or the name of a plug-in's signal type. ``control`` is the internal listener's answer to
     the same request (ExternalReachability only). ``latency_seconds`` is the last measured latency, ``usual_seconds``
     the usual latency of that disk (StorageLatency only). ``value`` is the figure that was compared, in its source's own
-    unit (ReplicationLag: seconds). ``age_seconds`` is the time since the reader saw the source's Lease advance, on the
+    unit (ReplicationLag: seconds). ``harm`` is what clients lost, None while nothing is lost or where the source
+    does not count it. ``age_seconds`` is the time since the reader saw the source's Lease advance, on the
     reader's monotonic clock; ``None`` means never, and is not evidence.
     """
 
@@ -51,6 +69,7 @@ class Signal:
     message: str = ""
     usual_seconds: float | None = None
     value: float | None = None
+    harm: Harm | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Count probe results against thresholds: consecutive results, and k bad ones of the last n.
+"""Count probe results against thresholds by consecutive results; texts and comparisons that several probes share.
 
 In: one result after another, with its time. Out: a reading (``Passing``, ``Failing``, or ``Unknown`` while too little
 has been seen) and since when. Pure values; thresholds are arguments: a changed policy counts from the next result on.
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
-from bellwether.core.settings.detection import StorageLatency
+from bellwether.core.detection.harm import HarmCounter
 from bellwether.core.signals import Reading, Signal
 
 
@@ -56,41 +56,7 @@ class Streak:
         return Streak(Reading.UNKNOWN, self.since if unknown else now)
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """k bad results of the last n make ``Failing``; so many good ones in a row make ``Passing``.
-
-    Turning to ``Passing`` forgets the bad results before it: only new ones make it ``Failing`` again.
-    """
-
-    reading: Reading = Reading.UNKNOWN
-    since: datetime | None = None
-    bad: tuple[bool, ...] = ()
-    successes: int = 0
-
-    def seen(self, ok: bool, now: datetime, settings: StorageLatency) -> Window:
-        """The window after one more result. A ``failure_threshold`` above ``window_samples`` means all of them."""
-        samples = max(1, settings.window_samples)
-        counted = replace(self, bad=(*self.bad, not ok)[-samples:], successes=self.successes + 1 if ok else 0)
-        if not ok and sum(counted.bad) >= min(samples, max(1, settings.failure_threshold)):
-            return counted.failed(now)
-        if counted.successes >= max(1, settings.success_threshold):
-            return counted._passed(now)
-        return counted
-
-    def failed(self, now: datetime) -> Window:
-        """Failing at once, whatever was counted (a write that never ends is no matter of counting)."""
-        if self.reading is Reading.FAILING:
-            return self
-        return replace(self, reading=Reading.FAILING, since=now)
-
-    def _passed(self, now: datetime) -> Window:
-        if self.reading is Reading.PASSING:
-            return self
-        return replace(self, reading=Reading.PASSING, since=now, bad=())
-
-
-def signal_of(counted: Streak | Window, broker: int, type_: str, source: str, **evidence: Any) -> Signal | None:
+def signal_of(counted: Streak, broker: int, type_: str, source: str, **evidence: Any) -> Signal | None:
     """The signal to report, with further fields of it; ``None`` while nothing has been judged."""
     if counted.since is None:
         return None
@@ -106,3 +72,15 @@ def apart(now: float, before: float, floor: float, ratio: float) -> bool:
 def times(count: int) -> str:
     """How often, for the end of a sentence; empty for once."""
     return f" {count} times" if count > 1 else ""
+
+
+def lost_text(counter: HarmCounter) -> str:
+    """What clients lost in this episode, for the beginning of a sentence about a failing source.
+
+    Without its duration where that is shorter than the loss: the prober's clock was set back meanwhile.
+    """
+    began, lasted = counter.since or counter.reading_since, counter.counted_until
+    if began is None or lasted is None:
+        return "clients lost nothing yet"
+    seconds, lost = (lasted - began).total_seconds(), f"clients lost {counter.lost_seconds:.1f} s"
+    return f"{lost} of the last {seconds:.0f} s" if seconds >= counter.lost_seconds else lost

@@ -6,11 +6,15 @@ Fed by ``witness`` with what Bellwether says and what metadata shows, in seconds
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from demo.observations import Observations
+
+DOUBTED = ("Suspect", "Sick")
+_LOST = re.compile(r"clients lost [0-9.]+ s")
 
 
 class Word(NamedTuple):
@@ -33,19 +37,23 @@ class Account:
     """Times are seconds since the fault; each dict has the first time that something was so.
 
     ``displaced_at`` is metadata's own word on demotions: last in every replica order, and not so at the beginning.
-    ``free_at`` is when a broker was first said not to be demoted.
+    ``free_at`` is when a broker was first said not to be demoted, ``figure_at`` when it was first called Suspect or
+    Sick with what its clients lost.
     """
 
     words: dict[int, list[tuple[float, Word]]] = field(default_factory=dict)
     demoted_at: dict[int, float] = field(default_factory=dict)
     free_at: dict[int, float] = field(default_factory=dict)
+    figure_at: dict[int, float] = field(default_factory=dict)
     displaced_at: dict[int, float] = field(default_factory=dict)
     leaderless_at: dict[int, float] = field(default_factory=dict)
     leaders: Mapping[int, int] = field(default_factory=dict)
     pages: list[str] = field(default_factory=list)
 
-    def hear(self, at: float, broker: int, word: Word, *, demoted: bool) -> None:
+    def hear(self, at: float, broker: int, word: Word, *, demoted: bool, message: str = "") -> None:
         """What Bellwether says of a broker."""
+        if word.state in DOUBTED and _LOST.search(message):
+            self.figure_at.setdefault(broker, at)
         said = self.words.setdefault(broker, [])
         if not said or said[-1][1] != word:
             said.append((at, word))

@@ -7,7 +7,7 @@ has begun (``stage.witness.begin``), all others begin as they are entered.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from faults.busywork import repeated, starved
@@ -15,7 +15,7 @@ from faults.expectations import Demotion, Expected
 from faults.stage import VANTAGES, Stage
 from realparts.blackholes import Blackhole
 from realparts.processes import ManagedProcess
-from realparts.slowdisk import SlowDisk
+from realparts.slowdisk import Mode, SlowDisk
 
 Break = Callable[[Stage], AbstractContextManager[None]]
 
@@ -59,6 +59,16 @@ def reset(stage: Stage, broker: int) -> None:
     stage.proxy.reset_peer(stage.name_of(broker))
 
 
+def reset_some(share: float) -> Callable[[Stage, int], None]:
+    """A share of the connections is reset as soon as something is said, and the others work."""
+    return lambda stage, broker: stage.proxy.reset_some(stage.name_of(broker), share)
+
+
+def delay(milliseconds: int) -> Callable[[Stage, int], None]:
+    """Every answer comes so much later."""
+    return lambda stage, broker: stage.proxy.slow(stage.name_of(broker), milliseconds)
+
+
 def mislead(to: int) -> Callable[[Stage, int], None]:
     """The load balancer sends one broker's address to another broker."""
     return lambda stage, broker: stage.proxy.lead(stage.name_of(broker), stage.name_of(to))
@@ -96,8 +106,28 @@ def own_path(*vantages: str, brokers: tuple[int, ...] = (), dropped: bool) -> Br
     return broken
 
 
-def disk(milliseconds: int, *brokers: int) -> Break:
-    """Every write and sync below the brokers' log directories takes so much longer."""
+def flapping(down_seconds: float, up_seconds: float, broker: int) -> Break:
+    """The way to a broker is cut and restored again and again."""
+
+    @contextmanager
+    def broken(stage: Stage) -> Iterator[None]:
+        def flap(stop: threading.Event) -> None:
+            cut(stage, broker)
+            stop.wait(down_seconds)
+            stage.release(broker)
+            stop.wait(up_seconds)
+
+        try:
+            with repeated(flap):
+                yield
+        finally:
+            stage.release(broker)
+
+    return broken
+
+
+def disk(milliseconds: int, *brokers: int, mode: Mode = "write+fsync") -> Break:
+    """Every write below the brokers' log directories takes so much longer, together with its sync; or every read."""
 
     @contextmanager
     def broken(stage: Stage) -> Iterator[None]:
@@ -105,7 +135,7 @@ def disk(milliseconds: int, *brokers: int) -> Break:
             # It learns late what the controller has decided, or never, as that goes to its log directory first.
             stage.watch.broken(brokers[0] if len(brokers) == 1 else None)
             for broker in brokers:
-                stage.kafka.slow_disk(broker).set(milliseconds)
+                stage.kafka.slow_disk(broker).set(milliseconds, mode)
             yield
         finally:
             for broker in brokers:
@@ -140,6 +170,52 @@ def bursts(milliseconds: int, seconds: float, of_seconds: float, broker: int) ->
             slow.clear()
 
     return broken
+
+
+def drip(steps: Sequence[tuple[float, int]], broker: int) -> Break:
+    """A disk that gets slower step by step (seconds, milliseconds) and stays as slow as in the last step."""
+
+    @contextmanager
+    def broken(stage: Stage) -> Iterator[None]:
+        slow = stage.kafka.slow_disk(broker)
+
+        def step(stop: threading.Event) -> None:
+            for seconds, milliseconds in steps:
+                slow.set(milliseconds)
+                if stop.wait(seconds):
+                    return
+            stop.wait()
+
+        try:
+            stage.watch.broken(broker)
+            with repeated(step):
+                yield
+        finally:
+            slow.clear()
+            stage.watch.broken(None)
+
+    return broken
+
+
+@contextmanager
+def dead_and_cut(stage: Stage, dead: int = 2, unreachable: int = 1) -> Iterator[None]:
+    """One broker is killed and stays dead; when Kafka has fenced it, another one is cut off from its clients."""
+    one, prober = stage.kafka.broker(dead), stage.storage_prober(dead)
+    stage.watch.broken(dead)
+    stage.excuse(prober)
+    try:
+        prober.stop(5)
+        one.kill()
+        stage.until(lambda: stage.watch.ask(lambda seen: seen.leaders().get(dead, 0) == 0), 60, f"{dead} leads nothing")
+        cut(stage, unreachable)
+        stage.witness.begin()
+        yield
+    finally:
+        stage.release(unreachable)
+        prober.start()
+        stage.excuse(prober, excused=False)
+        one.process.start()
+        stage.watch.broken(None)
 
 
 def frozen(broker: int, seconds: float | None = None) -> Break:

@@ -30,7 +30,7 @@ class Expected:
     ``verdicts`` are the words of which each of ``brokers`` must get one, and keep it: a state, or state and
     reason (``Sick/StorageSlow``); being called sick otherwise is wrong, but for the words of ``passing``, on the way
     there. ``quiet`` forbids everything that would page a person. ``leaderless`` asks that they lead nothing in the end,
-    whoever sees to that.
+    whoever sees to that. ``dead`` are brokers that were killed: they must be called Down.
     """
 
     brokers: tuple[int, ...]
@@ -39,10 +39,12 @@ class Expected:
     passing: tuple[str, ...] = ()
     leaderless: bool = False
     quiet: bool = False
+    dead: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         words = " or ".join(verdict.replace("/", " (") + (")" if "/" in verdict else "") for verdict in self.verdicts)
-        return f"{words}, {self.demotion}{', no page' if self.quiet else ''}"
+        down = "".join(f", {broker} Down" for broker in self.dead)
+        return f"{words}, {self.demotion}{', no page' if self.quiet else ''}{down}"
 
     @property
     def all_leaders_go(self) -> bool:
@@ -55,11 +57,15 @@ class Expected:
 
     def reached(self, seen: Account) -> bool:
         """Whether everything that must come has come; what must never come is for ``wrong`` to say."""
-        if not all(self.says(seen.word(broker)) for broker in self.brokers):
+        if not all(self.says(seen.word(broker)) for broker in self.brokers) or self.not_down(seen):
             return False
         if self.demotion is Demotion.MUST and not all(broker in seen.demoted_at for broker in self.brokers):
             return False
         return not self.all_leaders_go or all(seen.leads(broker) == 0 for broker in self.brokers)
+
+    def not_down(self, seen: Account) -> list[int]:
+        """Dead brokers that are not called Down."""
+        return [broker for broker in self.dead if (word := seen.word(broker)) is None or word.state != "Down"]
 
     def seconds_to_verdict(self, seen: Account) -> float | None:
         """From the fault until the last of the brokers had its word; ``None`` where none changed, or one never came."""
@@ -67,6 +73,11 @@ class Expected:
         if any(first is None for first in firsts) or all(self.says(seen.at_first(b)) for b in self.brokers):
             return None
         return max(first for first in firsts if first is not None)
+
+    def seconds_to_figure(self, seen: Account) -> float | None:
+        """From the fault until each broker was Suspect or Sick with what its clients lost; ``None`` if never."""
+        found = [seen.figure_at.get(broker) for broker in self.brokers]
+        return None if None in found else max(at for at in found if at is not None)
 
     def seconds_to_zero_leaders(self, seen: Account) -> float | None:
         """From the fault until the last of the brokers led nothing; ``None`` where one still leads."""
@@ -85,6 +96,7 @@ def wrong(expected: Expected, seen: Account) -> list[str]:
     words = {broker: seen.word(broker) for broker in expected.brokers}
     right = " or ".join(expected.verdicts)
     found = [f"broker {b} is called {w or 'nothing'}, not {right}" for b, w in words.items() if not expected.says(w)]
+    found += [f"broker {b} is dead and is called {seen.word(b) or 'nothing'}" for b in expected.not_down(seen)]
     if healthy := expected.healthy_demoted(seen):
         found.append(f"demoted without need: {', '.join(map(str, healthy))}")
     found += _called_wrongly(expected, seen)
@@ -104,7 +116,7 @@ def _called_wrongly(expected: Expected, seen: Account) -> list[str]:
     allowed = (*expected.verdicts, *expected.passing)
     found: list[str] = []
     for broker, said in sorted(seen.words.items()):
-        forbidden = NEVER_OF_OTHERS if broker not in expected.brokers else ("Sick",)
+        forbidden = NEVER_OF_OTHERS if broker not in (*expected.brokers, *expected.dead) else ("Sick",)
         may = allowed if broker in expected.brokers else ()
         bad = (word for _, word in said if word.state in forbidden and not any(map(word.matches, may)))
         words = dict.fromkeys(bad)

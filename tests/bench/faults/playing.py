@@ -30,6 +30,7 @@ class Result:
     scenario: Scenario
     verdict: str
     wrong: tuple[str, ...]
+    to_figure: float | None = None
     to_verdict: float | None = None
     to_zero_leaders: float | None = None
     to_well: float | None = None
@@ -54,6 +55,7 @@ class Result:
             "verdict": self.verdict,
             "ok": self.ok,
             "wrong": list(self.wrong),
+            "seconds_to_figure": self.to_figure,
             "seconds_to_verdict": self.to_verdict,
             "seconds_to_zero_leaders": self.to_zero_leaders,
             "seconds_to_well_again": self.to_well,
@@ -118,6 +120,7 @@ def _judged(scenario: Scenario, stage: Stage) -> dict[str, Any]:
         return {
             "verdict": ", ".join(words),
             "wrong": tuple(wrong(expected, seen)),
+            "to_figure": _rounded(expected.seconds_to_figure(seen)),
             "to_verdict": _rounded(expected.seconds_to_verdict(seen)),
             "to_zero_leaders": _rounded(expected.seconds_to_zero_leaders(seen)),
             "healthy_demoted": tuple(expected.healthy_demoted(seen)),

@@ -15,16 +15,23 @@ from faults.stage import VANTAGES, Layout, Stage
 from realparts.processes import ManagedProcess
 
 THREE = Layout("three")
+READS = Layout("reads", old_segments=True)
+CANARY = Layout("canary", detection={"canary": {"enabled": True}}, canary=True)
 SIX = Layout("six", brokers=6, racks=("a", "b", "c"))
 SECURE = Layout("secure", secure=True)
 
 ALL = (1, 2, 3)
 UNREACHABLE = ("Sick/ExternallyUnreachable",)
 SLOW = ("Sick/StorageSlow",)
+DRIPS = (*((2.0, milliseconds) for milliseconds in range(1, 91)), (0.0, 100))
+"""From 1 ms to 100 ms in three minutes."""
+SLOW_FROM_THE_START = ((60.0, 40), (0.0, 100))
+"""Slower than any good disk from the start, so a prober has learned nothing else, and then too slow."""
 FEW_CYCLES = 0.05
 SLOW_LIMIT = 90.0
 SLOW_WATCHED = 60.0
-"""A slow disk is told from a hiccup by 40 of its last 50 writes: less than that many seconds would show nothing."""
+"""Harm adds up: what is not found within a minute is within the allowance."""
+LITTLE = "Suspect/HarmBelowCost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +110,16 @@ SCENARIOS = (
     Scenario(
         "all-vantages-broken",
         "every vantage is refused by every broker, clients are not",
-        Expected(ALL, ("Unknown",), passing=UNREACHABLE),  # until the dwell's end the first is alone
+        Expected(ALL, ("Unknown",), passing=(*UNREACHABLE, LITTLE)),  # until the dwell's end the first is alone
         by.own_path(*VANTAGES, dropped=False),
         watched=15.0,
     ),
     Scenario(
-        "disk-20ms", "1's disk takes 20 ms: below the floor", nobody("Healthy"), by.disk(20, 1), watched=SLOW_WATCHED
+        "disk-20ms",
+        "1's disk takes 20 ms: within the objective",
+        nobody("Healthy"),
+        by.disk(20, 1),
+        watched=SLOW_WATCHED,
     ),
     Scenario("disk-80ms", "2's disk takes 80 ms", sick(2, *SLOW), by.disk(80, 2), limit=SLOW_LIMIT),
     Scenario("disk-500ms", "3's disk takes 500 ms", sick(3, *SLOW), by.disk(500, 3), limit=SLOW_LIMIT),
@@ -123,7 +134,7 @@ SCENARIOS = (
     Scenario(
         "disk-slow-everywhere",
         "every disk takes 80 ms",
-        Expected(ALL, ("Suspect/SystemicCause",), passing=SLOW),  # until the dwell's end the first is alone
+        Expected(ALL, ("Suspect/SystemicCause",), passing=(*SLOW, LITTLE)),  # until the dwell's end the first is alone
         by.disk(80, *ALL),
         watched=20.0,
         limit=SLOW_LIMIT,
@@ -131,11 +142,46 @@ SCENARIOS = (
     Scenario(
         "disk-bursty",
         "3's disk takes 100 ms for 1 s in every 10",
-        nobody("Healthy"),
+        nobody("Healthy", LITTLE),
         by.bursts(100, 1.0, 10.0, 3),
         watched=SLOW_WATCHED,
     ),
-    Scenario("frozen-3s", "1 is frozen for 3 s", nobody("Healthy"), by.frozen(1, 3.0), watched=15.0),
+    Scenario(
+        "listener-resets-some",
+        "70 % of 1's external connections are reset",
+        sick(1, *UNREACHABLE),
+        by.way(by.reset_some(0.7), 1),
+        limit=SLOW_LIMIT,
+    ),
+    Scenario(
+        "listener-flapping",
+        "2's external listener is cut for 2 s in every 4",
+        sick(2, *UNREACHABLE),
+        by.flapping(2.0, 2.0, 2),
+        limit=SLOW_LIMIT,
+    ),
+    Scenario(
+        "disk-mostly-slow",
+        "3's disk takes 100 ms for 7 s in every 10",
+        sick(3, *SLOW),
+        by.bursts(100, 7.0, 10.0, 3),
+        limit=SLOW_LIMIT,
+    ),
+    Scenario(
+        "disk-dripping",
+        "1's disk gets slower, from 1 ms to 100 ms in three minutes",
+        sick(1, *SLOW),
+        by.drip(DRIPS, 1),
+        limit=300.0,
+    ),
+    Scenario(
+        "disk-slow-from-the-start",
+        "2's disk takes 40 ms for a minute, then 100 ms",
+        sick(2, *SLOW),
+        by.drip(SLOW_FROM_THE_START, 2),
+        limit=180.0,
+    ),
+    Scenario("frozen-3s", "1 is frozen for 3 s", nobody("Healthy", LITTLE), by.frozen(1, 3.0), watched=15.0),
     Scenario(
         "frozen-for-good",
         "2 is frozen, and fenced by Kafka",
@@ -209,6 +255,30 @@ SCENARIOS = (
         watched=15.0,
     ),
     Scenario(
+        "reads-80ms",
+        "each read from 3's disk takes 80 ms, writes are fast",
+        sick(3, "Sick/ReadsSlow"),
+        by.disk(80, 3, mode="read"),
+        layout=READS,
+        limit=SLOW_LIMIT,
+    ),
+    Scenario(
+        "answers-300ms",
+        "every answer of 2 to clients outside comes 300 ms late",
+        sick(2, "Sick/CanaryFailing"),
+        by.way(by.delay(300), 2),
+        layout=CANARY,
+        limit=SLOW_LIMIT,
+    ),
+    Scenario(
+        "answers-300ms-everywhere",
+        "every answer of every broker to clients outside comes 300 ms late",
+        Expected(ALL, ("Healthy", "Suspect"), passing=("Sick/CanaryFailing",)),  # until each has failed, one is alone
+        by.way(by.delay(300), *ALL),
+        layout=CANARY,
+        watched=20.0,
+    ),
+    Scenario(
         "tls-expired",
         "the certificate that 1 shows outside has expired",
         sick(1, *UNREACHABLE),
@@ -221,6 +291,14 @@ SCENARIOS = (
         Expected((1, 4), UNREACHABLE, Demotion.MUST),
         by.way(by.cut, 1, 4),
         layout=SIX,
+    ),
+    Scenario(
+        "dead-and-cut",
+        "2 of six is dead, and external connections of 1 are refused",
+        Expected((1,), UNREACHABLE, Demotion.MUST, dead=(2,)),
+        by.dead_and_cut,
+        layout=SIX,
+        watched=15.0,
     ),
     Scenario(
         "rolling-restart-6",

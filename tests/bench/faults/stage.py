@@ -19,8 +19,11 @@ from typing import Any
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.core.model.cluster import TopicPartition
+from bellwether.core.settings.detection import CANARY_TOPIC
+from bellwether.core.signals import Reading, SignalType
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import BellwetherError
+from bellwether.probes.storage.disk_read import READ_BYTES
 from demo.watch import Watch
 from faults.traffic import Trickle
 from faults.witness import Witness
@@ -28,7 +31,7 @@ from realparts import shims
 from realparts.apiserver import ApiServer
 from realparts.blackholes import Blackhole
 from realparts.detours import Detour
-from realparts.kafka import KafkaCluster
+from realparts.kafka import KafkaBroker, KafkaCluster, create_topics
 from realparts.ports import HeldPorts
 from realparts.processes import ManagedProcess
 from realparts.toxiproxy import Toxiproxy
@@ -42,6 +45,8 @@ TOPICS = {"orders": 30, "clicks": 30}
 QUICK = {"stabilizationSeconds": 2, "maxStabilizationSeconds": 0, "waves": {"skipUpToLeaders": 1000}}
 """Scenarios follow one another: a broker that is well may lead again at once, and is no flapping one."""
 STEADY_SECONDS = 150.0
+SEGMENT_MILLISECONDS = 60_000
+"""Long enough for a partition of a trickle to fill more than a block: a record of 200 bytes each three seconds."""
 TICK = 0.1
 
 
@@ -51,13 +56,20 @@ class PartDied(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a stage is built. ``spec`` is of the policy: what it does not name is the default."""
+    """How a stage is built. ``spec`` and ``detection`` are of the policy: what they do not name is the default.
+
+    ``old_segments``: every partition has a segment that is not written any more, for storage probers to read.
+    ``canary``: each vantage also has a canary prober, and its topic exists.
+    """
 
     name: str
     brokers: int = 3
     racks: tuple[str, ...] = ()
     secure: bool = False
     spec: Mapping[str, Any] = field(default_factory=dict)
+    detection: Mapping[str, Any] = field(default_factory=dict)
+    old_segments: bool = False
+    canary: bool = False
 
 
 class Stage:
@@ -216,21 +228,49 @@ class Stage:
         self._stack.callback(self.kafka.stop)
         self.site = Site(self._server, self.kafka, self._logs)
         self._stack.callback(self._end_processes)
-        self.site.topics(TOPICS, configs={"min.insync.replicas": "2"})
+        rolled = {"segment.ms": str(SEGMENT_MILLISECONDS)} if self.layout.old_segments else {}
+        self.site.topics(TOPICS, configs={"min.insync.replicas": "2", **rolled})
+        if self.layout.canary:
+            alone = {CANARY_TOPIC: [[broker] for broker in self.brokers]}
+            create_topics(self.kafka.bootstrap, {CANARY_TOPIC: len(self.brokers)}, assignments=alone)
         self.site.policy(**self._spec())
         self.site.operator()
         for vantage in VANTAGES:
             self.detours[vantage] = Detour(self._logs / f"detour-{vantage}")
             self._prober("reachability", vantage, ["--vantage", vantage], self.detours[vantage].environment())
+            if self.layout.canary:
+                self._prober("canary", vantage, ["--vantage", vantage], self.detours[vantage].environment())
         for broker in self.kafka.brokers.values():
             beside = ["--broker", str(broker.id), "--directory", str(broker.log_dir)]
             self._prober("storage", str(broker.id), beside, self.kafka.slow_disk(broker.id).environment())
         self.watch = self._stack.enter_context(Watch({b.id: b.internal for b in self.kafka.brokers.values()}))
         self.witness = self._stack.enter_context(Witness(self.site, self.watch))
         self._stack.enter_context(Trickle(self.kafka.bootstrap, tuple(TOPICS)))
+        if self.layout.canary:
+            self.until(self._has_canaries, STEADY_SECONDS, "every canary passes")
+        if self.layout.old_segments:
+            self.until(self._has_old_segments, STEADY_SECONDS, "every broker has an old segment")
+
+    def _has_canaries(self) -> bool:
+        """Whether every vantage's canary reports every broker as passing."""
+
+        def passing(broker: int) -> set[str]:
+            said = self.site.health(broker).get("signals") or ()
+            return {s["source"] for s in said if s["type"] == SignalType.CANARY and s["reading"] == Reading.PASSING}
+
+        return all(passing(broker) == set(VANTAGES) for broker in self.brokers)
+
+    def _has_old_segments(self) -> bool:
+        """Whether each broker's disk holds a segment that can be read: larger than a block and not the active one."""
+
+        def old(broker: KafkaBroker) -> bool:
+            partitions = (sorted(one.glob("*.log"))[:-1] for one in broker.log_dir.glob("orders-*"))
+            return any(segment.stat().st_size >= READ_BYTES for found in partitions for segment in found)
+
+        return all(old(broker) for broker in self.kafka.brokers.values())
 
     def _spec(self) -> dict[str, Any]:
-        detection = {"externalReachability": {"vantages": list(VANTAGES)}}
+        detection = {"externalReachability": {"vantages": list(VANTAGES)}, **self.layout.detection}
         secure = {"kafka": self._secured()} if self.layout.secure else {}
         return {"detection": detection, "promotion": QUICK, **secure, **self.layout.spec}
 

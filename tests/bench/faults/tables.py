@@ -33,7 +33,7 @@ def results(rows: Sequence[dict[str, Any]], title: str) -> Table:
     table = Table(title=title, title_justify="left")
     for name in ("scenario", "expected", "verdict"):
         table.add_column(name, overflow="fold")
-    for name in ("s to verdict", "s to 0 leaders", "healthy demoted"):
+    for name in ("s to figure", "s to verdict", "s to 0 leaders", "healthy demoted"):
         table.add_column(name, justify="right")
     table.add_column("")
     for one in rows:
@@ -41,6 +41,7 @@ def results(rows: Sequence[dict[str, Any]], title: str) -> Table:
             one["scenario"],
             one["expected"],
             one["verdict"],
+            _number(one.get("seconds_to_figure")),
             _number(one["seconds_to_verdict"]),
             _number(one["seconds_to_zero_leaders"]),
             str(one["healthy_brokers_demoted"]),

@@ -96,7 +96,7 @@ class Witness:
 
     def _hear(self, words: Words, at: float) -> None:
         for broker, said in words.brokers.items():
-            self._account.hear(at, broker, Word(said.verdict, said.reason), demoted=said.demoted)
+            self._account.hear(at, broker, Word(said.verdict, said.reason), demoted=said.demoted, message=said.message)
             if said.verdict == "Sick":
                 self._account.page(f"broker {broker} is Sick ({said.reason})")
 

@@ -58,7 +58,11 @@ def measure(connection: Connection, rounds: int) -> None:
         return frame
 
     transport.Transport.receive = counted  # type: ignore[assignment, method-assign]
-    settings = ReplicationLag(timeout_seconds=60)
+
+    class Patient(ReplicationLag):
+        timeout_seconds = 60
+
+    settings = Patient()
     soundings = LagRounds(KafkaReader(BrokerPool(connection, PATIENT)), LogEnds(connection), SystemClock())
     soundings.round(settings)  # the brokers make their answers; not measured
     print(f"{'round':>5} {'seconds':>8} {'CPU s':>6} {'MB in':>6} {'MB RSS':>7} {'lagging':>8}")

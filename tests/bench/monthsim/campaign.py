@@ -6,19 +6,22 @@ A job names everything that its month depends on, so any of them can be lived ag
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 
-from bellwether.core.settings.detection import Detection, Reachability, StorageLatency
+from bellwether.core.settings.detection import Detection
 from bellwether.core.settings.policy import Policy
 from monthsim.assumptions import CLUSTER_SIZES, NAMES, Assumptions, FaultRates
+from monthsim.models import MODELS, STANDARD
 from monthsim.months import live, our_policy
 from monthsim.scoring import Score
 from monthsim.worlds import drawn
 
-DEFAULT_BROKER_MONTHS = 6000
-VARIANT_BROKER_MONTHS = 360
-SENSITIVITY_BROKER_MONTHS = 120
+DEFAULT_BROKER_MONTHS = 3200
+MODEL_BROKER_MONTHS = 240
+VARIANT_BROKER_MONTHS = 120
+SENSITIVITY_BROKER_MONTHS = 24
+MODEL = "model: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,7 @@ class Job:
     world: Assumptions = field(default_factory=Assumptions)
     policy: Policy = field(default_factory=our_policy)
     with_peers: bool = False
+    model: str = STANDARD
 
 
 def months(broker_months: int, seed: int) -> Iterator[tuple[int, tuple[int, ...]]]:
@@ -57,32 +61,15 @@ def sensitivity_jobs(broker_months: int, seed: int) -> list[Job]:
 
 
 def variants() -> dict[str, Policy]:
-    """Our own settings, made quicker and more patient: the trade-off that the defaults sit on."""
-    return {
-        "failureThreshold 2": settings(Reachability(failure_threshold=2)),
-        "failureThreshold 4": settings(Reachability(failure_threshold=4)),
-        "failureThreshold 6": settings(Reachability(failure_threshold=6)),
-        "storage 3 of 6": settings(storage=patient(6, 3)),
-        "storage 10 of 20": settings(storage=patient(20, 10)),
-        "storage 20 of 30": settings(storage=patient(30, 20)),
-        "storage 30 of 40": settings(storage=patient(40, 30)),
-        "storage 45 of 60": settings(storage=patient(60, 45)),
-    }
+    """Our own setting, more patient: the trade-off that the default sits on."""
+    return {f"tolerance {n}": our_policy(Detection(tolerance=n)) for n in (1, 2, 3, 5, 10)}
 
 
-def patient(samples: int, slow: int) -> StorageLatency:
-    """A storage window; a single write may hang for as long as so many slow ones take."""
-    return StorageLatency(window_samples=samples, failure_threshold=slow, timeout_seconds=max(5, slow))
-
-
-def settings(reachability: Reachability | None = None, storage: StorageLatency | None = None) -> Policy:
-    """The default policy with one of its kinds of detection set otherwise."""
-    made = Detection()
-    if reachability is not None:
-        made = replace(made, reachability=reachability)
-    if storage is not None:
-        made = replace(made, storage=storage)
-    return our_policy(made)
+def model_jobs(broker_months: int, seed: int) -> list[Job]:
+    """Every fault model on the same seeds, for every rule set."""
+    return [
+        Job(MODEL + name, b, s, with_peers=True, model=name) for name in MODELS for b, s in months(broker_months, seed)
+    ]
 
 
 def variant_jobs(broker_months: int, seed: int) -> list[Job]:
@@ -95,6 +82,7 @@ def variant_jobs(broker_months: int, seed: int) -> list[Job]:
 def lived(job: Job) -> tuple[str, dict[str, Score]]:
     """One job's scores by rule set."""
     month, rng = drawn(job.brokers, job.seed, job.world, FaultRates())
+    month = MODELS[job.model].applied(month)
     return job.variant, live(month, job.policy, rng, with_peers=job.with_peers)
 
 

@@ -8,23 +8,26 @@ so is the middle of a long steady one: ``_EDGE`` seconds at both ends stand for 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.random import Generator
 
 from bellwether.core.settings.detection import StorageLatency
+from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.probes.result_window import Window
-from bellwether.probes.storage.write_latency import SPANS_KEPT, Latencies, LatencyBaseline, Sample, periods
+from bellwether.probes.storage.storage_probe import pause
+from bellwether.probes.storage.write_latency import SPANS_KEPT, Latencies, LatencyBaseline, Sample
 from monthsim.episodes import Disk, DiskEffect
 from monthsim.paths import News, at
 
 FLOOR_SECONDS = 0.004
-"""A disk whose median stays below this makes no news: those begin at a tenth of the default threshold."""
+"""A disk whose median stays below this makes no news: no write of it comes near the default objective."""
 _BEFORE, _AFTER = 5.0, 80.0
 _EDGE = 150.0
+_MOST_COUNTED = 700
 _LOOK_SECONDS = 0.1
 _SLOW_SIGMA = 0.2
 _GAP_SECONDS = 60.0
@@ -87,75 +90,83 @@ class Volume:
         return merged
 
 
-def steady(volume: Volume, settings: StorageLatency) -> Latencies:
+def steady(volume: Volume, objectives: Objectives) -> Latencies:
     """A disk that has long been well."""
     known = Latencies(baseline=LatencyBaseline((), (volume.usual_seconds,) * SPANS_KEPT))
-    for n in range(2 * settings.window_samples):
-        known = known.after(Sample(volume.usual_seconds), settings, at(n - 1000.0))
+    for n in range(100):
+        known = known.after(Sample(volume.usual_seconds), objectives, at(n - 1000.0))
     return known
 
 
-def writes(volume: Volume, phase: float, settings: StorageLatency, rng: Generator) -> Iterator[tuple[float, float]]:
-    """When each write begins, and how long it takes."""
-    time = 0.0
+def writes(
+    volume: Volume, phase: float, rng: Generator, objectives: Objectives | None = None
+) -> Iterator[tuple[float, float]]:
+    """When each write begins, and how long it takes. With ``objectives``, sooner after two that missed them."""
+    limit = math.inf if objectives is None else objectives.produce_milliseconds / 1000
+    time, bad_in_a_row = 0.0, 0
     for start, end in volume.windows():
-        time = max(time, start // settings.period_seconds * settings.period_seconds + phase)
+        time = max(time, start // StorageLatency.period_seconds * StorageLatency.period_seconds + phase)
         while time < end:
             seconds = volume.write(time, rng)
             yield time, seconds
-            time = max(time + settings.period_seconds, time + seconds)
+            bad_in_a_row = bad_in_a_row + 1 if seconds > limit else 0
+            time = max(time + pause(bad_in_a_row), time + seconds)
 
 
-def watch(volume: Volume, begun: Sequence[tuple[float, float]], settings: StorageLatency) -> list[News]:
+def watch(volume: Volume, begun: Sequence[tuple[float, float]], objectives: Objectives) -> list[News]:
     """The news of the prober beside one disk."""
     if volume.quiet():
         return []
-    well, news = steady(volume, settings), []
+    well, news = steady(volume, objectives), []
     known = posted = well
     posted_at = last = -1000.0
-    for time, sample in _samples(begun, settings):
+    for time, sample in _samples(begun, objectives):
+        covers = min(time - last, max(StorageLatency.period_seconds, sample.seconds))
         if time - last > _GAP_SECONDS and not any(e.start <= last and time <= e.end for e in volume.effects):
             known = posted = well  # what was passed over was a long time of being well
         last = time
-        known = known.after(sample, settings, at(time))
-        if known.differs(posted, time - posted_at, settings):
+        known = known.after(replace(sample, covers=covers), objectives, at(time))
+        if known.differs(posted, time - posted_at):
             posted, posted_at = known, time
-            signal = known.signal(volume.broker, f"broker-{volume.broker}", settings)
+            signal = known.signal(volume.broker, f"broker-{volume.broker}", objectives)
             if signal is not None:
                 news.append(News(time, signal))
     return news
 
 
-def _samples(begun: Sequence[tuple[float, float]], settings: StorageLatency) -> Iterator[tuple[float, Sample]]:
-    """Writes as ``probes.storage.storage_probe`` tells them: one that hangs is told of period by period."""
+def _samples(begun: Sequence[tuple[float, float]], objectives: Objectives) -> Iterator[tuple[float, Sample]]:
+    """Writes as ``probes.storage.storage_probe`` counts them: one that hangs is counted while it hangs."""
     for time, seconds in begun:
-        counted, waited = 0, float(settings.timeout_seconds)
-        while waited <= seconds and counted <= 2 * settings.window_samples:
-            yield time + waited, Sample(waited, stalled=True, counted=counted)
-            counted = periods(waited, settings)
-            waited = counted * settings.period_seconds + _LOOK_SECONDS
-        if waited <= seconds:
-            counted = periods(seconds, settings)
-        yield time + seconds, Sample(seconds, counted=counted)
+        counted, waited = 0, objectives.produce_milliseconds / 1000 + _LOOK_SECONDS
+        while waited <= seconds and counted <= _MOST_COUNTED:
+            yield time + waited, Sample(waited, stalled=True)
+            counted += 1
+            waited += pause(counted)
+        yield time + seconds, Sample(seconds)
 
 
 def plain(volume: Volume, begun: Sequence[tuple[float, float]], *, slow: int = 5, of: int = 10) -> list[News]:
     """What a plain count makes of the same writes: so many of the last ones above 50 ms, with nothing to compare."""
     if volume.quiet():
         return []
-    window, news = Window(Reading.PASSING, at(0.0)), []
-    counting = StorageLatency(window_samples=of, failure_threshold=slow, success_threshold=slow)
+    reading, news = Reading.PASSING, []
+    bad: deque[bool] = deque(maxlen=of)
+    good_in_a_row = 0
     for time, seconds in begun:
         ok = seconds <= _PLAIN_SECONDS
-        seen = window
-        for _ in range(1 if ok else min(of, math.ceil(seconds))):
-            seen = seen.seen(ok, at(time), counting)
-        if seen.reading is not window.reading:
+        bad.extend([not ok] * (1 if ok else min(of, math.ceil(seconds))))
+        good_in_a_row = good_in_a_row + 1 if ok else 0
+        seen = reading
+        if not ok and sum(bad) >= slow:
+            seen = Reading.FAILING
+        elif good_in_a_row >= min(slow, 5):
+            seen = Reading.PASSING
+        if seen is not reading:
+            if seen is Reading.PASSING:
+                bad.clear()
             # A write that hangs is noticed as soon as it has kept out so many others.
             noticed = time + (seconds if seconds < slow else slow)
-            signal = Signal(
-                volume.broker, SignalType.STORAGE_LATENCY, f"broker-{volume.broker}", seen.reading, at(noticed)
-            )
+            signal = Signal(volume.broker, SignalType.STORAGE_LATENCY, f"broker-{volume.broker}", seen, at(noticed))
             news.append(News(noticed, signal))
-        window = seen
+        reading = seen
     return news

@@ -27,6 +27,7 @@ RULES = {
     "peer-median": "3 times the median of its peers, a round each second, score 5",
     "absolute-1s": "1 s, a round each second, score 5",
     "single-probe": "one vantage, 3 failures in a row",
+    "fixed-count": "2 of 3 vantages, 6 failures in a row; 40 of 50 slow writes: Bellwether before it weighed harm",
     "k-of-n": "2 of 3 vantages, or 5 of 10 slow writes; neither control nor peers, nor cap, nor dwell",
 }
 
@@ -38,6 +39,8 @@ class Seen:
     news: tuple[News, ...]
     plain: tuple[News, ...]
     """The same months as plain probes count them, for the peers' rules."""
+    counted: tuple[News, ...]
+    """The same with the thresholds that Bellwether had before it weighed harm."""
     writes: Mapping[int, tuple[tuple[float, float], ...]]
 
 
@@ -45,6 +48,7 @@ def look(month: Month, detection: Detection, rng: Generator, *, with_peers: bool
     """The news of every vantage and every storage prober, as the operator hears them."""
     news: list[News] = []
     plain: list[News] = []
+    counted: list[News] = []
     by_prober = rng.spawn((VANTAGES + 1) * month.brokers)
     by_path: dict[tuple[int, int], list[PathEffect]] = {}
     for episode in month.episodes:
@@ -62,17 +66,21 @@ def look(month: Month, detection: Detection, rng: Generator, *, with_peers: bool
         news += paths.watch(broker, vantage, phase, outside, inside, detection.reachability, own)
         if with_peers:
             plain += paths.plain(broker, vantage, phase, outside, own)
+            counted += paths.plain(broker, vantage, phase, outside, own, in_a_row=6)
     writes = {}
     for broker in range(month.brokers):
         touched = tuple(d for e in month.episodes for d in e.disks if broker in d.brokers)
         volume = disks.Volume(month.usual_seconds[broker], month.world.disk_sigma, touched, broker)
         phase = float(month.phases[VANTAGES, broker])
         own = by_prober[VANTAGES * month.brokers + broker]
-        writes[broker] = tuple(disks.writes(volume, phase, detection.storage, own))
-        news += disks.watch(volume, writes[broker], detection.storage)
+        sooner, steady = own.spawn(2)
+        begun = tuple(disks.writes(volume, phase, sooner, detection.objectives))
+        news += disks.watch(volume, begun, detection.objectives)
         if with_peers:
+            writes[broker] = tuple(disks.writes(volume, phase, steady))
             plain += disks.plain(volume, writes[broker])
-    return Seen(_as_heard(news, month, rng), _as_heard(plain, month, rng), writes)
+            counted += disks.plain(volume, writes[broker], slow=40, of=50)
+    return Seen(_as_heard(news, month, rng), _as_heard(plain, month, rng), _as_heard(counted, month, rng), writes)
 
 
 def _as_heard(news: Sequence[News], month: Month, rng: Generator) -> tuple[News, ...]:
@@ -123,4 +131,5 @@ def live(month: Month, policy: Policy, rng: Generator, *, with_peers: bool) -> d
     found["absolute-1s"] = score(month, by_second["absolute"])
     found["single-probe"] = score(month, peers.single_probe(seen.plain))
     found["k-of-n"] = score(month, peers.k_of_n(seen.plain))
+    found["fixed-count"] = score(month, peers.k_of_n(seen.counted))
     return found

@@ -17,8 +17,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bellwether.core.settings.detection import Reachability
+from bellwether.core.settings.harm import ALLOWANCE, REPORTED_FROM_SECONDS, RETRY_SHARE
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.probes.reachability.broker_watch import RETRY_SHARE
 from bellwether.probes.reachability.reachability_state import ProbeRound, ReachabilityState
 from bellwether.probes.result_window import Streak
 from monthsim.episodes import Path, PathEffect
@@ -100,11 +100,11 @@ class Question:
 _REFUSED = Said(False, 0.005, "Connect", "refused")
 
 
-def steady(settings: Reachability) -> ReachabilityState:
+def steady() -> ReachabilityState:
     """A broker that has long been well."""
     state = ReachabilityState()
     for n in range(10):
-        state = state.after(ProbeRound(_ADDRESS, Said(True, 0.02), Said(True, 0.004)), settings, at(n - 1000.0))
+        state = state.after(ProbeRound(_ADDRESS, Said(True, 0.02), Said(True, 0.004)), at(n - 1000.0))
     return state
 
 
@@ -118,22 +118,22 @@ def watch(
     rng: Generator,
 ) -> list[News]:
     """The news of one vantage on one broker, counted as the prober counts them."""
-    state = steady(settings)
-    posted, news = state.news(), []
+    state = posted = steady()
+    news, posted_at = [], -1000.0
     for start, end in _windows((*external.effects, *internal.effects)):
         outside, inside = external.within(start, end), internal.within(start, end)
         luck = rng.random((2, 2 * math.ceil((end - start) / settings.period_seconds) + 4))
         if _harmless(outside, inside) and not any(
-            _longest_run(draws < q.worst_loss()) >= settings.failure_threshold
+            _largest_harm(draws < q.worst_loss()) >= REPORTED_FROM_SECONDS
             for draws, q in zip(luck, (outside, inside), strict=True)
         ):
             continue
         pace = Pace(start // settings.period_seconds * settings.period_seconds + phase, settings.period_seconds)
         timeout, number = float(settings.timeout_seconds), 0
-        under_way: deque[tuple[float, ProbeRound]] = deque()
+        under_way: deque[tuple[float, ProbeRound, float]] = deque()
         while under_way or pace.due < end:
             if pace.due < end and (not under_way or pace.due < under_way[0][0]):
-                time = pace.begin(state.failing)
+                time, stands_for = pace.begin(state.failing)
                 out_lost, in_lost = (
                     q.loses(time, float(draws[min(number, len(draws) - 1)]))
                     for q, draws in zip((outside, inside), luck, strict=True)
@@ -142,14 +142,14 @@ def watch(
                 control, second = inside.ask(time, timeout, lost=in_lost)
                 # Rounds are counted in the order in which they were begun.
                 known = max(first, second, under_way[-1][0] if under_way else 0.0)
-                under_way.append((known, ProbeRound(_ADDRESS, answer, control)))
+                under_way.append((known, ProbeRound(_ADDRESS, answer, control), stands_for))
                 number += 1
                 continue
-            known, seen = under_way.popleft()
-            state = state.after(seen, settings, at(known))
+            known, seen, stands_for = under_way.popleft()
+            state = state.after(seen, at(known), stands_for)
             pace.counted(state.failing, known)
-            if state.news() != posted:
-                posted = state.news()
+            if state.differs(posted, known - posted_at):
+                posted, posted_at = state, known
                 signal = state.signal(broker, f"v{vantage}")
                 if signal is not None:
                     news.append(News(known, signal))
@@ -164,11 +164,12 @@ class Pace:
     period: float
     begun: float = 0.0
 
-    def begin(self, failing: bool) -> float:
-        """Begin a round now, at the time that it is due."""
+    def begin(self, failing: bool) -> tuple[float, float]:
+        """Begin a round now, at the time that it is due; that time, and the seconds that the round stands for."""
+        stands_for = min(self.due - self.begun, self.period)
         self.begun = self.due
         self.due += self._seconds(failing)
-        return self.begun
+        return self.begun, stands_for
 
     def counted(self, failing: bool, now: float) -> None:
         """A round has been counted: one that fails brings the next one nearer."""
@@ -178,12 +179,20 @@ class Pace:
         return self.period * (RETRY_SHARE if failing else 1.0)
 
 
+@dataclass(frozen=True, slots=True)
+class InARow:
+    """Thresholds of a plain probe."""
+
+    failure_threshold: int
+    success_threshold: int
+
+
 def plain(
     broker: int, vantage: int, phase: float, external: Question, rng: Generator, *, in_a_row: int = 3
 ) -> list[News]:
     """What a plain probe makes of the same path: a round a second, so many failures or answers in a row."""
     streak = Streak(Reading.PASSING, EPOCH)
-    counting = Reachability(failure_threshold=in_a_row, success_threshold=in_a_row)
+    counting = InARow(in_a_row, in_a_row)
     news, known = [], 0.0
     for start, end in _windows(external.effects):
         outside = external.within(start, end)
@@ -205,6 +214,15 @@ def plain(
 def _harmless(*questions: Question) -> bool:
     """Whether packets are lost here and nothing else happens."""
     return all(e.what is Path.LOSSY for q in questions for e in q.effects)
+
+
+def _largest_harm(lost: NDArray[np.bool_]) -> float:
+    """The most that a counter could hold, if every round stood for a whole second."""
+    largest = harm = 0.0
+    for one in lost.tolist():
+        harm = max(0.0, harm + (1.0 if one else 0.0) - ALLOWANCE)
+        largest = max(largest, harm)
+    return largest
 
 
 def _longest_run(lost: NDArray[np.bool_]) -> int:

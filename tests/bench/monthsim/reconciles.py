@@ -157,7 +157,7 @@ class Operator:
         self._flaps = count_flaps(self._flaps, self._record.demoted, decisions.demoted, at(now), window)
         self._record = UndoRecord("simulated", demoted=decisions.demoted)
         self._calm = not decisions.demoted and all(
-            v.restarted is None and v.state in _CALM for v in self._verdicts.values()
+            v.restarted is None and v.noticed is None and v.state in _CALM for v in self._verdicts.values()
         )
         return decisions
 

@@ -1,16 +1,19 @@
 """Who was right: demotions against what really ailed the cluster.
 
-A demotion is false when no real fault was on that broker, whatever noise there was. A fault is missed when its broker
+A demotion is false (spurious) when clients of that broker lost nothing at all. A fault is missed when its broker
 is not demoted while it lasts. Pure: months and demotions in, a ``Score`` out; scores add up.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from bellwether.core.reasons import Reason
+from bellwether.core.settings.harm import Objectives
+from monthsim import regret
 from monthsim.episodes import DISK_FAULTS, EXTERNAL_FAULTS, FAULTS, Episode, Kind, Month
 from monthsim.reconciles import Demotion
 
@@ -18,6 +21,8 @@ SLACK_SECONDS = 30.0
 """So long after its end a fault still excuses a demotion: news of the end takes its time."""
 ALREADY_SECONDS = 90.0
 _CAUSE_SECONDS = 60.0
+UNFELT = frozenset({Kind.VANTAGE_OUTAGE, Kind.PATH_OUTAGE, Kind.LOSS_BURST, Kind.SILENT_PROBER})
+"""Noise that only a prober suffers."""
 STORAGE = str(Reason.STORAGE_SLOW)
 """The reason of every demotion that was made for a disk, whoever made it."""
 
@@ -58,11 +63,17 @@ class Score:
     broker_months: int = 0
     false: list[FalseDemotion] = field(default_factory=list)
     faults: dict[Kind, Tally] = field(default_factory=dict)
+    lost_seconds: float = 0.0
+    """What clients lost, moves included."""
+    least_seconds: float = 0.0
+    """What they would have lost with a clairvoyant."""
 
     def add(self, other: Score) -> None:
         """Take another month's on."""
         self.broker_months += other.broker_months
         self.false += other.false
+        self.lost_seconds += other.lost_seconds
+        self.least_seconds += other.least_seconds
         for kind, tally in other.faults.items():
             self.faults.setdefault(kind, Tally()).add(tally)
 
@@ -77,9 +88,14 @@ def score(
 ) -> Score:
     """One rule set's demotions in one month."""
     faults = [e for e in month.episodes if e.kind in FAULTS]
+    harmful = [e for e in month.episodes if _harmful(e, month)]
     found = Score(broker_months=month.brokers)
+    for broker in range(month.brokers):
+        stretches = regret.harm(month, broker)
+        found.lost_seconds += regret.suffered(stretches, [d.time for d in demotions if d.broker == broker])
+        found.least_seconds += regret.clairvoyant(stretches)
     for one in demotions:
-        if not any(one.broker in f.brokers and f.start <= one.time <= f.end + slack_seconds for f in faults):
+        if not any(one.broker in f.brokers and f.start <= one.time <= f.end + slack_seconds for f in harmful):
             causes = _causes(month, one)
             found.false.append(FalseDemotion(one.broker, one.time, one.reason, one.message, causes, month.seed))
     for fault in faults:
@@ -94,6 +110,16 @@ def score(
             if delay >= 0:
                 tally.delays.append(delay)
     return found
+
+
+def _harmful(episode: Episode, month: Month) -> bool:
+    """Whether clients lose anything by an episode; most of what is noise for a prober is harm for them, too."""
+    if episode.kind is Kind.TRAFFIC_WAVE:
+        worst = max(
+            month.usual_seconds[b] * level for e in episode.disks for b, level in zip(e.brokers, e.levels, strict=True)
+        )
+        return worst * math.exp(2 * month.world.disk_sigma) > Objectives().produce_milliseconds / 1000
+    return episode.kind not in UNFELT
 
 
 def _delay(fault: Episode, broker: int, demotions: Sequence[Demotion]) -> float | None:

@@ -99,6 +99,7 @@ def test_a_cut_listener_and_a_slow_disk_are_judged_the_same_again(
     path = tmp_path / "cut-and-slow-disk.jsonl"
     recording = recorder(site, path)
     assert breakable_kafka.proxy is not None
+    time.sleep(LATE_SECONDS)  # the replay sees it healthy first, too
     breakable_kafka.proxy.cut("broker-2")
     site.until_demoted(2, before)
     time.sleep(LATE_SECONDS)

@@ -59,9 +59,10 @@ class Bench:
     def health(self, broker: int) -> Any:
         return self.api.get(BROKER_HEALTHS, self.namespace, object_names.broker_health("main", broker))
 
-    def entry(self, broker: int) -> dict[str, Any]:
-        entries = (self.health(broker).get("status") or {}).get("signals") or [{}]
-        return dict(entries[0])
+    def entry(self, broker: int, type_: str = "") -> dict[str, Any]:
+        """The first signal about a broker, or the first of a type; empty without one."""
+        entries = (self.health(broker).get("status") or {}).get("signals") or ()
+        return dict(next((e for e in entries if type_ in ("", e["type"])), {}))
 
     def readings(self, *brokers: int) -> list[tuple[Any, Any]]:
         return [(e.get("reading"), e.get("control")) for e in map(self.entry, brokers)]

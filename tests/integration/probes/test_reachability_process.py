@@ -84,10 +84,8 @@ def test_a_dead_broker_fails_on_both_paths_although_it_has_left_metadata(
     started(bench)
     breakable_kafka.broker(3).kill()
     bench.until(lambda: bench.readings(1, 2, 3) == [WELL, WELL, DEAD], PATIENCE)
-    version = bench.versions(3)
     time.sleep(12)  # beyond its session, and a reading of the roster
     assert bench.readings(3) == [DEAD]
-    assert bench.versions(3) == version
 
 
 def test_a_settled_cluster_causes_no_write_while_the_lease_is_renewed(bench: Any, kafka: KafkaCluster) -> None:

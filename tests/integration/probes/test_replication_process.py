@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
 
 PARTITIONS = 12
 THRESHOLD = 2
-SETTINGS = {"periodSeconds": 1, "timeoutSeconds": 2, "thresholdSeconds": THRESHOLD, "staleAfterSeconds": 10}
+SETTINGS = {"thresholdSeconds": THRESHOLD}
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_a_follower_on_a_slow_disk_is_named_with_what_it_holds_back_and_passes_a
 ) -> None:
     process = started(bench)
     # Twelve partitions, a write of each at every fetch: a round of fetches takes seconds.
-    written.slow_disk(3).set(600)
+    written.slow_disk(3).set(1200)
     until_the_third(bench, lambda reading: reading == "Failing", 40)
     entry = bench.entry(3)
     assert (entry["type"], entry["source"]) == ("ReplicationLag", "replication")
@@ -84,7 +84,8 @@ def test_a_frozen_follower_is_unknown_to_itself_alone_and_passes_again(bench: An
     written.broker(3).pause()
     # Three rounds, each of which waits for its timeout.
     until_the_third(bench, lambda reading: reading == "Unknown", 3 * (1 + 2) + 40)
-    assert "no answer in time" in bench.entry(3)["message"]
+    said = bench.entry(3)["message"]
+    assert "no answer in time" in said or "it is fenced" in said, "whichever comes first"
     written.broker(3).resume()
     until_the_third(bench, lambda reading: reading == "Passing", 40)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
-from bellwether.adapters.kubernetes.api_client import POLICIES
+from bellwether.core.settings.detection import SelfReachability
 from bellwether.kafka_connection import Connection
 from waiting import limit
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 
-QUIET_AFTER = 4
+QUIET_AFTER = SelfReachability.idle_after_seconds
 # Quiet for so long, then three looks, and two more seconds for writing and reading it here.
 SOON = QUIET_AFTER + 3 + 2
 # A machine that stands still for a moment makes it later, and never sooner: once in a few times it must be soon.
-TRIES, PATIENCE = 4, 45
+TRIES, PATIENCE = 4, 90
 
 
 def port(address: str) -> str:
@@ -57,8 +57,6 @@ def visitors(*addresses: str) -> Iterator[None]:
 
 def started(bench: Any, kafka: KafkaCluster, *brokers: int) -> None:
     """A sidecar for each broker; only one policy is looked at by several sidecars, each under a source of its own."""
-    patch = {"spec": {"detection": {"selfReachability": {"idleAfterSeconds": QUIET_AFTER}}}}
-    bench.api.merge(POLICIES, bench.namespace, "main", patch)
     for number in brokers:
         listen = kafka.broker(number).external_listen
         bench.start("self", "--broker", str(number), "--port", port(listen))

@@ -12,17 +12,23 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.brokers.broker_directory import BrokerDirectory
 from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
+from bellwether.adapters.kafka.canary_client import ConfluentCanary
 from bellwether.adapters.kafka.config_reader import KafkaConfigs
 from bellwether.adapters.kafka.confluent_config import for_confluent
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import TopicPartition
+from bellwether.core.settings.harm import Objectives
 from bellwether.kafka_connection import Connection, Mechanism, Protocol, Security
 from bellwether.ports.errors import Unauthorized
 from bellwether.ports.kafka import Reorder
+from bellwether.probes.canary.canary_probe import CanaryProbe
+from bellwether.telemetry.metrics.canary_metrics import CanaryMetrics
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from realparts.secured import Acl
 from testkit.processes.sites import condition
 from waiting import limit, until
@@ -114,6 +120,7 @@ def test_the_documentation_grants_something_to_each_part(roles: Roles) -> None:
         "bellwether",
         "bellwether-observe",
         "bellwether-reachability",
+        "bellwether-canary",
         "bellwether-replication",
         "bellwether-sampler",
     }
@@ -173,6 +180,49 @@ def test_the_reachability_probe_needs_one_acl_and_names_it(
     answer = probe.ask(address, 1, 10)
     assert answer.ok, "a broker answered, whichever"
     assert "grant the ACL DescribeConfigs on Cluster" in answer.message
+
+
+def test_the_canary_works_with_its_acls_and_names_each_that_it_misses(
+    secured: SecuredKafka, connection: Connection, allowed: Any, roles: Roles
+) -> None:
+    from realparts.kafka import create_topics
+    from realparts.kafka_topics import delete_topics
+
+    acls = roles["bellwether-canary"]
+    topic = acls[0].name
+    create_topics(secured.kafka.bootstrap, {topic: 3}, assignments={topic: [[1], [2], [3]]})
+    try:
+        for missing in (None, *acls):
+            allowed([acl for acl in acls if acl != missing])
+            _measure_by(connection, topic, missing)
+    finally:
+        delete_topics(secured.kafka.bootstrap, [topic])
+
+
+def _measure_by(connection: Connection, topic: str, missing: Acl | None) -> None:
+    """Start a canary, and wait until it measures, or names the right that it misses."""
+    client = ConfluentCanary(connection, topic, limit(5))
+    try:
+        soon(lambda: set(client.partitions()) == {1, 2, 3})
+        probe = CanaryProbe("here", lambda _: None, lambda _: None, SystemClock(), CanaryMetrics(ProbeMetrics()))
+        probe.configure(Objectives(produce_milliseconds=10_000, fetch_milliseconds=10_000))
+        probe.refresh(client, client.partitions(), frozenset({1, 2, 3}))
+        probe.start()
+        kind = "produce" if missing is None or missing.operation == "Write" else "fetch"
+        said = f"not authorized: grant {missing.operation} on topic {topic}" if missing is not None else ""
+        until(lambda: _felt(probe, kind) == said, 60, seen=lambda: f"{missing}: {probe.states()}")
+        probe.stop()
+    finally:
+        client.close()
+
+
+def _felt(probe: CanaryProbe, kind: str) -> str | None:
+    """Why requests of a kind to broker 1 are not measured, empty if they are; None while nothing is known."""
+    state = probe.states().get(1)
+    requests = state.of(kind) if state is not None else None
+    if requests is None or not (requests.trouble or (state is not None and state.fetch.times)):
+        return None
+    return requests.trouble
 
 
 @pytest.fixture

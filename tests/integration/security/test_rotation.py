@@ -185,7 +185,7 @@ def test_probers_follow_a_renewed_password_and_no_leader_moves_by_it(
 ) -> None:
     site.topics()
     secured.grant(user, ALL)
-    listener = {"listener": "SECURE", "vantages": ["a", "b"], "periodSeconds": 1, "timeoutSeconds": 2}
+    listener = {"listener": "SECURE", "vantages": ["a", "b"]}
     site.policy(kafka=scram, detection={"externalReachability": listener})
     site.operator()
     site.prober("a")

@@ -84,7 +84,7 @@ class KafkaOnNode:
         self.balancer.mend(f"broker-{broker}")
 
     def slow(self, broker: int, milliseconds: int) -> None:
-        """Let every write and sync of a broker's data take so much longer, for the broker and its sidecar."""
+        """Let every write of a broker's data, with its sync, take so much longer, for the broker and its sidecar."""
         self._disk(broker).set(milliseconds)
 
     def quicken(self, broker: int) -> None:

@@ -43,7 +43,7 @@ test -f {METADATA}/meta.properties ||
 export {" ".join(f"{name}={value}" for name, value in SLOW_DISK.items())}
 exec java -Xmx256m {_FLAGS} -cp '/{JARS}/*' kafka.Kafka $settings
 """
-_PREPARE = f"cp /{SHIM} {SLOW}/slowdisk.so && head -c 8 /dev/zero >{CONTROL}"
+_PREPARE = f"cp /{SHIM} {SLOW}/slowdisk.so && head -c 12 /dev/zero >{CONTROL}"
 CONFINED: Object = {
     "allowPrivilegeEscalation": False,
     "readOnlyRootFilesystem": True,

@@ -1,12 +1,14 @@
 /* Makes one directory's disk slow for one process. Loaded with LD_PRELOAD.
  *
  * In:  BELLWETHER_SLOWDISK_DIRECTORY  the directory, as realpath() gives it
- *      BELLWETHER_SLOWDISK_CONTROL    a file of two native 32-bit integers: milliseconds before each sync, and before
- *                                     each write; mapped once, so a change counts at once
- * Out: write, pwrite, writev, pwritev and their 64-bit names, fsync and fdatasync: delayed when their file is
- *      a regular one below the directory, otherwise the C library's own.
+ *      BELLWETHER_SLOWDISK_CONTROL    a file of three native 32-bit integers: milliseconds before each sync, before
+ *                                     each write and before each read; mapped once, so a change counts at once
+ * Out: write, pwrite, writev, pwritev, read, pread, readv, preadv, preadv2 and their 64-bit names, sendfile, fsync and
+ *      fdatasync: delayed when their file is a regular one below the directory, otherwise the C library's own. A sync
+ *      that follows a delayed write of the same file is not delayed again: both together take what one of them takes.
  *
- * A process that maps files writes without a call; Kafka so writes its indexes, and those alone. */
+ * A process that maps files reads and writes without a call; Kafka so uses its indexes, and those alone. A read is
+ * delayed although the page cache could answer it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -24,9 +27,10 @@
 struct control {
     volatile int32_t sync_ms;
     volatile int32_t write_ms;
+    volatile int32_t read_ms;
 };
 
-static const struct control nothing = {0, 0};
+static const struct control nothing = {0, 0, 0};
 static const struct control *control = &nothing;
 static char directory[4096];
 static size_t directory_length;
@@ -75,18 +79,43 @@ static void sleep_ms(int64_t milliseconds)
         ;
 }
 
-/* In slices, each looking at the control again: a disk that was stalled lets go when it is mended. */
-static void delay(int fd, const volatile int32_t *milliseconds)
+/* In slices, each looking at the control again: a disk that was stalled lets go when it is mended. Returns whether the
+ * file is one to delay. */
+static int delay(int fd, const volatile int32_t *milliseconds)
 {
     if (*milliseconds <= 0)
-        return;
-    int before = errno;
-    if (is_below(fd)) {
+        return 0;
+    int before = errno, slow = is_below(fd);
+    if (slow) {
         int64_t began = now_ms(), left;
         while ((left = *milliseconds - (now_ms() - began)) > 0)
             sleep_ms(left < 100 ? left : 100);
     }
     errno = before;
+    return slow;
+}
+
+/* Whether the last write of a file, by its descriptor, was delayed and not yet synced. */
+#define MOST_FILES 65536
+static volatile char write_delayed[MOST_FILES];
+
+static void delay_write(int fd)
+{
+    if (delay(fd, &control->write_ms) && fd < MOST_FILES)
+        write_delayed[fd] = 1;
+}
+
+static void delay_sync(int fd)
+{
+    if (fd >= 0 && fd < MOST_FILES && write_delayed[fd])
+        write_delayed[fd] = 0;
+    else
+        delay(fd, &control->sync_ms);
+}
+
+static void delay_read(int fd)
+{
+    delay(fd, &control->read_ms);
 }
 
 #define NEXT(name)                                              \
@@ -97,55 +126,125 @@ static void delay(int fd, const volatile int32_t *milliseconds)
 ssize_t write(int fd, const void *buffer, size_t count)
 {
     NEXT(write);
-    delay(fd, &control->write_ms);
+    delay_write(fd);
     return next(fd, buffer, count);
 }
 
 ssize_t pwrite(int fd, const void *buffer, size_t count, off_t offset)
 {
     NEXT(pwrite);
-    delay(fd, &control->write_ms);
+    delay_write(fd);
     return next(fd, buffer, count, offset);
 }
 
 ssize_t pwrite64(int fd, const void *buffer, size_t count, off64_t offset)
 {
     NEXT(pwrite64);
-    delay(fd, &control->write_ms);
+    delay_write(fd);
     return next(fd, buffer, count, offset);
 }
 
 ssize_t writev(int fd, const struct iovec *parts, int count)
 {
     NEXT(writev);
-    delay(fd, &control->write_ms);
+    delay_write(fd);
     return next(fd, parts, count);
 }
 
 ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offset)
 {
     NEXT(pwritev);
-    delay(fd, &control->write_ms);
+    delay_write(fd);
     return next(fd, parts, count, offset);
 }
 
 ssize_t pwritev64(int fd, const struct iovec *parts, int count, off64_t offset)
 {
     NEXT(pwritev64);
-    delay(fd, &control->write_ms);
+    delay_write(fd);
     return next(fd, parts, count, offset);
 }
 
 int fsync(int fd)
 {
     NEXT(fsync);
-    delay(fd, &control->sync_ms);
+    delay_sync(fd);
     return next(fd);
 }
 
 int fdatasync(int fd)
 {
     NEXT(fdatasync);
-    delay(fd, &control->sync_ms);
+    delay_sync(fd);
     return next(fd);
+}
+
+ssize_t read(int fd, void *buffer, size_t count)
+{
+    NEXT(read);
+    delay_read(fd);
+    return next(fd, buffer, count);
+}
+
+ssize_t pread(int fd, void *buffer, size_t count, off_t offset)
+{
+    NEXT(pread);
+    delay_read(fd);
+    return next(fd, buffer, count, offset);
+}
+
+ssize_t pread64(int fd, void *buffer, size_t count, off64_t offset)
+{
+    NEXT(pread64);
+    delay_read(fd);
+    return next(fd, buffer, count, offset);
+}
+
+ssize_t readv(int fd, const struct iovec *parts, int count)
+{
+    NEXT(readv);
+    delay_read(fd);
+    return next(fd, parts, count);
+}
+
+ssize_t preadv(int fd, const struct iovec *parts, int count, off_t offset)
+{
+    NEXT(preadv);
+    delay_read(fd);
+    return next(fd, parts, count, offset);
+}
+
+ssize_t preadv64(int fd, const struct iovec *parts, int count, off64_t offset)
+{
+    NEXT(preadv64);
+    delay_read(fd);
+    return next(fd, parts, count, offset);
+}
+
+ssize_t preadv2(int fd, const struct iovec *parts, int count, off_t offset, int flags)
+{
+    NEXT(preadv2);
+    delay_read(fd);
+    return next(fd, parts, count, offset, flags);
+}
+
+ssize_t preadv64v2(int fd, const struct iovec *parts, int count, off64_t offset, int flags)
+{
+    NEXT(preadv64v2);
+    delay_read(fd);
+    return next(fd, parts, count, offset, flags);
+}
+
+ssize_t sendfile(int out, int fd, off_t *offset, size_t count)
+{
+    NEXT(sendfile);
+    delay_read(fd);
+    return next(out, fd, offset, count);
+}
+
+ssize_t sendfile64(int out, int fd, off64_t *offset, size_t count)
+{
+    NEXT(sendfile64);
+    delay_read(fd);
+    return next(out, fd, offset, count);
 }

@@ -78,6 +78,11 @@ class Toxiproxy(Started):
         """Reset every connection as soon as it sends or gets data."""
         self._poison(name, "reset_peer", {"timeout": 0})
 
+    def reset_some(self, name: str, share: float) -> None:
+        """Reset that share of the connections, from 0 to 1, as soon as they send data; the others are whole."""
+        kind = {"name": "reset-some", "type": "reset_peer", "stream": "upstream", "toxicity": share}
+        self._call("POST", f"/proxies/{name}/toxics", {**kind, "attributes": {"timeout": 0}})
+
     def slow(self, name: str, latency_ms: int) -> None:
         """Delay what upstream answers by that many milliseconds."""
         kind = {"name": "latency-downstream", "type": "latency", "stream": "downstream"}

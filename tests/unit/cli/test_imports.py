@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from bellwether.adapters.undo_record_codec import export_record
 from bellwether.cli.commands import probe
 from bellwether.cli.main import VERBS, main
+from bellwether.core.model.undo_record import UndoRecord
 
 HEAVY = (
-    "aiohttp", "confluent_kafka", "kafka", "kopf", "kubernetes", "numpy", "prometheus_client", "pyarrow",
-    "pydantic", "requests", "rich", "structlog", "urllib3", "yaml",
+    "aiohttp", "confluent_kafka", "kafka", "kafka.admin", "kafka.consumer", "kopf", "kubernetes", "numpy",
+    "prometheus_client", "pyarrow", "pydantic", "requests", "rich", "structlog", "urllib3", "yaml",
 )  # fmt: skip
 
 RUN = """
@@ -43,6 +47,24 @@ def test_help_imports_nothing_that_only_running_needs(words: list[str]) -> None:
     done, imported = started(*words, "--help")
     assert (done.returncode, imported) == (0, [])
     assert done.stdout.startswith("Usage: ")
+
+
+@pytest.mark.parametrize("verb", ["demote", "promote"])
+def test_leaders_are_moved_by_hand_without_any_client_but_kafka_python(verb: str, tmp_path: Path) -> None:
+    record = tmp_path / "undo.json"
+    record.write_bytes(export_record(UndoRecord("some-cluster")))
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{closed.getsockname()[1]}"
+        done, imported = started(verb, "1", "--bootstrap", address, "--record", str(record))
+    assert f"no broker answered: {address}" in done.stderr
+    assert set(imported) == {"kafka", "kafka.admin", "kafka.consumer"}  # its root package imports all clients
+
+
+def test_an_override_is_set_without_a_kafka_client() -> None:
+    done, imported = started("demote", "1", "--policy", "main", KUBECONFIG="/nowhere")
+    assert done.returncode == 1
+    assert {"kafka", "confluent_kafka"}.isdisjoint(imported)
 
 
 @pytest.mark.parametrize(("typed", "offered"), [("bellwether dem", "demote"), ("bellwether drain --en", "--end")])

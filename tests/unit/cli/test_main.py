@@ -27,7 +27,7 @@ def test_an_unknown_verb_is_refused_by_name() -> None:
 
 def test_one_storage_measurement_needs_no_cluster_and_leaves_nothing(tmp_path: Path) -> None:
     found = CliRunner().invoke(main, ["probe", "storage", "--once", "--directory", str(tmp_path)])
-    assert "THRESHOLD" in found.output
+    assert "OBJECTIVE" in found.output
     assert list(tmp_path.iterdir()) == []
 
 

@@ -38,6 +38,19 @@ def test_a_sick_broker_that_was_demoted_alone_is_right() -> None:
     assert (SICK.seconds_to_verdict(seen), SICK.seconds_to_zero_leaders(seen)) == (1.0, 3.0)
 
 
+def test_the_first_doubt_that_names_what_clients_lost_is_timed() -> None:
+    seen = told(b1=[HEALTHY], b2=[HEALTHY])
+    seen.hear(1.0, 1, HEALTHY, demoted=False, message="clients lost 0.5 s")
+    seen.hear(2.0, 1, Word("Suspect", "HarmBelowCost"), demoted=False, message="one vantage is late")
+    assert SICK.seconds_to_figure(seen) is None
+    seen.hear(
+        3.0, 1, Word("Suspect", "HarmBelowCost"), demoted=False, message="its clients lost 1.4 s, and moving costs"
+    )
+    seen.hear(4.0, 1, CUT, demoted=True, message="its clients lost 3.1 s, and moving costs")
+    assert SICK.seconds_to_figure(seen) == 3.0
+    assert NOBODY.seconds_to_figure(seen) is None
+
+
 def test_the_wrong_reason_is_wrong() -> None:
     seen = told(b1=[HEALTHY, SLOW], demoted=True)
     seen.see(3.0, {1: 0}, [1])
@@ -161,3 +174,15 @@ def test_a_broker_of_which_nothing_is_said_is_wrong() -> None:
 def test_an_expectation_reads_as_a_person_would_say_it() -> None:
     assert str(SICK) == "Sick (ExternallyUnreachable), demoted"
     assert str(Expected((1,), ("Healthy", "Unknown"), quiet=True)) == "Healthy or Unknown, not demoted, no page"
+
+
+def test_a_dead_broker_may_be_down_and_must_be() -> None:
+    expected = Expected((1,), ("Sick/ExternallyUnreachable",), Demotion.MUST, dead=(3,))
+    seen = told(b1=[HEALTHY, CUT], b3=[HEALTHY, Word("Down", "Fenced")], demoted=True)
+    seen.see(3.0, {1: 0, 2: 20, 3: 0}, [1])
+    assert expected.reached(seen)
+    assert wrong(expected, seen) == []
+    alive = told(b1=[HEALTHY, CUT], b3=[HEALTHY], demoted=True)
+    alive.see(3.0, {1: 0, 2: 20}, [1])
+    assert not expected.reached(alive)
+    assert wrong(expected, alive) == ["broker 3 is dead and is called Healthy (SignalsPassing)"]

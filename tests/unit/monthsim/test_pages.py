@@ -3,19 +3,23 @@ from pathlib import Path
 import pytest
 
 from monthsim import campaign, pages, reports
+from monthsim.models import MODELS
 from sourcetree import ROOT
 
 
 @pytest.fixture(scope="module")
 def found() -> reports.Figures:
-    jobs = [j for j in campaign.main_jobs(12, 7) if j.brokers == 3]
+    jobs = [j for j in (*campaign.main_jobs(12, 7), *campaign.model_jobs(12, 7)) if j.brokers == 3]
+    lived = campaign.run(jobs, 1, lambda _: None)
+    models = {name: lived[campaign.MODEL + name] for name in MODELS}
     made = {
         "seed": 7,
         "broker_months": 3,
+        "broker_months_of_a_model": 3,
         "broker_months_of_a_sensitivity_run": 0,
         "broker_months_of_a_tradeoff_run": 0,
     }
-    return reports.report(campaign.run(jobs, 1, lambda _: None)[""], {}, {}, made)
+    return reports.report(lived[""], {}, {}, models, made)
 
 
 def test_the_figures_stand_between_the_marks_and_nothing_else_changes(found: reports.Figures, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def by_second(one: Month) -> dict[str, list[Demotion]]:
         )
         for b in range(one.brokers)
     }
-    writes = {b: tuple(disks.writes(v, 0.5, DETECTION.storage, rng)) for b, v in volumes.items()}
+    writes = {b: tuple(disks.writes(v, 0.5, rng)) for b, v in volumes.items()}
     return peers.second_by_second(one, peers.seconds_of(one, writes, rng))
 
 

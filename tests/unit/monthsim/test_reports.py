@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from monthsim import campaign, plots, replays, reports
-from monthsim.episodes import Kind
+from monthsim.models import MODELS
 from monthsim.months import OURS, RULES
-from monthsim.scoring import Score, Tally
+from monthsim.scoring import Score
 
 Found = dict[str, dict[str, Score]]
 
@@ -14,13 +14,15 @@ Found = dict[str, dict[str, Score]]
 @pytest.fixture(scope="module")
 def found() -> Found:
     jobs = campaign.main_jobs(12, 7) + campaign.variant_jobs(3, 7) + campaign.sensitivity_jobs(3, 7)[:4]
+    jobs += campaign.model_jobs(3, 7)
     return campaign.run([j for j in jobs if j.brokers == 3], 1, lambda _: None)
 
 
 @pytest.fixture(scope="module")
 def report(found: Found) -> reports.Figures:
     variants = {name: found[name] for name in campaign.variants() if name in found}
-    return reports.report(found[""], found, variants, {"seed": 7})
+    models = {name: found[campaign.MODEL + name] for name in MODELS}
+    return reports.report(found[""], found, variants, models, {"seed": 7})
 
 
 def test_every_size_of_cluster_has_its_share_of_the_broker_months() -> None:
@@ -65,19 +67,19 @@ def test_a_rate_is_per_1000_broker_months_with_its_bound() -> None:
 
 
 def test_a_missed_goal_is_said_to_be_missed() -> None:
-    good = Score(3000, faults={Kind.EXTERNAL_CUT: Tally(10, 10, 0, [5.0] * 10)})
-    slow = Score(2000, faults={Kind.EXTERNAL_CUT: Tally(10, 10, 0, [9.0] * 10)})
-    met = reports.goal(reports.score_figures(good), {"single-probe": reports.score_figures(slow)})
+    good = reports.score_figures(Score(3000))
+    met = reports.goal(good, {"standard": {OURS: 1.4, "k-of-n": 1.6}, "bursts": {OURS: 1.9, "k-of-n": None}})
     assert met["upper_bound_met"]
-    assert met["median_seconds_met"]
-    assert met["ahead_of"]["single-probe"] == {
-        "fewer_false": False,
-        "quicker_or_misses_fewer": True,
-        "compared_on": "external_faults",
-    }
-    missed = reports.goal(reports.score_figures(slow), {})
+    assert [(one["met"], one["less_than_every_peer"]) for one in met["regret"].values()] == [(True, True)] * 2
+    missed = reports.goal(reports.score_figures(Score(2000)), {"standard": {OURS: 1.6, "k-of-n": 1.5}})
     assert not missed["upper_bound_met"]
-    assert not missed["median_seconds_met"]
+    assert not missed["regret"]["standard"]["met"]
+    assert not missed["regret"]["standard"]["less_than_every_peer"]
+
+
+def test_regret_of_every_model_and_rule_set_is_in_the_report(report: reports.Figures) -> None:
+    assert {model: set(by_rule) for model, by_rule in report["regret"].items()} == {name: set(RULES) for name in MODELS}
+    assert "spurious_upper_per_1000" in report
 
 
 def test_a_quantile_is_one_of_the_values() -> None:

@@ -36,11 +36,15 @@ def test_a_demotion_shortly_after_a_fault_is_late_and_not_false() -> None:
     assert len(score(month(CUT), [Demotion(1700.0, 1, UNREACHABLE)]).false) == 1
 
 
-def test_noise_excuses_nothing_and_is_named() -> None:
-    pause = frozen(Kind.GC_PAUSE, 500.0, 6.0, 0)
-    found = score(month(pause), [Demotion(505.0, 0, UNREACHABLE)])
-    assert found.causes == {"gc pause": 1}
+def test_what_only_a_prober_suffers_excuses_nothing_and_is_named() -> None:
+    outage = Episode(Kind.VANTAGE_OUTAGE, 500.0, 506.0, (0, 1, 2))
+    found = score(month(outage), [Demotion(505.0, 0, UNREACHABLE)])
+    assert found.causes == {"vantage cut off": 1}
     assert score(month(), [Demotion(505.0, 0)]).causes == {"nothing": 1}
+
+
+def test_a_pause_of_the_broker_is_harm_to_its_clients() -> None:
+    assert score(month(frozen(Kind.GC_PAUSE, 500.0, 6.0, 0)), [Demotion(505.0, 0, UNREACHABLE)]).false == []
 
 
 def test_a_demotion_for_the_wrong_evidence_does_not_find_a_fault() -> None:

@@ -1,17 +1,24 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.core.settings.detection import ReplicationLag, StorageLatency
+from bellwether.core.detection.harm import HarmCounter
 from bellwether.core.signals import Reading
-from bellwether.probes.result_window import Streak, Window
+from bellwether.probes.result_window import Streak, lost_text
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 results = st.lists(st.booleans(), max_size=80)
 thresholds = st.integers(1, 8)
+
+
+@dataclass(frozen=True)
+class Counted:
+    failure_threshold: int
+    success_threshold: int
 
 
 def at(second: int) -> datetime:
@@ -19,20 +26,11 @@ def at(second: int) -> datetime:
 
 
 def streak_of(seen: list[bool], failures: int, successes: int) -> list[Streak]:
-    settings = ReplicationLag(failure_threshold=failures, success_threshold=successes)
+    settings = Counted(failures, successes)
     streak, all_of_them = Streak(), []
     for second, ok in enumerate(seen):
         streak = streak.seen(ok, at(second), settings)
         all_of_them.append(streak)
-    return all_of_them
-
-
-def windows_of(seen: list[bool], samples: int, failures: int, successes: int) -> list[Window]:
-    settings = StorageLatency(window_samples=samples, failure_threshold=failures, success_threshold=successes)
-    window, all_of_them = Window(), []
-    for second, ok in enumerate(seen):
-        window = window.seen(ok, at(second), settings)
-        all_of_them.append(window)
     return all_of_them
 
 
@@ -45,7 +43,6 @@ def test_what_is_no_longer_known_is_unknown_since_then_and_counted_anew() -> Non
 
 def test_what_was_never_seen_is_unknown() -> None:
     assert (Streak().reading, Streak().since) == (Reading.UNKNOWN, None)
-    assert (Window().reading, Window().since) == (Reading.UNKNOWN, None)
 
 
 def test_a_streak_turns_at_its_thresholds_and_remembers_since_when() -> None:
@@ -73,35 +70,11 @@ def test_a_streak_says_failing_only_after_so_many_failures_in_a_row(
         before = streak.reading
 
 
-@given(results, thresholds, thresholds, thresholds)
-def test_a_window_fails_only_on_enough_bad_results_since_it_last_passed(
-    seen: list[bool], samples: int, failures: int, successes: int
-) -> None:
-    before, passed_at = Reading.UNKNOWN, -1
-    for index, window in enumerate(windows_of(seen, samples, failures, successes)):
-        if window.reading is not before:
-            assert window.since == at(index)
-            if window.reading is Reading.FAILING:
-                recent = seen[passed_at + 1 : index + 1][-samples:]
-                assert recent.count(False) >= min(samples, failures)
-            else:
-                assert seen[index + 1 - successes : index + 1] == [True] * successes
-                passed_at = index
-        before = window.reading
+def test_harm_is_said_with_the_time_in_which_it_was_lost() -> None:
+    lost = HarmCounter(lost_seconds=8.1, since=at(0), counted_until=at(31))
+    assert lost_text(lost) == "clients lost 8.1 s of the last 31 s"
 
 
-@given(results, thresholds, thresholds, thresholds)
-def test_a_good_result_never_makes_a_window_fail(seen: list[bool], samples: int, failures: int, successes: int) -> None:
-    found = [Window(), *windows_of(seen, samples, failures, successes)]
-    for before, after, ok in zip(found, found[1:], seen, strict=False):
-        if ok and after.reading is Reading.FAILING:
-            assert before.reading is Reading.FAILING
-
-
-def test_an_outright_failure_needs_no_counting_and_recovers_by_counting() -> None:
-    window = Window().failed(at(0))
-    assert (window.reading, window.since) == (Reading.FAILING, at(0))
-    settings = StorageLatency(window_samples=5, failure_threshold=3, success_threshold=2)
-    for second in (1, 2):
-        window = window.seen(True, at(second), settings)
-    assert (window.reading, window.since) == (Reading.PASSING, at(2))
+def test_a_clock_that_was_set_back_leaves_the_loss_alone() -> None:
+    lost = HarmCounter(lost_seconds=8.1, since=at(3600), counted_until=at(81))
+    assert lost_text(lost) == "clients lost 8.1 s"

@@ -1,21 +1,20 @@
-"""``bellwether demote``, ``promote`` and ``release``: move leadership manually, through the operator or without it."""
+"""``bellwether demote``, ``promote`` and ``release`` through the operator: set or remove an override, and wait.
+
+Called with ``--policy``. ``cli.offline.manual_demotion`` moves leaders without the operator and imports no Kubernetes
+client, this module imports no Kafka client.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
 from bellwether.cli import durations
-from bellwether.cli.kafka_target import connection_from
 from bellwether.cli.leadership import broker_lookup, overrides, wait
-from bellwether.cli.offline.offline_leadership import UnknownBroker, run_offline, show
-from bellwether.core.demotion.decisions import manual_decision
 from bellwether.core.signals import OverrideState
 from bellwether.ports.errors import BellwetherError
 
@@ -23,14 +22,14 @@ EXIT_HELD = 3
 """Exit status if moves are blocked or not finished in time, for scripts."""
 
 
-def demote(broker: int, **options: Any) -> None:
-    """Move leadership away from BROKER; it keeps following."""
-    _run(broker, OverrideState.DEMOTED, options)
+def demote(broker: int, policy: str, **options: Any) -> None:
+    """Set the override Demoted; the operator moves leadership away from BROKER."""
+    _run(broker, OverrideState.DEMOTED, policy, options)
 
 
-def promote(broker: int, **options: Any) -> None:
-    """Move leadership back to BROKER."""
-    _run(broker, OverrideState.PROMOTED, options)
+def promote(broker: int, policy: str, **options: Any) -> None:
+    """Set the override Promoted; the operator moves leadership back to BROKER."""
+    _run(broker, OverrideState.PROMOTED, policy, options)
 
 
 def release(broker: int, policy: str, namespace: str, wait_seconds: int) -> None:
@@ -49,18 +48,10 @@ def release(broker: int, policy: str, namespace: str, wait_seconds: int) -> None
         raise click.ClickException(str(error)) from None
 
 
-def _run(broker: int, state: OverrideState, options: dict[str, Any]) -> None:
-    policy, record = options.pop("policy"), options.pop("record")
-    if (policy is None) == (record is None):
-        raise click.UsageError(
-            "set either --policy NAME (through the operator) or --record FILE (without the operator)"
-        )
+def _run(broker: int, state: OverrideState, policy: str, options: dict[str, Any]) -> None:
     try:
-        if policy is not None:
-            _through_operator(broker, state, policy, options)
-        else:
-            _offline(broker, state, record, options)
-    except (BellwetherError, UnknownBroker) as error:
+        _through_operator(broker, state, policy, options)
+    except BellwetherError as error:
         raise click.ClickException(str(error)) from None
 
 
@@ -93,38 +84,6 @@ def _await(
         raise click.exceptions.Exit(EXIT_HELD)
     if not wait.await_outcome(api, namespace, policy, broker, outcome, timedelta(seconds=seconds), click.echo):
         click.echo(f"not finished within {seconds} s: see `kubectl describe lp {policy} -n {namespace}`", err=True)
-        raise click.exceptions.Exit(EXIT_HELD)
-
-
-def _offline(broker: int, state: OverrideState, record: Path, options: dict[str, Any]) -> None:
-    if not options["bootstrap"]:
-        raise click.UsageError("--record requires --bootstrap HOST:PORT")
-    if options["duration"]:
-        raise click.UsageError("--for requires --policy: only the operator can end an override")
-    dry_run, reason = options["dry_run"], options["reason"]
-    unused = ("namespace", "duration", "wait_seconds", "reason", "dry_run")
-    connection = connection_from(**{k: v for k, v in options.items() if k not in unused})
-    if state is OverrideState.PROMOTED and not record.exists():
-        raise click.UsageError(f"--record {record} does not exist: use the file that `bellwether demote` wrote")
-
-    demoting = state is OverrideState.DEMOTED
-    decide = manual_decision(demote=[broker], message=reason) if demoting else manual_decision(promote=[broker])
-    run = run_offline(connection, record, decide, [broker], dry_run=dry_run, say=click.echo)
-    console = Console()
-    if not demoting and broker not in run.before:
-        click.echo(f"broker {broker} is not demoted in {record}; there is nothing to restore")
-    if dry_run:
-        moves = run.report.plan.moves
-        elections = sum(m.elect for m in moves)
-        click.echo(f"would reorder {sum(m.reorders for m in moves)} partitions and move {elections} leaders:")
-        for move in moves[:20]:
-            click.echo(
-                f"  {move.name}: {list(move.seen)} -> {list(move.order)}, leader {move.leader} -> {move.leads_next}"
-            )
-        if len(moves) > 20:
-            click.echo(f"  ... and {len(moves) - 20} more")
-    show(run, console)
-    if run.report.held or run.report.result.stopped is not None:
         raise click.exceptions.Exit(EXIT_HELD)
 
 

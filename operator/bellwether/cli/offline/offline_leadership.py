@@ -5,13 +5,9 @@ Called by the commands ``demote`` and ``promote`` with ``--record FILE``.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from rich.console import Console
-from rich.table import Table
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.files.undo_record_file import FileLeadership, FileRecords
@@ -21,12 +17,13 @@ from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.demotion.decisions import DecisionFunction
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.undo_record import EntryState, UndoRecord
-from bellwether.core.reasons import DESCRIPTIONS
+from bellwether.core.planning.plan import Plan
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Override, Signal
 from bellwether.gather import Memory
 from bellwether.kafka_connection import Connection
+from bellwether.ports.kafka import ClusterReader
 from bellwether.ports.world import World
 from bellwether.reconcile import reconcile
 
@@ -54,6 +51,20 @@ class NoSignals:
     def overrides(self) -> tuple[Override, ...]:
         """None."""
         return ()
+
+
+class SharedRead:
+    """A reader whose first snapshot was read a moment ago, so that it is not read twice before anything moves."""
+
+    def __init__(self, reader: ClusterReader, known: Cluster) -> None:
+        self._known: Cluster | None = known
+        self._reader = reader
+        self.partitions, self.avoid = reader.partitions, reader.avoid
+
+    def read(self) -> Cluster:
+        """The known snapshot once, then fresh ones."""
+        known, self._known = self._known, None
+        return known if known is not None else self._reader.read()
 
 
 @dataclass(frozen=True)
@@ -101,7 +112,7 @@ def run_offline(
                 f"{away} replica orders were changed without a demoted broker, probably for preferred racks"
                 " (spec.placement): they are restored, because this command reads no policy"
             )
-        world = World(reader, mover, records, leadership, NoSignals(), clock)
+        world = World(SharedRead(reader, cluster), mover, records, leadership, NoSignals(), clock)
         policy = Policy(name="command", mode=Mode.OBSERVE if dry_run else Mode.ENFORCE)
         memory = Memory(found, grace_seconds=mover.request_timeout_seconds, distrusted=frozenset(brokers))
         reordered = elected = stops = 0
@@ -115,7 +126,8 @@ def run_offline(
             if report.result.stopped is not None:
                 say(f"aborted: {report.result.stopped.message}")
             stops = stops + 1 if report.result.stopped is not None else 0
-            quiet = not report.result.changed and after.record == memory.record
+            # With an empty plan, every partition has its order and leader, and only the record's own notes changed.
+            quiet = not report.result.changed and (after.record == memory.record or _complete(report.plan))
             memory = after
             if dry_run or (quiet and not 0 < stops < MAX_ABORTS):
                 break
@@ -124,6 +136,10 @@ def run_offline(
         return Run(frozenset(found.demoted), report, memory.record, reordered, elected)
     finally:
         leadership.release()
+
+
+def _complete(plan: Plan) -> bool:
+    return plan.empty and not plan.holds and not plan.withheld
 
 
 def _displaced_without_cause(record: UndoRecord, cluster: Cluster, brokers: Collection[int]) -> int:
@@ -140,22 +156,3 @@ def _displaced_without_cause(record: UndoRecord, cluster: Cluster, brokers: Coll
 
 class UnknownBroker(ValueError):
     """A broker id that the cluster does not have."""
-
-
-def show(run: Run, console: Console) -> None:
-    """Print the brokers after the run, and the blocked moves by reason."""
-    table = Table("broker", "rack", "leaders", "preferred", "replicas", "demoted", box=None, pad_edge=False)
-    for broker in run.report.brokers:
-        table.add_row(
-            str(broker.broker),
-            broker.rack or "-",
-            str(broker.leaders),
-            str(broker.preferred_leaders),
-            str(broker.replicas),
-            "yes" if broker.broker in run.record.demoted else "no",
-        )
-    console.print(table)
-    for reason, count in sorted(Counter(h.reason for h in run.report.held).items()):
-        console.print(f"{count} blocked, {reason}: {DESCRIPTIONS[reason]}")
-    for hold in run.report.held_sample:
-        console.print(f"  {hold.topic}-{hold.key.partition}: {hold.message}", highlight=False)

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from bellwether.cli.text_table import printed
 from bellwether.core.settings.detection import (
     Comparison,
+    Detection,
     Plugin,
     Prometheus,
     PrometheusRule,
@@ -19,9 +20,12 @@ from bellwether.core.settings.detection import (
     SelfReachability,
     StorageLatency,
 )
+from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import Reading
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
+from bellwether.probes.canary.canary_probe import CanaryProbe
+from bellwether.probes.canary.canary_state import CanaryState, late
 from bellwether.probes.connections.self_reachability import measure_once as sample_once
 from bellwether.probes.connections.socket_table import SocketTable
 from bellwether.probes.plugins.plugin_api import Kind
@@ -36,7 +40,12 @@ from bellwether.probes.replication.lag_round import LagRounds
 from bellwether.probes.replication.lag_state import sentence
 from bellwether.probes.replication.replication_probe import measure_once as watch_once
 from bellwether.probes.replication.replication_probe import reading as lag_reading
+from bellwether.probes.storage.read_probe import Reader, read_once
 from bellwether.probes.storage.storage_probe import Writer, measure_once, reading
+from bellwether.probes.storage.write_latency import Sample
+
+CANARY_SECONDS = 10.0
+"""How long a single measurement waits for the canary's records."""
 
 
 def reachability(roster: Roster, asker: ListenerClient, settings: Reachability) -> int:
@@ -48,17 +57,50 @@ def reachability(roster: Roster, asker: ListenerClient, settings: Reachability) 
     return 0 if rows and all(row[2] == Reading.PASSING for row in rows) else 1
 
 
-def storage(writer: Writer, directory: str, settings: StorageLatency, clock: Clock) -> int:
-    """Measure one write."""
-    sample = measure_once(writer, settings.timeout_seconds, clock)
-    found = reading(sample, settings)
-    message = f"the write did not finish within {settings.timeout_seconds:g} s" if sample.stalled else sample.problem
-    limit = f"{settings.threshold_milliseconds} ms"
-    printed(
-        ("DIRECTORY", "WRITE", "LATENCY", "THRESHOLD", "MESSAGE"),
-        [(directory, str(found), "" if sample.problem else milliseconds(sample.seconds), limit, message)],
-    )
-    return 0 if found is Reading.PASSING else 1
+def storage(writer: Writer, reader: Reader | None, directory: str, detection: Detection, clock: Clock) -> int:
+    """Measure one write, and one read if there is a ``reader``. Reads that cannot be measured are no failure."""
+    objectives, timeout = detection.objectives, StorageLatency.timeout_seconds
+    sample = measure_once(writer, timeout, clock)
+    found = reading(sample, objectives)
+    message = f"the write did not finish within {timeout} s" if sample.stalled else sample.problem
+    rows = [_disk_row("write", directory, sample, found, objectives.produce_milliseconds, message)]
+    if reader is not None:
+        objective = objectives.fetch_milliseconds
+        sample = read_once(reader, timeout, clock)
+        ok = Reading.FAILING if sample.problem or sample.seconds * 1000 > objective else Reading.PASSING
+        rows.append(_disk_row("read", directory, sample, Reading.UNKNOWN if sample.own_trouble else ok, objective))
+    printed(("DIRECTORY", "OPERATION", "READING", "LATENCY", "OBJECTIVE", "MESSAGE"), rows)
+    return 0 if found is Reading.PASSING and rows[-1][2] != Reading.FAILING else 1
+
+
+def _disk_row(
+    operation: str, directory: str, sample: Sample, found: Reading, objective: int, message: str = ""
+) -> tuple[str, ...]:
+    latency = "" if sample.problem else milliseconds(sample.seconds)
+    return directory, operation, str(found), latency, f"{objective} ms", message or sample.problem
+
+
+def canary(probe: CanaryProbe, brokers: Collection[int], objectives: Objectives, clock: Clock) -> int:
+    """Produce to every broker and fetch the record, until each has an answer of both kinds or CANARY_SECONDS pass."""
+    until = clock.monotonic() + CANARY_SECONDS
+    while clock.monotonic() < until and not all(_both_answered(probe.states().get(b)) for b in brokers):
+        probe.run_round()
+    rows = [(str(broker), *_canary_cells(state, objectives)) for broker, state in sorted(probe.states().items())]
+    printed(("BROKER", "CANARY", "PRODUCE", "FETCH"), rows)
+    return 0 if rows and all(row[1] == Reading.PASSING for row in rows) else 1
+
+
+def _both_answered(state: CanaryState | None) -> bool:
+    return state is not None and bool(state.produce.times and state.fetch.times)
+
+
+def _canary_cells(state: CanaryState, objectives: Objectives) -> tuple[str, ...]:
+    slow, cells = False, []
+    for requests in (state.produce, state.fetch):
+        latency = requests.times[-1] if requests.times and not requests.problem else None
+        slow = slow or latency is None or late(requests.kind, latency, objectives)
+        cells.append(milliseconds(latency) if latency is not None else requests.trouble or requests.problem)
+    return (str(Reading.FAILING if slow else Reading.PASSING), *cells)
 
 
 def replication(soundings: LagRounds, settings: ReplicationLag, clock: Clock) -> int:

@@ -64,7 +64,8 @@ class Prober:
     """One prober of one policy. Its probe reports with ``post`` and ``forget``.
 
     With ``many`` every signal has a source of its own, such as the name of a rule or an alert; ``source`` is then the
-    name of the prober, whose Lease determines the freshness of all its signals.
+    name of the prober, whose Lease determines the freshness of all its signals. ``further_types`` are signal types that
+    it reports in addition to ``signal_type``, which its Lease is named after.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Prober:
         metrics: ProbeMetrics,
         *,
         many: bool = False,
+        further_types: Collection[str] = (),
     ) -> None:
         self._api = api
         self._namespace = namespace
@@ -87,8 +89,13 @@ class Prober:
         self._log = structlog.get_logger(__name__).bind(policy=f"{namespace}/{policy}", source=source)
         self._lease = ProberLease(api, namespace, policy, signal_type, source, clock)
         self.source = source
-        self._writer = SignalWriter(api, namespace, policy, signal_type, None if many else source, self._lease)
-        self._outbox = Outbox(self._writer, clock, on_result=metrics.reported)
+        self._writer = SignalWriter(
+            api, namespace, policy, signal_type, None if many else source, self._lease, further_types=further_types
+        )
+        # Each holds the last signal of a source about a broker, so there is one for each type.
+        self._outboxes = {
+            str(one): Outbox(self._writer, clock, on_result=metrics.reported) for one in (signal_type, *further_types)
+        }
         self._leading = False
         self._wanted = False
         self._sources: frozenset[str] | None = None
@@ -104,7 +111,7 @@ class Prober:
         found = (
             self._round.unhealthy_reason(bound_seconds),
             self._beats.unhealthy_reason(bound_seconds),
-            self._outbox.unhealthy_reason(),
+            *(outbox.unhealthy_reason() for outbox in self._outboxes.values()),
             self._lease.unhealthy_reason(bound_seconds),
         )
         return [one for one in found if one is not None]
@@ -112,12 +119,13 @@ class Prober:
     def post(self, signal: Signal) -> None:
         """Report a signal; dropped while another replica reports for this source."""
         if self._leading:
-            self._outbox.post(signal)
+            self._outboxes[str(signal.type)].post(signal)
 
     def forget(self, broker: int, source: str | None = None) -> None:
         """Remove a signal. A prober with ``many`` sources names the source."""
         if self._leading:
-            self._outbox.forget(broker, source or self.source)
+            for outbox in self._outboxes.values():
+                outbox.forget(broker, source or self.source)
 
     def keep(self, sources: Collection[str]) -> None:
         """Keep only these of ``many`` sources; signals of all others are removed, also those of an earlier process."""
@@ -142,7 +150,8 @@ class Prober:
 
         Raises ProbeDied.
         """
-        self._outbox.start()
+        for outbox in self._outboxes.values():
+            outbox.start()
         pulse = threading.Thread(target=self._beat, args=(probe, stop), name="pulse", daemon=True)
         pulse.start()
         policy_due = self._check_due = lived = self._clock.monotonic()
@@ -164,7 +173,8 @@ class Prober:
                 stop.wait(_TICK_SECONDS)
         finally:
             self._leading = False
-            self._outbox.stop()
+            for outbox in self._outboxes.values():
+                outbox.stop()
             self._attempt("release", self._lease.release)
             self._log.info("prober_stopped")
 
@@ -198,7 +208,8 @@ class Prober:
                 self._log_state("prober_standby", owner=self._lease.owner)
         if held and not self._leading:
             self._log.info("prober_leading", lease=self._lease.name)
-            self._outbox.clear()
+            for outbox in self._outboxes.values():
+                outbox.clear()
             self._leading = True
             probe.repeat()
         self._metrics.voice(held)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -66,11 +66,14 @@ class ProberProcess:
         metrics_port: int | None,
         *,
         many: bool = False,
+        further_types: Collection[str] = (),
     ) -> ProberProcess:
         """Serve metrics and health, connect to Kubernetes, and handle SIGTERM and SIGINT."""
         metrics, clock = serve_metrics(metrics_port, namespace, policy, signal_type, source), SystemClock()
         api = connect()
-        prober = Prober(api, namespace, policy, signal_type, source, clock, metrics, many=many)
+        prober = Prober(
+            api, namespace, policy, signal_type, source, clock, metrics, many=many, further_types=further_types
+        )
         return cls(api, prober, metrics, clock, stop_on_signals())
 
     def run(
@@ -90,15 +93,17 @@ class ProberProcess:
         finally:
             probe.stop()
 
-    def run_sidecar(self, probe: Sidecar, chosen: Callable[[Detection], Any]) -> None:
-        """Measure until ``stop``, with the settings that ``chosen`` selects from the policy. Raises ProbeDied."""
+    def run_sidecar(self, probe: Sidecar, chosen: Callable[[Detection], tuple[Any, bool]]) -> None:
+        """Measure until ``stop``, with the settings that ``chosen`` selects from the policy, and whether the probe is
+        enabled. Raises ProbeDied.
+        """
 
         def follow(found: LeadershipPolicy | None) -> bool:
             if found is None:
                 return False
-            settings = chosen(found.policy().detection)
+            settings, enabled = chosen(found.policy().detection)
             probe.configure(settings)
-            return bool(settings.enabled)
+            return enabled
 
         probe.start()
         self.run(probe, follow)

@@ -51,7 +51,9 @@ def selfcheck(
         running = SelfReachabilityProbe(
             int(broker or 0), name, at, table, settings, post, process.clock, process.metrics
         )
-        process.run_sidecar(running, lambda detection: detection.self_reachability)
+        process.run_sidecar(
+            running, lambda detection: (detection.self_reachability, detection.self_reachability.enabled)
+        )
 
 
 def _open(port: int, ignored: Ignored) -> SocketTable:

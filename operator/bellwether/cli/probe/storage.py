@@ -1,4 +1,4 @@
-"""``bellwether probe storage``: measure the latency of durable writes in a broker's log directory."""
+"""``bellwether probe storage``: measure the latency of durable writes and direct reads in a broker's log directory."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from pathlib import Path
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import connect
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.probe import measurement_table
 from bellwether.cli.probe.prober import read_policy
 from bellwether.cli.probe.prober_process import POLICY_NEEDED, ProberProcess, need, reported
-from bellwether.core.settings.detection import StorageLatency
+from bellwether.core.settings.detection import Detection
+from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import SignalType
+from bellwether.probes.storage.disk_read import DiskReader
 from bellwether.probes.storage.disk_write import DiskWriter
+from bellwether.probes.storage.read_probe import ReadProbe
 from bellwether.probes.storage.storage_probe import StorageProbe
 
 
@@ -25,19 +29,62 @@ def storage(
     once: bool,
     metrics_port: int | None,
 ) -> None:
-    """Measure one small write with fdatasync per second in a broker's log directory."""
+    """Measure one small write with fdatasync and one direct read per second in a broker's log directory."""
     need(directory, "--directory", "the broker's log directory")
     assert directory is not None  # noqa: S101 - for the type checker
     with reported():
         if once:
-            settings = StorageLatency()
-            if policy:
-                settings = read_policy(connect(), namespace, policy).policy().detection.storage
-            sys.exit(measurement_table.storage(DiskWriter(directory), str(directory), settings, SystemClock()))
+            detection = read_policy(connect(), namespace, policy).policy().detection if policy else Detection()
+            reader = DiskReader(directory) if detection.read_latency.enabled else None
+            sys.exit(measurement_table.storage(DiskWriter(directory), reader, str(directory), detection, SystemClock()))
         need(policy, "--policy", POLICY_NEEDED)
         need(broker is not None, "--broker", "the id of the broker that owns the volume")
-        name, kind = source or f"broker-{broker}", SignalType.STORAGE_LATENCY
-        process = ProberProcess.begin(namespace, str(policy), kind, name, metrics_port)
-        writer, post = DiskWriter(directory), process.prober.post
-        running = StorageProbe(int(broker or 0), name, writer, StorageLatency(), post, process.clock, process.metrics)
-        process.run_sidecar(running, lambda detection: detection.storage)
+        name = source or f"broker-{broker}"
+        process = ProberProcess.begin(
+            namespace,
+            str(policy),
+            SignalType.STORAGE_LATENCY,
+            name,
+            metrics_port,
+            further_types=(SignalType.READ_LATENCY,),
+        )
+        running = _DiskProbes(process, int(broker or 0), name, directory)
+        running.start()
+        process.run(running, running.follow)
+
+
+class _DiskProbes:
+    """The writes and the reads of one log directory, each on threads of its own."""
+
+    def __init__(self, process: ProberProcess, broker: int, source: str, directory: Path) -> None:
+        post, clock, metrics = process.prober.post, process.clock, process.metrics
+        self._writes = StorageProbe(broker, source, DiskWriter(directory), Objectives(), post, clock, metrics)
+        self._reads = ReadProbe(broker, source, DiskReader(directory), post, clock, metrics)
+
+    def follow(self, found: LeadershipPolicy | None) -> bool:
+        """Apply the policy's settings; returns whether to measure."""
+        if found is None:
+            return False
+        settings = found.policy().detection
+        self._writes.configure(settings.objectives)
+        self._reads.configure(settings.read_latency, settings.objectives)
+        return settings.storage.enabled or settings.read_latency.enabled
+
+    def start(self) -> None:
+        """Start measuring."""
+        self._writes.start()
+        self._reads.start()
+
+    def repeat(self) -> None:
+        """Report the present state of both again."""
+        self._writes.repeat()
+        self._reads.repeat()
+
+    def alive(self) -> bool:
+        """Whether both are measuring."""
+        return self._writes.alive() and self._reads.alive()
+
+    def stop(self) -> None:
+        """Stop both."""
+        self._writes.stop()
+        self._reads.stop()

@@ -76,6 +76,7 @@ def policy_status(
             policystatus.BlockedReason(reason=str(reason), count=n, message=DESCRIPTIONS[reason])
             for reason, n in report.blocked_by_reason.items()
         ),
+        move_cost=policystatus.MoveCostStatus.of(report.elections) if report.elections else None,
         would_demote=tuple(_would_demote(report)),
         rebalance=rebalance_status.RebalanceStatus.of(run) if run is not None else None,
         message=_clip(ready.message),

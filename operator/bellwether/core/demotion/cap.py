@@ -19,6 +19,7 @@ from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
+from bellwether.core.signals import SignalType
 
 _FAILING = (HealthState.SICK, HealthState.DOWN)
 _PASSING = (HealthState.HEALTHY, HealthState.RECOVERING)
@@ -26,13 +27,27 @@ _SAME_SYMPTOM: Mapping[str, str] = {
     Reason.NOT_FENCED_IN_TIME: Reason.EXTERNALLY_UNREACHABLE,
     Reason.UNREACHABLE: Reason.EXTERNALLY_UNREACHABLE,
     Reason.REPLICATION_LAGGING: Reason.STORAGE_SLOW,
+    Reason.READS_SLOW: Reason.STORAGE_SLOW,
     Reason.SYSTEMIC_CAUSE: Reason.STORAGE_SLOW,
 }
 """Reasons that the same cause can give on different brokers. A broker's own ``SystemicCause`` is a slow disk."""
+_HARMED: Mapping[str, str] = {
+    SignalType.EXTERNAL_REACHABILITY: Reason.EXTERNALLY_UNREACHABLE,
+    SignalType.CANARY: Reason.CANARY_FAILING,
+    SignalType.STORAGE_LATENCY: Reason.STORAGE_SLOW,
+    SignalType.READ_LATENCY: Reason.STORAGE_SLOW,
+}
+"""Symptom of a Suspect broker whose clients lose requests, by the type of its signal."""
 
 
 def symptom(verdict: Verdict) -> str | None:
-    """What a failing broker shows, for comparison between brokers; None if the broker is not Sick and not Down."""
+    """What a failing broker shows, for comparison between brokers; None if its clients lose nothing by it.
+
+    A Suspect broker shows a symptom while its harm is below the cost of a move, or no larger than its peers': of
+    brokers that one cause affects, some reach the cost before the others, and one may have lost something before.
+    """
+    if verdict.reason in (Reason.HARM_BELOW_COST, Reason.SYSTEMIC_CAUSE) and verdict.signal in _HARMED:
+        return _HARMED[verdict.signal]
     return _symptom_of(verdict.reason, verdict.signal) if verdict.state in _FAILING else None
 
 

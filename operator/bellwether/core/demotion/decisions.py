@@ -26,7 +26,15 @@ from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.settings.policy import Policy, PromotionMode
 from bellwether.core.signals import OverrideState
 
-HARD_FAULTS = frozenset({Reason.EXTERNALLY_UNREACHABLE, Reason.NOT_FENCED_IN_TIME, Reason.STORAGE_SLOW})
+HARD_FAULTS = frozenset(
+    {
+        Reason.EXTERNALLY_UNREACHABLE,
+        Reason.NOT_FENCED_IN_TIME,
+        Reason.STORAGE_SLOW,
+        Reason.READS_SLOW,
+        Reason.CANARY_FAILING,
+    }
+)
 """Faults of the broker itself. Other reasons for Sick may be caused by operations on the cluster."""
 
 
@@ -34,6 +42,8 @@ SICKNESS: Mapping[str, int] = {
     Reason.OVERRIDE_DEMOTED: 0,
     Reason.MANUAL_COMMAND: 0,
     Reason.STORAGE_SLOW: 3,
+    Reason.READS_SLOW: 3,
+    Reason.CANARY_FAILING: 4,
     Reason.EXTERNALLY_UNREACHABLE: 4,
     Reason.NOT_FENCED_IN_TIME: 5,
 }
@@ -245,8 +255,8 @@ def _still_drained(demoted: DemotedBroker, verdict: Verdict, snapshot: Snapshot)
 
 
 def dwell_elapsed(verdict: Verdict, snapshot: Snapshot, policy: Policy) -> bool:
-    """Whether a broker has been sick for long enough to see other brokers' signals of a common cause."""
-    return snapshot.now - verdict.since >= timedelta(seconds=policy.demotion.dwell_seconds)
+    """Whether a broker has done harm for long enough to see other brokers' signals of a common cause."""
+    return snapshot.now - (verdict.noticed or verdict.since) >= timedelta(seconds=policy.demotion.dwell_seconds)
 
 
 def _demoted(

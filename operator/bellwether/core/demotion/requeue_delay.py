@@ -19,10 +19,11 @@ def requeue_after(
     verdict: Verdict, *, dwelling: bool, flaps: FlapCounter | None, policy: Policy, now: datetime
 ) -> float | None:
     """Seconds until a broker has been sick, or healthy, for long enough; None if neither timer runs."""
+    since = verdict.since
     if dwelling:
-        wait = policy.demotion.dwell_seconds
+        wait, since = policy.demotion.dwell_seconds, verdict.noticed or since
     elif verdict.state is HealthState.RECOVERING:
         wait = stabilization(flaps, policy)
     else:
         return None
-    return max(SOONEST_SECONDS, wait - (now - verdict.since).total_seconds())
+    return max(SOONEST_SECONDS, wait - (now - since).total_seconds())

@@ -15,9 +15,11 @@ from statistics import median
 from typing import NamedTuple
 
 from bellwether.core.detection.health_states import Evidence
+from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection
+from bellwether.core.settings.harm import LARGEST_LOST_SECONDS
 from bellwether.core.signals import Reading, Signal, SignalType
 
 _NOTHING: Mapping[int, Sequence[Signal]] = {}
@@ -47,7 +49,7 @@ class Finding(NamedTuple):
     facts: tuple[EvidenceItem, ...] = ()
     change: str = ""
     signal: str = ""
-    """Type of the signal that fails, if it is judged by its threshold alone."""
+    """Type of the signal that fails: of one that is judged by its threshold alone, or of harm that does not demote."""
 
 
 _WELL = (Evidence.GOOD, Reason.SIGNALS_PASSING, "every signal passes", 0)
@@ -58,9 +60,47 @@ def passing(facts: tuple[EvidenceItem, ...] = (), change: str = "") -> Finding:
     return Finding(*_WELL, facts, change)
 
 
+def below_cost(message: str, facts: tuple[EvidenceItem, ...], change: str, signal: str) -> Finding:
+    """The finding that clients lose requests, so far less than moving the broker's leaders costs."""
+    return Finding(Evidence.DOUBTFUL, Reason.HARM_BELOW_COST, message, facts=facts, change=change, signal=signal)
+
+
+def shared_cause(message: str, facts: tuple[EvidenceItem, ...], change: str, signal: str) -> Finding:
+    """The finding that clients lose requests, and that the cause may be shared with the broker's peers."""
+    return Finding(Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, message, facts=facts, change=change, signal=signal)
+
+
 def worst(findings: Iterable[Finding]) -> Finding:
     """The worst finding; of equal ones the most severe. Raises ValueError when there is none."""
     return min(findings, key=lambda f: (_RANK[f.evidence], -f.severity))
+
+
+def quorum(vantages: int) -> int:
+    """A majority of the configured vantages, and at least two where two exist."""
+    return max(vantages // 2 + 1, min(2, vantages))
+
+
+@dataclass(frozen=True)
+class HarmOfBrokers:
+    """Seconds that the clients of each live broker lost by signals of one type."""
+
+    lost: Mapping[int, float]
+
+    def of_peers(self, broker: int) -> float | None:
+        """Median of what the other brokers' clients lost, in seconds; ``None`` without a peer to compare with."""
+        all_brokers, own = self._sorted, self.lost.get(broker)
+        if own is None:
+            return median(all_brokers) if all_brokers else None
+        peers = len(all_brokers) - 1
+        if not peers:
+            return None
+        # One sorted list serves all brokers: a broker's own position in it is skipped.
+        low, high = (peers - 1) // 2, peers // 2
+        return (all_brokers[low + (all_brokers[low] >= own)] + all_brokers[high + (all_brokers[high] >= own)]) / 2
+
+    @cached_property
+    def _sorted(self) -> list[float]:
+        return sorted(self.lost.values())
 
 
 @dataclass(frozen=True)
@@ -106,39 +146,71 @@ class SignalIndex:
     @cached_property
     def blind(self) -> frozenset[str]:
         """Vantages from which every live broker fails: the vantage itself has failed (invariant 5)."""
+        return self._blind(SignalType.EXTERNAL_REACHABILITY)
+
+    @cached_property
+    def canary_vantages(self) -> tuple[str, ...]:
+        """Vantages of the canary: the configured ones, otherwise every vantage whose canary has reported."""
+        if self.detection.reachability.vantages:
+            return self.vantages
+        return tuple(sorted({s.source for said in self._of_type(SignalType.CANARY) for s in said[1]}))
+
+    @cached_property
+    def canary_blind(self) -> frozenset[str]:
+        """Vantages whose canary fails for every live broker."""
+        return self._blind(SignalType.CANARY)
+
+    def canary(self, broker: int) -> list[Signal]:
+        """Fresh signals of the canary about a broker, of the vantages that count."""
+        patience, named = self.detection.canary.stale_after_seconds, self.canary_vantages
+        counted = [s for s in self.about(broker, SignalType.CANARY) if s.source in named]
+        return [s for s in counted if s.source not in self.canary_blind and fresh(s, patience)]
+
+    @cached_property
+    def canary_harm(self) -> HarmOfBrokers:
+        """What a quorum of vantages agrees that clients of each live broker lost by the canary."""
+        need = quorum(len(self.canary_vantages))
+        heard = {broker: self.canary(broker) for broker in self.snapshot.cluster.live}
+        return HarmOfBrokers({b: agreed(words, need) for b, words in heard.items() if len(words) >= need > 0})
+
+    def _blind(self, type_: str) -> frozenset[str]:
         asked, reached = Counter[str](), set[str]()
-        for broker, said in self._of_type(SignalType.EXTERNAL_REACHABILITY):
+        for broker, said in self._of_type(type_):
             if broker in self.snapshot.cluster.live:
                 asked.update(s.source for s in said)
                 reached.update(s.source for s in said if s.reading is not Reading.FAILING)
         return frozenset(source for source, times in asked.items() if times > 1 and source not in reached)
 
-    @cached_property
-    def storage_latencies(self) -> Mapping[int, float]:
-        """Latency of the slowest fresh log directory of each live broker, in seconds."""
-        patience, live = self.detection.storage.stale_after_seconds, self.snapshot.cluster.live
-        return {
-            broker: max(latencies)
-            for broker, said in self._of_type(SignalType.STORAGE_LATENCY)
-            if broker in live
-            and (latencies := [s.latency_seconds for s in said if s.latency_seconds is not None and fresh(s, patience)])
-        }
+    def move_cost(self, broker: int) -> MoveCost:
+        """What moving the broker's leaders away and back costs its clients."""
+        cost = self.snapshot.move_cost
+        return cost.with_coordinators() if broker in self._coordinators else cost
 
     @cached_property
-    def _sorted_latencies(self) -> list[float]:
-        return sorted(self.storage_latencies.values())
+    def _coordinators(self) -> frozenset[int]:
+        """Brokers with replicas of internal topics; by replicas, as leaders change with every move."""
+        return frozenset(r for p in self.snapshot.cluster.partitions if p.internal for r in p.replicas)
 
-    def latency_of_peers(self, broker: int) -> float | None:
-        """Median latency of the other brokers' disks, in seconds; ``None`` without a peer to compare with."""
-        all_brokers, own = self._sorted_latencies, self.storage_latencies.get(broker)
-        if own is None:
-            return median(all_brokers) if all_brokers else None
-        peers = len(all_brokers) - 1
-        if not peers:
-            return None
-        # One sorted list serves all brokers: a broker's own position in it is skipped.
-        low, high = (peers - 1) // 2, peers // 2
-        return (all_brokers[low + (all_brokers[low] >= own)] + all_brokers[high + (all_brokers[high] >= own)]) / 2
+    @cached_property
+    def writes(self) -> HarmOfBrokers:
+        """What writes to the disks cost, by broker."""
+        return self._disk_harm(SignalType.STORAGE_LATENCY, self.detection.storage.stale_after_seconds)
+
+    @cached_property
+    def reads(self) -> HarmOfBrokers:
+        """What reads from the disks cost, by broker."""
+        return self._disk_harm(SignalType.READ_LATENCY, self.detection.read_latency.stale_after_seconds)
+
+    def _disk_harm(self, type_: str, patience: float) -> HarmOfBrokers:
+        """By the worst fresh log directory of each live broker; 0 where all pass."""
+        live = self.snapshot.cluster.live
+        return HarmOfBrokers(
+            {
+                broker: max(lost_seconds(s) if s.reading is Reading.FAILING else 0.0 for s in words)
+                for broker, said in self._of_type(type_)
+                if broker in live and (words := [s for s in said if fresh(s, patience)])
+            }
+        )
 
     @cached_property
     def external_clients_seen(self) -> Mapping[int, bool]:
@@ -177,6 +249,22 @@ class SignalIndex:
     def leading(self) -> Mapping[int, int]:
         """How many partitions each broker leads."""
         return self.snapshot.cluster.leaders()
+
+
+def lost_seconds(signal: Signal) -> float:
+    """Harm of a failing signal. One without figures counts as the largest: its source has applied thresholds."""
+    return signal.harm.lost_seconds if signal.harm is not None else LARGEST_LOST_SECONDS
+
+
+def agreed(words: Iterable[Signal], need: int) -> float:
+    """What the vantage lost that lost least of those that a quorum needs, in seconds; 0 without a quorum that fails."""
+    lost = sorted((lost_seconds(s) for s in words if s.reading is Reading.FAILING), reverse=True)
+    return lost[need - 1] if len(lost) >= need > 0 else 0.0
+
+
+def ongoing(signal: Signal) -> bool:
+    """Whether the last request of a failing signal was lost; True for one without figures."""
+    return signal.harm is None or signal.harm.ongoing
 
 
 def fresh(signal: Signal, stale_after_seconds: float) -> bool:

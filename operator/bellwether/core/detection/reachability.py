@@ -11,7 +11,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bellwether.core.detection.findings import EvidenceItem, Finding, SignalIndex, evidence_item, fresh, passing
+from bellwether.core.detection.findings import (
+    EvidenceItem,
+    Finding,
+    SignalIndex,
+    below_cost,
+    evidence_item,
+    fresh,
+    lost_seconds,
+    ongoing,
+    passing,
+    quorum,
+)
+from bellwether.core.detection.harm_weighing import Weighing, weigh
 from bellwether.core.detection.health_states import Evidence
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading, Signal, SignalType
@@ -29,11 +41,6 @@ class ReachabilityHistory:
     restarted: datetime | None = None
 
 
-def quorum(vantages: int) -> int:
-    """A majority of the configured vantages, and at least two where two exist."""
-    return max(vantages // 2 + 1, min(2, vantages))
-
-
 def reachability(broker: int, index: SignalIndex, session_timeout_seconds: int, past: ReachabilityHistory) -> Finding:
     """Judge the reachability of one broker from its vantages."""
     patience = index.detection.reachability.stale_after_seconds
@@ -45,12 +52,21 @@ def reachability(broker: int, index: SignalIndex, session_timeout_seconds: int, 
     facts = _facts(said, index, patience)
     quiet = len(words) == len(failing) > 0 and no_external_clients(broker, index)
     unreachable = len(failing) + quiet >= need > 0
+    # A quorum agrees on what the vantage lost that lost least of those that it needs.
+    needed = max(need - quiet, 1)
+    agreed = sorted((lost_seconds(s) for s in failing), reverse=True)[needed - 1] if unreachable else 0.0
+    weighed = weigh(agreed, broker, index, ongoing=sum(map(ongoing, failing)) >= needed)
+    if unreachable and not weighed.worth_moving:
+        return _below_cost(broker, failing, total, weighed, index, facts)
     if unreachable and (dispute := _disputed(words, index, past)):
         text = f"{_names(failing)} of {total} vantages cannot reach it, and {dispute}"
-        change = "every vantage with fresh evidence failing, or vantageConflictAfterSeconds passing"
+        seconds = index.detection.reachability.vantage_conflict_after_seconds
+        change = f"every vantage with fresh evidence failing, or {seconds} s passing"
         return Finding(Evidence.DOUBTFUL, Reason.VANTAGE_CONFLICT, text, facts=facts, change=change)
     if unreachable:
-        found = _unreachable(broker, failing, total, index, session_timeout_seconds, past, quiet=len(failing) < need)
+        found = _unreachable(
+            broker, failing, total, index, session_timeout_seconds, past, weighed, quiet=len(failing) < need
+        )
         change = f"fewer than {need} of {total} vantages failing"
         return Finding(found.evidence, found.reason, found.message, found.severity, facts, found.change or change)
     if len(words) < need or not words:
@@ -61,8 +77,29 @@ def reachability(broker: int, index: SignalIndex, session_timeout_seconds: int, 
         text = f"{_names(failing)} of {total} vantages cannot reach it, {need} are needed"
         change = f"{need} vantages failing makes it Sick, none failing makes it Healthy"
         return Finding(Evidence.DOUBTFUL, Reason.VANTAGES_DISAGREE, text, facts=facts, change=change)
-    change = f"{need} of {total} vantages failing"
+    limit = weigh(0.0, broker, index)
+    change = f"{need} of {total} vantages failing until clients have lost {limit.limit_seconds:.1f} s: {limit}"
     return passing(facts, change)
+
+
+def _below_cost(
+    broker: int,
+    failing: Sequence[Signal],
+    total: int,
+    weighed: Weighing,
+    index: SignalIndex,
+    facts: tuple[EvidenceItem, ...],
+) -> Finding:
+    """A quorum fails, and its clients have lost less than a move costs."""
+    if not weighed.noticeable and broker not in index.snapshot.record.demoted:
+        return passing(facts, f"clients losing {weighed.limit_seconds:.1f} s: {weighed}")
+    text = f"unreachable from {_names(failing)} ({len(failing)} of {total} vantages): {_lost(weighed)}"
+    change = f"{weighed.change}, five seconds of answers Healthy"
+    return below_cost(text, facts, change, SignalType.EXTERNAL_REACHABILITY)
+
+
+def _lost(weighed: Weighing) -> str:
+    return f"its clients lost {weighed.lost_seconds:.1f} s, and {weighed}"
 
 
 def self_reachability(broker: int, index: SignalIndex) -> Finding | None:
@@ -112,6 +149,7 @@ def _unreachable(
     index: SignalIndex,
     session_timeout_seconds: int,
     past: ReachabilityHistory,
+    weighed: Weighing,
     *,
     quiet: bool,
 ) -> Finding:
@@ -131,7 +169,7 @@ def _unreachable(
             text = f"{said}; it is in controlled shutdown: it has left every ISR and has no leaders to move"
             change = "its return to an ISR, or Kafka fencing it"
             return Finding(Evidence.DOUBTFUL, Reason.RESTARTING, text, change=change)
-        text = f"{said}; its internal listener answers"
+        text = f"{said}; its internal listener answers; {weighed if _unmeasured(failing) else _lost(weighed)}"
         return Finding(Evidence.BAD, Reason.EXTERNALLY_UNREACHABLE, text, UNREACHABLE_SEVERITY)
     confirmed = Reading.FAILING in controls
     patience = timedelta(seconds=session_timeout_seconds)
@@ -154,6 +192,10 @@ def _unreachable(
         )
     text = f"{said}; no vantage could probe its internal listener"
     return Finding(Evidence.DOUBTFUL, Reason.UNREACHABLE, text, change=change)
+
+
+def _unmeasured(failing: Sequence[Signal]) -> bool:
+    return all(s.harm is None for s in failing)
 
 
 def _facts(said: Sequence[Signal], index: SignalIndex, patience: int) -> tuple[EvidenceItem, ...]:

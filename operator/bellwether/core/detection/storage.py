@@ -1,17 +1,33 @@
-"""Storage latency: compare a broker's disk with its limit, its own history and its peers. Called by ``verdicts``.
+"""Storage latency: weigh the harm of a broker's slow disk against the cost of a move. Called by ``verdicts``.
 
-The prober on the broker's disk has counted slow writes against the limit and the disk's own history. Here
-the disk is compared with the other brokers' disks: a slowdown of all disks is not one broker's fault, and moving
-leaders from one slow disk to another does not help.
+The prober on the broker's disk has counted the writes and the reads that missed their objective. The objective is
+absolute; the other brokers' disks decide whose fault it is: a slowdown of all disks is not one broker's, and moving
+leaders from one slow disk to another does not help. Writes are compared with writes, reads with reads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
+from typing import NamedTuple
 
-from bellwether.core.detection.findings import EvidenceItem, Finding, SignalIndex, evidence_item, fresh, passing
+from bellwether.core.detection.findings import (
+    EvidenceItem,
+    Finding,
+    HarmOfBrokers,
+    SignalIndex,
+    below_cost,
+    evidence_item,
+    fresh,
+    lost_seconds,
+    ongoing,
+    passing,
+    shared_cause,
+)
+from bellwether.core.detection.harm_weighing import weigh
 from bellwether.core.detection.health_states import Evidence
 from bellwether.core.reasons import Reason
+from bellwether.core.settings.harm import SHARED_RATIO
 from bellwether.core.signals import Reading, Signal, SignalType
 
 STALLED_SEVERITY = 4
@@ -19,49 +35,111 @@ SLOW_SEVERITY = 3
 FAR_SLOWER = 10
 
 
+class _Requests(NamedTuple):
+    """One kind of requests to the disk. ``said`` is how a slow disk is described, ``objective`` in milliseconds."""
+
+    type: SignalType
+    plural: str
+    said: str
+    reason: Reason
+    objective: int
+    harm: HarmOfBrokers
+
+
 def storage_latency(broker: int, index: SignalIndex) -> Finding:
-    """Judge a broker's log directories; the slowest one counts."""
-    settings = index.detection.storage
+    """Judge a broker's log directories by writes; the one that cost clients the most counts."""
+    patience = index.detection.storage.stale_after_seconds
     said = index.about(broker, SignalType.STORAGE_LATENCY)
-    words = [s for s in said if fresh(s, settings.stale_after_seconds)]
-    usual = index.latency_of_peers(broker)
-    facts = _facts(said, usual, settings.stale_after_seconds)
+    objective = index.detection.objectives.produce_milliseconds
+    writes = _Requests(
+        SignalType.STORAGE_LATENCY, "writes", "its log directory is slow", Reason.STORAGE_SLOW, objective, index.writes
+    )
+    found = _judged(broker, said, patience, writes, index)
+    if found is not None:
+        return found
+    text = "the signal of its storage probe is stale" if said else "no storage probe has reported on it"
+    change = "a fresh signal: check the storage probe next to it"
+    return Finding(Evidence.MISSING, Reason.NO_EVIDENCE, text, facts=_facts(said, patience), change=change)
+
+
+def read_latency(broker: int, index: SignalIndex, *, asked: bool) -> Finding | None:
+    """Judge a broker's log directories by reads; None if none were reported. Reads that cannot be measured, as without
+    an old segment, are no evidence, and raise no doubt.
+
+    ``asked``: slow reads demoted the broker, so they must be known to be fast again.
+    """
+    patience = index.detection.read_latency.stale_after_seconds
+    said = index.about(broker, SignalType.READ_LATENCY)
+    if not said and not asked:
+        return None
+    objective = index.detection.objectives.fetch_milliseconds
+    reads = _Requests(
+        SignalType.READ_LATENCY, "reads", "its log directory is slow to read", Reason.READS_SLOW, objective, index.reads
+    )
+    found = _judged(broker, said, patience, reads, index)
+    if found is not None:
+        return found
+    if asked:
+        change = "a fresh signal with measured reads: check the storage probe next to it"
+        text = "no fresh signal shows that reads from its log directory are fast again"
+        return Finding(Evidence.MISSING, Reason.NO_EVIDENCE, text, facts=_facts(said, patience), change=change)
+    return passing(_facts(said, patience))
+
+
+def _judged(
+    broker: int, said: Sequence[Signal], patience: int, requests: _Requests, index: SignalIndex
+) -> Finding | None:
+    """The finding by fresh signals; None without one."""
+    words = [s for s in said if fresh(s, patience)]
+    facts = _facts(said, patience)
     slow = [s for s in words if s.reading is Reading.FAILING]
     if slow:
-        return _slow(slow, usual, index, facts)
+        return _slow(broker, slow, requests, index, facts)
     if not words:
-        text = "the signal of its storage probe is stale" if said else "no storage probe has reported on it"
-        change = "a fresh signal: check the storage probe next to it"
-        return Finding(Evidence.MISSING, Reason.NO_EVIDENCE, text, facts=facts, change=change)
+        return None
     change = (
-        f"{settings.failure_threshold} of its last {settings.window_samples} writes taking more than"
-        f" {settings.threshold_milliseconds} ms, and {settings.peer_ratio} times as long as its peers'"
+        f"{requests.plural} taking longer than {requests.objective} ms until clients have lost as much as a move costs,"
+        " while its peers' are faster"
     )
     return passing(facts, change)
 
 
-def _slow(slow: Sequence[Signal], usual: float | None, index: SignalIndex, facts: tuple[EvidenceItem, ...]) -> Finding:
-    settings = index.detection.storage
-    worst = max(slow, key=lambda s: s.latency_seconds if s.latency_seconds is not None else float("inf"))
-    latency = worst.latency_seconds
-    said = f"its log directory is slow: {worst.message}" if worst.message else "its log directory is slow"
-    if latency is not None and usual is not None and latency < settings.peer_ratio * usual:
-        text = f"{said}; so are its peers' (less than {settings.peer_ratio} times faster): probably a shared cause"
-        change = f"its writes taking {settings.peer_ratio} times as long as the median of its peers'"
-        return Finding(Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, text, facts=facts, change=change)
-    far = latency is None or latency * 1000 >= FAR_SLOWER * settings.threshold_milliseconds
-    change = f"{settings.success_threshold} fast writes in a row, or its peers becoming as slow"
+def _slow(
+    broker: int, slow: Sequence[Signal], requests: _Requests, index: SignalIndex, facts: tuple[EvidenceItem, ...]
+) -> Finding:
+    worst = max(slow, key=lambda s: (lost_seconds(s), inf if s.latency_seconds is None else s.latency_seconds))
+    weighed = weigh(lost_seconds(worst), broker, index, ongoing=any(map(ongoing, slow)))
+    peers = requests.harm.of_peers(broker)
+    said = f"{requests.said}: {worst.message}" if worst.message else requests.said
+    if not weighed.worth_moving:
+        if not weighed.noticeable and broker not in index.snapshot.record.demoted:
+            return passing(facts, f"clients losing {weighed.limit_seconds:.1f} s: {weighed}")
+        change = f"{weighed.change}, five seconds of fast {requests.plural} Healthy"
+        return below_cost(f"{said}; {weighed}", facts, change, requests.type)
+    if peers is None:
+        text = (
+            f"{said}; no other broker's storage probe reports {requests.plural}, so a shared cause cannot be excluded"
+        )
+        change = "a storage probe next to each of its peers"
+        return shared_cause(text, facts, change, requests.type)
+    if weighed.shared_with(peers):
+        text = f"{said}; so are its peers' (less than {SHARED_RATIO:g} times as fast): probably a shared cause"
+        change = "its clients losing much more than those of its peers"
+        return shared_cause(text, facts, change, requests.type)
+    objective = requests.objective / 1000
+    far = worst.latency_seconds is None or worst.latency_seconds >= FAR_SLOWER * objective
+    change = f"five seconds of {requests.plural} within the objective, or its peers becoming as slow"
     severity = STALLED_SEVERITY if far else SLOW_SEVERITY
-    return Finding(Evidence.BAD, Reason.STORAGE_SLOW, said, severity, facts, change)
+    return Finding(Evidence.BAD, requests.reason, f"{said}; {weighed}", severity, facts, change)
 
 
-def _facts(said: Sequence[Signal], usual: float | None, patience: int) -> tuple[EvidenceItem, ...]:
-    peers = f"median of its peers {milliseconds(usual)}" if usual is not None else ""
-    facts = []
-    for signal in said:
-        own = f"usual here {milliseconds(signal.usual_seconds)}" if signal.usual_seconds is not None else ""
-        facts.append(evidence_item(signal, patience, compared=f"{own}, {peers}" if own and peers else own or peers))
-    return tuple(facts)
+def _facts(said: Sequence[Signal], patience: int) -> tuple[EvidenceItem, ...]:
+    return tuple(
+        evidence_item(
+            s, patience, compared=f"usual here {milliseconds(s.usual_seconds)}" if s.usual_seconds is not None else ""
+        )
+        for s in said
+    )
 
 
 def milliseconds(seconds: float) -> str:

@@ -13,11 +13,10 @@ from typing import NamedTuple
 
 from bellwether.core.detection.findings import SignalIndex
 from bellwether.core.detection.reachability import no_external_clients
-from bellwether.core.detection.storage import milliseconds
 from bellwether.core.settings.detection import Detection
 
 _WORD = attrgetter(
-    "type", "source", "reading", "since", "control", "latency_seconds", "message", "usual_seconds", "value"
+    "type", "source", "reading", "since", "control", "latency_seconds", "message", "usual_seconds", "value", "harm"
 )
 """All fields of a signal but its age, of which only the exceeded limits matter."""
 
@@ -28,20 +27,20 @@ class SharedInputs(NamedTuple):
     detection: Detection
     vantages: tuple[str, ...]
     blind: frozenset[str]
+    canary_vantages: tuple[str, ...]
+    canary_blind: frozenset[str]
     limits: tuple[float, ...]
 
 
 class VerdictInputs(NamedTuple):
-    """All that the verdict of a registered, unfenced, undemoted broker depends on, except time and its previous
-    verdict.
+    """All that the verdict of a registered, unfenced, undemoted broker depends on, except time and its last verdict.
 
-    ``peers`` is the median latency of its peers' disks as formatted in evidence: it matters only there while the disk
-    is not slow. ``words`` are its signals, each with the number of staleness limits that its age exceeds, -1 if it was
-    never renewed.
+    ``cost`` is what moving its leaders costs. ``words`` are its signals, each with the number of staleness limits that
+    its age exceeds, -1 if it was never renewed.
     """
 
     common: SharedInputs
-    peers: str
+    cost: float
     quiet: bool
     words: tuple[tuple[object, int], ...]
 
@@ -51,7 +50,14 @@ def shared_inputs(index: SignalIndex, former: Iterable[VerdictInputs]) -> Shared
 
     Identical objects compare in constant time, and each of a thousand brokers is compared.
     """
-    found = SharedInputs(index.detection, index.vantages, index.blind, _limits(index.detection))
+    found = SharedInputs(
+        index.detection,
+        index.vantages,
+        index.blind,
+        index.canary_vantages,
+        index.canary_blind,
+        _limits(index.detection),
+    )
     known = next((inputs.common for inputs in former), None)
     return known if known == found else found
 
@@ -60,18 +66,23 @@ def verdict_inputs(broker: int, index: SignalIndex, shared: SharedInputs) -> Ver
     """A broker's inputs; ``None`` where the verdict depends on more, so that the broker is judged in any case."""
     if broker not in index.snapshot.cluster.live or broker in index.snapshot.record.demoted:
         return None
-    limits, usual = shared.limits, index.latency_of_peers(broker)
-    peers = milliseconds(usual) if usual is not None else ""
+    limits = shared.limits
     words = tuple(
         [
             (_WORD(signal), bisect_left(limits, signal.age_seconds) if signal.age_seconds is not None else -1)
             for signal in index.by_broker.get(broker, ())
         ]
     )
-    return VerdictInputs(shared, peers, no_external_clients(broker, index), words)
+    return VerdictInputs(shared, index.move_cost(broker).seconds, no_external_clients(broker, index), words)
 
 
 def _limits(detection: Detection) -> tuple[float, ...]:
-    own = (detection.reachability.stale_after_seconds, detection.self_reachability.stale_after_seconds)
+    own = (
+        detection.reachability,
+        detection.canary,
+        detection.self_reachability,
+        detection.storage,
+        detection.read_latency,
+    )
     watched = (watch.stale_after_seconds for watch in detection.threshold_signals)
-    return tuple(sorted({*own, detection.storage.stale_after_seconds, *watched}))
+    return tuple(sorted({*(one.stale_after_seconds for one in own), *watched}))

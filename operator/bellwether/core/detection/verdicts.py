@@ -13,10 +13,11 @@ from datetime import datetime, timedelta
 from itertools import chain
 from typing import NamedTuple
 
+from bellwether.core.detection.canary import canary
 from bellwether.core.detection.findings import EvidenceItem, Finding, SignalIndex, passing, worst
 from bellwether.core.detection.health_states import Evidence, HealthState, next_state
 from bellwether.core.detection.reachability import ReachabilityHistory, reachability, self_reachability
-from bellwether.core.detection.storage import storage_latency
+from bellwether.core.detection.storage import read_latency, storage_latency
 from bellwether.core.detection.thresholds import threshold_findings
 from bellwether.core.detection.unseen_failures import failed_in_between
 from bellwether.core.detection.verdict_inputs import VerdictInputs, shared_inputs, verdict_inputs
@@ -34,8 +35,9 @@ class Verdict:
 
     ``restarted`` is when the broker was last seen to come up, until it was reachable once or its grace period is over.
     ``slow`` says that its disk or its replication lags, whatever it leads. ``facts`` is the evidence, ``change`` what
-    would change the verdict. ``resumed`` is when its maintenance ended, until startupGraceSeconds later. ``inputs`` are
-    set where the verdict is valid until they change; ``None`` where time may change it.
+    would change the verdict. ``noticed`` is when the harm for which the broker is Sick, or Suspect, was first noticed:
+    demotion waits a dwell time from then on. ``resumed`` is when its maintenance ended, until startupGraceSeconds
+    later. ``inputs`` are set where the verdict is valid until they change; ``None`` where time may change it.
     """
 
     broker: int
@@ -51,7 +53,8 @@ class Verdict:
     change: str = ""
     resumed: datetime | None = None
     signal: str = ""
-    """Type of the signal that fails, if it is judged by its threshold alone."""
+    """Type of the signal that fails: of one that is judged by its threshold alone, or of harm that does not demote."""
+    noticed: datetime | None = field(default=None, compare=False, repr=False)
     inputs: VerdictInputs | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -137,6 +140,7 @@ def _judge_one(
         facts=facts,
         change=found.change,
         signal=found.signal,
+        noticed=_noticed(state, found.reason, last, now),
         inputs=inputs if state is HealthState.HEALTHY and restart is None else None,
     )
 
@@ -175,11 +179,18 @@ def examine(
             else ReachabilityHistory(restarted=restarted)
         )
         findings.append(reachability(broker, index, policy.session_timeout_seconds, past))
+    if detection.canary.enabled:
+        reached = findings[0] if findings else None
+        felt = canary(broker, index, reached, asked=asked == Reason.CANARY_FAILING)
+        findings.extend(() if felt is None else (felt,))
     if detection.self_reachability.enabled and (own := self_reachability(broker, index)) is not None:
-        reached = any(f.evidence is Evidence.GOOD for f in findings)
-        findings.append(_as_a_hint(own) if reached else own)
+        answers = any(f.evidence is Evidence.GOOD for f in findings[:1])
+        findings.append(_as_a_hint(own) if answers else own)
     if detection.storage.enabled and (index.about(broker, SignalType.STORAGE_LATENCY) or asked in _STORAGE):
         findings.append(storage_latency(broker, index))
+    if detection.read_latency.enabled:
+        reads = read_latency(broker, index, asked=asked == Reason.READS_SLOW)
+        findings.extend(() if reads is None else (reads,))
     demoted = broker in snapshot.record.demoted
     findings.extend(threshold_findings(broker, index, demoted=demoted, demotion=by_signals))
     if not findings:
@@ -236,6 +247,13 @@ def _dated(
     if before is not None and before.reason == reason and (before.state == state or going_on):
         return before.since, None
     return now, None
+
+
+def _noticed(state: HealthState, reason: Reason, last: Verdict | None, now: datetime) -> datetime | None:
+    """When the harm of a Sick broker, or of one whose harm is below the cost of a move, was first noticed."""
+    if state is not HealthState.SICK and reason is not Reason.HARM_BELOW_COST:
+        return None
+    return last.noticed if last is not None and last.noticed is not None else now
 
 
 def _over(last: Verdict | None, broker: int, snapshot: Snapshot) -> bool:

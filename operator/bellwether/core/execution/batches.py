@@ -41,10 +41,14 @@ class PrecheckResult:
 
 
 def batches(plan: Plan, sizes: Election) -> Iterator[tuple[Move, ...]]:
-    """The moves in their order, in batches; internal topics in smaller batches of their own."""
-    for internal, run in groupby(plan.moves, key=lambda m: m.internal):
+    """The moves in their order, in batches: partitions that need an election apart from mere reorders.
+
+    Leaders wait for no order but their own. Elections of internal topics come in smaller batches: each moves a
+    coordinator, which reloads its state. A mere reorder moves none.
+    """
+    for (_, coordinators), run in groupby(plan.moves, key=lambda m: (m.elect, m.elect and m.internal)):
         moves = list(run)
-        size = min(sizes.batch_size, sizes.internal_batch_size) if internal else sizes.batch_size
+        size = min(sizes.batch_size, sizes.internal_batch_size) if coordinators else sizes.batch_size
         for start in range(0, len(moves), size):
             yield tuple(moves[start : start + size])
 
@@ -118,14 +122,16 @@ def precheck(batch: Sequence[Move], fresh: Iterable[Partition]) -> PrecheckResul
     return PrecheckResult(tuple(passed), facts, tuple(holds))
 
 
-def verify(move: Move, before: Partition, after: Iterable[Partition] | Partition | None) -> ReadbackResult:
+def verify(move: Move, before: Partition, after: Partition | None, *, elected: bool = False) -> ReadbackResult:
     """What a read after the reorder shows for one move; ``after`` is the partition that has the name now.
 
-    A pure reorder does not raise the leader epoch: KRaft raises it when the leader changes, or a replica leaves. If it
-    rose under the same leader and the same replicas, either the leader left and returned, or our request undid a
-    reassignment by another tool, which completed before our read. The two cannot be distinguished.
+    A pure reorder does not raise the leader epoch: KRaft raises it when the leader changes, or a replica leaves, each
+    time by one. An election of ours (``elected``: it was requested) explains one step, to its leader. If the epoch rose
+    further under a leader that is the old one or ours, and no replica left the ISR, either the leader changed more than
+    once, or our request undid a reassignment by another tool, which completed before our read. The two cannot be
+    distinguished.
     """
-    if not isinstance(after, Partition):
+    if after is None:
         return ReadbackResult.NOT_APPLIED
     if after.reassigning:
         return ReadbackResult.TOUCHED if after.target == move.order else ReadbackResult.MOVING_ON
@@ -133,8 +139,10 @@ def verify(move: Move, before: Partition, after: Iterable[Partition] | Partition
         return ReadbackResult.TOUCHED
     if after.replicas != move.order:
         return ReadbackResult.NOT_APPLIED
-    same_leader = after.leader == before.leader and set(after.isr) >= set(before.isr)
-    if before.leader_epoch >= 0 and after.leader_epoch > before.leader_epoch and same_leader:
+    ours = elected and after.leader == move.leads_next != before.leader
+    expected = before.leader_epoch + 1 if ours else before.leader_epoch
+    explained = ours or after.leader == before.leader
+    if before.leader_epoch >= 0 and after.leader_epoch > expected and explained and set(after.isr) >= set(before.isr):
         return ReadbackResult.OVERTAKEN
     return ReadbackResult.DONE
 
@@ -159,13 +167,9 @@ def replica_set_changed_message(move: Move, before: Partition, after: Partition 
     return f"{now}; {'the reassignment was cancelled' if cancelled else 'there was no reassignment to cancel'}"
 
 
-def can_elect(move: Move, after: Partition | None) -> bool:
-    """Whether the first of the order can be elected, by the read after the reorder (invariant 2)."""
-    return (
-        move.elect
-        and after is not None
-        and after.key == move.key
-        and after.replicas == move.order
-        and after.leader != move.leads_next
-        and move.leads_next in after.isr
-    )
+def can_elect(move: Move, fact: Partition) -> bool:
+    """Whether to elect the first of the new order, by the last read before the reorder (invariant 2).
+
+    Kafka checks the ISR again: it answers PREFERRED_LEADER_NOT_AVAILABLE where the replica has left it since.
+    """
+    return move.elect and fact.leader != move.leads_next and move.leads_next in fact.isr

@@ -12,6 +12,7 @@ from bellwether.core.model.fault_tolerance import FaultTolerance
 from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.model.loads import Loads
 from bellwether.core.model.maintenance import Maintenance, under_maintenance
+from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.model.reassignments import ExternalReassignments
 from bellwether.core.model.strimzi import Blocker, Pod, Strimzi
@@ -58,6 +59,9 @@ class Snapshot:
     def maintenance(self) -> Mapping[int, Maintenance]:
         """The brokers that are in maintenance now, and why."""
         return under_maintenance(self.overrides, self.pods, self.record.demoted, self.now)
+
+    move_cost: MoveCost = field(default_factory=MoveCost)
+    """What moving a broker's leaders away and back costs its clients, by past moves."""
 
     loads: Loads | None = None
     """Measured loads of partitions, where they are available."""

@@ -63,6 +63,8 @@ class Report:
     """Partitions that are not led by a full ISR, each with its risk."""
     displaced_for_racks: int = 0
     """How many of the displaced stay so permanently, as the racks of the policy want it."""
+    elections: tuple[float, ...] = ()
+    """How long the last elections took, in seconds: the cost of a move."""
 
     @property
     def blocked_by_reason(self) -> dict[Reason, int]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from bellwether.core.settings.field_doc import INTERNAL, FieldDoc
+from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import SignalType
 
 QUARANTINE_AGENT = "Quarantine"
@@ -41,7 +42,6 @@ _StaleAfter = Annotated[int, FieldDoc(_STALE, 2, 7200)]
 _OnFailing = Annotated[
     OnFailing, FieldDoc("Effect of a failing signal: Demote makes the broker Sick, Suspect only reports it.")
 ]
-_ProbePeriod = Annotated[int, FieldDoc("Seconds between two probes.", 1, 3600)]
 _IN_A_ROW = 3
 """Equal results in a row after which a signal of an outside source changes."""
 _LEAST_STALE_AFTER_SECONDS = 10
@@ -50,21 +50,12 @@ _LEAST_STALE_AFTER_SECONDS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reachability:
-    """How external reachability is probed and judged; empty ``bootstrap_servers`` means those of the policy.
-
-    A failing broker is probed twice as often, so that ``failure_threshold`` failures in a row are counted soon. So many
-    failures are needed to tell a broken path from a lossy one, on which some requests succeed.
-    """
+    """How external reachability is probed and judged; empty ``bootstrap_servers`` means those of the policy."""
 
     enabled: _Enabled = True
     listener: str = "EXTERNAL"
     bootstrap_servers: tuple[str, ...] = ()
     vantages: tuple[str, ...] = ()
-    period_seconds: _ProbePeriod = 1
-    timeout_seconds: Annotated[int, FieldDoc("Timeout of one probe, in seconds.", 1, 300)] = 2
-    failure_threshold: _Failures = 6
-    success_threshold: _Successes = 3
-    stale_after_seconds: _StaleAfter = 10
     startup_grace_seconds: Annotated[
         int,
         FieldDoc(
@@ -74,15 +65,37 @@ class Reachability:
             86400,
         ),
     ] = 180
-    vantage_conflict_after_seconds: Annotated[
-        int,
-        FieldDoc(
-            "Seconds for which a quorum of the vantages must have failed before the broker is judged unreachable while"
-            " another vantage still reaches it.",
-            0,
-            604800,
-        ),
-    ] = 1800
+
+    # Each request represents the second until the next. More requests would cost each broker a connection more.
+    period_seconds: ClassVar[int] = 1
+    # The objective of a request that opens a connection: TCP sends a lost SYN again after 1 s, and one lost packet is
+    # no failure.
+    timeout_seconds: ClassVar[int] = 2
+    # A prober renews its Lease every 2 s; this allows for a slow API server and a change of its leader.
+    stale_after_seconds: ClassVar[int] = 10
+    # A faulty broker is unreachable from everywhere. Two broken paths at once are more frequent than a broker that only
+    # some vantages reach, and most path outages end within 15 minutes (Feamster et al., SIGMETRICS 2003).
+    vantage_conflict_after_seconds: ClassVar[int] = 1800
+
+
+CANARY_TOPIC = "bellwether-canary"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Canary:
+    """Whether records are produced to each broker and fetched from it, by the vantages of ``Reachability``.
+
+    The limits are the objectives. ``topic`` has one partition for each broker, whose only replica is on that broker.
+    """
+
+    enabled: _Enabled = False
+    topic: str = CANARY_TOPIC
+
+    # One record of ten bytes each second.
+    period_seconds: ClassVar[int] = 1
+    # As long as a client's connection takes whose first SYN is lost.
+    timeout_seconds: ClassVar[int] = 2
+    stale_after_seconds: ClassVar[int] = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,56 +103,40 @@ class SelfReachability:
     """How the sidecar's check of the broker's socket table is judged: were there external clients recently?"""
 
     enabled: _Enabled = True
-    period_seconds: Annotated[int, FieldDoc("Seconds between two checks of the socket table.", 1, 3600)] = 1
-    idle_after_seconds: Annotated[
-        int, FieldDoc("Seconds without an active external client after which a check fails.", 1, 86400)
-    ] = 30
-    failure_threshold: _Failures = 3
-    success_threshold: _Successes = 3
-    stale_after_seconds: _StaleAfter = 10
+
+    # Reading a socket table costs less than a millisecond.
+    period_seconds: ClassVar[int] = 1
+    # Clients send at least a fetch or a metadata request within fetch.max.wait.ms and reconnect.backoff.max.ms; 30 s is
+    # far beyond both defaults.
+    idle_after_seconds: ClassVar[int] = 30
+    # A client that reconnects is missing in one or two looks.
+    failure_threshold: ClassVar[int] = 3
+    success_threshold: ClassVar[int] = 3
+    stale_after_seconds: ClassVar[int] = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageLatency:
-    """How the latency of a broker's log directory is probed and judged.
-
-    A write is slow above ``threshold_milliseconds``, the minimum, and above ``history_ratio`` times the usual latency
-    of that disk. A disk is slow when ``failure_threshold`` of its last ``window_samples`` writes were slow and it is
-    ``peer_ratio`` times slower than the median of its peers: a slowdown of all disks is not one broker's fault.
-    """
+    """Whether the latency of writes in a broker's log directory is judged; the limit is the produce objective."""
 
     enabled: _Enabled = True
-    period_seconds: _ProbePeriod = 1
-    timeout_seconds: Annotated[
-        int, FieldDoc("Timeout of one write, in seconds. A write that reaches it counts as slow.", 1, 300)
-    ] = 5
-    threshold_milliseconds: Annotated[
-        int, FieldDoc("Latency in milliseconds up to which a write is never slow.", 1, 60000)
-    ] = 50
-    history_ratio: Annotated[
-        int,
-        FieldDoc(
-            "A write is slow only if its latency exceeds this multiple of the usual latency of that disk.", 1, 100
-        ),
-    ] = 3
-    peer_ratio: Annotated[
-        int,
-        FieldDoc(
-            "A disk is slow only if its latency is at least this multiple of the median across the other brokers.",
-            1,
-            100,
-        ),
-    ] = 8
-    window_samples: Annotated[
-        int, FieldDoc("Number of most recent writes in which slow writes are counted.", 1, 1000)
-    ] = 50
-    failure_threshold: Annotated[
-        int, FieldDoc("Slow writes within windowSamples from which on the signal is Failing.", 1, 1000)
-    ] = 40
-    success_threshold: Annotated[
-        int, FieldDoc("Consecutive fast writes after which the signal is Passing again.", 1, 1000)
-    ] = 5
-    stale_after_seconds: _StaleAfter = 10
+
+    # One write of 4 KiB with fdatasync each second: no disk notices it.
+    period_seconds: ClassVar[int] = 1
+    # How long a single measurement waits for its write (``bellwether probe storage --once``).
+    timeout_seconds: ClassVar[int] = 5
+    stale_after_seconds: ClassVar[int] = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadLatency:
+    """Whether direct reads of old segments in a broker's log directory are judged; the limit is the fetch objective."""
+
+    enabled: _Enabled = True
+
+    # One read of 4 KiB each second: no disk notices it.
+    period_seconds: ClassVar[int] = 1
+    stale_after_seconds: ClassVar[int] = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,18 +147,22 @@ class ReplicationLag:
     """
 
     enabled: _Enabled = True
-    period_seconds: Annotated[int, FieldDoc("Seconds between two requests for log-end offsets.", 1, 3600)] = 5
-    timeout_seconds: Annotated[int, FieldDoc("Timeout of the request to one broker, in seconds.", 1, 300)] = 2
     threshold_seconds: Annotated[
         int,
         FieldDoc(
             "A follower lags if its log ends where the leader's log ended longer ago than this, in seconds.", 1, 3600
         ),
     ] = 10
-    failure_threshold: _Failures = 3
-    success_threshold: _Successes = 3
-    stale_after_seconds: _StaleAfter = 30
     on_failing: _OnFailing = OnFailing.SUSPECT
+
+    # A round asks every leader for the offsets of all partitions.
+    period_seconds: ClassVar[int] = 5
+    timeout_seconds: ClassVar[int] = 2
+    # A lag is confirmed by three rounds: one late answer is not a lag.
+    failure_threshold: ClassVar[int] = 3
+    success_threshold: ClassVar[int] = 3
+    # Two rounds of a large cluster, and the reading of its metadata.
+    stale_after_seconds: ClassVar[int] = 30
 
 
 class Comparison(StrEnum):
@@ -283,11 +284,19 @@ class ThresholdSignals:
 
 @dataclass(frozen=True, kw_only=True)
 class Detection:
-    """Detection settings of one policy, for all signal types."""
+    """Detection settings of one policy, for all signal types.
 
+    A broker is demoted when the harm that it does to clients exceeds ``tolerance`` times the cost of moving its leaders
+    away and back.
+    """
+
+    objectives: Objectives = field(default_factory=Objectives)
+    tolerance: int = 1
     reachability: Reachability = field(default_factory=Reachability)
+    canary: Canary = field(default_factory=Canary)
     self_reachability: SelfReachability = field(default_factory=SelfReachability)
     storage: StorageLatency = field(default_factory=StorageLatency)
+    read_latency: ReadLatency = field(default_factory=ReadLatency)
     replication_lag: ReplicationLag = field(default_factory=ReplicationLag)
     prometheus: Prometheus = field(default_factory=Prometheus)
     alertmanager: Alertmanager = field(default_factory=Alertmanager)
@@ -343,8 +352,10 @@ class Detection:
         """
         for kind, settings in (
             (SignalType.EXTERNAL_REACHABILITY, self.reachability),
+            (SignalType.CANARY, self.canary),
             (SignalType.SELF_REACHABILITY, self.self_reachability),
             (SignalType.STORAGE_LATENCY, self.storage),
+            (SignalType.READ_LATENCY, self.read_latency),
         ):
             if type_ == kind:
                 return settings.stale_after_seconds if settings.enabled else None

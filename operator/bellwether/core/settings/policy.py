@@ -53,12 +53,12 @@ class Demotion:
     dwell_seconds: Annotated[
         int,
         FieldDoc(
-            "Seconds for which a broker must be Sick before it is demoted, so that signals of a common cause can"
-            " arrive.",
+            "Seconds from the first report of harm to a broker's clients until it may be demoted, so that signals of a"
+            " common cause can arrive.",
             0,
             3600,
         ),
-    ] = 2
+    ] = 1
     max_brokers: int | str = "20%"
     capacity: Capacity = UNBOUNDED
 
@@ -171,7 +171,7 @@ class Election:
             1,
             5000,
         ),
-    ] = 1000
+    ] = 2000
     internal_batch_size: Annotated[int, INTERNAL] = 50
 
 

@@ -17,6 +17,7 @@ from typing import Protocol
 import structlog
 
 from bellwether.core.settings.detection import Reachability
+from bellwether.core.settings.harm import RETRY_SHARE
 from bellwether.core.signals import Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
@@ -24,8 +25,6 @@ from bellwether.probes.measuring_thread import SignalObserver
 from bellwether.probes.reachability.reachability_state import ProbeAnswer, ProbeRound, ReachabilityState
 from bellwether.probes.worker_pool import WorkerPool, WorkItem
 
-RETRY_SHARE = 0.5
-"""The share of its period after which a broker that fails is asked again."""
 MOST = 20
 # Extra time for a request to be scheduled and to report its own timeout.
 GRACE_SECONDS = 0.3
@@ -79,6 +78,8 @@ class _Asked:
     internal: WorkItem[ProbeAnswer] | None
     timeout: float
     late_before: float
+    seconds: float
+    """Seconds that the round represents: since the round before it, at most a period."""
 
     @property
     def questions(self) -> list[WorkItem[ProbeAnswer]]:
@@ -159,7 +160,8 @@ class BrokerWatch:
         self._retry_interval = retry_interval or RetryInterval()
         self._log = structlog.get_logger(__name__).bind(broker=broker, vantage=source)
         self._state = ReachabilityState()
-        self._posted: tuple[str, ...] | None = None
+        self._posted: ReachabilityState | None = None
+        self._posted_at = 0.0
         self._warned = ""
         self._asked: deque[_Asked] = deque()
         self._due = self._begun = self.beat = clock.monotonic()
@@ -206,11 +208,12 @@ class BrokerWatch:
     def begin(self) -> float:
         """Begin a round; returns when the next one is due."""
         settings, now = self._settings(), self._clock.monotonic()
+        represents = min(now - self._begun, float(settings.period_seconds)) or float(settings.period_seconds)
         self._due = max(self._due + self._pace(settings), now)
         self._begun = now
         if len(self._asked) < _MOST_ROUNDS and all(q.began is not None for r in self._asked for q in r.questions):
             self.beat = now
-            self._asked.append(self._ask(settings))
+            self._asked.append(self._ask(settings, represents))
         else:
             self._left_out = True  # asking still more would make it later still
         return self._due
@@ -233,13 +236,13 @@ class BrokerWatch:
         """Seconds from one round to the next: fewer while the broker fails, to be sure of it soon."""
         return self._retry_interval.pace(self.broker, settings.period_seconds, failing=self._state.failing)
 
-    def _ask(self, settings: Reachability) -> _Asked:
+    def _ask(self, settings: Reachability, seconds: float) -> _Asked:
         client, timeout = self._client(), settings.timeout_seconds
         external, internal = (
             WorkItem(partial(client.ask, address, self.broker, timeout)) if address else None
             for address in (self._external, self._target.internal)
         )
-        asked = _Asked(self._external, external, internal, timeout, self._late())
+        asked = _Asked(self._external, external, internal, timeout, self._late(), seconds)
         for question in asked.questions:
             self._questions.put(question)
         return asked
@@ -264,23 +267,23 @@ class BrokerWatch:
                 if not answer.ok and answer.seconds >= asked.timeout:
                     trouble = trouble or (_STARVED if self._late() - asked.late_before >= _STARVED_SECONDS else "")
             answers.append(answer)
-        self._judge(ProbeRound(asked.address, answers[0], answers[1], trouble))
+        self._judge(ProbeRound(asked.address, answers[0], answers[1], trouble), asked.seconds)
 
-    def _judge(self, seen: ProbeRound) -> None:
+    def _judge(self, seen: ProbeRound, seconds: float) -> None:
         settings = self._settings()
         if seen.trouble == _STARVED:
             self._left_out = True  # logged once for all brokers
         elif seen.trouble:
             self._warn("vantage_cannot_measure", seen.trouble)
         self._learn(seen, settings)
-        self._state = self._state.after(seen, settings, self._clock.now())
+        self._state = self._state.after(seen, self._clock.now(), seconds)
         signal = self._state.signal(self.broker, self._source)
         if signal is None or self.stopped:
             return
         self._observer.judged(signal)
-        news = self._state.news()
-        if news != self._posted:
-            self._posted = news
+        at = self._clock.monotonic()
+        if self._state.differs(self._posted, at - self._posted_at):
+            self._posted, self._posted_at = self._state, at
             self._post(signal)
 
     def _learn(self, seen: ProbeRound, settings: Reachability) -> None:

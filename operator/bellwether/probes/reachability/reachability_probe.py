@@ -136,7 +136,7 @@ class ReachabilityProbe:
         with self._lock:
             behind = [watch.broker for watch in self._watches.values() if watch.fell_behind()]
         if behind and not self._behind:
-            remedy = "raise its CPU limit, or periodSeconds"
+            remedy = "raise its CPU limit"
             self._log.warning("probe_rounds_late", brokers=len(behind), remedy=remedy)
         elif self._behind and not behind:
             self._log.info("probe_rounds_on_time")

@@ -1,7 +1,7 @@
 """Reachability state of one broker from one vantage, updated round by round.
 
-In: rounds (the external address asked, and the internal listener as the control) and thresholds. Out: a ``Signal`` with
-a message for a person, and whether it is news. Called by ``broker_watch``.
+In: rounds (the external address asked, and the internal listener as the control), each for as many seconds as it
+represents. Out: a ``Signal`` with its harm and a message, and whether it is news. Called by ``broker_watch``.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol
 
+from bellwether.core.detection.harm import HarmCounter
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.probes.result_window import Streak, signal_of, times
+from bellwether.probes.result_window import lost_text
 
 
 class ProbeAnswer(Protocol):
@@ -68,59 +69,64 @@ class ProbeRound:
     trouble: str = ""
 
 
+# Another kind of problem is reported after this many rounds in a row; so is the prober's own trouble.
+_CONFIRMED = 3
+
+
 @dataclass(frozen=True, slots=True)
 class ReachabilityState:
     """One broker as seen from one vantage up to now."""
 
-    external: Streak = field(default_factory=Streak)
-    control: Streak = field(default_factory=Streak)
+    external: HarmCounter = field(default_factory=HarmCounter)
+    control: HarmCounter = field(default_factory=HarmCounter)
     last: ProbeRound = field(default_factory=ProbeRound)
     kind: str = ""
     """The class of what is being seen, without counts and latencies, once seen often enough to be reported."""
     kind_seen: tuple[str, int] = ("", 0)
     troubles: int = 0
 
-    def after(self, seen: ProbeRound, settings: Reachability, now: datetime) -> ReachabilityState:
-        """The sighting after one more round."""
+    def after(self, seen: ProbeRound, now: datetime, seconds: float = Reachability.period_seconds) -> ReachabilityState:
+        """The sighting after one more round, which represents so many seconds."""
         if seen.trouble:
-            return self._troubled(seen, settings, now)
+            return self._troubled(seen, now)
         external, control = self.external, self.control
         if seen.external is not None:
-            external = external.seen(seen.external.ok, now, settings)
-            if seen.external.ok and external.reading is Reading.FAILING:
-                # Failing says that nothing comes through. Now something does: not yet enough to be well, too much to
-                # demote a broker for.
-                external = external.turned(Reading.UNKNOWN, now)
+            external = external.after(0.0 if seen.external.ok else 1.0, seconds, now)
         if seen.internal is not None:
-            control = control.seen(seen.internal.ok, now, settings)
+            control = control.after(0.0 if seen.internal.ok else 1.0, seconds, now)
         kind = _kind(seen)
         count = self.kind_seen[1] + 1 if kind == self.kind_seen[0] else 1
-        often = min(settings.failure_threshold, settings.success_threshold)
-        settled = kind if count >= often or not self.kind else self.kind
+        settled = kind if count >= _CONFIRMED or not self.kind else self.kind
         return ReachabilityState(external, control, seen, settled, (kind, count))
 
     def signal(self, broker: int, source: str) -> Signal | None:
         """The signal to report; ``None`` while the broker has not been judged."""
+        if self.external.reading_since is None:
+            return None
         answer = self.last.external
         passing = self.external.reading is Reading.PASSING
-        return signal_of(
-            self.external,
+        return Signal(
             broker,
             SignalType.EXTERNAL_REACHABILITY,
             source,
+            self.external.reading,
+            self.external.reading_since,
             control=self.control.reading,
             latency_seconds=answer.seconds if passing and answer is not None and answer.ok else None,
             message=self.message(),
+            harm=self.external.harm,
         )
 
     @property
     def failing(self) -> bool:
         """Whether the last question was not answered: reason enough to ask again soon."""
-        return self.external.failures > 0
+        return self.last.external is not None and not self.last.external.ok
 
-    def news(self) -> tuple[str, ...]:
-        """What a report is made for: while this stays the same, nothing is written."""
-        return (self.external.reading, self.control.reading, self.kind)
+    def differs(self, posted: ReachabilityState | None, seconds_since: float) -> bool:
+        """Whether this differs enough from ``posted``, which was posted so many seconds ago."""
+        if posted is None or (self.control.reading, self.kind) != (posted.control.reading, posted.kind):
+            return True
+        return self.external.differs(posted.external, seconds_since)
 
     def message(self) -> str:
         """One sentence for a person, with counts and latencies as they are now."""
@@ -132,12 +138,11 @@ class ReachabilityState:
         answer = self.last.external
         if answer is None:
             return "not asked: no external address is known"
-        if not answer.ok:
-            return f"{answer.message}{times(self.external.failures)}"
-        if answer.weaker:
+        if self.external.reading is Reading.FAILING:
+            what = answer.message if not answer.ok else f"{self.last.address} answers at times"
+            return f"{lost_text(self.external)} ({what})"
+        if not answer.ok or answer.weaker:
             return answer.message
-        if self.external.reading is not Reading.PASSING:
-            return f"{self.last.address} answers again{times(self.external.successes)}"
         return f"{self.last.address} answers"
 
     def _inside(self) -> str:
@@ -146,15 +151,16 @@ class ReachabilityState:
             return "internal listener not asked"
         if answer.ok:
             return f"internal listener answers in {milliseconds(answer.seconds)}"
-        return f"internal listener: {answer.message}{times(self.control.failures)}"
+        return f"internal listener: {answer.message}"
 
-    def _troubled(self, seen: ProbeRound, settings: Reachability, now: datetime) -> ReachabilityState:
+    def _troubled(self, seen: ProbeRound, now: datetime) -> ReachabilityState:
         """Our own trouble is no evidence; when it lasts, what was known before is no longer known, either."""
         troubles = self.troubles + 1
-        if troubles < max(1, settings.failure_threshold):
+        if troubles < _CONFIRMED:
             return replace(self, troubles=troubles)
-        lost = Streak(Reading.UNKNOWN, now if self.external.reading is not Reading.UNKNOWN else self.external.since)
-        return ReachabilityState(lost, Streak(), seen, "trouble", ("trouble", troubles), troubles)
+        return ReachabilityState(
+            self.external.unmeasured(now), HarmCounter(), seen, "trouble", ("trouble", troubles), troubles
+        )
 
 
 def milliseconds(seconds: float) -> str:

@@ -1,6 +1,6 @@
 """Storage probe: write latency of one broker's log directory, measured on the broker's own volume.
 
-In: something that writes, and settings that may change. Out: signals, posted on news. Called by ``bellwether probe
+In: something that writes, and objectives that may change. Out: signals, posted on news. Called by ``bellwether probe
 storage``. One thread writes, and may hang with the disk; another judges, and never touches the disk: a write that has
 not ended in time is reported while it still hangs.
 """
@@ -16,12 +16,13 @@ from typing import Protocol
 import structlog
 
 from bellwether.core.settings.detection import StorageLatency
+from bellwether.core.settings.harm import WRITE_AGAIN_SHARE, Objectives
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.probes.measuring_thread import MeasuringThread, SignalObserver
 from bellwether.probes.storage.disk_write import words
 from bellwether.probes.storage.stall_detector import StallDetector
-from bellwether.probes.storage.write_latency import Latencies, Sample, periods
+from bellwether.probes.storage.write_latency import Latencies, Sample
 
 _LOOK_SECONDS = 0.1
 
@@ -58,7 +59,7 @@ class StorageProbe(MeasuringThread):
         broker: int,
         source: str,
         writer: Writer,
-        settings: StorageLatency,
+        objectives: Objectives,
         post: Callable[[Signal], None],
         clock: Clock,
         observer: WriteObserver,
@@ -67,7 +68,7 @@ class StorageProbe(MeasuringThread):
         self._broker = broker
         self._source = source
         self._writer = writer
-        self._settings = settings
+        self._objectives = objectives
         self._post = post
         self._observer = observer
         self._log = structlog.get_logger(__name__).bind(broker=broker)
@@ -77,6 +78,7 @@ class StorageProbe(MeasuringThread):
         self._known = Latencies()
         self._posted: Latencies | None = None
         self._told_at = 0.0
+        self._counted_until = clock.monotonic()
         self._warned = ""
         self._writing = threading.Thread(target=self._write, name="storage-write", daemon=True)
 
@@ -91,9 +93,9 @@ class StorageProbe(MeasuringThread):
         self._writing.start()
         super().start()
 
-    def configure(self, settings: StorageLatency) -> None:
-        """Go on under other settings, from the next write on."""
-        self._settings = settings
+    def configure(self, objectives: Objectives) -> None:
+        """Go on under other objectives, from the next write on."""
+        self._objectives = objectives
 
     def repeat(self) -> None:
         """Post the current signal again, changed or not."""
@@ -111,7 +113,7 @@ class StorageProbe(MeasuringThread):
             self._writing.join(timeout_seconds)
 
     def _write(self) -> None:
-        due = self._clock.monotonic()
+        due, bad_in_a_row = self._clock.monotonic(), 0
         while not self._stop.is_set():
             began = self._pauses.begin()
             self._began = began
@@ -120,54 +122,60 @@ class StorageProbe(MeasuringThread):
             self._began = None
             self._pauses.end()
             self._samples.put(replace(sample, away=min(lost, sample.seconds)))
-            due = max(due + self._settings.period_seconds, self._clock.monotonic())
+            bad_in_a_row = bad_in_a_row + 1 if reading(sample, self._objectives) is Reading.FAILING else 0
+            due = max(due + pause(bad_in_a_row), self._clock.monotonic())
             self._stop.wait(due - self._clock.monotonic())
         self._writer.remove()
 
     def _run(self) -> None:
-        counted = 0
+        self._counted_until = self._clock.monotonic()
         while not self._stop.is_set():
             self._beat = self._clock.monotonic()
             try:
                 sample = self._samples.get(timeout=_LOOK_SECONDS)
             except queue.Empty:
-                counted = self._look_at_a_hanging_write(counted)
+                self._look_at_a_hanging_write()
             else:
-                self._take(replace(sample, counted=counted))
-                counted = 0
+                self._take(sample)
 
-    def _look_at_a_hanging_write(self, counted: int) -> int:
-        """Count a write that has not ended in time, period by period; returns how many periods are counted."""
-        began, settings = self._began, self._settings
-        if began is None:
-            return counted
+    def _look_at_a_hanging_write(self) -> None:
+        """Count a write that is late while it hangs, as often as writes would be made while they are slow."""
+        began, limit = self._began, self._objectives.produce_milliseconds / 1000 + _LOOK_SECONDS
         now = self._clock.monotonic()
-        waited = now - began
-        if waited < settings.timeout_seconds or periods(waited, settings) <= counted:
-            return counted
-        waited -= self._pauses.lost(now)
-        passed = periods(waited, settings)
-        if waited < settings.timeout_seconds or passed <= counted or self._began != began:
-            return counted
-        self._take(Sample(waited, stalled=True, counted=counted))
-        return passed
+        if began is None or now - began < limit:
+            return
+        counted = self._counted_until - began
+        if counted >= 0 and now - self._counted_until < pause(2 if counted >= StorageLatency.period_seconds else 1):
+            return
+        waited = now - began - self._pauses.lost(now)
+        if waited >= limit and self._began == began:
+            self._take(Sample(waited, stalled=True))
 
     def _take(self, sample: Sample) -> None:
-        settings = self._settings
+        """Count a sample for the time since the one before it, without those seconds in which this did not run."""
+        until = self._clock.monotonic()
+        most = max(StorageLatency.period_seconds, sample.seconds)
+        covers = min(max(until - self._counted_until - sample.away, 0.0), most)
+        self._counted_until, sample = until, replace(sample, covers=covers)
         if sample.own_trouble and sample.problem != self._warned:
             self._log.warning("probe_file_not_written", error=sample.problem)
         self._warned = sample.problem if sample.own_trouble else ""
         result = "stalled" if sample.stalled else "failed" if sample.problem else "ok"
         self._observer.wrote(self._broker, result, sample.seconds)
-        self._known = self._known.after(sample, settings, self._clock.now())
-        signal = self._known.signal(self._broker, self._source, settings)
+        self._known = self._known.after(sample, self._objectives, self._clock.now())
+        signal = self._known.signal(self._broker, self._source, self._objectives)
         if signal is None:
             return
         self._observer.judged(signal)
         now = self._clock.monotonic()
-        if self._known.differs(self._posted, now - self._told_at, settings):
+        if self._known.differs(self._posted, now - self._told_at):
             self._posted, self._told_at = self._known, now
             self._post(signal)
+
+
+def pause(bad_in_a_row: int) -> float:
+    """Seconds from the beginning of one write to the next, or between two looks at a write that hangs."""
+    return StorageLatency.period_seconds * (WRITE_AGAIN_SHARE if bad_in_a_row > 1 else 1)
 
 
 def measure(writer: Writer, clock: Clock) -> Sample:
@@ -198,9 +206,9 @@ def measure_once(writer: Writer, timeout_seconds: float, clock: Clock) -> Sample
     return sample
 
 
-def reading(sample: Sample, settings: StorageLatency) -> Reading:
+def reading(sample: Sample, objectives: Objectives) -> Reading:
     """What a single write looks like, before any counting."""
     if sample.own_trouble:
         return Reading.UNKNOWN
-    slow = sample.stalled or sample.problem or sample.seconds * 1000 > settings.threshold_milliseconds
+    slow = sample.stalled or sample.problem or sample.seconds * 1000 > objectives.produce_milliseconds
     return Reading.FAILING if slow else Reading.PASSING

@@ -33,11 +33,9 @@ _PROBERS = frozenset(
         "timeoutSeconds",
         "failureThreshold",
         "successThreshold",
-        "windowSamples",
-        "thresholdMilliseconds",
-        "historyRatio",
+        "produceMilliseconds",
+        "fetchMilliseconds",
         "thresholdSeconds",
-        "idleAfterSeconds",
         "url",
         "brokerLabel",
     }

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.model.undo_record import Cause, DemotedBroker
-from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal
+from bellwether.core.settings.harm import LARGEST_LOST_SECONDS
+from bellwether.core.signals import Harm, Override, OverrideState, Purpose, Reading, Signal
 from bellwether.recording.traces.merge_patch import Document, Json
 from bellwether.recording.traces.trace_lines import UnreadableTrace, text_of, time_of
 
@@ -170,6 +171,17 @@ def _figure(value: Any) -> float | None:
     return float(value)
 
 
+def _harm_row(harm: Harm) -> Json:
+    return {"lost": harm.lost_seconds, "share": harm.share, "since": text_of(harm.since), "ongoing": harm.ongoing}
+
+
+def _harm(value: Any) -> Harm:
+    lost, share = _figure(value["lost"]), _figure(value["share"])
+    if lost is None or share is None or not (0 <= lost <= LARGEST_LOST_SECONDS and 0 <= share <= 1):
+        raise ValueError(f"harm {value!r} is out of bounds")
+    return Harm(lost, share, time_of(value["since"]), value.get("ongoing", True) is not False)
+
+
 def _share(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 100:
         raise ValueError(f"share {value!r} is not a percentage below 100")
@@ -189,6 +201,7 @@ _SIGNAL = (
     _Member("latency", "latency_seconds", _finite, _figure, None),
     _Member("usual", "usual_seconds", _finite, _figure, None),
     _Member("value", "value", _finite, _figure, None),
+    _Member("harm", "harm", _harm_row, _harm, None),
     _Member("message", "message", str, str, ""),
 )
 _OVERRIDE = (

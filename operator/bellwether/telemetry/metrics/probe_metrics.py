@@ -52,6 +52,17 @@ class ProbeMetrics:
             "Duration of a 4 KiB write with fdatasync, in seconds.",
             "broker",
         )
+        self._reads = self.registry.counter(
+            "bellwether_probe_disk_reads",
+            "Test reads from old segments of the log directory, by result (ok, failed, unmeasured).",
+            "broker",
+            "result",
+        )
+        self._read_seconds = self.registry.histogram(
+            "bellwether_probe_disk_read_duration_seconds",
+            "Duration of a direct read of 4 KiB from an old segment, in seconds.",
+            "broker",
+        )
         self._outside = self.registry.gauge(
             "bellwether_probe_outside_connections",
             "External connections to the port of the external listener.",
@@ -89,6 +100,12 @@ class ProbeMetrics:
         self._writes.labels(broker, result).inc()
         if result == "ok":
             self._write_seconds.labels(broker).observe(seconds)
+
+    def read(self, broker: int, result: str, seconds: float) -> None:
+        """One read: ``ok``, ``failed`` or ``unmeasured``, and its duration."""
+        self._reads.labels(broker, result).inc()
+        if result == "ok":
+            self._read_seconds.labels(broker).observe(seconds)
 
     def looked(self, broker: int, connections: int, silent_seconds: float) -> None:
         """One read of a broker's socket table."""

@@ -92,11 +92,6 @@ def reachability(**fields: Any) -> Body:
     return policy(detection={"externalReachability": fields})
 
 
-def storage(**fields: Any) -> Body:
-    """A policy with settings of storage latency."""
-    return policy(detection={"storageLatency": fields})
-
-
 def prometheus(**rule: Any) -> Body:
     """A policy with one Prometheus rule; fields of the rule."""
     rules = [{"name": "flush", "threshold": "200", **rule}]
@@ -243,12 +238,28 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
     "suspend is a word": (policy(suspend="yes"), "spec.suspend"),
     "deletion policy is another word": (policy(deletionPolicy="Keep"), "spec.deletionPolicy"),
     "deletion never times out": (policy(deletionTimeoutSeconds=0), "spec.deletionTimeoutSeconds"),
-    "a period of zero": (reachability(periodSeconds=0), "spec.detection.externalReachability.periodSeconds"),
-    "a period that is text": (reachability(periodSeconds="1"), "spec.detection.externalReachability.periodSeconds"),
-    "a period with a fraction": (reachability(periodSeconds=1.5), "spec.detection.externalReachability.periodSeconds"),
-    "evidence that is stale between two probes": (
-        reachability(periodSeconds=8),
-        "spec.detection.externalReachability.staleAfterSeconds",
+    "a grace below zero": (
+        reachability(startupGraceSeconds=-1),
+        "spec.detection.externalReachability.startupGraceSeconds",
+    ),
+    "a grace that is text": (
+        reachability(startupGraceSeconds="1"),
+        "spec.detection.externalReachability.startupGraceSeconds",
+    ),
+    "a grace with a fraction": (
+        reachability(startupGraceSeconds=1.5),
+        "spec.detection.externalReachability.startupGraceSeconds",
+    ),
+    "a tolerance of zero": (policy(detection={"tolerance": 0}), "spec.detection.tolerance"),
+    "a tolerance beyond reason": (policy(detection={"tolerance": 21}), "spec.detection.tolerance"),
+    "a tolerance with a fraction": (policy(detection={"tolerance": 1.5}), "spec.detection.tolerance"),
+    "an objective of zero": (
+        policy(detection={"objectives": {"produceMilliseconds": 0}}),
+        "spec.detection.objectives.produceMilliseconds",
+    ),
+    "an objective of hours": (
+        policy(detection={"objectives": {"fetchMilliseconds": 60001}}),
+        "spec.detection.objectives.fetchMilliseconds",
     ),
     "a vantage twice": (reachability(vantages=["a", "b", "a"]), "spec.detection.externalReachability.vantages"),
     "a vantage with a space": (reachability(vantages=["a b"]), "spec.detection.externalReachability.vantages[0]"),
@@ -257,13 +268,8 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
         "spec.detection.externalReachability.vantages",
     ),
     "a listener without a name": (reachability(listener=""), "spec.detection.externalReachability.listener"),
-    "more failures than samples": (storage(failureThreshold=51), "spec.detection.storageLatency.failureThreshold"),
-    "storage evidence that is stale at once": (
-        storage(staleAfterSeconds=6),
-        "spec.detection.storageLatency.staleAfterSeconds",
-    ),
-    "a threshold of zero": (
-        storage(thresholdMilliseconds=0),
+    "a threshold of the disk": (
+        policy(detection={"storageLatency": {"thresholdMilliseconds": 80}}),
         "spec.detection.storageLatency.thresholdMilliseconds",
     ),
     "a cap of nobody": (policy(demotion={"maxBrokers": 0}), "spec.demotion.maxBrokers"),

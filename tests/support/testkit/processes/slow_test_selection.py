@@ -117,6 +117,12 @@ SOURCES: Mapping[str, Sequence[str]] = {
         "probes/reachability/broker_watch*",
         *_PROBING,
     ),
+    "integration/probes/test_canary_process.py": (
+        "probes/canary/*",
+        "adapters/kafka/canary_client*",
+        "cli/probe/canary*",
+        *_PROBING,
+    ),
     "integration/probes/test_replication_process.py": (
         "probes/replication/replication_probe*",
         "probes/replication/lag_state*",
@@ -125,6 +131,8 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/probes/test_storage_process.py": (
         "probes/storage/storage_probe*",
         "probes/storage/disk_write*",
+        "probes/storage/read_probe*",
+        "probes/storage/disk_read*",
         *_PROBING,
     ),
     "integration/probes/test_quarantine_agent_process.py": (

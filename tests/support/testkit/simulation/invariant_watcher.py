@@ -18,6 +18,10 @@ class Watcher:
     def __init__(self, store: MemoryRecordStore) -> None:
         self.store = store
         self.read: dict[TopicPartition, Partition] = {}
+        self.unread: set[TopicPartition] = set()
+        """Accepted reorders that no read has followed yet."""
+        self.checked: set[TopicPartition] = set()
+        """What was read since the last reorder was sent."""
         self.reorders = 0
         self.elections = 0
         self.violations: list[str] = []
@@ -30,10 +34,19 @@ class Watcher:
         """What was read now replaces what was read before."""
         kept = {} if topics is None else {n: p for n, p in self.read.items() if n.topic not in topics}
         self.read = {**kept, **{p.name: p for p in partitions}}
+        self.checked.update(p.name for p in partitions)
+        self.unread = set() if topics is None else {n for n in self.unread if n.topic not in topics}
 
     def reordering(self, orders: Sequence[Reorder], broker: int | None) -> None:
         """Invariants 1, 6 and 7, at the moment of the request."""
         self.reorders += len(orders)
+        if self.unread:
+            self.violations.append(
+                f"invariant 1: the reorders of {sorted(self.unread)} were not read back before the next"
+            )
+        if stale := sorted(o.name for o in orders if o.name not in self.checked):
+            self.violations.append(f"invariant 1: {stale} were not read since the last reorder")
+        self.checked.clear()
         entries = self.store.record.entries if self.store.record is not None else {}
         for wanted in orders:
             known = self.read.get(wanted.name)
@@ -49,6 +62,13 @@ class Watcher:
                 self.violations.append(f"invariant 6: {wanted} is not covered by the durable record: {entry}")
             elif SentOrder(wanted.order, broker) not in entry.outstanding and not _merged(entry, wanted.order):
                 self.violations.append(f"invariant 7: {wanted} to broker {broker} is not outstanding: {entry}")
+
+    def reordered(self, orders: Sequence[Reorder], outcomes: Mapping[TopicPartition, Outcome]) -> None:
+        """The controller has committed what it accepts: until the next read, the order is known from its answer."""
+        for sent in orders:
+            if outcomes[sent.name].ok:
+                self.read[sent.name] = replace(self.read[sent.name], replicas=sent.order)
+                self.unread.add(sent.name)
 
     def electing(self, names: Sequence[TopicPartition]) -> None:
         """Invariant 2, at the moment of the request."""
@@ -96,7 +116,9 @@ class _WatchedMover:
 
     def reorder(self, orders: Sequence[Reorder], broker: int | None = None) -> Mapping[TopicPartition, Outcome]:
         self.watcher.reordering(orders, broker)
-        return self.inner.reorder(orders, broker)
+        outcomes = self.inner.reorder(orders, broker)
+        self.watcher.reordered(orders, outcomes)
+        return outcomes
 
     def elect(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
         self.watcher.electing(names)

@@ -13,7 +13,7 @@ from bellwether.core.detection.findings import EvidenceItem
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.reasons import Reason
-from bellwether.core.signals import Override, OverrideState, Reading, Signal, SignalType
+from bellwether.core.signals import Harm, Override, OverrideState, Reading, Signal, SignalType
 from testkit.kubernetes import api_objects
 
 SINCE = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -62,10 +62,12 @@ def test_a_signal_survives_the_way_to_the_api_and_back():
         age_seconds=1.5,
         latency_seconds=0.08,
         message="80 ms",
+        harm=Harm(6.2, 0.97, SINCE),
     )
     body = entry_of(signal, "uid", 3, "lease").body()
     assert body["proberUID"] == "uid"
     assert body["latencyMicroseconds"] == 80_000
+    assert body["harm"]["lostMilliseconds"] == 6200
     assert SignalEntry.model_validate(body).to_core(1, 1.5) == signal
 
 
@@ -85,6 +87,10 @@ BROKEN: dict[str, tuple[Any, str]] = {
     "a time without a zone": (api_objects.entry("b", since="2026-01-02T03:04:05"), "ExternalReachability/b"),
     "a time that is none": (api_objects.entry("b", since="yesterday"), "ExternalReachability/b"),
     "a negative latency": (api_objects.entry("b", latencyMicroseconds=-1), "ExternalReachability/b"),
+    "harm without a bound": (
+        api_objects.entry("b", harm={"lostMilliseconds": 600_001, "sharePercent": 1, "since": "2026-01-02T03:04:05Z"}),
+        "ExternalReachability/b",
+    ),
     "a message without end": (api_objects.entry("b", message="x" * 513), "ExternalReachability/b"),
 }
 

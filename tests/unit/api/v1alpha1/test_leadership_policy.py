@@ -13,6 +13,7 @@ from bellwether.api.v1alpha1.schema.crd_manifests import KINDS
 from bellwether.core.settings import detection
 from bellwether.core.settings import policy as core_policy
 from bellwether.core.settings.field_doc import INTERNAL
+from bellwether.core.settings.harm import Objectives
 from testkit.kubernetes import api_objects
 
 PLACES = {
@@ -61,7 +62,9 @@ def test_a_full_policy_reaches_the_core():
         deletionTimeoutSeconds=5,
         detection={
             "externalReachability": {"vantages": ["a", "b"], "listener": "OUT", "bootstrapServers": ["lb:9094"]},
-            "storageLatency": {"enabled": False, "thresholdMilliseconds": 80},
+            "storageLatency": {"enabled": False},
+            "objectives": {"produceMilliseconds": 80},
+            "tolerance": 3,
         },
         demotion={"maxBrokers": 2},
         promotion={
@@ -79,7 +82,9 @@ def test_a_full_policy_reaches_the_core():
         deletion_timeout_seconds=5,
         detection=detection.Detection(
             reachability=detection.Reachability(vantages=("a", "b"), listener="OUT", bootstrap_servers=("lb:9094",)),
-            storage=detection.StorageLatency(enabled=False, threshold_milliseconds=80),
+            storage=detection.StorageLatency(enabled=False),
+            objectives=Objectives(produce_milliseconds=80),
+            tolerance=3,
         ),
         demotion=core_policy.Demotion(max_brokers=2),
         promotion=core_policy.Promotion(

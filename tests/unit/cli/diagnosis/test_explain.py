@@ -20,7 +20,7 @@ from bellwether.core.planning.plan import Plan
 from bellwether.core.reporting.report import report
 from bellwether.core.settings.detection import Detection, Reachability
 from bellwether.core.settings.policy import Mode, Policy
-from bellwether.core.signals import Reading
+from bellwether.core.signals import Harm, Reading
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
 from testkit.values.builders import after, cluster, decisions, demoted, partition, record, signal, snapshot
@@ -30,17 +30,30 @@ POLICY = Policy(
 )
 
 
+HARM = Harm(6.2, 0.98, after(-6))
+
+
 def judged_status() -> dict[str, object]:
     """Broker 1 as the operator leaves it: cut off, demoted for the second time, one vantage of three silent."""
     said = [
-        replace(signal(1, Reading.FAILING, source="a", since=after(-5)), message="connection refused 9 times"),
-        replace(signal(1, Reading.FAILING, source="b", since=after(-4)), message="connection refused 8 times"),
+        replace(signal(1, Reading.FAILING, source="a", since=after(-5)), message="connection refused", harm=HARM),
+        replace(signal(1, Reading.FAILING, source="b", since=after(-4)), message="connection refused", harm=HARM),
         replace(signal(1, Reading.PASSING, source="c", age_seconds=60.0), message="kafka-1:9094 answers"),
     ]
     seen = snapshot(cluster(partition(replicas=(2, 1, 3))), *said, undo=record(None, demoted(1)))
     seen = replace(seen, flaps={1: FlapCounter(2, after(0))})
     judged = Context(seen, judge(seen, POLICY, {}), POLICY)
     made = report(judged, Plan(decisions=decisions(1)), ExecutionResult())
+    return broker_status(made.brokers[0], 0, {}, after(0))
+
+
+def suffering_status() -> dict[str, object]:
+    """Broker 1 with two vantages of three failing, whose clients have lost less than a move costs."""
+    lost = Harm(1.4, 0.5, after(-2))
+    said = [replace(signal(1, Reading.FAILING, source=s, since=after(-1)), harm=lost) for s in "ab"]
+    said.append(signal(1, Reading.PASSING, source="c"))
+    seen = snapshot(cluster(partition(replicas=(2, 1, 3))), *said)
+    made = report(Context(seen, judge(seen, POLICY, {}), POLICY), Plan(decisions=decisions()), ExecutionResult())
     return broker_status(made.brokers[0], 0, {}, after(0))
 
 
@@ -73,8 +86,21 @@ class TestText:
         assert lines[0] == (
             "Broker 1 of policy default/main is Sick: ExternallyUnreachable, since 2026-01-01 00:00:00Z (2 min 5 s ago)"
         )
-        assert lines[1] == "  unreachable from a, b (2 of 3 vantages); its internal listener answers"
+        assert lines[1] == (
+            "  unreachable from a, b (2 of 3 vantages); its internal listener answers; its clients lost 6.2 s, and"
+            " moving its leaders away and back costs about 3 s (assumed)"
+        )
         assert lines[2] == "  what would change it: fewer than 2 of 3 vantages failing"
+
+    def test_harm_below_the_cost_of_a_move_comes_with_the_sum(self, api: MemoryApi):
+        api.put(BROKER_HEALTHS, {**(api.find(BROKER_HEALTHS, "default", "main-1") or {}), "status": suffering_status()})
+        _, said = run("1")
+        assert said.splitlines()[:3] == [
+            "Broker 1 of policy default/main is Suspect: HarmBelowCost, since 2026-01-01 00:00:00Z (2 min 5 s ago)",
+            "  unreachable from a, b (2 of 3 vantages): its clients lost 1.4 s, and moving its leaders away and back"
+            " costs about 3 s (assumed)",
+            "  what would change it: clients losing 2.3 s makes it Sick, five seconds of answers Healthy",
+        ]
 
     def test_what_keeps_it_from_leading_and_what_it_leads(self):
         _, said = run("1")
@@ -111,7 +137,7 @@ class TestText:
         rows = [line.split(None, 2) for line in said.splitlines() if line.startswith("ExternalReachability")]
         assert [row[1] for row in rows] == ["a", "b", "c"]
         assert rows[0][2].startswith("Failing")
-        assert rows[0][2].endswith("connection refused 9 times")
+        assert rows[0][2].endswith("connection refused")
         assert rows[2][2].startswith("(Passing)")
         assert rows[2][2].endswith("ignored: stale: its prober has not reported for more than 10 s")
 

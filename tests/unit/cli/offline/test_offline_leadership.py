@@ -12,6 +12,7 @@ from bellwether.adapters import undo_record_codec
 from bellwether.cli.main import main
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_kafka import MemoryMover, MemoryReader
 from bellwether.testing.memory_world import MemorySite
 from testkit.simulation.offline_fixture import lead_to
 from testkit.simulation.operators import POLICY, Operator
@@ -53,6 +54,31 @@ def test_without_a_policy_leaders_go_to_any_rack_and_come_back(kafka: MemorySite
     promoted = run("promote", 1, record)
     assert orders(kafka) == ORDERS
     assert NOTICE not in demoted.output + promoted.output
+
+
+def test_leaders_are_moved_after_one_full_read_and_a_second_one_confirms_without_a_wait(
+    kafka: MemorySite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    record, effects = tmp_path / "undo.json", list[str]()
+
+    def watch(port: type, method: str) -> None:
+        inner = getattr(port, method)
+
+        def watched(self: object, *asked: object) -> object:
+            effects.append(method)
+            return inner(self, *asked)
+
+        monkeypatch.setattr(port, method, watched)
+
+    watch(MemoryReader, "read")
+    watch(MemoryMover, "elect")
+    began = kafka.clock.monotonic()
+    for verb in ("demote", "promote"):
+        assert run(verb, 1, record).exit_code == 0
+        assert effects == ["read", "elect", "read"]
+        effects.clear()
+    assert kafka.clock.monotonic() == began
+    assert orders(kafka) == ORDERS
 
 
 @pytest.mark.parametrize("dry_run", [True, False])

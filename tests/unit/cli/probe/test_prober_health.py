@@ -113,11 +113,11 @@ def test_before_it_runs_nothing_is_expected_of_it(api: MemoryApi) -> None:
 def test_what_delivers_its_signals_is_missed_when_it_has_died(api: MemoryApi, stop: threading.Event) -> None:
     made = prober(api, ProbeMetrics())
     thread = run(made, lambda _: True, stop)
-    until(lambda: made._outbox._thread.ident is not None)
+    until(lambda: next(iter(made._outboxes.values()))._thread.ident is not None)
     dead = threading.Thread(target=lambda: None)
     dead.start()
     dead.join()
-    made._outbox._thread = dead
+    next(iter(made._outboxes.values()))._thread = dead
     assert made.problems(BOUND) == ["the thread that delivers signals has died"]
     stop.set()
     thread.join(limit(10))

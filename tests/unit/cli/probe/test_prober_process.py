@@ -15,7 +15,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.cli.probe.prober import Prober
 from bellwether.cli.probe.prober_process import ProberProcess
-from bellwether.core.settings.detection import StorageLatency
+from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import SignalType
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from testkit.kubernetes.api_objects import policy
@@ -30,8 +30,8 @@ class Sidecar:
         self.told: list[object] = []
         self._stop = stop
 
-    def configure(self, settings: StorageLatency) -> None:
-        self.told.append(settings.threshold_milliseconds)
+    def configure(self, objectives: Objectives) -> None:
+        self.told.append(objectives.produce_milliseconds)
         self._stop.set()
 
     def start(self) -> None:
@@ -51,13 +51,15 @@ def beside(api: MemoryApi, stop: threading.Event) -> list[object]:
     clock, metrics = SystemClock(), ProbeMetrics()
     prober = Prober(api, "default", "main", SignalType.STORAGE_LATENCY, "broker-1", clock, metrics)
     sidecar = Sidecar(stop)
-    ProberProcess(api, prober, metrics, clock, stop).run_sidecar(sidecar, lambda detection: detection.storage)
+    ProberProcess(api, prober, metrics, clock, stop).run_sidecar(
+        sidecar, lambda detection: (detection.objectives, detection.storage.enabled)
+    )
     return sidecar.told
 
 
 def test_a_sidecar_measures_under_its_policys_settings_until_it_is_ended() -> None:
     api = MemoryApi()
-    api.put(POLICIES, policy(detection={"storageLatency": {"thresholdMilliseconds": 70}}))
+    api.put(POLICIES, policy(detection={"objectives": {"produceMilliseconds": 70}}))
     assert beside(api, threading.Event()) == ["start", 70, "stop"]
 
 

@@ -158,7 +158,7 @@ def test_a_replay_tells_the_incident_and_that_it_is_the_same(tmp_path: Path):
     found = run("replay", recorded(tmp_path))
     assert found.exit_code == 0
     assert "00:00:05 broker 1 Healthy -> Sick ExternallyUnreachable: unreachable from" in found.output
-    assert "00:00:07 broker 1 is demoted, Signals ExternallyUnreachable" in found.output
+    assert "00:00:06 broker 1 is demoted, Signals ExternallyUnreachable" in found.output
     assert found.output.endswith("no differences from the operator's recorded decisions\n")
 
 
@@ -184,7 +184,7 @@ def test_a_replay_as_json_is_one_document(tmp_path: Path):
     document = json.loads(run("replay", recorded(tmp_path), "--json").stdout)
     assert (document["policy"], document["truncated"], document["differences"]) == ("main", False, [])
     demoted = [row for row in document["timeline"] if row["what"] == "demoted"]
-    assert [(row["broker"], row["at"]) for row in demoted] == [(1, "2026-01-01T00:00:07.000Z")]
+    assert [(row["broker"], row["at"]) for row in demoted] == [(1, "2026-01-01T00:00:06.000Z")]
 
 
 def test_a_trace_that_breaks_off_is_replayed_and_told(tmp_path: Path):
@@ -214,14 +214,14 @@ def test_a_wrong_setting_is_named(tmp_path: Path, arguments: list[str], said: st
     ("change", "said"),
     [
         ("kafka.bootstrapServers=[kafka.example:9092]", "kafka.bootstrapServers changes nothing: a replay connects"),
-        ("detection.externalReachability.failureThreshold=2", "failureThreshold changes no signal: the probers"),
-        ("spec.detection.storageLatency.thresholdMilliseconds=80", "thresholdMilliseconds changes no signal"),
+        ("detection.objectives.fetchMilliseconds=2", "fetchMilliseconds changes no signal: the probers"),
+        ("spec.detection.objectives.produceMilliseconds=80", "produceMilliseconds changes no signal"),
         (
             "demotion.capacity.maxBytesPerSecond=9",
             "maxBytesPerSecond limits nothing here: what partitions carry is not",
         ),
-        ("detection.storageLatency.peerRatio=3", None),
-        ("detection.externalReachability.staleAfterSeconds=20", None),
+        ("detection.tolerance=3", None),
+        ("detection.externalReachability.startupGraceSeconds=20", None),
         ("promotion.stabilizationSeconds=3", None),
     ],
 )

@@ -15,12 +15,12 @@ from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.lifecycle import RebalanceRun, RunState
 from bellwether.core.reporting.report import Report
-from bellwether.core.settings.policy import Mode, Policy, Promotion, PromotionWaves
+from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, PromotionWaves
 from bellwether.core.signals import Reading
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import after, cluster, decisions, partition, said, site, snapshot, verdict, verdicts
 
-ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
+ENFORCE = Policy(name="main", mode=Mode.ENFORCE, demotion=Demotion(dwell_seconds=2))
 SEEN = cluster(partition())
 WELL = said(policy=ENFORCE)
 

@@ -286,6 +286,31 @@ class TestASharedCause:
             found = {**verdicts(seen, suspect=[2]), 1: sick}
             assert held(decided(seen, found, policy(2), undo=[lost])) == blocked
 
+    @pytest.mark.parametrize(
+        ("signal", "reason"),
+        [
+            (SignalType.STORAGE_LATENCY, Reason.STORAGE_SLOW),
+            (SignalType.READ_LATENCY, Reason.STORAGE_SLOW),
+            (SignalType.STORAGE_LATENCY, Reason.READS_SLOW),
+            (SignalType.CANARY, Reason.CANARY_FAILING),
+            (SignalType.EXTERNAL_REACHABILITY, Reason.EXTERNALLY_UNREACHABLE),
+        ],
+    )
+    @pytest.mark.parametrize("why", [Reason.HARM_BELOW_COST, Reason.SYSTEMIC_CAUSE])
+    def test_brokers_whose_clients_lose_requests_share_the_symptom(self, why: Reason, signal: str, reason: Reason):
+        seen = ring(4)
+        less = replace(verdict(2, HealthState.SUSPECT, reason=why), signal=signal)
+        found = verdicts(seen) | {1: verdict(1, reason=reason), 2: less}
+        assert held(decided(seen, found)) == {1: SHARED}
+
+    def test_harm_of_another_kind_is_another_symptom(self):
+        seen = ring(4)
+        less = replace(
+            verdict(2, HealthState.SUSPECT, reason=Reason.HARM_BELOW_COST), signal=SignalType.STORAGE_LATENCY
+        )
+        found = verdicts(seen) | {1: verdict(1, reason=Reason.EXTERNALLY_UNREACHABLE), 2: less}
+        assert held(decided(seen, found)) == {}
+
     @pytest.mark.parametrize("state", [s for s in HealthState if s not in (HealthState.SICK, HealthState.DOWN)])
     def test_a_broker_that_does_not_fail_has_no_symptom(self, state: HealthState):
         assert symptom(verdict(1, state)) is None

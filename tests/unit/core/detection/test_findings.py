@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from statistics import median
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.core.detection.findings import Finding, SignalIndex, evidence_item, fresh, worst
 from bellwether.core.detection.health_states import Evidence
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection
-from bellwether.core.signals import Reading, SignalType
+from bellwether.core.signals import Harm, Reading, SignalType
 from testkit.values.builders import cluster, partition, signal, snapshot
 
 
-def scene(latencies: dict[int, float], brokers: int = 12) -> SignalIndex:
+def scene(harm: dict[int, float], brokers: int = 12) -> SignalIndex:
     kind = SignalType.STORAGE_LATENCY
-    said = [
-        signal(b, Reading.PASSING, kind=kind, source=f"broker-{b}", latency_seconds=s) for b, s in latencies.items()
-    ]
+    said = []
+    for b, lost in harm.items():
+        made = signal(b, Reading.FAILING if lost else Reading.PASSING, kind=kind, source=f"broker-{b}")
+        said.append(replace(made, harm=Harm(lost, 1.0, made.since) if lost else None))
     return SignalIndex.of(snapshot(cluster(partition(), brokers=brokers), *said), Detection())
 
 
-@example({1: 0.001, 2: 0.002, 3: 0.08}, 2)
-@given(st.dictionaries(st.integers(1, 12), st.sampled_from([0.001, 0.002, 0.08, 0.5]), max_size=12), st.integers(1, 12))
-def test_the_latency_of_peers_is_the_median_of_all_the_others(latencies: dict[int, float], broker: int):
-    others = [seconds for b, seconds in latencies.items() if b != broker]
+@given(st.dictionaries(st.integers(1, 12), st.sampled_from([0.0, 1.5, 8.0, 600.0]), max_size=12), st.integers(1, 12))
+def test_the_harm_of_peers_is_the_median_of_all_the_others(harm: dict[int, float], broker: int):
+    others = [seconds for b, seconds in harm.items() if b != broker]
     expected = pytest.approx(median(others)) if others else None
-    assert scene(latencies).latency_of_peers(broker) == expected
+    assert scene(harm).writes.of_peers(broker) == expected
 
 
 @pytest.mark.parametrize(

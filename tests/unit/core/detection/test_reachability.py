@@ -11,10 +11,9 @@ from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.detection import Detection, Reachability
-from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.core.signals import Harm, Reading, Signal, SignalType
 from testkit.values.builders import after, cluster, demoted, partition, record, signal, snapshot, verdict
-from testkit.values.vantage_signals import BAD, DUNNO, GOOD, POLICY, of_one, words
+from testkit.values.vantage_signals import BAD, DUNNO, GOOD, of_one, words
 
 
 class TestComingUp:
@@ -114,7 +113,6 @@ class TestDisputes:
     SOME = words(BAD, BAD, GOOD)
 
     DISPUTED = verdict(state=HealthState.SUSPECT, reason=Reason.VANTAGE_CONFLICT, since=after(0))
-    AT_ONCE = replace(POLICY, detection=Detection(reachability=Reachability(vantage_conflict_after_seconds=0)))
 
     @pytest.mark.parametrize(("seconds", "state"), [(1799, HealthState.SUSPECT), (1800, HealthState.SICK)])
     def test_a_dispute_ends_after_its_time(self, seconds: int, state: HealthState):
@@ -139,9 +137,6 @@ class TestDisputes:
         blank = of_one(snapshot(None, *words(BAD, DUNNO, DUNNO), now=after(1780)), before=self.DISPUTED)
         assert blank.state is HealthState.UNKNOWN
         assert of_one(snapshot(None, *self.SOME, now=after(1800)), before=blank).state is HealthState.SICK
-
-    def test_there_is_none_where_the_policy_gives_it_no_time(self):
-        assert of_one(snapshot(None, *self.SOME), self.AT_ONCE).state is HealthState.SICK
 
     @pytest.mark.parametrize("control", [BAD, DUNNO])
     def test_a_broker_that_a_vantage_reaches_answers_somebody_and_is_not_down(self, control: Reading):
@@ -214,3 +209,37 @@ class TestItsOwnSockets:
     def test_two_silent_vantages_are_too_many(self):
         found = of_one(self.leading(*words(DUNNO, DUNNO), *self.own(BAD, GOOD, GOOD)))
         assert found.state is HealthState.SUSPECT
+
+
+class TestHarm:
+    """What a quorum agrees on is weighed against the cost of a move."""
+
+    @staticmethod
+    def lost(*seconds: float) -> list[Signal]:
+        by_vantage = dict(zip("abc", seconds, strict=False))
+        made = words(*[BAD if lost else GOOD for lost in seconds])
+        return [replace(s, harm=Harm(by_vantage[s.source], 1.0, s.since)) if s.reading is BAD else s for s in made]
+
+    @pytest.mark.parametrize(
+        ("seconds", "state", "reason"),
+        [
+            pytest.param([9, 1.5, 0], HealthState.SUSPECT, Reason.HARM_BELOW_COST, id="one vantage lost much"),
+            pytest.param([9, 0.5, 0], HealthState.HEALTHY, Reason.SIGNALS_PASSING, id="the second lost little"),
+            pytest.param([9, 3, 3], HealthState.SICK, Reason.EXTERNALLY_UNREACHABLE, id="two lost what a move costs"),
+        ],
+    )
+    def test_a_quorum_agrees_on_the_least_of_the_largest(
+        self, seconds: list[float], state: HealthState, reason: Reason
+    ):
+        found = of_one(snapshot(None, *self.lost(*seconds)))
+        assert (found.state, found.reason) == (state, reason)
+
+    def test_the_message_has_the_harm_and_the_cost(self):
+        found = of_one(snapshot(None, *self.lost(9, 6.2, 7)))
+        assert "its clients lost 7.0 s, and moving its leaders away and back costs about 3 s" in found.message
+
+    def test_a_broker_that_answers_nobody_is_down_only_after_the_same_harm(self):
+        short = [replace(s, control=BAD) for s in self.lost(1.5, 1.5)]
+        long = [replace(s, control=BAD) for s in self.lost(3, 3)]
+        assert of_one(snapshot(None, *short)).state is HealthState.SUSPECT
+        assert of_one(snapshot(None, *long)).state is HealthState.DOWN

@@ -8,16 +8,24 @@ import pytest
 
 from bellwether.core.detection.findings import Finding, SignalIndex
 from bellwether.core.detection.health_states import Evidence
-from bellwether.core.detection.storage import SLOW_SEVERITY, STALLED_SEVERITY, storage_latency
+from bellwether.core.detection.storage import SLOW_SEVERITY, STALLED_SEVERITY, read_latency, storage_latency
+from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection
-from bellwether.core.signals import Reading, Signal, SignalType
-from testkit.values.builders import cluster, partition, signal, snapshot
+from bellwether.core.signals import Harm, Reading, Signal, SignalType
+from testkit.values.builders import cluster, demoted, partition, record, signal, snapshot
 
 GOOD, BAD = Reading.PASSING, Reading.FAILING
 
 
-def disk(broker: int, reading: Reading, milliseconds: float | None, source: str = "", age: float | None = 0) -> Signal:
+def disk(
+    broker: int,
+    reading: Reading,
+    milliseconds: float | None,
+    source: str = "",
+    age: float | None = 0,
+    lost: float = 20.0,
+) -> Signal:
     made = signal(
         broker,
         reading,
@@ -26,7 +34,8 @@ def disk(broker: int, reading: Reading, milliseconds: float | None, source: str 
         latency_seconds=None if milliseconds is None else milliseconds / 1000,
         age_seconds=age,
     )
-    return replace(made, message=f"{milliseconds} ms")
+    harm = Harm(lost, 1.0, made.since) if reading is BAD else None
+    return replace(made, message=f"{milliseconds} ms", harm=harm)
 
 
 def of_one(*signals: Signal, fenced: tuple[int, ...] = ()) -> Finding:
@@ -37,35 +46,93 @@ def of_one(*signals: Signal, fenced: tuple[int, ...] = ()) -> Finding:
 @pytest.mark.parametrize(
     ("peers", "evidence", "reason"),
     [
-        pytest.param([(2, GOOD, 1), (3, GOOD, 1)], Evidence.BAD, Reason.STORAGE_SLOW, id="its peers are fast"),
-        pytest.param([(2, GOOD, 10), (3, GOOD, 9)], Evidence.BAD, Reason.STORAGE_SLOW, id="less than an eighth of it"),
-        pytest.param([(2, GOOD, 10), (3, GOOD, 10)], Evidence.BAD, Reason.STORAGE_SLOW, id="an eighth of it"),
-        pytest.param([(2, GOOD, 40), (3, GOOD, 41)], Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, id="half as slow"),
-        pytest.param([(2, BAD, 90), (3, BAD, 70)], Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, id="all are slow"),
-        pytest.param([(2, BAD, 85), (3, GOOD, 1)], Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, id="every other one"),
-        pytest.param([], Evidence.BAD, Reason.STORAGE_SLOW, id="nobody to compare with"),
+        pytest.param([0, 0], Evidence.BAD, Reason.STORAGE_SLOW, id="its peers lose nothing"),
+        pytest.param([9, 0], Evidence.BAD, Reason.STORAGE_SLOW, id="one peer loses less than half"),
+        pytest.param([20, 19], Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, id="all lose as much"),
+        pytest.param([20, 12], Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, id="its peers lose more than half"),
+        pytest.param([], Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, id="no peer to compare with"),
     ],
 )
-def test_a_slow_disk_is_compared_with_its_peers(
-    peers: list[tuple[int, Reading, float]], evidence: Evidence, reason: Reason
-):
-    found = of_one(disk(1, BAD, 80), *(disk(*peer) for peer in peers))
+def test_the_harm_of_a_slow_disk_is_compared_with_its_peers(peers: list[float], evidence: Evidence, reason: Reason):
+    others = [disk(n, BAD if lost else GOOD, 80, lost=lost) for n, lost in enumerate(peers, 2)]
+    found = of_one(disk(1, BAD, 80), *others)
     assert (found.evidence, found.reason) == (evidence, reason)
 
 
-def test_silent_and_dead_peers_are_nobody_to_compare_with():
+@pytest.mark.parametrize(
+    ("lost", "evidence", "reason"),
+    [
+        (0.9, Evidence.GOOD, Reason.SIGNALS_PASSING),
+        (1.0, Evidence.DOUBTFUL, Reason.HARM_BELOW_COST),
+        (2.2, Evidence.DOUBTFUL, Reason.HARM_BELOW_COST),
+        (2.4, Evidence.BAD, Reason.STORAGE_SLOW),
+    ],
+)
+def test_a_broker_is_sick_once_its_clients_lost_what_a_move_costs(lost: float, evidence: Evidence, reason: Reason):
+    found = of_one(disk(1, BAD, 80, lost=lost), disk(2, GOOD, 1))
+    assert (found.evidence, found.reason) == (evidence, reason)
+
+
+def test_a_demoted_broker_whose_disk_still_fails_is_not_well_however_little_it_costs():
+    seen = snapshot(cluster(partition()), disk(1, BAD, 80, lost=0.5), disk(2, GOOD, 1), undo=record(None, demoted(1)))
+    assert storage_latency(1, SignalIndex.of(seen, Detection())).evidence is Evidence.DOUBTFUL
+
+
+def test_tolerance_multiplies_the_cost():
+    seen = snapshot(cluster(partition()), disk(1, BAD, 80), disk(2, GOOD, 1))
+    found = storage_latency(1, SignalIndex.of(seen, Detection(tolerance=20)))
+    assert (found.reason, found.signal) == (Reason.HARM_BELOW_COST, SignalType.STORAGE_LATENCY)
+
+
+def test_harm_that_has_just_ended_moves_nothing():
+    over = replace(disk(1, BAD, 80), harm=Harm(2.6, 0.9, disk(1, BAD, 80).since, ongoing=False))
+    found = of_one(over, disk(2, GOOD, 1))
+    assert (found.evidence, found.reason) == (Evidence.DOUBTFUL, Reason.HARM_BELOW_COST)
+    assert found.change == "one more lost request makes it Sick, five seconds of fast writes Healthy"
+
+
+def test_a_demoted_broker_stays_sick_between_two_lost_requests():
+    over = replace(disk(1, BAD, 80), harm=Harm(2.6, 0.9, disk(1, BAD, 80).since, ongoing=False))
+    seen = snapshot(cluster(partition()), over, disk(2, GOOD, 1), undo=record(None, demoted(1)))
+    assert storage_latency(1, SignalIndex.of(seen, Detection())).evidence is Evidence.BAD
+
+
+def test_a_costly_move_is_not_made_for_little_harm():
+    seen = replace(snapshot(cluster(partition()), disk(1, BAD, 80), disk(2, GOOD, 1)), move_cost=MoveCost(60, 3))
+    found = storage_latency(1, SignalIndex.of(seen, Detection()))
+    assert found.reason is Reason.HARM_BELOW_COST
+    assert "moving its leaders away and back costs about 60 s" in found.message
+
+
+def test_coordinators_make_a_move_more_costly():
+    seen = snapshot(cluster(replace(partition(), internal=True)), disk(1, BAD, 80, lost=2.5), disk(2, GOOD, 1))
+    found = storage_latency(1, SignalIndex.of(seen, Detection()))
+    assert (found.reason, "about 4 s (assumed)" in found.message) == (Reason.HARM_BELOW_COST, True)
+
+
+def test_the_message_says_what_clients_lost_and_what_a_move_costs():
+    found = of_one(disk(1, BAD, 80), disk(2, GOOD, 1))
+    assert found.message == (
+        "its log directory is slow: 80 ms; moving its leaders away and back costs about 3 s (assumed)"
+    )
+
+
+def test_silent_and_dead_peers_are_no_peers_to_compare_with():
     stale, fenced = disk(2, BAD, 80, age=99), disk(3, BAD, 80)
-    assert of_one(disk(1, BAD, 80), stale, fenced, fenced=(3,)).evidence is Evidence.BAD
+    assert of_one(disk(1, BAD, 80), stale, fenced, fenced=(3,)).evidence is Evidence.DOUBTFUL
 
 
-def test_a_disk_that_only_ends_in_errors_is_not_compared():
-    found = of_one(disk(1, BAD, None), disk(2, BAD, 80), disk(3, BAD, 80))
+def test_a_disk_that_only_ends_in_errors_is_stalled():
+    found = of_one(disk(1, BAD, None), disk(2, GOOD, 1), disk(3, GOOD, 1))
     assert (found.evidence, found.severity) == (Evidence.BAD, STALLED_SEVERITY)
 
 
-@pytest.mark.parametrize(
-    ("milliseconds", "severity"), [(80, SLOW_SEVERITY), (499, SLOW_SEVERITY), (500, STALLED_SEVERITY)]
-)
+def test_a_failing_signal_without_figures_counts_as_the_largest_harm():
+    found = of_one(replace(disk(1, BAD, 80), harm=None), disk(2, GOOD, 1))
+    assert found.evidence is Evidence.BAD
+
+
+@pytest.mark.parametrize(("milliseconds", "severity"), [(80, SLOW_SEVERITY), (5000, STALLED_SEVERITY)])
 def test_a_disk_that_stands_still_is_worse_than_a_slow_one(milliseconds: float, severity: int):
     assert of_one(disk(1, BAD, milliseconds), disk(2, GOOD, 1)).severity == severity
 
@@ -88,13 +155,62 @@ def test_a_silent_prober_is_missed_and_what_it_said_does_not_count():
     assert found.facts[0].ignored_because == "stale: its prober has not reported for more than 10 s"
 
 
-def test_facts_carry_what_was_compared():
+def test_facts_carry_what_is_usual():
     slow = replace(disk(1, BAD, 80), usual_seconds=0.002)
-    found = of_one(slow, disk(2, GOOD, 1.5), disk(3, GOOD, 1.5))
-    assert found.facts[0].message == "80 ms; usual here 2 ms, median of its peers 1.5 ms"
+    assert of_one(slow, disk(2, GOOD, 1.5)).facts[0].message == "80 ms; usual here 2 ms"
 
 
-def test_a_well_disk_says_what_would_make_it_slow():
+def test_a_good_disk_says_what_would_make_it_slow():
     assert of_one(disk(1, GOOD, 1)).change == (
-        "40 of its last 50 writes taking more than 50 ms, and 8 times as long as its peers'"
+        "writes taking longer than 50 ms until clients have lost as much as a move costs, while its peers' are faster"
     )
+
+
+def reads(*signals: Signal, asked: bool = False) -> Finding | None:
+    """Judge the reads of broker 1: the same signals, of reads instead of writes."""
+    made = [replace(s, type=SignalType.READ_LATENCY) for s in signals]
+    return read_latency(1, SignalIndex.of(snapshot(cluster(partition()), *made), Detection()), asked=asked)
+
+
+@pytest.mark.parametrize(
+    ("lost", "peers", "evidence", "reason"),
+    [
+        pytest.param(0.9, 0, Evidence.GOOD, Reason.SIGNALS_PASSING, id="less than a third of the cost"),
+        pytest.param(2.0, 0, Evidence.DOUBTFUL, Reason.HARM_BELOW_COST, id="less than the cost"),
+        pytest.param(9.0, 0, Evidence.BAD, Reason.READS_SLOW, id="more than the cost"),
+        pytest.param(9.0, 9, Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, id="its peers lose as much"),
+    ],
+)
+def test_reads_are_weighed_like_writes(lost: float, peers: float, evidence: Evidence, reason: Reason):
+    found = reads(disk(1, BAD, 80, lost=lost), disk(2, BAD if peers else GOOD, 80, lost=peers))
+    assert found is not None
+    assert (found.evidence, found.reason) == (evidence, reason)
+
+
+def test_slow_writes_of_the_peers_are_no_shared_cause_of_slow_reads():
+    slow = replace(disk(1, BAD, 80), type=SignalType.READ_LATENCY)
+    fast = replace(disk(2, GOOD, 1), type=SignalType.READ_LATENCY)
+    index = SignalIndex.of(snapshot(cluster(partition()), slow, fast, disk(2, BAD, 80)), Detection())
+    found = read_latency(1, index, asked=False)
+    assert found is not None
+    assert found.evidence is Evidence.BAD
+
+
+def test_a_message_about_slow_reads_says_so():
+    found = reads(disk(1, BAD, 80), disk(2, GOOD, 1))
+    assert found is not None
+    assert found.message.startswith("its log directory is slow to read: 80 ms; moving its leaders away and back costs")
+    assert found.change == "five seconds of reads within the objective, or its peers becoming as slow"
+
+
+def test_without_a_reader_there_is_no_finding():
+    assert reads() is None
+
+
+@pytest.mark.parametrize("reading", [Reading.UNKNOWN, Reading.FAILING])
+def test_reads_that_are_not_known_raise_no_doubt_unless_slow_reads_demoted_the_broker(reading: Reading):
+    unknown = disk(1, reading, 80, age=0 if reading is Reading.UNKNOWN else 99)
+    found, asked = reads(unknown, disk(2, GOOD, 1)), reads(unknown, disk(2, GOOD, 1), asked=True)
+    assert found is not None
+    assert asked is not None
+    assert (found.evidence, asked.evidence) == (Evidence.GOOD, Evidence.MISSING)

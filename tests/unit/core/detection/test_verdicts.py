@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from bellwether.core.detection.findings import quorum
 from bellwether.core.detection.health_states import HealthState
-from bellwether.core.detection.reachability import quorum
 from bellwether.core.detection.verdicts import Verdict, judge
 from bellwether.core.model.undo_record import Cause
 from bellwether.core.reasons import Reason
@@ -21,8 +21,10 @@ from testkit.values.vantage_signals import BAD, DUNNO, GOOD, POLICY, of_one, wor
 STALE = POLICY.detection.reachability.stale_after_seconds + 0.1
 
 
-def storage(reading: Reading, age: float | None = 0.0, message: str = "") -> Signal:
-    made = signal(1, reading, kind=SignalType.STORAGE_LATENCY, source="disk-1", control=DUNNO, age_seconds=age)
+def storage(reading: Reading, age: float | None = 0.0, message: str = "", broker: int = 1) -> Signal:
+    made = signal(
+        broker, reading, kind=SignalType.STORAGE_LATENCY, source=f"disk-{broker}", control=DUNNO, age_seconds=age
+    )
     return replace(made, message=message)
 
 
@@ -182,13 +184,13 @@ def test_metadata_outweighs_every_signal(seen, reason: Reason):
 def test_the_worst_kind_of_evidence_makes_the_verdict(
     external: list[Reading], disk: Reading, state: HealthState, reason: Reason
 ):
-    found = of_one(snapshot(None, *words(*external), storage(disk)))
+    found = of_one(snapshot(None, *words(*external), storage(disk), storage(GOOD, broker=2)))
     assert (found.state, found.reason) == (state, reason)
 
 
 def test_a_slow_disk_says_how_slow_in_its_probers_words():
-    found = of_one(snapshot(None, storage(BAD, message="7 of 10 writes above 50 ms")))
-    assert found.message == "its log directory is slow: 7 of 10 writes above 50 ms"
+    found = of_one(snapshot(None, storage(BAD, message="7 of 10 writes above 50 ms"), storage(GOOD, broker=2)))
+    assert found.message.startswith("its log directory is slow: 7 of 10 writes above 50 ms; moving its leaders")
 
 
 def test_a_storage_prober_that_has_gone_silent_is_not_a_slow_disk():
@@ -404,7 +406,11 @@ class TestExplaining:
     @pytest.mark.parametrize(
         ("signals", "change"),
         [
-            (words(GOOD, GOOD), "2 of 2 vantages failing"),
+            (
+                words(GOOD, GOOD),
+                "2 of 2 vantages failing until clients have lost 2.3 s: moving its leaders away and back costs about 3"
+                " s (assumed)",
+            ),
             (words(BAD, BAD), "fewer than 2 of 2 vantages failing"),
             (words(BAD, DUNNO), "fresh evidence from 2 vantages: check the probers of b"),
             ([], "a prober reporting on it"),

@@ -81,7 +81,8 @@ def test_what_it_was_before_is_no_reason_afterwards():
 def test_a_fault_that_comes_back_afterwards_is_as_old_as_it_is():
     def disk(since: float) -> list[Signal]:
         slow = signal(1, BAD, kind=SignalType.STORAGE_LATENCY, source="disk-1", since=after(since))
-        return [*words(1, GOOD), replace(slow, latency_seconds=0.5)]
+        peer = signal(2, GOOD, kind=SignalType.STORAGE_LATENCY, source="disk-2")
+        return [*words(1, GOOD), replace(slow, latency_seconds=0.5), peer]
 
     sick = judged(disk(0))
     assert sick[1].reason is Reason.STORAGE_SLOW

@@ -47,6 +47,11 @@ def test_batches_are_cut_by_kind_and_size(internal: int, usual: int, sizes: list
     assert [m for batch in cut for m in batch] == moves
 
 
+def test_leaders_do_not_share_a_batch_with_partitions_that_are_only_reordered():
+    moves = tuple(move(partition(index=i), elect=i < 3) for i in range(5))
+    assert [[m.elect for m in b] for b in batches(Plan(moves), Election())] == [[True] * 3, [False] * 2]
+
+
 def test_an_internal_run_at_the_end_is_cut_by_itself():
     moves = (move(partition()), move(partition("__offsets", internal=True)))
     assert [len(b) for b in batches(Plan(moves), Election())] == [1, 1]
@@ -55,6 +60,12 @@ def test_an_internal_run_at_the_end_is_cut_by_itself():
 def test_a_small_batch_size_holds_for_internal_topics_too():
     moves = tuple(move(partition("__offsets", i, internal=True)) for i in range(5))
     assert [len(b) for b in batches(Plan(moves), Election(batch_size=4))] == [4, 1]
+
+
+def test_internal_partitions_that_are_only_reordered_go_in_large_batches_with_the_others():
+    moves = [move(partition("__offsets", i, internal=True), elect=False) for i in range(5)]
+    moves += [move(partition(index=i), elect=False) for i in range(3)]
+    assert [len(b) for b in batches(Plan(tuple(moves)), Election(batch_size=8, internal_batch_size=2))] == [8]
 
 
 class TestIntents:
@@ -187,20 +198,38 @@ def test_where_epochs_are_unknown_nothing_is_overtaken():
 
 
 @pytest.mark.parametrize(
-    ("after", "ready"),
+    ("after", "seen"),
     [
-        pytest.param(DONE, True, id="reordered, and led by another"),
-        pytest.param(replace(DONE, leader=None), True, id="led by nobody"),
-        pytest.param(replace(DONE, leader=2), False, id="led by the first already"),
-        pytest.param(replace(DONE, isr=(1, 3)), False, id="the first is not in the ISR"),
-        pytest.param(partition(), False, id="not reordered"),
-        pytest.param(replace(DONE, topic_id="another"), False, id="another topic"),
-        pytest.param(None, False, id="gone"),
+        pytest.param(DONE, ReadbackResult.DONE, id="metadata shows the order and not yet the leader"),
+        pytest.param(replace(DONE, leader=2, leader_epoch=1), ReadbackResult.DONE, id="the epoch of our election"),
+        pytest.param(replace(DONE, leader_epoch=1), ReadbackResult.OVERTAKEN, id="a new epoch under the same leader"),
+        pytest.param(replace(DONE, leader=2, leader_epoch=2), ReadbackResult.OVERTAKEN, id="one epoch too many"),
+        pytest.param(replace(DONE, leader=3, leader_epoch=2), ReadbackResult.DONE, id="another leader since"),
+        pytest.param(replace(DONE, leader=2, leader_epoch=2, isr=(2, 3)), ReadbackResult.DONE, id="the old one left"),
     ],
 )
-def test_the_first_is_elected_only_where_it_stands_in_sync(after: Partition | None, ready: bool):
-    assert can_elect(MOVE, after) is ready
-    assert not can_elect(MOVE._replace(elect=False), after)
+def test_our_own_election_explains_one_epoch_and_no_more(after: Partition, seen: ReadbackResult):
+    assert verify(MOVE, partition(), after, elected=True) is seen
+
+
+def test_an_election_that_changed_no_leader_explains_no_epoch():
+    led = partition(leader=2)
+    assert verify(MOVE, led, replace(DONE, leader=2, leader_epoch=1), elected=True) is ReadbackResult.OVERTAKEN
+
+
+@pytest.mark.parametrize(
+    ("fact", "ready"),
+    [
+        pytest.param(partition(), True, id="led by another"),
+        pytest.param(DONE, True, id="in its order already, and led by another"),
+        pytest.param(partition(leader=None), True, id="led by nobody"),
+        pytest.param(partition(leader=2), False, id="led by the first already"),
+        pytest.param(partition(isr=(1, 3)), False, id="the first is not in the ISR"),
+    ],
+)
+def test_the_first_is_elected_only_where_it_is_in_sync(fact: Partition, ready: bool):
+    assert can_elect(MOVE, fact) is ready
+    assert not can_elect(MOVE._replace(elect=False), fact)
 
 
 @pytest.mark.parametrize(

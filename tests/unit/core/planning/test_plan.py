@@ -96,6 +96,27 @@ def test_displacing_moves_internal_topics_first_and_restoring_last():
     assert {m.kind for m in made.moves} == {MoveKind.RESTORE}
 
 
+def test_what_a_demoted_broker_leads_goes_before_what_it_follows_whatever_the_names_and_the_kind():
+    followed, led = partition("aardvark", replicas=[2, 1, 3]), partition("zebra")
+    seen = cluster(partition("__consumer_offsets", replicas=[2, 1, 3], internal=True), followed, led)
+    made = plan(seen, 1)
+    assert [(m.topic, m.elect) for m in made.moves] == [
+        ("zebra", True),
+        ("__consumer_offsets", False),
+        ("aardvark", False),
+    ]
+
+
+def test_a_leader_that_returns_goes_before_followers_that_are_only_reordered():
+    returned = partition("returned", replicas=[2, 5, 1], leader=2)
+    undo = record({returned.key: entry("returned", (1, 2, 5), (2, 5, 1))})
+    made = plan(cluster(returned, partition("followed", replicas=[4, 3, 5]), brokers=5), 3, undo=undo)
+    assert [(m.topic, m.kind, m.elect) for m in made.moves] == [
+        ("returned", "Restore", True),
+        ("followed", "Displace", False),
+    ]
+
+
 def test_what_is_given_to_one_is_taken_from_another_before_anything_returns():
     taken, returned = partition("taken", replicas=[3, 4, 5]), partition("returned", replicas=[2, 5, 1], leader=2)
     undo = record({returned.key: entry("returned", (1, 2, 5), (2, 5, 1))})

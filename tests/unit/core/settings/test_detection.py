@@ -13,15 +13,11 @@ from bellwether.core.settings.detection import (
     Plugin,
     Prometheus,
     PrometheusRule,
-    Reachability,
-    ReplicationLag,
     StorageLatency,
 )
 
 DETECTION = Detection(
-    reachability=Reachability(stale_after_seconds=11),
     storage=StorageLatency(enabled=False),
-    replication_lag=ReplicationLag(stale_after_seconds=31),
     prometheus=Prometheus(url="http://p", period_seconds=20, rules=(PrometheusRule(name="r", query="q", threshold=1),)),
     alertmanager=Alertmanager(alerts=("A",), stale_after_seconds=32),
     plugins=(Plugin(type="MoonPhase", period_seconds=1),),
@@ -31,10 +27,12 @@ DETECTION = Detection(
 @pytest.mark.parametrize(
     ("type_", "source", "seconds"),
     [
-        ("ExternalReachability", "anywhere", 11),
+        ("ExternalReachability", "anywhere", 10),
         ("SelfReachability", "broker-1", 10),
         ("StorageLatency", "broker-1", None),
-        ("ReplicationLag", "replication", 31),
+        ("Canary", "eu-1", None),
+        ("ReadLatency", "broker-1", 10),
+        ("ReplicationLag", "replication", 30),
         ("Prometheus", "r", 80),
         ("Prometheus", "another", None),
         ("Alertmanager", "A", 32),

@@ -9,7 +9,7 @@ from bellwether.core.settings.detection import SelfReachability
 from bellwether.core.signals import Reading, SignalType
 from bellwether.probes.connections.connection_activity import ConnectionActivity, ConnectionSample
 
-SETTINGS = SelfReachability(idle_after_seconds=30, failure_threshold=3, success_threshold=3)
+SETTINGS = SelfReachability()
 START = datetime(2026, 1, 1, tzinfo=UTC)
 TALKED_TO = ConnectionSample(connections=2, last_received_seconds=0.1)
 SILENT = ConnectionSample(connections=2)

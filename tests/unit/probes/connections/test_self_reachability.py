@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.core.settings.detection import SelfReachability
@@ -12,7 +11,17 @@ from bellwether.probes.connections.self_reachability import SelfReachabilityProb
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from waiting import until
 
-QUICK: Any = SelfReachability(period_seconds=0.01, idle_after_seconds=0.1)  # type: ignore[arg-type]
+
+class Quick(SelfReachability):
+    period_seconds = 0.01  # type: ignore[assignment]
+    idle_after_seconds = 0.1  # type: ignore[assignment]
+
+
+class Patient(Quick):
+    idle_after_seconds = 3600
+
+
+QUICK = Quick()
 HEARD = ConnectionSample(connections=1, last_received_seconds=0.0)
 
 
@@ -74,7 +83,7 @@ def test_the_present_word_is_told_again_when_asked_for() -> None:
 def test_another_patience_counts_from_the_next_look_on() -> None:
     bench = Bench()
     until(lambda: bench.readings() == [Reading.PASSING])
-    bench.probe.configure(SelfReachability(period_seconds=0.01, idle_after_seconds=3600))  # type: ignore[arg-type]
+    bench.probe.configure(Patient())
     bench.table.shows = ConnectionSample(connections=1)
     time.sleep(0.3)
     assert bench.readings() == [Reading.PASSING]

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from bellwether.core.settings.detection import Reachability
+import pytest
+
 from bellwether.core.signals import Reading
 from bellwether.probes.reachability.reachability_state import ProbeRound, ReachabilityState
 from testkit.kafka.request_outcomes import Said
 
-SETTINGS = Reachability(failure_threshold=3)
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -18,7 +18,7 @@ REFUSED = Said(False, 0.001, "Connect", "10.0.0.1:9094: connection refused")
 def after(*rounds: ProbeRound, start: ReachabilityState | None = None) -> ReachabilityState:
     state = start or ReachabilityState()
     for second, seen in enumerate(rounds):
-        state = state.after(seen, SETTINGS, START + timedelta(seconds=second))
+        state = state.after(seen, START + timedelta(seconds=second))
     return state
 
 
@@ -26,16 +26,36 @@ def seen(external: Said | None = GOOD, internal: Said | None = GOOD) -> ProbeRou
     return ProbeRound("10.0.0.1:9094", external, internal)
 
 
-def test_nothing_is_said_before_the_thresholds() -> None:
-    assert after(seen(), seen()).signal(1, "here") is None
-    assert after(seen(REFUSED), seen(REFUSED)).signal(1, "here") is None
+WELL = after(*[seen()] * 5)
 
 
-def test_an_unreachable_broker_is_named_with_its_control() -> None:
-    signal = after(seen(REFUSED), seen(REFUSED), seen(REFUSED)).signal(1, "here")
+def test_nothing_is_said_before_enough_was_measured() -> None:
+    assert after(*[seen()] * 4).signal(1, "here") is None
+    assert after(seen(REFUSED)).signal(1, "here") is None
+
+
+def test_an_unreachable_broker_is_named_with_its_harm_and_its_control() -> None:
+    signal = after(*[seen(REFUSED)] * 3, start=WELL).signal(1, "here")
     assert signal is not None
     assert (signal.reading, signal.control, signal.latency_seconds) == (Reading.FAILING, Reading.PASSING, None)
-    assert signal.message == "10.0.0.1:9094: connection refused 3 times; internal listener answers in 2.0 ms"
+    assert signal.harm is not None
+    assert signal.harm.lost_seconds == 2.7
+    assert signal.message == (
+        "clients lost 2.7 s of the last 3 s (10.0.0.1:9094: connection refused); internal listener answers in 2.0 ms"
+    )
+
+
+def test_a_round_counts_for_the_seconds_that_it_stands_for() -> None:
+    state = WELL
+    for _ in range(4):
+        state = state.after(seen(REFUSED), START, 0.5)
+    assert state.external.lost_seconds == pytest.approx(1.8)
+
+
+def test_connections_of_which_seven_in_ten_are_reset_are_harm() -> None:
+    rounds = [seen(REFUSED if n % 10 < 7 else GOOD) for n in range(20)]
+    assert after(*rounds, start=WELL).external.lost_seconds == pytest.approx(12.0)
+    assert after(*rounds, start=WELL).external.reading is Reading.FAILING
 
 
 def test_a_dead_broker_fails_on_both_paths() -> None:
@@ -51,21 +71,20 @@ def test_a_vantage_without_an_internal_path_knows_no_control() -> None:
 
 
 def test_latency_and_single_failures_are_no_news() -> None:
-    first = after(*[seen()] * 3)
-    later = after(seen(Said(seconds=0.4)), seen(REFUSED), seen(), seen(REFUSED, REFUSED), seen(), start=first)
-    assert later.news() == first.news()
+    rounds = [seen(Said(seconds=0.4)), seen(REFUSED), *[seen()] * 10, seen(REFUSED, REFUSED), seen()]
+    assert not after(*rounds, start=WELL).differs(WELL, 60)
 
 
 def test_another_way_of_failing_is_news_once_it_stays() -> None:
     silent = Said(False, 2.0, "Request", "10.0.0.1:9094: connected, but no answer in time")
-    first = after(*[seen(REFUSED)] * 3)
-    assert after(seen(silent), seen(silent), start=first).news() == first.news()
-    assert after(seen(silent), seen(silent), seen(silent), start=first).news() != first.news()
+    first = after(*[seen(REFUSED)] * 700)
+    assert not after(seen(silent), seen(silent), start=first).differs(first, 0)
+    assert after(seen(silent), seen(silent), seen(silent), start=first).differs(first, 0)
 
 
 def test_the_wrong_broker_counts_as_a_failure() -> None:
     wrong = Said(False, 0.002, "WrongBroker", "10.0.0.1:9094: another broker than 1 answered")
-    signal = after(*[seen(wrong)] * 3).signal(1, "here")
+    signal = after(*[seen(wrong)] * 3, start=WELL).signal(1, "here")
     assert signal is not None
     assert (signal.reading, signal.control) == (Reading.FAILING, Reading.PASSING)
     assert "another broker than 1" in signal.message
@@ -76,7 +95,7 @@ def test_an_address_that_was_never_learned_is_no_evidence() -> None:
 
 
 def test_trouble_of_our_own_turns_what_was_known_into_unknown() -> None:
-    known = after(*[seen()] * 3)
+    known = WELL
     trouble = ProbeRound("10.0.0.1:9094", None, None, "too many open files")
     once = after(trouble, start=known).signal(1, "here")
     lasting = after(trouble, trouble, trouble, start=known).signal(1, "here")
@@ -89,24 +108,20 @@ def test_trouble_of_our_own_turns_what_was_known_into_unknown() -> None:
 
 def test_a_weaker_answer_says_so() -> None:
     weaker = Said(message="a broker answered, which one is not known", weaker=True)
-    signal = after(*[seen(weaker)] * 3).signal(1, "here")
+    signal = after(*[seen(weaker)] * 5).signal(1, "here")
     assert signal is not None
     assert signal.reading is Reading.PASSING
     assert "which one is not known" in signal.message
 
 
-def test_a_path_on_which_something_comes_through_is_neither_failing_nor_passing() -> None:
-    failing = after(*[seen(REFUSED)] * 3)
+def test_a_path_on_which_something_comes_through_keeps_failing_until_five_seconds_are_good() -> None:
+    failing = after(*[seen(REFUSED)] * 3, start=WELL)
     lossy = after(seen(), start=failing).signal(1, "here")
     assert lossy is not None
-    assert (lossy.reading, lossy.message) == (
-        Reading.UNKNOWN,
-        "10.0.0.1:9094 answers again; internal listener answers in 2.0 ms",
-    )
-    again = after(seen(), seen(REFUSED), seen(REFUSED), start=failing)
-    assert again.external.reading is Reading.UNKNOWN
-    assert after(seen(REFUSED), start=again).external.reading is Reading.FAILING
-    assert after(seen(), seen(), seen(), start=failing).external.reading is Reading.PASSING
+    assert lossy.reading is Reading.FAILING
+    assert "(10.0.0.1:9094 answers at times)" in lossy.message
+    assert after(*[seen()] * 4, seen(REFUSED), *[seen()] * 4, start=failing).external.reading is Reading.FAILING
+    assert after(*[seen()] * 5, start=failing).external.reading is Reading.PASSING
 
 
 def test_a_broker_whose_last_question_was_not_answered_is_worth_asking_again_soon() -> None:

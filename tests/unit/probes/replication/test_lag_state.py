@@ -118,7 +118,11 @@ class TestNews:
         assert after(*[LATE] * 3, start=well).differs(well, 0, SETTINGS)
 
     def test_recovery_is_told_once_however_few_rounds_it_takes(self) -> None:
-        quick = replace(SETTINGS, success_threshold=1)
+
+        class Quick(ReplicationLag):
+            success_threshold = 1
+
+        quick = Quick()
         sick = after(*[LATE] * 3)
         back = sick.after(WELL, quick, START, 20.0)
         assert back.differs(sick, 0, quick)

@@ -52,7 +52,7 @@ def test_a_cut_is_told_with_its_times_and_reasons():
     told = [str(row) for row in timeline.rows]
     # Until each prober's Lease was seen to advance there is no evidence.
     assert "00:00:05 broker 1 Healthy -> Sick ExternallyUnreachable" in "\n".join(told)
-    assert seconds_of(timeline, "demoted", 1) == [CUT + 2], "spec.demotion.dwellSeconds"
+    assert seconds_of(timeline, "demoted", 1) == [CUT + 1], "spec.demotion.dwellSeconds"
     assert seconds_of(timeline, "promoted", 1) == []
     assert any("leaders moved" in line for line in told)
 
@@ -81,12 +81,12 @@ def test_a_dwell_that_ends_between_two_seconds_is_not_waited_for_longer():
     instants.append(Instant(END, watched.kept.instants[-1].wall, {}))
     timeline = Replay(watched.header).play(instants)
     sick, gone = (next(r.at for r in timeline.rows if r.broker == 1 and text in r.text) for text in ("Sick", "demoted"))
-    assert abs((gone - sick).total_seconds() - 2) < 0.01, "spec.demotion.dwellSeconds"
+    assert abs((gone - sick).total_seconds() - 1) < 0.01, "spec.demotion.dwellSeconds"
 
 
 def test_observing_says_what_it_would_have_done():
     timeline = play(incident(), "mode=Observe")
-    assert seconds_of(timeline, "would demote", 1) == [CUT + 2]
+    assert seconds_of(timeline, "would demote", 1) == [CUT + 1]
     assert seconds_of(timeline, "demoted", 1) == seconds_of(timeline, "moved") == []
 
 
@@ -217,7 +217,7 @@ def test_a_broker_that_is_sick_for_hours_costs_few_reconciles():
         instants.append(Instant(last.at + second, last.wall + timedelta(seconds=second), {"heard": recorded}))
     replay = Replay(watched.header)
     timeline = replay.play(instants)
-    assert seconds_of(timeline, "demoted", 1) == [8]
+    assert seconds_of(timeline, "demoted", 1) == [7]
     assert timeline.replayed[-1][1][1].demoted
     assert replay.reconciles < 320 + hours / 5
 
@@ -257,7 +257,7 @@ def test_while_no_broker_answered_nothing_was_judged():
             instants.append(instant)
     timeline = Replay(watched.header).play(instants)
     assert seconds_of(timeline, "verdict", 1)[-2:] == [CUT + 6, MENDED]
-    assert seconds_of(timeline, "demoted", 1) == [CUT + 8]
+    assert seconds_of(timeline, "demoted", 1) == [CUT + 7]
 
 
 def test_a_damaged_section_is_refused():

@@ -34,7 +34,7 @@ def test_the_policy_is_read_back_as_it_was():
         api_objects.policy(
             mode="Enforce",
             promotion={"stabilizationSeconds": 7},
-            detection={"storageLatency": {"thresholdMilliseconds": 90}},
+            detection={"objectives": {"produceMilliseconds": 90}},
         )
     )
     assert policy_of(json.loads(json.dumps(settings_section(policy))), "main", "default").policy() == policy.policy()

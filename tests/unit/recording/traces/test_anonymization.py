@@ -25,7 +25,7 @@ def test_no_name_and_no_free_text_is_left():
     settings = {
         "mode": "Enforce",
         "detection": {
-            "externalReachability": {"listener": "ACME", "vantages": ["fra1"], "periodSeconds": 1},
+            "externalReachability": {"listener": "ACME", "vantages": ["fra1"], "startupGraceSeconds": 1},
             "prometheus": {"url": "http://x", "rules": [{"name": "AcmeLag", "query": "acme_lag", "threshold": "1"}]},
             "alertmanager": {"alerts": ["AcmeLag"], "brokerLabel": "acme"},
         },

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.model.undo_record import Cause, DemotedBroker
-from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal
+from bellwether.core.signals import Harm, Override, OverrideState, Purpose, Reading, Signal
 from bellwether.recording.traces.trace_lines import UnreadableTrace
 from bellwether.recording.traces.trace_sections import (
     aged,
@@ -30,6 +30,7 @@ from bellwether.recording.traces.trace_sections import (
 
 T0 = datetime(2026, 11, 21, 9, tzinfo=UTC)
 FIGURES = st.none() | st.floats(0, 1e6)
+HARM = st.none() | st.builds(Harm, st.floats(0, 600), st.floats(0, 1), st.just(T0))
 MOMENTS = st.none() | st.integers(0, 50)
 
 
@@ -50,6 +51,7 @@ def signals(draw: st.DrawFn) -> list[Signal]:
             draw(st.text(max_size=9)),
             draw(FIGURES),
             draw(FIGURES),
+            draw(HARM),
         )
         for broker, kind, source in sorted(keys)
     ]

@@ -10,14 +10,15 @@ import re
 import ssl
 from functools import lru_cache
 from pathlib import Path
-
-from kafka.net.sasl.scram import ScramClient
+from typing import TYPE_CHECKING
 
 from bellwether.adapters import pem
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kafka.connection.oauth_tokens import source_of
 from bellwether.kafka_connection import Mechanism, Security
 from bellwether.ports.errors import Unauthenticated
+
+if TYPE_CHECKING:
+    from kafka.net.sasl.scram import ScramClient
 
 _STATUS = re.compile(r"[a-z_]{1,64}")
 
@@ -111,10 +112,15 @@ class Exchange:
         self._security = security
         self._scram: ScramClient | None = None
         self._source = self._token = None
+        # Each mechanism's client is imported where it is used: a command that connects without it starts sooner.
         if security.oauth is not None:
+            from bellwether.adapters.kafka.connection.oauth_tokens import source_of  # noqa: PLC0415 - see above
+
             self._source = source_of(security.oauth)
             self._token = self._source.token(wait_seconds)
         elif security.mechanism is not Mechanism.PLAIN:
+            from kafka.net.sasl.scram import ScramClient  # noqa: PLC0415 - see above
+
             # kafka-python does not escape the name as RFC 5802 (5.1) asks.
             name = security.username.replace("=", "=3D").replace(",", "=2C")
             self._scram = ScramClient(name, security.password, str(security.mechanism))

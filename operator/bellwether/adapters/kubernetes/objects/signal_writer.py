@@ -2,8 +2,8 @@
 
 In: confirmed readings of a prober. Out: one list-map entry per broker and source by server-side apply, only on changes;
 freshness is the renewal of the Lease, not of the entry. Most probers have one source; one with several (rules, alerts)
-holds one Lease for all of them. Each source is a field manager of its own, so that its entries are written and removed
-independently. Called by ``bellwether probe ...``.
+holds one Lease for all of them, as does one with several signal types. Each type and source is a field manager of its
+own, so that its entries are written and removed independently. Called by ``bellwether probe ...``.
 """
 
 from __future__ import annotations
@@ -81,24 +81,26 @@ class SignalWriter:
         signal_type: str,
         source: str | None,
         lease: ProberLease,
+        *,
+        further_types: Collection[str] = (),
     ) -> None:
         self._api = api
         self._namespace = namespace
         self._policy = policy
-        self._type = str(signal_type)
+        self._types = tuple(str(one) for one in (signal_type, *further_types))
         self._source = source
         self._lease = lease
         self._lock = threading.Lock()
-        self._written: dict[tuple[int, str], Signal] = {}
+        self._written: dict[tuple[int, str, str], Signal] = {}
         self._sequence = 0
 
     def write(self, signal: Signal) -> None:
         """Replace this prober's entry on the signal's broker. Raises Transient while the broker has no BrokerHealth."""
-        if signal.type != self._type or self._source not in (None, signal.source):
-            own = f"{self._type}/{self._source or 'any source'}"
+        if signal.type not in self._types or self._source not in (None, signal.source):
+            own = f"{', '.join(self._types)}/{self._source or 'any source'}"
             raise ValueError(f"{signal.type}/{signal.source} does not belong to this prober, which is {own}")
         with self._lock:
-            if _word(self._written.get((signal.broker, signal.source))) != _word(signal):
+            if _word(self._written.get(_key(signal))) != _word(signal):
                 self._apply(signal)
 
     def forget(self, broker: int, source: str | None = None) -> None:
@@ -107,10 +109,11 @@ class SignalWriter:
         if source is None:
             raise ValueError("source is required for a prober of several sources")
         with self._lock:
-            self._written.pop((broker, source), None)
             one = self._api.find(BROKER_HEALTHS, self._namespace, object_names.broker_health(self._policy, broker))
-            if one is not None and self._entry_of(one, source) is not None:
-                self._remove(one, source)
+            for type_ in self._types:
+                self._written.pop((broker, type_, source), None)
+                if one is not None and _entry_of(one, type_, source) is not None:
+                    one = self._remove(one, type_, source)
 
     def check(self, sources: Collection[str] | None = None) -> tuple[int, ...]:
         """Write those of this prober's entries again that were removed by others; returns their brokers. One list
@@ -124,9 +127,9 @@ class SignalWriter:
         with self._lock:
             if sources is not None:
                 self._keep(found, sources)
-            for (broker, source), signal in tuple(self._written.items()):
+            for (broker, type_, source), signal in tuple(self._written.items()):
                 one = found.get(object_names.broker_health(self._policy, broker))
-                entry = self._entry_of(one, source)
+                entry = _entry_of(one, type_, source)
                 if one is not None and (entry is None or entry.get("proberUID") != self._lease.holder):
                     self._apply(signal)
                     again.add(broker)
@@ -138,26 +141,26 @@ class SignalWriter:
         found = []
         for one in self._api.list(BROKER_HEALTHS, self._namespace, labels):
             for entry in read_entries(_entries(one))[0]:
-                if entry.type == self._type and entry.lease_name == self._lease.name:
+                if entry.type in self._types and entry.lease_name == self._lease.name:
                     word = entry.to_core(int(one["spec"]["brokerId"]), None)
                     found.append((word, entry.prober_uid == self._lease.holder))
         return found
 
     def _keep(self, found: dict[str, Object], sources: Collection[str]) -> None:
-        for key in [key for key in self._written if key[1] not in sources]:
+        for key in [key for key in self._written if key[2] not in sources]:
             del self._written[key]
         for one in found.values():
             left: Object | None = one
             for entry in _entries(one):
-                ours = entry.get("type") == self._type and entry.get("leaseName") == self._lease.name
+                ours = entry.get("type") in self._types and entry.get("leaseName") == self._lease.name
                 if ours and entry.get("source") not in sources and left is not None:
-                    left = self._remove(left, str(entry["source"]))
+                    left = self._remove(left, str(entry["type"]), str(entry["source"]))
 
-    def _remove(self, one: Object, source: str) -> Object | None:
+    def _remove(self, one: Object, type_: str, source: str) -> Object | None:
         """Remove one entry from an object that was just read; returns the new object, None if it does not exist any
         more.
         """
-        name, manager = one["metadata"]["name"], self._manager_of(source)
+        name, manager = one["metadata"]["name"], object_names.prober_manager(type_, source)
         # An empty apply to an object without other entries would leave a status of null, which the API rejects.
         alone = set(one["status"]) == {"signals"} and len(_entries(one)) == 1
         version = {"resourceVersion": one["metadata"]["resourceVersion"]}
@@ -170,16 +173,16 @@ class SignalWriter:
             return None  # deleted meanwhile, with the entry
 
     def _apply(self, signal: Signal) -> None:
-        name, key = object_names.broker_health(self._policy, signal.broker), (signal.broker, signal.source)
+        name, key = object_names.broker_health(self._policy, signal.broker), _key(signal)
         last = self._written.get(key)
         if last is None:
-            standing = self._entry_of(self._api.find(BROKER_HEALTHS, self._namespace, name), signal.source)
+            standing = _entry_of(self._api.find(BROKER_HEALTHS, self._namespace, name), *key[1:])
             signal = self._carry_on(signal, standing)
         elif last.reading is signal.reading:
             signal = replace(signal, since=last.since)
         self._sequence += 1
         entry = entry_of(signal, self._lease.holder, self._sequence, self._lease.name).body()
-        manager = self._manager_of(signal.source)
+        manager = object_names.prober_manager(*key[1:])
         try:
             self._api.apply(
                 BROKER_HEALTHS, self._namespace, name, {"status": {"signals": [entry]}}, manager, sub="status"
@@ -198,16 +201,18 @@ class SignalWriter:
             return replace(signal, since=entries[0].since)
         return signal
 
-    def _entry_of(self, found: Object | None, source: str) -> Object | None:
-        return next((e for e in _entries(found) if (e.get("type"), e.get("source")) == (self._type, source)), None)
 
-    def _manager_of(self, source: str) -> str:
-        return object_names.prober_manager(self._type, source)
+def _key(signal: Signal) -> tuple[int, str, str]:
+    return signal.broker, str(signal.type), signal.source
+
+
+def _entry_of(found: Object | None, type_: str, source: str) -> Object | None:
+    return next((e for e in _entries(found) if (e.get("type"), e.get("source")) == (type_, source)), None)
 
 
 def _entries(found: Object | None) -> list[Object]:
     return ((found or {}).get("status") or {}).get("signals") or []
 
 
-def _word(signal: Signal | None) -> tuple[str, ...] | None:
-    return None if signal is None else (signal.reading, signal.control, signal.message)
+def _word(signal: Signal | None) -> tuple[object, ...] | None:
+    return None if signal is None else (signal.reading, signal.control, signal.message, signal.harm)

@@ -278,8 +278,8 @@ class Plugin(SettingsModel[detection.Plugin]):
     }
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            cel="!(self.type in ['ExternalReachability', 'SelfReachability', 'StorageLatency', 'ReplicationLag',"
-            " 'Prometheus', 'Alertmanager'])",
+            cel="!(self.type in ['ExternalReachability', 'Canary', 'SelfReachability', 'StorageLatency',"
+            " 'ReadLatency', 'ReplicationLag', 'Prometheus', 'Alertmanager'])",
             message="is a built-in signal type: use the type of the plug-in",
             holds=lambda plugin: plugin.type not in set(SignalType),
             field="type",

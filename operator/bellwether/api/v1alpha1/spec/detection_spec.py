@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
-from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, Rule, as_map
+from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, as_map, integer
 from bellwether.api.v1alpha1.settings_model import SettingsModel
 from bellwether.api.v1alpha1.spec.detection_sources import Alertmanager, Plugin, Prometheus
 from bellwether.api.v1alpha1.spec.kafka_spec import HostPort
-from bellwether.core.settings import detection
+from bellwether.core.settings import detection, harm
 
 _REACHABILITY = detection.Reachability()
 
@@ -26,19 +26,6 @@ Vantage = Annotated[
         63,
     ),
 ]
-
-_STALE = Rule(
-    cel="self.staleAfterSeconds > self.periodSeconds + self.timeoutSeconds",
-    message="must be greater than periodSeconds + timeoutSeconds, or signals become stale between two probes: raise it",
-    holds=lambda s: s.stale_after_seconds > s.period_seconds + s.timeout_seconds,
-    field="staleAfterSeconds",
-)
-_WINDOW = Rule(
-    cel="self.failureThreshold <= self.windowSamples",
-    message="must not exceed windowSamples, or it is never reached: lower it, or raise windowSamples",
-    holds=lambda s: s.failure_threshold <= s.window_samples,
-    field="failureThreshold",
-)
 
 
 class ExternalReachability(SettingsModel[detection.Reachability]):
@@ -68,13 +55,26 @@ class ExternalReachability(SettingsModel[detection.Reachability]):
         DISTINCT,
     ] = _REACHABILITY.vantages
 
-    rules: ClassVar[tuple[Rule, ...]] = (_STALE,)
+
+class Canary(SettingsModel[detection.Canary]):
+    """Whether clients at the vantages of externalReachability can produce to each broker and fetch from it in time."""
+
+    topic: Annotated[
+        str,
+        Matching("^[a-zA-Z0-9._-]+$", "must be the name of a topic, such as bellwether-canary", 249),
+        Field(
+            description="Topic with one partition for each broker, whose only replica is on that broker. It must exist:"
+            " Bellwether does not create it."
+        ),
+    ] = detection.CANARY_TOPIC
 
 
 class StorageLatency(SettingsModel[detection.StorageLatency]):
     """Latency of a small write with fdatasync in the log directory of each broker."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (_STALE, _WINDOW)
+
+class ReadLatency(SettingsModel[detection.ReadLatency]):
+    """Latency of direct reads from old segments in the log directory of each broker, against the fetch objective."""
 
 
 class SelfReachability(SettingsModel[detection.SelfReachability]):
@@ -86,16 +86,35 @@ class SelfReachability(SettingsModel[detection.SelfReachability]):
 class ReplicationLag(SettingsModel[detection.ReplicationLag]):
     """How far followers lag behind their leaders, by the log-end offsets of both."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (_STALE,)
+
+class Objectives(SettingsModel[harm.Objectives]):
+    """Latency objectives: a request that takes longer counts as lost for its clients."""
 
 
 class Detection(Model):
-    """Signals by which brokers are judged, and their thresholds."""
+    """Signals by which brokers are judged, and the harm to clients at which a broker is demoted."""
+
+    objectives: Objectives = Field(
+        default_factory=Objectives,
+        description="Latency objectives: a request that takes longer counts as lost for its clients.",
+    )
+    tolerance: int = integer(
+        detection.Detection.tolerance,
+        1,
+        20,
+        "A broker is demoted when its clients have lost this multiple of what moving its leaders away and back costs"
+        " them.",
+    )
 
     external_reachability: ExternalReachability = Field(
         default_factory=ExternalReachability,
         description="Whether external clients can reach each broker at the address that its external listener"
         " advertises.",
+    )
+    canary: Canary = Field(
+        default_factory=Canary,
+        description="Whether clients at the vantages of externalReachability can produce to each broker and fetch from"
+        " it in time.",
     )
     self_reachability: SelfReachability = Field(
         default_factory=SelfReachability,
@@ -105,6 +124,11 @@ class Detection(Model):
     storage_latency: StorageLatency = Field(
         default_factory=StorageLatency,
         description="Latency of a small write with fdatasync in the log directory of each broker.",
+    )
+    read_latency: ReadLatency = Field(
+        default_factory=ReadLatency,
+        description="Latency of direct reads from old segments in the log directory of each broker, against the fetch"
+        " objective.",
     )
     replication_lag: ReplicationLag = Field(
         default_factory=ReplicationLag,
@@ -127,9 +151,13 @@ class Detection(Model):
     def to_core(self) -> detection.Detection:
         """Convert to the settings of the core."""
         return detection.Detection(
+            objectives=self.objectives.to_core(),
+            tolerance=self.tolerance,
             reachability=self.external_reachability.to_core(),
+            canary=self.canary.to_core(),
             self_reachability=self.self_reachability.to_core(),
             storage=self.storage_latency.to_core(),
+            read_latency=self.read_latency.to_core(),
             replication_lag=self.replication_lag.to_core(),
             prometheus=self.prometheus.to_core() if self.prometheus is not None else detection.Prometheus(),
             alertmanager=self.alertmanager.to_core() if self.alertmanager is not None else detection.Alertmanager(),

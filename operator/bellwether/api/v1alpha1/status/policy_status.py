@@ -5,6 +5,7 @@ All lists are bounded, because the details of all partitions of a cluster do not
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import AwareDatetime, Field
@@ -12,6 +13,7 @@ from pydantic import AwareDatetime, Field
 from bellwether.api.v1alpha1.base_model import Reported, as_map
 from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
 from bellwether.api.v1alpha1.status.status_conditions import Conditions
+from bellwether.core.model.move_cost import MOVES_KEPT, MoveCost
 from bellwether.core.planning.preferred_election import AutoRebalance
 
 SAMPLE_LIMIT = 20
@@ -136,6 +138,29 @@ class LastElection(Reported):
     partitions: Count = Field(description="Number of partitions that got another leader.")
 
 
+class MoveCostStatus(Reported):
+    """What moving a broker's leaders away and back costs its clients, by past moves."""
+
+    milliseconds: Count = Field(description="Cost in milliseconds of lost service; more for internal topics.")
+    election_milliseconds: tuple[Annotated[int, Field(ge=0, le=3_600_000)], ...] = Field(
+        default=(),
+        max_length=MOVES_KEPT,
+        description="Durations of the last elections, in milliseconds.",
+        json_schema_extra={"x-kubernetes-list-type": "atomic"},
+    )
+
+    @staticmethod
+    def of(elections: Sequence[float]) -> MoveCostStatus:
+        """From the durations of the last elections in seconds."""
+        cost = round(MoveCost.measured(elections).seconds * 1000)
+        return MoveCostStatus(milliseconds=cost, election_milliseconds=tuple(round(s * 1000) for s in elections))
+
+    @property
+    def elections(self) -> tuple[float, ...]:
+        """Durations of the last elections in seconds."""
+        return tuple(ms / 1000 for ms in self.election_milliseconds)
+
+
 class WouldDemote(Reported):
     """A broker that would be demoted if mode were Enforce."""
 
@@ -221,6 +246,10 @@ class LeadershipPolicyStatus(Reported):
         json_schema_extra=as_map("reason"),
     )
     last_election: LastElection | None = Field(default=None, description="Last time that leaders were moved.")
+    move_cost: MoveCostStatus | None = Field(
+        default=None,
+        description="What moving a broker's leaders away and back costs its clients. Unset until a move was measured.",
+    )
     would_demote: tuple[WouldDemote, ...] = Field(
         default=(),
         max_length=BROKER_LIMIT,

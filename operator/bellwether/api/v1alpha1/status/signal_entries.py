@@ -14,11 +14,33 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, BeforeValidator, Field, ValidationError
 
 from bellwether.api.v1alpha1.base_model import Reported, as_map, explain
-from bellwether.core.signals import Reading, Signal
+from bellwether.core.settings.harm import LARGEST_LOST_SECONDS
+from bellwether.core.signals import Harm, Reading, Signal
 
 SIGNAL_LIMIT = 64
 SIGNAL_MESSAGE_LIMIT = 512
 LONGEST_LATENCY = 86_400_000_000
+LARGEST_LOST_MILLISECONDS = round(LARGEST_LOST_SECONDS * 1000)
+
+
+class HarmEntry(Reported):
+    """What clients of the broker lost, by the count of one source."""
+
+    lost_milliseconds: int = Field(
+        ge=0,
+        le=LARGEST_LOST_MILLISECONDS,
+        description="Service that clients lost, in milliseconds: the share of requests that failed or missed the"
+        " latency objective, minus a small allowance, added up over time.",
+    )
+    share_percent: int = Field(
+        ge=0, le=100, description="Percentage of requests that failed or missed the objective in the last seconds."
+    )
+    since: AwareDatetime = Field(description="Time at which this episode began.")
+    ongoing: bool = Field(default=True, description="Whether the last request was lost.")
+
+    def to_core(self) -> Harm:
+        """Convert to harm of the core."""
+        return Harm(self.lost_milliseconds / 1000, self.share_percent / 100, self.since, self.ongoing)
 
 
 class SignalEntry(Reported):
@@ -28,8 +50,8 @@ class SignalEntry(Reported):
         min_length=1,
         max_length=63,
         pattern="^[A-Z][A-Za-z0-9]*$",
-        description="Type of the signal: ExternalReachability, SelfReachability, StorageLatency, ReplicationLag,"
-        " Prometheus, Alertmanager, Quarantine, or the type of a plug-in.",
+        description="Type of the signal: ExternalReachability, Canary, SelfReachability, StorageLatency,"
+        " ReadLatency, ReplicationLag, Prometheus, Alertmanager, Quarantine, or the type of a plug-in.",
     )
     source: str = Field(
         min_length=1,
@@ -59,6 +81,10 @@ class SignalEntry(Reported):
         pattern=r"^-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?$",
         description="Value that was compared with the threshold when this entry was written, as a decimal number.",
     )
+    harm: HarmEntry | None = Field(
+        default=None,
+        description="What clients of the broker lost by the count of this source; unset while nothing is lost.",
+    )
     prober_uid: str = Field(
         alias="proberUID",
         min_length=1,
@@ -86,6 +112,7 @@ class SignalEntry(Reported):
             message=self.message,
             usual_seconds=_seconds(self.usual_latency_microseconds),
             value=None if self.value is None else float(self.value),
+            harm=self.harm.to_core() if self.harm is not None else None,
         )
 
 
@@ -101,10 +128,19 @@ def entry_of(signal: Signal, prober_uid: str, sequence: int, lease_name: str) ->
         latency_microseconds=_microseconds(signal.latency_seconds),
         usual_latency_microseconds=_microseconds(signal.usual_seconds),
         value=None if signal.value is None or not math.isfinite(signal.value) else f"{signal.value:.6g}",
+        harm=_harm_entry(signal.harm),
         proberUID=prober_uid,
         sequence=sequence,
         lease_name=lease_name,
     )
+
+
+def _harm_entry(harm: Harm | None) -> HarmEntry | None:
+    if harm is None or not math.isfinite(harm.lost_seconds) or not math.isfinite(harm.share):
+        return None
+    lost = min(LARGEST_LOST_MILLISECONDS, max(0, round(harm.lost_seconds * 1000)))
+    share = min(100, max(0, round(harm.share * 100)))
+    return HarmEntry(lost_milliseconds=lost, share_percent=share, since=harm.since, ongoing=harm.ongoing)
 
 
 def _microseconds(seconds: float | None) -> int | None:

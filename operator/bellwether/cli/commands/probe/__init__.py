@@ -13,6 +13,7 @@ _PROBERS = "bellwether.cli.commands.probe.probers"
 # command -> module:object
 VERBS = {
     "alertmanager": f"{_PROBERS}:alertmanager",
+    "canary": f"{_PROBERS}:canary",
     "plugin": f"{_PROBERS}:plugin",
     "prometheus": f"{_PROBERS}:prometheus",
     "reachability": f"{_PROBERS}:reachability",

@@ -82,6 +82,19 @@ def alertmanager() -> None:
 
 
 @_prober(
+    click.option("--vantage", metavar="NAME", help="Stable name of this vantage, such as eu-west-1a."),
+    _bootstrap("measure"),
+    click.option("--topic", metavar="NAME", help="With --bootstrap: the topic.  [default: bellwether-canary]"),
+)
+def canary() -> None:
+    """Produce a record to every broker and fetch it.
+
+    Measures once per second what clients at this vantage experience, through the external listener. The topic of
+    detection.canary has one partition for each broker and must exist. Needs Read and Write on that topic.
+    """
+
+
+@_prober(
     click.option("--type", "type_", metavar="TYPE", help="Signal type of the plugin, as in detection.plugins[].type."),
     click.option("--source", metavar="NAME", help="Stable name of this location, such as eu-west-1a."),
     click.option("--list", "list_", is_flag=True, help="List the installed plugins and exit."),
@@ -178,15 +191,15 @@ def selfcheck() -> None:
     click.option(
         "--directory",
         type=click.Path(file_okay=False, path_type=Path),
-        help="Log directory of the broker; the prober writes a hidden file of 4 KiB in it.",
+        help="Log directory of the broker; the prober writes a hidden file of 4 KiB in it and reads segments.",
     ),
     _SIDECAR_SOURCE,
 )
 def storage() -> None:
-    """Measure write latency in a broker's log directory.
+    """Measure write and read latency in a broker's log directory.
 
-    Writes 4 KiB with fdatasync once per second. A broker with several log directories needs one prober for each, with
-    different values of --source.
+    Writes 4 KiB with fdatasync once per second, and reads 4 KiB of an old segment directly from the disk. A broker with
+    several log directories needs one prober for each, with different values of --source.
     """
 
 

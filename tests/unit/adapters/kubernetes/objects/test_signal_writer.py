@@ -11,7 +11,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
 from bellwether.adapters.kubernetes.objects.signal_writer import ProberLease, SignalWriter
-from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.core.signals import Harm, Reading, Signal, SignalType
 from testkit.kubernetes.api_objects import entry, health
 from testkit.kubernetes.memory_api import MemoryApi
 
@@ -137,3 +137,24 @@ def test_a_broken_entry_does_not_hide_the_others_that_stand(api: MemoryApi) -> N
     found["status"]["signals"] += [{"type": RULES.value, "source": "broken", "leaseName": 5}, "nonsense"]
     api.put(BROKER_HEALTHS, found)
     assert [w.source for w, _ in writer.standing()] == ["idle"]
+
+
+def test_a_prober_of_two_types_keeps_both_entries_under_its_lease_and_removes_both(api: MemoryApi) -> None:
+    writes, reads = SignalType.STORAGE_LATENCY, SignalType.READ_LATENCY
+    lease = ProberLease(api, "default", "main", writes, "broker-1", SystemClock(), uid="uid-1")
+    writer = SignalWriter(api, "default", "main", writes, "broker-1", lease, further_types=(reads,))
+    for type_ in (writes, reads):
+        writer.write(Signal(1, type_, "broker-1", Reading.PASSING, SINCE))
+    found = api.get(BROKER_HEALTHS, "default", "main-1")["status"]["signals"]
+    assert {e["type"] for e in found} == {"StorageLatency", "ReadLatency"}
+    assert {e["leaseName"] for e in found} == {"bellwether-prober-main-storagelatency-broker-1"}
+    writer.forget(1)
+    assert sources(api) == []
+
+
+def test_an_entry_whose_harm_alone_has_changed_is_written_again(api: MemoryApi) -> None:
+    writer = writer_of(api)
+    for lost in (1.0, 2.0):
+        writer.write(word("flush", harm=Harm(lost, 1.0, SINCE)))
+    (found,) = api.get(BROKER_HEALTHS, "default", "main-1")["status"]["signals"]
+    assert found["harm"]["lostMilliseconds"] == 2000

@@ -1,0 +1,172 @@
+"""Produce and fetch single small records by confluent-kafka: ``ports.canary.CanaryClient``.
+
+In: a ``Connection`` to the listener to measure and the name of the canary topic. Out: the partition of each broker, and
+a result for each request. librdkafka has a thread for each broker, so no broker delays another. The topic is never
+created: both clients ask for metadata without automatic creation.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Collection, Mapping
+from queue import Empty, SimpleQueue
+
+from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from bellwether.adapters.kafka.confluent_config import for_confluent
+from bellwether.kafka_connection import Connection
+from bellwether.ports.canary import FETCH, PRODUCE, CanaryResult
+from bellwether.ports.errors import Terminal, Transient
+
+RECORD = b"bellwether"
+_METADATA_SECONDS = 5.0
+_POLL_SECONDS = 0.05
+_IDLE_SECONDS = 0.1
+_NO_SUCH_TOPIC = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
+_REFUSED = {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}
+
+
+class ConfluentCanary:
+    """Requests of one vantage to one topic. One thread produces and takes results; two others wait for them."""
+
+    def __init__(self, connection: Connection, topic: str, timeout_seconds: float) -> None:
+        """Raises Terminal when librdkafka refuses the settings."""
+        milliseconds = round(timeout_seconds * 1000)
+        common = for_confluent(connection) | {
+            "allow.auto.create.topics": False,
+            "socket.timeout.ms": milliseconds,
+            "socket.connection.setup.timeout.ms": max(1000, milliseconds),
+            "socket.keepalive.enable": True,
+            # A broker that is reachable again is measured again soon.
+            "reconnect.backoff.ms": 50,
+            "reconnect.backoff.max.ms": 500,
+            "topic.metadata.refresh.interval.ms": 10_000,
+        }
+        try:
+            self._producer = Producer(
+                common
+                | {
+                    "acks": "all",
+                    "linger.ms": 0,
+                    "enable.idempotence": False,
+                    "message.timeout.ms": milliseconds,
+                    "request.timeout.ms": milliseconds,
+                }
+            )
+            self._consumer = Consumer(
+                common
+                | {
+                    "group.id": connection.client_id,  # required, and never joined
+                    "enable.auto.commit": False,
+                    "auto.offset.reset": "latest",
+                    # A fetch waits at the broker for the next record, as a client's does.
+                    "fetch.wait.max.ms": 500,
+                    "fetch.error.backoff.ms": 100,
+                }
+            )
+        except KafkaException as error:
+            raise Terminal(f"cannot use the settings of the connection: {error.args[0].str()}") from error
+        self._topic = topic
+        self._timeout = timeout_seconds
+        self._results: SimpleQueue[CanaryResult] = SimpleQueue()
+        self._wanted: SimpleQueue[frozenset[int]] = SimpleQueue()
+        self._stop = threading.Event()
+        for name, run in (("canary-produce", self._poll_producer), ("canary-fetch", self._run_consumer)):
+            threading.Thread(target=run, name=name, daemon=True).start()
+
+    def partitions(self) -> Mapping[int, int]:
+        """The partition of each broker: one with that broker as its only replica. Raises Transient or Terminal."""
+        try:
+            found = self._producer.list_topics(self._topic, timeout=_METADATA_SECONDS).topics[self._topic]
+        except KafkaException as error:
+            raise Transient(f"metadata of topic {self._topic} could not be read: {error.args[0].str()}") from error
+        if found.error is not None:
+            if found.error.code() in _NO_SUCH_TOPIC:
+                raise Terminal(f"topic {self._topic} does not exist: create it as docs/signals/canary.md describes")
+            if found.error.code() in _REFUSED:
+                raise Terminal(f"not authorized to describe topic {self._topic}: grant Read and Write on it")
+            raise Transient(f"metadata of topic {self._topic}: {found.error.str()}")
+        single = {p.replicas[0]: index for index, p in sorted(found.partitions.items()) if len(p.replicas) == 1}
+        return dict(sorted(single.items()))
+
+    def produce(self, partition: int) -> None:
+        """Start to produce a record."""
+        began = time.monotonic()
+
+        def ended(error: KafkaError | None, message: Message) -> None:
+            # librdkafka's own figure does not contain the time until this thread runs.
+            seconds = time.monotonic() - began
+            if error is None:
+                latency = message.latency()
+                seconds = min(seconds, latency) if latency is not None else seconds
+                self._results.put(CanaryResult(partition, PRODUCE, seconds, offset=message.offset()))
+            else:
+                self._results.put(self._failed(partition, PRODUCE, seconds, error))
+
+        try:
+            self._producer.produce(self._topic, RECORD, partition=partition, on_delivery=ended)
+        except (KafkaException, BufferError) as error:
+            reason = error.args[0].str() if isinstance(error, KafkaException) else str(error)
+            self._results.put(CanaryResult(partition, PRODUCE, 0.0, reason, own_trouble=True))
+
+    def consume(self, partitions: Collection[int]) -> None:
+        """Fetch the records of these partitions from now on, and of no others."""
+        self._wanted.put(frozenset(partitions))
+
+    def results(self, timeout_seconds: float) -> list[CanaryResult]:
+        """What has ended; waits so long for the first."""
+        found: list[CanaryResult] = []
+        try:
+            found.append(self._results.get(timeout=timeout_seconds))
+            while True:
+                found.append(self._results.get_nowait())
+        except Empty:
+            return found
+
+    def close(self) -> None:
+        """Stop both clients; requests under way are abandoned."""
+        self._stop.set()
+        self._producer.purge()  # the threads are not waited for: closing waits for brokers, perhaps for sick ones
+
+    def _poll_producer(self) -> None:
+        while not self._stop.is_set():
+            self._producer.poll(_POLL_SECONDS)
+
+    def _run_consumer(self) -> None:
+        """All calls of the consumer are made here: some of them block while another thread consumes."""
+        assigned: frozenset[int] = frozenset()
+        while not self._stop.is_set():
+            while not self._wanted.empty():
+                assigned = self._wanted.get()
+                self._consumer.assign([TopicPartition(self._topic, one, OFFSET_END) for one in sorted(assigned)])
+            if not assigned:
+                self._stop.wait(_IDLE_SECONDS)
+                continue
+            # ``consume`` would wait for a whole batch, or for its timeout.
+            message = self._consumer.poll(_POLL_SECONDS)
+            if message is not None:
+                self._fetched(message)
+        self._consumer.close()
+
+    def _fetched(self, message: Message) -> None:
+        partition, error = message.partition(), message.error()
+        if message.topic() != self._topic or partition is None:
+            return  # an error of the client as a whole, which shows in the requests
+        if error is None:
+            self._results.put(CanaryResult(partition, FETCH, 0.0, offset=message.offset()))
+        else:
+            self._results.put(self._failed(partition, FETCH, 0.0, error))
+
+    def _failed(self, partition: int, kind: str, seconds: float, error: KafkaError) -> CanaryResult:
+        code = error.code()
+        if code in _REFUSED:
+            right = "Write" if kind == PRODUCE else "Read"
+            return CanaryResult(
+                partition, kind, seconds, f"not authorized: grant {right} on topic {self._topic}", own_trouble=True
+            )
+        if code in _NO_SUCH_TOPIC:
+            return CanaryResult(partition, kind, seconds, error.str(), own_trouble=True)
+        if code in (KafkaError._MSG_TIMED_OUT, KafkaError._TIMED_OUT):
+            return CanaryResult(partition, kind, seconds, f"no answer within {self._timeout:g} s")
+        return CanaryResult(partition, kind, seconds, error.str())

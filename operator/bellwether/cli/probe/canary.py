@@ -1,0 +1,160 @@
+"""``bellwether probe canary``: produce and fetch one small record per broker and second, as clients at this vantage."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+import click
+import structlog
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kafka.brokers.broker_directory import BrokerDirectory
+from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
+from bellwether.adapters.kafka.canary_client import ConfluentCanary
+from bellwether.adapters.kubernetes.api_client import connect
+from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import sides
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.probe import measurement_table
+from bellwether.cli.probe.prober import read_policy
+from bellwether.cli.probe.prober_process import POLICY_NEEDED, ProberProcess, need, reported
+from bellwether.core.settings.detection import CANARY_TOPIC, Canary, Detection
+from bellwether.core.settings.harm import Objectives
+from bellwether.core.signals import SignalType
+from bellwether.kafka_connection import Connection
+from bellwether.ports.errors import Terminal, Transient
+from bellwether.probes.canary.canary_probe import CanaryProbe
+from bellwether.probes.plugins.broker_listeners import Listeners
+from bellwether.telemetry.metrics.canary_metrics import CanaryMetrics
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
+
+REFRESH_SECONDS = 10.0
+
+
+def canary(
+    policy: str | None,
+    namespace: str,
+    vantage: str | None,
+    once: bool,
+    bootstrap: tuple[str, ...],
+    topic: str | None,
+    metrics_port: int | None,
+) -> None:
+    """Produce and fetch one small record per broker and second."""
+    if bootstrap and not once:
+        raise click.UsageError("--bootstrap requires --once: signals can be reported to Kubernetes only.")
+    if topic and not bootstrap:
+        raise click.UsageError("--topic requires --bootstrap: with --policy the topic is detection.canary.topic.")
+    need(policy or bootstrap, "--policy", f"{POLICY_NEEDED} (or --once with --bootstrap)")
+    with reported():
+        if once:
+            if bootstrap:
+                outside, detection = Connection(bootstrap), Detection(canary=Canary(topic=topic or CANARY_TOPIC))
+            else:
+                api = connect()
+                found = read_policy(api, namespace, str(policy))
+                outside, detection = _outside(found, SecretReader(api, namespace)), found.policy().detection
+            client = ConfluentCanary(outside, detection.canary.topic, Canary.timeout_seconds)
+            try:
+                sys.exit(_once(client, detection.objectives))
+            finally:
+                client.close()
+        need(vantage, "--vantage", "a stable name of this vantage, such as eu-west-1a")
+        process = ProberProcess.begin(namespace, str(policy), SignalType.CANARY, str(vantage), metrics_port)
+        running = _Running(process, SecretReader(process.api, namespace))
+        running.probe.start()
+        process.run(running.probe, running.follow, running.refresh)
+
+
+@dataclass(frozen=True)
+class _Used:
+    """The client and what it was made of."""
+
+    connection: Connection
+    topic: str
+    client: ConfluentCanary
+
+
+class _Running:
+    """The probe of one policy, with the client that its present settings need."""
+
+    def __init__(self, process: ProberProcess, secrets: SecretReader) -> None:
+        prober, metrics = process.prober, CanaryMetrics(process.metrics)
+        self._prober = prober
+        self._secrets = secrets
+        self._policy: LeadershipPolicy | None = None
+        self._used: _Used | None = None
+        self._log = structlog.get_logger(__name__)
+        self._trouble = ""
+        self.probe = CanaryProbe(prober.source, prober.post, prober.forget, process.clock, metrics)
+
+    def follow(self, found: LeadershipPolicy | None) -> bool:
+        """Apply the policy's settings; returns whether to measure."""
+        wanted = found is not None and found.policy().detection.canary.enabled
+        self._policy = found if wanted else None
+        if found is not None:
+            self.probe.configure(found.policy().detection.objectives)
+        return wanted
+
+    def refresh(self) -> float:
+        """Follow connection, topic and brokers; returns the seconds until this is due again."""
+        found, brokers = self._policy, self._prober.brokers()
+        if found is None:
+            self._use(None)
+            self.probe.refresh(None, {}, frozenset())
+            return 0.5
+        if brokers is None:
+            return 1.0
+        topic = found.policy().detection.canary.topic
+        try:
+            outside = _outside(found, self._secrets)
+            if self._used is None or (outside, topic) != (self._used.connection, self._used.topic):
+                self._use(_Used(outside, topic, ConfluentCanary(outside, topic, Canary.timeout_seconds)))
+            used = self._used
+            partitions = used.client.partitions() if used is not None else {}
+        except Transient as error:
+            self._say(str(error))  # brokers go on being measured by the partitions that are known
+            return REFRESH_SECONDS / 2
+        except Terminal as error:
+            self._say(str(error))
+            self.probe.refresh(self._used.client if self._used else None, {}, brokers, str(error))
+            return REFRESH_SECONDS
+        self._say("")
+        self.probe.refresh(used.client if used is not None else None, partitions, brokers)
+        return REFRESH_SECONDS
+
+    def _use(self, used: _Used | None) -> None:
+        before, self._used = self._used, used
+        if before is not None and before is not used:
+            before.client.close()
+
+    def _say(self, trouble: str) -> None:
+        """Log a problem once, not at each refresh."""
+        if trouble and trouble != self._trouble:
+            self._log.warning("canary_topic_not_read", error=trouble)
+        self._trouble = trouble
+
+
+def _once(client: ConfluentCanary, objectives: Objectives) -> int:
+    clock, metrics, partitions = SystemClock(), CanaryMetrics(ProbeMetrics()), client.partitions()
+    probe = CanaryProbe("once", lambda _signal: None, lambda _broker: None, clock, metrics)
+    probe.configure(objectives)
+    probe.refresh(client, partitions, frozenset(partitions))
+    return measurement_table.canary(probe, partitions, objectives, clock)
+
+
+def _outside(found: LeadershipPolicy, secrets: SecretReader) -> Connection:
+    """Connection to the external listener, by its bootstrap addresses or by those that the brokers advertise."""
+    settings = found.policy().detection.reachability
+    both = sides(found.spec.kafka, secrets, settings.listener, settings.bootstrap_servers)
+    made, addresses = both.connection, both.outside
+    if not addresses:
+        known = Listeners(BrokerDirectory(made).brokers, BrokerProbe(made), SystemClock()).refresh()
+        addresses = tuple(sorted({said[both.listener] for said in known.values() if both.listener in said}))
+    if not addresses:
+        raise Transient(
+            f"no broker reports the address of listener {both.listener}: set"
+            " detection.externalReachability.bootstrapServers"
+        )
+    return Connection(addresses, made.security, made.client_id)

@@ -1,0 +1,110 @@
+"""Harm counter: what clients of a broker have lost, as a leaky sum over the requests of one source.
+
+In: the share of requests that failed or missed their latency objective, slice by slice. Out: the sum in seconds of
+lost service, whether the source passes or fails, and whether that is to be reported. Pure values; probers count with
+it. The leak makes it a CUSUM (Page 1954), so bursts, flapping and slowly growing faults add up, and noise does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from math import exp
+
+from bellwether.core.settings.harm import (
+    ALLOWANCE,
+    EPISODE_OVER_SECONDS,
+    LARGEST_LOST_SECONDS,
+    RECOVERED_SECONDS,
+    REPORT_RATIO,
+    REPORT_SECONDS,
+    REPORTED_FROM_SECONDS,
+    SHARE_SECONDS,
+    TURNS_REPORTED_BELOW_SECONDS,
+)
+from bellwether.core.signals import Harm, Reading
+
+
+@dataclass(frozen=True, slots=True)
+class HarmCounter:
+    """One source's harm up to now.
+
+    A request counts as bad from the moment at which it is late, not when its answer or its timeout arrives: count a
+    slice with share 1 as soon as the objective has passed, and then for as long as nothing else is known.
+
+    ``reading`` is Failing from REPORTED_FROM_SECONDS of new harm on, and Passing after RECOVERED_SECONDS of allowance.
+    ``rising`` and ``quiet`` are the one-sided sums that decide it; ``since`` is when ``lost_seconds`` left zero,
+    ``counted_until`` the end of the last slice, ``ongoing`` whether it was bad.
+    """
+
+    lost_seconds: float = 0.0
+    share: float = 0.0
+    since: datetime | None = None
+    reading: Reading = Reading.UNKNOWN
+    reading_since: datetime | None = None
+    rising: float = 0.0
+    quiet: float = 0.0
+    counted_until: datetime | None = None
+    ongoing: bool = False
+
+    def after(self, share: float, seconds: float, now: datetime) -> HarmCounter:
+        """The counter after a slice of ``seconds`` that ends ``now``, in which that share of requests was bad."""
+        net = (min(max(share, 0.0), 1.0) - ALLOWANCE) * seconds
+        quiet = min(max(0.0, self.quiet - net), EPISODE_OVER_SECONDS)
+        lost = min(max(0.0, self.lost_seconds + net), LARGEST_LOST_SECONDS)
+        if quiet >= EPISODE_OVER_SECONDS:
+            lost = 0.0
+        since = None if not lost else self.since if self.since is not None else now - timedelta(seconds=seconds)
+        weight = 1 - exp(-seconds / SHARE_SECONDS)
+        counted = replace(
+            self,
+            lost_seconds=lost,
+            share=self.share + (share - self.share) * weight,
+            since=since,
+            rising=min(max(0.0, self.rising + net), REPORTED_FROM_SECONDS),
+            quiet=quiet,
+            counted_until=now,
+            ongoing=net > 0,
+        )
+        if self.reading is not Reading.FAILING and counted.rising >= REPORTED_FROM_SECONDS:
+            return counted._turned(Reading.FAILING, now)
+        if self.reading is not Reading.PASSING and quiet >= RECOVERED_SECONDS:
+            return counted._turned(Reading.PASSING, now)
+        return counted
+
+    def unmeasured(self, now: datetime) -> HarmCounter:
+        """Nothing is known any more: the source itself cannot measure. Harm is not carried across such a gap."""
+        if self.reading is Reading.UNKNOWN and self.reading_since is not None:
+            return HarmCounter(reading_since=self.reading_since)
+        return HarmCounter(reading_since=now)
+
+    @property
+    def harm(self) -> Harm | None:
+        """The figures to report; None while nothing is lost."""
+        if self.since is None:
+            return None
+        return Harm(round(self.lost_seconds, 1), round(self.share, 2), self.since, self.ongoing)
+
+    def differs(self, posted: HarmCounter | None, seconds_since: float) -> bool:
+        """Whether to report again, ``seconds_since`` after ``posted`` was reported. Never true for a source at rest."""
+        if posted is None or posted.reading is not self.reading:
+            return True
+        now, then = self.lost_seconds, posted.lost_seconds
+        if not now:
+            return then > 0
+        if now < REPORTED_FROM_SECONDS:
+            return False
+        turned = self.ongoing is not posted.ongoing and now < TURNS_REPORTED_BELOW_SECONDS
+        if turned and not self.ongoing:
+            return True
+        if seconds_since < REPORT_SECONDS:
+            return False
+        if turned or then < REPORTED_FROM_SECONDS or now == LARGEST_LOST_SECONDS > then:
+            return True
+        return now >= then * REPORT_RATIO or now <= then / REPORT_RATIO
+
+    def _turned(self, reading: Reading, now: datetime) -> HarmCounter:
+        """The same sums under a new reading; the sum that would turn it back starts again."""
+        if reading is Reading.FAILING:
+            return replace(self, reading=reading, reading_since=now, quiet=0.0)
+        return replace(self, reading=reading, reading_since=now, rising=0.0)

@@ -1,0 +1,82 @@
+"""Constants of harm counting, and the objectives that requests are measured against.
+
+``core.detection.harm`` counts by them, probers and the detection package use the objectives. Only ``Objectives`` and
+the tolerance are settings; the constants are given with their reasons.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from bellwether.core.settings.field_doc import FieldDoc
+
+ALLOWANCE = 0.1
+"""Share of bad requests that is not counted, and the rate at which counted harm fades.
+
+It is the price of one second with displaced leaders, as a share of a second without service: the other brokers carry
+more, and caches are cold. A fault that costs clients less than this is not worth a demotion however long it lasts.
+"""
+
+LARGEST_LOST_SECONDS = 600.0
+"""Harm is not counted beyond this. It is far above the cost of every move, and it bounds what status can contain."""
+
+REPORTED_FROM_SECONDS = 1.0
+"""Harm below this is not reported: one bad request of a prober that sends one each second stays below it."""
+
+RECOVERED_SECONDS = 0.5
+"""A source passes again after so much allowance without harm: 5 s without a bad request."""
+
+EPISODE_OVER_SECONDS = 6.0
+"""An episode is over, and its harm forgotten, after so much allowance without harm: a minute without a bad request.
+
+By then ``EPISODE_OVER_SECONDS`` of harm have faded anyway. It only shortens how long a larger harm is remembered.
+"""
+
+REPORT_RATIO = 1.3
+"""Harm is reported again when it has changed by this factor: 25 reports from the smallest to the largest figure."""
+
+TURNS_REPORTED_BELOW_SECONDS = 6.0
+"""Below this it is also reported that requests are good again, or bad again: a move cures only harm that goes on.
+
+Above it, waiting for the next bad request would save little of a move, and a listener that flaps would be reported at
+each turn for as long as it flaps.
+"""
+
+NOTICEABLE_SHARE = 1 / 3
+"""Share of the cost of a move from which on a broker is Suspect."""
+
+SHARED_RATIO = 2.0
+"""A broker whose clients lose less than this multiple of what its peers' clients lose shares the cause with them.
+
+Reported figures differ by up to REPORT_RATIO from each other although the harm is the same.
+"""
+
+REPORT_SECONDS = 0.5
+"""A source reports a changed figure at most once in this time; a changed reading, or the end of harm, at once."""
+
+RETRY_SHARE = 0.5
+"""A vantage probes a broker that failed again after this share of its period, to know the harm sooner."""
+
+WRITE_AGAIN_SHARE = 0.25
+"""The same for a log directory, after two bad writes in a row: at most four writes of 4 KiB in a second.
+
+Not after one: a disk that is slow for 1 s in every 10 would be measured more often in that second than in the others.
+"""
+
+SHARE_SECONDS = 10.0
+"""The share of bad requests is a mean over about this time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Objectives:
+    """Latency objectives: a request that takes longer counts as lost for its clients."""
+
+    produce_milliseconds: Annotated[
+        int,
+        FieldDoc("Latency in milliseconds up to which a produce request, or a write to disk, is good.", 1, 60000),
+    ] = 50
+    fetch_milliseconds: Annotated[
+        int,
+        FieldDoc("Latency in milliseconds up to which a fetch request, or a read from disk, is good.", 1, 60000),
+    ] = 50

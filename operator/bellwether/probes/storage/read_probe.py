@@ -1,0 +1,166 @@
+"""Read probe: latency of direct reads from old segments of one broker's log directory.
+
+In: something that reads, and settings that may change. Out: signals, posted when they change. Called by ``bellwether
+probe storage``. One thread reads, and may hang with the disk; another judges, and never touches the disk. Neither is a
+thread of ``storage_probe``: a read that hangs does not stop the writes.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+import structlog
+
+from bellwether.core.settings.detection import ReadLatency
+from bellwether.core.settings.harm import Objectives
+from bellwether.core.signals import Signal
+from bellwether.ports.clock import Clock
+from bellwether.probes.measuring_thread import MeasuringThread
+from bellwether.probes.storage.disk_read import NO_EVIDENCE, NothingToRead
+from bellwether.probes.storage.disk_timer import DiskTimer
+from bellwether.probes.storage.disk_write import words
+from bellwether.probes.storage.read_latency import ReadLatencies
+from bellwether.probes.storage.write_latency import Sample
+
+_TICK_SECONDS = 0.1
+# A read that hangs is counted again after this time.
+_SLICE_SECONDS = 0.5
+
+
+class Reader(Protocol):
+    """What is timed; ``disk_read.DiskReader`` is the real one. Every call may hang."""
+
+    def open(self) -> None:
+        """Prepare a read. Raises OSError or NothingToRead."""
+        ...
+
+    def read(self) -> None:
+        """Read what ``open`` chose. Raises OSError or NothingToRead."""
+        ...
+
+
+class ReadObserver(Protocol):
+    """Receives measurements, for metrics; implemented in ``telemetry``."""
+
+    def read(self, broker: int, result: str, seconds: float) -> None:
+        """One read: ``ok``, ``failed`` or ``unmeasured``, and its duration."""
+        ...
+
+
+class ReadProbe(MeasuringThread):
+    """The reads of one log directory. ``post`` is called with changed signals, on the judging thread."""
+
+    def __init__(
+        self,
+        broker: int,
+        source: str,
+        reader: Reader,
+        post: Callable[[Signal], None],
+        clock: Clock,
+        observer: ReadObserver,
+        *,
+        period_seconds: float = ReadLatency.period_seconds,
+    ) -> None:
+        super().__init__("read-judge", clock)
+        self._broker = broker
+        self._source = source
+        self._reader = reader
+        self._post = post
+        self._observer = observer
+        self._settings, self._objectives = ReadLatency(), Objectives()
+        self._log = structlog.get_logger(__name__).bind(broker=broker)
+        self._timer = DiskTimer("storage-read", self._measure, period_seconds, clock)
+        self._period = period_seconds
+        self._counted_until = clock.monotonic()
+        self._known = ReadLatencies()
+        self._posted: ReadLatencies | None = None
+        self._posted_at = 0.0
+
+    @property
+    def known(self) -> ReadLatencies:
+        """What is known now."""
+        return self._known
+
+    def configure(self, settings: ReadLatency, objectives: Objectives) -> None:
+        """Use these settings from the next read on."""
+        self._settings, self._objectives = settings, objectives
+
+    def start(self) -> None:
+        """Start to read and to judge."""
+        self._timer.start()
+        super().start()
+
+    def repeat(self) -> None:
+        """Post the current signal again, changed or not."""
+        self._posted = None
+
+    def alive(self) -> bool:
+        """Whether both threads are at work; a reader that hangs with the disk is."""
+        return super().alive() and self._timer.alive()
+
+    def stop(self, timeout_seconds: float = 2.0) -> None:
+        """Stop; a reader that hangs with its disk is left behind."""
+        super().stop(timeout_seconds)
+        self._timer.stop(timeout_seconds)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._beat = self._clock.monotonic()
+            sample = self._timer.ended(_TICK_SECONDS)
+            if sample is not None:
+                self._observe(sample)
+                self._take(sample)
+            elif self._clock.monotonic() - self._counted_until >= _SLICE_SECONDS:
+                waited = self._timer.hanging_seconds()
+                if waited > self._objectives.fetch_milliseconds / 1000:
+                    self._take(Sample(waited, stalled=True))
+
+    def _measure(self) -> Sample:
+        if not self._settings.enabled:
+            return Sample(0.0, "the policy disables it", own_trouble=True)
+        return measure(self._reader, self._clock)
+
+    def _observe(self, sample: Sample) -> None:
+        result = "unmeasured" if sample.own_trouble else "failed" if sample.problem else "ok"
+        self._observer.read(self._broker, result, sample.seconds)
+
+    def _take(self, sample: Sample) -> None:
+        now, objective = self._clock.monotonic(), self._objectives.fetch_milliseconds / 1000
+        # After a pause of this process, as in a suspended machine, nothing is known of the time in between.
+        since = min(now - self._counted_until, max(sample.seconds, 2.0 * self._period))
+        self._counted_until = now
+        before = self._known.unmeasured
+        self._known = self._known.after(sample, since, objective, self._clock.now())
+        if self._known.unmeasured and self._known.unmeasured != before:
+            self._log.warning("reads_not_measured", reason=self._known.unmeasured)
+        signal = self._known.signal(self._broker, self._source, objective)
+        if signal is not None and self._known.differs(self._posted, now - self._posted_at):
+            self._posted, self._posted_at = self._known, now
+            self._post(signal)
+
+
+def measure(reader: Reader, clock: Clock) -> Sample:
+    """Time one read, without the search for a segment."""
+    began = clock.monotonic()
+    try:
+        reader.open()
+        began = clock.monotonic()
+        reader.read()
+    except NothingToRead as reason:
+        return Sample(clock.monotonic() - began, str(reason), own_trouble=True)
+    except OSError as error:
+        return Sample(clock.monotonic() - began, words(error), own_trouble=error.errno in NO_EVIDENCE)
+    return Sample(clock.monotonic() - began)
+
+
+def read_once(reader: Reader, timeout_seconds: float, clock: Clock) -> Sample:
+    """Time one read from a thread of its own; one that does not end in time has failed."""
+    ended: queue.SimpleQueue[Sample] = queue.SimpleQueue()
+    threading.Thread(target=lambda: ended.put(measure(reader, clock)), name="storage-read", daemon=True).start()
+    try:
+        return ended.get(timeout=timeout_seconds)
+    except queue.Empty:
+        return Sample(timeout_seconds, f"the read did not finish within {timeout_seconds:g} s", stalled=True)

@@ -1,0 +1,156 @@
+"""``python -m evacuation``: move all leaders of a broker away and back, by bare requests, by hand and by the operator.
+
+All contenders take turns on the same three real brokers, in each round on another broker, after a round of the floor
+that warms the brokers up and is not counted. An independent client looks every 20 ms. Out: rows in
+``reports/bench.json`` and a table. Exit status: 0, or 130 after Ctrl-C; ratios are not judged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from evacuation.contenders import ByHand, Contender, Floor, Operator
+from evacuation.figures import Row, markdown, merged, rows
+from evacuation.observer import Leaders, Observer
+from realparts.apiserver import ApiServer
+from realparts.kafka import KafkaCluster
+from testkit.kafka.kafka_site import KafkaSite
+from testkit.processes.sites import Site
+
+ROOT = Path(__file__).resolve().parents[3]
+BROKERS = 3
+TOPICS = 10
+PATIENCE_SECONDS = 60.0
+QUIET_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One run. ``against`` is another source tree, measured in the same rounds and named by its folder."""
+
+    partitions: tuple[int, ...] = (1000, 3000)
+    rounds: int = 5
+    against: Path | None = None
+    reports: Path = ROOT / "reports"
+
+
+def parse(arguments: Sequence[str]) -> Settings:
+    """Settings from the command line. Exits with a message on bad input."""
+    default = Settings()
+    parser = argparse.ArgumentParser(prog="python -m evacuation", description=__doc__)
+    parser.add_argument(
+        "--partitions", type=int, nargs="+", default=default.partitions, help="sizes, as 1000 3000 10000 (%(default)s)"
+    )
+    parser.add_argument("--rounds", type=int, default=default.rounds, help="at each size (%(default)s)")
+    parser.add_argument("--against", type=Path, help="another checkout, to compare with")
+    parser.add_argument("--reports", type=Path, default=default.reports, help="folder for the figures (%(default)s)")
+    chosen = parser.parse_args(arguments)
+    if chosen.rounds < 1 or any(n < TOPICS or n % TOPICS for n in chosen.partitions):
+        parser.error(f"--rounds must be at least 1, and --partitions multiples of {TOPICS}")
+    if chosen.against and not (chosen.against / "operator" / "bellwether").is_dir():
+        parser.error(f"--against {chosen.against} holds no operator/bellwether: name a checkout of this project")
+    return Settings(tuple(chosen.partitions), chosen.rounds, chosen.against, chosen.reports)
+
+
+def main() -> int:
+    """Run every size; see the module for the exit status."""
+    settings = parse(sys.argv[1:])
+    report, logs = settings.reports / "bench.json", settings.reports / "evacuation-logs"
+    shutil.rmtree(logs, ignore_errors=True)
+    found: list[Row] = []
+    try:
+        with ApiServer() as server:
+            server.apply(*sorted((ROOT / "crds").glob("*.yaml")))
+            for partitions in settings.partitions:
+                measured = run(settings, partitions, server, logs / str(partitions))
+                known = json.loads(report.read_text()) if report.exists() else []
+                report.parent.mkdir(parents=True, exist_ok=True)
+                report.write_text(json.dumps(merged(known, measured), indent=2) + "\n")
+                found += measured
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    print(markdown(found))
+    print(f"figures: {report}")
+    return 0
+
+
+def run(settings: Settings, partitions: int, server: ApiServer, logs: Path) -> list[Row]:
+    """One size, on brokers of its own."""
+    with ExitStack() as stack:
+        kafka = stack.enter_context(KafkaCluster(brokers=BROKERS, proxied=False, heap="512m"))
+        topics = {f"bench-{number}": partitions // TOPICS for number in range(TOPICS)}
+        logs.mkdir(parents=True, exist_ok=True)
+        trees = {"": ROOT} | ({f" ({settings.against.resolve().name})": settings.against} if settings.against else {})
+        sites = [Site(server, kafka, logs / f"site{label.replace(' ', '-')}") for label in trees]
+        for site in sites:
+            stack.callback(site.close)
+        sites[0].topics(topics)
+        kafka_site = KafkaSite(kafka)
+        kafka_site.restore_leaders()
+        contenders: list[Contender] = [Floor(kafka.bootstrap.split(","), list(topics))]
+        for site, (label, tree) in zip(sites, trees.items(), strict=True):
+            contenders += [ByHand(kafka.bootstrap, logs, tree, label), Operator(site, list(topics), tree, label)]
+        seconds: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+        for broker in kafka.brokers:
+            with Observer(kafka.broker(broker % BROKERS + 1).internal, list(topics)) as observer:
+                play(contenders[0], broker, observer)
+            kafka_site.restore_leaders()
+        for number in range(settings.rounds):
+            broker = number % BROKERS + 1
+            for contender in contenders[number % len(contenders) :] + contenders[: number % len(contenders)]:
+                with Observer(kafka.broker(broker % BROKERS + 1).internal, list(topics)) as observer:
+                    took = play(contender, broker, observer)
+                kafka_site.restore_leaders()  # a busy broker may have left an ISR meanwhile
+                for work, one in took.items():
+                    seconds[work][contender.name].append(one)
+                said = ", ".join(f"{work} {one:.2f} s" for work, one in took.items())
+                print(f"{partitions} partitions, round {number + 1}, {contender.name}: {said}", flush=True)
+    return [row for work in ("evacuate", "return", "start") for row in rows(work, partitions, in_order(seconds[work]))]
+
+
+def in_order(seconds: dict[str, list[float]]) -> dict[str, list[float]]:
+    """The floor first, whoever began."""
+    return dict(sorted(seconds.items(), key=lambda one: (one[0] != "floor", one[0])))
+
+
+def play(contender: Contender, broker: int, observer: Observer) -> dict[str, float]:
+    """One turn of one contender: seconds until no leader is left, and until all are back."""
+    led = observer.now()[broker]
+    if isinstance(contender, Operator):
+        contender.begin()
+    time.sleep(QUIET_SECONDS)
+
+    def gone(leaders: Leaders) -> bool:
+        return not leaders.get(broker)
+
+    def back(leaders: Leaders) -> bool:
+        return leaders.get(broker) == led
+
+    began = contender.evacuate(broker)
+    evacuated = observer.wait(gone, began, PATIENCE_SECONDS, f"broker {broker} leads nothing") - began
+    contender.finish()
+    time.sleep(QUIET_SECONDS)
+    began = contender.give_back(broker)
+    returned = observer.wait(back, began, PATIENCE_SECONDS, f"broker {broker} leads {led} again") - began
+    contender.finish()
+    took = {"evacuate": evacuated, "return": returned}
+    if isinstance(contender, ByHand) and contender.started is not None:
+        took["start"] = contender.started
+    if isinstance(contender, Operator):
+        contender.lift(broker)
+        contender.end()
+    return took
+
+
+if __name__ == "__main__":
+    sys.exit(main())

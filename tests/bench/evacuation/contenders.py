@@ -1,0 +1,195 @@
+"""The compared ways to move leaders away from a broker and back: bare requests, the command line, the operator.
+
+Each one leaves the cluster as it found it after ``give_back``. ``evacuate`` and ``give_back`` return the monotonic time
+at which a person or a signal asked for it. Called by ``__main__``, one contender at a time.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
+from bellwether.adapters.kafka.leader_mover import KafkaMover
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
+from bellwether.core.model.cluster import Partition, TopicPartition
+from bellwether.kafka_connection import Connection
+from bellwether.ports.kafka import Reorder
+from testkit.kafka.kafka_site import PATIENT
+from testkit.processes.sites import POLICY, Site
+from waiting import limit
+
+BATCH = 2000
+
+Requests = list[tuple[Reorder, bool]]
+"""Orders, and whether their first replica is elected."""
+
+
+class Contender(Protocol):
+    """One way to do it."""
+
+    name: str
+
+    def evacuate(self, broker: int) -> float:
+        """Ask for all leaders of the broker to move away; returns when that was."""
+        ...
+
+    def give_back(self, broker: int) -> float:
+        """Ask for all leaders to return; returns when that was."""
+        ...
+
+    def finish(self) -> None:
+        """Wait until nothing of it is under way any more. Raises RuntimeError if it failed."""
+        ...
+
+
+class Floor:
+    """Only what Kafka needs: one read, then reorders and elections of the led partitions, ``BATCH`` in a request."""
+
+    name = "floor"
+
+    def __init__(self, bootstrap: Sequence[str], topics: Sequence[str]) -> None:
+        pool = BrokerPool(Connection(tuple(bootstrap)), PATIENT)
+        self._reader, self._mover, self._topics = KafkaReader(pool), KafkaMover(pool), topics
+        self._before: list[Partition] = []
+
+    def evacuate(self, broker: int) -> float:
+        """Reorder and elect what the broker leads, its leaders alternating between the others."""
+        began = time.monotonic()
+        self._before = [p for p in self._reader.partitions(self._topics) if p.leader == broker]
+        self._move([_away(p, number) for number, p in enumerate(self._before)])
+        return began
+
+    def give_back(self, broker: int) -> float:  # noqa: ARG002 - the protocol's signature
+        """The orders of before."""
+        began = time.monotonic()
+        self._reader.partitions(self._topics)
+        self._move([Reorder(p.name, p.replicas) for p in self._before])
+        return began
+
+    def finish(self) -> None:
+        """Nothing is: requests are answered."""
+
+    def _move(self, orders: list[Reorder]) -> None:
+        for start in range(0, len(orders), BATCH):
+            batch = orders[start : start + BATCH]
+            answers = [self._mover.reorder(batch), self._mover.elect([one.name for one in batch])]
+            if failed := [(name, o) for answer in answers for name, o in answer.items() if not o.ok]:
+                raise RuntimeError(f"Kafka refused {len(failed)} partitions, first {failed[0]}")
+
+
+class ByHand:
+    """``bellwether demote`` and ``promote`` with an undo record in a file, as processes."""
+
+    def __init__(self, bootstrap: str, folder: Path, tree: Path, label: str = "") -> None:
+        self.name = f"by hand{label}"
+        self._bootstrap = bootstrap
+        self._record = folder / f"undo{label.replace(' ', '-')}.json"
+        self._environment = source(tree)
+        self._process: subprocess.Popen[str] | None = None
+        self.started: float | None = None
+        """When the first line of output came, which follows the first read, of the last command."""
+
+    def evacuate(self, broker: int) -> float:
+        """``bellwether demote``."""
+        return self._run("demote", broker)
+
+    def give_back(self, broker: int) -> float:
+        """``bellwether promote``."""
+        return self._run("promote", broker)
+
+    def finish(self) -> None:
+        """Wait for the end of the process."""
+        assert self._process is not None
+        output, _ = self._process.communicate(timeout=limit(120))
+        if self._process.returncode:
+            raise RuntimeError(f"{self.name} ended with status {self._process.returncode}:\n{output}")
+
+    def _run(self, verb: str, broker: int) -> float:
+        command = [sys.executable, "-m", "bellwether", verb, str(broker)]
+        command += ["--bootstrap", self._bootstrap, "--record", str(self._record)]
+        began = time.monotonic()
+        self._process = subprocess.Popen(
+            command, env=self._environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        assert self._process.stdout is not None
+        self._process.stdout.readline()
+        self.started = time.monotonic() - began
+        return began
+
+
+class Operator:
+    """A running operator whose policy is suspended while it is not its turn; asked by a patch of the override."""
+
+    def __init__(self, site: Site, topics: Sequence[str], tree: Path, label: str = "") -> None:
+        self.name = f"operator{label}"
+        self._site, self._topics = site, topics
+        self._reader = KafkaReader(BrokerPool(Connection(tuple(site.kafka.bootstrap.split(","))), PATIENT))
+        self._baseline = self._orders()
+        self._away: int | None = None
+        site.policy(suspend=True)
+        site.operator(**source(tree))
+        site.until_reported()
+
+    def begin(self) -> None:
+        """From here on it acts."""
+        self._site.change(suspend=False)
+        self._site.until(lambda: self._site.ready()[0] == "UpToDate", 60, "the policy acts", self._site.ready)
+
+    def end(self) -> None:
+        """From here on it does not."""
+        self._site.change(suspend=True)
+        self._site.until(lambda: self._site.ready()[0] == "NotEnforcing", 60, "it is suspended", self._site.ready)
+
+    def evacuate(self, broker: int) -> float:
+        """Override ``Demoted``."""
+        self._away = broker
+        return self._override(broker, {"state": "Demoted", "reason": "the benchmark asks for it"})
+
+    def give_back(self, broker: int) -> float:
+        """Override ``Promoted``, which waits for no signal."""
+        self._away = None
+        return self._override(broker, {"state": "Promoted", "reason": "the benchmark asks for it"})
+
+    def lift(self, broker: int) -> None:
+        """Remove the override."""
+        self._override(broker, None)
+
+    def finish(self) -> None:
+        """Wait until the partitions that the broker only follows have their order, too."""
+        self._site.until(self._in_order, 60, "every order is as planned", self._site.ready)
+
+    def _in_order(self) -> bool:
+        now = self._orders()
+        if self._away is None:
+            return now == self._baseline
+        return all(order[-1] == self._away for order in now.values() if self._away in order)
+
+    def _orders(self) -> dict[TopicPartition, tuple[int, ...]]:
+        return {p.name: p.replicas for p in self._reader.partitions(self._topics)}
+
+    def _override(self, broker: int, override: dict[str, Any] | None) -> float:
+        began = time.monotonic()
+        name = object_names.broker_health(POLICY, broker)
+        self._site.api.merge(BROKER_HEALTHS, self._site.namespace, name, {"spec": {"override": override}})
+        return began
+
+
+def source(tree: Path) -> dict[str, str]:
+    """The environment in which ``bellwether`` is the one of that source tree."""
+    paths = [str(tree / "operator"), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def _away(partition: Partition, number: int) -> Reorder:
+    others = [b for b in partition.replicas if b != partition.leader]
+    turn = number % len(others)
+    assert partition.leader is not None
+    return Reorder(partition.name, (*others[turn:], *others[:turn], partition.leader))

@@ -1,0 +1,73 @@
+"""The reads and writes of one directory on a disk that the shim makes slow: each is judged by its own latency."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from realparts.slowdisk import Mode, SlowDisk
+
+MEASURING = """
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from bellwether.adapters.clocks import SystemClock
+from bellwether.core.settings.harm import Objectives
+from bellwether.probes.storage.disk_read import DiskReader
+from bellwether.probes.storage.disk_write import DiskWriter
+from bellwether.probes.storage.read_latency import ReadLatencies
+from bellwether.probes.storage.read_probe import read_once
+from bellwether.probes.storage.storage_probe import measure_once
+from bellwether.probes.storage.write_latency import Latencies
+
+directory, clock, objectives = Path(sys.argv[1]), SystemClock(), Objectives()
+reader, writer = DiskReader(directory), DiskWriter(directory)
+reads, writes = ReadLatencies(), Latencies()
+for _ in range(9):
+    reads = reads.after(read_once(reader, 60, clock), 1.0, 0.05, datetime.now(UTC))
+    writes = writes.after(measure_once(writer, 60, clock), objectives, datetime.now(UTC))
+read, write = reads.signal(1, "b", 0.05), writes.signal(1, "b", objectives)
+print(read.reading, min(reads.times), read.harm.lost_seconds if read.harm else 0.0)
+print(write.reading, min(writes.times))
+"""
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> SlowDisk:
+    made = SlowDisk(tmp_path / "log", tmp_path / "control")
+    partition = made.directory / "orders-0"
+    partition.mkdir()
+    for offset in (0, 500):
+        (partition / f"{offset:020}.log").write_bytes(b"x" * 65536)
+    return made
+
+
+def measured(disk: SlowDisk) -> tuple[list[str], list[str]]:
+    command = [sys.executable, "-c", MEASURING, str(disk.directory)]
+    environment = {**disk.environment(), "PYTHONPATH": ":".join(sys.path)}
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.splitlines()
+    return said[0].split(), said[1].split()
+
+
+def test_a_disk_that_is_slow_on_reads_alone_fails_in_reads_while_its_writes_pass(disk: SlowDisk) -> None:
+    disk.set(80, "read")
+    (reading, quickest, lost), write = measured(disk)
+    assert reading == "Failing"
+    assert float(quickest) >= 0.08
+    assert float(lost) >= 5.0
+    assert write[0] == "Passing"
+    assert float(write[1]) < 0.08
+
+
+@pytest.mark.parametrize("mode", ["fsync", "write+fsync"])
+def test_a_disk_that_is_slow_on_writes_alone_takes_the_named_time_for_a_write_and_its_sync(
+    disk: SlowDisk, mode: Mode
+) -> None:
+    disk.set(80, mode)
+    read, (reading, quickest) = measured(disk)
+    assert read[0] == "Passing"
+    assert reading == "Failing"
+    assert 0.08 <= float(quickest) < 0.16

@@ -1,0 +1,90 @@
+"""What ``bellwether probe canary`` takes and refuses, and its table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from bellwether.cli.commands.probe.probers import canary
+from bellwether.cli.probe import measurement_table
+from bellwether.core.settings.harm import Objectives
+from bellwether.ports.canary import FETCH, PRODUCE, CanaryResult
+from bellwether.probes.canary.canary_probe import CanaryProbe
+from bellwether.telemetry.metrics.canary_metrics import CanaryMetrics
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
+from bellwether.testing.memory_world import ManualClock
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(canary, list(arguments))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ([], "Missing option '--policy': the LeadershipPolicy to read settings from (or --once with --bootstrap)"),
+        (["--policy", "main", "--bootstrap", "h:9092"], "--bootstrap requires --once"),
+        (["--policy", "main", "--topic", "t"], "--topic requires --bootstrap"),
+        (["--policy", "main"], "Missing option '--vantage'"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused_by_name(arguments: list[str], complaint: str) -> None:
+    ended = run(*arguments)
+    assert ended.exit_code == 2
+    assert complaint in " ".join(ended.output.split())
+
+
+class Answers:
+    """Answers every request at once: produce with the latency or problem of its partition."""
+
+    def __init__(self, clock: ManualClock, produced: float | str) -> None:
+        self._clock = clock
+        self._produced = produced
+        self._waiting: list[CanaryResult] = []
+
+    def produce(self, partition: int) -> None:
+        if isinstance(self._produced, str):
+            self._waiting.append(CanaryResult(partition, PRODUCE, 2.0, self._produced))
+        else:
+            self._waiting.append(CanaryResult(partition, PRODUCE, self._produced, offset=7))
+            self._waiting.append(CanaryResult(partition, FETCH, 0.0, offset=7))
+
+    def consume(self, partitions: Collection[int]) -> None:
+        assert set(partitions) == {5}
+
+    def results(self, timeout_seconds: float) -> list[CanaryResult]:
+        self._clock.advance(timeout_seconds)
+        found, self._waiting = self._waiting, []
+        return found
+
+
+def table(answers: Answers, clock: ManualClock, partitions: dict[int, int]) -> int:
+    metrics = CanaryMetrics(ProbeMetrics())
+    probe = CanaryProbe("once", lambda _signal: None, lambda _broker: None, clock, metrics)
+    probe.refresh(answers, partitions, frozenset(partitions))
+    return measurement_table.canary(probe, partitions, Objectives(), clock)
+
+
+@pytest.mark.parametrize(
+    ("produced", "status", "row"),
+    [
+        (0.004, 0, "1 Passing 4.0 ms 0.0 ms"),
+        (0.2, 1, "1 Failing 200 ms 0.0 ms"),
+        ("no answer within 2 s", 1, "1 Failing no answer within 2 s"),
+    ],
+)
+def test_the_table_has_both_latencies_and_the_reading(
+    produced: float | str, status: int, row: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = ManualClock()
+    assert table(Answers(clock, produced), clock, {1: 5}) == status
+    assert row in [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_a_cluster_without_brokers_in_the_topic_is_a_failure(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = ManualClock()
+    assert table(Answers(clock, 0.1), clock, {}) == 1
+    assert "BROKER" in capsys.readouterr().out
