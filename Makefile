@@ -114,8 +114,8 @@ bench-loads: setup ## Measure loads from a day of up to 288,000,000 samples; rep
 bench-restart: setup parts ## Restart six real brokers one after another, with the operator and without (BENCH_ARGS=...)
 	@$(BIN)/python -m restarts $(BENCH_ARGS)
 
-.PHONY: bench-evacuate
-bench-evacuate: setup parts ## Move all leaders of a broker away and back, next to bare requests: reports/bench.json (BENCH_ARGS=...)
+.PHONY: bench
+bench: setup parts ## Move all leaders of a broker away and back, next to other tools: reports/bench.json (BENCH_ARGS=...)
 	@$(BIN)/python -m evacuation $(BENCH_ARGS)
 
 .PHONY: bench-quarantine

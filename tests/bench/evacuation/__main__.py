@@ -1,8 +1,8 @@
-"""``python -m evacuation``: move all leaders of a broker away and back, by bare requests, by hand and by the operator.
+"""``python -m evacuation``: move all leaders of a broker away and back, by bare requests, by other tools and by ours.
 
 All contenders take turns on the same three real brokers, in each round on another broker, after a round of the floor
 that warms the brokers up and is not counted. An independent client looks every 20 ms. Out: rows in
-``reports/bench.json`` and a table. Exit status: 0, or 130 after Ctrl-C; ratios are not judged.
+``reports/bench.json``, a table and a picture. Exit status: 0, or 130 after Ctrl-C; ratios are not judged.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from evacuation.contenders import ByHand, Contender, Floor, Operator
+from evacuation import plots
+from evacuation.contenders import ByHand, Contender, CruiseControl, Floor, KafkaTools, Operator
 from evacuation.figures import Row, markdown, merged, rows
 from evacuation.observer import Leaders, Observer
 from realparts.apiserver import ApiServer
@@ -27,6 +28,7 @@ from testkit.kafka.kafka_site import KafkaSite
 from testkit.processes.sites import Site
 
 ROOT = Path(__file__).resolve().parents[3]
+PICTURE = ROOT / "docs/images/evacuation.svg"
 BROKERS = 3
 TOPICS = 10
 PATIENCE_SECONDS = 60.0
@@ -79,8 +81,9 @@ def main() -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
+    plots.draw(found, PICTURE)
     print(markdown(found))
-    print(f"figures: {report}")
+    print(f"figures: {report}, picture: {PICTURE}")
     return 0
 
 
@@ -97,7 +100,12 @@ def run(settings: Settings, partitions: int, server: ApiServer, logs: Path) -> l
         sites[0].topics(topics)
         kafka_site = KafkaSite(kafka)
         kafka_site.restore_leaders()
-        contenders: list[Contender] = [Floor(kafka.bootstrap.split(","), list(topics))]
+        addresses = kafka.bootstrap.split(",")
+        contenders: list[Contender] = [
+            Floor(addresses, list(topics)),
+            CruiseControl(addresses, list(topics)),
+            KafkaTools(kafka.bootstrap, list(topics), logs),
+        ]
         for site, (label, tree) in zip(sites, trees.items(), strict=True):
             contenders += [ByHand(kafka.bootstrap, logs, tree, label), Operator(site, list(topics), tree, label)]
         seconds: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))

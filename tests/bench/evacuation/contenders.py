@@ -1,4 +1,4 @@
-"""The compared ways to move leaders away from a broker and back: bare requests, the command line, the operator.
+"""The compared ways to move leaders away from a broker and back: bare requests, other tools, and ours.
 
 Each one leaves the cluster as it found it after ``give_back``. ``evacuate`` and ``give_back`` return the monotonic time
 at which a person or a signal asked for it. Called by ``__main__``, one contender at a time.
@@ -6,11 +6,12 @@ at which a person or a signal asked for it. Called by ``__main__``, one contende
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,7 +22,8 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
 from bellwether.core.model.cluster import Partition, TopicPartition
 from bellwether.kafka_connection import Connection
-from bellwether.ports.kafka import Reorder
+from bellwether.ports.kafka import Outcome, Reorder
+from realparts import kafka_tools
 from testkit.kafka.kafka_site import PATIENT
 from testkit.processes.sites import POLICY, Site
 from waiting import limit
@@ -80,9 +82,68 @@ class Floor:
     def _move(self, orders: list[Reorder]) -> None:
         for start in range(0, len(orders), BATCH):
             batch = orders[start : start + BATCH]
-            answers = [self._mover.reorder(batch), self._mover.elect([one.name for one in batch])]
-            if failed := [(name, o) for answer in answers for name, o in answer.items() if not o.ok]:
-                raise RuntimeError(f"Kafka refused {len(failed)} partitions, first {failed[0]}")
+            _require(self._mover.reorder(batch))
+            _require(self._mover.elect([one.name for one in batch]))
+
+
+class CruiseControl(Floor):
+    """The requests that Cruise Control's executor sends, with every limit and interval of its configuration lifted.
+
+    It reorders everything in one batch, waits until the metadata of a broker shows it, and elects then (``Executor``,
+    commit dadba67). Left out, in its favour: its model of the cluster, its goals, throttles and Java. With its
+    defaults it checks every 10 s, and moves 250 leaders of a broker at a time.
+    """
+
+    name = "cruise-control"
+    _CHECK_SECONDS = 0.001
+    """The least that ``min.execution.progress.check.interval.ms`` allows."""
+
+    def _move(self, orders: list[Reorder]) -> None:
+        _require(self._mover.reorder(orders))
+        wanted = {one.name: one.order for one in orders}
+        while any(p.replicas != wanted.get(p.name, p.replicas) for p in self._reader.partitions(self._topics)):
+            time.sleep(self._CHECK_SECONDS)
+        _require(self._mover.elect(list(wanted)))
+
+
+class KafkaTools:
+    """``kafka-reassign-partitions.sh --execute``, then ``kafka-leader-election.sh``, their files written beforehand."""
+
+    name = "kafka-tools"
+
+    def __init__(self, bootstrap: str, topics: Sequence[str], folder: Path) -> None:
+        self._bootstrap, self._topics, self._folder = bootstrap, topics, folder / "kafka-tools"
+        self._reader = KafkaReader(BrokerPool(Connection(tuple(bootstrap.split(","))), PATIENT))
+        self._before: list[Reorder] = []
+        kafka_tools.install(self._folder)
+
+    def evacuate(self, broker: int) -> float:
+        """The orders that the floor would give."""
+        led = [p for p in self._reader.partitions(self._topics) if p.leader == broker]
+        self._before = [Reorder(p.name, p.replicas) for p in led]
+        return self._move([_away(p, number) for number, p in enumerate(led)])
+
+    def give_back(self, broker: int) -> float:  # noqa: ARG002 - the protocol's signature
+        """The orders of before."""
+        return self._move(self._before)
+
+    def finish(self) -> None:
+        """Nothing is: both commands have ended."""
+
+    def _move(self, orders: list[Reorder]) -> float:
+        named = [{"topic": o.name.topic, "partition": o.name.partition, "replicas": o.order} for o in orders]
+        plan = self._folder / "orders.json"
+        plan.write_text(json.dumps({"version": 1, "partitions": named}))
+        began = time.monotonic()
+        self._run("kafka-reassign-partitions.sh", "--execute", "--reassignment-json-file", str(plan))
+        self._run("kafka-leader-election.sh", "--election-type", "preferred", "--path-to-json-file", str(plan))
+        return began
+
+    def _run(self, tool: str, *arguments: str) -> None:
+        command = [str(self._folder / tool), "--bootstrap-server", self._bootstrap, *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit(120), check=False)
+        if done.returncode:
+            raise RuntimeError(f"{tool} ended with status {done.returncode}:\n{done.stderr or done.stdout}")
 
 
 class ByHand:
@@ -186,6 +247,11 @@ def source(tree: Path) -> dict[str, str]:
     """The environment in which ``bellwether`` is the one of that source tree."""
     paths = [str(tree / "operator"), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def _require(outcomes: Mapping[TopicPartition, Outcome]) -> None:
+    if failed := [(name, outcome) for name, outcome in outcomes.items() if not outcome.ok]:
+        raise RuntimeError(f"Kafka refused {len(failed)} partitions, first {failed[0]}")
 
 
 def _away(partition: Partition, number: int) -> Reorder:

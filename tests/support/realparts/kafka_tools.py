@@ -1,7 +1,7 @@
 """Kafka's command line tools under the names that Kafka ships them by, for examples that people follow.
 
 In: a folder. Out: the same with a script for each tool, to be put on the PATH. The tools are one jar more than the
-brokers need. Called by ``testkit.processes.readme_runner``.
+brokers need. Called by ``testkit.processes.readme_runner`` and the evacuation benchmark.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from realparts import jars, jvm, kafka_jars
 SCRIPTS = {
     "kafka-topics.sh": "org.apache.kafka.tools.TopicCommand",
     "kafka-reassign-partitions.sh": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+    "kafka-leader-election.sh": "org.apache.kafka.tools.LeaderElectionCommand",
     "kafka-producer-perf-test.sh": "org.apache.kafka.tools.ProducerPerformance",
 }
 QUIET = "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"
