@@ -79,13 +79,18 @@ def judged(path: Path) -> Timeline:
 
 
 def states(words: object, broker: int) -> list[tuple[str, str, bool]]:
-    """What was said of a broker, one word after another, without what a moment between two vantages made of it."""
+    """What was said of a broker, one word after another, without what a moment between two vantages made of it.
+
+    Nor the moment between Sick and demoted: a recorder may look in between, and a replay does both in one turn.
+    """
     found: list[tuple[str, str, bool]] = []
     for _, said in words:  # type: ignore[attr-defined]
         word = said.get(broker)
         if word is None or word.state in ("Unknown", "Suspect"):
             continue
         now = (word.state, word.reason, word.demoted)
+        if found and now == ("Sick", word.reason, True) and found[-1] == ("Sick", word.reason, False):
+            found.pop()
         if not found or found[-1] != now:
             found.append(now)
     return found
