@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -101,6 +102,11 @@ class _Bounded(ThreadingHTTPServer):
             self._open.pop(request, None)
         super().shutdown_request(request)
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print what went wrong, unless the client has disconnected."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
 
 def _end(connection: socket.socket) -> None:
     """Its thread notices and closes it."""
@@ -167,8 +173,7 @@ def _handler(health: Health, registry: CollectorRegistry | None) -> type[BaseHTT
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             if self.command != "HEAD":
-                with contextlib.suppress(ConnectionError):  # the client has disconnected
-                    self.wfile.write(body)
+                self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
             """Say nothing: the kubelet asks every few seconds."""

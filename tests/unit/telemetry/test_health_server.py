@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import itertools
 import socket
+import struct
 import threading
 from collections.abc import Iterator
 
@@ -162,3 +163,25 @@ def test_it_is_asked_at_either_kind_of_address(server: HealthServer) -> None:
         connection.request("GET", "/healthz")
         assert connection.getresponse().status == 200
         connection.close()
+
+
+def test_a_client_that_disconnects_before_the_answer_leaves_no_traceback(
+    health: Health, server: HealthServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked, gone = threading.Event(), threading.Event()
+
+    def check() -> list[str]:
+        asked.set()
+        gone.wait(limit(30))
+        return ["a long reason " * 100_000]
+
+    health.watch(check)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=limit(30)) as client:
+        client.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+        assert asked.wait(limit(30))
+        # Closed at once, with a reset: whatever is written from now on fails.
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    gone.set()
+    for thread in [t for t in threading.enumerate() if t.name == "health-client"]:
+        thread.join(limit(30))
+    assert capsys.readouterr().err == ""
