@@ -70,6 +70,9 @@ annotations:
 {{/* The image. In: the root. */}}
 {{- define "bellwether.image" -}}
 {{- with .Values.image }}
+{{- if ne .repository (lower .repository) }}
+{{- fail (printf "image.repository is %s, but image names are lower case: name the registry that your nodes pull from, as in registry.example.com/bellwether (docs/image.md)" .repository) }}
+{{- end }}
 {{- if .digest }}
 {{- printf "%s@%s" .repository .digest }}
 {{- else }}

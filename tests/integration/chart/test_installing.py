@@ -139,6 +139,28 @@ def test_a_hook_that_fails_stops_the_uninstallation_and_nothing_is_lost(
     assert image(chartserver, release) == f"bellwether:{current(chart)}"
 
 
+HELM_WAITS_SECONDS = 300
+
+
+def test_a_hook_whose_image_cannot_be_pulled_ends_before_helm_stops_waiting_and_can_be_run_again(
+    installing: Helm, chart: Path, chartserver: ApiServer, release: str
+):
+    installing.run("install", RELEASE, chart, "--namespace", release)
+    hooks = yaml.safe_load_all(installing.run("get", "hooks", RELEASE, "--namespace", release))
+    (deadline,) = (one["spec"]["activeDeadlineSeconds"] for one in hooks if one["kind"] == "Job")
+    assert deadline < HELM_WAITS_SECONDS
+    with (
+        FakeKubelet(chartserver, release, pulls=False),
+        pytest.raises(HelmFailed, match="uninstall failed: DeadlineExceeded"),
+    ):
+        installing.run("uninstall", RELEASE, "--namespace", release)
+    assert image(chartserver, release) == f"bellwether:{current(chart)}", "nothing is deleted"
+    with FakeKubelet(chartserver, release) as kubelet:
+        installing.run("uninstall", RELEASE, "--namespace", release)
+    assert [ran.status for ran in kubelet.ran] == [0]
+    assert left_of(chartserver, release) == []
+
+
 @pytest.mark.slow
 def test_helm_test_asks_the_operator_itself(
     installing: Helm, chart: Path, chartserver: ApiServer, release: str, tmp_path: Path

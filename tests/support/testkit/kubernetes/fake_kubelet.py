@@ -39,11 +39,15 @@ class Ran:
 
 @dataclass
 class FakeKubelet:
-    """A context manager. ``reach`` turns arguments into others, as names of Services mean nothing here."""
+    """A context manager. ``reach`` turns arguments into others, as names of Services mean nothing here.
+
+    Without ``pulls`` no image can be pulled: a Job fails at its deadline, for which nobody waits here.
+    """
 
     server: ApiServer
     namespace: str
     reach: Callable[[Sequence[str]], Sequence[str]] = tuple
+    pulls: bool = True
     ran: list[Ran] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -77,11 +81,14 @@ class FakeKubelet:
         kind, name = body["kind"], body["metadata"]["name"]
         spec = body["spec"]["template"]["spec"] if kind == "Job" else body["spec"]
         started = _now()
-        arguments = tuple(self.reach(spec["containers"][0]["args"]))
-        ended = bellwether(self.server, self.namespace, spec["serviceAccountName"], arguments)
-        self.ran.append(Ran(kind, name, arguments, ended.returncode, ended.stdout + ended.stderr))
-        well = ended.returncode == 0
-        status = _job_status(well, started) if kind == "Job" else {"phase": "Succeeded" if well else "Failed"}
+        if not self.pulls:
+            reason = "DeadlineExceeded"
+        else:
+            arguments = tuple(self.reach(spec["containers"][0]["args"]))
+            ended = bellwether(self.server, self.namespace, spec["serviceAccountName"], arguments)
+            self.ran.append(Ran(kind, name, arguments, ended.returncode, ended.stdout + ended.stderr))
+            reason = "BackoffLimitExceeded" if ended.returncode else ""
+        status = _job_status(reason, started) if kind == "Job" else {"phase": "Failed" if reason else "Succeeded"}
         patch = json.dumps({"status": status})
         self.server.kubectl(
             "patch", kind.lower(), name, "-n", self.namespace, "--subresource=status", "--type=merge", "-p", patch
@@ -112,15 +119,16 @@ def environment(server: ApiServer, namespace: str, account: str) -> dict[str, st
     return {**os.environ, "KUBECONFIG": str(server.service_account_kubeconfig(namespace, account))}
 
 
-def _job_status(well: bool, started: str) -> dict[str, Any]:
+def _job_status(failed: str, started: str) -> dict[str, Any]:
+    """``failed`` is the reason, empty for a Job that is complete."""
     now = _now()
-    types = ("SuccessCriteriaMet", "Complete") if well else ("FailureTarget", "Failed")
+    types = ("FailureTarget", "Failed") if failed else ("SuccessCriteriaMet", "Complete")
     conditions = [
-        {"type": one, "status": "True", "reason": "CompletionsReached" if well else "BackoffLimitExceeded"}
+        {"type": one, "status": "True", "reason": failed or "CompletionsReached"}
         | {"lastTransitionTime": now, "lastProbeTime": now, "message": ""}
         for one in types
     ]
-    done: dict[str, Any] = {"succeeded": 1, "completionTime": now} if well else {"failed": 1}
+    done: dict[str, Any] = {"failed": 1} if failed else {"succeeded": 1, "completionTime": now}
     return {"startTime": started, "conditions": conditions, **done}
 
 
