@@ -1,10 +1,10 @@
-"""Seconds of lost service are the shares of late records, slice by slice, less what is late anyway."""
+"""Seconds of lost service are the shares of late records, slice by slice."""
 
 from __future__ import annotations
 
 import pytest
 
-from movecosts.losses import late_share, lost_seconds
+from movecosts.losses import lost_seconds, reached_objective
 from quarantines.traffic import Sent
 
 OBJECTIVE = 0.05
@@ -34,12 +34,8 @@ def test_records_that_fail_are_lost_however_soon_they_failed():
     assert lost_seconds(records(1.0, 1.0, error="_MSG_TIMED_OUT"), 0.0, 0.2, OBJECTIVE) == pytest.approx(0.2)
 
 
-def test_what_is_late_anyway_is_not_counted_and_pays_for_nothing_else():
-    sent = records(0.0, 0.2, 0.2, 1.0)
-    assert lost_seconds(sent, 0.0, 0.4, OBJECTIVE, usual_share=0.2) == pytest.approx(0.08)
-
-
-def test_the_usual_share_is_that_of_the_quiet_stretch_alone():
+def test_a_machine_that_misses_the_objective_before_anything_moves_is_held_to_what_it_reaches():
     sent = records(0.0, 0.2, 1.0)
-    assert late_share(sent, 0.0, 0.2, OBJECTIVE) == pytest.approx(0.1)
-    assert late_share(sent, 9.0, 10.0, OBJECTIVE) == 0.0
+    assert reached_objective(sent, 0.0, 0.1, OBJECTIVE) == OBJECTIVE
+    assert reached_objective(sent, 0.0, 0.2, OBJECTIVE) == pytest.approx(0.4)
+    assert reached_objective(sent, 9.0, 10.0, OBJECTIVE) == OBJECTIVE
