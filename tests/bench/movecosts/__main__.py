@@ -113,7 +113,8 @@ def trip(site: Site, traffic: Traffic) -> dict[str, float]:
 def table(rows: list[dict[str, Any]]) -> Table:
     """A row for each number of leaders."""
     made = Table(title="What a move away and back costs clients", caption=f"assumed until measured: {MoveCost()}")
-    for head in ("leaders", "lost, both ways", "smallest to largest", "election, median", "cost by the rule", "objective"):
+    heads = ("leaders", "lost, both ways", "smallest to largest", "election, median", "cost by the rule", "objective")
+    for head in heads:
         made.add_column(head, justify="right")
     for row in rows:
         lost = [t["lost_away_seconds"] + t["lost_back_seconds"] for t in row["trips"]]
