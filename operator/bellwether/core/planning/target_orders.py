@@ -115,8 +115,8 @@ class _Planner:
         # Loads are not needed while no broker is demoted or returning and no rack is preferred.
         choices = bool(demoted or returning or entries or rankings is not None)
         weighs = choices and account.weighs
-        for partition in self._snapshot.cluster.partitions:
-            key, replicas = PartitionKey(partition.topic_id, partition.index), partition.replicas
+        for key, partition in self._snapshot.cluster.by_key.items():
+            replicas = partition.replicas
             ranking = rankings.of(partition.topic) if rankings is not None else None
             entry = entries.get(key)
             if (
