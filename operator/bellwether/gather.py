@@ -112,15 +112,14 @@ def gather(world: World, policy: Policy, memory: Memory, loads: Loads | None = N
     cluster = _without_canary(same_cluster(world.clusters.read(), memory.record), policy)
     known = with_overwritten(memory.record, memory.overwritten, cluster)
     last = memory.recovered
-    if last is None or not last.repeats(known, cluster):
-        last = None
-        if topics := topics_to_reread(known, cluster):
-            cluster = cluster.including(world.clusters.partitions(topics))
-            known = with_overwritten(memory.record, memory.overwritten, cluster)
+    steady = last is not None and last.repeats(known, cluster)
+    if not steady and (topics := topics_to_reread(known, cluster)):
+        cluster = cluster.including(world.clusters.partitions(topics))
+        known = with_overwritten(memory.record, memory.overwritten, cluster)
     # By the checks of before, as only metadata that was read after a proof shows all that may have arrived until then.
     drained = drained_brokers(cluster, memory.checks, memory.arrival_seconds)
     checks = _checked(cluster, world, memory)
-    if last is not None:
+    if last is not None and steady:
         recovered = replace(last, record=known)
     else:
         recovered = recover(known, cluster, now, memory.grace_seconds, policy.placement, drained)

@@ -73,6 +73,7 @@ def many_brokers(brokers: int, partitions: int) -> Iterator[KafkaSite]:
     try:
         kafka = SimpleNamespace(bootstrap=f"{address(SICK + 1)}:{internal}", cluster_id=CLUSTER_ID)
         site = KafkaSite(kafka, clock=cast(PassingTime, ManualClock()))
+        site.lease.duration_seconds = 1e6  # of a clock that only turns advance
         until(lambda: _answers(site), 120, "brokers that answer", every=0.2)
         for broker in range(1, brokers + 1):
             site.signals.say(broker, Reading.PASSING, sources=VANTAGES)
@@ -132,7 +133,8 @@ def _turn(site: KafkaSite, operator: Operator) -> tuple[float, int, bool, int]:
     began = time.process_time()
     said = operator.reconcile()
     seconds = time.process_time() - began
-    assert said is not None
+    assert said is not None, "the brokers did not answer in time"
+    operator.reports.clear()
     site.clock.advance(30)
     return seconds, said.result.reordered + said.result.elected, said.plan.empty, len(said.held)
 

@@ -80,7 +80,8 @@ class KafkaReader:
         wanted = sorted(set(topics))
         if not wanted:
             return ()
-        return self._nodes.read(lambda dialogue, deadline: _some_partitions(dialogue, deadline, wanted))
+        last = self._last.metadata if self._last is not None else None
+        return self._nodes.read(lambda dialogue, deadline: _some_partitions(dialogue, deadline, wanted, last))
 
     def avoid(self, brokers: Collection[int]) -> None:
         """From now on ask these brokers only when no other answers."""
@@ -108,8 +109,10 @@ class KafkaReader:
         return _Read(metadata, others, cluster)
 
 
-def _some_partitions(dialogue: BrokerConnection, deadline: Deadline, topics: list[str]) -> tuple[Partition, ...]:
-    metadata, moves, elr = _described(dialogue, deadline, topics, None)
+def _some_partitions(
+    dialogue: BrokerConnection, deadline: Deadline, topics: list[str], last: Metadata | None
+) -> tuple[Partition, ...]:
+    metadata, moves, elr = _described(dialogue, deadline, topics, last)
     return _partitions(metadata, moves, elr, dialogue.address)
 
 

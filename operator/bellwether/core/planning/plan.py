@@ -104,6 +104,8 @@ class Plan:
     targets: Mapping[PartitionKey, tuple[int, ...]] = field(default_factory=dict)
     withheld: Mapping[int, int] = field(default_factory=dict)
     """Number of partitions that each returning broker still waits for."""
+    resting: int = 0
+    """Number of displaced partitions without a target: they are permanently where a rack wants them."""
     inputs: PlanInputs | None = field(default=None, compare=False, repr=False)
     """Set where the plan has nothing to do and stays the same, however late, until an input changes."""
 
@@ -168,7 +170,7 @@ def build_plan(context: Context, decisions: Decisions, last: Plan | None = None)
             entries[key] = replace(done, finished_at=now, contests=0, contested_at=None)
     moves.sort(key=_urgency)
     lasting = inputs if not (moves or entries or postponed) else None
-    return Plan(tuple(moves), tuple(holds), decisions, entries, targets, found.awaited, lasting)
+    return Plan(tuple(moves), tuple(holds), decisions, entries, targets, found.awaited, found.resting, lasting)
 
 
 def _move(wanted: TargetOrder, demoted: frozenset[int], *, elect: bool) -> Move:

@@ -24,25 +24,26 @@ class PlacementCounts:
 
 def count_placements(context: Context, plan: Plan) -> PlacementCounts:
     """The counts of a reconcile."""
-    cluster, entries = context.snapshot.cluster, context.snapshot.record.entries
-    displaced = for_racks = 0
-    stays = _stays_for_racks(context, plan)
-    # The first of its order is to lead every partition without an entry or a target.
+    cluster, entries, targets = context.snapshot.cluster, context.snapshot.record.entries, plan.targets
+    by_key = cluster.by_key
+    # Only an entry or a target makes another broker than the first of the order the one that is to lead.
     out_of_place = len(cluster.without_preferred_leader)
     if context.policy.placement is not None:
-        homes: Iterable[tuple[PartitionKey, tuple[int, ...]]] = plan.targets.items()
+        homes: Iterable[tuple[PartitionKey, tuple[int, ...]]] = targets.items()
     else:
         homes = ((key, entry.baseline) for key, entry in entries.items())
     for key, order in homes:
-        partition = cluster.by_key.get(key)
+        partition = by_key.get(key)
         if partition is not None and order[0] != partition.replicas[0]:
             out_of_place += (partition.leader != order[0]) - (partition.leader != partition.replicas[0])
-    for key, entry in entries.items():
-        partition = cluster.by_key.get(key)
-        if partition is not None and partition.replicas != entry.baseline:
-            displaced += 1
-            for_racks += stays(partition, key)
-    return PlacementCounts(displaced, for_racks, out_of_place)
+    displaced = [
+        (key, partition)
+        for key, entry in entries.items()
+        if (partition := by_key.get(key)) is not None and partition.replicas != entry.baseline
+    ]
+    stays = _stays_for_racks(context, plan)
+    for_racks = sum([stays(partition, key) for key, partition in displaced if key in targets])
+    return PlacementCounts(len(displaced), plan.resting + for_racks, out_of_place)
 
 
 def _stays_for_racks(context: Context, plan: Plan) -> Callable[[Partition, PartitionKey], bool]:
