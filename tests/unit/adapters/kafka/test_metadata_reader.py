@@ -346,3 +346,31 @@ def test_a_cluster_without_internal_topics_is_read_all_the_same() -> None:
 
     with ScriptedBroker(answers(metadata=all_but_missing)) as broker:
         assert [p.topic for p in reader(broker).read().partitions] == ["mine"]
+
+
+class TestUnchangedMetadata:
+    def test_a_cluster_in_which_nothing_changed_is_the_same_value(self) -> None:
+        with ScriptedBroker(answers(topic("a", partition(0, isr=(1,))))) as broker:
+            reads = reader(broker)
+            assert reads.read() is reads.read()
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {MetadataRequest: metadata(topic("a", partition(0, leader=2)))},
+            {ListPartitionReassignmentsRequest: moves({("a", 0): ([4], [])})},
+            {DescribeClusterRequest: described(3)},
+        ],
+        ids=["leader", "reassignment", "fenced broker"],
+    )
+    def test_whatever_changes_makes_another_cluster(self, change: Answers) -> None:
+        made = answers(topic("a", partition(0)))
+        now = dict(made)
+        with ScriptedBroker({kind: lambda request, kind=kind: now[kind](request) for kind in made}) as broker:
+            reads = reader(broker)
+            first = reads.read()
+            now.update(change)
+            second = reads.read()
+        assert second != first
+        with ScriptedBroker(now) as broker:
+            assert reader(broker).read().partitions == second.partitions
