@@ -88,7 +88,7 @@ class ManyBrokers:
             return self._with_topics(frame, version, made)
         return bytes(made)
 
-    def _with_topics(self, frame: bytes, version: int, empty: bytes) -> bytes:
+    def _with_topics(self, frame: bytes, version: int, empty: bytearray) -> bytes:
         wanted = MetadataRequest.decode(frame, version=version, header=True).topics
         names = None if wanted is None else [topic.name for topic in wanted]
         answer = self.partitions.metadata(bytes(empty[4:]), names)

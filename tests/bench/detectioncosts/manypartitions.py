@@ -42,7 +42,7 @@ class ManyPartitions:
     def metadata(self, empty: bytes, topics: Iterable[str] | None) -> bytes:
         """The answer to Metadata; ``empty`` is one without topics, from its header on."""
         head, tail = empty[:-4], empty[-3:]  # an empty array, the error code, no tagged fields
-        controller = struct.pack(">i", random.randrange(self._brokers) + 1)  # noqa: S311 - no secret
+        controller = struct.pack(">i", random.randrange(self._brokers) + 1)
         names = list(self._orders) if topics is None else [name for name in topics if name in self._orders]
         parts = [self._encoded.get(name) or self._encode(name) for name in names]
         return b"".join((head[:-4], controller, _varint(len(names) + 1), *parts, tail))

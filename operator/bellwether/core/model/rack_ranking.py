@@ -82,7 +82,7 @@ class RackRanking:
         ranks = self.ranks
         rank = ranks.get(broker)
         # Rank 0 is the most preferred: nothing to compare, for nearly all partitions of a settled cluster.
-        return not rank or all([rank <= ranks.get(b, rank) for b in than])
+        return not rank or all(rank <= ranks.get(b, rank) for b in than)
 
     def eligible_leaders(self, home: int, replicas: Sequence[int]) -> Sequence[int]:
         """Eligible leaders once all brokers are back: the baseline leader if racks allow it, otherwise the best

@@ -57,9 +57,7 @@ class ExternalReassignments:
 
 def foreign_reassignments(cluster: Cluster, record: UndoRecord) -> tuple[Partition, ...]:
     """The partitions that another tool is reassigning now."""
-    return tuple(
-        p for p in cluster.reassigning if not caused_by_our_reorder(record.entries.get(p.key), p)
-    )
+    return tuple(p for p in cluster.reassigning if not caused_by_our_reorder(record.entries.get(p.key), p))
 
 
 def caused_by_our_reorder(entry: UndoEntry | None, partition: Partition) -> bool:

@@ -135,7 +135,9 @@ def broker_reports(
     cluster = snapshot.cluster
     leaders = cluster.leaders()
     slow = {b for b, v in verdicts.items() if v.slow is not None}
-    waited_for = Counter(b for p in cluster.partitions for b in slow.intersection(p.isr) if p.leader != b) if slow else {}
+    waited_for = (
+        Counter(b for p in cluster.partitions for b in slow.intersection(p.isr) if p.leader != b) if slow else {}
+    )
     pods = {**(snapshot.strimzi.pods if snapshot.strimzi is not None else {}), **(snapshot.pods or {})}
     back = plan.decisions.returning if policy.acts else snapshot.record.returning
     waves = policy.promotion.waves
