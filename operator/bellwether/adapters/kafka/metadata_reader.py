@@ -52,7 +52,7 @@ _Elr = Mapping[PartitionKey, _Replicas]
 
 
 class _Read(NamedTuple):
-    """A cluster, and the answers that it was made of; ``others`` are those besides Metadata's."""
+    """A cluster, and the answers that it was made of; ``others`` are all but Metadata's."""
 
     metadata: Metadata
     others: tuple[object, ...]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -77,7 +77,8 @@ class SignalCache:
         self._pulses: dict[str, _Pulse] = {}
         self._versions: dict[str, int] = {}
         self._gone: dict[str, float] = {}  # when each was deleted, the oldest first
-        self._by_source: dict[_Source, tuple[Signal, ...]] | None = None  # None: to be made from ``_brokers``
+        self._by_source: dict[_Source, tuple[Signal, ...]] | None = None  # None: to be made of ``_brokers``
+        self._sorted: list[_Entry] | None = None  # the same
 
     def on_broker_health(self, found: Object) -> bool:
         """A BrokerHealth was added or changed; True if its signals or its spec changed.
@@ -93,7 +94,7 @@ class SignalCache:
             self._brokers[name] = now
             if before == now:
                 return False
-            self._by_source = None
+            self._by_source = self._sorted = None
             return True
 
     def on_broker_health_gone(self, found: Object) -> bool:
@@ -102,7 +103,7 @@ class SignalCache:
             if self._outdated(found):
                 return False
             self._forget(found["metadata"]["name"])
-            self._by_source = None
+            self._by_source = self._sorted = None
             return self._brokers.pop(found["metadata"]["name"], None) is not None
 
     def _forget(self, gone: str) -> None:
@@ -157,12 +158,10 @@ class SignalCache:
         """Last signal of every source, ordered by broker, type and source."""
         now = self._clock.monotonic()
         with self._lock:
-            aged = [
-                _aged(entry, self._pulses.get(entry.lease), now)
-                for broker in self._brokers.values()
-                for entry in broker.entries
-            ]
-        return tuple(sorted(aged, key=lambda s: (s.broker, s.type, s.source)))
+            if self._sorted is None:
+                entries = (entry for broker in self._brokers.values() for entry in broker.entries)
+                self._sorted = sorted(entries, key=lambda e: (e.signal.broker, e.signal.type, e.signal.source))
+            return tuple([_aged(entry, self._pulses.get(entry.lease), now) for entry in self._sorted])
 
     def judged(self, detection: Detection) -> object:
         """The signals that a reconcile would judge, and which sources are stale, as a value to compare.
@@ -201,7 +200,7 @@ class SignalCache:
 
 def _aged(entry: _Entry, pulse: _Pulse | None, now: float) -> Signal:
     age = _age(pulse, entry.prober, now)
-    return entry.signal if age is None else replace(entry.signal, age_seconds=age)
+    return entry.signal if age is None else entry.signal.aged(age)
 
 
 def _age(pulse: _Pulse | None, prober: str, now: float) -> float | None:
