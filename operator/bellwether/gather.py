@@ -29,6 +29,7 @@ from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.model.loads import Loads
 from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.model.quarantine_order import QuarantineOrder
+from bellwether.core.model.rack_ranking import RackRankings
 from bellwether.core.model.reassignments import (
     THROTTLE_CONFIGS,
     ExternalReassignments,
@@ -45,6 +46,7 @@ from bellwether.core.planning.preferred_election import (
     PreferredElectionState,
 )
 from bellwether.core.quarantine.pause_decision import fault_tolerance_query
+from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Policy
 from bellwether.ports.errors import Terminal, Transient, WrongCluster
 from bellwether.ports.world import World
@@ -72,6 +74,12 @@ class Memory:
     """Orders that other tools set since the policy stopped acting."""
     elections: tuple[float, ...] = ()
     """How long past elections of many leaders took, in seconds: the cost of the next move."""
+    recovered: RecoveredRecord | None = None
+    """The last recovery: not done again while record and cluster are the same."""
+    rankings: RackRankings | None = None
+    """The last rankings, for as long as the cluster is the same."""
+    report: Report | None = None
+    """The last report, with its plan: not made again while what it rests on is the same."""
     distrusted: frozenset[int] = frozenset()
     """Brokers that a person distrusts: requests go to them last, from the first request on."""
 
@@ -103,13 +111,18 @@ def gather(world: World, policy: Policy, memory: Memory, loads: Loads | None = N
     world.clusters.avoid(memory.suspects)
     cluster = _without_canary(same_cluster(world.clusters.read(), memory.record), policy)
     known = with_overwritten(memory.record, memory.overwritten, cluster)
-    if topics := topics_to_reread(known, cluster):
+    last = memory.recovered
+    steady = last is not None and last.repeats(known, cluster)
+    if not steady and (topics := topics_to_reread(known, cluster)):
         cluster = cluster.including(world.clusters.partitions(topics))
         known = with_overwritten(memory.record, memory.overwritten, cluster)
     # By the checks of before, as only metadata that was read after a proof shows all that may have arrived until then.
     drained = drained_brokers(cluster, memory.checks, memory.arrival_seconds)
     checks = _checked(cluster, world, memory)
-    recovered = recover(known, cluster, now, memory.grace_seconds, policy.placement, drained)
+    if last is not None and steady:
+        recovered = replace(last, record=known)
+    else:
+        recovered = recover(known, cluster, now, memory.grace_seconds, policy.placement, drained)
     snapshot = Snapshot(
         now,
         cluster,
@@ -168,7 +181,7 @@ def _floors(snapshot: Snapshot, world: World, known: MinIsrCache, policy: Policy
     """``min.insync.replicas`` of topics with missing replicas, and of all on brokers that are drained; a failed read
     leaves it unknown.
     """
-    now, topics = snapshot.now, topics_short_of_replicas(snapshot.cluster.partitions)
+    now, topics = snapshot.now, topics_short_of_replicas(snapshot.cluster.without_full_isr)
     if policy.acts and snapshot.maintenance:
         drained = snapshot.maintenance.keys()
         topics |= {p.topic for p in snapshot.cluster.partitions if not drained.isdisjoint(p.replicas)}
@@ -195,10 +208,7 @@ def _reassigners(cluster: Cluster, record: UndoRecord, world: World) -> External
 def _without_canary(cluster: Cluster, policy: Policy) -> Cluster:
     """The cluster without the partitions of the canary: they cannot move, and no client depends on them."""
     canary = policy.detection.canary
-    if not canary.enabled:
-        return cluster
-    kept = tuple(p for p in cluster.partitions if p.topic != canary.topic or len(p.replicas) > 1)
-    return cluster if len(kept) == len(cluster.partitions) else replace(cluster, partitions=kept)
+    return cluster.without_pinned(canary.topic) if canary.enabled else cluster
 
 
 def same_cluster(cluster: Cluster, record: UndoRecord) -> Cluster:

@@ -62,7 +62,7 @@ def reconcile(
 
     # 2. Judge every broker, then decide which may lead, and whose process is paused. "Unknown" is a verdict and moves
     # nothing.
-    context = Context(snapshot, judge(snapshot, policy, memory.verdicts), policy)
+    context = Context(snapshot, judge(snapshot, policy, memory.verdicts), policy).with_rankings(memory.rankings)
     decisions = decide(context)
     quarantines = decide_quarantines(context, decisions)
 
@@ -71,9 +71,11 @@ def reconcile(
     problem = rebalance_problem(context, decisions.demoted) if rebalance_input.wants_problem else None
     progress = apply_next_wave(rebalance_input, context, decisions)
     context = context.with_snapshot(record=progress.record)
-    plan = build_plan(context, decisions)
+    last = memory.report
+    plan = build_plan(context, decisions, last.plan if last is not None else None)
     election = plan_preferred_election(observed.rounds, context, plan)
-    plan = replace(plan, moves=(*plan.moves, *election.moves)) if election is not None else plan
+    if election is not None and election.moves:
+        plan = replace(plan, moves=(*plan.moves, *election.moves), inputs=None)
 
     # 4. Quarantine orders first: the end of a pause must not wait for moves. Then elect: batch by batch, each checked
     # again with a fresh read. In Observe mode or suspended, orders end and nothing is moved; what recovery found is
@@ -103,7 +105,7 @@ def reconcile(
     window = policy.promotion.flap_window_seconds
     flaps = count_flaps(snapshot.flaps, memory.record.demoted, record.demoted, now, window)
     context = context.with_snapshot(flaps=flaps)
-    said = report(context, plan, result, observed.recovered.notes, progress, quarantines, balance)
+    said = report(context, plan, result, observed.recovered.notes, progress, quarantines, balance, last)
     said = replace(said, elections=elections)
     after = replace(
         memory,
@@ -117,5 +119,8 @@ def reconcile(
         floors=observed.floors,
         checks=checks,
         elections=elections,
+        recovered=observed.recovered,
+        rankings=context.rankings,
+        report=said,
     )
     return ReconcileResult(said, after, problem)

@@ -225,11 +225,7 @@ class PolicyController(threading.Thread):
     def _inputs(self) -> object:
         """What a reconcile would judge now; of a signal's age only whether it is stale."""
         now = self._clock.now()
-        signals = tuple(
-            (replace(s, age_seconds=None), s.age_seconds is not None and s.age_seconds <= patience)
-            for s in self.signals.signals()
-            if (patience := self._detection.stale_after(s.type, s.source)) is not None
-        )
+        signals = self.signals.judged(self._detection)
         overrides = tuple((o, o.active(now)) for o in self.signals.overrides())
         pods = self._session.pods
         return signals, overrides, self._rebalance.version, pods.look() if pods is not None else None

@@ -71,6 +71,23 @@ class Signal:
     value: float | None = None
     harm: Harm | None = None
 
+    def aged(self, seconds: float) -> Signal:
+        """The signal at that age. Every reconcile ages every signal: ``replace`` takes twice as long."""
+        return Signal(
+            self.broker,
+            self.type,
+            self.source,
+            self.reading,
+            self.since,
+            seconds,
+            self.control,
+            self.latency_seconds,
+            self.message,
+            self.usual_seconds,
+            self.value,
+            self.harm,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Override:

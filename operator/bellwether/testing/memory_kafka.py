@@ -54,11 +54,15 @@ class MemoryReader:
     def __init__(self, cluster: MemoryCluster, route: MemoryRoute | None = None) -> None:
         self.cluster = cluster
         self.route = route or MemoryRoute(cluster)
+        self._last: Cluster | None = None
 
     def read(self) -> Cluster:
-        """The cluster now. Raises Transient when the broker that was asked does not answer."""
+        """The cluster now, the same value while nothing changes. Raises Transient when the broker does not answer."""
         self.route.through()
-        return self.cluster.snapshot()
+        found = self.cluster.snapshot()
+        if self._last is None or found != self._last:
+            self._last = found
+        return self._last
 
     def partitions(self, topics: Collection[str]) -> tuple[Partition, ...]:
         """Some topics' partitions now. Raises Transient when the broker that was asked does not answer."""

@@ -1,5 +1,6 @@
 """``python -m detectioncosts``: let everything settle, then measure for a while what it costs that nothing happens.
 
+Then one broker is demoted by an override, and the operator is measured as long again once its leaders have moved.
 Writes ``reports/detection-costs.json`` and prints a table. Exit status: 0 when every broker was called well all the
 time and nothing but Leases was written, 1 otherwise.
 """
@@ -48,6 +49,9 @@ def main() -> int:
             stage.start()
             stage.settle(300)
             found = {**sizes, **measure(stage, server, asked.brokers, asked.seconds), "machine": _machine()}
+            stage.demote(1)
+            stage.quiet(300)
+            found["one_demoted"] = operator_use(stage, asked.seconds)
     found["judge_milliseconds"] = _judge(asked.brokers, asked.partitions, asked.vantages)
     report = asked.reports / "detection-costs.json"
     report.parent.mkdir(parents=True, exist_ok=True)
@@ -101,6 +105,14 @@ def measure(stage: Stage, server: ApiServer, brokers: int, seconds: float) -> di
     }
 
 
+def operator_use(stage: Stage, seconds: float) -> dict[str, float]:
+    """What the operator uses over so many seconds."""
+    pid = stage.processes["operator"].pid
+    before = usage(pid)
+    time.sleep(seconds)
+    return between(before, usage(pid))
+
+
 def show(found: dict[str, Any]) -> None:
     """The figures for a person."""
     title = f"{found['brokers']} brokers, {found['vantages']} vantages, nothing happens for {found['seconds']:g} s"
@@ -108,6 +120,8 @@ def show(found: dict[str, Any]) -> None:
     for name, used in found["processes"].items():
         cells = (used[key] for key in ("cpu_cores", "resident_megabytes", "peak_megabytes", "threads"))
         table.add_row(name, *map(str, cells))
+    cells = (found["one_demoted"][key] for key in ("cpu_cores", "resident_megabytes", "peak_megabytes", "threads"))
+    table.add_row("operator, one broker demoted", *map(str, cells))
     console = Console(width=100)
     console.print(table)
     leases, others = found["lease_writes_per_second"], found["other_writes_per_second"]

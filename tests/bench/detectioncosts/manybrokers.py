@@ -1,7 +1,7 @@
 """``python -m detectioncosts.manybrokers``: so many brokers in one process, all well, each at an address of its own.
 
-Broker n listens at 127.1.x.y on the same two ports as all others. It answers what a prober and an operator at rest ask,
-with frames made once; anything else closes the connection. Called by ``bench`` as a process, and by its tests.
+Broker n listens at 127.1.x.y on the same two ports as all others. It answers what a prober and an operator ask, mostly
+with frames made once; anything else closes the connection. Called by benchmarks as a process, and by their tests.
 """
 
 from __future__ import annotations
@@ -13,13 +13,18 @@ import struct
 import sys
 from collections.abc import Callable
 from typing import Any
-from uuid import UUID
 
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
 from kafka.protocol.admin.configs import DescribeConfigsRequest, DescribeConfigsResponse
-from kafka.protocol.admin.topics import ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse
+from kafka.protocol.admin.topics import (
+    AlterPartitionReassignmentsRequest,
+    ElectLeadersRequest,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest, MetadataResponse
 
+from detectioncosts.manypartitions import METADATA_VERSION, ManyPartitions
 from testkit.kafka.scripted_broker import versions
 
 CLUSTER_ID = "detection-costs-bench0"
@@ -38,14 +43,14 @@ def broker_at(host: str) -> int:
 
 
 class ManyBrokers:
-    """What each of them says. Broker ids are 1 to ``count``; each topic has one partition, on three of them."""
+    """What each of them says. Broker ids are 1 to ``count``; ``asked`` and ``changes`` count requests."""
 
     def __init__(self, count: int, partitions: int, internal_port: int, external_port: int) -> None:
         self.count = count
-        self.partitions = partitions
+        self.partitions = ManyPartitions(count, partitions)
         self.internal_port = internal_port
         self.external_port = external_port
-        self.asked = 0
+        self.asked = self.changes = 0
         self._frames: dict[tuple[int, int, int, int], bytearray] = {}
         self._makers: dict[int, Callable[[int, int, int], Any]] = {
             ApiVersionsRequest.API_KEY: self._versions,
@@ -54,10 +59,21 @@ class ManyBrokers:
             MetadataRequest.API_KEY: self._metadata,
             ListPartitionReassignmentsRequest.API_KEY: self._reassignments,
         }
+        self._changers: dict[int, tuple[Any, Callable[[Any], Any]]] = {
+            AlterPartitionReassignmentsRequest.API_KEY: (AlterPartitionReassignmentsRequest, self.partitions.reorder),
+            ElectLeadersRequest.API_KEY: (ElectLeadersRequest, self.partitions.elect),
+        }
 
     def answer(self, frame: bytes, broker: int, port: int) -> bytes | None:
         """The whole response frame to a request frame; None where none is known."""
         key, version, correlation = _HEAD.unpack_from(frame)
+        self.asked += 1
+        if key in self._changers:
+            self.changes += 1
+            kind, change = self._changers[key]
+            changed = _encoded(change(kind.decode(frame, version=version, header=True)), version)
+            struct.pack_into(">i", changed, 4, correlation)
+            return bytes(changed)
         of_broker = broker if key == DescribeConfigsRequest.API_KEY else 0
         kept = (key, version, of_broker, port)
         made = self._frames.get(kept)
@@ -66,12 +82,17 @@ class ManyBrokers:
             if maker is None:
                 return None
             response = maker(version, broker, port)
-            response.API_VERSION = version
-            response.with_header(correlation_id=0)
-            made = self._frames[kept] = bytearray(response.encode(header=True, framed=True))
+            made = self._frames[kept] = _encoded(response, version)
         struct.pack_into(">i", made, 4, correlation)
-        self.asked += 1
+        if key == MetadataRequest.API_KEY:
+            return self._with_topics(frame, version, made)
         return bytes(made)
+
+    def _with_topics(self, frame: bytes, version: int, empty: bytearray) -> bytes:
+        wanted = MetadataRequest.decode(frame, version=version, header=True).topics
+        names = None if wanted is None else [topic.name for topic in wanted]
+        answer = self.partitions.metadata(bytes(empty[4:]), names)
+        return struct.pack(">i", len(answer)) + answer
 
     def _versions(self, _version: int, _broker: int, _port: int) -> Any:
         return versions()(None)
@@ -108,44 +129,28 @@ class ManyBrokers:
             ],
         )
 
-    def _metadata(self, _version: int, _broker: int, port: int) -> Any:
-        broker_kind, topic_kind = MetadataResponse.MetadataResponseBroker, MetadataResponse.MetadataResponseTopic
-        topics = [
-            topic_kind(
-                error_code=0,
-                name=f"topic-{n}",
-                topic_id=UUID(int=n + 1),
-                is_internal=False,
-                partitions=[self._partition(topic_kind.MetadataResponsePartition, n)],
-            )
-            for n in range(self.partitions)
-        ]
+    def _metadata(self, version: int, _broker: int, port: int) -> Any:
+        assert version == METADATA_VERSION, f"Metadata of version {version} has another end"
+        kind = MetadataResponse.MetadataResponseBroker
         return MetadataResponse(
             throttle_time_ms=0,
             brokers=[
-                broker_kind(node_id=b, host=address(b), port=port, rack=f"rack-{b % 3}")
-                for b in range(1, self.count + 1)
+                kind(node_id=b, host=address(b), port=port, rack=f"rack-{b % 3}") for b in range(1, self.count + 1)
             ],
             cluster_id=CLUSTER_ID,
             controller_id=1,
-            topics=topics,
+            topics=[],
             error_code=0,
-        )
-
-    def _partition(self, kind: Any, number: int) -> Any:
-        replicas = [(number + step) % self.count + 1 for step in range(min(3, self.count))]
-        return kind(
-            error_code=0,
-            partition_index=0,
-            leader_id=replicas[0],
-            leader_epoch=1,
-            replica_nodes=replicas,
-            isr_nodes=replicas,
-            offline_replicas=[],
         )
 
     def _reassignments(self, _version: int, _broker: int, _port: int) -> Any:
         return ListPartitionReassignmentsResponse(throttle_time_ms=0, error_code=0, error_message=None, topics=[])
+
+
+def _encoded(response: Any, version: int) -> bytearray:
+    response.API_VERSION = version
+    response.with_header(correlation_id=0)
+    return bytearray(response.encode(header=True, framed=True))
 
 
 class _Conversation(asyncio.Protocol):

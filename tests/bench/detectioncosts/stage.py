@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, KubernetesClient, connect
 from detectioncosts.manybrokers import address
 from detectioncosts.measuring import requests
@@ -96,6 +97,22 @@ class Stage:
         entries = self._brokers * len(self._vantages)
         self.until(lambda: self.readings() == {"Passing/Passing": entries}, seconds, "every vantage calling all well")
         self.until(lambda: self.standings() == {"True": self._brokers}, seconds, "every broker judged healthy")
+        self.quiet(seconds, quiet_seconds)
+
+    def demote(self, broker: int) -> None:
+        """Demote a broker by an override; returns when its object says so."""
+        name = object_names.broker_health(POLICY, broker)
+        override = {"state": "Demoted", "reason": "benchmark"}
+        self._api.merge(BROKER_HEALTHS, NAMESPACE, name, {"spec": {"override": override}})
+
+        def drained() -> bool:
+            status = (self._api.find(BROKER_HEALTHS, NAMESPACE, name) or {}).get("status") or {}
+            return any(c["type"] == "Demoted" and c["status"] == "True" for c in status.get("conditions", []))
+
+        self.until(drained, 300, "a demoted broker")
+
+    def quiet(self, seconds: float, quiet_seconds: float = 10.0) -> None:
+        """Wait until nobody has written anything but Leases for so long. Raises TimeoutError with the last writes."""
         last, since = self.written(), time.monotonic()
         end = since + seconds
         while time.monotonic() - since < quiet_seconds:

@@ -1,7 +1,7 @@
-"""``python -m plancosts``: how long a plan takes on a large cluster, and whether anything is sent that need not be.
+"""``python -m plancosts``: what reconciles and their plans cost on a large cluster.
 
-Writes ``reports/plan.json`` and prints a table; seconds are those of the processor. Exit status: 0 when a cluster at
-rest was asked for nothing, and every plan took less than ``--goal``; 1 otherwise.
+Writes ``reports/plan.json`` and prints a table; seconds are CPU time. Exit status: 0 when every plan took less than
+``--goal``, 1 otherwise; it fails as well when anything is sent to a cluster that has settled.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bellwether.gc_tuning import collect_seldom
-from plancosts.steps import Step, steps
+from plancosts.steps import Step, many_brokers, steps
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -31,7 +31,8 @@ def main() -> int:
     parser.add_argument("--reports", type=Path, default=ROOT / "reports", help="folder for the figures (%(default)s)")
     asked = parser.parse_args()
     collect_seldom()  # as the operator does
-    found = list(steps(asked.brokers, asked.partitions))
+    with many_brokers(asked.brokers, asked.partitions) as site:
+        found = list(steps(site))
     sizes = {"brokers": asked.brokers, "partitions": asked.partitions, "goal_seconds": asked.goal}
     machine = {"cpus": os.cpu_count(), "python": platform.python_version(), "machine": platform.machine()}
     asked.reports.mkdir(parents=True, exist_ok=True)
@@ -43,17 +44,16 @@ def main() -> int:
 
 
 def well(found: list[Step], goal: float) -> bool:
-    """Whether rest is rest, and plans come in time, the first one too, which moves nearly everything."""
-    rest = all(s.mutations == 0 and s.moves == 0 for s in found if s.name.startswith("at rest"))
-    return rest and all(s.plan_seconds < goal for s in found)
+    """Whether plans come in time, the one too that moves nearly everything."""
+    return all(s.plan_seconds < goal for s in found)
 
 
 def show(found: list[Step]) -> None:
     """The same as a table."""
-    table = Table("step", "moves", "plan s", "last turn s", "turns", "mutations", "held")
+    table = Table("step", "moves", "plan s", "changing s", "quiet s", "reconciles", "mutations", "held")
     for s in found:
-        plan, turn = f"{s.plan_seconds:.2f}", f"{s.turn_seconds:.2f}"
-        table.add_row(s.name, f"{s.moves:,}", plan, turn, str(s.turns), f"{s.mutations:,}", str(s.held))
+        times = (f"{seconds:.2f}" for seconds in (s.plan_seconds, s.changing_seconds, s.quiet_seconds))
+        table.add_row(s.name, f"{s.moves:,}", *times, str(s.turns), f"{s.mutations:,}", str(s.held))
     Console().print(table)
 
 

@@ -1,14 +1,20 @@
-"""A large cluster in memory, step by step: racks preferred, at rest, a broker demoted, at rest, promoted, at rest.
+"""A large cluster behind the real adapter, step by step: at rest, a broker demoted, promoted; then with racks.
 
-In: how many brokers and partitions. Out: for each step how long one plan takes, what the turns that follow ask Kafka
-for, and how many partitions are held. The operator's own turn runs on the memory adapter.
+In: how many brokers and partitions. Out: for each step the CPU time of one plan, of the reconciles that change
+something and of those that follow and find nothing new. The brokers are a process of their own
+(``detectioncosts.manybrokers``), signals and the undo record are in memory.
 """
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import cast
 
 from bellwether.core.demotion.decisions import decide
 from bellwether.core.detection.context import Context
@@ -17,90 +23,130 @@ from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.planning.plan import build_plan
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
 from bellwether.core.settings.policy import Election, Policy
-from bellwether.core.signals import OverrideState
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_world import MemorySite
+from bellwether.core.signals import OverrideState, Reading, SignalType
+from bellwether.testing.memory_world import ManualClock
+from detectioncosts.manybrokers import CLUSTER_ID, address
+from realparts.ports import HeldPorts
+from testkit.kafka.kafka_site import KafkaSite, PassingTime
 from testkit.simulation.operators import POLICY, Operator
+from waiting import until
 
-RACKS = ("a", "b", "c")
-TOPIC_SIZE = 100
+VANTAGES = ("vantage-a", "vantage-b", "vantage-c")
 SICK = 4
-"""Of rack b: brokers are dealt to the racks in turn, from 1 on."""
-
 MOST_TURNS = 10
+QUIET_TURNS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step's figures: seconds of one plan and of one turn, turns until settled, mutations asked for, and holds."""
+    """One step's figures. Times are CPU seconds of this process, which reads, decodes, judges, plans and reports.
+
+    ``plan_seconds``: one plan. ``changing_seconds``: the longest reconcile that moved something, or found it moved.
+    ``quiet_seconds``: the shortest of those that found nothing new. ``mutations``: orders and leaders changed.
+    """
 
     name: str
     moves: int
     plan_seconds: float
-    turn_seconds: float
+    changing_seconds: float
+    quiet_seconds: float
     turns: int
     mutations: int
     held: int
 
 
 def wanted() -> Policy:
-    """Leaders in rack b, then a; of every tenth topic in c."""
-    rules = (TopicRule("topic-*0", Preference(("c", "a"))),)
-    placement = Placement(Preference(("b", "a")), rules)
+    """Leaders in one rack, then another; of every tenth topic in the third."""
+    rules = (TopicRule("topic-*0", Preference(("rack-0", "rack-1"))),)
+    placement = Placement(Preference(("rack-2", "rack-1")), rules)
     return replace(POLICY, placement=placement, election=Election(batch_size=5000))
 
 
-def large(brokers: int, partitions: int) -> MemorySite:
-    """Three replicas each, one a rack, in turn over the brokers."""
-    cluster = MemoryCluster({b: RACKS[(b - 1) % len(RACKS)] for b in range(1, brokers + 1)})
-    at = 0
-    for topic in range(partitions // TOPIC_SIZE):
-        assignment = []
-        for _ in range(TOPIC_SIZE):
-            assignment.append(tuple(1 + (at + i) % brokers for i in range(3)))
-            at += 1
-        cluster.create_topic(f"topic-{topic:04}", assignment=assignment)
-        at += 1  # so that a topic's size and the number of brokers share no measure
-    return MemorySite(cluster)
+@contextmanager
+def many_brokers(brokers: int, partitions: int) -> Iterator[KafkaSite]:
+    """The cluster in a process of its own, as a site for an operator; every broker has passing signals."""
+    ports = HeldPorts()
+    internal, external = ports.take(), ports.take()
+    sizes = ("--count", str(brokers), "--partitions", str(partitions))
+    listeners = ("--internal-port", str(internal), "--external-port", str(external))
+    process = subprocess.Popen([sys.executable, "-m", "detectioncosts.manybrokers", *sizes, *listeners])
+    try:
+        kafka = SimpleNamespace(bootstrap=f"{address(SICK + 1)}:{internal}", cluster_id=CLUSTER_ID)
+        site = KafkaSite(kafka, clock=cast(PassingTime, ManualClock()))
+        site.lease.duration_seconds = 1e6  # of a clock that only turns advance
+        until(lambda: _answers(site), 120, "brokers that answer", every=0.2)
+        for broker in range(1, brokers + 1):
+            site.signals.say(broker, Reading.PASSING, sources=VANTAGES)
+            site.signals.say(broker, Reading.PASSING, type=SignalType.STORAGE_LATENCY, sources=(f"broker-{broker}",))
+        yield site
+    finally:
+        process.kill()
+        process.wait()
+        ports.release()
 
 
-def steps(brokers: int, partitions: int) -> Iterator[Step]:
+def _answers(site: KafkaSite) -> bool:
+    try:
+        return bool(site.reader.partitions(["__consumer_offsets"]))
+    except Exception:
+        return False
+
+
+def steps(site: KafkaSite) -> Iterator[Step]:
     """Every step in its turn; each one settles before the next begins."""
-    site = large(brokers, partitions)
     operator = Operator(site, POLICY)
-    operator.reconcile()
+    yield _step("first", site, operator)
+    yield from _demoted_and_back("", site, operator)
     operator.policy = wanted()
     yield _step("racks preferred", site, operator)
-    yield _step("at rest", site, operator)
+    yield from _demoted_and_back(", racks", site, operator)
+
+
+def _demoted_and_back(what: str, site: KafkaSite, operator: Operator) -> Iterator[Step]:
     site.signals.override(SICK, OverrideState.DEMOTED)
-    yield _step("one demoted", site, operator)
-    yield _step("at rest, one demoted", site, operator)
+    yield _step(f"one demoted{what}", site, operator)
     site.signals.lift(SICK)
-    yield _step("promoted", site, operator)
-    yield _step("at rest again", site, operator)
+    yield _step(f"promoted{what}", site, operator)
 
 
-def _step(name: str, site: MemorySite, operator: Operator) -> Step:
+def _step(name: str, site: KafkaSite, operator: Operator) -> Step:
     moves, plan_seconds = _plan(site, operator)
-    before = site.cluster.mutations
-    for turns in range(1, MOST_TURNS + 1):
-        began = time.process_time()
-        said = operator.reconcile()
-        turn_seconds = time.process_time() - began
-        assert said is not None
-        site.clock.advance(30)
-        if said.plan.empty:
-            return Step(name, moves, plan_seconds, turn_seconds, turns, site.cluster.mutations - before, len(said.held))
-    raise AssertionError(f"{name}: not settled after {MOST_TURNS} turns")
+    changing, mutations = [], 0
+    for _ in range(MOST_TURNS):
+        seconds, sent, settled, _held = _turn(site, operator)
+        changing.append(seconds)
+        mutations += sent
+        if settled:
+            break
+    else:
+        raise AssertionError(f"{name}: not settled after {MOST_TURNS} turns")
+    quiet = [_turn(site, operator) for _ in range(QUIET_TURNS)]
+    late = sum(sent for _, sent, _, _ in quiet)
+    if late:
+        raise AssertionError(f"{name}: {late} changes were asked for at rest")
+    fastest = min(seconds for seconds, *_ in quiet)
+    return Step(name, moves, plan_seconds, max(changing), fastest, len(changing), mutations, quiet[-1][3])
 
 
-def _plan(site: MemorySite, operator: Operator) -> tuple[int, float]:
-    """The moves of the plan that the next turn makes, and how long that takes."""
-    assert operator.memory is not None
-    now, cluster = site.clock.now(), site.cluster.snapshot()
+def _turn(site: KafkaSite, operator: Operator) -> tuple[float, int, bool, int]:
+    """One reconcile: CPU seconds, mutations, whether it had nothing to move, and how many partitions are held."""
+    began = time.process_time()
+    said = operator.reconcile()
+    seconds = time.process_time() - began
+    assert said is not None, "the brokers did not answer in time"
+    operator.reports.clear()
+    site.clock.advance(30)
+    return seconds, said.result.reordered + said.result.elected, said.plan.empty, len(said.held)
+
+
+def _plan(site: KafkaSite, operator: Operator) -> tuple[int, float]:
+    """The moves of the plan that the next reconcile makes, and how long that takes; none before the first."""
+    if operator.memory is None:
+        return 0, 0.0
+    memory, cluster = operator.memory, operator.world.clusters.read()
     overrides = tuple(operator.world.signals.overrides())
-    facts = Snapshot(now, cluster, operator.memory.record, (), overrides)
-    context = Context(facts, judge(facts, operator.policy, operator.memory.verdicts), operator.policy)
+    facts = Snapshot(site.clock.now(), cluster, memory.record, operator.world.signals.signals(), overrides)
+    context = Context(facts, judge(facts, operator.policy, memory.verdicts), operator.policy)
     decisions = decide(context)
     began = time.process_time()
     plan = build_plan(context, decisions)

@@ -1,11 +1,13 @@
-"""A person's word holds until its time."""
+"""Overrides hold until their time; a signal ages alone."""
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from datetime import datetime
 
 import pytest
 
+from bellwether.core.signals import Signal
 from testkit.values.builders import after, override, snapshot
 
 
@@ -26,3 +28,9 @@ def test_an_override_holds_until_its_time(until: datetime | None, holds: bool):
 
 def test_an_override_is_of_one_broker():
     assert snapshot(overrides=[override(1)]).override_of(2) is None
+
+
+def test_an_aged_signal_keeps_everything_else():
+    values = {field.name: object() for field in fields(Signal)}
+    made = Signal(**values)  # type: ignore[arg-type]
+    assert made.aged(5.0) == replace(made, age_seconds=5.0)

@@ -7,10 +7,10 @@ and its executor.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import NamedTuple
 from uuid import UUID
 
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
@@ -33,8 +33,9 @@ from bellwether.adapters.kafka.connection.connection_errors import (
     error_name,
     from_code,
 )
+from bellwether.adapters.kafka.connection.metadata_decoding import Metadata, TopicMetadata, decode_metadata, topic_id
 from bellwether.adapters.kafka.connection.transport import Deadline
-from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
+from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey, TopicPartition
 from bellwether.ports.errors import Terminal, Transient, Unauthorized
 
 _GONE = {UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION}
@@ -43,65 +44,112 @@ _ELR_PAGE = 2000
 # An internal topic. A user that may not describe it does not see all the others either, without any error.
 _SENTINEL = "__consumer_offsets"
 
-_Moves = Mapping[TopicPartition, tuple[tuple[int, ...], tuple[int, ...]]]
+_Replicas = tuple[tuple[int, ...], tuple[int, ...]]
+_Moves = Mapping[TopicPartition, _Replicas]
+"""Replicas being added and removed, by partition."""
+_Elr = Mapping[PartitionKey, _Replicas]
+"""Eligible leader replicas and the last known ones, by partition."""
+
+
+class _Read(NamedTuple):
+    """A cluster, and the answers that it was made of; ``others`` are all but Metadata's."""
+
+    metadata: Metadata
+    others: tuple[object, ...]
+    cluster: Cluster
 
 
 class KafkaReader:
-    """Metadata of one cluster. Every call is bounded by the limits of its ``BrokerPool``."""
+    """Metadata of one cluster. Every call is bounded by the limits of its ``BrokerPool``.
+
+    While nothing changes, ``read`` returns the same cluster, with all that was derived from it.
+    """
 
     def __init__(self, nodes: BrokerPool) -> None:
         self._nodes = nodes
+        self._last: _Read | None = None
 
     def read(self) -> Cluster:
         """One snapshot of all brokers and partitions, from one broker. Raises Transient or Terminal."""
-        cluster = self._nodes.read(self._snapshot)
-        self._nodes.learn(cluster.brokers.values())
-        return cluster
+        self._last = self._nodes.read(self._snapshot)
+        self._nodes.learn(self._last.cluster.brokers.values())
+        return self._last.cluster
 
     def partitions(self, topics: Collection[str]) -> tuple[Partition, ...]:
         """Fresh partitions of these topics; a topic that is gone is absent. Raises Transient or Terminal."""
         wanted = sorted(set(topics))
         if not wanted:
             return ()
-        return self._nodes.read(lambda dialogue, deadline: _partitions(dialogue, deadline, wanted)[1])
+        last = self._last.metadata if self._last is not None else None
+        return self._nodes.read(lambda dialogue, deadline: _some_partitions(dialogue, deadline, wanted, last))
 
     def avoid(self, brokers: Collection[int]) -> None:
         """From now on ask these brokers only when no other answers."""
         self._nodes.avoid(brokers)
 
-    def _snapshot(self, dialogue: BrokerConnection, deadline: Deadline) -> Cluster:
-        metadata, partitions = _partitions(dialogue, deadline, None)
+    def _snapshot(self, dialogue: BrokerConnection, deadline: Deadline) -> _Read:
+        last = self._last
+        metadata, moves, elr = _described(dialogue, deadline, None, last.metadata if last is not None else None)
         if all(topic.name != _SENTINEL for topic in metadata.topics):
             for topic in _metadata(dialogue, deadline, [_SENTINEL]).topics:
                 if topic.name == _SENTINEL and topic.error_code == TOPIC_AUTHORIZATION_FAILED:
                     _readable(topic, dialogue.address)
-        brokers = {b.node_id: Broker(b.node_id, b.rack, b.host, b.port) for b in metadata.brokers}
-        for fenced in _fenced(dialogue, deadline):
-            brokers.setdefault(fenced.id, fenced)
-        dialogue.check_brokers(len(brokers))
+        fenced = _fenced(dialogue, deadline)
         elr_enabled = dialogue.features.get(_ELR_FEATURE, 0) >= 1
-        return Cluster(metadata.cluster_id or "", dict(sorted(brokers.items())), partitions, elr_enabled)
+        others = (fenced, moves, elr, elr_enabled)
+        if last is not None and last.metadata is metadata and last.others == others:
+            return last
+        brokers = {b.id: b for b in metadata.brokers}
+        for one in fenced:
+            brokers.setdefault(one.id, one)
+        dialogue.check_brokers(len(brokers))
+        with deadline.paused():
+            partitions = _partitions(metadata, moves, elr, dialogue.address)
+        cluster = Cluster(metadata.cluster_id, dict(sorted(brokers.items())), partitions, elr_enabled)
+        return _Read(metadata, others, cluster)
 
 
-def _partitions(
-    dialogue: BrokerConnection, deadline: Deadline, topics: list[str] | None
-) -> tuple[Any, tuple[Partition, ...]]:
-    """Metadata's answer, and its partitions with reassignments and ELR; ``None`` asks for all topics."""
+def _some_partitions(
+    dialogue: BrokerConnection, deadline: Deadline, topics: list[str], last: Metadata | None
+) -> tuple[Partition, ...]:
+    metadata, moves, elr = _described(dialogue, deadline, topics, last)
+    return _partitions(metadata, moves, elr, dialogue.address)
+
+
+def _described(
+    dialogue: BrokerConnection, deadline: Deadline, topics: list[str] | None, last: Metadata | None
+) -> tuple[Metadata, _Moves, _Elr]:
+    """Metadata's answer, with reassignments and ELR; ``None`` asks for all topics."""
     # Listed before and after: what ends, and what begins, while metadata is read is seen by one of the two.
     moves = dict(_reassignments(dialogue, deadline))
-    metadata = _metadata(dialogue, deadline, topics)
+    metadata = _metadata(dialogue, deadline, topics, last)
     moves.update(_reassignments(dialogue, deadline))
-    with deadline.paused():
-        partitions = tuple(
-            _partition(topic, partition, moves)
-            for topic in sorted(metadata.topics, key=lambda t: t.name or "")
-            if _readable(topic, dialogue.address)
-            for partition in sorted(topic.partitions, key=lambda p: p.partition_index)
-        )
-    return metadata, _with_elr(dialogue, deadline, partitions)
+    return metadata, moves, _elr(dialogue, deadline, metadata.short_topics)
 
 
-def _metadata(dialogue: BrokerConnection, deadline: Deadline, topics: list[str] | None) -> Any:
+def _partitions(metadata: Metadata, moves: _Moves, elr: _Elr, address: str) -> tuple[Partition, ...]:
+    """The partitions of all topics that exist, with reassignments and eligible leader replicas."""
+    moving = {name.topic for name in moves}
+    found: list[Partition] = []
+    for topic in metadata.topics:
+        if not _readable(topic, address):
+            continue
+        if topic.name in moving or (elr and topic.short):
+            found += [_with_others(p, moves.get(p.name), elr.get(p.key)) for p in topic.partitions]
+        else:
+            found += topic.partitions
+    return tuple(found)
+
+
+def _with_others(partition: Partition, moves: _Replicas | None, elr: _Replicas | None) -> Partition:
+    if moves is not None:
+        partition = replace(partition, adding=moves[0], removing=moves[1])
+    return partition if elr is None else replace(partition, elr=elr[0], last_known_elr=elr[1])
+
+
+def _metadata(
+    dialogue: BrokerConnection, deadline: Deadline, topics: list[str] | None, last: Metadata | None = None
+) -> Metadata:
     version = dialogue.version(MetadataRequest, 13)
     if version is None or version < 10:
         raise Terminal(f"{dialogue.address} knows no topic ids: Kafka 2.8 is the oldest that is supported")
@@ -112,13 +160,14 @@ def _metadata(dialogue: BrokerConnection, deadline: Deadline, topics: list[str] 
         else [MetadataRequest.MetadataRequestTopic(topic_id=UUID(int=0), name=name) for name in topics],
         allow_auto_topic_creation=False,
     )
-    answer = dialogue.ask(request, MetadataResponse, deadline, large=True)
-    if version >= 13 and answer.error_code:
+    read = partial(decode_metadata, version=version, last=last)
+    answer: Metadata = dialogue.ask(request, MetadataResponse, deadline, large=True, read=read)
+    if answer.error_code:
         raise from_code(answer.error_code, None, dialogue.address, "Metadata", "Describe on Cluster")
     return answer
 
 
-def _readable(topic: Any, address: str) -> bool:
+def _readable(topic: TopicMetadata, address: str) -> bool:
     """Whether metadata describes this topic; False when it is gone."""
     if topic.error_code in _GONE:
         return False
@@ -129,27 +178,6 @@ def _readable(topic: Any, address: str) -> bool:
     if topic.error_code != NONE:
         raise Transient(f"{address} cannot describe topic {topic.name} now: {error_name(topic.error_code)}")
     return True
-
-
-def _partition(topic: Any, found: Any, moves: _Moves) -> Partition:
-    adding, removing = moves.get(TopicPartition(topic.name, found.partition_index), ((), ()))
-    return Partition(
-        topic=topic.name,
-        topic_id=topic_id(topic.topic_id),
-        index=found.partition_index,
-        replicas=tuple(found.replica_nodes),
-        isr=tuple(found.isr_nodes),
-        leader=found.leader_id if found.leader_id >= 0 else None,
-        leader_epoch=found.leader_epoch,
-        adding=adding,
-        removing=removing,
-        internal=topic.is_internal,
-    )
-
-
-def topic_id(value: UUID) -> str:
-    """A topic id as Kafka's own tools print it: URL-safe base64 without padding."""
-    return base64.urlsafe_b64encode(value.bytes).decode("ascii").rstrip("=")
 
 
 def _reassignments(dialogue: BrokerConnection, deadline: Deadline) -> _Moves:
@@ -180,17 +208,16 @@ def _fenced(dialogue: BrokerConnection, deadline: Deadline) -> list[Broker]:
     return [Broker(b.broker_id, b.rack, b.host, b.port, fenced=True) for b in answer.brokers if b.is_fenced]
 
 
-def _with_elr(
-    dialogue: BrokerConnection, deadline: Deadline, partitions: tuple[Partition, ...]
-) -> tuple[Partition, ...]:
-    """The partitions with their eligible leader replicas (KIP-966), asked for only where there can be any."""
-    # A member of the ELR is a replica out of the ISR, and only a cluster that switched the feature on has one.
-    topics = sorted({p.topic for p in partitions if len(p.isr) < len(p.replicas)})
+def _elr(dialogue: BrokerConnection, deadline: Deadline, topics: Collection[str]) -> _Elr:
+    """Eligible leader replicas (KIP-966), asked for only where there can be any.
+
+    A member of the ELR is a replica out of the ISR, and only a cluster that switched the feature on has one.
+    """
     if not topics or dialogue.features.get(_ELR_FEATURE, 0) < 1:
-        return partitions
+        return {}
     if dialogue.version(DescribeTopicPartitionsRequest, 0) is None:
-        return partitions
-    found: dict[tuple[str, int], tuple[tuple[int, ...], tuple[int, ...]]] = {}
+        return {}
+    found: dict[PartitionKey, _Replicas] = {}
     cursor = None
     while True:
         request = DescribeTopicPartitionsRequest(
@@ -204,14 +231,11 @@ def _with_elr(
             for p in topic.partitions:
                 replicas = tuple(p.eligible_leader_replicas or ()), tuple(p.last_known_elr or ())
                 if any(replicas):
-                    found[topic_id(topic.topic_id), p.partition_index] = replicas
+                    found[PartitionKey(topic_id(topic.topic_id.bytes), p.partition_index)] = replicas
         following = answer.next_cursor
         if following is None:
-            break
+            return found
         cursor = DescribeTopicPartitionsRequest.Cursor(
             topic_name=following.topic_name, partition_index=following.partition_index
         )
         topics = [name for name in topics if name >= following.topic_name]
-    nothing: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
-    with_elr = ((p, *found.get(p.key, nothing)) for p in partitions)
-    return tuple(replace(p, elr=elr, last_known_elr=last) if elr or last else p for p, elr, last in with_elr)

@@ -34,6 +34,15 @@ class Context:
         """Whether any prober judges brokers: there are signals, stale ones included, or any broker is Healthy."""
         return bool(self.snapshot.signals) or any(v.state is HealthState.HEALTHY for v in self.verdicts.values())
 
+    def with_rankings(self, rankings: RackRankings | None) -> Context:
+        """The context with the rankings of an earlier one, where they are those of this placement and cluster."""
+        placement = self.policy.placement
+        if rankings is None or placement is None or not rankings.fits(placement, self.snapshot.cluster):
+            return self
+        changed = replace(self)
+        vars(changed)["rankings"] = rankings
+        return changed
+
     def with_snapshot(self, **changes: object) -> Context:
         """The context with some fields of the snapshot changed; the cluster, and so the rankings, stay the same."""
         changed = replace(self, snapshot=replace(self.snapshot, **changes))  # type: ignore[arg-type]

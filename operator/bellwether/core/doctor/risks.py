@@ -176,7 +176,9 @@ class MinIsrCache:
 def partitions_at_risk(cluster: Cluster, floors: Mapping[str, int]) -> RiskSummary:
     """Diagnoses of the partitions that are not led by a full ISR: only these can be at risk."""
     live, facts = cluster.live, RiskInputs(floors)
-    short = (p for p in cluster.partitions if p.leader not in live or len(p.isr) < len(p.replicas))
+    short: Iterable[Partition] = cluster.without_full_isr
+    if not live.issuperset(leader for leader in cluster.leader_counts if leader is not None):
+        short = (p for p in cluster.partitions if p.leader not in live or len(p.isr) < len(p.replicas))
     return RiskSummary(tuple(diagnose(p, live, facts) for p in short))
 
 

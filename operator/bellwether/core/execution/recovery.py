@@ -7,7 +7,7 @@ first in every reconcile, so that resuming after a kill is the same as an ordina
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from bellwether.core.model.cluster import Cluster, Partition, PartitionKey
@@ -36,6 +36,12 @@ class RecoveredRecord:
     notes: tuple[RecoveryNote, ...] = ()
     strays: tuple[Partition, ...] = ()
     """Partitions whose replicas our own request has set moving, and whose sender could not cancel it."""
+    steady_on: Cluster | None = field(default=None, compare=False, repr=False)
+    """The cluster that the record was compared with, if no entry could ever need a correction there."""
+
+    def repeats(self, record: UndoRecord, cluster: Cluster) -> bool:
+        """Whether recovering this record on this cluster finds nothing, as it did before."""
+        return self.steady_on is cluster and self.record.entries is record.entries
 
 
 def recover(
@@ -57,8 +63,12 @@ def recover(
     notes: list[RecoveryNote] = []
     strays: list[Partition] = []
     grace = timedelta(seconds=grace_seconds)
+    steady = True
     for key, entry in record.entries.items():
         partition = cluster.by_key.get(key)
+        if partition is not None and _is_steady(entry, partition):
+            continue
+        steady = False
         still = _still_outstanding(entry, drained)
         if partition is None:
             after, note = _missing(key, still, now, grace)
@@ -66,11 +76,25 @@ def recover(
             after, note = _reconcile(still, partition, record, cluster, now, grace, placement)
             if caused_by_our_reorder(entry, partition):
                 strays.append(partition)
-        if after != entry:
+        if after is not entry and after != entry:
             changes[key] = after
         if note is not None:
             notes.append(note)
-    return RecoveredRecord(record.with_entries(changes), tuple(notes), tuple(strays))
+    recovered = record.with_entries(changes)
+    return RecoveredRecord(recovered, tuple(notes), tuple(strays), cluster if steady else None)
+
+
+def _is_steady(entry: UndoEntry, partition: Partition) -> bool:
+    """Whether the order that we wrote is in place and nothing is outstanding or about to end."""
+    return (
+        entry.state is EntryState.DISPLACED
+        and partition.replicas == entry.written
+        and not entry.outstanding
+        and entry.finished_at is None
+        and entry.topic == partition.topic
+        and not (partition.adding or partition.removing)
+        and set(partition.replicas) == set(entry.baseline)
+    )
 
 
 def topics_to_reread(record: UndoRecord, cluster: Cluster) -> frozenset[str]:

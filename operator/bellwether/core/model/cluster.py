@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 
@@ -84,7 +85,11 @@ class Partition:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Cluster metadata. ``elr_enabled``: eligible leader replicas are enabled (KIP-966)."""
+    """Cluster metadata. ``elr_enabled``: eligible leader replicas are enabled (KIP-966).
+
+    What several steps need of all partitions is derived here, once: the readers return the same cluster while metadata
+    does not change, so that a settled cluster is not counted again.
+    """
 
     cluster_id: str
     brokers: Mapping[int, Broker] = field(default_factory=dict)
@@ -104,7 +109,56 @@ class Cluster:
     @cached_property
     def named(self) -> frozenset[int]:
         """Ids of every broker that is registered or named in a replica list."""
-        return frozenset(self.brokers) | {r for p in self.partitions for r in p.replicas}
+        return frozenset(self.brokers).union(self.replica_counts)
+
+    @cached_property
+    def topics(self) -> Mapping[str, bool]:
+        """The topics, and whether each is internal."""
+        return {p.topic: p.internal for p in self.partitions}
+
+    @cached_property
+    def leader_counts(self) -> Counter[int | None]:
+        """How many partitions each broker leads; under None, how many have no leader."""
+        return Counter([p.leader for p in self.partitions])
+
+    @cached_property
+    def preferred_counts(self) -> Counter[int]:
+        """How many partitions have each broker as their preferred leader."""
+        return Counter([p.replicas[0] for p in self.partitions])
+
+    @cached_property
+    def replica_counts(self) -> Counter[int]:
+        """How many replicas each broker has."""
+        return Counter(chain.from_iterable([p.replicas for p in self.partitions]))
+
+    @cached_property
+    def without_full_isr(self) -> tuple[Partition, ...]:
+        """Partitions that have no leader, or replicas outside the ISR."""
+        return tuple([p for p in self.partitions if p.leader is None or len(p.isr) < len(p.replicas)])
+
+    @cached_property
+    def without_preferred_leader(self) -> tuple[Partition, ...]:
+        """Partitions that are not led by the first of their order."""
+        return tuple([p for p in self.partitions if p.leader != p.replicas[0]])
+
+    @cached_property
+    def reassigning(self) -> tuple[Partition, ...]:
+        """Partitions whose replicas are being added or removed."""
+        return tuple([p for p in self.partitions if p.adding or p.removing])
+
+    @cached_property
+    def _without_pinned(self) -> dict[str, Cluster]:
+        return {}
+
+    def without_pinned(self, topic: str) -> Cluster:
+        """The same cluster without the partitions of a topic that have one replica, made once."""
+        if topic not in self.topics:
+            return self
+        if topic not in self._without_pinned:
+            kept = tuple(p for p in self.partitions if p.topic != topic or len(p.replicas) > 1)
+            same = len(kept) == len(self.partitions)
+            self._without_pinned[topic] = self if same else replace(self, partitions=kept)
+        return self._without_pinned[topic]
 
     def including(self, fresh: Iterable[Partition]) -> Cluster:
         """The same cluster with some partitions replaced by a later read."""
@@ -113,9 +167,8 @@ class Cluster:
 
     def leaders(self) -> dict[int, int]:
         """How many partitions each named broker leads."""
-        counts = Counter(p.leader for p in self.partitions)
         named = dict.fromkeys(sorted(self.named), 0)
-        return named | {leader: count for leader, count in counts.items() if leader is not None}
+        return named | {leader: count for leader, count in self.leader_counts.items() if leader is not None}
 
     def held_by(self, broker: int) -> Iterator[Partition]:
         """Every partition that has a replica on the broker."""

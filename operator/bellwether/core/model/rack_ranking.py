@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.reasons import Reason
@@ -78,8 +79,10 @@ class RackRanking:
 
     def settles(self, broker: int, than: Sequence[int]) -> bool:
         """Whether a broker is as preferred as all of those; also if its rack is unknown (unknown moves nothing)."""
-        rank = self.ranks.get(broker)
-        return rank is None or all(rank <= self.ranks.get(b, rank) for b in than)
+        ranks = self.ranks
+        rank = ranks.get(broker)
+        # Rank 0 is the most preferred: nothing to compare, for nearly all partitions of a settled cluster.
+        return not rank or all(rank <= ranks.get(b, rank) for b in than)
 
     def eligible_leaders(self, home: int, replicas: Sequence[int]) -> Sequence[int]:
         """Eligible leaders once all brokers are back: the baseline leader if racks allow it, otherwise the best
@@ -140,13 +143,27 @@ class RackRanking:
 
 
 class RackRankings:
-    """A policy's placement on one cluster. The ranking of each topic is cached."""
+    """A policy's placement on one cluster. The ranking of each topic, and what the reports need, are cached."""
 
     def __init__(self, placement: Placement, cluster: Cluster) -> None:
         self._placement = placement
         self._cluster = cluster
         self._by_preference: dict[Preference, RackRanking] = {}
         self._by_topic: dict[str, RackRanking | None] = {}
+
+    def fits(self, placement: Placement, cluster: Cluster) -> bool:
+        """Whether these are the rankings of that placement on that very cluster."""
+        return self._cluster is cluster and self._placement == placement
+
+    @cached_property
+    def leaders_outside(self) -> LeadersOutsidePreferredRacks:
+        """Leaders of the cluster outside the preferred racks."""
+        return leaders_outside_preferred_racks(self, self._cluster)
+
+    @cached_property
+    def warnings(self) -> tuple[PlacementWarning, ...]:
+        """Parts of the placement that have no effect on the cluster."""
+        return placement_warnings(self._placement, self._cluster)
 
     def of(self, topic: str) -> RackRanking | None:
         """The ranking of a topic; None where the policy has no preference for it."""
@@ -213,8 +230,8 @@ def placement_warnings(placement: Placement, cluster: Cluster) -> tuple[Placemen
     A rack that no broker has, a pattern without a topic or with all of them, a rule whose topics earlier rules take.
     """
     present = {b.rack for b in cluster.brokers.values()}
-    topics = {p.topic for p in cluster.partitions if not p.internal}
-    everything = topics | {p.topic for p in cluster.partitions}
+    everything = cluster.topics
+    topics = {topic for topic, internal in everything.items() if not internal}
     found = [
         PlacementWarning(
             Reason.PLACEMENT_UNSUITABLE,

@@ -57,9 +57,7 @@ class ExternalReassignments:
 
 def foreign_reassignments(cluster: Cluster, record: UndoRecord) -> tuple[Partition, ...]:
     """The partitions that another tool is reassigning now."""
-    return tuple(
-        p for p in cluster.partitions if p.reassigning and not caused_by_our_reorder(record.entries.get(p.key), p)
-    )
+    return tuple(p for p in cluster.reassigning if not caused_by_our_reorder(record.entries.get(p.key), p))
 
 
 def caused_by_our_reorder(entry: UndoEntry | None, partition: Partition) -> bool:
@@ -85,4 +83,4 @@ def recognise_external_reassignments(
     if not moving:
         return None
     throttled = any(found.get(mark) for found in settings.values() for mark in THROTTLE_CONFIGS)
-    return ExternalReassignments(any(p.topic in CRUISE_CONTROL_TOPICS for p in cluster.partitions), throttled)
+    return ExternalReassignments(not CRUISE_CONTROL_TOPICS.isdisjoint(cluster.topics), throttled)

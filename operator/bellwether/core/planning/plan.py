@@ -14,7 +14,9 @@ from typing import NamedTuple
 
 from bellwether.core.demotion.decisions import Decisions, sickness
 from bellwether.core.detection.context import Context
-from bellwether.core.model.cluster import Partition, PartitionKey, TopicPartition
+from bellwether.core.detection.health_states import HealthState
+from bellwether.core.model.cluster import Cluster, Partition, PartitionKey, TopicPartition
+from bellwether.core.model.loads import Loads
 from bellwether.core.model.refusals import Hold, Refusal
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import EntryState, UndoEntry
@@ -60,6 +62,37 @@ class Move(NamedTuple):
         return self.order[0]
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class PlanInputs:
+    """What a plan rests on apart from the time. ``others`` are compared by value, the rest by identity."""
+
+    cluster: Cluster
+    entries: Mapping[PartitionKey, UndoEntry]
+    loads: Loads | None
+    others: tuple[object, ...]
+
+    @classmethod
+    def of(cls, context: Context, decisions: Decisions) -> PlanInputs:
+        """The inputs of the plan for these decisions."""
+        snapshot = context.snapshot
+        unwell = frozenset(b for b, v in context.verdicts.items() if v.state in (HealthState.SICK, HealthState.DOWN))
+        others = (
+            context.policy,
+            decisions.demoted,
+            decisions.returning,
+            decisions.policy_deleted,
+            unwell,
+            snapshot.refused,
+            snapshot.external_operation,
+        )
+        return cls(snapshot.cluster, snapshot.record.entries, snapshot.loads, others)
+
+    def same(self, other: PlanInputs) -> bool:
+        """Whether the same plan follows from both."""
+        parts = ((self.cluster, other.cluster), (self.entries, other.entries), (self.loads, other.loads))
+        return all(one is another for one, another in parts) and self.others == other.others
+
+
 @dataclass(frozen=True)
 class Plan:
     """All moves of a reconcile, held moves with their reasons, and changes of undo entries."""
@@ -71,6 +104,10 @@ class Plan:
     targets: Mapping[PartitionKey, tuple[int, ...]] = field(default_factory=dict)
     withheld: Mapping[int, int] = field(default_factory=dict)
     """Number of partitions that each returning broker still waits for."""
+    resting: int = 0
+    """Number of displaced partitions without a target: they are permanently where a rack wants them."""
+    inputs: PlanInputs | None = field(default=None, compare=False, repr=False)
+    """Set where the plan has nothing to do and stays the same, however late, until an input changes."""
 
     @property
     def empty(self) -> bool:
@@ -89,14 +126,20 @@ LOADS_AWAITED = Refusal(
 )
 
 
-def build_plan(context: Context, decisions: Decisions) -> Plan:
-    """Build the plan for a snapshot with a recovered record, given the decisions."""
-    snapshot = context.snapshot
+def build_plan(context: Context, decisions: Decisions, last: Plan | None = None) -> Plan:
+    """Build the plan for a snapshot with a recovered record, given the decisions.
+
+    The ``last`` plan is repeated where it had nothing to do and its inputs are the same.
+    """
+    snapshot, inputs = context.snapshot, PlanInputs.of(context, decisions)
+    if last is not None and last.inputs is not None and last.inputs.same(inputs):
+        return replace(last, decisions=decisions)
     demoted, entries_of, now = frozenset(decisions.demoted), snapshot.record.entries, snapshot.now
     refused, busy = snapshot.refused, snapshot.external_operation
     kept = demoted.union(decisions.returning)
     found = target_orders(context, decisions)
     moves, entries, targets, holds = [], {}, {}, []
+    postponed = False
     unread = snapshot.loads is not None and snapshot.loads.awaited
     no_capacity = LOADS_AWAITED if unread else Refusal(Reason.CAPACITY_REACHED, DESCRIPTIONS[Reason.CAPACITY_REACHED])
     for wanted in found.wanted:
@@ -111,6 +154,7 @@ def build_plan(context: Context, decisions: Decisions) -> Plan:
             for_racks = busy is not None and kept.isdisjoint(partition.replicas)
             refusal = refuse_reorder(ProposedOrder(partition, target, entry, now, refused.get(key), busy, for_racks))
             if refusal is not None:
+                postponed = True  # some guards let the same order pass later
                 holds.append(_hold(partition, refusal))
                 continue
             refusal = refuse_election(partition, target, demoted, wanted.chosen, snapshot)
@@ -125,7 +169,8 @@ def build_plan(context: Context, decisions: Decisions) -> Plan:
             done = replace(entry, written=baseline, replaced=None, state=EntryState.RESTORED)
             entries[key] = replace(done, finished_at=now, contests=0, contested_at=None)
     moves.sort(key=_urgency)
-    return Plan(tuple(moves), tuple(holds), decisions, entries, targets, found.awaited)
+    lasting = inputs if not (moves or entries or postponed) else None
+    return Plan(tuple(moves), tuple(holds), decisions, entries, targets, found.awaited, found.resting, lasting)
 
 
 def _move(wanted: TargetOrder, demoted: frozenset[int], *, elect: bool) -> Move:

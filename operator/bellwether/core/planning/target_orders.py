@@ -44,11 +44,13 @@ class TargetOrder(NamedTuple):
 class TargetOrders:
     """All target orders, and how many partitions each returning broker still waits for.
 
+    ``resting`` is how many displaced partitions have none, because they are permanently where a rack wants them.
     ``wanted`` is a generator and is read once: a first plan may have hundreds of thousands of target orders.
     """
 
     wanted: Iterator[TargetOrder]
     awaited: Mapping[int, int]
+    resting: int = 0
 
 
 @dataclass
@@ -64,6 +66,7 @@ class _SortedPartitions:
     awaited: dict[int, int]
     concerned: list[TargetOrder | LeaderChoice] = field(default_factory=list)
     choosing: set[int] = field(default_factory=set)
+    resting: int = 0
 
 
 def target_orders(context: Context, decisions: Decisions) -> TargetOrders:
@@ -100,7 +103,7 @@ class _Planner:
             else:
                 found.account.add(item.baseline[0] if item.chosen is None else item.chosen, item.key)
         spread = assign_within_capacity(undecided, found.account)
-        return TargetOrders(self._decided(found.concerned, spread), found.awaited)
+        return TargetOrders(self._decided(found.concerned, spread), found.awaited, found.resting)
 
     def _sorted(self, *, passing: bool) -> _SortedPartitions:
         """Partitions that are, or were, kept from their own order; the leaders of all others in the account.
@@ -115,8 +118,8 @@ class _Planner:
         # Loads are not needed while no broker is demoted or returning and no rack is preferred.
         choices = bool(demoted or returning or entries or rankings is not None)
         weighs = choices and account.weighs
-        for partition in self._snapshot.cluster.partitions:
-            key, replicas = PartitionKey(partition.topic_id, partition.index), partition.replicas
+        for key, partition in self._snapshot.cluster.by_key.items():
+            replicas = partition.replicas
             ranking = rankings.of(partition.topic) if rankings is not None else None
             entry = entries.get(key)
             if (
@@ -125,19 +128,20 @@ class _Planner:
                 or ((wave := returning.get(replicas[0])) is not None and wave.withholds(key))
                 or (ranking is not None and _out_of_place(partition, ranking))
             ):
-                baseline = self._baseline(partition, entry)
                 if not (
                     passing
                     and ranking is not None
+                    and entry is not None
+                    and entry.state is EntryState.DISPLACED
                     and demoted.isdisjoint(replicas)
                     and (not returning or returning.keys().isdisjoint(replicas))
                     and not ranking.weights
-                    and entry is not None
-                    and entry.state is EntryState.DISPLACED
-                    and ranking.rests(partition, baseline)
+                    and ranking.rests(partition, entry.baseline)
                 ):
+                    baseline = self._baseline(partition, entry)
                     concerned.append(self._concern(partition, key, baseline, ranking, found.awaited))
                     continue
+                found.resting += 1
                 if len(replicas) > 1 and ranking.ranks.get(replicas[0]) == ranking.ranks.get(replicas[1]):
                     found.choosing.update(replicas[:2])
             leader = partition.leader

@@ -132,18 +132,19 @@ def broker_reports(
 ) -> tuple[BrokerReport, ...]:
     """One report per judged broker, by id. ``demoted`` are the brokers that the policy keeps demoted."""
     snapshot, verdicts, policy = context.snapshot, context.verdicts, context.policy
-    leaders = snapshot.cluster.leaders()
-    replicas = Counter(r for p in snapshot.cluster.partitions for r in p.replicas)
-    preferred = Counter(p.replicas[0] for p in snapshot.cluster.partitions)
+    cluster = snapshot.cluster
+    leaders = cluster.leaders()
     slow = {b for b, v in verdicts.items() if v.slow is not None}
-    waited_for = Counter(b for p in snapshot.cluster.partitions for b in slow.intersection(p.isr) if p.leader != b)
+    waited_for = (
+        Counter(b for p in cluster.partitions for b in slow.intersection(p.isr) if p.leader != b) if slow else {}
+    )
     pods = {**(snapshot.strimzi.pods if snapshot.strimzi is not None else {}), **(snapshot.pods or {})}
     back = plan.decisions.returning if policy.acts else snapshot.record.returning
     waves = policy.promotion.waves
     ended = {o.broker: o.until for o in snapshot.overrides if o.until is not None and not o.active(snapshot.now)}
     reports = []
     for broker, verdict in sorted(verdicts.items()):
-        registered = snapshot.cluster.brokers.get(broker)
+        registered = cluster.brokers.get(broker)
         flaps = snapshot.flaps.get(broker)
         reports.append(
             BrokerReport(
@@ -152,13 +153,13 @@ def broker_reports(
                 rack=registered.rack if registered is not None else None,
                 registered=registered is not None,
                 leaders=leaders.get(broker, 0),
-                preferred_leaders=preferred[broker],
-                replicas=replicas[broker],
+                preferred_leaders=cluster.preferred_counts[broker],
+                replicas=cluster.replica_counts[broker],
                 demoted=demoted.get(broker),
                 hold=plan.decisions.hold_of(broker),
                 dwelling=broker in plan.decisions.dwelling,
                 dwell_pending=verdict.state is HealthState.SICK and not dwell_elapsed(verdict, snapshot, policy),
-                waited_for=waited_for[broker],
+                waited_for=waited_for.get(broker, 0),
                 flaps=flaps,
                 stabilization_seconds=stabilization(flaps, policy),
                 pod=pods[broker].name if broker in pods else "",

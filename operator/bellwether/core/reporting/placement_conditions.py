@@ -7,11 +7,9 @@ In: the context. Out: conditions; none where the policy has no preference. Pure.
 from __future__ import annotations
 
 from bellwether.core.detection.context import Context
-from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.condition import Condition
-from bellwether.core.model.rack_ranking import RackRankings, leaders_outside_preferred_racks, placement_warnings
+from bellwether.core.model.rack_ranking import LeadersOutsidePreferredRacks, PlacementWarning
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.placement import Placement
 
 NAMED = 5
 """How many warnings a message contains; the others are counted."""
@@ -19,14 +17,13 @@ NAMED = 5
 
 def placement_conditions(context: Context) -> tuple[Condition, ...]:
     """``PlacementFits`` and ``PlacementMet``."""
-    placement, rankings, cluster = context.policy.placement, context.rankings, context.snapshot.cluster
-    if placement is None or rankings is None or not cluster.partitions:
+    rankings = context.rankings
+    if rankings is None or not context.snapshot.cluster.partitions:
         return ()
-    return (_fits(placement, cluster), _met(rankings, cluster))
+    return (_fits(rankings.warnings), _met(rankings.leaders_outside))
 
 
-def _fits(placement: Placement, cluster: Cluster) -> Condition:
-    found = placement_warnings(placement, cluster)
+def _fits(found: tuple[PlacementWarning, ...]) -> Condition:
     if not found:
         return Condition(
             "PlacementFits",
@@ -38,8 +35,7 @@ def _fits(placement: Placement, cluster: Cluster) -> Condition:
     return Condition("PlacementFits", False, found[0].reason, "; ".join(m.message for m in found[:NAMED]) + more)
 
 
-def _met(rankings: RackRankings, cluster: Cluster) -> Condition:
-    found = leaders_outside_preferred_racks(rankings, cluster)
+def _met(found: LeadersOutsidePreferredRacks) -> Condition:
     if not found.leaders:
         return Condition(
             "PlacementMet",

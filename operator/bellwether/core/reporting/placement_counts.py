@@ -5,7 +5,7 @@ In: the context and the plan. Out: counts of partitions. Pure. Called by ``repor
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from bellwether.core.detection.context import Context
@@ -24,22 +24,26 @@ class PlacementCounts:
 
 def count_placements(context: Context, plan: Plan) -> PlacementCounts:
     """The counts of a reconcile."""
-    snapshot = context.snapshot
-    entries, targets = snapshot.record.entries, plan.targets
-    displaced = for_racks = out_of_place = 0
+    cluster, entries, targets = context.snapshot.cluster, context.snapshot.record.entries, plan.targets
+    by_key = cluster.by_key
+    # Only an entry or a target makes another broker than the first of the order the one that is to lead.
+    out_of_place = len(cluster.without_preferred_leader)
+    if context.policy.placement is not None:
+        homes: Iterable[tuple[PartitionKey, tuple[int, ...]]] = targets.items()
+    else:
+        homes = ((key, entry.baseline) for key, entry in entries.items())
+    for key, order in homes:
+        partition = by_key.get(key)
+        if partition is not None and order[0] != partition.replicas[0]:
+            out_of_place += (partition.leader != order[0]) - (partition.leader != partition.replicas[0])
+    displaced = [
+        (key, partition)
+        for key, entry in entries.items()
+        if (partition := by_key.get(key)) is not None and partition.replicas != entry.baseline
+    ]
     stays = _stays_for_racks(context, plan)
-    for partition in snapshot.cluster.partitions:
-        key, replicas = partition.key, partition.replicas
-        entry = entries.get(key)
-        if context.policy.placement is not None:
-            home = targets.get(key, replicas)[0]
-        else:
-            home = entry.baseline[0] if entry is not None else replicas[0]
-        out_of_place += partition.leader != home
-        if entry is not None and replicas != entry.baseline:
-            displaced += 1
-            for_racks += stays(partition, key)
-    return PlacementCounts(displaced, for_racks, out_of_place)
+    for_racks = sum([stays(partition, key) for key, partition in displaced if key in targets])
+    return PlacementCounts(len(displaced), plan.resting + for_racks, out_of_place)
 
 
 def _stays_for_racks(context: Context, plan: Plan) -> Callable[[Partition, PartitionKey], bool]:

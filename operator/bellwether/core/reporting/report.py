@@ -26,7 +26,7 @@ from bellwether.core.quarantine.pause_decision import QuarantineDecisions
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.rebalance_waves import WaveResult
 from bellwether.core.reporting.broker_report import BrokerReport, broker_reports
-from bellwether.core.reporting.placement_counts import count_placements
+from bellwether.core.reporting.placement_counts import PlacementCounts, count_placements
 from bellwether.core.reporting.policy_conditions import policy_conditions
 from bellwether.core.settings.policy import Policy
 
@@ -94,14 +94,21 @@ def report(
     progress: WaveResult | None = None,
     quarantines: QuarantineDecisions | None = None,
     election: PreferredElectionStatus | None = None,
+    last: Report | None = None,
 ) -> Report:
-    """Build the report. Pure, and without anything that changes from one reconcile to the next by itself."""
+    """Build the report. Pure, and without anything that changes from one reconcile to the next by itself.
+
+    What rests on the plan alone is taken from the ``last`` report where the plan is the same.
+    """
     snapshot = context.snapshot
     held = tuple({h.key: h for h in (*plan.holds, *result.holds)}.values())
     acting = context.policy.acts
     demoted = plan.decisions.demoted if acting else snapshot.record.demoted
     would = () if acting else tuple(sorted(set(plan.decisions.demoted) - set(snapshot.record.demoted)))
-    found = count_placements(context, plan)
+    if last is not None and plan.inputs is not None and plan.inputs is last.plan.inputs:
+        found = PlacementCounts(last.displaced, last.displaced_for_racks, last.leaders_out_of_place)
+    else:
+        found = count_placements(context, plan)
     return Report(
         now=snapshot.now,
         cluster_id=snapshot.cluster.cluster_id,
@@ -110,7 +117,7 @@ def report(
         brokers=broker_reports(context, plan, demoted, quarantines or QuarantineDecisions()),
         states={s: sum(1 for v in context.verdicts.values() if v.state is s) for s in HealthState},
         partitions=len(snapshot.cluster.partitions),
-        leaderless=sum(p.leader is None for p in snapshot.cluster.partitions),
+        leaderless=snapshot.cluster.leader_counts[None],
         displaced=found.displaced,
         displaced_for_racks=found.for_racks,
         leaders_out_of_place=found.leaders_out_of_place,

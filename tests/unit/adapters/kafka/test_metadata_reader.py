@@ -17,17 +17,18 @@ from kafka.protocol.admin.topics import (
 )
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest, MetadataResponse
 
-from bellwether.adapters.kafka.connection import broker_connection, response_decoding
+from bellwether.adapters.kafka import metadata_reader
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
+from bellwether.adapters.kafka.connection.metadata_decoding import decode_metadata, topic_id
 from bellwether.adapters.kafka.connection.response_decoding import MOST_BROKERS
-from bellwether.adapters.kafka.metadata_reader import KafkaReader, topic_id
-from bellwether.core.model.cluster import Broker, Partition, PartitionKey
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.core.model.cluster import Broker, Partition
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal, Transient, Unauthorized
 from testkit.kafka.scripted_broker import ScriptedBroker, versions
 
 ID = UUID("e42f1285-8d55-4f11-9d4f-494cd7c59edc")
-KEPT = topic_id(ID)
+KEPT = topic_id(ID.bytes)
 ELR = {"eligible.leader.replicas.version": 1}
 Answers = dict[Any, Callable[[Any], Any]]
 
@@ -139,13 +140,11 @@ def test_a_partition_is_named_by_kafka_s_own_form_of_the_topic_id() -> None:
 def test_the_time_that_a_large_answer_takes_to_decode_is_not_the_broker_s(
     monkeypatch: pytest.MonkeyPatch, leap: Callable[[float], None]
 ) -> None:
-    decode = response_decoding.decode
+    def slowly(frame: bytes, version: int, last: Any = None) -> Any:
+        leap(1000)
+        return decode_metadata(frame, version, last)
 
-    def slowly(response: Any, version: int, frame: bytes) -> Any:
-        leap(1000 if response is MetadataResponse else 0)
-        return decode(response, version, frame)
-
-    monkeypatch.setattr(broker_connection, "decode", slowly)
+    monkeypatch.setattr(metadata_reader, "decode_metadata", slowly)
     with ScriptedBroker(answers(topic("a", partition(0)))) as broker:
         nodes = BrokerPool(
             Connection((broker.address,)), Limits(opening_seconds=200, request_seconds=200, read_seconds=600)
@@ -298,8 +297,7 @@ class TestEligibleLeaders:
             cluster = reader(broker).read()
             asked = broker.asked(DescribeTopicPartitionsRequest)
         assert [[t.name for t in request.topics] for request in asked] == [["a"], ["a"]]
-        assert cluster.by_key[PartitionKey(KEPT, 0)].elr == (2,)
-        assert {p.elr for p in cluster.partitions if p.index == 1} == {(3,)}
+        assert [p.elr for p in cluster.partitions if p.topic == "a"] == [(2,), (3,)]
         assert [(p.topic, p.index, p.last_known_elr) for p in cluster.partitions] == [
             ("a", 0, ()),
             ("a", 1, (1,)),
@@ -348,3 +346,31 @@ def test_a_cluster_without_internal_topics_is_read_all_the_same() -> None:
 
     with ScriptedBroker(answers(metadata=all_but_missing)) as broker:
         assert [p.topic for p in reader(broker).read().partitions] == ["mine"]
+
+
+class TestUnchangedMetadata:
+    def test_a_cluster_in_which_nothing_changed_is_the_same_value(self) -> None:
+        with ScriptedBroker(answers(topic("a", partition(0, isr=(1,))))) as broker:
+            reads = reader(broker)
+            assert reads.read() is reads.read()
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {MetadataRequest: metadata(topic("a", partition(0, leader=2)))},
+            {ListPartitionReassignmentsRequest: moves({("a", 0): ([4], [])})},
+            {DescribeClusterRequest: described(3)},
+        ],
+        ids=["leader", "reassignment", "fenced broker"],
+    )
+    def test_whatever_changes_makes_another_cluster(self, change: Answers) -> None:
+        made = answers(topic("a", partition(0)))
+        now = dict(made)
+        with ScriptedBroker({kind: lambda request, kind=kind: now[kind](request) for kind in made}) as broker:
+            reads = reader(broker)
+            first = reads.read()
+            now.update(change)
+            second = reads.read()
+        assert second != first
+        with ScriptedBroker(now) as broker:
+            assert reader(broker).read().partitions == second.partitions

@@ -329,3 +329,27 @@ class TestPreferredRacks:
     def test_an_old_order_that_somebody_put_back_counts_as_a_contest(self):
         found = self.found(entry(), partition(replicas=HOME), self.WISH)
         assert [n.reason for n in found.notes] == [Reason.ORDER_OVERWRITTEN]
+
+
+def test_a_record_in_which_nothing_is_under_way_need_not_be_compared_with_the_same_cluster_again():
+    seen = cluster(partition(replicas=AWAY))
+    found = recovered(entry(baseline=HOME, written=AWAY, state=DISPLACED), None, living=seen)
+    assert found.repeats(found.record, seen)
+    assert not found.repeats(found.record, replace(seen))
+    assert not found.repeats(replace(found.record, entries=dict(found.record.entries)), seen)
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        entry(baseline=HOME, written=AWAY, state=INTENDED),
+        entry(baseline=HOME, written=AWAY, state=DISPLACED, outstanding=(SentOrder(LATE, 1),)),
+        entry(baseline=HOME, written=AWAY, state=RESTORED, finished_at=NOW),
+        entry(baseline=HOME, written=LATE, state=DISPLACED),
+    ],
+    ids=["not seen before", "outstanding", "tombstone", "overwritten"],
+)
+def test_a_record_with_an_entry_that_may_change_is_compared_each_time(known: UndoEntry):
+    seen = cluster(partition(replicas=AWAY))
+    found = recovered(known, None, living=seen)
+    assert not found.repeats(found.record, seen)

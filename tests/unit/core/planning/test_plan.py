@@ -276,3 +276,37 @@ def test_an_empty_cluster_needs_no_plan():
 def test_a_target_stands_for_every_partition_that_is_ours():
     mine, other = partition(replicas=[1, 2]), partition("other", replicas=[2, 3])
     assert plan(cluster(mine, other), 1).targets == {mine.key: (2, 1)}
+
+
+class TestRepeatedPlans:
+    def test_a_plan_that_had_nothing_to_do_is_repeated_while_its_inputs_are_the_same(self):
+        facts = context(snapshot(cluster(partition(replicas=[2, 3, 1]))))
+        first = build_plan(facts, decisions(1))
+        later = facts.with_snapshot(now=after(999))
+        assert first.empty
+        assert build_plan(later, decisions(1), first).targets is first.targets
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"cluster": cluster(partition(replicas=[2, 3, 1]))},
+            {"record": record({partition().key: entry(baseline=(1, 2, 3), written=(2, 3, 1))})},
+        ],
+        ids=["cluster", "record"],
+    )
+    def test_any_other_cluster_or_record_is_planned_for_again(self, change: dict[str, object]):
+        facts = context(snapshot(cluster(partition(replicas=[2, 3, 1]))))
+        first = build_plan(facts, decisions(1))
+        assert build_plan(facts.with_snapshot(**change), decisions(1), first).targets is not first.targets
+
+    def test_other_decisions_are_planned_for(self):
+        facts = context(snapshot(cluster(partition(replicas=[2, 3, 1]))))
+        first = build_plan(facts, decisions(1))
+        assert build_plan(facts, decisions(2), first).moves
+
+    @pytest.mark.parametrize(
+        "seen", [partition(), partition(adding=[3])], ids=["it moves something", "a guard postpones a move"]
+    )
+    def test_a_plan_that_time_may_change_is_made_again(self, seen: Partition):
+        facts = context(snapshot(cluster(seen)))
+        assert build_plan(facts, decisions(1)).inputs is None

@@ -100,5 +100,6 @@ def test_what_is_held_for_want_of_room_is_no_wish_of_the_racks():
     facts = snapshot(cluster(AWAY, brokers=4, racks=RACKS), undo=record({AWAY.key: FROM_B}))
     judged = Context(facts, verdicts(facts.cluster), IN_A)
     plan = build_plan(judged, decisions())
-    held = replace(plan, holds=(Hold(AWAY.key, "orders", Reason.CAPACITY_REACHED, "x"),))
+    hold = Hold(AWAY.key, "orders", Reason.CAPACITY_REACHED, "x")
+    held = replace(plan, holds=(hold,), targets={AWAY.key: AWAY.replicas}, resting=0)
     assert (count_placements(judged, plan).for_racks, count_placements(judged, held).for_racks) == (1, 0)

@@ -122,9 +122,16 @@ class BrokerConnection:
         return chosen if chosen >= low else None
 
     def ask(
-        self, request: Any, response: Any, deadline: Deadline, stage: Stage = Stage.REQUEST, *, large: bool = False
+        self,
+        request: Any,
+        response: Any,
+        deadline: Deadline,
+        stage: Stage = Stage.REQUEST,
+        *,
+        large: bool = False,
+        read: Callable[[bytes], Any] | None = None,
     ) -> Any:
-        """Send one request (with its version set) and decode its response.
+        """Send one request (with its version set) and decode its response, with ``read`` if that is given.
 
         ``large`` is for answers that take us seconds to decode, as metadata of 200,000 partitions does: the deadline is
         for the broker, and is later by that time, which ``LARGE_LIMIT`` bounds.
@@ -135,7 +142,7 @@ class BrokerConnection:
             framed = HiddenBytes(request.encode(framed=True, header=True))
             frame = self.exchange(framed, deadline, stage, LARGE_LIMIT if large else SMALL_LIMIT)
             with deadline.paused() if large else nullcontext():
-                return self._read(partial(decode, response, request.API_VERSION), request, frame, stage)
+                return self._read(read or partial(decode, response, request.API_VERSION), request, frame, stage)
         except BrokerConnectionError as broken:
             outcome = broken.outcome
             raise

@@ -9,9 +9,10 @@ None, and it is no evidence. Called by ``controllers`` (writing) and through ``p
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -20,6 +21,7 @@ from bellwether.adapters.kubernetes.managed_fields import owner_of
 from bellwether.api.v1alpha1 import broker_health
 from bellwether.api.v1alpha1.base_model import explain
 from bellwether.api.v1alpha1.status.signal_entries import read_entries
+from bellwether.core.settings.detection import Detection
 from bellwether.core.signals import Override, Signal
 from bellwether.ports.clock import Clock
 
@@ -45,6 +47,15 @@ class _Entry:
     prober: str
 
 
+class _Source(NamedTuple):
+    """What decides on the age of a signal, and on how old it may be."""
+
+    lease: str
+    prober: str
+    type: str
+    source: str
+
+
 @dataclass(frozen=True, slots=True)
 class _Broker:
     entries: tuple[_Entry, ...]
@@ -66,6 +77,8 @@ class SignalCache:
         self._pulses: dict[str, _Pulse] = {}
         self._versions: dict[str, int] = {}
         self._gone: dict[str, float] = {}  # when each was deleted, the oldest first
+        self._by_source: dict[_Source, tuple[Signal, ...]] | None = None  # None: to be made of ``_brokers``
+        self._sorted: list[_Entry] | None = None  # the same
 
     def on_broker_health(self, found: Object) -> bool:
         """A BrokerHealth was added or changed; True if its signals or its spec changed.
@@ -79,7 +92,10 @@ class SignalCache:
             self._gone.pop(name, None)
             before = self._brokers.get(name)
             self._brokers[name] = now
-            return before != now
+            if before == now:
+                return False
+            self._by_source = self._sorted = None
+            return True
 
     def on_broker_health_gone(self, found: Object) -> bool:
         """A BrokerHealth was deleted; True when it was known."""
@@ -87,6 +103,7 @@ class SignalCache:
             if self._outdated(found):
                 return False
             self._forget(found["metadata"]["name"])
+            self._by_source = self._sorted = None
             return self._brokers.pop(found["metadata"]["name"], None) is not None
 
     def _forget(self, gone: str) -> None:
@@ -141,12 +158,27 @@ class SignalCache:
         """Last signal of every source, ordered by broker, type and source."""
         now = self._clock.monotonic()
         with self._lock:
-            aged = [
-                _aged(entry, self._pulses.get(entry.lease), now)
-                for broker in self._brokers.values()
-                for entry in broker.entries
+            if self._sorted is None:
+                entries = (entry for broker in self._brokers.values() for entry in broker.entries)
+                self._sorted = sorted(entries, key=lambda e: (e.signal.broker, e.signal.type, e.signal.source))
+            return tuple([_aged(entry, self._pulses.get(entry.lease), now) for entry in self._sorted])
+
+    def judged(self, detection: Detection) -> object:
+        """The signals that a reconcile would judge, and which sources are stale, as a value to compare.
+
+        It is asked for every second, so the signals are neither copied nor sorted while none has changed.
+        """
+        now = self._clock.monotonic()
+        with self._lock:
+            if self._by_source is None:
+                self._by_source = _by_source(self._brokers)
+            found = [
+                (signals, (age := _age(pulse, source.prober, now)) is not None and age <= patience)
+                for source, signals in self._by_source.items()
+                if (patience := detection.stale_after(source.type, source.source)) is not None
+                for pulse in (self._pulses.get(source.lease),)
             ]
-        return tuple(sorted(aged, key=lambda s: (s.broker, s.type, s.source)))
+        return tuple(found)
 
     def overrides(self) -> tuple[Override, ...]:
         """Overrides, including expired ones, ordered by broker."""
@@ -167,10 +199,26 @@ class SignalCache:
 
 
 def _aged(entry: _Entry, pulse: _Pulse | None, now: float) -> Signal:
+    age = _age(pulse, entry.prober, now)
+    return entry.signal if age is None else entry.signal.aged(age)
+
+
+def _age(pulse: _Pulse | None, prober: str, now: float) -> float | None:
+    """Seconds since the prober's Lease was seen to advance; None where it was not."""
     # A Lease that another prober holds proves nothing about the prober that wrote the entry.
-    if pulse is None or pulse.holder != entry.prober or pulse.advanced is None:
-        return entry.signal
-    return replace(entry.signal, age_seconds=max(0.0, now - pulse.advanced))
+    if pulse is None or pulse.holder != prober or pulse.advanced is None:
+        return None
+    return max(0.0, now - pulse.advanced)
+
+
+def _by_source(brokers: Mapping[str, _Broker]) -> dict[_Source, tuple[Signal, ...]]:
+    """All signals by source, in an order that does not depend on when objects arrived."""
+    found: dict[_Source, list[Signal]] = {}
+    for _, broker in sorted(brokers.items()):
+        for entry in broker.entries:
+            source = _Source(entry.lease, entry.prober, entry.signal.type, entry.signal.source)
+            found.setdefault(source, []).append(entry.signal)
+    return {source: tuple(signals) for source, signals in sorted(found.items())}
 
 
 def _read(found: Object) -> _Broker:

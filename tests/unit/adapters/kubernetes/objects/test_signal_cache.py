@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.kubernetes.objects.signal_cache import GONE_SECONDS, SignalCache
+from bellwether.core.settings.detection import Detection
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -240,3 +241,45 @@ def test_an_object_that_came_back_is_not_forgotten_with_the_one_before_it(book: 
     book.on_broker_health(versioned(health(entry(), broker=2), 10))
     book.on_broker_health_gone(versioned(health(entry(), broker=2), 11))
     assert not book.on_broker_health(versioned(health(entry(), broker=1), 8)), "still older than what is known"
+
+
+class TestWhatAReconcileWouldJudge:
+    @pytest.fixture(autouse=True)
+    def heard(self, book: SignalCache) -> None:
+        book.on_broker_health(health(entry()))
+        book.on_lease(lease(0))
+        book.on_lease(lease(1))
+
+    def test_it_stays_the_same_while_a_signal_only_ages(self, book: SignalCache, clock: HandClock) -> None:
+        before = book.judged(Detection())
+        clock.seconds += 1
+        book.on_broker_health(health(entry()))
+        assert book.judged(Detection()) == before
+
+    def test_it_changes_as_a_signal_becomes_stale_and_fresh_again(self, book: SignalCache, clock: HandClock) -> None:
+        fresh = book.judged(Detection())
+        clock.seconds += 1000
+        assert book.judged(Detection()) != fresh
+        book.on_lease(lease(1001))
+        assert book.judged(Detection()) == fresh
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda book: book.on_broker_health(health(entry(reading="Passing"))),
+            lambda book: book.on_broker_health(health(entry(), entry(source="zone-b"))),
+            lambda book: book.on_broker_health(health(entry(), broker=2)),
+            lambda book: book.on_broker_health_gone(health(entry())),
+            lambda book: book.on_lease_gone(lease(1)),
+        ],
+        ids=["reading", "source", "broker", "object gone", "Lease gone"],
+    )
+    def test_it_changes_with_what_probers_report(self, book: SignalCache, change: Any) -> None:
+        before = book.judged(Detection())
+        change(book)
+        assert book.judged(Detection()) != before
+
+    def test_signals_that_the_policy_does_not_judge_are_left_out(self, book: SignalCache) -> None:
+        before = book.judged(Detection())
+        book.on_broker_health(health(entry(), entry(type="example.com/Unheard", source="x")))
+        assert book.judged(Detection()) == before

@@ -1,0 +1,175 @@
+"""Metadata decodes as kafka-python decodes it; what has not changed is not decoded again; nonsense is refused."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kafka.protocol.metadata import MetadataResponse
+
+from bellwether.adapters.kafka.connection.metadata_decoding import Metadata, decode_metadata, topic_id
+from bellwether.core.model.cluster import Broker
+
+TOPIC = MetadataResponse.MetadataResponseTopic
+UNREADABLE = (ValueError, IndexError, struct.error)
+NUMBERS = st.integers(0, 2**31 - 1)
+
+
+def partition(index: int, replicas: Sequence[int] = (1, 2, 300), isr: Sequence[int] = (1,), leader: int = 1) -> Any:
+    return TOPIC.MetadataResponsePartition(
+        error_code=0,
+        partition_index=index,
+        leader_id=leader,
+        leader_epoch=7,
+        replica_nodes=list(replicas),
+        isr_nodes=list(isr),
+        offline_replicas=[300],
+    )
+
+
+def topic(name: str, *partitions: Any, error: int = 0, internal: bool = False) -> Any:
+    identity = UUID(int=sum(name.encode()))
+    return TOPIC(error_code=error, name=name, topic_id=identity, is_internal=internal, partitions=list(partitions))
+
+
+def frame(*topics: Any, version: int = 13, controller: int = 1, throttle: int = 0, host: str = "a") -> bytes:
+    made = MetadataResponse(
+        throttle_time_ms=throttle,
+        brokers=[
+            MetadataResponse.MetadataResponseBroker(node_id=1, host=host, port=9092, rack="r"),
+            MetadataResponse.MetadataResponseBroker(node_id=300, host="b" * 200, port=9093, rack=None),
+        ],
+        cluster_id="the-cluster",
+        controller_id=controller,
+        topics=list(topics),
+        error_code=0,
+    )
+    made.API_VERSION = version
+    made.with_header(correlation_id=0)
+    return bytes(made.encode(header=True, framed=False))
+
+
+def of(found: Metadata, name: str) -> Any:
+    return next(t for t in found.topics if t.name == name)
+
+
+@pytest.mark.parametrize("version", [10, 11, 12, 13])
+def test_every_version_with_topic_ids_is_read(version: int) -> None:
+    found = decode_metadata(frame(topic("b", partition(1), partition(0)), topic("a"), version=version), version)
+    assert found.cluster_id == "the-cluster"
+    assert found.brokers == (Broker(1, "r", "a", 9092), Broker(300, None, "b" * 200, 9093))
+    assert [t.name for t in found.topics] == ["a", "b"]
+    assert [p.index for p in of(found, "b").partitions] == [0, 1]
+    assert found.short_topics == ("b",)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.text("abc-_.", min_size=1, max_size=249),
+            st.booleans(),
+            st.sampled_from([0, 3, 29]),
+            st.lists(st.tuples(st.lists(NUMBERS, max_size=200), st.integers(-1, 5)), max_size=5),
+        ),
+        max_size=5,
+        unique_by=lambda t: t[0],
+    )
+)
+def test_topics_are_read_as_the_library_reads_them(drawn: list[Any]) -> None:
+    made = frame(
+        *(
+            topic(name, *(partition(n, r, r[:1], led) for n, (r, led) in enumerate(ps)), error=error, internal=internal)
+            for name, internal, error, ps in drawn
+        )
+    )
+    ours = decode_metadata(made, 13)
+    for theirs in MetadataResponse.decode(made, version=13, header=True).topics:
+        mine = of(ours, theirs.name)
+        assert mine.error_code == theirs.error_code
+        assert [
+            (p.topic_id, p.index, p.replicas, p.isr, p.leader, p.leader_epoch, p.internal) for p in mine.partitions
+        ] == [
+            (
+                topic_id(theirs.topic_id.bytes),
+                p.partition_index,
+                tuple(p.replica_nodes),
+                tuple(p.isr_nodes),
+                p.leader_id if p.leader_id >= 0 else None,
+                p.leader_epoch,
+                theirs.is_internal,
+            )
+            for p in theirs.partitions
+        ]
+
+
+def test_an_answer_that_names_another_controller_is_the_same_answer() -> None:
+    first = decode_metadata(frame(topic("a", partition(0))), 13)
+    assert decode_metadata(frame(topic("a", partition(0)), controller=300, throttle=5), 13, first) is first
+
+
+@pytest.mark.parametrize(
+    "other", [frame(topic("a", partition(0)), host="c"), frame(topic("a", partition(0, leader=2)))], ids=["host", "led"]
+)
+def test_an_answer_that_differs_elsewhere_is_another_one(other: bytes) -> None:
+    first = decode_metadata(frame(topic("a", partition(0))), 13)
+    assert len(other) == len(frame(topic("a", partition(0))))
+    found = decode_metadata(other, 13, first)
+    fresh = decode_metadata(other, 13)
+    assert (found.brokers, found.topics) == (fresh.brokers, fresh.topics) != (first.brokers, first.topics)
+
+
+def test_only_topics_that_changed_are_decoded_again() -> None:
+    before = decode_metadata(frame(topic("a", partition(0)), topic("b", partition(0)), topic("gone")), 13)
+    later = frame(topic("new", partition(0)), topic("b", partition(0)), topic("a", partition(0, isr=(1, 2))))
+    after = decode_metadata(later, 13, before)
+    assert after.topics == decode_metadata(later, 13).topics
+    assert of(after, "b") is of(before, "b")
+    assert of(after, "a") is not of(before, "a")
+
+
+def test_a_topic_that_was_made_again_is_another_topic() -> None:
+    again = topic("a", partition(0))
+    again.topic_id = UUID(int=99)
+    before = decode_metadata(frame(topic("a", partition(0))), 13)
+    assert of(decode_metadata(frame(again), 13, before), "a").partitions[0].topic_id == topic_id(UUID(int=99).bytes)
+
+
+def test_an_answer_that_ends_anywhere_is_refused() -> None:
+    whole = frame(topic("a", partition(0), partition(1)), topic("b", error=3))
+    for end in range(len(whole)):
+        with pytest.raises(UNREADABLE):
+            decode_metadata(whole[:end], 13)
+
+
+HEAD = bytes(4) + b"\0" + bytes(4) + b"\1\0" + bytes(4)
+"""An answer without brokers, up to its topics."""
+ONE_TOPIC = b"\2" + bytes(2) + b"\2a" + bytes(16) + b"\0"
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        b"\xff\xff\xff\xff\x0f",
+        b"\xff" * 64_000,
+        ONE_TOPIC + b"\xff\xff\xff\xff\x0f" + bytes(1000),
+        ONE_TOPIC + b"\2" + bytes(14) + b"\0\0\0",
+        ONE_TOPIC + b"\2" + bytes(14) + b"\xff\xff\xff\xff\x0f",
+        ONE_TOPIC + b"\2" + bytes(14) + b"\1\1\1" + b"\xff\xff\xff\xff\x0f",
+    ],
+    ids=["topics", "an endless length", "partitions", "null replicas", "replicas", "tagged fields"],
+)
+def test_lengths_that_are_not_backed_by_bytes_are_refused(rest: bytes) -> None:
+    with pytest.raises(UNREADABLE):
+        decode_metadata(HEAD + rest, 13)
+
+
+def test_unknown_tagged_fields_are_skipped() -> None:
+    tag = bytes([1, 77, 2, 9, 9])
+    one = struct.pack(">hiii", 0, 0, 1, 1) + b"\1\1\1" + tag
+    found = decode_metadata(HEAD + ONE_TOPIC + b"\2" + one + bytes(4) + tag + bytes(2) + tag, 13)
+    assert len(of(found, "a").partitions) == 1
