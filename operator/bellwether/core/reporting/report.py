@@ -28,7 +28,7 @@ from bellwether.core.rebalance.rebalance_waves import WaveResult
 from bellwether.core.reporting.broker_report import BrokerReport, broker_reports
 from bellwether.core.reporting.placement_counts import count_placements
 from bellwether.core.reporting.policy_conditions import policy_conditions
-from bellwether.core.settings.policy import Policy
+from bellwether.core.settings.policy import Mode, Policy
 
 SAMPLE_SIZE = 20
 """How many held partitions a status names; the others are counted."""
@@ -51,6 +51,8 @@ class Report:
     plan: Plan
     held: tuple[Hold, ...]
     would_demote: tuple[int, ...]
+    mode: Mode
+    suspended: bool
     notes: tuple[RecoveryNote, ...] = ()
     result: ExecutionResult = field(default_factory=ExecutionResult)
     election: PreferredElectionStatus | None = None
@@ -102,12 +104,14 @@ def report(
     demoted = plan.decisions.demoted if acting else snapshot.record.demoted
     would = () if acting else tuple(sorted(set(plan.decisions.demoted) - set(snapshot.record.demoted)))
     found = count_placements(context, plan)
+    brokers = broker_reports(context, plan, demoted, quarantines or QuarantineDecisions())
+    risks = partitions_at_risk(snapshot.cluster, snapshot.floors)
     return Report(
         now=snapshot.now,
         cluster_id=snapshot.cluster.cluster_id,
         epoch=snapshot.record.epoch,
-        conditions=policy_conditions(context, plan, result, held, would, progress),
-        brokers=broker_reports(context, plan, demoted, quarantines or QuarantineDecisions()),
+        conditions=policy_conditions(context, plan, result, held, would, brokers, risks, progress),
+        brokers=brokers,
         states={s: sum(1 for v in context.verdicts.values() if v.state is s) for s in HealthState},
         partitions=len(snapshot.cluster.partitions),
         leaderless=sum(p.leader is None for p in snapshot.cluster.partitions),
@@ -117,12 +121,14 @@ def report(
         plan=plan,
         held=held,
         would_demote=would,
+        mode=context.policy.mode,
+        suspended=context.policy.suspend,
         notes=notes,
         result=result,
         election=election,
         progress=progress,
         strimzi=snapshot.strimzi,
-        risk_summary=partitions_at_risk(snapshot.cluster, snapshot.floors),
+        risk_summary=risks,
     )
 
 
