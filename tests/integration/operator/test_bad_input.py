@@ -115,7 +115,7 @@ def test_partitions_that_nobody_else_can_lead_are_held_and_named(site: Site, bre
 def test_an_empty_cluster_is_no_trouble(bare_site: Site, other_kafka: KafkaCluster) -> None:
     bare_site.policy(kafka={"bootstrapServers": [other_kafka.bootstrap]})
     bare_site.operator()
-    bare_site.until(lambda: bare_site.ready()[0] == "UpToDate", 60, "it is said to be empty", bare_site.ready)
+    bare_site.until(bare_site.settled, 60, "it is said to be empty", bare_site.ready)
     assert bare_site.health(1)["leaders"] == 0
 
 

@@ -98,9 +98,7 @@ WORST_FIRST = [
         (True, "NoAnswer", "no answer in 2 s"),
         id="aborted",
     ),
-    pytest.param(
-        of(unknown=[1, 2, 3]), (False, "NoEvidence", "no broker can be judged: so it seems"), id="blind"
-    ),
+    pytest.param(of(unknown=[1, 2, 3]), (False, "NoEvidence", "no broker can be judged: so it seems"), id="blind"),
     pytest.param(
         slow(),
         (
@@ -130,9 +128,7 @@ WORST_FIRST = [
         (True, "NotEnforcing", "suspended (spec.suspend): would demote no broker"),
         id="suspended",
     ),
-    pytest.param(
-        of(plan=Plan((move(),))), (True, "LeadersMoving", "1 partitions are being moved"), id="moving"
-    ),
+    pytest.param(of(plan=Plan((move(),))), (True, "LeadersMoving", "1 partitions are being moved"), id="moving"),
     pytest.param(
         of(plan=Plan(decisions=decisions(1))),
         (True, "BrokerDemoted", "broker 1 is demoted (ExternallyUnreachable)"),

@@ -208,7 +208,8 @@ class LeadershipPolicyStatus(Reported):
     )
     conditions: Conditions = Field(
         default=(),
-        description="Ready: the policy is working; its reason and message name the worst thing that is so. Connected: the Kafka cluster is reachable. CredentialsCurrent:"
+        description="Ready: the policy is working; its reason and message name the worst thing that is so."
+        " Connected: the Kafka cluster is reachable. CredentialsCurrent:"
         " the credentials in use are up to date. Settled: no leader has to move now. Contested: another"
         " tool changes the replica order of managed partitions. DemotionBlocked: a demotion or promotion is"
         " blocked. WaitingForExternalOperation: an operation of another tool must end first. RestartDetection: False"
