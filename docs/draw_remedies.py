@@ -1,4 +1,4 @@
-"""Generate ``remedies.json`` of the CLI from ``docs/runbook.md``: for each reason what to do, and where it is explained.
+"""Generate ``remedies.json`` of the CLI from ``docs/runbook.md``: what to do about each reason, and its section.
 
 ``python docs/draw_remedies.py`` writes it; ``--check`` fails if the committed file differs.
 """

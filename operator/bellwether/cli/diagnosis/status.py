@@ -125,7 +125,7 @@ def _brokers(view: PolicyView) -> Iterator[str]:
     yield from rows_of(head, [_row(health, view) for health in first[:BROKERS_SHOWN]])
     if (more := len(first) - BROKERS_SHOWN) and more > 0:
         unwell = sum(not _well(health) for health in first[BROKERS_SHOWN:])
-        yield f"and {more} more brokers, {unwell} of them not Healthy: kubectl get bh -n NAMESPACE"
+        yield f"and {more} more brokers, {unwell} of them not Healthy: kubectl get bh -n {view.policy.metadata.namespace}"
 
 
 def _row(health: BrokerHealth, view: PolicyView) -> tuple[str, ...]:

@@ -19,7 +19,8 @@ from bellwether.core.reporting.report import Report
 
 NOTES_SHOWN = 10
 
-WARNED = frozenset({Reason.OFFLINE_PARTITIONS, Reason.UNDER_MIN_ISR, Reason.AT_MIN_ISR, Reason.PLACEMENT_UNSUITABLE})
+_PARTITIONS = (Reason.OFFLINE_PARTITIONS, Reason.UNDER_MIN_ISR, Reason.AT_MIN_ISR)
+WARNED = frozenset({*_PARTITIONS, Reason.PLACEMENT_UNSUITABLE})
 """Reasons of Ready that are a warning event of the policy. Sick and Down brokers, and blocked demotions, have others."""
 
 BLIND_AFTER = timedelta(seconds=60)
