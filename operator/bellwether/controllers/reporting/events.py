@@ -21,7 +21,7 @@ NOTES_SHOWN = 10
 
 _PARTITIONS = (Reason.OFFLINE_PARTITIONS, Reason.UNDER_MIN_ISR, Reason.AT_MIN_ISR)
 WARNED = frozenset({*_PARTITIONS, Reason.PLACEMENT_UNSUITABLE})
-"""Reasons of Ready that are a warning event of the policy. Sick and Down brokers, and blocked demotions, have others."""
+"""Reasons of Ready that are a warning event of the policy. Sick and Down brokers and blocked demotions have others."""
 
 BLIND_AFTER = timedelta(seconds=60)
 """How long no broker can be judged before it is an event: an operator that starts has not seen a prober's Lease yet."""
