@@ -28,7 +28,7 @@ STALE_SECONDS = 45.0
 _FINE = frozenset(
     {Reason.UP_TO_DATE, Reason.SIGNALS_PASSING, Reason.LEADERS_MOVING, Reason.NOT_BLOCKING_ACKS, Reason.STABILIZING}
 )
-"""Reasons that need nobody."""
+"""Reasons that call for no action."""
 
 _UNFINISHED = (RunState.FAILED, RunState.STALE, RunState.PROPOSED)
 

@@ -123,9 +123,9 @@ def _brokers(view: PolicyView) -> Iterator[str]:
     first = sorted(view.brokers, key=lambda health: (_well(health), health.spec.broker_id))
     head = ("BROKER", "VERDICT", "REASON", "SINCE", "LEADERS", "DEMOTED")
     yield from rows_of(head, [_row(health, view) for health in first[:BROKERS_SHOWN]])
-    if (more := len(first) - BROKERS_SHOWN) and more > 0:
-        unwell = sum(not _well(health) for health in first[BROKERS_SHOWN:])
-        yield f"and {more} more brokers, {unwell} of them not Healthy: kubectl get bh -n {view.policy.metadata.namespace}"
+    if rest := first[BROKERS_SHOWN:]:
+        unhealthy, where = sum(not _well(health) for health in rest), view.policy.metadata.namespace
+        yield f"and {len(rest)} more brokers, {unhealthy} of them not Healthy: kubectl get bh -n {where}"
 
 
 def _row(health: BrokerHealth, view: PolicyView) -> tuple[str, ...]:
