@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
+from bellwether.adapters.kubernetes.api_client import KubernetesClient, NotFound, connect
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.status.status_conditions import condition
 from bellwether.cli.diagnosis.explain import facts, only_policy
@@ -40,6 +40,9 @@ def status(policy: str | None, namespace: str, lease_namespace: str | None, watc
         api = connect(timeout_seconds=ANSWER_SECONDS)
         name = policy or only_policy(api, namespace, "name one of them: bellwether status POLICY")
         view = _look(api, namespace, name, lease_namespace)
+    except NotFound as error:
+        text = "this Kubernetes API has no LeadershipPolicies: check the context, or install the CRDs with the chart"
+        raise click.ClickException(text) from error
     except BellwetherError as error:
         raise click.ClickException(str(error)) from error
     if output == "json":

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, Object
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, NotFound, Object
 from bellwether.cli.commands.diagnosis.status import status
 from bellwether.cli.diagnosis import status as verb
 from bellwether.cli.diagnosis.remedies import remedy, runbook
@@ -221,6 +221,10 @@ class TestBadInput:
     def test_no_permission_and_no_api_server_are_one_line(self, site: Site, error: Terminal | Transient):
         site.api.refuse("list", POLICIES, error)
         assert run() == (1, f"Error: {error}\n")
+
+    def test_an_api_without_our_kinds_says_what_to_install(self, site: Site):
+        site.api.refuse("list", POLICIES, NotFound("leadershippolicies default/* not found"))
+        assert "check the context, or install the CRDs" in run()[1]
 
     def test_watching_prints_text(self):
         exit_status, text = run("--watch", "-o", "json")
