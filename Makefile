@@ -156,6 +156,7 @@ generate: setup ## Write the files that are generated from the models of API and
 	@$(BIN)/python -m chartvalues.generate
 	@$(BIN)/python -m dashboards.generate
 	@$(BIN)/python docs/draw_metrics.py
+	@$(BIN)/python docs/draw_remedies.py
 
 .PHONY: verify
 verify: setup ## Check that the generated files are fresh
@@ -164,6 +165,7 @@ verify: setup ## Check that the generated files are fresh
 	@$(BIN)/python -m chartvalues.generate --check
 	@$(BIN)/python -m dashboards.generate --check
 	@$(BIN)/python docs/draw_metrics.py --check
+	@$(BIN)/python docs/draw_remedies.py --check
 
 ##@ A whole Kubernetes node (root and Debian)
 

@@ -112,6 +112,27 @@ def test_an_alert_that_says_too_little_is_found() -> None:
     ]
 
 
+def without_cluster(expression: str) -> list[str]:
+    """Groupings and matchings that merge the brokers and policies of several Kubernetes clusters."""
+    return re.findall(r"\b(?:by|on) \((?!cluster\b|\))[^)]*\)", expression)
+
+
+@pytest.mark.parametrize("rule", alert_rules.alerts(), ids=lambda rule: rule["alert"])
+def test_every_rule_keeps_the_label_of_the_kubernetes_cluster(rule: alert_rules.Rule) -> None:
+    assert without_cluster(rule["expr"]) == []
+
+
+def test_a_rule_that_merges_clusters_is_found() -> None:
+    merged = "max by (namespace, policy) (a) and on (cluster, policy) b or on () c"
+    assert without_cluster(merged) == ["by (namespace, policy)"]
+
+
+@pytest.mark.parametrize("rule", alert_rules.alerts(), ids=lambda rule: rule["alert"])
+def test_a_command_in_an_alert_names_the_policy_and_the_namespace(rule: alert_rules.Rule) -> None:
+    for command in re.findall(r'"((?:bellwether|kubectl) [^"]*)', rule["annotations"]["description"]):
+        assert "$labels.namespace" in command or "doctor" in command, command
+
+
 def test_every_alert_has_its_page_and_every_page_its_alert() -> None:
     assert unmatched((rule["alert"] for rule in alert_rules.alerts()), alert_rules.PAGES) == []
 

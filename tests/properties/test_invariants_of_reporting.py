@@ -7,6 +7,8 @@ from dataclasses import replace
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from bellwether.core.detection.health_states import HealthState
+from bellwether.core.reasons import Reason
 from bellwether.kafka_connection import Connection, Mechanism, Protocol, Security
 from bellwether.testing.fault_injection import Killed
 from bellwether.testing.memory_cluster import MemoryCluster
@@ -26,6 +28,23 @@ def test_invariant_8_a_settled_cluster_causes_no_mutation_and_no_news(cluster: M
     play.reconciles(10, seconds=20.0)
     assert (cluster.mutations, play.site.store.writes) == before
     assert all(replace(r, now=said.now) == said for r in play.operator.reports[-10:])
+
+
+@given(memory_clusters(), scripts(befalling(), trouble()))
+def test_ready_says_that_all_is_well_only_where_nothing_worse_is_so(cluster: MemoryCluster, script: list[Step]):
+    play = Play(cluster)
+    perform(play, script)
+    for said in play.operator.reports:
+        ready = said.condition("Ready")
+        if ready.reason is not Reason.UP_TO_DATE:
+            continue
+        bad = {HealthState.SICK, HealthState.DOWN, HealthState.UNKNOWN}
+        assert ready.status is True
+        assert not [b.broker for b in said.brokers if b.verdict.state in bad or b.demoted is not None]
+        assert not said.risk_summary.at_risk
+        assert said.plan.empty
+        assert not said.held
+        assert said.result.stopped is None
 
 
 SECRETS = st.text(alphabet="abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%$", min_size=12)

@@ -77,6 +77,11 @@ class Reason(StrEnum):
     STORE_UNAVAILABLE = "StoreUnavailable"
     APPLYING = "Applying"
     # Why a policy is, or is not, ready
+    OFFLINE_PARTITIONS = "OfflinePartitions"
+    UNDER_MIN_ISR = "UnderMinIsr"
+    AT_MIN_ISR = "AtMinIsr"
+    UNDER_REPLICATED = "UnderReplicated"
+    BROKER_DEMOTED = "BrokerDemoted"
     UP_TO_DATE = "UpToDate"
     LEADERS_MOVING = "LeadersMoving"
     MOVES_BLOCKED = "MovesBlocked"
@@ -181,6 +186,11 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.PLAN_VERIFICATION_FAILED: "The plan failed the verification of its orders, figures and certificate.",
     Reason.STORE_UNAVAILABLE: "The store of loads and plans cannot be read or written.",
     Reason.APPLYING: "The plan is approved; its orders become baselines, wave by wave.",
+    Reason.OFFLINE_PARTITIONS: "Partitions have no leader: they can be neither read nor written.",
+    Reason.UNDER_MIN_ISR: "Partitions have fewer in-sync replicas than min.insync.replicas: acks=all is refused.",
+    Reason.AT_MIN_ISR: "Partitions are at min.insync.replicas: losing one more broker stops acks=all writes.",
+    Reason.UNDER_REPLICATED: "Partitions have replicas out of sync, and more in sync than min.insync.replicas.",
+    Reason.BROKER_DEMOTED: "Brokers are demoted, and every partition has the intended replica order and leader.",
     Reason.UP_TO_DATE: "Everything is as intended.",
     Reason.LEADERS_MOVING: "Leaders are being moved.",
     Reason.MOVES_BLOCKED: "Some moves are blocked; status.blockedByReason counts them by reason.",

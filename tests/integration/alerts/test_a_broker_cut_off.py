@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.prometheus]
 
-OF_A_SICK_BROKER = ("BellwetherBrokerSick", "BellwetherBrokerDemoted", "BellwetherPartitionsAtRisk")
+OF_A_SICK_BROKER = ("BellwetherBrokerSick", "BellwetherBrokerDemoted", "BellwetherPartitionMovesBlocked")
 
 
 def cut(kafka: KafkaCluster, *brokers: int) -> None:
@@ -35,7 +35,7 @@ def test_a_broker_cut_off_is_told_until_it_is_well_and_every_panel_shows_somethi
 
     def told() -> bool:
         found = watched.annotations()
-        sick, risk = (found.get(f"Bellwether{name}", {}) for name in ("BrokerSick", "PartitionsAtRisk"))
+        sick, risk = (found.get(f"Bellwether{name}", {}) for name in ("BrokerSick", "PartitionMovesBlocked"))
         return "broker 2" in sick.get("description", "") and risk.get("summary", "").startswith("2 Kafka partitions")
 
     # A scrape that comes too late leaves a gap, and whatever is asked within it is empty.

@@ -204,17 +204,19 @@ def test_kubectl_get_answers_who_is_sick_why_since_when_and_who_leads(server: Ap
     verdict = {"state": "Sick", "reason": "StorageSlow", "since": "2026-01-02T03:04:05Z", "message": "80 ms"}
     apply_status(server, "oncall-2", {"verdict": verdict, "leaders": 17, "conditions": [demoted]}, "operator")
     ready = {**demoted, "type": "Ready", "reason": "LeadersMoving"}
-    status = {"conditions": [ready], "brokers": {"sick": 1, "demoted": 2}, "displacedPartitions": 40}
+    counts = {"sick": 1, "down": 3, "unknown": 4, "demoted": 2}
+    status = {"conditions": [ready], "mode": "Suspended", "brokers": counts, "partitionsAtRisk": {"total": 60}}
     body = json.dumps({"status": status})
     server.kubectl("patch", "lp", "oncall", "-n", NAMESPACE, "--subresource=status", "--type=merge", "-p", body)
 
     policies = [line.split() for line in server.kubectl("get", "lp", "oncall", "-n", NAMESPACE).splitlines()]
-    assert policies[0] == ["NAME", "MODE", "READY", "REASON", "SICK", "DEMOTED", "DISPLACED", "CLUSTER", "AGE"]
-    assert policies[1][:7] == ["oncall", "Observe", "True", "LeadersMoving", "1", "2", "40"]
+    head = "NAME MODE READY REASON SICK DOWN UNKNOWN DEMOTED AT-RISK CLUSTER AGE"
+    assert policies[0] == head.split()
+    assert policies[1][:9] == ["oncall", "Suspended", "True", "LeadersMoving", "1", "3", "4", "2", "60"]
     brokers = [line.split() for line in server.kubectl("get", "bh", "oncall-2", "-n", NAMESPACE).splitlines()]
-    assert brokers[0] == ["NAME", "BROKER", "VERDICT", "REASON", "SINCE", "LEADERS", "DEMOTED", "OVERRIDE"]
+    assert brokers[0] == ["NAME", "BROKER", "VERDICT", "REASON", "SINCE", "LEADERS", "DEMOTED", "WHY", "OVERRIDE"]
     assert brokers[1][:4] == ["oncall-2", "2", "Sick", "StorageSlow"]
-    assert brokers[1][5:] == ["17", "True", "Demoted"]
+    assert brokers[1][5:] == ["17", "True", "OverrideDemoted", "Demoted"]
     assert "80 ms" in server.kubectl("get", "bh", "oncall-2", "-n", NAMESPACE, "-o", "wide")
     both = server.kubectl("get", "lp,bh", "-n", NAMESPACE)
     assert "leadershippolicy.bellwether.dev/oncall" in both

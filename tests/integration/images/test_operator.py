@@ -87,7 +87,7 @@ def test_it_judges_real_brokers_and_gives_its_lease_back_when_asked_to_end(
 ) -> None:
     site.policy(mode="Observe")
     begun = begin(start, images("operator"), site.namespace, access)
-    first = begun.until(lambda: site.ready()[0] in ("UpToDate", "NotEnforcing"), 90)
+    first = begun.until(site.settled, 90)
     assert site.verdict(1)[0] in ("Healthy", "Unknown")
     assert held(site)
     time.sleep(5)
@@ -115,7 +115,7 @@ def test_it_moves_leaders_off_a_demoted_broker_and_back(
 ) -> None:
     site.policy()
     begun = begin(start, images("operator"), site.namespace, access)
-    begun.until(lambda: site.ready()[0] == "UpToDate", 90)
+    begun.until(site.settled, 90)
     baselines = site.orders()
     site.demote(2)
     site.until_demoted(2, baselines)
@@ -131,7 +131,7 @@ def test_a_prober_reports_from_its_container(
     image = images("operator")
     site.policy(mode="Observe")
     operator = begin(start, image, site.namespace, access)
-    operator.until(lambda: site.ready()[0] in ("UpToDate", "NotEnforcing"), 90)
+    operator.until(site.settled, 90)
     data = tmp_path / "data"
     data.mkdir()
     data.chmod(0o777)

@@ -98,7 +98,7 @@ def test_partitions_that_nobody_else_can_lead_are_held_and_named(site: Site, bre
     before = {n: p.replicas for n, p in site.partitions().items()}
     site.demote(1)
     site.until(lambda: reasons(site) == {"OnlyReplica": 2, "NoHealthyIsrMember": 2}, 60, "both are named", site.status)
-    sample = {(one["topic"], one["reason"]) for one in site.status()["partitionsAtRisk"]["sample"]}
+    sample = {(one["topic"], one["reason"]) for one in site.status()["blockedPartitions"]["sample"]}
     assert sample >= {(single, "OnlyReplica"), (pair, "NoHealthyIsrMember")}
     site.until(lambda: led_by_alone(site, 3, site.topic), 30, "what has another ISR member moved", site.partitions)
     assert led_by_alone(site, 1, single, pair)
@@ -115,7 +115,7 @@ def test_partitions_that_nobody_else_can_lead_are_held_and_named(site: Site, bre
 def test_an_empty_cluster_is_no_trouble(bare_site: Site, other_kafka: KafkaCluster) -> None:
     bare_site.policy(kafka={"bootstrapServers": [other_kafka.bootstrap]})
     bare_site.operator()
-    bare_site.until(lambda: bare_site.ready()[0] == "UpToDate", 60, "it is said to be empty", bare_site.ready)
+    bare_site.until(bare_site.settled, 60, "it is said to be empty", bare_site.ready)
     assert bare_site.health(1)["leaders"] == 0
 
 

@@ -48,7 +48,7 @@ def test_suspend_freezes_what_is_demoted_and_what_is_not(site: Site) -> None:
     site.demote(1)
     site.until_demoted(1, before)
     site.change(suspend=True)
-    site.until(lambda: site.ready()[0] == "NotEnforcing", 30, "it is suspended", site.status)
+    site.until(lambda: site.status()["mode"] == "Suspended", 30, "it is suspended", site.status)
     frozen = site.partitions()
     site.lift(1)
     site.demote(3, "must wait")

@@ -80,4 +80,4 @@ def test_the_example_as_its_readme_tells_it(site: Site) -> None:
     proxy.mend("broker-1")
     guide.follow("All is undone")
     site.until_restored(at_first)
-    site.until(lambda: site.ready()[0] == "UpToDate", 30, "it is settled", site.ready)
+    site.until(site.settled, 30, "it is settled", site.ready)

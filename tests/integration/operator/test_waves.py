@@ -102,7 +102,7 @@ def test_a_wave_is_rolled_back_by_a_relapse_and_begins_anew(waved: tuple[Site, F
     assert first < LEADS / 2
     assert wave(site)["sharePercent"] == 10
     assert condition(site.health(1), "Demoted")["reason"] == "RestoringInWaves"
-    site.until(lambda: site.ready()[0] == "RestoringInWaves", 30, "the policy says so", site.ready)
+    site.until(lambda: "leaders are restored in waves" in site.ready()[1], 30, "the policy says so", site.ready)
     site.until(lambda: wave(site).get("wave") == 2, 30, "the second wave", lambda: site.health(1))
     site.until(lambda: led(site) > first, 5, "it shows", site.partitions)
     assert led(site) < LEADS
@@ -129,7 +129,7 @@ def test_a_wave_is_rolled_back_by_a_relapse_and_begins_anew(waved: tuple[Site, F
     site.until_restored(before, 60)
     took = time.monotonic() - began
     site.tell(f"back in three waves {took:.1f} s after the mending, {PAUSE_SECONDS} s between waves")
-    site.until(lambda: site.ready()[0] == "UpToDate", 30, "the policy is settled", site.ready)
+    site.until(site.settled, 30, "the policy is settled", site.ready)
 
 
 @pytest.mark.slow

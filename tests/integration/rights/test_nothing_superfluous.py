@@ -172,7 +172,7 @@ def refuge(crew: Crew) -> str:
 
 
 def reported(crew: Crew) -> bool:
-    return crew.site.ready()[0] in ("UpToDate", "MovesBlocked", "NotEnforcing")
+    return crew.site.settled()
 
 
 def judged(crew: Crew) -> bool:
@@ -188,7 +188,7 @@ def without_orders(crew: Crew) -> bool:
 
 
 def suspended(crew: Crew) -> bool:
-    return crew.site.ready()[0] == "NotEnforcing"
+    return crew.site.status().get("mode") == "Suspended"
 
 
 def led_away(crew: Crew) -> bool:

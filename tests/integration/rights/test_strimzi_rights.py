@@ -66,7 +66,7 @@ def test_the_operator_needs_each_verb_on_strimzis_objects(crew: Crew) -> None:
             crew.operator()
             lack = f"lacks the verb '{verb}' on {resource}"
             crew.site.until(lambda w=lack: w in crew.site.ready()[1], 60, lack, crew.site.logs)  # type: ignore[misc]
-            assert crew.site.ready()[0] not in ("UpToDate", "MovesBlocked")
+            assert not crew.site.settled()
         crew.site.until_reported()
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 
 Data = dict[str, str | bytes | Path]
-MENDED = ("NotEnforcing", "ClusterClaimed", "UpToDate")
+MENDED = ("NotEnforcing", "ClusterClaimed", "NoEvidence", "UpToDate")
 """What a policy that connects is told: all but one hear that another manages the cluster already."""
 
 

@@ -58,7 +58,7 @@ def refused(site: Site, *words: str) -> bool:
 
 
 def at_work(site: Site) -> bool:
-    return site.ready()[0] in ("UpToDate", "MovesBlocked")
+    return site.settled()
 
 
 def test_a_password_renewed_in_kafka_first_stops_the_operator_until_its_secret_says_the_same(

@@ -108,7 +108,7 @@ def test_a_process_that_stands_by_takes_over_when_the_other_leaves(operator: Mem
         second.step(loop, 2)
         assert loop.record is not None
         assert (loop.record.epoch, list(loop.record.demoted)) == (2, [1])
-        assert second.condition()[:2] == ("True", "UpToDate")
+        assert second.condition()[:2] == ("True", "BrokerDemoted")
     finally:
         second.close()
 

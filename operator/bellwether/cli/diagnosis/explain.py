@@ -7,16 +7,22 @@ verdict of the operator; it does not judge by itself.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient, connect
+from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient, Object, connect
 from bellwether.api.v1alpha1.broker_health import BrokerHealth, BrokerVerdict, EvidenceItem
+from bellwether.api.v1alpha1.status.signal_entries import SignalEntry
+from bellwether.cli.diagnosis.policy_view import prober_leases, renewed
+from bellwether.cli.diagnosis.remedies import remedy, runbook
 from bellwether.cli.leadership import broker_lookup
+from bellwether.cli.moments import ago, clock, since
+from bellwether.cli.text_table import rows_of
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reasons import DESCRIPTIONS, reason_named
 from bellwether.ports.errors import BellwetherError, Terminal
 
@@ -28,6 +34,7 @@ def explain(broker: int, policy: str | None, namespace: str, output: str) -> Non
         name = policy or only_policy(api, namespace)
         health = BrokerHealth.read(broker_lookup.find_health(api, namespace, name, broker))
         problem = broker_lookup.trouble(broker_lookup.find_policy(api, namespace, name))
+        leases = prober_leases(api, namespace, name)
     except BellwetherError as error:
         raise click.ClickException(str(error)) from error
     if output == "json":
@@ -35,17 +42,17 @@ def explain(broker: int, policy: str | None, namespace: str, output: str) -> Non
         return
     if problem is not None:
         click.echo(f"warning: the status below may be outdated: {problem}\n")
-    for line in explanation(health, SystemClock().now()):
+    for line in explanation(health, SystemClock().now(), leases):
         click.echo(line)
 
 
-def only_policy(api: KubernetesClient, namespace: str) -> str:
+def only_policy(api: KubernetesClient, namespace: str, otherwise: str = "set --policy") -> str:
     """The only policy of a namespace. Terminal if there is none, or more than one."""
     found = sorted(str(p["metadata"]["name"]) for p in api.list(POLICIES, namespace))
     if not found:
-        raise Terminal(f"namespace {namespace} has no LeadershipPolicy: set --namespace")
+        raise Terminal(f"namespace {namespace} has no LeadershipPolicy: {broker_lookup.elsewhere(api)}")
     if len(found) > 1:
-        raise Terminal(f"namespace {namespace} has several policies ({', '.join(found)}): set --policy")
+        raise Terminal(f"namespace {namespace} has several policies ({', '.join(found)}): {otherwise}")
     return found[0]
 
 
@@ -62,23 +69,25 @@ def facts(health: BrokerHealth) -> dict[str, Any]:
     }
 
 
-def explanation(health: BrokerHealth, now: datetime) -> Iterator[str]:
-    """Text, line by line."""
+def explanation(health: BrokerHealth, now: datetime, leases: Mapping[str, Object]) -> Iterator[str]:
+    """Text, line by line. ``leases`` are those of the policy's probers, by name."""
     status, verdict = health.status, health.status.verdict
     name = f"Broker {health.spec.broker_id} of policy {health.metadata.namespace}/{health.spec.policy_ref.name}"
     if verdict is None:
         yield f"{name} has no verdict yet: check that an operator is running and that the policy is Ready"
         return
-    yield f"{name} is {verdict.state}: {verdict.reason}, {_since(verdict.since, now)}"
+    yield f"{name} is {verdict.state}: {verdict.reason}, {since(verdict.since, now)}"
     yield f"  {verdict.message or DESCRIPTIONS[reason_named(verdict.reason)]}"
     if verdict.change:
         yield f"  what would change it: {verdict.change}"
+    if verdict.state is not HealthState.HEALTHY and remedy(verdict.reason):
+        yield f"  what to do: {remedy(verdict.reason)}"
+        yield f"  {runbook(verdict.reason)}"
     yield ""
     for condition in status.conditions:
         if condition.type != "Healthy":
             state = {"True": "yes", "False": "no"}.get(str(condition.status), "unknown")
-            since = _since(condition.last_transition_time, now)
-            yield f"{condition.type}: {state} ({condition.reason}), {since}"
+            yield f"{condition.type}: {state} ({condition.reason}), {since(condition.last_transition_time, now)}"
             yield f"  {condition.message}"
     if status.leaders is not None:
         rack = f"; rack {status.rack}" if status.rack else ""
@@ -86,18 +95,18 @@ def explanation(health: BrokerHealth, now: datetime) -> Iterator[str]:
         yield f"It {counts} and is the preferred leader of {status.preferred_leaders}{rack}."
     if (way := status.restoration) is not None:
         text = f"wave {way.wave} of {way.waves}, {way.share_percent} % of its leaders"
-        yield f"Restoration in waves {_since(way.since, now)}: {text}, {way.pending_partitions} partitions pending."
+        yield f"Restoration in waves {since(way.since, now)}: {text}, {way.pending_partitions} partitions pending."
         if way.blocked_by:
             yield f"  next wave blocked: {way.blocked_by}"
     yield from _history(health, verdict, now)
     yield ""
-    yield from _evidence(verdict.evidence, now)
+    yield from _evidence(health, verdict, now, leases)
 
 
 def _history(health: BrokerHealth, verdict: BrokerVerdict, now: datetime) -> Iterator[str]:
     flapping, override = health.status.flapping, health.spec.override
     if verdict.restarted_at is not None:
-        yield f"Restarted {_since(verdict.restarted_at, now)}; grace period for the load balancer."
+        yield f"Restarted {since(verdict.restarted_at, now)}; grace period for the load balancer."
     if flapping is not None:
         times = "once" if flapping.demotions == 1 else f"{flapping.demotions} times"
         yield (
@@ -105,7 +114,7 @@ def _history(health: BrokerHealth, verdict: BrokerVerdict, now: datetime) -> Ite
             "promotion."
         )
     if override is not None:
-        until = f" until {_clock(override.until)}" if override.until is not None else ""
+        until = f" until {clock(override.until)}" if override.until is not None else ""
         ended = override.until is not None and override.until <= now
         by = f" by {override.by}" if override.by else ""
         accepting = ", accepts unavailable writes" if override.accept_unavailable_writes else ""
@@ -113,39 +122,32 @@ def _history(health: BrokerHealth, verdict: BrokerVerdict, now: datetime) -> Ite
         yield f"Override {override.state}{purpose}{by}{until}{', ended' if ended else ''}: {override.reason}"
 
 
-def _evidence(items: tuple[EvidenceItem, ...], now: datetime) -> Iterator[str]:
-    if not items:
+def _evidence(
+    health: BrokerHealth, verdict: BrokerVerdict, now: datetime, leases: Mapping[str, Object]
+) -> Iterator[str]:
+    """Signals as they were judged, with the age of the last report of each source."""
+    reported = {(e.type, e.source): e for e in health.status.signals}
+    rows = [_row(item, reported.get((item.type, item.source)), now, leases) for item in verdict.evidence]
+    if not rows and reported:
+        yield "No signal was evaluated. The last report of each source:"
+        judged = (
+            EvidenceItem(type=e.type, source=e.source, reading=e.reading, since=e.since, message=e.message)
+            for e in reported.values()
+        )
+        rows = [_row(item, reported[item.type, item.source], now, leases) for item in judged]
+    if not rows:
         yield "No signal was evaluated."
         return
-    head = ("SIGNAL", "SOURCE", "READING", "SINCE", "MESSAGE")
-    rows = [
-        (
-            item.type,
-            item.source,
-            f"{item.reading}" if not item.ignored_reason else f"({item.reading})",
-            _ago(item.since, now) if item.since is not None else "",
-            f"{item.message}; ignored: {item.ignored_reason}" if item.ignored_reason else item.message,
-        )
-        for item in items
-    ]
-    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
-    for row in (head, *rows):
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    yield from rows_of(("SIGNAL", "SOURCE", "READING", "SINCE", "REPORTED", "MESSAGE"), rows)
 
 
-def _since(moment: datetime, now: datetime) -> str:
-    return f"since {_clock(moment)} ({_ago(moment, now)})"
-
-
-def _clock(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(sep=" ", timespec="seconds").replace("+00:00", "Z")
-
-
-def _ago(moment: datetime, now: datetime) -> str:
-    spent = max(timedelta(0), now - moment)
-    minutes, seconds = divmod(int(spent.total_seconds()), 60)
-    hours, minutes = divmod(minutes, 60)
-    days, hours = divmod(hours, 24)
-    parts = [(days, "d"), (hours, "h"), (minutes, "min"), (seconds, "s")]
-    parts_shown = [f"{n} {unit}" for n, unit in parts if n][:2]
-    return f"{' '.join(parts_shown) or '0 s'} ago"
+def _row(item: EvidenceItem, entry: SignalEntry | None, now: datetime, leases: Mapping[str, Object]) -> tuple[str, ...]:
+    at = renewed(entry, leases) if entry is not None else None
+    return (
+        item.type,
+        item.source,
+        f"{item.reading}" if not item.ignored_reason else f"({item.reading})",
+        ago(item.since, now) if item.since is not None else "",
+        ago(at, now) if at is not None else "unknown",
+        f"{item.message}; ignored: {item.ignored_reason}" if item.ignored_reason else item.message,
+    )

@@ -16,7 +16,9 @@ from bellwether.adapters import audit_codec
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import connect
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
+from bellwether.cli import moments
 from bellwether.cli.durations import duration
+from bellwether.cli.leadership.broker_lookup import find_policy
 from bellwether.core.reporting.audit import AuditEntry, BrokerChange, MoveSummary
 from bellwether.ports.errors import BellwetherError
 
@@ -41,7 +43,10 @@ def history(policy: str, namespace: str, after: str | None, broker: int | None, 
     clock = SystemClock()
     since = moment(after, clock.now()) if after is not None else None
     try:
-        found = ConfigMapAuditLog(connect(), namespace, policy, clock).read()
+        api = connect()
+        found = ConfigMapAuditLog(api, namespace, policy, clock).read()
+        if not found:  # the log remains when the policy is deleted: only without one must the policy exist
+            find_policy(api, namespace, policy)
     except BellwetherError as error:
         raise click.ClickException(str(error)) from error
     shown = [
@@ -62,8 +67,8 @@ def history(policy: str, namespace: str, after: str | None, broker: int | None, 
 
 def entry_lines(entry: AuditEntry) -> Iterator[str]:
     """One entry, line by line."""
-    times = f", {entry.times} times until {_clock(entry.last or entry.at)}" if entry.times > 1 else ""
-    yield f"{_clock(entry.at)}  epoch {entry.epoch}{f'  {entry.occasion}' if entry.occasion else ''}{times}"
+    times = f", {entry.times} times until {moments.clock(entry.last or entry.at)}" if entry.times > 1 else ""
+    yield f"{moments.clock(entry.at)}  epoch {entry.epoch}{f'  {entry.occasion}' if entry.occasion else ''}{times}"
     for change in entry.changes:
         yield from _changed(change)
     if entry.more_changes:
@@ -116,7 +121,3 @@ def _outcome(entry: AuditEntry) -> str:
     parts += [f"{done.touched} replica sets changed concurrently"] if done.touched else []
     parts += [f"aborted: {done.stopped}"] if done.stopped else []
     return f"result: {'; '.join(parts)}"
-
-
-def _clock(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(sep=" ", timespec="seconds").replace("+00:00", "Z")

@@ -10,10 +10,7 @@ from typing import Any
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, KubernetesClient, NotFound, Object
 from bellwether.core.reasons import Reason
-from bellwether.ports.errors import Terminal
-
-# Reasons with which a policy is not Ready although it is reconciled: a sick broker keeps its leaders.
-_RECONCILED = frozenset({str(r) for r in (Reason.CAP_REACHED, Reason.SYSTEMIC_CAUSE, Reason.CAPACITY_REACHED)})
+from bellwether.ports.errors import BellwetherError, Terminal
 
 
 def find_policy(api: KubernetesClient, namespace: str, policy: str) -> Object:
@@ -21,8 +18,21 @@ def find_policy(api: KubernetesClient, namespace: str, policy: str) -> Object:
     try:
         return api.get(POLICIES, namespace, policy)
     except NotFound:
-        there = ", ".join(sorted(str(p["metadata"]["name"]) for p in api.list(POLICIES, namespace))) or "none"
-        raise Terminal(f"namespace {namespace} has no LeadershipPolicy {policy}; it has: {there}") from None
+        there = ", ".join(sorted(str(p["metadata"]["name"]) for p in api.list(POLICIES, namespace)))
+        others = f"it has: {there}" if there else f"it has none: {elsewhere(api)}"
+        raise Terminal(f"namespace {namespace} has no LeadershipPolicy {policy}; {others}") from None
+
+
+def elsewhere(api: KubernetesClient) -> str:
+    """Where policies are, as far as this account may list them, and which option names the namespace."""
+    try:
+        found = sorted(f"{p['metadata']['namespace']}/{p['metadata']['name']}" for p in api.list(POLICIES, None))
+    except BellwetherError:
+        found = []
+    if not found:
+        return "set --namespace"
+    more = f" and {len(found) - 10} more" if len(found) > 10 else ""
+    return f"set --namespace; there are: {', '.join(found[:10])}{more}"
 
 
 def find_health(api: KubernetesClient, namespace: str, policy: str, broker: int) -> Object:
@@ -45,11 +55,15 @@ def healths(api: KubernetesClient, namespace: str, policy: str) -> list[Object]:
 
 
 def trouble(policy: Object) -> str | None:
-    """Why a policy is not reconciled, from its condition Ready; None if it is."""
-    ready = condition(policy, "Ready")
+    """Why a policy is not reconciled, from its conditions; None if it is.
+
+    One that is reconciled and cannot do its work is Connected and not Ready.
+    """
+    ready, connected = condition(policy, "Ready"), condition(policy, "Connected") or {}
     if ready is None:
         return "the policy was never reconciled: check that an operator is running and watches this namespace"
-    if ready["status"] == "True" or ready.get("reason") in _RECONCILED:
+    reconciled = connected.get("status") == "True" and ready.get("reason") != Reason.CRD_OUTDATED
+    if ready["status"] == "True" or reconciled:
         return None
     return f"the policy is not Ready: {ready.get('reason')}: {ready.get('message')}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 
 from bellwether.controllers.credential_rotation import CREDENTIALS_CURRENT
 from bellwether.core.demotion.restoration import RestorationProgress
@@ -17,6 +18,13 @@ from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.reporting.report import Report
 
 NOTES_SHOWN = 10
+
+_PARTITIONS = (Reason.OFFLINE_PARTITIONS, Reason.UNDER_MIN_ISR, Reason.AT_MIN_ISR)
+WARNED = frozenset({*_PARTITIONS, Reason.PLACEMENT_UNSUITABLE})
+"""Reasons of Ready that are a warning event of the policy. Sick and Down brokers and blocked demotions have others."""
+
+BLIND_AFTER = timedelta(seconds=60)
+"""How long no broker can be judged before it is an event: an operator that starts has not seen a prober's Lease yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,9 @@ def news(before: Report | None, now: Report) -> Iterator[News]:
     former, was_former = _former(now), _former(before) if before is not None else None
     if former is not None and (was_former is None or was_former.message != former.message):
         yield News(former.reason, former.message, warning=True)
+    worst, was_worst = _worst(now), _worst(before) if before is not None else None
+    if worst is not None and (was_worst is None or was_worst.reason != worst.reason):
+        yield News(worst.reason, worst.message, warning=True)
     held, was_held = _held(now), _held(before) if before is not None else None
     if held is not None and (was_held is None or was_held.message != held.message):
         yield News(held.reason, held.message, warning=True)
@@ -57,6 +68,15 @@ def _held(report: Report) -> Condition | None:
     dwell_pending = {b.broker for b in report.brokers if b.dwell_pending}
     held = report.condition("DemotionBlocked")
     return held if held.status and any(h.broker not in dwell_pending for h in report.plan.decisions.held) else None
+
+
+def _worst(report: Report) -> Condition | None:
+    """The condition Ready if clients may notice its reason, or the policy cannot do its work because of it."""
+    ready = report.condition("Ready")
+    blind = ready.reason is Reason.NO_EVIDENCE and ready.status is False
+    since = max((b.verdict.since for b in report.brokers), default=report.now)
+    lasting = blind and report.now - since >= BLIND_AFTER
+    return ready if lasting or ready.reason in WARNED else None
 
 
 def _former(report: Report) -> Condition | None:
@@ -77,8 +97,8 @@ def _of_broker(before: BrokerReport | None, now: BrokerReport) -> Iterator[News]
     seen = (before.verdict.state, before.verdict.reason) if before is not None and not before.dwell_pending else None
     ordinary = before is None and verdict.state in (HealthState.HEALTHY, HealthState.UNKNOWN)
     if seen != (verdict.state, verdict.reason) and not ordinary and not now.dwell_pending:
-        # Kafka itself handles a broker that is Down, as in every restart: an event, but no warning.
-        warning = verdict.state is HealthState.SICK
+        unplanned = verdict.reason is not Reason.IN_MAINTENANCE
+        warning = verdict.state is HealthState.SICK or (verdict.state is HealthState.DOWN and unplanned)
         text = f"{verdict.state}: {verdict.message}"
         yield News(verdict.reason, text, now.broker, warning)
     holds, held = now.condition("HoldsBackISR"), before is not None and before.condition("HoldsBackISR").status

@@ -34,10 +34,12 @@ def policy_status(
     last_election: Object | None,
     run: RebalanceRun | None = None,
     namespace: str = "",
+    operator: str = "",
 ) -> Object:
     """The whole status of a policy after a reconcile. ``before`` are its current conditions, by type.
 
-    ``namespace`` is the policy's. ``run`` is the state of its rebalance; None where the policy has none.
+    ``namespace`` is the policy's. ``run`` is the state of its rebalance; None where the policy has none. ``operator``
+    is the pod that holds the Lease.
     """
     rebalance_conditions = run.conditions if run is not None else ()
     counts = {str(standing).lower(): n for standing, n in report.states.items()}
@@ -53,6 +55,8 @@ def policy_status(
         cluster_id=report.cluster_id,
         cluster=_called(report, namespace),
         strimzi=_strimzi(report),
+        mode=policystatus.Mode.of(report.mode, suspend=report.suspended),
+        operator=operator,
         epoch=report.epoch,
         brokers=policystatus.BrokerCounts(**counts, demoted=demoted, restoring=restoring or None),
         displaced_partitions=report.displaced,
@@ -64,14 +68,14 @@ def policy_status(
             elections=elections,
             blocked=len(report.held),
         ),
-        partitions_at_risk=policystatus.PartitionsAtRisk(
+        blocked_partitions=policystatus.BlockedPartitions(
             total=len(report.held),
             sample=tuple(
-                policystatus.PartitionAtRisk(topic=h.topic, partition=h.key.partition, reason=str(h.reason))
+                policystatus.BlockedPartition(topic=h.topic, partition=h.key.partition, reason=str(h.reason))
                 for h in report.held_sample
             ),
         ),
-        partition_risks=_risks(report),
+        partitions_at_risk=_risks(report),
         blocked_by_reason=tuple(
             policystatus.BlockedReason(reason=str(reason), count=n, message=DESCRIPTIONS[reason])
             for reason, n in report.blocked_by_reason.items()
@@ -100,8 +104,12 @@ def trouble_status(
     before: Mapping[str, status_conditions.Condition],
     now: datetime,
     standing: Object,
+    mode: policystatus.Mode | None = None,
 ) -> Object:
-    """A policy's status when it could not be reconciled: ``Ready`` and ``Connected`` say why, the rest stays."""
+    """A policy's status when it could not be reconciled: ``Ready`` and ``Connected`` say why, the rest stays.
+
+    ``mode`` is that of the spec; None if it is invalid.
+    """
     unreachable = reason in (Reason.CLUSTER_UNREACHABLE, Reason.CREDENTIALS_UNUSABLE)
     said = [
         Condition("Ready", False, reason, message),
@@ -113,6 +121,7 @@ def trouble_status(
     new = rendered(said, generation, before, now)
     return {
         **standing,
+        **({"mode": str(mode)} if mode is not None else {}),
         "observedGeneration": generation,
         "conditions": sorted((c.body() for c in (*new, *kept)), key=lambda c: str(c["type"])),
         "message": _clip(message),
@@ -247,11 +256,9 @@ def _strimzi(report: Report) -> policystatus.StrimziStatus | None:
     )
 
 
-def _risks(report: Report) -> policystatus.PartitionRisks | None:
+def _risks(report: Report) -> policystatus.PartitionsAtRisk:
     at_risk = report.risk_summary.at_risk
-    if not at_risk:
-        return None
-    return policystatus.PartitionRisks(
+    return policystatus.PartitionsAtRisk(
         total=len(at_risk),
         classes=tuple(
             policystatus.RiskCount(risk=str(risk), count=count, message=RISKS[risk])

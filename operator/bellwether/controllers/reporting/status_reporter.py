@@ -30,7 +30,7 @@ from bellwether.adapters.kubernetes.objects.status_writer import StatusWriter
 from bellwether.api.v1alpha1.base_model import API_VERSION, InvalidObject
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.api.v1alpha1.status.policy_status import LeadershipPolicyStatus
+from bellwether.api.v1alpha1.status.policy_status import LeadershipPolicyStatus, Mode
 from bellwether.api.v1alpha1.status.status_conditions import Condition
 from bellwether.controllers.reporting import status as rendered_status
 from bellwether.controllers.reporting.events import news, of_run
@@ -73,6 +73,7 @@ class StatusReporter:
         self._statuses = StatusWriter(api)
         self._healths = BrokerHealths(api, clock)
         self._events = EventWriter(api, clock, instance)
+        self._instance = instance
         self._metrics = metrics
         self._lock = threading.Lock()
         self._said: dict[tuple[str, str], _Said] = {}
@@ -197,7 +198,7 @@ class StatusReporter:
                 said.conditions, said.status = {c.type: c for c in stood.conditions}, stood.body()
         generation = int(metadata.get("generation") or 0)
         status = rendered_status.trouble_status(
-            reason, message, generation, said.conditions, self._clock.now(), said.status
+            reason, message, generation, said.conditions, self._clock.now(), said.status, _mode(body.get("spec"))
         )
         said.conditions.update({c["type"]: Condition.model_validate(c) for c in status["conditions"]})
         try:
@@ -261,7 +262,7 @@ class StatusReporter:
             moment = report.now.replace(microsecond=0).isoformat().replace("+00:00", "Z")
             last_election = {"time": moment, "partitions": report.result.elected}
         status = rendered_status.policy_status(
-            report, policy.metadata.generation, said.conditions, last_election, run, namespace
+            report, policy.metadata.generation, said.conditions, last_election, run, namespace, self._instance
         )
         said.conditions = {c["type"]: Condition.model_validate(c) for c in status["conditions"]}
         said.status = status
@@ -287,6 +288,14 @@ class StatusReporter:
     def _of(self, namespace: str, name: str) -> _Said:
         with self._lock:
             return self._said.setdefault((namespace, name), _Said())
+
+
+def _mode(spec: Any) -> Mode | None:
+    """Mode by a spec that may be invalid."""
+    try:
+        return Mode.of(str(spec["mode"]), suspend=spec.get("suspend") is True)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
 
 
 def _about(body: dict[str, Any]) -> Object:

@@ -101,6 +101,11 @@ class BrokerReport:
             return Condition("Demoted", False, Reason.RESTORING_IN_WAVES, self.restoration.message)
         if self.dwelling:
             return Condition("Demoted", False, Reason.DWELL_PENDING, DESCRIPTIONS[Reason.DWELL_PENDING])
+        if self.verdict.state is HealthState.DOWN:
+            text = "Kafka fences the broker after its session timeout and moves its leaders: a demotion adds nothing."
+            if self.verdict.reason is not Reason.UNREACHABLE:
+                text = "Kafka has moved its leaders: there is nothing to demote."
+            return Condition("Demoted", False, self.verdict.reason, text)
         return Condition("Demoted", False, Reason.UP_TO_DATE, "The broker is free to lead.")
 
     def _quarantined(self) -> Iterable[Condition]:

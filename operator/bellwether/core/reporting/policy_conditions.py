@@ -10,18 +10,20 @@ from collections import Counter
 from collections.abc import Iterable
 
 from bellwether.core.detection.context import Context
+from bellwether.core.doctor.risks import RiskSummary
 from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.condition import Condition
-from bellwether.core.model.loads import loads_missing_message, measured_at_suffix
+from bellwether.core.model.loads import loads_missing_message
 from bellwether.core.model.refusals import Hold
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.strimzi import Blocker
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.rebalance_waves import WaveResult
+from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.reporting.external_operations import waiting_for_external_operations
 from bellwether.core.reporting.placement_conditions import placement_conditions
-from bellwether.core.settings.policy import Mode
+from bellwether.core.reporting.readiness import PolicyState, ready
 
 
 def policy_conditions(
@@ -30,20 +32,21 @@ def policy_conditions(
     result: ExecutionResult,
     held: tuple[Hold, ...],
     would: tuple[int, ...],
+    brokers: tuple[BrokerReport, ...],
+    risks: RiskSummary,
     progress: WaveResult | None = None,
 ) -> tuple[Condition, ...]:
     """Conditions of the policy. ``held`` are held partitions, ``would`` the brokers it would demote if it acted."""
     snapshot = context.snapshot
-    settled = _settled(plan, result, held, snapshot)
-    return (
-        _ready(context, plan, settled, would),
-        settled,
+    others = (
+        _settled(plan, result, held, snapshot),
         _contested(held),
         _held(plan),
         *placement_conditions(context),
         *_unmeasured(context),
         *_waiting(plan, held, progress, snapshot.external_operation),
     )
+    return (ready(PolicyState(context, plan, result, brokers, risks, others, would)), *others)
 
 
 def _unmeasured(context: Context) -> Iterable[Condition]:
@@ -60,30 +63,6 @@ def _waiting(
     waiting = waiting_for_external_operations(plan, held, progress, operation)
     if waiting is not None:
         yield Condition("WaitingForExternalOperation", True, waiting.reason, waiting.message[:1024])
-
-
-def _ready(context: Context, plan: Plan, settled: Condition, would: tuple[int, ...]) -> Condition:
-    snapshot, policy = context.snapshot, context.policy
-    if not snapshot.cluster.partitions:
-        return Condition("Ready", True, Reason.UP_TO_DATE, "The Kafka cluster has no partitions yet.")
-    if policy.suspend:
-        # A decision, not a failure: tools that wait for Ready (kstatus, Argo CD, Flux) must not wait for its end.
-        return Condition("Ready", True, Reason.NOT_ENFORCING, policy.inactivity)
-    if policy.mode is Mode.OBSERVE:
-        named = ", ".join(str(b) for b in would)
-        text = (
-            f"would demote {'brokers' if len(would) > 1 else 'broker'} {named}" if would else "would demote no broker"
-        )
-        return Condition("Ready", True, Reason.NOT_ENFORCING, text)
-    for hold in plan.decisions.held:
-        if hold.reason in (Reason.CAP_REACHED, Reason.SYSTEMIC_CAUSE) and hold.broker not in snapshot.maintenance:
-            text = f"broker {hold.broker} is sick and still leads: {hold.message}"
-            return Condition("Ready", False, hold.reason, text)
-    if stay := sum(h.reason is Reason.CAPACITY_REACHED for h in plan.holds):
-        text = f"{stay} leaders stay on their brokers: all others are at the limit set by spec.demotion.capacity"
-        text += measured_at_suffix(policy.demotion.capacity, snapshot.loads)
-        return Condition("Ready", False, Reason.CAPACITY_REACHED, text)
-    return Condition("Ready", True, settled.reason, settled.message)
 
 
 def _settled(plan: Plan, result: ExecutionResult, held: tuple[Hold, ...], snapshot: Snapshot) -> Condition:

@@ -28,7 +28,7 @@ from bellwether.core.rebalance.rebalance_waves import WaveResult
 from bellwether.core.reporting.broker_report import BrokerReport, broker_reports
 from bellwether.core.reporting.placement_counts import PlacementCounts, count_placements
 from bellwether.core.reporting.policy_conditions import policy_conditions
-from bellwether.core.settings.policy import Policy
+from bellwether.core.settings.policy import Mode, Policy
 
 SAMPLE_SIZE = 20
 """How many held partitions a status names; the others are counted."""
@@ -51,6 +51,8 @@ class Report:
     plan: Plan
     held: tuple[Hold, ...]
     would_demote: tuple[int, ...]
+    mode: Mode
+    suspended: bool
     notes: tuple[RecoveryNote, ...] = ()
     result: ExecutionResult = field(default_factory=ExecutionResult)
     election: PreferredElectionStatus | None = None
@@ -109,12 +111,14 @@ def report(
         found = PlacementCounts(last.displaced, last.displaced_for_racks, last.leaders_out_of_place)
     else:
         found = count_placements(context, plan)
+    brokers = broker_reports(context, plan, demoted, quarantines or QuarantineDecisions())
+    risks = partitions_at_risk(snapshot.cluster, snapshot.floors)
     return Report(
         now=snapshot.now,
         cluster_id=snapshot.cluster.cluster_id,
         epoch=snapshot.record.epoch,
-        conditions=policy_conditions(context, plan, result, held, would, progress),
-        brokers=broker_reports(context, plan, demoted, quarantines or QuarantineDecisions()),
+        conditions=policy_conditions(context, plan, result, held, would, brokers, risks, progress),
+        brokers=brokers,
         states={s: sum(1 for v in context.verdicts.values() if v.state is s) for s in HealthState},
         partitions=len(snapshot.cluster.partitions),
         leaderless=snapshot.cluster.leader_counts[None],
@@ -124,12 +128,14 @@ def report(
         plan=plan,
         held=held,
         would_demote=would,
+        mode=context.policy.mode,
+        suspended=context.policy.suspend,
         notes=notes,
         result=result,
         election=election,
         progress=progress,
         strimzi=snapshot.strimzi,
-        risk_summary=partitions_at_risk(snapshot.cluster, snapshot.floors),
+        risk_summary=risks,
     )
 
 

@@ -68,6 +68,9 @@ class OperatorMetrics:
         self._policy_error = self._policy_gauge(
             "policy_error", "1, with the reason why the policy cannot be reconciled; else absent.", "reason"
         )
+        self._conditions = self._policy_gauge(
+            "policy_condition", "1 while the condition of the policy is True, 0 while it is False; else absent.", "type"
+        )
         self._idle = self._gauge("reconcile_idle", "1 if the last reconcile had nothing to change in Kafka, else 0.")
         self._moves_blocked = self._policy_gauge(
             "partition_moves_blocked", "Partitions whose leader move is blocked, by reason.", "reason"
@@ -107,6 +110,7 @@ class OperatorMetrics:
             self._brokers_blocked,
             self._risks,
             self._policy_error,
+            self._conditions,
             self._brokers,
             self._imbalance,
             self._quarantines,
@@ -161,6 +165,8 @@ class OperatorMetrics:
         held = {(str(reason),): float(count) for reason, count in report.blocked_by_reason.items()}
         self._moves_blocked.set_series(namespace, policy, held)
         reasons = [str(hold.reason) for hold in report.plan.decisions.held]
+        known = {(c.type,): float(c.status) for c in report.conditions if c.status is not None}
+        self._conditions.set_series(namespace, policy, known)
         self._brokers_blocked.set_series(namespace, policy, {(r,): float(reasons.count(r)) for r in reasons})
 
     def turn_failed(self, namespace: str, policy: str, kind: str) -> None:

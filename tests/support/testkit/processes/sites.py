@@ -263,11 +263,14 @@ class Site:
 
     def until_reported(self, name: str = POLICY, seconds: float = 60) -> float:
         """Wait until the policy's first turn was reported, its brokers with it."""
-        return self.until(
-            lambda: self.ready(name)[0] in ("UpToDate", "MovesBlocked", "NotEnforcing"),
-            seconds,
-            f"policy {name} is settled",
-            lambda: self.ready(name),
+        return self.until(lambda: self.settled(name), seconds, f"policy {name} is settled", lambda: self.ready(name))
+
+    def settled(self, name: str = POLICY) -> bool:
+        """Whether the last reconcile of the policy succeeded and left no leader to move; or it may not move any."""
+        status = self.status(name)
+        connected, settled = condition(status, "Connected"), condition(status, "Settled")
+        return connected.get("status") == "True" and (
+            settled.get("status") == "True" or status.get("mode") in ("Observe", "Suspended")
         )
 
     def until_demoted(self, broker: int, baselines: Mapping[TopicPartition, tuple[int, ...]]) -> float:

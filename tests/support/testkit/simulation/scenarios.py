@@ -80,11 +80,11 @@ def site_of(said: Mapping[str, Any]) -> MemorySite:
     brokers = said["brokers"]
     cluster = MemoryCluster(brokers if isinstance(brokers, int) else dict(brokers))
     for topic, orders in said["topics"].items():
-        internal = topic.startswith("__")
+        more = {"internal": topic.startswith("__"), "min_isr": said.get("minInsyncReplicas", 1)}
         if isinstance(orders, int):
-            cluster.create_topic(topic, orders, internal=internal)
+            cluster.create_topic(topic, orders, **more)
         else:
-            cluster.create_topic(topic, assignment=orders, internal=internal)
+            cluster.create_topic(topic, assignment=orders, **more)
     return MemorySite(cluster, pods={})
 
 

@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES
 from bellwether.cli.commands.diagnosis.explain import explain
 from bellwether.cli.diagnosis import explain as verb
+from bellwether.cli.diagnosis.remedies import remedy
 from bellwether.controllers.reporting.status import broker_status
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import judge
@@ -91,6 +92,33 @@ class TestText:
             " moving its leaders away and back costs about 3 s (assumed)"
         )
         assert lines[2] == "  what would change it: fewer than 2 of 3 vantages failing"
+
+    def test_what_to_do_comes_with_the_page_of_the_runbook(self):
+        lines = run("1")[1].splitlines()
+        assert lines[3] == f"  what to do: {remedy('ExternallyUnreachable')}"
+        assert lines[4] == "  https://bellwether.dev/docs/runbook.md#reasons-of-a-brokers-verdict"
+
+    def test_each_signal_has_the_age_of_its_last_report(self, api: MemoryApi):
+        found = api.find(BROKER_HEALTHS, "default", "main-1") or {}
+        signals = [api_objects.entry(source) for source in "ab"]
+        api.put(BROKER_HEALTHS, {**found, "status": {**judged_status(), "signals": signals}})
+        labels = {"bellwether.dev/prober": "true", "bellwether.dev/policy": "main"}
+        metadata = {"name": "bellwether-prober-main-a", "namespace": "default", "labels": labels}
+        spec = {"holderIdentity": "uid-a", "renewTime": after(95).isoformat()}
+        api.put(LEASES, {"metadata": metadata, "spec": spec})
+        rows = [line for line in run("1")[1].splitlines() if line.startswith("ExternalReachability")]
+        assert "30 s ago" in rows[0]
+        assert "unknown" in rows[1]
+
+    def test_of_a_broker_that_is_down_it_says_what_kafka_does_and_what_was_reported_last(self, api: MemoryApi):
+        seen = snapshot(cluster(partition(replicas=(2, 1, 3)), fenced=[1]))
+        made = report(Context(seen, judge(seen, POLICY, {}), POLICY), Plan(decisions=decisions()), ExecutionResult())
+        body = {**broker_status(made.brokers[0], 0, {}, after(0)), "signals": [api_objects.entry("a")]}
+        api.put(BROKER_HEALTHS, {**(api.find(BROKER_HEALTHS, "default", "main-1") or {}), "status": body})
+        text = run("1")[1]
+        assert "Kafka has moved its leaders: there is nothing to demote." in text
+        assert "No signal was evaluated. The last report of each source:" in text
+        assert "connection refused" in text
 
     def test_harm_below_the_cost_of_a_move_comes_with_the_sum(self, api: MemoryApi):
         api.put(BROKER_HEALTHS, {**(api.find(BROKER_HEALTHS, "default", "main-1") or {}), "status": suffering_status()})

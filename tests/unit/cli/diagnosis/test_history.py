@@ -8,11 +8,13 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner, Result
 
+from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
 from bellwether.cli.diagnosis import history as verb
 from bellwether.cli.main import main
 from bellwether.core.reporting.audit import AuditEntry, AuditOutcome, BrokerChange, MoveSummary, PlanStep
 from bellwether.testing.memory_world import ManualClock
+from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
 
 FALL = BrokerChange(2, True, "signals", "StorageSlow", "80 ms", ("StorageLatency b2: Failing: 80 ms",))
@@ -105,8 +107,17 @@ def test_where_nothing_matches_it_says_how_much_there_is():
     assert "none of the 3 entries matches" in run("--broker", "9").stdout
 
 
-@pytest.mark.usefixtures("api", "clock")
-def test_where_nothing_was_moved_it_says_so():
+@pytest.mark.usefixtures("clock")
+def test_a_policy_that_does_not_exist_is_not_a_quiet_night(api: MemoryApi):
+    api.put(POLICIES, api_objects.policy("orders"))
+    found = run()
+    assert found.exit_code == 1
+    assert "namespace default has no LeadershipPolicy main; it has: orders" in found.output
+
+
+@pytest.mark.usefixtures("clock")
+def test_where_nothing_was_moved_it_says_so(api: MemoryApi):
+    api.put(POLICIES, api_objects.policy())
     found = run()
     assert found.exit_code == 0
     assert found.stdout.startswith("audit log of policy default/main: no entries")

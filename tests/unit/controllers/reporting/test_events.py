@@ -40,7 +40,7 @@ def with_standing(state: HealthState) -> Report:
         pytest.param(HealthState.UNKNOWN, [], [("NoEvidence", 1, False)], id="unknown"),
         pytest.param(HealthState.SUSPECT, [("VantagesDisagree", 1, False)], None, id="suspect"),
         pytest.param(HealthState.SICK, [("ExternallyUnreachable", 1, True)], None, id="sick"),
-        pytest.param(HealthState.DOWN, [("BrokerDown", 1, False)], None, id="down"),
+        pytest.param(HealthState.DOWN, [("BrokerDown", 1, True)], None, id="down"),
         pytest.param(HealthState.RECOVERING, [("Stabilizing", 1, False)], None, id="recovering"),
     ],
 )
@@ -51,6 +51,25 @@ def test_a_verdict_is_news_when_it_changes_and_after_a_start_when_out_of_the_ord
     assert told(None, now) == first
     assert told(WELL, now) == (first if later is None else later)
     assert told(now, now) == []
+
+
+def test_a_broker_that_is_down_for_maintenance_is_no_warning():
+    planned = verdict(1, HealthState.DOWN, Reason.IN_MAINTENANCE)
+    assert told(WELL, said(policy=ENFORCE, judged={**verdicts(SEEN), 1: planned})) == [("InMaintenance", 1, False)]
+
+
+def test_partitions_without_a_replica_to_spare_are_a_warning_once():
+    short = replace(snapshot(cluster(partition(isr=(1, 2)))), floors={"orders": 2})
+    now = said(short, ENFORCE)
+    assert told(WELL, now) == [("AtMinIsr", None, True)]
+    assert told(now, now) == []
+
+
+def test_a_policy_that_sees_nothing_is_a_warning_after_a_minute():
+    blind = verdicts(SEEN, unknown=[1, 2, 3])
+    young, old = (said(snapshot(now=after(seconds)), ENFORCE, blind) for seconds in (59, 60))
+    assert told(None, young) == []
+    assert told(young, old) == [("NoEvidence", None, True)]
 
 
 def unripe(*brokers: int, plan: Plan | None = None) -> Report:

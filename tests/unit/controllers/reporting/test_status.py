@@ -69,8 +69,8 @@ def test_a_plan_is_a_digest_and_counts():
 def test_what_is_held_is_a_total_a_sample_and_counts_by_reason():
     held = tuple(Hold(partition(index=i).key, "orders", Reason.ONLY_REPLICA, "x") for i in range(30))
     body = status(said(policy=ENFORCE, plan=Plan(holds=held)))
-    assert body["partitionsAtRisk"]["total"] == 30
-    assert len(body["partitionsAtRisk"]["sample"]) == 20
+    assert body["blockedPartitions"]["total"] == 30
+    assert len(body["blockedPartitions"]["sample"]) == 20
     assert body["blockedByReason"] == [
         {"reason": "OnlyReplica", "count": 30, "message": DESCRIPTIONS[Reason.ONLY_REPLICA]},
     ]
@@ -79,7 +79,7 @@ def test_what_is_held_is_a_total_a_sample_and_counts_by_reason():
 def test_partitions_at_risk_are_counts_by_class_and_a_sample_of_the_worst():
     short = [partition("orders", i, isr=(1, 2)) for i in range(30)]
     seen = replace(snapshot(cluster(*short, partition("lost", leader=None, isr=()))), floors={"orders": 2})
-    body = status(said(seen, ENFORCE))["partitionRisks"]
+    body = status(said(seen, ENFORCE))["partitionsAtRisk"]
     assert body["total"] == 31
     assert body["classes"] == [
         {"risk": "LastIsrMemberLost", "count": 1, "message": RISKS[Risk.LAST_ISR_MEMBER_LOST]},
@@ -94,7 +94,7 @@ def test_partitions_at_risk_are_counts_by_class_and_a_sample_of_the_worst():
 
 def test_nothing_is_said_of_risks_where_every_replica_is_in_sync():
     designed = replace(snapshot(cluster(partition(replicas=(1, 2)))), floors={"orders": 2})
-    assert "partitionRisks" not in status(said(designed, ENFORCE))
+    assert status(said(designed, ENFORCE))["partitionsAtRisk"] == {"total": 0, "classes": [], "sample": []}
 
 
 def test_who_would_be_demoted_says_since_when_they_are_sick():

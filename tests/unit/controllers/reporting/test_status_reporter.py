@@ -88,10 +88,29 @@ def test_the_same_report_is_written_once(desk: Desk):
 def test_a_restarted_process_does_not_write_what_stands(desk: Desk):
     desk.publish()
     desk.api.writes.clear()
-    again = StatusReporter(desk.api, desk.clock, "pod-2", OperatorMetrics())
+    again = StatusReporter(desk.api, desk.clock, "pod-1", OperatorMetrics())
     again.last_said(desk.policy, again.healths(desk.policy))
     again.publish(desk.policy, said(policy=ENFORCE), Memory(record()), 0.1)
     assert desk.api.writes == []
+
+
+def test_the_pod_that_holds_the_lease_is_named(desk: Desk):
+    desk.publish()
+    again = StatusReporter(desk.api, desk.clock, "pod-2", OperatorMetrics())
+    again.last_said(desk.policy, again.healths(desk.policy))
+    assert desk.status["operator"] == "pod-1"
+    again.publish(desk.policy, said(policy=ENFORCE), Memory(record()), 0.1)
+    assert desk.status["operator"] == "pod-2"
+
+
+@pytest.mark.parametrize(
+    ("spec", "mode"),
+    [({"mode": "Enforce", "suspend": True}, "Suspended"), ({"mode": "Observe"}, "Observe"), ({"mode": 3}, None)],
+)
+def test_the_mode_of_a_policy_that_cannot_be_reconciled_is_that_of_its_spec(desk: Desk, spec: dict, mode: str | None):
+    body = desk.api.get(POLICIES, "default", "main")
+    desk.reporter.trouble({**body, "spec": spec}, Reason.INVALID_POLICY, "so it is")
+    assert desk.status.get("mode") == mode
 
 
 def test_the_last_verdicts_are_read_back(desk: Desk):

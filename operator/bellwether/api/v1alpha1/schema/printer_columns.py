@@ -29,16 +29,25 @@ def _condition(type_: str, field: str) -> str:
 AGE = Column("Age", ".metadata.creationTimestamp", "Time since the object was created.", "date")
 
 LEADERSHIP_POLICY = (
-    Column("Mode", ".spec.mode", "Observe reports only; Enforce moves leaders."),
+    Column("Mode", ".status.mode", "Observe reports only; Enforce moves leaders; Suspended moves nothing."),
     Column("Ready", _condition("Ready", "status"), "Whether the policy is working."),
-    Column("Reason", _condition("Ready", "reason"), "Reason of the Ready condition."),
+    Column("Reason", _condition("Ready", "reason"), "The worst thing that is so."),
     Column("Sick", ".status.brokers.sick", "Number of Sick brokers.", "integer"),
+    Column("Down", ".status.brokers.down", "Number of Down brokers.", "integer"),
+    Column("Unknown", ".status.brokers.unknown", "Number of brokers that cannot be judged.", "integer"),
     Column("Demoted", ".status.brokers.demoted", "Number of demoted brokers.", "integer"),
+    Column(
+        "At-Risk",
+        ".status.partitionsAtRisk.total",
+        "Number of partitions with replicas out of sync, or without a leader.",
+        "integer",
+    ),
     Column(
         "Displaced",
         ".status.displacedPartitions",
         "Number of partitions whose replica order differs from the baseline.",
         "integer",
+        priority=1,
     ),
     Column("Cluster", ".status.cluster", "Name of the Strimzi cluster, otherwise the id of the Kafka cluster."),
     Column(
@@ -60,6 +69,7 @@ BROKER_HEALTH = (
     Column("Since", ".status.verdict.since", "Time since which the verdict has been the same.", "date"),
     Column("Leaders", ".status.leaders", "Number of partitions that the broker leads.", "integer"),
     Column("Demoted", _condition("Demoted", "status"), "Whether the broker is demoted."),
+    Column("Why", _condition("Demoted", "reason"), "Why the broker is demoted, or is not."),
     Column("Override", ".spec.override.state", "State of the override."),
     Column("Pod", ".status.pod", "Name of the broker's pod, if Strimzi runs the cluster.", priority=1),
     Column("Policy", ".spec.policyRef.name", "LeadershipPolicy of the broker's cluster.", priority=1),

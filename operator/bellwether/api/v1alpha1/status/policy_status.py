@@ -6,6 +6,7 @@ All lists are bounded, because the details of all partitions of a cluster do not
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import AwareDatetime, Field
@@ -69,19 +70,32 @@ class PlanSummary(Reported):
     message: Message = Field(default="", description="Summary of the plan in one sentence.")
 
 
-class PartitionAtRisk(Reported):
-    """A partition that a demoted or sick broker still leads, or that no other broker can lead."""
+class Mode(StrEnum):
+    """What the policy does now: its mode, or that it is suspended."""
+
+    OBSERVE = "Observe"
+    ENFORCE = "Enforce"
+    SUSPENDED = "Suspended"
+
+    @staticmethod
+    def of(mode: str, *, suspend: bool) -> Mode:
+        """From the spec."""
+        return Mode.SUSPENDED if suspend else Mode(mode)
+
+
+class BlockedPartition(Reported):
+    """A partition whose leader or order should change and may not."""
 
     topic: str = Field(max_length=249, description="Name of the topic.")
     partition: Count = Field(description="Number of the partition.")
     reason: ReasonName = Field(description="Why the leader cannot move, in CamelCase.")
 
 
-class PartitionsAtRisk(Reported):
-    """Partitions that are still led by a broker that should not lead them."""
+class BlockedPartitions(Reported):
+    """Partitions whose leader or order should change and may not; blockedByReason counts them."""
 
     total: Count = Field(default=0, description="Number of these partitions.")
-    sample: tuple[PartitionAtRisk, ...] = Field(
+    sample: tuple[BlockedPartition, ...] = Field(
         default=(),
         max_length=SAMPLE_LIMIT,
         description="First partitions, by topic and partition.",
@@ -105,7 +119,7 @@ class RiskyPartition(Reported):
     risk: ReasonName = Field(description="Risk class of the partition.")
 
 
-class PartitionRisks(Reported):
+class PartitionsAtRisk(Reported):
     """Partitions with replicas out of sync, or without a leader."""
 
     total: Count = Field(description="Number of partitions at risk.")
@@ -194,7 +208,8 @@ class LeadershipPolicyStatus(Reported):
     )
     conditions: Conditions = Field(
         default=(),
-        description="Ready: the policy is working. Connected: the Kafka cluster is reachable. CredentialsCurrent:"
+        description="Ready: the policy is working; its reason and message name the worst thing that is so."
+        " Connected: the Kafka cluster is reachable. CredentialsCurrent:"
         " the credentials in use are up to date. Settled: no leader has to move now. Contested: another"
         " tool changes the replica order of managed partitions. DemotionBlocked: a demotion or promotion is"
         " blocked. WaitingForExternalOperation: an operation of another tool must end first. RestartDetection: False"
@@ -217,6 +232,12 @@ class LeadershipPolicyStatus(Reported):
         default=None,
         description="Connection and operations of the Strimzi cluster. Unset unless spec.kafka.strimzi is set.",
     )
+    mode: Mode | None = Field(
+        default=None, description="What the policy does now: Observe, Enforce, or Suspended (spec.suspend)."
+    )
+    operator: str = Field(
+        default="", max_length=253, description="Pod of the operator that holds the Lease of the Kafka cluster."
+    )
     epoch: Count | None = Field(default=None, description="Epoch of the undo record that the operator writes.")
     brokers: BrokerCounts | None = Field(default=None, description="Number of brokers by health state.")
     displaced_partitions: Count | None = Field(
@@ -231,13 +252,12 @@ class LeadershipPolicyStatus(Reported):
         " is set.",
     )
     plan: PlanSummary | None = Field(default=None, description="Current plan as counts and a digest.")
-    partitions_at_risk: PartitionsAtRisk | None = Field(
-        default=None, description="Partitions that are still led by a broker that should not lead them."
+    blocked_partitions: BlockedPartitions | None = Field(
+        default=None, description="Partitions whose leader or order should change and may not."
     )
-    partition_risks: PartitionRisks | None = Field(
+    partitions_at_risk: PartitionsAtRisk | None = Field(
         default=None,
-        description="Partitions with replicas out of sync, or without a leader. Unset if there are none."
-        " 'bellwether doctor' shows what to do.",
+        description="Partitions with replicas out of sync, or without a leader. 'bellwether doctor' shows what to do.",
     )
     blocked_by_reason: tuple[BlockedReason, ...] = Field(
         default=(),

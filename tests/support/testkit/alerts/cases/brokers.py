@@ -28,6 +28,33 @@ def pausing() -> str:
 
 
 CASES = (
+    Case(
+        "BellwetherBrokerDown",
+        "for six minutes",
+        "6m",
+        {series("broker_verdict", broker="2", verdict="Down"): "0x2 1x40"},
+        (of_policy(broker="2"),),
+    ),
+    Case(
+        "BellwetherBrokerDown",
+        "restarted in maintenance, or for four minutes",
+        "10m",
+        {
+            series("broker_verdict", broker="2", verdict="Down"): "1x60",
+            series("broker_verdict_reason", broker="2", reason="InMaintenance"): "1x60",
+            series("broker_verdict", broker="3", verdict="Down"): "1x16 0x60",
+        },
+    ),
+    Case(
+        "BellwetherBrokerDown",
+        "brokers of two Kubernetes clusters with the same names",
+        "6m",
+        {
+            series("broker_verdict", broker="2", verdict="Down", cluster="east"): "1x40",
+            series("broker_verdict_reason", broker="2", reason="InMaintenance", cluster="west"): "1x40",
+        },
+        (of_policy(broker="2", cluster="east"),),
+    ),
     Case("BellwetherBrokerSick", "sick for a minute", "2m", {verdict("Sick"): "0x2 1x20"}, (ONE,)),
     Case(
         "BellwetherBrokerSick",

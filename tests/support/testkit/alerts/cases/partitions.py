@@ -53,13 +53,26 @@ CASES = (
     ),
     Case(
         "BellwetherPartitionsAtRisk",
+        "no replica to spare for ten minutes",
+        "11m",
+        {at_risk("AtMinIsr"): "0x2 60x60", at_risk("UnderReplicated"): "0x60"},
+        OURS,
+    ),
+    Case(
+        "BellwetherPartitionsAtRisk",
+        "a rolling restart: each broker is back after some minutes",
+        "21m",
+        {at_risk("AtMinIsr"): "60x30 0x4 60x30 0x60", at_risk("UnderReplicated"): "9x120"},
+    ),
+    Case(
+        "BellwetherPartitionMovesBlocked",
         "the only replica is on the demoted broker",
         "11m",
         {held("OnlyReplica"): "2x60", held("NoHealthyIsrMember"): "1x60"},
         OURS,
     ),
     Case(
-        "BellwetherPartitionsAtRisk",
+        "BellwetherPartitionMovesBlocked",
         "held while replicas are being moved, or until a restarted broker is back in the ISR",
         "11m",
         {held("Reassigning"): "5x60", held("NoHealthyIsrMember"): "9x8 stale"},

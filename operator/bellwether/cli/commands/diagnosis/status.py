@@ -1,0 +1,33 @@
+"""``bellwether status``: one screen on a policy: who is sick, why, since when, what is blocked, and what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from bellwether.cli.commands.common_options import NAMESPACE, OUTPUT
+
+
+@click.command()
+@click.argument("policy", required=False)
+@NAMESPACE
+@click.option(
+    "--lease-namespace",
+    envvar="POD_NAMESPACE",
+    help="Namespace of the operator's Leases.  [default: the policy's namespace]",
+)
+@click.option("--watch", "-w", is_flag=True, help="Refresh every two seconds until interrupted.")
+@OUTPUT
+def status(**options: Any) -> None:
+    """Show what is wrong with POLICY, and what to do.
+
+    Shows the brokers with verdict, reason, since when and leaders; what is blocked and why; partitions at risk; the
+    operator and the probers with the age of their reports; the rebalance; and for each thing that is wrong what to do
+    and the page of the runbook. It reads the Kubernetes API only. POLICY may be left out if the namespace has one.
+
+    The exit status is 0 if the status could be read, whatever it says.
+    """
+    from bellwether.cli.diagnosis.status import status as run
+
+    run(**options)

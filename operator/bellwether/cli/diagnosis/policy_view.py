@@ -1,0 +1,167 @@
+"""What the custom resources and Leases say of one policy, read at one moment. Shown by ``bellwether status``.
+
+In: the Kubernetes API. Out: ``PolicyView``. Leases give the age of reports; where they may not be read, it is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient, Object
+from bellwether.api.v1alpha1.broker_health import BrokerHealth
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.status.signal_entries import SignalEntry
+from bellwether.api.v1alpha1.status.status_conditions import Condition, condition
+from bellwether.cli.diagnosis.remedies import remedy
+from bellwether.cli.leadership import broker_lookup
+from bellwether.core.detection.health_states import HealthState
+from bellwether.core.reasons import Reason
+from bellwether.core.rebalance.lifecycle import RunState
+from bellwether.ports.errors import BellwetherError
+
+STALE_SECONDS = 45.0
+"""Age from which a prober's reports are called stale: that of the alert BellwetherProberDown."""
+
+_FINE = frozenset(
+    {Reason.UP_TO_DATE, Reason.SIGNALS_PASSING, Reason.LEADERS_MOVING, Reason.NOT_BLOCKING_ACKS, Reason.STABILIZING}
+)
+"""Reasons that call for no action."""
+
+_UNFINISHED = (RunState.FAILED, RunState.STALE, RunState.PROPOSED)
+
+
+@dataclass(frozen=True, slots=True)
+class Prober:
+    """One source of signals: of how many brokers, and when it renewed its Lease (None: unknown)."""
+
+    type: str
+    source: str
+    brokers: int
+    renewed: datetime | None
+
+    def stale(self, now: datetime) -> bool:
+        """Whether its reports are known to be stale."""
+        return self.renewed is not None and (now - self.renewed).total_seconds() > STALE_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong: its reason, and what it is about."""
+
+    reason: str
+    about: tuple[str, ...]
+
+    @property
+    def remedy(self) -> str:
+        """What to do."""
+        return remedy(self.reason)
+
+
+@dataclass(frozen=True)
+class PolicyView:
+    """One policy, its brokers by id, and its probers. ``renewed``: the operator's Lease; None if it is unknown."""
+
+    policy: LeadershipPolicy
+    brokers: tuple[BrokerHealth, ...]
+    probers: tuple[Prober, ...]
+    renewed: datetime | None
+    now: datetime
+
+    @property
+    def ready(self) -> Condition | None:
+        """The condition Ready; None before the first reconcile."""
+        return condition(self.policy.status.conditions, "Ready")
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong, the worst first, each reason once."""
+        found: dict[str, dict[str, None]] = {}
+        for reason, about in self._problems():
+            if reason not in _FINE:
+                found.setdefault(reason, {})[about] = None
+        return tuple(Problem(reason, tuple(about)) for reason, about in found.items())
+
+    def _problems(self) -> Iterable[tuple[str, str]]:
+        status = self.policy.status
+        if self.ready is not None:
+            yield self.ready.reason, "policy"
+        for health in self.brokers:
+            yield from _of_broker(health)
+        for blocked in status.blocked_by_reason:
+            yield blocked.reason, f"{blocked.count} partitions"
+        for prober in self.probers:
+            if prober.stale(self.now):
+                yield str(Reason.NO_EVIDENCE), f"prober {prober.source}"
+        run = status.rebalance
+        if run is not None and run.state in _UNFINISHED:
+            yield run.reason, "rebalance"
+
+
+def _of_broker(health: BrokerHealth) -> Iterable[tuple[str, str]]:
+    status, name = health.status, f"broker {health.spec.broker_id}"
+    if status.verdict is not None and status.verdict.state is not HealthState.HEALTHY:
+        yield status.verdict.reason, name
+    for type_, wrong in (("Demoted", None), ("HoldsBackISR", "True"), ("Drained", "False"), ("Quarantined", None)):
+        found = condition(status.conditions, type_)
+        if found is not None and wrong in (None, str(found.status)):
+            yield found.reason, name
+
+
+def read(api: KubernetesClient, namespace: str, name: str, lease_namespace: str | None, now: datetime) -> PolicyView:
+    """Read a policy. Terminal if there is none of that name; raises what the client raises."""
+    policy = LeadershipPolicy.read(broker_lookup.find_policy(api, namespace, name))
+    healths = sorted(
+        (BrokerHealth.read(body) for body in broker_lookup.healths(api, namespace, name)),
+        key=lambda health: health.spec.broker_id,
+    )
+    leases = prober_leases(api, namespace, name)
+    return PolicyView(
+        policy, tuple(healths), probers(healths, leases), _operator(api, policy, lease_namespace or namespace), now
+    )
+
+
+def prober_leases(api: KubernetesClient, namespace: str, policy: str) -> dict[str, Object]:
+    """Leases of a policy's probers, by name; none if they may not be read."""
+    own = {object_names.PROBER_LABEL: "true", object_names.POLICY_LABEL: object_names.legal(policy)}
+    try:
+        return {str(lease["metadata"]["name"]): lease for lease in api.list(LEASES, namespace, own)}
+    except BellwetherError:
+        return {}
+
+
+def probers(healths: Iterable[BrokerHealth], leases: Mapping[str, Object]) -> tuple[Prober, ...]:
+    """Sources of the brokers' signals, by type and source. ``leases`` are those of probers, by name."""
+    entries: dict[tuple[str, str], list[SignalEntry]] = {}
+    for health in healths:
+        for entry in health.status.signals:
+            entries.setdefault((entry.type, entry.source), []).append(entry)
+    return tuple(
+        Prober(type_, source, len(of_source), renewed(of_source[0], leases))
+        for (type_, source), of_source in sorted(entries.items())
+    )
+
+
+def renewed(entry: SignalEntry, leases: Mapping[str, Object]) -> datetime | None:
+    """When the prober that wrote an entry renewed its Lease; None if it is unknown, or another prober holds it."""
+    spec = (leases.get(entry.lease_name) or {}).get("spec") or {}
+    return _time(spec) if spec.get("holderIdentity") == entry.prober_uid else None
+
+
+def _operator(api: KubernetesClient, policy: LeadershipPolicy, namespace: str) -> datetime | None:
+    if not policy.status.cluster_id:
+        return None
+    try:
+        lease = api.find(LEASES, namespace, object_names.cluster_lease(policy.status.cluster_id))
+    except BellwetherError:
+        return None
+    return _time((lease or {}).get("spec") or {})
+
+
+def _time(spec: Object) -> datetime | None:
+    try:
+        return datetime.fromisoformat(str(spec["renewTime"]))
+    except (KeyError, ValueError):
+        return None

@@ -1,0 +1,205 @@
+"""``bellwether status``: one screen on a policy, from its custom resources and Leases. It needs no access to Kafka.
+
+In: the Kubernetes API. Out: text or JSON. Every list is bounded: the brokers that are not well come first.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kubernetes.api_client import KubernetesClient, NotFound, connect
+from bellwether.api.v1alpha1.broker_health import BrokerHealth
+from bellwether.api.v1alpha1.status.status_conditions import condition
+from bellwether.cli.diagnosis.explain import facts, only_policy
+from bellwether.cli.diagnosis.policy_view import PolicyView, Prober, read
+from bellwether.cli.diagnosis.remedies import runbook
+from bellwether.cli.moments import age, ago, since
+from bellwether.cli.text_table import rows_of
+from bellwether.core.detection.health_states import HealthState
+from bellwether.ports.errors import BellwetherError, Transient
+
+WATCH_SECONDS = 2.0
+ANSWER_SECONDS = 3.0
+BROKERS_SHOWN = 30
+NAMED = 5
+LEASE_SECONDS = 30.0
+"""Age of the operator's Lease from which no operator is at work: a standby takes over long before."""
+
+
+def status(policy: str | None, namespace: str, lease_namespace: str | None, watch: bool, output: str) -> None:
+    """Show the status of a policy."""
+    if watch and output == "json":
+        raise click.UsageError("--watch prints text: leave out --output json")
+    try:
+        api = connect(timeout_seconds=ANSWER_SECONDS)
+        name = policy or only_policy(api, namespace, "name one of them: bellwether status POLICY")
+        view = _look(api, namespace, name, lease_namespace)
+    except NotFound as error:
+        text = "this Kubernetes API has no LeadershipPolicies: check the context, or install the CRDs with the chart"
+        raise click.ClickException(text) from error
+    except BellwetherError as error:
+        raise click.ClickException(str(error)) from error
+    if output == "json":
+        click.echo(json.dumps(document(view), indent=2))
+        return
+    click.echo("\n".join(screen(view)))
+    while watch:
+        time.sleep(WATCH_SECONDS)
+        try:
+            text = "\n".join(screen(_look(api, namespace, name, lease_namespace)))
+        except Transient as error:
+            text = f"retrying: {error}"
+        except BellwetherError as error:
+            raise click.ClickException(str(error)) from error
+        click.clear()
+        click.echo(text)
+
+
+def _look(api: KubernetesClient, namespace: str, name: str, lease_namespace: str | None) -> PolicyView:
+    return read(api, namespace, name, lease_namespace, SystemClock().now())
+
+
+def document(view: PolicyView) -> dict[str, Any]:
+    """JSON document: the status of the policy and its brokers, the probers, and what to do."""
+    metadata = view.policy.metadata
+    return {
+        "policy": f"{metadata.namespace}/{metadata.name}",
+        "status": view.policy.status.body(),
+        "brokers": [facts(health) for health in view.brokers],
+        "leaseRenewedAt": _json(view.renewed),
+        "probers": [
+            {
+                "type": p.type,
+                "source": p.source,
+                "brokers": p.brokers,
+                "renewedAt": _json(p.renewed),
+                "stale": p.stale(view.now),
+            }
+            for p in view.probers
+        ],
+        "problems": [
+            {"reason": p.reason, "about": list(p.about), "remedy": p.remedy, "runbook": runbook(p.reason)}
+            for p in view.problems
+        ],
+    }
+
+
+def screen(view: PolicyView) -> Iterator[str]:
+    """Text, line by line."""
+    metadata, status, ready = view.policy.metadata, view.policy.status, view.ready
+    name = f"Policy {metadata.namespace}/{metadata.name}"
+    if ready is None:
+        yield f"{name} was never reconciled: check that an operator is running and watches this namespace"
+        return
+    yield f"{name}: {ready.reason}, {since(ready.last_transition_time, view.now)}"
+    yield from (f"  {part}" for part in ready.message.split("; "))
+    yield f"Mode: {status.mode or view.policy.spec.mode}. Ready: {ready.status}. Kafka cluster: {status.cluster}."
+    yield _operator(view)
+    yield ""
+    yield from _brokers(view)
+    yield from _partitions(view)
+    yield from _probers(view)
+    if (run := status.rebalance) is not None:
+        yield f"Rebalance: {run.state} ({run.reason}): {run.message}"
+    yield from _next(view)
+
+
+def _operator(view: PolicyView) -> str:
+    pod = view.policy.status.operator or "unknown"
+    if view.renewed is None:
+        return f"Operator: {pod}; the age of its Lease is unknown (--lease-namespace, and permission to get Leases)."
+    if (view.now - view.renewed).total_seconds() > LEASE_SECONDS:
+        return (
+            f"Operator: none is at work: {pod} renewed the Lease {ago(view.renewed, view.now)}, and everything here is"
+            " as old. Check the operator's pods."
+        )
+    return f"Operator: {pod}; Lease renewed {ago(view.renewed, view.now)}."
+
+
+def _brokers(view: PolicyView) -> Iterator[str]:
+    first = sorted(view.brokers, key=lambda health: (_well(health), health.spec.broker_id))
+    head = ("BROKER", "VERDICT", "REASON", "SINCE", "LEADERS", "DEMOTED")
+    yield from rows_of(head, [_row(health, view) for health in first[:BROKERS_SHOWN]])
+    if rest := first[BROKERS_SHOWN:]:
+        unhealthy, where = sum(not _well(health) for health in rest), view.policy.metadata.namespace
+        yield f"and {len(rest)} more brokers, {unhealthy} of them not Healthy: kubectl get bh -n {where}"
+
+
+def _row(health: BrokerHealth, view: PolicyView) -> tuple[str, ...]:
+    verdict, demoted = health.status.verdict, condition(health.status.conditions, "Demoted")
+    why = "" if demoted is None else {"True": "yes", "False": "no"}.get(str(demoted.status), "unknown")
+    if demoted is not None and demoted.reason != "UpToDate":
+        why += f" ({demoted.reason})"
+    leaders = "" if health.status.leaders is None else str(health.status.leaders)
+    if verdict is None:
+        return (str(health.spec.broker_id), "none yet", "", "", leaders, why)
+    seen = age(verdict.since, view.now)
+    return (str(health.spec.broker_id), str(verdict.state), verdict.reason, seen, leaders, why)
+
+
+def _well(health: BrokerHealth) -> bool:
+    demoted = condition(health.status.conditions, "Demoted")
+    verdict = health.status.verdict
+    return (
+        verdict is not None and verdict.state is HealthState.HEALTHY and str(getattr(demoted, "status", "")) != "True"
+    )
+
+
+def _partitions(view: PolicyView) -> Iterator[str]:
+    status = view.policy.status
+    at_risk = status.partitions_at_risk
+    for risk in at_risk.classes if at_risk is not None else ():
+        yield f"At risk: {risk.count} partitions {risk.risk}: {risk.message}"
+    for blocked in status.blocked_by_reason:
+        yield f"Blocked: {blocked.count} partitions {blocked.reason}: {blocked.message}"
+    held = condition(status.conditions, "DemotionBlocked")
+    if held is not None and str(held.status) == "True":
+        yield f"Blocked: {held.reason}: {held.message}"
+    if moving := status.plan.moves if status.plan is not None else 0:
+        yield f"Moving: {moving} partitions."
+
+
+def _probers(view: PolicyView) -> Iterator[str]:
+    of_type: dict[str, list[Prober]] = {}
+    for prober in view.probers:
+        of_type.setdefault(prober.type, []).append(prober)
+    if not of_type:
+        yield "Probers: none has reported."
+    for type_, probers in of_type.items():
+        stale, unknown = [p for p in probers if p.stale(view.now)], [p for p in probers if p.renewed is None]
+        known = [p.renewed for p in probers if p.renewed is not None]
+        text = f"Probers: {type_} from {_some([p.source for p in probers])}"
+        if known:
+            text += f"; oldest report {ago(min(known), view.now)}"
+        if stale:
+            text += f"; stale: {_some([p.source for p in stale])}"
+        if unknown:
+            text += f"; age unknown: {_some([p.source for p in unknown])}"
+        yield f"{text}."
+
+
+def _next(view: PolicyView) -> Iterator[str]:
+    problems = [p for p in view.problems if p.remedy]
+    yield ""
+    if not problems:
+        yield "Nothing to do."
+        return
+    yield "What to do:"
+    for problem in problems:
+        yield f"- {problem.reason} ({_some(problem.about)}): {problem.remedy}"
+        yield f"  {runbook(problem.reason)}"
+
+
+def _some(names: list[str] | tuple[str, ...]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(names[:NAMED])}{more}"
+
+
+def _json(moment: Any) -> str | None:
+    return None if moment is None else str(moment.isoformat())

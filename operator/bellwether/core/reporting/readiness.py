@@ -1,0 +1,248 @@
+"""Condition ``Ready`` of a policy: its reason is the worst thing that is so, its message lists all of it.
+
+In: the context, plan, result and broker reports of a reconcile. Out: one condition. Pure. Called by
+``policy_conditions``. ``RANKS`` orders what can be so, the worst first. ``Ready`` is ``False`` only where an enforcing
+policy cannot do its work: the state of the Kafka cluster changes the reason, not the status (decision 51).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bellwether.core.detection.context import Context
+from bellwether.core.detection.health_states import HealthState
+from bellwether.core.doctor.risks import OFFLINE, Risk, RiskSummary
+from bellwether.core.execution.result import ExecutionResult
+from bellwether.core.model.condition import Condition
+from bellwether.core.model.loads import measured_at_suffix
+from bellwether.core.model.refusals import BrokerHold
+from bellwether.core.planning.plan import Plan
+from bellwether.core.reasons import Reason
+from bellwether.core.reporting.broker_report import BrokerReport
+from bellwether.core.settings.policy import Policy
+
+NAMED = 5
+"""How many brokers a message names; the others are counted."""
+
+MESSAGE_LIMIT = 1024
+
+
+@dataclass(frozen=True)
+class PolicyState:
+    """What ``Ready`` is derived from. ``would`` are the brokers that it would demote if it acted."""
+
+    context: Context
+    plan: Plan
+    result: ExecutionResult
+    brokers: tuple[BrokerReport, ...]
+    risks: RiskSummary
+    conditions: tuple[Condition, ...]
+    would: tuple[int, ...] = ()
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that is reported on."""
+        return self.context.policy
+
+    def condition(self, type_: str) -> Condition | None:
+        """A condition of the policy; None if it has none of that type."""
+        return next((c for c in self.conditions if c.type == type_), None)
+
+    def unplanned(self, state: HealthState) -> list[BrokerReport]:
+        """Brokers in that state that are not in maintenance."""
+        planned = self.context.snapshot.maintenance
+        return [b for b in self.brokers if b.verdict.state is state and b.broker not in planned]
+
+    def at_risk(self, *risks: Risk) -> int:
+        """Number of partitions in these risk classes."""
+        return sum(self.risks.counts.get(risk, 0) for risk in risks)
+
+
+class Finding(NamedTuple):
+    """One thing that is so. ``blocks``: an enforcing policy cannot do its work because of it."""
+
+    reason: Reason
+    message: str
+    blocks: bool = False
+
+
+def ready(state: PolicyState) -> Condition:
+    """The condition ``Ready``. ``conditions`` of the state include ``Settled``."""
+    found = [finding for rank in RANKS if (finding := rank(state)) is not None]
+    if not found:
+        text = "Every partition has the intended replica order and leader."
+        if not state.context.snapshot.cluster.partitions:
+            text = "The Kafka cluster has no partitions yet."
+        return Condition("Ready", True, Reason.UP_TO_DATE, text)
+    # A committed suspend or Observe mode is a decision: tools that wait for Ready (kstatus, Argo CD, Flux) must not
+    # wait for its end.
+    able = not state.policy.acts or not any(finding.blocks for finding in found)
+    return Condition("Ready", able, found[0].reason, "; ".join(f.message for f in found)[:MESSAGE_LIMIT])
+
+
+def _offline(state: PolicyState) -> Finding | None:
+    return _partitions(state.at_risk(*OFFLINE), Reason.OFFLINE_PARTITIONS, "without a leader: no reads, no writes")
+
+
+def _under_min_isr(state: PolicyState) -> Finding | None:
+    text = "under min.insync.replicas: acks=all writes are refused"
+    return _partitions(state.at_risk(Risk.UNDER_MIN_ISR), Reason.UNDER_MIN_ISR, text)
+
+
+def _blocked(state: PolicyState) -> Finding | None:
+    for hold in _blocked_demotions(state):
+        return Finding(hold.reason, f"broker {hold.broker} is sick and still leads: {hold.message}", blocks=True)
+    return None
+
+
+def _blocked_demotions(state: PolicyState) -> Iterable[BrokerHold]:
+    planned, reasons = state.context.snapshot.maintenance, (Reason.CAP_REACHED, Reason.SYSTEMIC_CAUSE)
+    return (h for h in state.plan.decisions.held if h.reason in reasons and h.broker not in planned)
+
+
+def _no_capacity(state: PolicyState) -> Finding | None:
+    stay = sum(h.reason is Reason.CAPACITY_REACHED for h in state.plan.holds)
+    if not stay:
+        return None
+    text = f"{stay} leaders stay on their brokers: all others are at the limit set by spec.demotion.capacity"
+    text += measured_at_suffix(state.policy.demotion.capacity, state.context.snapshot.loads)
+    return Finding(Reason.CAPACITY_REACHED, text, blocks=True)
+
+
+def _inactive(state: PolicyState) -> Finding | None:
+    """A policy that would demote a broker and may not."""
+    if state.policy.acts or not state.would:
+        return None
+    return Finding(Reason.NOT_ENFORCING, f"{_mode(state)}: would demote {_named(state.would)}")
+
+
+def _sick(state: PolicyState) -> Finding | None:
+    blocked = {hold.broker for hold in _blocked_demotions(state)}
+    sick = [b for b in state.unplanned(HealthState.SICK) if b.demoted is None and b.broker not in blocked]
+    return _judged(sick, "Sick")
+
+
+def _at_min_isr(state: PolicyState) -> Finding | None:
+    text = "at min.insync.replicas: losing one more broker stops acks=all writes"
+    return _partitions(state.at_risk(Risk.AT_MIN_ISR), Reason.AT_MIN_ISR, text)
+
+
+def _down(state: PolicyState) -> Finding | None:
+    return _judged(state.unplanned(HealthState.DOWN), "Down")
+
+
+def _aborted(state: PolicyState) -> Finding | None:
+    stopped = state.result.stopped
+    return Finding(stopped.reason, stopped.message) if stopped is not None else None
+
+
+def _blind(state: PolicyState) -> Finding | None:
+    """Brokers that cannot be judged; the policy is blind if that is so of every live one."""
+    unknown = state.unplanned(HealthState.UNKNOWN)
+    if not unknown:
+        return None
+    live = [b for b in state.brokers if b.broker in state.context.snapshot.cluster.live]
+    why = unknown[0].verdict.message
+    if all(b.verdict.state is HealthState.UNKNOWN for b in live):
+        return Finding(Reason.NO_EVIDENCE, f"no broker can be judged: {why}", blocks=True)
+    return Finding(Reason.NO_EVIDENCE, f"{_named([b.broker for b in unknown])} cannot be judged: {why}")
+
+
+def _delaying(state: PolicyState) -> Finding | None:
+    for broker in state.brokers:
+        holds = broker.condition("HoldsBackISR")
+        if holds.status:
+            return Finding(holds.reason, f"broker {broker.broker}: {holds.message}")
+    return None
+
+
+def _unmet(state: PolicyState) -> Finding | None:
+    """Settings that have no effect on this cluster."""
+    for type_ in ("PlacementFits", "LoadsAvailable"):
+        condition = state.condition(type_)
+        if condition is not None and condition.status is False:
+            return Finding(condition.reason, condition.message)
+    return None
+
+
+def _under_replicated(state: PolicyState) -> Finding | None:
+    count = state.at_risk(Risk.UNDER_REPLICATED)
+    return _partitions(count, Reason.UNDER_REPLICATED, "with replicas out of sync")
+
+
+def _quiet(state: PolicyState) -> Finding | None:
+    """A policy that does not act, and would demote no broker."""
+    if state.policy.acts or state.would:
+        return None
+    return Finding(Reason.NOT_ENFORCING, f"{_mode(state)}: would demote no broker")
+
+
+def _unsettled(state: PolicyState) -> Finding | None:
+    """Leaders that are being moved or restored, or may not move. A policy that does not act moves none."""
+    settled, stay = state.condition("Settled"), (*state.plan.holds, *state.result.holds)
+    if settled is None or settled.reason is Reason.UP_TO_DATE or not state.policy.acts:
+        return None
+    said = all(h.reason is Reason.CAPACITY_REACHED for h in stay) and settled.reason is Reason.MOVES_BLOCKED
+    if said or state.result.stopped is not None:
+        return None
+    return Finding(settled.reason, settled.message)
+
+
+def _demoted(state: PolicyState) -> Finding | None:
+    demoted = [b for b in state.brokers if b.demoted is not None]
+    if not demoted:
+        return None
+    reasons = dict.fromkeys(b.demoted.reason for b in demoted if b.demoted is not None)
+    text = f"{_named([b.broker for b in demoted])} {_is(demoted)} demoted ({', '.join(reasons)})"
+    return Finding(Reason.BROKER_DEMOTED, text)
+
+
+RANKS: tuple[Callable[[PolicyState], Finding | None], ...] = (
+    _offline,
+    _under_min_isr,
+    _blocked,
+    _no_capacity,
+    _inactive,
+    _sick,
+    _at_min_isr,
+    _down,
+    _aborted,
+    _blind,
+    _delaying,
+    _unmet,
+    _under_replicated,
+    _quiet,
+    _unsettled,
+    _demoted,
+)
+"""What can be so, the worst first: partitions that clients miss, then brokers, then the policy's own work."""
+
+
+def _partitions(count: int, reason: Reason, what: str) -> Finding | None:
+    if not count:
+        return None
+    return Finding(reason, f"{count} partition{'s' if count > 1 else ''} {what}")
+
+
+def _judged(brokers: list[BrokerReport], state: str) -> Finding | None:
+    if not brokers:
+        return None
+    verdict = brokers[0].verdict
+    why = verdict.message if len(brokers) == 1 else str(verdict.reason)
+    return Finding(verdict.reason, f"{_named([b.broker for b in brokers])} {_is(brokers)} {state}: {why}")
+
+
+def _is(brokers: list[BrokerReport]) -> str:
+    return "is" if len(brokers) == 1 else "are"
+
+
+def _mode(state: PolicyState) -> str:
+    return "suspended (spec.suspend)" if state.policy.suspend else "mode Observe"
+
+
+def _named(brokers: Iterable[int]) -> str:
+    ids = [str(b) for b in brokers]
+    more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
+    return f"{'broker' if len(ids) == 1 else 'brokers'} {', '.join(ids[:NAMED])}{more}"

@@ -1,0 +1,232 @@
+"""What ``bellwether status`` shows at night, from the objects as the operator and the probers leave them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, NotFound, Object
+from bellwether.cli.commands.diagnosis.status import status
+from bellwether.cli.diagnosis import status as verb
+from bellwether.cli.diagnosis.remedies import remedy, runbook
+from bellwether.controllers.reporting.status import broker_status, policy_status
+from bellwether.core.model.refusals import Hold
+from bellwether.core.planning.plan import Plan
+from bellwether.core.reasons import Reason
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.policy import Mode, Policy
+from bellwether.ports.errors import Terminal, Transient
+from testkit.kubernetes import api_objects
+from testkit.kubernetes.memory_api import MemoryApi
+from testkit.values.builders import CLUSTER_ID, after, cluster, decisions, partition, said, snapshot, verdicts
+
+ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
+NOW = after(125)
+
+
+def one_left() -> Report:
+    """Broker 1 is demoted, broker 2 down, broker 3 leads everything and nothing is to spare."""
+    left = [partition(index=i, replicas=(3, 1, 2), isr=(3, 1)) for i in range(60)]
+    seen = cluster(*left, fenced=[2])
+    held = Hold(left[0].key, "orders", Reason.NO_HEALTHY_ISR_MEMBER, "so it is")
+    plan = Plan(holds=(held,), decisions=decisions(1))
+    return said(replace(snapshot(seen), floors={"orders": 2}), ENFORCE, verdicts(seen, sick=[1], down=[2]), plan)
+
+
+def lease(name: str, holder: str, seconds_ago: float, **labels: str) -> Object:
+    moment = (NOW - timedelta(seconds=seconds_ago)).isoformat()
+    metadata = {"name": name, "namespace": "default", "labels": labels}
+    return {"metadata": metadata, "spec": {"holderIdentity": holder, "renewTime": moment}}
+
+
+def prober_lease(source: str, seconds_ago: float, holder: str | None = None) -> Object:
+    own = {object_names.PROBER_LABEL: "true", object_names.POLICY_LABEL: "main"}
+    return lease(f"bellwether-prober-main-{source}", holder or f"uid-{source}", seconds_ago, **own)
+
+
+class Site:
+    """The API of a cluster; ``show`` lets it stand as a report says."""
+
+    def __init__(self) -> None:
+        self.api = MemoryApi()
+
+    def show(self, report: Report, *entries: Object) -> None:
+        found = policy_status(report, 1, {}, None, operator="bellwether-7d9c")
+        self.api.put(POLICIES, {**api_objects.policy(mode="Enforce"), "status": found})
+        for broker in report.brokers:
+            body = api_objects.health(broker.broker)
+            body["metadata"]["labels"] = {object_names.POLICY_LABEL: "main"}
+            body["status"] = {**broker_status(broker, 1, {}, report.now), "signals": list(entries)}
+            self.api.put(BROKER_HEALTHS, body)
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Site:
+    made = Site()
+    monkeypatch.setattr(verb, "connect", lambda **_: made.api)
+    monkeypatch.setattr(verb.SystemClock, "now", lambda _: NOW)
+    return made
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(status, list(arguments))
+    return result.exit_code, result.output
+
+
+def test_the_whole_screen_of_one_broker_left(site: Site):
+    site.show(one_left(), api_objects.entry("zone-1"), api_objects.entry("zone-2"))
+    site.api.put(LEASES, prober_lease("zone-1", 2))
+    site.api.put(LEASES, prober_lease("zone-2", 90))
+    site.api.put(LEASES, lease(object_names.cluster_lease(CLUSTER_ID), "bellwether-7d9c_x", 3))
+    exit_status, text = run()
+    assert exit_status == 0
+    assert text.splitlines() == [
+        "Policy default/main: AtMinIsr, since 2026-01-01 00:00:00Z (2 min 5 s ago)",
+        "  60 partitions at min.insync.replicas: losing one more broker stops acks=all writes",
+        "  broker 2 is Down: so it seems",
+        "  partitions not moved: 1 NoHealthyIsrMember",
+        "  broker 1 is demoted (ExternallyUnreachable)",
+        f"Mode: Enforce. Ready: True. Kafka cluster: {CLUSTER_ID}.",
+        "Operator: bellwether-7d9c; Lease renewed 3 s ago.",
+        "",
+        "BROKER  VERDICT  REASON                 SINCE      LEADERS  DEMOTED",
+        "1       Sick     ExternallyUnreachable  2 min 5 s  0        yes (ExternallyUnreachable)",
+        "2       Down     BrokerDown             2 min 5 s  0        no (BrokerDown)",
+        "3       Healthy  SignalsPassing         2 min 5 s  60       no",
+        "At risk: 60 partitions AtMinIsr: works now; losing one more broker stops acks=all",
+        "Blocked: 1 partitions NoHealthyIsrMember: No live, healthy ISR member that is not demoted can lead; the"
+        " leader stays.",
+        "Probers: ExternalReachability from zone-1, zone-2; oldest report 1 min 30 s ago; stale: zone-2.",
+        "",
+        "What to do:",
+        *next_lines("AtMinIsr", "policy"),
+        *next_lines("ExternallyUnreachable", "broker 1"),
+        *next_lines("BrokerDown", "broker 2"),
+        *next_lines("NoHealthyIsrMember", "1 partitions"),
+        *next_lines("NoEvidence", "prober zone-2"),
+    ]
+
+
+def next_lines(reason: str, about: str) -> list[str]:
+    return [f"- {reason} ({about}): {remedy(reason)}", f"  {runbook(reason)}"]
+
+
+def test_every_reason_has_a_remedy_and_a_section_of_the_runbook():
+    assert [reason for reason in Reason if not remedy(reason) or "#" not in runbook(reason)] == []
+
+
+def test_where_all_is_well_there_is_nothing_to_do(site: Site):
+    site.show(said(policy=ENFORCE))
+    assert run()[1].splitlines()[-1] == "Nothing to do."
+
+
+def test_a_policy_of_which_no_operator_has_said_anything(site: Site):
+    site.api.put(POLICIES, api_objects.policy())
+    assert run("main")[1].startswith("Policy default/main was never reconciled: check that an operator is running")
+
+
+def test_an_operator_that_no_longer_renews_its_lease_is_named(site: Site):
+    site.show(said(policy=ENFORCE))
+    site.api.put(LEASES, lease(object_names.cluster_lease(CLUSTER_ID), "bellwether-7d9c_x", 120))
+    assert "none is at work: bellwether-7d9c renewed the Lease 2 min ago" in run()[1]
+
+
+@pytest.mark.parametrize("seen", ["denied", "held by another prober"])
+def test_what_is_not_known_of_leases_is_unknown(site: Site, seen: str):
+    site.show(said(policy=ENFORCE), api_objects.entry("zone-1"))
+    site.api.put(LEASES, prober_lease("zone-1", 2, holder="another"))
+    if seen == "denied":
+        for call in ("get", "list"):
+            site.api.refuse(call, LEASES, Terminal("forbidden"))
+    text = run()[1]
+    assert "age unknown: zone-1." in text
+    assert "the age of its Lease is unknown" in text
+
+
+def test_of_many_brokers_those_that_are_not_well_come_first(site: Site):
+    seen = cluster(partition(), brokers=40)
+    site.show(said(snapshot(seen), ENFORCE, verdicts(seen, sick=[39], down=[40])))
+    lines = run()[1].splitlines()
+    table = lines.index(next(line for line in lines if line.startswith("BROKER")))
+    assert [line.split()[0] for line in lines[table + 1 : table + 4]] == ["39", "40", "1"]
+    assert "and 10 more brokers, 0 of them not Healthy: kubectl get bh -n default" in lines
+
+
+def test_programs_get_status_and_problems(site: Site):
+    site.show(one_left(), api_objects.entry("zone-1"))
+    site.api.put(LEASES, prober_lease("zone-1", 60))
+    found: dict[str, Any] = json.loads(run("main", "-o", "json")[1])
+    assert (found["policy"], found["status"]["mode"]) == ("default/main", "Enforce")
+    assert [b["broker"] for b in found["brokers"]] == [1, 2, 3]
+    assert found["probers"][0].items() >= {"source": "zone-1", "brokers": 3, "stale": True}.items()
+    assert found["problems"][0] == {
+        "reason": "AtMinIsr",
+        "about": ["policy"],
+        "remedy": remedy("AtMinIsr"),
+        "runbook": runbook("AtMinIsr"),
+    }
+
+
+def test_watching_shows_each_change_and_outlives_an_api_that_is_away(site: Site, monkeypatch: pytest.MonkeyPatch):
+    site.show(said(policy=ENFORCE))
+    rounds = iter(["away", "back", "gone"])
+
+    def sleep(_: float) -> None:
+        match next(rounds):
+            case "away":
+                site.api.refuse("get", POLICIES, Transient("no response within 3 s"))
+            case "back":
+                site.api.refuse("get", POLICIES, None)
+                site.show(one_left())
+            case _:
+                site.api.refuse("get", POLICIES, Terminal("it is gone"))
+
+    monkeypatch.setattr(verb.time, "sleep", sleep)
+    exit_status, text = run("--watch")
+    assert exit_status == 1
+    states = [line for line in text.splitlines() if line.startswith(("Policy", "retrying", "Error"))]
+    assert [state.split(",")[0] for state in states] == [
+        "Policy default/main: UpToDate",
+        "retrying: no response within 3 s",
+        "Policy default/main: AtMinIsr",
+        "Error: it is gone",
+    ]
+
+
+class TestBadInput:
+    def test_another_namespace_names_where_policies_are(self, site: Site):
+        site.show(said(policy=ENFORCE))
+        exit_status, text = run("-n", "kafka")
+        assert exit_status == 1
+        assert text == ("Error: namespace kafka has no LeadershipPolicy: set --namespace; there are: default/main\n")
+
+    def test_another_name_names_those_that_exist(self, site: Site):
+        site.show(said(policy=ENFORCE))
+        assert run("nosuch") == (1, "Error: namespace default has no LeadershipPolicy nosuch; it has: main\n")
+
+    def test_of_several_one_must_be_named(self, site: Site):
+        for name in ("orders", "payments"):
+            site.api.put(POLICIES, api_objects.policy(name))
+        exit_status, text = run()
+        assert exit_status == 1
+        assert "(orders, payments): name one of them: bellwether status POLICY" in text
+
+    @pytest.mark.parametrize("error", [Terminal("cannot list leadershippolicies: forbidden"), Transient("away")])
+    def test_no_permission_and_no_api_server_are_one_line(self, site: Site, error: Terminal | Transient):
+        site.api.refuse("list", POLICIES, error)
+        assert run() == (1, f"Error: {error}\n")
+
+    def test_an_api_without_our_kinds_says_what_to_install(self, site: Site):
+        site.api.refuse("list", POLICIES, NotFound("leadershippolicies default/* not found"))
+        assert "check the context, or install the CRDs" in run()[1]
+
+    def test_watching_prints_text(self):
+        exit_status, text = run("--watch", "-o", "json")
+        assert exit_status == 2
+        assert "leave out --output json" in text

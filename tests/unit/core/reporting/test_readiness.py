@@ -1,0 +1,198 @@
+"""What Ready says of each situation, and that the worst of several comes first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bellwether.core.detection.health_states import HealthState
+from bellwether.core.execution.result import Abort, ExecutionResult
+from bellwether.core.model.cluster import Partition
+from bellwether.core.model.refusals import BrokerHold, Hold
+from bellwether.core.planning.plan import Plan
+from bellwether.core.reasons import Reason
+from bellwether.core.reporting.readiness import RANKS
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.capacity import Capacity
+from bellwether.core.settings.placement import Placement, Preference
+from bellwether.core.settings.policy import Demotion, Mode, Policy
+from testkit.values.builders import cluster, decisions, move, partition, said, snapshot, verdict, verdicts
+
+ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
+OBSERVE = replace(ENFORCE, mode=Mode.OBSERVE)
+SUSPENDED = replace(ENFORCE, suspend=True)
+LIMITED = replace(ENFORCE, demotion=Demotion(capacity=Capacity(max_load=100)))
+NO_RACK = replace(ENFORCE, placement=Placement(Preference(("eu-west-9z",))))
+
+
+def of(
+    *partitions: Partition,
+    policy: Policy = ENFORCE,
+    plan: Plan | None = None,
+    result: ExecutionResult | None = None,
+    min_isr: int = 2,
+    **states: list[int],
+) -> Report:
+    """A report of three brokers, Healthy unless named by state: ``of(down=[2])``."""
+    seen = cluster(*(partitions or (partition(),)), fenced=states.get("down", []))
+    floors = dict.fromkeys((p.topic for p in seen.partitions), min_isr)
+    return said(replace(snapshot(seen), floors=floors), policy, verdicts(seen, **states), plan, result)
+
+
+def slow() -> Report:
+    """Broker 3 follows slowly and is in the ISR."""
+    seen = cluster(partition())
+    lagging = replace(verdict(3, HealthState.SUSPECT, Reason.REPLICATION_LAGGING), slow=Reason.REPLICATION_LAGGING)
+    return said(snapshot(seen), ENFORCE, {**verdicts(seen), 3: lagging})
+
+
+def held(reason: Reason, topic: str = "orders") -> Plan:
+    return Plan(holds=(Hold(partition(topic).key, topic, reason, "so it is"),))
+
+
+CAP = Plan(decisions=decisions(held=[BrokerHold(1, Reason.CAP_REACHED, "the cap is 1")]))
+SHARED = Plan(decisions=decisions(held=[BrokerHold(1, Reason.SYSTEMIC_CAUSE, "2 of 3 brokers are sick")]))
+
+WORST_FIRST = [
+    pytest.param(
+        of(partition(leader=None, isr=())),
+        (True, "OfflinePartitions", "1 partition without a leader: no reads, no writes"),
+        id="no leader",
+    ),
+    pytest.param(
+        of(partition(isr=(1,)), partition(index=1, isr=(1,))),
+        (True, "UnderMinIsr", "2 partitions under min.insync.replicas: acks=all writes are refused"),
+        id="under min.insync.replicas",
+    ),
+    pytest.param(
+        of(plan=CAP, sick=[1]),
+        (False, "CapReached", "broker 1 is sick and still leads: the cap is 1"),
+        id="a demotion that the cap blocks",
+    ),
+    pytest.param(
+        of(plan=held(Reason.CAPACITY_REACHED)),
+        (
+            False,
+            "CapacityReached",
+            "1 leaders stay on their brokers: all others are at the limit set by spec.demotion.capacity",
+        ),
+        id="no capacity",
+    ),
+    pytest.param(
+        of(policy=OBSERVE, plan=Plan(decisions=decisions(2, 3))),
+        (True, "NotEnforcing", "mode Observe: would demote brokers 2, 3"),
+        id="only observed",
+    ),
+    pytest.param(
+        of(sick=[1]), (True, "ExternallyUnreachable", "broker 1 is Sick: so it seems"), id="sick, and not demoted yet"
+    ),
+    pytest.param(
+        of(partition(isr=(1, 2))),
+        (True, "AtMinIsr", "1 partition at min.insync.replicas: losing one more broker stops acks=all writes"),
+        id="at min.insync.replicas",
+    ),
+    pytest.param(of(down=[2]), (True, "BrokerDown", "broker 2 is Down: so it seems"), id="down"),
+    pytest.param(
+        of(result=ExecutionResult(stopped=Abort(Reason.NO_ANSWER, "no answer in 2 s"))),
+        (True, "NoAnswer", "no answer in 2 s"),
+        id="aborted",
+    ),
+    pytest.param(of(unknown=[1, 2, 3]), (False, "NoEvidence", "no broker can be judged: so it seems"), id="blind"),
+    pytest.param(
+        slow(),
+        (
+            True,
+            "ReplicationLagging",
+            "broker 3: it is slow (ReplicationLagging) and in the ISR of partitions that"
+            " other brokers lead: acks=all waits for it",
+        ),
+        id="acks=all delayed",
+    ),
+    pytest.param(
+        of(policy=NO_RACK),
+        (
+            True,
+            "PlacementUnsuitable",
+            "no registered broker is in rack 'eu-west-9z': correct the name, set broker.rack, or start its brokers",
+        ),
+        id="unknown rack",
+    ),
+    pytest.param(
+        of(partition(isr=(1, 2)), min_isr=1),
+        (True, "UnderReplicated", "1 partition with replicas out of sync"),
+        id="under-replicated",
+    ),
+    pytest.param(
+        of(policy=SUSPENDED),
+        (True, "NotEnforcing", "suspended (spec.suspend): would demote no broker"),
+        id="suspended",
+    ),
+    pytest.param(of(plan=Plan((move(),))), (True, "LeadersMoving", "1 partitions are being moved"), id="moving"),
+    pytest.param(
+        of(plan=Plan(decisions=decisions(1))),
+        (True, "BrokerDemoted", "broker 1 is demoted (ExternallyUnreachable)"),
+        id="demoted",
+    ),
+]
+
+
+@pytest.mark.parametrize(("report", "wanted"), WORST_FIRST)
+def test_ready_names_it(report: Report, wanted: tuple[bool, str, str]):
+    ready = report.condition("Ready")
+    assert (ready.status, ready.reason, ready.message) == wanted
+
+
+def test_every_rank_has_a_case():
+    assert len(WORST_FIRST) == len(RANKS)
+
+
+def test_the_worst_comes_first_and_the_rest_follows():
+    """One demoted, one frozen, one that leads everything, and every partition at min.insync.replicas."""
+    left = [partition(index=i, replicas=(3, 1, 2), isr=(3, 1)) for i in range(60)]
+    ready = of(*left, plan=Plan(decisions=decisions(1)), down=[2], sick=[1]).condition("Ready")
+    assert (ready.status, ready.reason) == (True, Reason.AT_MIN_ISR)
+    assert ready.message == (
+        "60 partitions at min.insync.replicas: losing one more broker stops acks=all writes;"
+        " broker 2 is Down: so it seems; broker 1 is demoted (ExternallyUnreachable)"
+    )
+
+
+def test_a_shared_cause_keeps_the_policy_from_its_work_whatever_is_worse():
+    ready = of(partition(leader=None, isr=()), plan=SHARED, sick=[1, 2]).condition("Ready")
+    assert (ready.status, ready.reason) == (False, Reason.OFFLINE_PARTITIONS)
+    assert "broker 1 is sick and still leads: 2 of 3 brokers are sick" in ready.message
+
+
+def test_tools_do_not_wait_for_the_end_of_a_suspension():
+    assert of(policy=SUSPENDED, unknown=[1, 2, 3]).condition("Ready").status is True
+
+
+def test_a_suspended_policy_says_whom_it_would_demote():
+    ready = of(policy=SUSPENDED, plan=Plan(decisions=decisions(1)), sick=[1]).condition("Ready")
+    assert ready.message == "suspended (spec.suspend): would demote broker 1; broker 1 is Sick: so it seems"
+
+
+def test_one_broker_that_cannot_be_judged_does_not_make_a_policy_blind():
+    ready = of(unknown=[3]).condition("Ready")
+    assert (ready.status, ready.message) == (True, "broker 3 cannot be judged: so it seems")
+
+
+def test_a_broker_that_is_down_does_not_hide_that_nothing_is_seen():
+    assert of(unknown=[1, 2], down=[3]).condition("Ready").status is False
+
+
+def test_moves_that_wait_are_counted_by_reason():
+    ready = of(plan=held(Reason.ONLY_REPLICA)).condition("Ready")
+    assert (ready.reason, ready.message) == (Reason.MOVES_BLOCKED, "partitions not moved: 1 OnlyReplica")
+
+
+def test_a_limit_by_load_without_loads_is_named():
+    ready = of(policy=LIMITED).condition("Ready")
+    assert (ready.status, ready.reason) == (True, Reason.NO_EVIDENCE)
+
+
+def test_of_many_brokers_some_are_named():
+    seen = cluster(partition(), brokers=9)
+    ready = said(snapshot(seen), ENFORCE, verdicts(seen, down=range(2, 10))).condition("Ready")
+    assert ready.message == "brokers 2, 3, 4, 5, 6 and 3 more are Down: BrokerDown"
