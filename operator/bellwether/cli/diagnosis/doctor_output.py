@@ -69,7 +69,7 @@ def _cause(cause: RiskCause, tools: CommandOptions, *, elr: bool) -> None:
     for risk, some in cause.by_risk.items():
         names = ", ".join(str(d.partition.name) for d in some[:SHOWN_NAMES])
         more = f" and {len(some) - SHOWN_NAMES} more" if len(some) > SHOWN_NAMES else ""
-        click.echo(f"  {risk}  {len(some)}: {names}{more}")
+        click.echo(f"  {risk:<17}  {len(some)}: {names}{more}")
     if cause.also_missing:
         click.echo(f"  also out of the ISR of some of them: {few_brokers(cause.also_missing)}")
     worst = cause.diagnoses[0]

@@ -79,11 +79,12 @@ def _down(cause: RiskCause, tools: CommandOptions) -> Iterator[Remediation]:
         yield Remediation(f"start {few_brokers(cause.brokers)}", "nothing", checks=check)
         return
     first, *others = cause.awaited.items()
-    order = f"start broker {first[0]} first: it can lead {_of(first[1], offline)} without data loss"
+    rest = [b for b in cause.brokers if b not in cause.awaited]
+    order = f"start broker {first[0]}{' first' if others or rest else ''}: it can lead {_of(first[1], offline)} without data loss"
     if others:
         most = ", ".join(f"broker {b} ({n})" for b, n in others[:SHOWN_TOPICS])
         order += f"; then {most}{', ...' if len(others) > SHOWN_TOPICS else ''}"
-    if rest := [b for b in cause.brokers if b not in cause.awaited]:
+    if rest:
         order += f"; then {few_brokers(rest)}"
     unavailable = (tools.kafka("kafka-topics.sh", "--describe --unavailable-partitions"), *check)
     cost = f"time without {_partitions(offline)}"
@@ -178,7 +179,7 @@ def _lossy(cause: RiskCause, tools: CommandOptions, when: str) -> Iterator[Remed
     more = f" and {len(topics) - SHOWN_TOPICS} more topics" if len(topics) > SHOWN_TOPICS else ""
     yield Remediation(
         f"{when}: records are lost; first see how many for each partition of {', '.join(topics[:SHOWN_TOPICS])}{more}",
-        "records; the command below only shows how many",
+        "records",
         checks=(tools.ours(f"doctor{named}{tools.store}"),),
     )
 

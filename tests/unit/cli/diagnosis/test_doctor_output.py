@@ -74,8 +74,8 @@ def test_a_dead_broker_is_one_finding_with_the_first_names_of_each_class(capsys)
     out = printed(MemoryWard(made).examiner().examine(), capsys, shown=0)
     assert out[out.index("broker 2 is down") :] == (
         "broker 2 is down: 7 partitions at risk\n"
-        "  UnderMinIsr  1: payments-0\n"
-        "  AtMinIsr  6: orders-0, orders-1, orders-2, orders-3 and 2 more\n"
+        "  UnderMinIsr        1: payments-0\n"
+        "  AtMinIsr           6: orders-0, orders-1, orders-2, orders-3 and 2 more\n"
         "  clients: at worst, acks=all is refused (NOT_ENOUGH_REPLICAS), also for idempotent and transactional "
         "producers; acks=1 is accepted, but the high watermark does not advance: consumers read only what is below it\n"
         "  safe:    do not stop brokers 1 and 3: stopping one stops acks=all writes or loses the last copy\n"
