@@ -115,10 +115,10 @@ def _of_policy(opened: ExitStack, policy: str, namespace: str, kafka: Mapping[st
         )
     addresses = tuple(part.strip() for part in (kafka["bootstrap"] or "").split(",") if part.strip())
     found = opened.enter_context(policy_cluster(namespace, policy, addresses))
-    options = f" --policy {policy} --namespace {namespace}"
-    if addresses:
-        options += f" --bootstrap {shlex.quote(','.join(addresses))}"
-    tools = replace(_tools(found.connection, {}), policy=options)
+    options = f" --bootstrap {shlex.quote(','.join(addresses))}" if addresses else ""
+    tools = replace(
+        _tools(found.connection, {}), policy=f" --policy {shlex.quote(policy)} --namespace {namespace}", options=options
+    )
     return _Target(found.connection, BrokerPool(found.connection), tools, found.notes, found.check)
 
 

@@ -60,7 +60,8 @@ def heading(cause: RiskCause) -> str:
         case CauseKind.REASSIGNMENT:
             return f"a reassignment adds {who}"
         case CauseKind.ELECTION_PENDING:
-            return "Kafka has not elected a new leader yet"
+            silent = f"{who} {'does' if are == 'is' else 'do'} not answer, and " if who else ""
+            return f"{silent}Kafka has not elected a new leader yet"
         case CauseKind.NO_ELIGIBLE_LEADER:
             return f"Kafka knows no replica that can lead without data loss{f'; {who} {are} down' if who else ''}"
 
@@ -80,7 +81,8 @@ def _down(cause: RiskCause, tools: CommandOptions) -> Iterator[Remediation]:
         return
     first, *others = cause.awaited.items()
     rest = [b for b in cause.brokers if b not in cause.awaited]
-    order = f"start broker {first[0]}{' first' if others or rest else ''}: it can lead {_of(first[1], offline)} without data loss"
+    start = f"start broker {first[0]}{' first' if others or rest else ''}"
+    order = f"{start}: it can lead {_of(first[1], offline)} without data loss"
     if others:
         most = ", ".join(f"broker {b} ({n})" for b, n in others[:SHOWN_TOPICS])
         order += f"; then {most}{', ...' if len(others) > SHOWN_TOPICS else ''}"
@@ -104,7 +106,7 @@ def _unreachable(cause: RiskCause, tools: CommandOptions) -> Iterator[Remediatio
 
 
 def _out_of_isr(cause: RiskCause, tools: CommandOptions) -> Iterator[Remediation]:
-    explained = tuple(tools.ours(f"explain {b}") for b in cause.brokers[:SHOWN_TOPICS]) if tools.policy else ()
+    explained = _through_operator("explain", cause, tools)
     yield Remediation(
         f"wait while {few_brokers(cause.brokers)} catches up after a start; else check its disk, its network and its "
         "log for fetch errors (replica.lag.time.max.ms, 30 s by default)",
@@ -127,6 +129,19 @@ def _pending(cause: RiskCause, tools: CommandOptions) -> Iterator[Remediation]:
         f"time{fenced}",
         checks=(quorum_status(tools),),
     )
+    if cause.brokers:
+        yield Remediation(
+            f"if {few_brokers(cause.brokers, ' or ')} still leads after 10 s, the controllers can reach it and "
+            "this host cannot: repair the network, or demote the broker if clients cannot reach it either",
+            "nothing: no data moves",
+            _through_operator("demote", cause, tools),
+        )
+
+
+def _through_operator(verb: str, cause: RiskCause, tools: CommandOptions) -> tuple[str, ...]:
+    """A command for each broker, where the policy is known."""
+    brokers = cause.brokers[:SHOWN_TOPICS] if tools.policy else ()
+    return tuple(f"bellwether {verb} {broker}{tools.policy}" for broker in brokers)
 
 
 def _no_eligible(cause: RiskCause, tools: CommandOptions) -> Iterator[Remediation]:

@@ -28,7 +28,7 @@ class CommandOptions:
 
     ``config`` is a file of client settings, where the listener needs one; ``options`` are the options of our own
     command for the same, each with a leading space, and ``store`` is the option for the sample store. ``policy`` are
-    the options that name the policy, where the connection is the policy's.
+    the options that name the policy, where the connection is the policy's; commands that use the operator need no more.
     """
 
     bootstrap: str

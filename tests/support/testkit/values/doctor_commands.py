@@ -24,6 +24,7 @@ PARTITIONS = (
     replace(LED, replicas=(1, 2), isr=(1,)),  # broker 2 answers
     replace(LED, replicas=(1, 4, 5), isr=(1,), adding=(4, 5)),
     partition(isr=(1, 2), leader=None),
+    partition(replicas=(3, 1, 2), leader=3),
     partition(replicas=(4, 1, 2), isr=(4,), leader=None),
     partition(replicas=(4, 1, 2), isr=(4,), leader=4),
     partition(replicas=(4, 5), leader=None),
@@ -31,13 +32,13 @@ PARTITIONS = (
     partition(replicas=(1, 2)),
     partition(),
 )
-FURTHER = RiskInputs({"orders": 2}, ends={PARTITIONS[6].name: {1: 70, 2: 80}})
+FURTHER = RiskInputs({"orders": 2}, ends={PARTITIONS[7].name: {1: 70, 2: 80}})
 
 
 def diagnoses() -> tuple[Diagnosis, ...]:
     """A diagnosis of every class."""
     found = tuple(diagnose(p, LIVE - SILENT, INPUTS) for p in PARTITIONS)
-    return (*found, diagnose(PARTITIONS[6], LIVE, FURTHER))
+    return (*found, diagnose(PARTITIONS[7], LIVE, FURTHER))
 
 
 def summary(*partitions: Partition) -> RiskSummary:

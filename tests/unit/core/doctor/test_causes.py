@@ -49,6 +49,11 @@ def test_ten_partitions_that_miss_one_dead_broker_are_one_finding() -> None:
         ),
         (partition(replicas=(1, 4), isr=(1,), adding=(4,)), CauseKind.REASSIGNMENT, "a reassignment adds broker 4"),
         (
+            partition(replicas=(3, 1, 2), leader=3),
+            CauseKind.ELECTION_PENDING,
+            "broker 3 does not answer, and Kafka has not elected a new leader yet",
+        ),
+        (
             partition(isr=(1, 2), leader=None),
             CauseKind.ELECTION_PENDING,
             "Kafka has not elected a new leader yet",
