@@ -5,6 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bellwether.core.doctor.cause_remediation import cause_advice
+from bellwether.core.doctor.causes import causes
 from bellwether.core.doctor.remediation import CommandOptions, remediation_plan
 from bellwether.core.doctor.risks import MIN_ISR, OFFLINE, Diagnosis, Risk, RiskInputs, diagnose, diagnose_cluster
 from bellwether.core.model.cluster import Cluster
@@ -39,6 +41,23 @@ def test_every_partition_has_one_class_and_advice_for_it(seen: Cluster, elr: boo
         assert advice.clients
         assert advice.safe
         assert bool(advice.remediations) == (found.risk is not Risk.IN_SYNC)
+
+
+@given(clusters(), st.booleans(), st.integers(1, 5), st.data())
+def test_every_partition_at_risk_has_one_cause_and_every_cause_has_advice(
+    seen: Cluster, elr: bool, floor: int, data: st.DataObject
+):
+    silent = data.draw(st.sets(st.sampled_from(sorted(seen.live)))) if seen.live else set()
+    floors = dict.fromkeys((p.topic for p in seen.partitions), floor)
+    summary = diagnose_cluster(seen, RiskInputs(floors), silent)
+    found = causes(summary, seen.live, silent)
+    covered = sorted(d.partition.name for cause in found for d in cause.diagnoses)
+    assert covered == sorted(d.partition.name for d in summary.at_risk)
+    for cause in found:
+        advice = cause_advice(cause, TOOLS, elr=elr)
+        assert "no broker" not in " ".join([advice.heading, advice.safe, *(way.do for way in advice.remediations)])
+        assert advice.remediations
+        assert not any("--unclean" in line for way in advice.remediations for line in way.commands)
 
 
 @given(clusters(), st.booleans())

@@ -1,15 +1,17 @@
 """``bellwether doctor``: report partitions at risk, the effect on clients, and the remedies.
 
-In: a Kafka cluster, and optionally a store of samples. Out: a summary by class, and the worst partitions with remedies
-and commands, as text or JSON; the exit status is the severity. Read-only except for ``--unclean-election``.
+In: a Kafka cluster or a policy, and optionally a store of samples. Out: the causes with their remedies and commands,
+and single partitions where they are asked for, as text or JSON; the exit status is the severity. Read-only except for
+``--unclean-election``.
 """
 
 from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Collection, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -23,7 +25,7 @@ from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
 from bellwether.adapters.store.store_uri import Redacted
 from bellwether.cli.commands.diagnosis.doctor import SHOWN
 from bellwether.cli.diagnosis import doctor_output
-from bellwether.cli.diagnosis.cluster_examination import Examiner, Samples, no_samples
+from bellwether.cli.diagnosis.cluster_examination import Examination, Examiner, Samples, no_samples
 from bellwether.cli.kafka_target import connection_from
 from bellwether.cli.offline.unclean_election import NoLeaderElected, Refused, elect_uncleanly
 from bellwether.core.doctor.remediation import CommandOptions
@@ -43,6 +45,8 @@ class Unseen(click.ClickException):
 
 
 def doctor(
+    policy: str | None,
+    namespace: str,
     topics: tuple[str, ...],
     everything: bool,
     uri: str | None,
@@ -56,42 +60,95 @@ def doctor(
         raise click.UsageError("--accept-loss requires --unclean-election TOPIC-PARTITION")
     if lossy and output != "text":
         raise click.UsageError("--unclean-election is interactive: use it without --output json")
-    if not kafka["bootstrap"]:
-        raise click.UsageError(
-            "Missing option '--bootstrap HOST:PORT', with the TLS and SASL options that the cluster requires."
-        )
     chosen = _partition(lossy) if lossy else None
     try:
-        connection = connection_from(**kafka)
-        nodes, clock = BrokerPool(connection), SystemClock()
-        examiner = Examiner(KafkaReader(nodes), AdminConfigs(nodes), LogEnds(connection), _samples(uri))
-        tools = replace(_tools(connection, kafka), store=_again(uri))
-        if chosen is not None:
-            after = elect_uncleanly(
-                chosen,
-                lambda: examiner.examine([chosen.topic]),
-                KafkaUnclean(nodes),
-                clock,
-                click.echo,
-                _ask,
-                accepted=accept_loss,
-            )
-            diagnosis = after.of(chosen)
-            click.echo(f"{chosen}: leader is now broker {diagnosis.partition.leader}; class {diagnosis.risk}")
-            doctor_output.print_remedies(diagnosis, tools, elr=after.cluster.elr_enabled)
-            return
-        found = examiner.examine(topics)
+        with ExitStack() as opened:
+            target = _of_policy(opened, policy, namespace, kafka) if policy else _by_options(kafka)
+            tools = replace(target.tools, store=_again(uri))
+            examine = _examination(target, uri)
+            if chosen is not None:
+                _elect(chosen, examine, KafkaUnclean(target.nodes), tools, accepted=accept_loss)
+                return
+            found = examine(topics)
     except (Refused, NoLeaderElected) as error:
         click.echo(str(error), err=True)
         raise click.exceptions.Exit(OFFLINE_STATUS) from None
     except BellwetherError as error:
         raise Unseen(str(error)) from None
-    shown = found.risk_summary.at_risk if everything else found.risk_summary.at_risk[:SHOWN]
+    at_risk = found.risk_summary.at_risk
     if output == "json":
-        click.echo(json.dumps(doctor_output.document(found, shown, tools), indent=1))
+        click.echo(json.dumps(doctor_output.document(found, tools), indent=1))
     else:
-        doctor_output.print_report(found, shown, tools)
-    raise click.exceptions.Exit(status(d.risk in OFFLINE for d in found.risk_summary.at_risk))
+        single = at_risk if everything else at_risk[:SHOWN] if topics else ()
+        doctor_output.print_report(found, single, tools)
+    raise click.exceptions.Exit(status(d.risk in OFFLINE for d in at_risk))
+
+
+@dataclass(frozen=True)
+class _Target:
+    """A cluster to examine. ``check`` raises Terminal if its id is not the expected one."""
+
+    connection: Connection
+    nodes: BrokerPool
+    tools: CommandOptions
+    notes: tuple[str, ...] = ()
+    check: Callable[[str], None] = lambda _cluster_id: None
+
+
+def _by_options(kafka: Mapping[str, Any]) -> _Target:
+    if not kafka["bootstrap"]:
+        raise click.UsageError(
+            "Missing option '--bootstrap HOST:PORT', with the TLS and SASL options that the cluster requires, or "
+            "'--policy NAME'."
+        )
+    connection = connection_from(**kafka)
+    return _Target(connection, BrokerPool(connection), _tools(connection, kafka))
+
+
+def _of_policy(opened: ExitStack, policy: str, namespace: str, kafka: Mapping[str, Any]) -> _Target:
+    from bellwether.cli.diagnosis.policy_cluster import policy_cluster  # noqa: PLC0415 - only with --policy
+
+    if given := [name for name, value in kafka.items() if value and name != "bootstrap"]:
+        option = given[0].replace("_", "-")
+        raise click.UsageError(
+            f"--{option} cannot be used with --policy: TLS and SASL settings are those of the policy"
+        )
+    addresses = tuple(part.strip() for part in (kafka["bootstrap"] or "").split(",") if part.strip())
+    found = opened.enter_context(policy_cluster(namespace, policy, addresses))
+    options = f" --bootstrap {shlex.quote(','.join(addresses))}" if addresses else ""
+    tools = replace(
+        _tools(found.connection, {}), policy=f" --policy {shlex.quote(policy)} --namespace {namespace}", options=options
+    )
+    return _Target(found.connection, BrokerPool(found.connection), tools, found.notes, found.check)
+
+
+def _examination(target: _Target, uri: str | None) -> Callable[[Collection[str]], Examination]:
+    nodes = target.nodes
+    examiner = Examiner(KafkaReader(nodes), AdminConfigs(nodes), LogEnds(target.connection), _samples(uri))
+
+    def examine(topics: Collection[str]) -> Examination:
+        found = examiner.examine(topics)
+        target.check(found.cluster.cluster_id)
+        return replace(found, troubles=(*target.notes, *found.troubles))
+
+    return examine
+
+
+def _elect(
+    chosen: TopicPartition,
+    examine: Callable[[Collection[str]], Examination],
+    elections: KafkaUnclean,
+    tools: CommandOptions,
+    *,
+    accepted: bool,
+) -> None:
+    """Run one unclean election. Raises Refused, NoLeaderElected, and the errors of the ports."""
+    after = elect_uncleanly(
+        chosen, lambda: examine([chosen.topic]), elections, SystemClock(), click.echo, _ask, accepted=accepted
+    )
+    diagnosis = after.of(chosen)
+    click.echo(f"{chosen}: leader is now broker {diagnosis.partition.leader}; class {diagnosis.risk}")
+    doctor_output.print_remedies(diagnosis, tools, elr=after.cluster.elr_enabled)
 
 
 def status(offline: Any) -> int:

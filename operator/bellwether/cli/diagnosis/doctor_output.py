@@ -10,22 +10,29 @@ import click
 
 from bellwether.cli.diagnosis.cluster_examination import Examination
 from bellwether.cli.text_table import printed
-from bellwether.core.doctor.remediation import CommandOptions, remediation_plan
+from bellwether.core.doctor.cause_remediation import SHOWN_BROKERS, cause_advice, few_brokers
+from bellwether.core.doctor.causes import RiskCause, causes
+from bellwether.core.doctor.remediation import CommandOptions, Remediation, client_impact, remediation_plan
 from bellwether.core.doctor.risks import RISK_DESCRIPTIONS, WORST_FIRST, Diagnosis
 
 Document = dict[str, Any]
+SHOWN_NAMES = 4
+"""Number of partitions that are named for each class of a cause."""
 
 
-def print_report(found: Examination, shown: Sequence[Diagnosis], tools: CommandOptions) -> None:
-    """Print the summary, and the partitions ``shown`` with their remedies."""
+def print_report(found: Examination, single: Sequence[Diagnosis], tools: CommandOptions) -> None:
+    """Print the summary, the causes with their remedies, and the partitions ``single`` one by one."""
     cluster, risk_summary = found.cluster, found.risk_summary
     click.echo(
         f"Kafka cluster {cluster.cluster_id}: {len(cluster.live)} of {len(cluster.named)} brokers live, "
         f"{len(cluster.partitions)} partitions; "
         f"eligible leader replicas (KIP-966): {'on' if cluster.elr_enabled else 'off'}"
     )
-    for broker, why in sorted(found.silent.items()):
+    silent = sorted(found.silent.items())
+    for broker, why in silent[:SHOWN_BROKERS]:
         click.echo(f"broker {broker} does not answer, but metadata lists it as alive: {why}")
+    if len(silent) > SHOWN_BROKERS:
+        click.echo(f"and {len(silent) - SHOWN_BROKERS} more brokers that metadata lists as alive do not answer")
     for trouble in found.troubles:
         click.echo(trouble)
     click.echo()
@@ -37,14 +44,39 @@ def print_report(found: Examination, shown: Sequence[Diagnosis], tools: CommandO
             f"\n{designed} of the partitions at min.insync.replicas have all replicas in sync: by their settings no "
             "replica may fail"
         )
-    for one in shown:
+    if not risk_summary.at_risk:
+        click.echo("\nno partition is at risk")
+        return
+    for cause in causes(risk_summary, cluster.live, found.silent):
+        click.echo()
+        _cause(cause, tools, elr=cluster.elr_enabled)
+    for one in single:
         click.echo()
         _partition(one)
         print_remedies(one, tools, elr=cluster.elr_enabled)
-    if (more := len(risk_summary.at_risk) - len(shown)) > 0:
-        click.echo(f"\nand {more} more at risk, none worse than these; show them with --all or --topic")
-    if not risk_summary.at_risk:
-        click.echo("\nno partition is at risk")
+    if single and (more := len(risk_summary.at_risk) - len(single)) > 0:
+        click.echo(f"\nand {more} more at risk, none worse than these; show them with --all")
+    elif not single:
+        click.echo("\nfor single partitions: --topic TOPIC, --all or --output json")
+    if tools.config:
+        click.echo(f"{tools.config} in the commands is a file with the client settings of this listener")
+
+
+def _cause(cause: RiskCause, tools: CommandOptions, *, elr: bool) -> None:
+    advice = cause_advice(cause, tools, elr=elr)
+    count = len(cause.diagnoses)
+    click.echo(f"{advice.heading}: {count} partition{'' if count == 1 else 's'} at risk")
+    for risk, some in cause.by_risk.items():
+        names = ", ".join(str(d.partition.name) for d in some[:SHOWN_NAMES])
+        more = f" and {len(some) - SHOWN_NAMES} more" if len(some) > SHOWN_NAMES else ""
+        click.echo(f"  {risk:<17}  {len(some)}: {names}{more}")
+    if cause.also_missing:
+        click.echo(f"  also out of the ISR of some of them: {few_brokers(cause.also_missing)}")
+    worst = cause.diagnoses[0]
+    click.echo(f"  clients: {'' if worst.risk is cause.diagnoses[-1].risk else 'at worst, '}{client_impact(worst)}")
+    if advice.safe:
+        click.echo(f"  safe:    {advice.safe}")
+    _numbered(advice.remediations)
 
 
 def _partition(found: Diagnosis) -> None:
@@ -64,17 +96,25 @@ def print_remedies(found: Diagnosis, tools: CommandOptions, *, elr: bool) -> Non
     advice = remediation_plan(found, tools, elr=elr)
     click.echo(f"  clients: {advice.clients}")
     click.echo(f"  safe:    {advice.safe}")
-    for number, way in enumerate(advice.remediations, 1):
+    _numbered(advice.remediations)
+
+
+def _numbered(remediations: Sequence[Remediation]) -> None:
+    for number, way in enumerate(remediations, 1):
         click.echo(f"  {number}. {way.do}")
         click.echo(f"     cost: {way.cost}")
         for command in way.commands:
             click.echo(f"     $ {command}")
+        for command in way.checks:
+            click.echo(f"     check: {command}")
 
 
-def document(found: Examination, shown: Sequence[Diagnosis], tools: CommandOptions) -> Document:
-    """The JSON document; ``partitions`` are those that are shown."""
+def document(found: Examination, tools: CommandOptions) -> Document:
+    """The JSON document, with all partitions at risk."""
     cluster, risk_summary = found.cluster, found.risk_summary
     counts = Counter(d.risk for d in risk_summary.diagnoses)
+    grouped = causes(risk_summary, cluster.live, found.silent)
+    cause_of = {d.partition.name: str(cause.kind) for cause in grouped for d in cause.diagnoses}
     return {
         "clusterId": cluster.cluster_id,
         "brokers": {
@@ -86,8 +126,31 @@ def document(found: Examination, shown: Sequence[Diagnosis], tools: CommandOptio
         "classes": {str(risk): counts[risk] for risk in WORST_FIRST},
         "atRisk": len(risk_summary.at_risk),
         "atMinIsrBySettings": sum(d.designed for d in risk_summary.diagnoses),
-        "partitions": [_document(one, tools, elr=cluster.elr_enabled) for one in shown],
+        "causes": [_cause_document(cause, tools, elr=cluster.elr_enabled) for cause in grouped],
+        "partitions": [
+            {"cause": cause_of[one.partition.name], **_document(one, tools, elr=cluster.elr_enabled)}
+            for one in risk_summary.at_risk
+        ],
     }
+
+
+def _cause_document(cause: RiskCause, tools: CommandOptions, *, elr: bool) -> Document:
+    advice = cause_advice(cause, tools, elr=elr)
+    return {
+        "cause": str(cause.kind),
+        "message": advice.heading,
+        "brokers": list(cause.brokers),
+        "classes": {str(risk): len(some) for risk, some in cause.by_risk.items()},
+        "safe": advice.safe,
+        "remedies": _remedies(advice.remediations),
+    }
+
+
+def _remedies(remediations: Sequence[Remediation]) -> list[Document]:
+    return [
+        {"action": way.do, "cost": way.cost, "commands": list(way.commands), "checks": list(way.checks)}
+        for way in remediations
+    ]
 
 
 def _document(found: Diagnosis, tools: CommandOptions, *, elr: bool) -> Document:
@@ -106,9 +169,7 @@ def _document(found: Diagnosis, tools: CommandOptions, *, elr: bool) -> Document
         "awaited": list(found.awaited),
         "clients": advice.clients,
         "safe": advice.safe,
-        "remedies": [
-            {"action": way.do, "cost": way.cost, "commands": list(way.commands)} for way in advice.remediations
-        ],
+        "remedies": _remedies(advice.remediations),
     }
     if loss is not None:
         row["loss"] = {

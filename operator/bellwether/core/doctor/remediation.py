@@ -8,7 +8,7 @@ election.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from bellwether.core.doctor.risks import MIN_ISR, Diagnosis, Risk
@@ -27,13 +27,15 @@ class CommandOptions:
     """How the suggested commands connect to the cluster.
 
     ``config`` is a file of client settings, where the listener needs one; ``options`` are the options of our own
-    command for the same, each with a leading space, and ``store`` is the option for the sample store.
+    command for the same, each with a leading space, and ``store`` is the option for the sample store. ``policy`` are
+    the options that name the policy, where the connection is the policy's; commands that use the operator need no more.
     """
 
     bootstrap: str
     config: str = ""
     options: str = ""
     store: str = ""
+    policy: str = ""
 
     def kafka(self, tool: str, arguments: str) -> str:
         """A command line of one of Kafka's own tools."""
@@ -41,17 +43,19 @@ class CommandOptions:
         return f"{tool} --bootstrap-server {shlex.quote(self.bootstrap)}{config} {arguments}"
 
     def ours(self, arguments: str) -> str:
-        """A ``bellwether`` command line."""
-        return f"bellwether {arguments} --bootstrap {shlex.quote(self.bootstrap)}{self.options}"
+        """A ``bellwether`` command line with the options of this connection."""
+        where = self.policy or f" --bootstrap {shlex.quote(self.bootstrap)}"
+        return f"bellwether {arguments}{where}{self.options}"
 
 
 @dataclass(frozen=True, slots=True)
 class Remediation:
-    """One remedy: what to do, its cost, and its commands."""
+    """One remedy: what to do, its cost, the commands that do it, and those that only show whether it is done."""
 
     do: str
     cost: str
     commands: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,25 +105,25 @@ def safe_actions(found: Diagnosis, *, elr: bool) -> str:
         case Risk.IN_SYNC:
             return _spare(found)
         case Risk.UNDER_REPLICATED:
-            return f"{_spare(found)}; do not stop {_brokers(p.isr)} at once"
+            return f"{_spare(found)}; do not stop {broker_list(p.isr)} at once"
         case Risk.AT_MIN_ISR if len(p.isr) == 1:
             return f"broker {p.isr[0]} has the only replica in sync: do not stop it, and protect its disk"
         case Risk.AT_MIN_ISR:
-            return f"stopping any of {_brokers(p.isr)} stops acks=all; records are safe while one of them is live"
+            return f"stopping any of {broker_list(p.isr)} stops acks=all; records are safe while one of them is live"
         case Risk.UNDER_MIN_ISR:
-            kept = f"do not stop {_brokers(p.isr)}: only they have the acknowledged records"
+            kept = f"do not stop {broker_list(p.isr)}: only they have the acknowledged records"
             if p.elr:
                 kept = (
-                    f"records acknowledged to acks=all are also on {_brokers((*p.isr, *p.elr))}; records that acks=1 "
-                    f"writes now are only on {_brokers(p.isr)} and are lost with it"
+                    f"records acknowledged to acks=all are also on {broker_list((*p.isr, *p.elr))}; records that "
+                    f"acks=1 writes now are only on {broker_list(p.isr)} and are lost with it"
                 )
             return kept
         case Risk.LEADER_LOST:
-            return f"{_brokers(found.awaited)} can lead without losing records acknowledged to acks=all"
+            return f"{broker_list(found.awaited)} can lead without losing records acknowledged to acks=all"
         case _:
             careful = f"; do not change {MIN_ISR} now: changing it clears the eligible leader replicas" if elr else ""
             where = found.awaited or p.replicas
-            return f"the records are on the disks of {_brokers(where)}: do not wipe them{careful}"
+            return f"the records are on the disks of {broker_list(where)}: do not wipe them{careful}"
 
 
 def _nothing(_found: Diagnosis, _tools: CommandOptions, _elr: bool) -> Iterator[Remediation]:
@@ -136,9 +140,12 @@ def _at_floor(found: Diagnosis, tools: CommandOptions, _elr: bool) -> Iterator[R
         yield _bring_back(found, tools, "--at-min-isr-partitions")
         return
     if len(p.replicas) == 1:
-        yield Remediation("increase the replication factor", "disk and network for each copy", (_reassign(tools),))
+        do, cost = "increase the replication factor", "disk and network for each copy"
+    else:
+        do, cost = "increase the replication factor by one", "disk and network for one copy"
+    yield Remediation(f"{do}: add a broker, N, to its replicas", cost, _reassign_to(p, [*p.replicas, "N"], tools))
+    if len(p.replicas) == 1:
         return
-    yield Remediation("increase the replication factor by one", "disk and network for one copy", (_reassign(tools),))
     yield _lower(found, tools, len(p.replicas) - 1)
 
 
@@ -150,13 +157,13 @@ def _under_floor(found: Diagnosis, tools: CommandOptions, elr: bool) -> Iterator
 def _leader_lost(found: Diagnosis, tools: CommandOptions, _elr: bool) -> Iterator[Remediation]:
     fencing = found.partition.leader is not None
     yield Remediation(
-        f"wait: Kafka elects {_brokers(found.awaited, ' or ')} by itself",
+        f"wait: Kafka elects {broker_list(found.awaited, ' or ')} by itself",
         f"time{', at most broker.session.timeout.ms (9 s)' if fencing else ''}",
     )
     yield Remediation(
         "if it does not end, check the controllers: without a quorum no leader is elected",
         "nothing",
-        (tools.kafka("kafka-metadata-quorum.sh", "describe --status"),),
+        checks=(quorum_status(tools),),
     )
 
 
@@ -169,7 +176,7 @@ def _last_lost(found: Diagnosis, tools: CommandOptions, elr: bool) -> Iterator[R
             f"or run it again: the controller keeps broker {p.leader} as leader until its session ends "
             "(broker.session.timeout.ms, 9 s by default); if that does not end, only this host cannot reach it",
             "nothing",
-            (tools.ours(f"doctor --topic {p.topic}"),),
+            checks=(tools.ours(f"doctor --topic {p.topic}"),),
         )
         return
     if found.unclean:
@@ -184,7 +191,7 @@ def _last_lost(found: Diagnosis, tools: CommandOptions, elr: bool) -> Iterator[R
             f"or, before an unclean election, put broker {broker} first in the order, {order}: its log is "
             f"longer, up to offset {end}",
             "nothing: the replicas stay the same",
-            (_reassign(tools),),
+            _reassign_to(p, order, tools),
         )
     yield Remediation(
         f"or elect broker {found.loss.candidate if found.loss else '?'} uncleanly",
@@ -195,7 +202,7 @@ def _last_lost(found: Diagnosis, tools: CommandOptions, elr: bool) -> Iterator[R
         yield Remediation(
             f"then, for writes with acks=all before {found.floor} replicas are in sync, lower {MIN_ISR}",
             "acknowledged records have only one copy",
-            (_set(p, tools, 1),),
+            (min_isr_command(p.topic, tools, 1),),
         )
 
 
@@ -210,7 +217,7 @@ def _all_lost(found: Diagnosis, _tools: CommandOptions, elr: bool) -> Iterator[R
 def _wait(found: Diagnosis, elr: bool) -> Remediation:
     p, awaited = found.partition, found.awaited
     if not awaited:
-        everyone = _brokers(p.replicas)
+        everyone = broker_list(p.replicas)
         return Remediation(
             f"start {everyone}, so that the longest log can be chosen: Kafka knows no replica that can lead "
             "without data loss",
@@ -224,20 +231,21 @@ def _wait(found: Diagnosis, elr: bool) -> Remediation:
         if p.last_known_elr:
             last = p.last_known_elr[0]
             cost += f"; if no broker is eligible, broker {last}, the last leader, leads with what it has on disk"
-    return Remediation(f"start {_brokers(awaited, ' or ')}: Kafka elects it when it is back", cost)
+    return Remediation(f"start {broker_list(awaited, ' or ')}: Kafka elects it when it is back", cost)
 
 
 def _bring_back(found: Diagnosis, tools: CommandOptions, which: str) -> Remediation:
     if not found.missing:
         return Remediation(
-            f"wait for the reassignment that adds {_brokers(found.partition.adding)}, or find out why it does not end",
+            f"wait for the reassignment that adds {broker_list(found.partition.adding)}, or find out why it does not "
+            "end",
             "nothing",
-            (tools.kafka("kafka-reassign-partitions.sh", "--list"),),
+            checks=(reassignments(tools),),
         )
     return Remediation(
-        f"bring {_brokers(found.missing)} back into the ISR: start it, or find out why it cannot follow",
+        f"bring {broker_list(found.missing)} back into the ISR: start it, or find out why it cannot follow",
         "nothing",
-        (tools.kafka("kafka-topics.sh", f"--describe --topic {found.partition.topic} {which}"),),
+        checks=(tools.kafka("kafka-topics.sh", f"--describe --topic {found.partition.topic} {which}"),),
     )
 
 
@@ -246,19 +254,37 @@ def _lower(found: Diagnosis, tools: CommandOptions, least: int, *, forgets: bool
     copies = "one copy" if least == 1 else f"{least} copies"
     cost = f"records acknowledged from then on have only {copies}: set it back to {found.floor} afterwards"
     if forgets:
-        cost += f"; it clears the eligible leader replicas ({_brokers(p.elr)})"
+        cost += f"; it clears the eligible leader replicas ({broker_list(p.elr)})"
     return Remediation(
-        f"or lower {MIN_ISR} of {p.topic} to {least}: acks=all works again", cost, (_set(p, tools, least),)
+        f"or lower {MIN_ISR} of {p.topic} to {least}: acks=all works again",
+        cost,
+        (min_isr_command(p.topic, tools, least),),
     )
 
 
-def _set(p: Partition, tools: CommandOptions, least: int) -> str:
-    change = f"--alter --entity-type topics --entity-name {p.topic} --add-config {MIN_ISR}={least}"
+def min_isr_command(topic: str, tools: CommandOptions, least: int) -> str:
+    """Command that sets ``min.insync.replicas`` of a topic."""
+    change = f"--alter --entity-type topics --entity-name {topic} --add-config {MIN_ISR}={least}"
     return tools.kafka("kafka-configs.sh", change)
 
 
-def _reassign(tools: CommandOptions) -> str:
-    return tools.kafka("kafka-reassign-partitions.sh", "--reassignment-json-file FILE --execute")
+def _reassign_to(p: Partition, order: Sequence[int | str], tools: CommandOptions) -> tuple[str, str]:
+    """Write the reassignment's file, and execute it."""
+    replicas = ",".join(str(r) for r in order)
+    content = f'{{"version":1,"partitions":[{{"topic":"{p.topic}","partition":{p.index},"replicas":[{replicas}]}}]}}'
+    file = f"{p.name}.json"
+    execute = tools.kafka("kafka-reassign-partitions.sh", f"--reassignment-json-file {file} --execute")
+    return f"echo '{content}' > {file}", execute
+
+
+def quorum_status(tools: CommandOptions) -> str:
+    """Command that shows the state of the controllers."""
+    return tools.kafka("kafka-metadata-quorum.sh", "describe --status")
+
+
+def reassignments(tools: CommandOptions) -> str:
+    """Command that lists the current reassignments."""
+    return tools.kafka("kafka-reassign-partitions.sh", "--list")
 
 
 def _spare(found: Diagnosis) -> str:
@@ -270,7 +296,8 @@ def _spare(found: Diagnosis) -> str:
     return f"{losses} more {'broker' if losses == 1 else 'brokers'} can be lost before acks=all is refused"
 
 
-def _brokers(ids: Collection[int], last: str = " and ") -> str:
+def broker_list(ids: Collection[int], last: str = " and ") -> str:
+    """Ids as text, such as ``brokers 1, 2 and 3``."""
     if not ids:
         return "no broker"
     *most, end = (str(i) for i in ids)

@@ -66,6 +66,49 @@ def test_the_worst_are_shown_and_the_others_counted(kafka, capsys):
     assert "and 1 more at risk" in out
 
 
+def test_a_dead_broker_is_one_finding_with_the_first_names_of_each_class(capsys):
+    made = MemoryCluster(3)
+    made.create_topic("orders", partitions=6, min_isr=2)
+    made.create_topic("payments", assignment=[(2, 1)], min_isr=2)
+    made.kill(2)
+    out = printed(MemoryWard(made).examiner().examine(), capsys, shown=0)
+    assert out[out.index("broker 2 is down") :] == (
+        "broker 2 is down: 7 partitions at risk\n"
+        "  UnderMinIsr        1: payments-0\n"
+        "  AtMinIsr           6: orders-0, orders-1, orders-2, orders-3 and 2 more\n"
+        "  clients: at worst, acks=all is refused (NOT_ENOUGH_REPLICAS), also for idempotent and transactional "
+        "producers; acks=1 is accepted, but the high watermark does not advance: consumers read only what is below it\n"
+        "  safe:    do not stop brokers 1 and 3: stopping one stops acks=all writes or loses the last copy\n"
+        "  1. start broker 2\n"
+        "     cost: nothing\n"
+        "     check: kafka-topics.sh --bootstrap-server broker:9092 --describe --under-replicated-partitions\n"
+        "  2. or lower min.insync.replicas of payments (now 2) to the number of replicas in sync: acks=all works "
+        "again\n"
+        "     cost: records acknowledged from then on have fewer copies: set it back afterwards; it clears the "
+        "eligible leader replicas of these topics\n"
+        "     $ kafka-configs.sh --bootstrap-server broker:9092 --alter --entity-type topics --entity-name payments "
+        "--add-config min.insync.replicas=1\n"
+        "\n"
+        "for single partitions: --topic TOPIC, --all or --output json\n"
+    )
+
+
+def test_the_output_does_not_grow_with_the_cluster(capsys):
+    made = MemoryCluster(60)
+    for number in range(20):
+        made.create_topic(f"topic-{number}", partitions=60, min_isr=3)
+    for broker in range(1, 31):
+        made.freeze(broker)
+    lines = printed(MemoryWard(made).examiner().examine(), capsys, shown=0).splitlines()
+    assert "1200" in "".join(lines)
+    assert len(lines) < 60
+
+
+def test_the_file_that_kafkas_tools_need_is_explained(kafka, capsys):
+    doctor_output.print_report(examination(kafka), (), CommandOptions("b:1", "client.properties"))
+    assert "client.properties in the commands is a file with the client settings" in capsys.readouterr().out
+
+
 def test_what_has_no_spare_by_design_is_said_and_is_not_at_risk(kafka, capsys):
     out = printed(examination(kafka), capsys)
     assert "1 of the partitions at min.insync.replicas have all replicas in sync" in out
@@ -93,7 +136,7 @@ def test_eligible_replicas_and_the_last_known_leader_are_shown(capsys):
 
 def test_the_document_holds_what_the_text_says(kafka):
     found = examination(kafka)
-    document = doctor_output.document(found, found.risk_summary.at_risk, TOOLS)
+    document = doctor_output.document(found, TOOLS)
     assert json.loads(json.dumps(document)) == document
     assert document["classes"] == {str(risk): found.risk_summary.counts.get(risk, 0) for risk in Risk} | {"AtMinIsr": 2}
     assert (document["atRisk"], document["atMinIsrBySettings"]) == (2, 1)
@@ -111,4 +154,8 @@ def test_the_document_holds_what_the_text_says(kafka):
         "bellwether doctor --unclean-election orders-0 --accept-loss --bootstrap broker:9092"
     ]
     assert "loss" not in at_floor
+    assert (lost["cause"], at_floor["cause"]) == ("BrokersDown", "OutOfIsr")
+    down, lagging = document["causes"]
+    assert (down["brokers"], down["classes"]) == ([1], {"LastIsrMemberLost": 1})
+    assert (lagging["message"], lagging["brokers"]) == ("broker 4 answers but is out of the ISR", [4])
     assert document["brokers"] == {"live": [2, 3, 4], "unreachable": {}}

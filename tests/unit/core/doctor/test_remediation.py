@@ -26,7 +26,7 @@ def told(p: Partition, *, elr: bool = True, **known: object) -> RemediationPlan:
 
 
 def commands(advice: RemediationPlan) -> list[str]:
-    return [command for way in advice.remediations for command in way.commands]
+    return [command for way in advice.remediations for command in (*way.checks, *way.commands)]
 
 
 OFFLINE = partition(isr=(1,), leader=None)
@@ -90,7 +90,8 @@ def test_missing_replicas_are_brought_back_first_and_cost_nothing():
     first = told(EVERY[Risk.UNDER_MIN_ISR]).remediations[0]
     assert first.do.startswith("bring brokers 2 and 3 back into the ISR")
     assert first.cost == "nothing"
-    assert first.commands == (
+    assert first.commands == ()
+    assert first.checks == (
         "kafka-topics.sh --bootstrap-server broker:9092 --describe --topic orders --under-min-isr-partitions",
     )
 
@@ -120,16 +121,16 @@ def test_what_acks_1_is_told_under_the_setting_is_lost_with_the_leader_where_ano
 def test_a_setting_that_leaves_nothing_to_spare_by_design_wants_more_replicas():
     two, one = told(partition(replicas=(1, 2))), told(partition(replicas=(1,)), floor=1)
     assert [way.do for way in two.remediations] == [
-        "increase the replication factor by one",
+        "increase the replication factor by one: add a broker, N, to its replicas",
         "or lower min.insync.replicas of orders to 1: acks=all works again",
     ]
-    assert [way.do for way in one.remediations] == ["increase the replication factor"]
+    assert [way.do for way in one.remediations] == ["increase the replication factor: add a broker, N, to its replicas"]
 
 
 def test_a_lost_leader_is_waited_for_and_then_the_controllers_are_looked_at():
     wait, look = told(EVERY[Risk.LEADER_LOST]).remediations
     assert wait.do == "wait: Kafka elects brokers 1 or 2 by itself"
-    assert look.commands == ("kafka-metadata-quorum.sh --bootstrap-server broker:9092 describe --status",)
+    assert look.checks == ("kafka-metadata-quorum.sh --bootstrap-server broker:9092 describe --status",)
 
 
 def test_the_last_member_is_waited_for_before_anything_is_lost():
@@ -188,7 +189,10 @@ def test_a_log_that_reaches_further_than_the_candidates_is_put_first_before_an_u
     known = RiskInputs({"orders": 1}, ends={lost.name: {1: 70, 2: 80}})
     ways = remediation_plan(diagnose(lost, LIVE, known), TOOLS, elr=False).remediations
     assert ways[1].do.startswith("or, before an unclean election, put broker 2 first in the order, [2, 4, 1]")
-    assert ways[1].commands[0].startswith("kafka-reassign-partitions.sh --bootstrap-server broker:9092")
+    assert ways[1].commands == (
+        """echo '{"version":1,"partitions":[{"topic":"orders","partition":0,"replicas":[2,4,1]}]}' > orders-0.json""",
+        "kafka-reassign-partitions.sh --bootstrap-server broker:9092 --reassignment-json-file orders-0.json --execute",
+    )
     assert "--unclean-election" in ways[2].commands[0]
 
 
@@ -196,7 +200,7 @@ def test_a_file_of_client_settings_is_handed_to_kafkas_tools():
     way = remediation_plan(
         found(EVERY[Risk.UNDER_MIN_ISR]), CommandOptions("b:1", "client.properties"), elr=True
     ).remediations[0]
-    assert way.commands[0].startswith("kafka-topics.sh --bootstrap-server b:1 --command-config client.properties ")
+    assert way.checks[0].startswith("kafka-topics.sh --bootstrap-server b:1 --command-config client.properties ")
 
 
 def test_addresses_in_brackets_survive_the_shell():

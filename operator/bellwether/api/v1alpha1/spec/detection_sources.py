@@ -278,8 +278,7 @@ class Plugin(SettingsModel[detection.Plugin]):
     }
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            cel="!(self.type in ['ExternalReachability', 'Canary', 'SelfReachability', 'StorageLatency',"
-            " 'ReadLatency', 'ReplicationLag', 'Prometheus', 'Alertmanager'])",
+            cel=f"!(self.type in {[str(kind) for kind in SignalType]})",
             message="is a built-in signal type: use the type of the plug-in",
             holds=lambda plugin: plugin.type not in set(SignalType),
             field="type",

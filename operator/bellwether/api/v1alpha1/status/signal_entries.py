@@ -14,8 +14,9 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, BeforeValidator, Field, ValidationError
 
 from bellwether.api.v1alpha1.base_model import Reported, as_map, explain
+from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.harm import LARGEST_LOST_SECONDS
-from bellwether.core.signals import Harm, Reading, Signal
+from bellwether.core.signals import Harm, Reading, Signal, SignalType
 
 SIGNAL_LIMIT = 64
 SIGNAL_MESSAGE_LIMIT = 512
@@ -50,8 +51,7 @@ class SignalEntry(Reported):
         min_length=1,
         max_length=63,
         pattern="^[A-Z][A-Za-z0-9]*$",
-        description="Type of the signal: ExternalReachability, Canary, SelfReachability, StorageLatency,"
-        " ReadLatency, ReplicationLag, Prometheus, Alertmanager, Quarantine, or the type of a plug-in.",
+        description=f"Type of the signal: {', '.join(SignalType)}, {QUARANTINE_AGENT}, or the type of a plug-in.",
     )
     source: str = Field(
         min_length=1,

@@ -6,17 +6,29 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.common_options import OUTPUT
+from bellwether.cli.commands.common_options import NAMESPACE, OUTPUT
 from bellwether.cli.commands.kafka_options import kafka_options
 
 SHOWN = 10
-"""Number of partitions at risk that are shown without ``--all``."""
+"""Number of partitions at risk that are shown one by one without ``--all``."""
 
 
 @click.command()
+@click.option(
+    "--policy",
+    metavar="NAME",
+    help="Use the Kafka cluster of this LeadershipPolicy, with its addresses and Secrets. --bootstrap replaces the"
+    " addresses.",
+)
+@NAMESPACE
 @kafka_options
-@click.option("--topic", "topics", multiple=True, help="Examine only this topic; repeatable.")
-@click.option("--all", "everything", is_flag=True, help=f"Show every partition at risk, not only the {SHOWN} worst.")
+@click.option(
+    "--topic",
+    "topics",
+    multiple=True,
+    help=f"Examine only this topic, and show its {SHOWN} worst partitions one by one; repeatable.",
+)
+@click.option("--all", "everything", is_flag=True, help="Show every partition at risk, one by one.")
 @click.option("--store", "uri", metavar="URI", help="Store of `bellwether sample`; used to estimate data loss.")
 @OUTPUT
 @click.option(
@@ -30,8 +42,8 @@ SHOWN = 10
 def doctor(**options: Any) -> None:
     """Report partitions at risk and the remedies.
 
-    Reads the cluster's metadata, contacts every broker, and classifies every partition. For each partition at risk it
-    reports the effect on clients, what is safe to do, and the remedies with their cost.
+    Reads the cluster's metadata, contacts every broker, and classifies every partition. For each cause it reports
+    how many partitions are at risk, the effect on clients, what is safe to do, and the remedies with their cost.
 
     \b
     Exit status:

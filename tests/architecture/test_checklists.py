@@ -1,0 +1,142 @@
+"""What a new signal type and a new command need besides their own code; CONTRIBUTING.md has the same lists in words.
+
+A place that is missing is named with its file and what belongs there. What is generated, such as the CRDs, is not on
+the lists.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.commands import probe
+from bellwether.cli.main import VERBS
+from bellwether.core.signals import SignalType
+from sourcetree import ROOT, texts
+
+EXAMPLE = "examples/policies/full.yaml"
+GUIDE = "docs/detection.md"
+CHART = "helm/bellwether/templates/_identities.tpl"
+OPERATOR = "operator/bellwether"
+
+
+@cache
+def tree(root: Path) -> dict[str, str]:
+    """Every text of the project by its path."""
+    return {path.relative_to(root).as_posix(): text for path, text in texts(root).items()}
+
+
+def named_in(found: dict[str, str], folder: str, what: str, suffix: str = "") -> bool:
+    """Whether a file below the folder contains the text."""
+    return any(what in text for path, text in found.items() if path.startswith(folder) and path.endswith(suffix))
+
+
+def mentioned(found: dict[str, str], folders: tuple[str, ...], pattern: str) -> bool:
+    """Whether a file below one of the folders matches the pattern."""
+    return any(re.search(pattern, text) for path, text in found.items() if path.startswith(folders))
+
+
+def lacking_for_signal(type_: str, member: str, found: dict[str, str]) -> Iterator[str]:
+    """Places that a signal type lacks, each with what belongs there. ``member`` is its name in ``SignalType``."""
+    use, field = f"SignalType.{member}", type_[:1].lower() + type_[1:]
+    for stage, what in (("probes", "a probe that reports it"), ("core/detection", "a finding that judges it")):
+        if not named_in(found, f"{OPERATOR}/{stage}/", use, ".py"):
+            yield f"{OPERATOR}/{stage}/: {what} ({use})"
+    example = yaml.safe_load(found[EXAMPLE])
+    settings = example["spec"]["detection"].get(field)
+    if settings is None:
+        yield f"{EXAMPLE}: its settings, spec.detection.{field}"
+    else:
+        if "enabled" in settings:
+            settings["enabled"] = True
+        if not _judged(example, type_):
+            yield f"{OPERATOR}/core/settings/detection.py: how long it is valid (Detection.stale_after)"
+    row = re.search(rf"^\| `{type_}` \| `bellwether probe ([a-z]+)`", found[GUIDE], re.MULTILINE)
+    if row is None:
+        yield f"{GUIDE}: a row in 'Choosing signals' that names its prober and its page"
+    elif row[1] not in probe.VERBS:
+        yield f"{OPERATOR}/cli/commands/probe/: the prober `bellwether probe {row[1]}`, which {GUIDE} names"
+    elif not mentioned(found, ("tests/integration/",), rf'"probe", "{row[1]}"|probe {row[1]}\b'):
+        yield f"tests/integration/: a test that starts `bellwether probe {row[1]}`"
+    if type_ not in found[CHART]:
+        yield f"{CHART}: which account may write it, else the admission policy denies its entries"
+    for place in ("tests/unit/", "tests/integration/"):
+        if not mentioned(found, (place,), rf"\b(?:{type_}|{re.escape(use)})\b"):
+            yield f"{place}: a test that names it"
+
+
+def _judged(policy: dict[str, object], type_: str) -> bool:
+    """Whether a signal of some source is judged: of any, of a Prometheus rule, or of an alert."""
+    detection = LeadershipPolicy.read(policy).policy().detection
+    sources = ["any", *(rule.name for rule in detection.prometheus.rules), *detection.alertmanager.alerts]
+    return any(detection.stale_after(type_, source) is not None for source in sources)
+
+
+def implementation(target: str) -> str:
+    """File of a command's implementation, below the operator's package; ``target`` is its row in VERBS."""
+    module, _, function = target.partition(":")
+    path = module.removeprefix("bellwether.cli.commands.").replace(".", "/")
+    return f"cli/{path.removesuffix('probers')}{function}.py" if path.endswith("/probers") else f"cli/{path}.py"
+
+
+def lacking_for_verb(verb: str, target: str, found: dict[str, str]) -> Iterator[str]:
+    """Places that a command lacks, each with what belongs there."""
+    code = f"{OPERATOR}/{implementation(target)}"
+    if code not in found:
+        yield f"{code}: the implementation"
+    last = verb.rpartition(" ")[2]
+    if not mentioned(found, ("tests/unit/cli/", "tests/integration/"), rf'"{last}"|\b{re.escape(verb)}\b'):
+        yield f"tests/unit/cli/ or tests/integration/: a test that runs `bellwether {verb}`"
+    if not any(
+        re.search(rf"bellwether {re.escape(verb)}\b", text)
+        for path, text in found.items()
+        if path.endswith(".md") and path.startswith(("docs/", "README.md")) and not path.startswith("docs/decisions/")
+    ):
+        yield f"docs/: the page that says when to use `bellwether {verb}`"
+    if not verb.startswith("probe ") and not re.search(rf"`(?:bellwether )?{verb}\b", found["CHANGELOG.md"]):
+        yield f"CHANGELOG.md: `{verb}` among the commands"
+
+
+COMMANDS = {verb: target for verb, target in VERBS.items() if verb != "probe"} | {
+    f"probe {verb}": target for verb, target in probe.VERBS.items()
+}
+
+
+@pytest.mark.parametrize("kind", list(SignalType))
+def test_a_signal_type_has_all_of_its_places(kind: SignalType) -> None:
+    assert list(lacking_for_signal(kind, kind.name, tree(ROOT))) == []
+
+
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_a_command_has_all_of_its_places(verb: str) -> None:
+    assert list(lacking_for_verb(verb, COMMANDS[verb], tree(ROOT))) == []
+
+
+def test_a_new_signal_type_is_told_each_place_that_it_lacks() -> None:
+    lacking = [place.partition(":")[0] for place in lacking_for_signal("ClockSkew", "CLOCK_SKEW", tree(ROOT))]
+    assert lacking == [
+        "operator/bellwether/probes/",
+        "operator/bellwether/core/detection/",
+        EXAMPLE,
+        GUIDE,
+        CHART,
+        "tests/unit/",
+        "tests/integration/",
+    ]
+
+
+def test_a_new_command_is_told_each_place_that_it_lacks() -> None:
+    target = "bellwether.cli.commands.leadership.teleport:teleport"
+    lacking = [place.partition(":")[0] for place in lacking_for_verb("teleport", target, tree(ROOT))]
+    assert lacking == [
+        "operator/bellwether/cli/leadership/teleport.py",
+        "tests/unit/cli/ or tests/integration/",
+        "docs/",
+        "CHANGELOG.md",
+    ]

@@ -1,0 +1,131 @@
+"""Partitions at risk by cause: one finding for a dead broker, what it covers, and one remedy, whatever the size."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bellwether.core.doctor.cause_remediation import CauseAdvice, cause_advice
+from bellwether.core.doctor.causes import CauseKind, RiskCause, causes
+from bellwether.core.doctor.remediation import CommandOptions
+from bellwether.core.doctor.risks import Risk
+from bellwether.core.model.cluster import Partition
+from testkit.values.builders import partition
+from testkit.values.doctor_commands import LIVE, SILENT, summary
+
+TOOLS = CommandOptions("b:1")
+
+
+def grouped(*partitions: Partition) -> tuple[RiskCause, ...]:
+    numbered = [replace(p, index=i) for i, p in enumerate(partitions)]
+    return causes(summary(*numbered), LIVE, SILENT)
+
+
+def advice(cause: RiskCause, *, elr: bool = False) -> CauseAdvice:
+    return cause_advice(cause, TOOLS, elr=elr)
+
+
+AT_FLOOR = partition(replicas=(1, 2, 4), isr=(1, 2))
+
+
+def test_ten_partitions_that_miss_one_dead_broker_are_one_finding() -> None:
+    (cause,) = grouped(*[AT_FLOOR] * 10)
+    assert (cause.kind, cause.brokers, len(cause.diagnoses)) == (CauseKind.BROKERS_DOWN, (4,), 10)
+    said = advice(cause)
+    assert said.heading == "broker 4 is down"
+    assert [way.do for way in said.remediations] == ["start broker 4"]
+    assert said.remediations[0].commands == (), "no command of Kafka starts a broker"
+
+
+@pytest.mark.parametrize(
+    ("p", "kind", "heading"),
+    [
+        (replace(AT_FLOOR, replicas=(1, 2, 3)), CauseKind.BROKERS_UNREACHABLE, "broker 3 does not answer"),
+        (
+            replace(AT_FLOOR, replicas=(1, 2), isr=(1,)),
+            CauseKind.OUT_OF_ISR,
+            "broker 2 answers but is out of the ISR",
+        ),
+        (partition(replicas=(1, 4), isr=(1,), adding=(4,)), CauseKind.REASSIGNMENT, "a reassignment adds broker 4"),
+        (
+            partition(replicas=(3, 1, 2), leader=3),
+            CauseKind.ELECTION_PENDING,
+            "broker 3 does not answer, and Kafka has not elected a new leader yet",
+        ),
+        (
+            partition(isr=(1, 2), leader=None),
+            CauseKind.ELECTION_PENDING,
+            "Kafka has not elected a new leader yet",
+        ),
+        (
+            partition(replicas=(1, 2, 4), isr=(), leader=None),
+            CauseKind.NO_ELIGIBLE_LEADER,
+            "Kafka knows no replica that can lead without data loss; broker 4 is down",
+        ),
+    ],
+    ids=lambda value: str(value) if isinstance(value, CauseKind) else "",
+)
+def test_each_cause_is_named(p: Partition, kind: CauseKind, heading: str) -> None:
+    (cause,) = grouped(p)
+    assert (cause.kind, advice(cause).heading) == (kind, heading)
+
+
+def test_a_partition_that_misses_a_dead_and_a_lagging_broker_counts_for_the_dead_one_and_names_both() -> None:
+    (cause,) = grouped(partition(replicas=(1, 2, 4), isr=(1,)))
+    assert (cause.brokers, cause.also_missing) == ((4,), (2,))
+
+
+def test_causes_and_classes_come_worst_first() -> None:
+    lost = partition(replicas=(5, 1), isr=(5,), leader=None)
+    down, lagging = grouped(partition(replicas=(1, 2), isr=(1,)), AT_FLOOR, lost)
+    assert list(down.by_risk) == [Risk.LAST_ISR_MEMBER_LOST, Risk.AT_MIN_ISR]
+    assert (down.brokers, lagging.kind) == ((4, 5), CauseKind.OUT_OF_ISR)
+
+
+def test_the_broker_that_brings_back_the_most_offline_partitions_is_started_first() -> None:
+    four, five = (partition(replicas=(b, 1), isr=(b,), leader=None) for b in (4, 5))
+    (cause,) = grouped(four, five, five, partition(replicas=(1, 2, 6), isr=(1, 2)))
+    start, otherwise = advice(cause).remediations
+    assert start.do == (
+        "start broker 5 first: it can lead 2 of 3 offline partitions without data loss; then broker 4 (1); then "
+        "broker 6"
+    )
+    assert otherwise.do.startswith("if brokers 5 or 4 cannot be started: records are lost")
+    assert otherwise.checks == ("bellwether doctor --topic orders --bootstrap b:1",)
+    assert "do not wipe the disks of brokers 5 and 4" in advice(cause).safe
+
+
+def test_a_killed_broker_that_was_eligible_is_not_promised_to_lead() -> None:
+    (cause,) = grouped(partition(replicas=(4, 1), isr=(), elr=(4,), leader=None))
+    assert "was killed, not shut down, is no longer eligible" in advice(cause, elr=True).remediations[0].cost
+
+
+def test_the_setting_is_lowered_to_what_every_partition_of_the_topic_has_in_sync() -> None:
+    (cause,) = grouped(partition(replicas=(1, 4, 5), isr=(1,)), partition(replicas=(2, 4, 5), isr=(2,), leader=2))
+    lower = advice(cause).remediations[1]
+    assert lower.do == (
+        "or lower min.insync.replicas of orders (now 2) to the number of replicas in sync: acks=all works again"
+    )
+    assert [command.rpartition("=")[2] for command in lower.commands] == ["1"]
+    assert advice(cause).safe.startswith("do not stop brokers 1 and 2")
+
+
+def test_the_setting_is_not_touched_where_an_offline_partition_of_the_topic_waits_for_an_eligible_replica() -> None:
+    under = partition(replicas=(1, 4, 5), isr=(1,), elr=(4,))
+    (cause,) = grouped(under, partition(replicas=(4, 1), isr=(), elr=(4,), leader=None))
+    ways = advice(cause, elr=True)
+    assert not [way for way in ways.remediations if way.commands]
+    assert "do not change min.insync.replicas of offline topics" in ways.safe
+
+
+def test_the_advice_stays_short_for_a_hundred_topics_and_fifty_dead_brokers() -> None:
+    many = [
+        replace(partition(replicas=(1, 10 + i % 50, 60 + i % 50), isr=(1,)), topic=f"topic-{i}", index=i)
+        for i in range(100)
+    ]
+    (cause,) = causes(summary(*many), LIVE, SILENT)
+    assert len(cause.brokers) == 100
+    said = advice(cause)
+    assert said.heading == "100 brokers (10, 11, 12, 13, 14, 15, 16, ...) are down"
+    assert all(len(way.do) < 300 and len(way.commands) <= 3 for way in said.remediations)
