@@ -26,6 +26,7 @@ from bellwether.core.execution.overwritten_orders import OverwrittenOrders, with
 from bellwether.core.execution.recovery import RecoveredRecord, recover, topics_to_reread
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.flap_damping import FlapCounter
+from bellwether.core.model.harm_history import HarmHistory
 from bellwether.core.model.loads import Loads
 from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.model.quarantine_order import QuarantineOrder
@@ -74,6 +75,8 @@ class Memory:
     """Orders that other tools set since the policy stopped acting."""
     elections: tuple[float, ...] = ()
     """How long past elections of many leaders took, in seconds: the cost of the next move."""
+    harm_history: HarmHistory = field(default_factory=HarmHistory)
+    """What past disturbances lost in all, by which the limit of harm is learned."""
     recovered: RecoveredRecord | None = None
     """The last recovery: not done again while record and cluster are the same."""
     rankings: RackRankings | None = None
@@ -137,6 +140,7 @@ def gather(world: World, policy: Policy, memory: Memory, loads: Loads | None = N
         quarantine_orders=memory.quarantine_orders,
         loads=loads,
         move_cost=MoveCost.measured(memory.elections),
+        harm_history=memory.harm_history,
     )
     floors = _floors(snapshot, world, memory.floors, policy)
     snapshot = replace(snapshot, floors=floors.values)

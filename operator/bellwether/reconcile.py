@@ -106,7 +106,8 @@ def reconcile(
     flaps = count_flaps(snapshot.flaps, memory.record.demoted, record.demoted, now, window)
     context = context.with_snapshot(flaps=flaps)
     said = report(context, plan, result, observed.recovered.notes, progress, quarantines, balance, last)
-    said = replace(said, elections=elections)
+    harm_history = snapshot.harm_history.after({broker: v.harm for broker, v in context.verdicts.items()})
+    said = replace(said, elections=elections, harm_history=harm_history)
     after = replace(
         memory,
         record=record,
@@ -119,6 +120,7 @@ def reconcile(
         floors=observed.floors,
         checks=checks,
         elections=elections,
+        harm_history=harm_history,
         recovered=observed.recovered,
         rankings=context.rankings,
         report=said,

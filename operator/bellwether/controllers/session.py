@@ -16,6 +16,7 @@ from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch
 from bellwether.adapters.kubernetes.leases import CLAIM_ANNOTATION
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.status.policy_status import HarmEpisodes
 from bellwether.controllers.cluster_connection import ClusterConnection, Connector, PolicyRefused
 from bellwether.controllers.reporting.status_reporter import StatusReporter
 from bellwether.core.model.condition import Condition
@@ -128,7 +129,10 @@ class Session:
         log.info("leadership_acquired", displaced=len(record.entries), demoted=sorted(record.demoted))
         cost = policy.status.move_cost
         elections = cost.elections if cost is not None else ()
-        return Memory(record, verdicts, grace, flaps=flaps, quarantine_orders=orders, elections=elections)
+        harm = HarmEpisodes.to_core(policy.status.harm_episodes)
+        return Memory(
+            record, verdicts, grace, flaps=flaps, quarantine_orders=orders, elections=elections, harm_history=harm
+        )
 
     def _orders_of(
         self, link: ClusterConnection, policy: LeadershipPolicy, healths: list[Object]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -30,6 +30,8 @@ RETRY_SECONDS = 1.0
 _ADDRESS = "broker:9094"
 _ROUNDING = 1e-6
 _BEFORE, _AFTER = 3.0, 9.0
+_FADING = 7, 10.0
+"""Slices, and their seconds, in which the harm of a stretch fades before the next one; the rest is one slice."""
 
 
 def at(seconds: float) -> datetime:
@@ -120,6 +122,7 @@ def watch(
     """The news of one vantage on one broker, counted as the prober counts them."""
     state = posted = steady()
     news, posted_at = [], -1000.0
+    seen_until = 0.0
     for start, end in _windows((*external.effects, *internal.effects)):
         outside, inside = external.within(start, end), internal.within(start, end)
         luck = rng.random((2, 2 * math.ceil((end - start) / settings.period_seconds) + 4))
@@ -128,6 +131,14 @@ def watch(
             for draws, q in zip(luck, (outside, inside), strict=True)
         ):
             continue
+        for until, seconds in _passed_over(seen_until, start):
+            # No effect begins or ends here, so one answer stands for all.
+            answer, control = (q.ask(until - seconds / 2, settings.timeout_seconds)[0] for q in (external, internal))
+            state = state.after(ProbeRound(_ADDRESS, answer, control), at(until), seconds)
+            if state.differs(posted, until - posted_at):
+                posted, posted_at = state, until
+                news += _news(state, broker, vantage, until)
+        seen_until = end
         pace = Pace(start // settings.period_seconds * settings.period_seconds + phase, settings.period_seconds)
         timeout, number = float(settings.timeout_seconds), 0
         under_way: deque[tuple[float, ProbeRound, float]] = deque()
@@ -148,12 +159,27 @@ def watch(
             known, seen, stands_for = under_way.popleft()
             state = state.after(seen, at(known), stands_for)
             pace.counted(state.failing, known)
+            seen_until = max(seen_until, known)
             if state.differs(posted, known - posted_at):
                 posted, posted_at = state, known
-                signal = state.signal(broker, f"v{vantage}")
-                if signal is not None:
-                    news.append(News(known, signal))
+                news += _news(state, broker, vantage, known)
     return news
+
+
+def _news(state: ReachabilityState, broker: int, vantage: int, time: float) -> list[News]:
+    signal = state.signal(broker, f"v{vantage}")
+    return [] if signal is None else [News(time, signal)]
+
+
+def _passed_over(start: float, end: float) -> Iterator[tuple[float, float]]:
+    """Ends and lengths of the slices between two windows."""
+    count, seconds = _FADING
+    for _ in range(count):
+        if start + seconds < end:
+            start += seconds
+            yield start, seconds
+    if end > start:
+        yield end, end - start
 
 
 @dataclass(slots=True)

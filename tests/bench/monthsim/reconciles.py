@@ -20,6 +20,7 @@ from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict, judge
 from bellwether.core.model.cluster import Broker, Cluster, Partition
 from bellwether.core.model.flap_damping import FlapCounter, count_flaps
+from bellwether.core.model.harm_history import HarmHistory
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reasons import Reason
@@ -95,6 +96,7 @@ class Operator:
         self._troubled: set[int] = set()
         self._calm = True
         self._flaps: Mapping[int, FlapCounter] = {}
+        self._harm = HarmHistory()
         self._record = UndoRecord("simulated")
         well = Snapshot(at(-900.0), self._site.cluster(frozenset()), self._record, tuple(self._signals.values()))
         self._verdicts: Mapping[int, Verdict] = judge(well, policy, {})
@@ -120,7 +122,8 @@ class Operator:
             while index < len(news) and news[index].time <= now:
                 self._hear(news[index].signal)
                 index += 1
-            if self._screened and self._calm and not self._troubled and not _away(now, fenced):
+            quiet = self._calm and not self._troubled and not self._harm.under_way
+            if self._screened and quiet and not _away(now, fenced):
                 busy, due = any(self._failing.values()), []
                 continue
             decisions = self._reconcile(now, fenced, silent, found)
@@ -137,7 +140,12 @@ class Operator:
 
     def _reconcile(self, now: float, fenced: Sequence[Absence], silent: Sequence[Absence], found: Outcome) -> Decisions:
         snapshot = Snapshot(
-            at(now), self._site.cluster(_away(now, fenced)), self._record, self._aged(now, silent), flaps=self._flaps
+            at(now),
+            self._site.cluster(_away(now, fenced)),
+            self._record,
+            self._aged(now, silent),
+            flaps=self._flaps,
+            harm_history=self._harm,
         )
         before = self._verdicts
         self._verdicts = judge(snapshot, self._policy, before)
@@ -155,6 +163,7 @@ class Operator:
         ]
         window = self._policy.promotion.flap_window_seconds
         self._flaps = count_flaps(self._flaps, self._record.demoted, decisions.demoted, at(now), window)
+        self._harm = self._harm.after({broker: v.harm for broker, v in self._verdicts.items()})
         self._record = UndoRecord("simulated", demoted=decisions.demoted)
         self._calm = not decisions.demoted and all(
             v.restarted is None and v.noticed is None and v.state in _CALM for v in self._verdicts.values()

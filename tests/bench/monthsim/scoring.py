@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.harm import Objectives
 from monthsim import regret
+from monthsim.cap_waits import cap_waits, counted, outside
 from monthsim.episodes import DISK_FAULTS, EXTERNAL_FAULTS, FAULTS, Episode, Kind, Month
 from monthsim.reconciles import Demotion
 
@@ -90,10 +91,12 @@ def score(
     faults = [e for e in month.episodes if e.kind in FAULTS]
     harmful = [e for e in month.episodes if _harmful(e, month)]
     found = Score(broker_months=month.brokers)
-    for broker in range(month.brokers):
-        stretches = regret.harm(month, broker)
-        found.lost_seconds += regret.suffered(stretches, [d.time for d in demotions if d.broker == broker])
-        found.least_seconds += regret.clairvoyant(stretches)
+    lost = {broker: regret.harm(month, broker) for broker in range(month.brokers)}
+    for broker, waits in cap_waits(lost).items():
+        left = outside(lost[broker], waits)
+        times = counted([d.time for d in demotions if d.broker == broker], left, waits)
+        found.lost_seconds += regret.suffered(left, times)
+        found.least_seconds += regret.clairvoyant(left)
     for one in demotions:
         if not any(one.broker in f.brokers and f.start <= one.time <= f.end + slack_seconds for f in harmful):
             causes = _causes(month, one)

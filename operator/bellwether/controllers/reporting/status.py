@@ -81,6 +81,7 @@ def policy_status(
             for reason, n in report.blocked_by_reason.items()
         ),
         move_cost=policystatus.MoveCostStatus.of(report.elections) if report.elections else None,
+        harm_episodes=policystatus.HarmEpisodes.of(report.harm_history),
         would_demote=tuple(_would_demote(report)),
         rebalance=rebalance_status.RebalanceStatus.of(run) if run is not None else None,
         message=_clip(ready.message),

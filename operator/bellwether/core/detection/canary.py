@@ -24,6 +24,7 @@ from bellwether.core.detection.findings import (
 )
 from bellwether.core.detection.harm_weighing import Weighing, weigh
 from bellwether.core.detection.health_states import Evidence
+from bellwether.core.model.harm_history import HarmCause
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.harm import SHARED_RATIO
 from bellwether.core.signals import Reading, Signal, SignalType
@@ -45,7 +46,8 @@ def canary(broker: int, index: SignalIndex, reached: Finding | None, *, asked: b
     need = quorum(total)
     names = ", ".join(s.source for s in failing)
     if len(failing) >= need > 0:
-        weighed = weigh(agreed(words, need), broker, index, ongoing=sum(map(ongoing, failing)) >= need)
+        goes_on = sum(map(ongoing, failing)) >= need
+        weighed = weigh(agreed(words, need), broker, index, HarmCause.STORAGE, ongoing=goes_on)
         worst = max(failing, key=lost_seconds)
         text = f"clients at {names} ({len(failing)} of {total} vantages) lose requests: {worst.message}; {weighed}"
         return _weighed(broker, weighed, text, index, reached, facts)

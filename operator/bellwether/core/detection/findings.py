@@ -15,6 +15,7 @@ from statistics import median
 from typing import NamedTuple
 
 from bellwether.core.detection.health_states import Evidence
+from bellwether.core.model.harm_history import HarmCause, LimitFactor
 from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.reasons import Reason
@@ -148,6 +149,19 @@ class SignalIndex:
         """Vantages from which every live broker fails: the vantage itself has failed (invariant 5)."""
         return self._blind(SignalType.EXTERNAL_REACHABILITY)
 
+    def vantages_heard(self, broker: int) -> list[Signal]:
+        """Fresh signals of the vantages that count about a broker."""
+        patience, named = self.detection.reachability.stale_after_seconds, self.vantages
+        counted = [s for s in self.about(broker, SignalType.EXTERNAL_REACHABILITY) if s.source in named]
+        return [s for s in counted if s.source not in self.blind and fresh(s, patience)]
+
+    def disks_heard(self, broker: int) -> list[Signal]:
+        """Fresh signals of a broker's log directories, of writes and of reads."""
+        patience = self.detection.storage.stale_after_seconds
+        writes = [s for s in self.about(broker, SignalType.STORAGE_LATENCY) if fresh(s, patience)]
+        patience = self.detection.read_latency.stale_after_seconds
+        return writes + [s for s in self.about(broker, SignalType.READ_LATENCY) if fresh(s, patience)]
+
     @cached_property
     def canary_vantages(self) -> tuple[str, ...]:
         """Vantages of the canary: the configured ones, otherwise every vantage whose canary has reported."""
@@ -185,6 +199,12 @@ class SignalIndex:
         """What moving the broker's leaders away and back costs its clients."""
         cost = self.snapshot.move_cost
         return cost.with_coordinators() if broker in self._coordinators else cost
+
+    @cached_property
+    def limit_factors(self) -> Mapping[HarmCause, LimitFactor]:
+        """The limit of harm as a multiple of the cost, by cause, as past disturbances in this cluster recommend."""
+        price = self.snapshot.move_cost.seconds * self.detection.tolerance
+        return {cause: self.snapshot.harm_history.limit_factor(cause, price) for cause in HarmCause}
 
     @cached_property
     def _coordinators(self) -> frozenset[int]:

@@ -2,26 +2,48 @@
 
 In: the seconds that clients of a broker lost, and what moving its leaders away and back costs. Out: whether moving is
 worth it, with the figures as text. Called by ``reachability``, ``canary`` and ``storage``; the argument is in
-docs/internals/harm.md.
+docs/internals/harm.md. ``own_harm`` gives what ``model.harm_history`` learns the limit from.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bellwether.core.detection.findings import SignalIndex
+from bellwether.core.detection.findings import Finding, SignalIndex, quorum
+from bellwether.core.model.harm_history import AS_THE_COST, HarmCause, LimitFactor
 from bellwether.core.model.move_cost import MoveCost
+from bellwether.core.reasons import Reason
 from bellwether.core.settings.harm import NOTICEABLE_SHARE, REPORT_RATIO, SHARED_RATIO
+from bellwether.core.signals import Reading, Signal
+
+_NOT_ITS_OWN = frozenset(
+    {
+        Reason.SYSTEMIC_CAUSE,
+        Reason.VANTAGE_CONFLICT,
+        Reason.RESTARTING,
+        Reason.UNREACHABLE,
+        Reason.NOT_FENCED_IN_TIME,
+        Reason.BROKER_DOWN,
+        Reason.IN_MAINTENANCE,
+    }
+)
+"""Reasons of findings by which clients lose requests through no listener or disk of this broker alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weighing:
-    """Seconds lost, and the cost of a move times the tolerance. ``ongoing``: whether the last requests were lost."""
+    """Seconds lost, and the cost of a move times the tolerance. ``ongoing``: whether the last requests were lost.
+
+    ``learned`` is the limit as a multiple of that, by past disturbances of that ``cause``.
+    """
 
     lost_seconds: float
     cost: MoveCost
     tolerance: int = 1
     ongoing: bool = True
+    cause: HarmCause = HarmCause.STORAGE
+    learned: LimitFactor = AS_THE_COST
 
     @property
     def limit_seconds(self) -> float:
@@ -29,7 +51,11 @@ class Weighing:
 
         A source reports growing harm in steps of REPORT_RATIO, so what it reported may be so much more by now.
         """
-        return self.cost.seconds * self.tolerance / REPORT_RATIO
+        return self._limit / REPORT_RATIO
+
+    @property
+    def _limit(self) -> float:
+        return self.cost.seconds * self.tolerance * self.learned.factor
 
     @property
     def worth_moving(self) -> bool:
@@ -50,7 +76,8 @@ class Weighing:
 
     def __str__(self) -> str:
         times = f", tolerated {self.tolerance} times" if self.tolerance > 1 else ""
-        return f"moving its leaders away and back costs {self.cost}{times}"
+        learned = self.learned.words(self.cause, self._limit)
+        return f"moving its leaders away and back costs {self.cost}{times}{f'; {learned}' if learned else ''}"
 
     def shared_with(self, peers_lost_seconds: float) -> bool:
         """Whether the peers' clients lose about as much: the cause is shared, and moving would save too little."""
@@ -58,7 +85,42 @@ class Weighing:
         return excess < self.limit_seconds or self.lost_seconds < SHARED_RATIO * peers_lost_seconds
 
 
-def weigh(lost_seconds: float, broker: int, index: SignalIndex, *, ongoing: bool = True) -> Weighing:
+def weigh(lost_seconds: float, broker: int, index: SignalIndex, cause: HarmCause, *, ongoing: bool = True) -> Weighing:
     """Weigh what clients of a broker lost. For a demoted broker it does not matter whether they lose any more."""
     ongoing = ongoing or broker in index.snapshot.record.demoted
-    return Weighing(lost_seconds, index.move_cost(broker), index.detection.tolerance, ongoing)
+    tolerance, learned = index.detection.tolerance, index.limit_factors[cause]
+    return Weighing(lost_seconds, index.move_cost(broker), tolerance, ongoing, cause, learned)
+
+
+def own_harm(
+    broker: int, index: SignalIndex, findings: Iterable[Finding]
+) -> tuple[tuple[HarmCause, float | None], ...]:
+    """Seconds that clients of a broker have lost in the episode that goes on, by cause; 0 where none does.
+
+    None where the broker's own listener or disk is not the cause. A cause of which nothing is known is missing. What
+    only the canary sees counts as a disk's while the broker can be reached: it is the same for clients.
+    """
+    if any(f.reason in _NOT_ITS_OWN for f in findings):
+        return tuple((cause, None) for cause in HarmCause)
+    found: list[tuple[HarmCause, float | None]] = []
+    heard = index.vantages_heard(broker)
+    unreached = _agreed_so_far(heard, len(index.vantages))
+    if unreached is not None:
+        stopped = any(s.control is Reading.FAILING for s in heard)
+        found.append((HarmCause.REACHABILITY, None if stopped and unreached else unreached))
+    disks = [_lost_so_far(s) for s in index.disks_heard(broker)]
+    felt = None if unreached else _agreed_so_far(index.canary(broker), len(index.canary_vantages))
+    if disks or felt is not None:
+        found.append((HarmCause.STORAGE, max([*disks, felt or 0.0])))
+    return tuple(found)
+
+
+def _agreed_so_far(heard: Sequence[Signal], vantages: int) -> float | None:
+    """What a quorum agrees on; None without a quorum."""
+    need = quorum(vantages)
+    return sorted(map(_lost_so_far, heard), reverse=True)[need - 1] if len(heard) >= need > 0 else None
+
+
+def _lost_so_far(signal: Signal) -> float:
+    """Also of a signal that passes again: its harm fades only then, and until then the episode is not over."""
+    return signal.harm.lost_seconds if signal.harm is not None else 0.0

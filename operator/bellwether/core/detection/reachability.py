@@ -17,7 +17,6 @@ from bellwether.core.detection.findings import (
     SignalIndex,
     below_cost,
     evidence_item,
-    fresh,
     lost_seconds,
     ongoing,
     passing,
@@ -25,6 +24,7 @@ from bellwether.core.detection.findings import (
 )
 from bellwether.core.detection.harm_weighing import Weighing, weigh
 from bellwether.core.detection.health_states import Evidence
+from bellwether.core.model.harm_history import HarmCause
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading, Signal, SignalType
 
@@ -45,8 +45,7 @@ def reachability(broker: int, index: SignalIndex, session_timeout_seconds: int, 
     """Judge the reachability of one broker from its vantages."""
     patience = index.detection.reachability.stale_after_seconds
     said = index.about(broker, SignalType.EXTERNAL_REACHABILITY)
-    counted = [s for s in said if s.source in index.vantages]
-    words = [s for s in counted if s.source not in index.blind and fresh(s, patience)]
+    words = index.vantages_heard(broker)
     failing = sorted([s for s in words if s.reading is Reading.FAILING], key=lambda s: s.source)
     total, need = len(index.vantages), quorum(len(index.vantages))
     facts = _facts(said, index, patience)
@@ -55,7 +54,7 @@ def reachability(broker: int, index: SignalIndex, session_timeout_seconds: int, 
     # A quorum agrees on what the vantage lost that lost least of those that it needs.
     needed = max(need - quiet, 1)
     agreed = sorted((lost_seconds(s) for s in failing), reverse=True)[needed - 1] if unreachable else 0.0
-    weighed = weigh(agreed, broker, index, ongoing=sum(map(ongoing, failing)) >= needed)
+    weighed = weigh(agreed, broker, index, HarmCause.REACHABILITY, ongoing=sum(map(ongoing, failing)) >= needed)
     if unreachable and not weighed.worth_moving:
         return _below_cost(broker, failing, total, weighed, index, facts)
     if unreachable and (dispute := _disputed(words, index, past)):
@@ -77,7 +76,7 @@ def reachability(broker: int, index: SignalIndex, session_timeout_seconds: int, 
         text = f"{_names(failing)} of {total} vantages cannot reach it, {need} are needed"
         change = f"{need} vantages failing makes it Sick, none failing makes it Healthy"
         return Finding(Evidence.DOUBTFUL, Reason.VANTAGES_DISAGREE, text, facts=facts, change=change)
-    limit = weigh(0.0, broker, index)
+    limit = weigh(0.0, broker, index, HarmCause.REACHABILITY)
     change = f"{need} of {total} vantages failing until clients have lost {limit.limit_seconds:.1f} s: {limit}"
     return passing(facts, change)
 

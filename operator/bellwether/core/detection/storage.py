@@ -26,6 +26,7 @@ from bellwether.core.detection.findings import (
 )
 from bellwether.core.detection.harm_weighing import weigh
 from bellwether.core.detection.health_states import Evidence
+from bellwether.core.model.harm_history import HarmCause
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.harm import SHARED_RATIO
 from bellwether.core.signals import Reading, Signal, SignalType
@@ -108,7 +109,7 @@ def _slow(
     broker: int, slow: Sequence[Signal], requests: _Requests, index: SignalIndex, facts: tuple[EvidenceItem, ...]
 ) -> Finding:
     worst = max(slow, key=lambda s: (lost_seconds(s), inf if s.latency_seconds is None else s.latency_seconds))
-    weighed = weigh(lost_seconds(worst), broker, index, ongoing=any(map(ongoing, slow)))
+    weighed = weigh(lost_seconds(worst), broker, index, HarmCause.STORAGE, ongoing=any(map(ongoing, slow)))
     peers = requests.harm.of_peers(broker)
     said = f"{requests.said}: {worst.message}" if worst.message else requests.said
     if not weighed.worth_moving:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from bellwether.core.detection.findings import SignalIndex
 from bellwether.core.detection.reachability import no_external_clients
+from bellwether.core.model.harm_history import LimitFactor
 from bellwether.core.settings.detection import Detection
 
 _WORD = attrgetter(
@@ -35,12 +36,13 @@ class SharedInputs(NamedTuple):
 class VerdictInputs(NamedTuple):
     """All that the verdict of a registered, unfenced, undemoted broker depends on, except time and its last verdict.
 
-    ``cost`` is what moving its leaders costs. ``words`` are its signals, each with the number of staleness limits that
-    its age exceeds, -1 if it was never renewed.
+    ``cost`` is what moving its leaders costs, ``limits`` the learned limits of harm. ``words`` are its signals,
+    each with the number of staleness limits that its age exceeds, -1 if it was never renewed.
     """
 
     common: SharedInputs
     cost: float
+    limits: tuple[LimitFactor, ...]
     quiet: bool
     words: tuple[tuple[object, int], ...]
 
@@ -73,7 +75,8 @@ def verdict_inputs(broker: int, index: SignalIndex, shared: SharedInputs) -> Ver
             for signal in index.by_broker.get(broker, ())
         ]
     )
-    return VerdictInputs(shared, index.move_cost(broker).seconds, no_external_clients(broker, index), words)
+    cost, factors = index.move_cost(broker).seconds, tuple(index.limit_factors.values())
+    return VerdictInputs(shared, cost, factors, no_external_clients(broker, index), words)
 
 
 def _limits(detection: Detection) -> tuple[float, ...]:

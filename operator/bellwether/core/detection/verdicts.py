@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from bellwether.core.detection.canary import canary
 from bellwether.core.detection.findings import EvidenceItem, Finding, SignalIndex, passing, worst
+from bellwether.core.detection.harm_weighing import own_harm
 from bellwether.core.detection.health_states import Evidence, HealthState, next_state
 from bellwether.core.detection.reachability import ReachabilityHistory, reachability, self_reachability
 from bellwether.core.detection.storage import read_latency, storage_latency
@@ -22,6 +23,7 @@ from bellwether.core.detection.thresholds import threshold_findings
 from bellwether.core.detection.unseen_failures import failed_in_between
 from bellwether.core.detection.verdict_inputs import VerdictInputs, shared_inputs, verdict_inputs
 from bellwether.core.model.flap_damping import stabilization
+from bellwether.core.model.harm_history import HarmCause
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
@@ -56,6 +58,8 @@ class Verdict:
     """Type of the signal that fails: of one that is judged by its threshold alone, or of harm that does not demote."""
     noticed: datetime | None = field(default=None, compare=False, repr=False)
     inputs: VerdictInputs | None = field(default=None, compare=False, repr=False)
+    harm: tuple[tuple[HarmCause, float | None], ...] = field(default=(), compare=False, repr=False)
+    """What its clients have lost so far, as ``own_harm`` gives it to ``HarmHistory``."""
 
     @property
     def lasting(self) -> PreviousState:
@@ -142,6 +146,7 @@ def _judge_one(
         signal=found.signal,
         noticed=_noticed(state, found.reason, last, now),
         inputs=inputs if state is HealthState.HEALTHY and restart is None else None,
+        harm=own_harm(broker, index, findings),
     )
 
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.fault_tolerance import FaultTolerance
 from bellwether.core.model.flap_damping import FlapCounter
+from bellwether.core.model.harm_history import HarmHistory
 from bellwether.core.model.loads import Loads
 from bellwether.core.model.maintenance import Maintenance, under_maintenance
 from bellwether.core.model.move_cost import MoveCost
@@ -62,6 +63,9 @@ class Snapshot:
 
     move_cost: MoveCost = field(default_factory=MoveCost)
     """What moving a broker's leaders away and back costs its clients, by past moves."""
+
+    harm_history: HarmHistory = field(default_factory=HarmHistory)
+    """What past disturbances in this cluster lost in all."""
 
     loads: Loads | None = None
     """Measured loads of partitions, where they are available."""

@@ -18,6 +18,7 @@ from bellwether.core.doctor.risks import RiskSummary, partitions_at_risk
 from bellwether.core.execution.recovery import RecoveryNote
 from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.condition import Condition, of_type
+from bellwether.core.model.harm_history import HarmHistory
 from bellwether.core.model.refusals import Hold
 from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.planning.plan import Plan
@@ -67,6 +68,8 @@ class Report:
     """How many of the displaced stay so permanently, as the racks of the policy want it."""
     elections: tuple[float, ...] = ()
     """How long the last elections took, in seconds: the cost of a move."""
+    harm_history: HarmHistory = field(default_factory=HarmHistory)
+    """What past disturbances lost in all: the limit of harm."""
 
     @property
     def blocked_by_reason(self) -> dict[Reason, int]:

@@ -69,7 +69,7 @@ def test_a_failing_quorum_names_its_vantages_and_what_they_saw() -> None:
     assert found is not None
     assert found.message == (
         "clients at a, b (2 of 3 vantages) lose requests: produce fails; moving its leaders away and back costs about"
-        " 3 s (assumed)"
+        " 3 s (assumed); the limit is 6 s, as slowdowns of disks are assumed to end before that"
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 from bellwether.core.detection.findings import Finding, SignalIndex
 from bellwether.core.detection.health_states import Evidence
 from bellwether.core.detection.storage import SLOW_SEVERITY, STALLED_SEVERITY, read_latency, storage_latency
+from bellwether.core.model.harm_history import HarmCause, HarmHistory
 from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection
@@ -65,12 +66,25 @@ def test_the_harm_of_a_slow_disk_is_compared_with_its_peers(peers: list[float], 
         (0.9, Evidence.GOOD, Reason.SIGNALS_PASSING),
         (1.0, Evidence.DOUBTFUL, Reason.HARM_BELOW_COST),
         (2.2, Evidence.DOUBTFUL, Reason.HARM_BELOW_COST),
-        (2.4, Evidence.BAD, Reason.STORAGE_SLOW),
+        (4.5, Evidence.DOUBTFUL, Reason.HARM_BELOW_COST),
+        (4.7, Evidence.BAD, Reason.STORAGE_SLOW),
     ],
 )
-def test_a_broker_is_sick_once_its_clients_lost_what_a_move_costs(lost: float, evidence: Evidence, reason: Reason):
+def test_a_broker_is_sick_once_its_clients_lost_twice_what_a_move_costs(
+    lost: float, evidence: Evidence, reason: Reason
+):
     found = of_one(disk(1, BAD, 80, lost=lost), disk(2, GOOD, 1))
     assert (found.evidence, found.reason) == (evidence, reason)
+
+
+def test_a_cluster_whose_disks_stay_slow_has_a_lower_limit():
+    seen = snapshot(cluster(partition()), disk(1, BAD, 80, lost=1.2), disk(2, GOOD, 1))
+    known = replace(seen, harm_history=HarmHistory({HarmCause.STORAGE: (90.0, 40.0, 200.0)}))
+    found = storage_latency(1, SignalIndex.of(known, Detection()))
+    assert (found.evidence, found.reason) == (Evidence.BAD, Reason.STORAGE_SLOW)
+    assert found.message.endswith(
+        "the limit is 1.5 s, as slowdowns of disks in this cluster usually cost clients more than a move"
+    )
 
 
 def test_a_demoted_broker_whose_disk_still_fails_is_not_well_however_little_it_costs():
@@ -85,14 +99,14 @@ def test_tolerance_multiplies_the_cost():
 
 
 def test_harm_that_has_just_ended_moves_nothing():
-    over = replace(disk(1, BAD, 80), harm=Harm(2.6, 0.9, disk(1, BAD, 80).since, ongoing=False))
+    over = replace(disk(1, BAD, 80), harm=Harm(5.0, 0.9, disk(1, BAD, 80).since, ongoing=False))
     found = of_one(over, disk(2, GOOD, 1))
     assert (found.evidence, found.reason) == (Evidence.DOUBTFUL, Reason.HARM_BELOW_COST)
     assert found.change == "one more lost request makes it Sick, five seconds of fast writes Healthy"
 
 
 def test_a_demoted_broker_stays_sick_between_two_lost_requests():
-    over = replace(disk(1, BAD, 80), harm=Harm(2.6, 0.9, disk(1, BAD, 80).since, ongoing=False))
+    over = replace(disk(1, BAD, 80), harm=Harm(5.0, 0.9, disk(1, BAD, 80).since, ongoing=False))
     seen = snapshot(cluster(partition()), over, disk(2, GOOD, 1), undo=record(None, demoted(1)))
     assert storage_latency(1, SignalIndex.of(seen, Detection())).evidence is Evidence.BAD
 
@@ -105,7 +119,7 @@ def test_a_costly_move_is_not_made_for_little_harm():
 
 
 def test_coordinators_make_a_move_more_costly():
-    seen = snapshot(cluster(replace(partition(), internal=True)), disk(1, BAD, 80, lost=2.5), disk(2, GOOD, 1))
+    seen = snapshot(cluster(replace(partition(), internal=True)), disk(1, BAD, 80, lost=5.0), disk(2, GOOD, 1))
     found = storage_latency(1, SignalIndex.of(seen, Detection()))
     assert (found.reason, "about 4 s (assumed)" in found.message) == (Reason.HARM_BELOW_COST, True)
 
@@ -113,7 +127,8 @@ def test_coordinators_make_a_move_more_costly():
 def test_the_message_says_what_clients_lost_and_what_a_move_costs():
     found = of_one(disk(1, BAD, 80), disk(2, GOOD, 1))
     assert found.message == (
-        "its log directory is slow: 80 ms; moving its leaders away and back costs about 3 s (assumed)"
+        "its log directory is slow: 80 ms; moving its leaders away and back costs about 3 s (assumed); "
+        "the limit is 6 s, as slowdowns of disks are assumed to end before that"
     )
 
 

@@ -5,7 +5,7 @@ All lists are bounded, because the details of all partitions of a cluster do not
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Annotated
 
@@ -14,8 +14,10 @@ from pydantic import AwareDatetime, Field
 from bellwether.api.v1alpha1.base_model import Reported, as_map
 from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
 from bellwether.api.v1alpha1.status.status_conditions import Conditions
+from bellwether.core.model.harm_history import EPISODES_KEPT, HarmCause, HarmHistory
 from bellwether.core.model.move_cost import MOVES_KEPT, MoveCost
 from bellwether.core.planning.preferred_election import AutoRebalance
+from bellwether.core.settings.harm import LARGEST_LOST_SECONDS
 
 SAMPLE_LIMIT = 20
 BROKER_LIMIT = 100
@@ -175,6 +177,29 @@ class MoveCostStatus(Reported):
         return tuple(ms / 1000 for ms in self.election_milliseconds)
 
 
+class HarmEpisodes(Reported):
+    """What past disturbances of one cause lost in all, by which the limit of harm is learned."""
+
+    cause: HarmCause = Field(description="Reachability: a listener. Storage: a disk, by writes, reads or the canary.")
+    lost_milliseconds: tuple[Annotated[int, Field(ge=0, le=round(LARGEST_LOST_SECONDS * 1000))], ...] = Field(
+        min_length=1,
+        max_length=EPISODES_KEPT,
+        description="Lost service of the last disturbances in milliseconds, the oldest first.",
+        json_schema_extra={"x-kubernetes-list-type": "atomic"},
+    )
+
+    @staticmethod
+    def of(history: HarmHistory) -> tuple[HarmEpisodes, ...]:
+        """From the history; what is under way is not stored."""
+        kept = sorted(history.ended.items())
+        return tuple(HarmEpisodes(cause=c, lost_milliseconds=tuple(round(s * 1000) for s in lost)) for c, lost in kept)
+
+    @staticmethod
+    def to_core(entries: Iterable[HarmEpisodes]) -> HarmHistory:
+        """The history to continue with after a take-over."""
+        return HarmHistory({entry.cause: tuple(ms / 1000 for ms in entry.lost_milliseconds) for entry in entries})
+
+
 class WouldDemote(Reported):
     """A broker that would be demoted if mode were Enforce."""
 
@@ -269,6 +294,13 @@ class LeadershipPolicyStatus(Reported):
     move_cost: MoveCostStatus | None = Field(
         default=None,
         description="What moving a broker's leaders away and back costs its clients. Unset until a move was measured.",
+    )
+    harm_episodes: tuple[HarmEpisodes, ...] = Field(
+        default=(),
+        max_length=len(HarmCause),
+        description="What past disturbances lost in all, whether leaders moved or not. The limit of harm is learned"
+        " from it: half, once or twice the cost of a move.",
+        json_schema_extra=as_map("cause"),
     )
     would_demote: tuple[WouldDemote, ...] = Field(
         default=(),
