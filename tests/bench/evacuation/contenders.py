@@ -202,12 +202,12 @@ class Operator:
     def begin(self) -> None:
         """From here on it acts."""
         self._site.change(suspend=False)
-        self._site.until(lambda: self._site.ready()[0] == "UpToDate", 60, "the policy acts", self._site.ready)
+        self._site.until(self._acts, 60, "the policy acts", self._site.ready)
 
     def end(self) -> None:
         """From here on it does not."""
         self._site.change(suspend=True)
-        self._site.until(lambda: self._site.ready()[0] == "NotEnforcing", 60, "it is suspended", self._site.ready)
+        self._site.until(lambda: self._site.status().get("mode") == "Suspended", 60, "it is suspended", self._site.ready)
 
     def evacuate(self, broker: int) -> float:
         """Override ``Demoted``."""
@@ -226,6 +226,9 @@ class Operator:
     def finish(self) -> None:
         """Wait until the partitions that the broker only follows have their order, too."""
         self._site.until(self._in_order, 60, "every order is as planned", self._site.ready)
+
+    def _acts(self) -> bool:
+        return self._site.status().get("mode") == "Enforce" and self._site.settled()
 
     def _in_order(self) -> bool:
         now = self._orders()
