@@ -34,8 +34,10 @@ PRIOR: Mapping[HarmCause, tuple[float, ...]] = {
     HarmCause.REACHABILITY: (2 / 3, 20.0),
     HarmCause.STORAGE: (2 / 3, 2 / 3, 4 / 3),
 }
-"""Assumed episodes, as multiples of the cost, which count besides those seen: a listener that fails may be back soon or
-fail for minutes (factor 1), a disk mostly hangs for a few seconds (factor 2). Two or three long faults outweigh them.
+"""Assumed episodes, as multiples of the cost, counted together with those seen.
+
+A listener that fails may be back soon or fail for minutes (factor 1), a disk mostly hangs for a few seconds (factor 2).
+Two or three long faults outweigh them.
 """
 
 
