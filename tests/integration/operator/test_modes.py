@@ -30,7 +30,9 @@ def test_observe_says_whom_it_would_demote_and_changes_nothing_until_it_enforces
     site.until(lambda: site.status().get("wouldDemote"), 30, "it says whom it would demote", site.status)
     (named,) = site.status()["wouldDemote"]
     assert (named["brokerId"], named["reason"]) == (2, "ExternallyUnreachable")
-    assert site.ready() == ("NotEnforcing", "would demote broker 2")
+    reason, message = site.ready()
+    assert reason == "NotEnforcing"
+    assert message.startswith("mode Observe: would demote broker 2; broker 2 is Sick: ")
     assert site.verdict(2) == ("Sick", "ExternallyUnreachable")
     assert site.status()["plan"]["moves"] > 0
     assert not demoted(site.health(2))
