@@ -8,8 +8,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from bellwether.adapters.kubernetes.api_client import POLICIES
+from bellwether.cli.diagnosis import policy_cluster
+from bellwether.cli.main import main
 from testkit.kafka.risk_matrix import Walk
+from testkit.kubernetes import api_objects
+from testkit.kubernetes.memory_api import MemoryApi
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
@@ -61,6 +67,23 @@ def test_case_1_and_case_2_are_told_and_whoever_is_awaited_leads(walk: Walk) -> 
     for topic in walk.topics:
         assert set(walk.written[topic]) <= set(shown[topic]), f"{topic}: acknowledged to acks=all, and lost"
     assert not first.silent
+
+
+def test_the_cluster_of_a_policy_is_examined_and_another_is_refused(four: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    api = MemoryApi()
+    monkeypatch.setattr(policy_cluster, "connect", lambda: api)
+    spec = api_objects.policy(kafka=api_objects.kafka(bootstrapServers=four.bootstrap.split(",")))
+    api.put(POLICIES, spec)
+    seen = CliRunner().invoke(main, ["doctor", "--policy", "main", "--output", "json"])
+    assert seen.exit_code in (0, 1), seen.output
+    document = json.loads(seen.stdout)
+    assert document["brokers"] == {"live": [1, 2, 3, 4], "unreachable": {}}
+    again = CliRunner().invoke(main, ["doctor", "--policy", "main", "--bootstrap", four.broker(4).internal])
+    assert again.exit_code in (0, 1), again.output
+    api.merge(POLICIES, "default", "main", {"status": {"clusterId": "another"}}, "status")
+    refused = CliRunner().invoke(main, ["doctor", "--policy", "main"])
+    assert refused.exit_code == 4
+    assert f"lead to Kafka cluster {document['clusterId']}, and the policy is pinned to another" in refused.output
 
 
 def _document(walk: Walk, *, status: int) -> dict[str, Any]:
