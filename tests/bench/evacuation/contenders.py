@@ -207,7 +207,7 @@ class Operator:
     def end(self) -> None:
         """From here on it does not."""
         self._site.change(suspend=True)
-        self._site.until(lambda: self._site.status().get("mode") == "Suspended", 60, "it is suspended", self._site.ready)
+        self._site.until(lambda: self._mode() == "Suspended", 60, "it is suspended", self._site.ready)
 
     def evacuate(self, broker: int) -> float:
         """Override ``Demoted``."""
@@ -227,8 +227,11 @@ class Operator:
         """Wait until the partitions that the broker only follows have their order, too."""
         self._site.until(self._in_order, 60, "every order is as planned", self._site.ready)
 
+    def _mode(self) -> str:
+        return str(self._site.status().get("mode"))
+
     def _acts(self) -> bool:
-        return self._site.status().get("mode") == "Enforce" and self._site.settled()
+        return self._mode() == "Enforce" and self._site.settled()
 
     def _in_order(self) -> bool:
         now = self._orders()

@@ -81,7 +81,7 @@ def test_a_cluster_that_cannot_be_reached_is_named_without_its_password(api: Mem
     ("arguments", "code", "said"),
     [
         (("--policy", "mian"), 4, "namespace default has no LeadershipPolicy mian; it has: main"),
-        (("--policy", "main", "--namespace", "other"), 4, "namespace other has no LeadershipPolicy main; it has none: set --namespace; there are: default/main"),
+        (("--policy", "main", "--namespace", "other"), 4, "it has none: set --namespace; there are: default/main"),
         (("--policy", "main", "--tls"), 2, "--tls cannot be used with --policy"),
         ((), 2, "or '--policy NAME'"),
     ],
