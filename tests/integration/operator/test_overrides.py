@@ -108,7 +108,7 @@ def test_kubectl_answers_who_why_since_when_and_how_many_leaders(site: Site) -> 
     (sick,) = [line.split() for line in lines if line.startswith("brokerhealth.bellwether.dev/main-3")]
     assert sick[1:4] == ["3", "Sick", "ExternallyUnreachable"]
     assert sick[4].endswith("s")
-    assert sick[5:] == ["0", "True"]
+    assert sick[5:] == ["0", "True", "ExternallyUnreachable"]
     (well,) = [line.split() for line in lines if line.startswith("brokerhealth.bellwether.dev/main-1")]
     assert well[2:4] == ["Healthy", "SignalsPassing"]
     assert int(well[5]) > 0
