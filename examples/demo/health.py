@@ -37,11 +37,8 @@ class Words:
 
     ready: str = ""
     brokers: Mapping[int, BrokerWord] = field(default_factory=dict)
-
-    @property
-    def observing(self) -> bool:
-        """Whether the policy says that it only observes."""
-        return self.ready.startswith("NotEnforcing:")
+    observing: bool = False
+    """Whether the policy says that it only observes."""
 
     def of(self, broker: int) -> BrokerWord:
         """What is said of one broker; ``Unknown`` where nothing is."""
@@ -110,7 +107,8 @@ class Health:
             GROUP, VERSION, self._namespace, "leadershippolicies", self._policy, _request_timeout=5
         )
         brokers = [broker_word(body) for body in found["items"]]
-        return Words(policy_word(policy), {word.broker: word for word in brokers})
+        observing = (policy.get("status") or {}).get("mode") == "Observe"
+        return Words(policy_word(policy), {word.broker: word for word in brokers}, observing)
 
     def set_mode(self, mode: str) -> None:
         """Write the policy's ``spec.mode``, as a person would. Raises what the Kubernetes client raises."""
