@@ -18,7 +18,7 @@ from bellwether.adapters.kubernetes.api_client import POLICIES
 from realparts.alertmanager import Alertmanager
 from realparts.ports import HeldPorts
 from realparts.tls import Authority
-from waiting import limit
+from waiting import limit, until
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.slow]
 
@@ -106,8 +106,7 @@ class Hook:
         }
         alert["fingerprint"] = str(alert["fingerprint"]).lstrip("-")
         body = json.dumps({**WELL, "alerts": [alert]})
-        answers = (self.ask("POST", "/alerts", body, **how) for _ in range(5))
-        return next((status for status in answers if status is not None), None)
+        return until(lambda: self.ask("POST", "/alerts", body, **how), 30, "an answer", every=0.2)
 
     def entries(self) -> dict[tuple[int, str], str]:
         found = {}
