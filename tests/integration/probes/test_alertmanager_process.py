@@ -16,7 +16,7 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import POLICIES
 from realparts.alertmanager import Alertmanager
-from realparts.ports import HeldPorts
+from realparts.ports import HeldPorts, accepts
 from realparts.tls import Authority
 from waiting import limit, until
 
@@ -56,7 +56,8 @@ class Hook:
         arguments = ("--listen", f"127.0.0.1:{at}", "--token-file", str(self.token), *files, *options)
         process = self.bench.start("alertmanager", *arguments, "--health-port", str(self.health[at]))
         wanted = 200 if ready else 503
-        self.bench.until(lambda: self.readiness(at) == wanted, 40)
+        # In this order: the process serves /readyz a moment before it knows what it has to be ready for.
+        self.bench.until(lambda: accepts(at) and self.readiness(at) == wanted, 40)
         return process
 
     def readiness(self, port: int) -> int | None:
