@@ -75,13 +75,15 @@ class PlanInputs:
     def of(cls, context: Context, decisions: Decisions) -> PlanInputs:
         """The inputs of the plan for these decisions."""
         snapshot = context.snapshot
-        unwell = frozenset(b for b, v in context.verdicts.items() if v.state in (HealthState.SICK, HealthState.DOWN))
+        sick_or_down = frozenset(
+            b for b, v in context.verdicts.items() if v.state in (HealthState.SICK, HealthState.DOWN)
+        )
         others = (
             context.policy,
             decisions.demoted,
             decisions.returning,
             decisions.policy_deleted,
-            unwell,
+            sick_or_down,
             snapshot.refused,
             snapshot.external_operation,
         )
