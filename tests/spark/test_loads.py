@@ -86,6 +86,7 @@ def expected(histories: Histories) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.slow
 def test_single_rounds_become_loads(run: Any, store: Store, tmp_path: Path):
     write_rounds(store, HISTORIES)
     result = run()

@@ -103,6 +103,7 @@ def read(store: Store) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_a_policys_cluster_is_sampled_into_its_history_with_what_consumers_read(
     apiserver: ApiServer,
     namespace: str,

@@ -252,6 +252,7 @@ def test_a_map_that_is_out_of_date_never_gives_another_leaders_figures(
     assert found.answers[1].moved == 1
 
 
+@pytest.mark.slow
 def test_a_sampler_that_is_killed_again_and_again_leaves_whole_rounds(kafka: KafkaCluster, tmp_path: Path) -> None:
     topic, path, log = topic_on(kafka), tmp_path / "store", tmp_path / "log"
     store = Store.open(str(path))

@@ -97,7 +97,14 @@ def test_a_dry_run_shows_the_plan_and_changes_nothing(
     assert list(record.parent.iterdir()) == []
 
 
-@pytest.mark.parametrize("point", ["before reorder 1", "after reorder 1", "before elect 2"])
+@pytest.mark.parametrize(
+    "point",
+    [
+        "before reorder 1",
+        pytest.param("after reorder 1", marks=pytest.mark.slow),
+        pytest.param("before elect 2", marks=pytest.mark.slow),
+    ],
+)
 def test_killed_midway_the_same_command_goes_on_and_promote_restores(
     site: KafkaSite, topic: str, bellwether: Bellwether, point: str
 ) -> None:

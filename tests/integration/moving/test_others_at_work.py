@@ -43,7 +43,14 @@ def cruise_control(others: KafkaSubject) -> Iterator[Callable[[], None]]:
         KafkaSubject.delete(others, topic)  # whose broker may be dead
 
 
-@pytest.mark.parametrize("mark", ["none", "throttle", "cruise control"])
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "none",
+        pytest.param("throttle", marks=pytest.mark.slow),
+        pytest.param("cruise control", marks=pytest.mark.slow),
+    ],
+)
 def test_a_move_that_goes_on_holds_its_partition_and_a_rebalance_holds_promotion(
     site: KafkaSite, others: KafkaSubject, operator: Operator, cruise_control: Callable[[], None], mark: str
 ) -> None:

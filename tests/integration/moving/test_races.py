@@ -64,6 +64,7 @@ def touched(said: Report, topic: str) -> str:
     return hold.message
 
 
+@pytest.mark.slow
 def test_a_topic_that_is_recreated_elsewhere_keeps_its_new_replicas(
     whole: KafkaCluster,
     site: KafkaSite,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 
 
+@pytest.mark.slow
 def test_an_unreachable_bootstrap_is_named_and_another_policy_goes_on(site: Site) -> None:
     address = f"127.0.0.1:{site.free_port()}"
     site.policy("lost", kafka={"bootstrapServers": [address]})

@@ -56,6 +56,7 @@ def test_abandon_leaves_every_order_and_exports_the_record(site: Site) -> None:
     assert site.baselines(record) == {n: order for n, order in before.items() if order[-1] != 1}
 
 
+@pytest.mark.slow
 def test_with_kafka_gone_deletion_ends_in_time_and_what_it_exports_restores_all_later(
     site: Site, breakable_kafka: KafkaCluster, tmp_path: Path
 ) -> None:

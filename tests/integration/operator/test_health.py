@@ -54,6 +54,7 @@ def stays_alive(port: int, seconds: float) -> None:
         time.sleep(0.5)
 
 
+@pytest.mark.slow
 def test_kafka_that_answers_nothing_makes_neither_stuck_nor_unready(bare_site: Site, deaf: int, port: int) -> None:
     bare_site.policy(kafka={"bootstrapServers": [f"127.0.0.1:{deaf}"]})
     bare_site.operator("--health-port", str(port), "--stuck-after", str(BOUND))
@@ -99,6 +100,7 @@ def test_a_loop_that_hangs_in_a_reconcile_is_told(bare_site: Site, port: int) ->
     site.tell(f"a loop that hangs is told {took:.1f} s after the demotion was asked for, with a bound of {BOUND} s")
 
 
+@pytest.mark.slow
 def test_an_event_loop_that_hangs_is_told(bare_site: Site, port: int) -> None:
     site = bare_site
     site.operator(

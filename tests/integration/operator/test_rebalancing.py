@@ -190,6 +190,7 @@ def test_an_operator_that_is_killed_in_the_middle_of_the_waves_is_followed_by_on
     assert len(site.api.list(JOBS, site.namespace)) == 1
 
 
+@pytest.mark.slow
 def test_an_operator_that_is_killed_while_the_job_runs_is_followed_by_one_that_finds_it(rebalanced: Rebalanced) -> None:
     rebalanced.begin()
     site = rebalanced.site
@@ -218,6 +219,7 @@ def test_a_job_that_fails_on_a_node_says_why_in_status_and_is_not_made_again(reb
     assert len(rebalanced.site.api.list(JOBS, rebalanced.site.namespace)) == 1
 
 
+@pytest.mark.slow
 def test_the_command_asks_shows_approves_and_waits(rebalanced: Rebalanced) -> None:
     rebalanced.begin()
     site = rebalanced.site

@@ -114,6 +114,7 @@ def test_the_script_restarts_every_broker_while_it_leads_nothing_and_all_leaders
         assert f"broker {broker} is free to lead" in said
 
 
+@pytest.mark.slow
 def test_kubectl_alone_drains_waits_and_hands_back_around_a_restart(site: Site) -> None:
     before, leaders = site.orders(), site.led_by(2)
     site.kubectl("patch", "bh", "main-2", "--type=merge", "--patch-file", str(EXAMPLE / "drain.yaml"))
@@ -148,6 +149,7 @@ def test_a_drain_that_is_held_ends_with_its_reason_and_moves_nothing(site: Site)
     assert over.returncode == 0, over
 
 
+@pytest.mark.slow
 def test_a_broker_is_safe_to_stop_only_while_its_partitions_can_be_written_without_it(site: Site) -> None:
     needed = f"{site.topic}-needed"
     site.topics({needed: 1}, assignments={needed: [[1, 2, 3]]}, configs={"min.insync.replicas": "2"})

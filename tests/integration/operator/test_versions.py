@@ -75,6 +75,7 @@ def test_definitions_of_an_older_version_are_named_and_work_goes_on_without_a_re
     site.until_restored(before)
 
 
+@pytest.mark.slow
 def test_an_older_operator_refuses_a_newer_undo_record_and_loses_nothing_of_it(site: Site) -> None:
     before = site.orders()
     site.demote(1)

@@ -63,6 +63,7 @@ def test_a_black_hole_is_known_as_soon_and_delays_no_other_broker(bench: Any, br
     assert took < SOON
 
 
+@pytest.mark.slow
 def test_another_broker_behind_the_load_balancer_is_named(bench: Any, breakable_kafka: KafkaCluster) -> None:
     started(bench)
     proxy, brokers = breakable_kafka.proxy, breakable_kafka.brokers

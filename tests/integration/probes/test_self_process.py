@@ -86,6 +86,7 @@ def test_a_broker_whose_listener_is_cut_says_so_itself_while_its_peer_is_talked_
         assert bench.versions(1) == version
 
 
+@pytest.mark.slow
 def test_a_broker_that_is_frozen_is_quiet_only_once_nobody_speaks_to_it(
     bench: Any, breakable_kafka: KafkaCluster
 ) -> None:

@@ -180,6 +180,7 @@ def test_rules_fail_a_broker_and_pass_it_again_each_by_itself_under_one_lease(
     assert process.wait(limit(60)) == 0, bench.logs()
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_makes_all_unknown_and_nobody_failing_until_it_goes_on(
     bench: Bench, scraping: PrometheusServer, exporters: dict[int, Exporter]
 ) -> None:
@@ -221,6 +222,7 @@ def test_a_rule_that_is_taken_from_the_policy_leaves_no_entry_behind(bench: Benc
     assert bench.readings("offline") == WELL
 
 
+@pytest.mark.slow
 def test_tls_by_the_authority_of_a_secret_and_a_secret_that_comes_late(
     bench: Bench, exporters: dict[int, Exporter], tmp_path: Path
 ) -> None:

@@ -75,6 +75,7 @@ def test_a_password_renewed_in_kafka_first_stops_the_operator_until_its_secret_s
     assert "pw-1" not in site.kubectl("get", "lp,bh,cm,events", "-o", "json") + site.processes[0].log.read_text()
 
 
+@pytest.mark.slow
 def test_a_secret_renewed_first_is_followed_before_the_former_user_goes(
     site: Site, secured: SecuredKafka, user: str, put: Callable[..., None], demoted: Any
 ) -> None:
@@ -93,6 +94,7 @@ def test_a_secret_renewed_first_is_followed_before_the_former_user_goes(
     secured.revoke(other)
 
 
+@pytest.mark.slow
 def test_a_secret_that_goes_bad_is_said_and_the_former_credentials_serve_on(
     site: Site, put: Callable[..., None], renewed: Callable[[str], None], user: str, demoted: Any
 ) -> None:

@@ -55,6 +55,7 @@ def test_people_see_which_cluster_was_found_and_which_pod_is_which_broker(strimz
     assert "my-cluster-brokers-2" in site.kubectl("get", "bh", "main-2", "-o", "wide")
 
 
+@pytest.mark.slow
 def test_probers_find_the_listener_of_clients_outside_and_a_broker_that_is_cut_off_is_demoted(
     strimzi: StrimziSite,
 ) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 
 
+@pytest.mark.slow
 def test_a_cluster_is_waited_for_from_nothing_to_ready_and_each_lack_is_named(bare: StrimziSite) -> None:
     site = bare.site
     site.topics()
