@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -100,6 +101,18 @@ class Question:
 
 
 _REFUSED = Said(False, 0.005, "Connect", "refused")
+_LATE = Said(False, Reachability.late_after_seconds, "Connect", "no answer")
+
+
+class UnderWay(NamedTuple):
+    """A round that has begun: when it will be known, is late, and each of its two answers comes; what it will show."""
+
+    known: float
+    late: float
+    first: float
+    second: float
+    seen: ProbeRound
+    stands_for: float
 
 
 def steady() -> ReachabilityState:
@@ -141,10 +154,22 @@ def watch(
         seen_until = end
         pace = Pace(start // settings.period_seconds * settings.period_seconds + phase, settings.period_seconds)
         timeout, number = float(settings.timeout_seconds), 0
-        under_way: deque[tuple[float, ProbeRound, float]] = deque()
+        under_way: deque[UnderWay] = deque()
+        expected, late_until = state, start
         while under_way or pace.due < end:
-            if pace.due < end and (not under_way or pace.due < under_way[0][0]):
-                time, stands_for = pace.begin(state.failing)
+            late = next(
+                (r.late for r in under_way if late_until < r.late < min(r.known, pace.due, under_way[0].known)), None
+            )
+            if late is not None:
+                late_until = late
+                expected = _if_they_time_out(state, under_way, late)
+                pace.counted(expected.failing, late)
+                if expected.differs(posted, late - posted_at):
+                    posted, posted_at = expected, late
+                    news += _news(expected, broker, vantage, late)
+                continue
+            if pace.due < end and (not under_way or pace.due < under_way[0].known):
+                time, stands_for = pace.begin(expected.failing)
                 out_lost, in_lost = (
                     q.loses(time, float(draws[min(number, len(draws) - 1)]))
                     for q, draws in zip((outside, inside), luck, strict=True)
@@ -152,18 +177,36 @@ def watch(
                 answer, first = outside.ask(time, timeout, lost=out_lost)
                 control, second = inside.ask(time, timeout, lost=in_lost)
                 # Rounds are counted in the order in which they were begun.
-                known = max(first, second, under_way[-1][0] if under_way else 0.0)
-                under_way.append((known, ProbeRound(_ADDRESS, answer, control), stands_for))
+                known = max(first, second, under_way[-1].known if under_way else 0.0)
+                late = time + settings.late_after_seconds
+                under_way.append(
+                    UnderWay(known, late, first, second, ProbeRound(_ADDRESS, answer, control), stands_for)
+                )
                 number += 1
                 continue
-            known, seen, stands_for = under_way.popleft()
-            state = state.after(seen, at(known), stands_for)
-            pace.counted(state.failing, known)
+            known, seen, stands_for = under_way[0].known, under_way[0].seen, under_way.popleft().stands_for
+            state = expected = state.after(seen, at(known), stands_for)
+            if under_way and under_way[0].late <= known:
+                expected = _if_they_time_out(state, under_way, known)
+            pace.counted(expected.failing, known)
             seen_until = max(seen_until, known)
-            if state.differs(posted, known - posted_at):
-                posted, posted_at = state, known
-                news += _news(state, broker, vantage, known)
+            if expected.differs(posted, known - posted_at):
+                posted, posted_at = expected, known
+                news += _news(expected, broker, vantage, known)
     return news
+
+
+def _if_they_time_out(state: ReachabilityState, under_way: Iterable[UnderWay], now: float) -> ReachabilityState:
+    """What is expected of the rounds that are late by now, as ``probes.reachability.broker_watch`` does it."""
+    for one in under_way:
+        if now < one.late or (one.first <= now and one.seen.external is not None and one.seen.external.ok):
+            break
+        external, internal = (
+            answer if ended <= now else _LATE
+            for answer, ended in ((one.seen.external, one.first), (one.seen.internal, one.second))
+        )
+        state = state.after(ProbeRound(_ADDRESS, external, internal), at(now), one.stands_for)
+    return state
 
 
 def _news(state: ReachabilityState, broker: int, vantage: int, time: float) -> list[News]:

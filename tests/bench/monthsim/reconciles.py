@@ -133,7 +133,8 @@ class Operator:
     def _hear(self, signal: Signal) -> None:
         broker, failing = signal.broker, self._failing[signal.broker]
         self._signals[broker, signal.source] = replace(signal, age_seconds=_HEARTBEAT_AGE)
-        (failing.add if signal.reading is Reading.FAILING else failing.discard)(signal.source)
+        harmed = signal.reading is Reading.FAILING or signal.harm is not None  # what fades still counts as an episode
+        (failing.add if harmed else failing.discard)(signal.source)
         # A lone vantage is never a quorum; a lone storage prober is.
         troubled = len(failing) > 1 or any(not source.startswith("v") for source in failing)
         (self._troubled.add if troubled else self._troubled.discard)(broker)
@@ -184,8 +185,8 @@ class Operator:
         due = []
         time = at(now)
         for broker, verdict in self._verdicts.items():
-            dwelling, flaps = broker in decisions.dwelling, self._flaps.get(broker)
-            wait = requeue_after(verdict, dwelling=dwelling, flaps=flaps, policy=self._policy, now=time)
+            left, flaps = decisions.dwelling.get(broker), self._flaps.get(broker)
+            wait = requeue_after(verdict, dwell_left=left, flaps=flaps, policy=self._policy, now=time)
             if wait is not None:
                 due.append(now + wait)
             elif verdict.reason is Reason.UNREACHABLE:

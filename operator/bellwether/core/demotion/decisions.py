@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 
 from bellwether.core.demotion.cap import admit_within_cap
 from bellwether.core.demotion.drain_check import drain_blocker
+from bellwether.core.demotion.dwell import dwell_left
 from bellwether.core.demotion.restoration import WaveBlocker, advance_restorations
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
@@ -65,8 +65,8 @@ class Decisions:
     demoted: Mapping[int, DemotedBroker]
     promoted: tuple[int, ...] = ()
     held: tuple[BrokerHold, ...] = ()
-    dwelling: tuple[int, ...] = ()
-    """Brokers that are Sick for less than the dwell time: demoted once it has passed."""
+    dwelling: Mapping[int, float] = field(default_factory=dict)
+    """Brokers whose harm is known for less than the dwell time, with the seconds that are left of it."""
     returning: Mapping[int, ReturningBroker] = field(default_factory=dict)
     """Brokers that are no longer demoted and get their leaders back in waves."""
     waits: Mapping[int, WaveBlocker] = field(default_factory=dict)
@@ -84,7 +84,7 @@ def decide(context: Context) -> Decisions:
     snapshot, verdicts, policy = context.snapshot, context.verdicts, context.policy
     kept, held = still_demoted(snapshot, verdicts, policy)
     held += defer_promotions(kept, snapshot, verdicts)
-    held += drain_for_maintenance(kept, snapshot, verdicts, policy)
+    held += drain_for_maintenance(kept, context)
     for broker in sorted(verdicts):
         override = snapshot.override_of(broker)
         if override is not None and override.state is OverrideState.DEMOTED and not requests_maintenance(override):
@@ -106,7 +106,7 @@ def decide(context: Context) -> Decisions:
         held += [BrokerHold(v.broker, busy.reason, busy.message) for v in soft]
         candidates = [v for v in candidates if v.reason in HARD_FAULTS]
     admitted, refused = admit_within_cap(candidates, kept, context)
-    dwelling = {v.broker for v in admitted if not dwell_elapsed(v, snapshot, policy)}
+    dwelling = {v.broker: left for v in admitted if (left := dwell_left(v, context))}
     admitted = [v for v in admitted if v.broker not in dwelling]
     for verdict in admitted:
         kept[verdict.broker] = DemotedBroker(
@@ -128,7 +128,7 @@ def decide(context: Context) -> Decisions:
         dict(sorted(kept.items())),
         promoted,
         (*held, *refused, *unknown),
-        tuple(sorted(dwelling)),
+        dict(sorted(dwelling.items())),
         back.returning,
         back.waits,
     )
@@ -219,11 +219,9 @@ def defer_promotions(
     return held
 
 
-def drain_for_maintenance(
-    kept: dict[int, DemotedBroker], snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy
-) -> list[BrokerHold]:
+def drain_for_maintenance(kept: dict[int, DemotedBroker], context: Context) -> list[BrokerHold]:
     """Drain brokers in maintenance one by one, while the others can take their leaders: adds to ``kept``."""
-    held = []
+    snapshot, verdicts, held = context.snapshot, context.verdicts, []
     drained = {b for b, d in kept.items() if d.cause is Cause.MAINTENANCE}
     for broker, why in sorted(snapshot.maintenance.items()):
         before, override = kept.get(broker), snapshot.override_of(broker)
@@ -231,7 +229,7 @@ def drain_for_maintenance(
             continue  # an override takes precedence over a pod's state
         if broker not in verdicts or broker in drained or (before is not None and before.cause is Cause.SIGNALS):
             continue  # a demotion by signals keeps its cause
-        refused = drain_blocker(why, kept, drained, snapshot, verdicts, policy) if before is None else None
+        refused = drain_blocker(why, kept, drained, context) if before is None else None
         if refused is not None:
             held.append(BrokerHold(broker, refused.reason, f"not drained: {refused.message}"))
             continue
@@ -252,11 +250,6 @@ def _still_drained(demoted: DemotedBroker, verdict: Verdict, snapshot: Snapshot)
         return {}  # without any signal its health cannot be confirmed
     text = "Maintenance has ended; the leaders are restored once the broker is healthy."
     return {broker: replace(demoted, reason=Reason.STABILIZING, message=text)}
-
-
-def dwell_elapsed(verdict: Verdict, snapshot: Snapshot, policy: Policy) -> bool:
-    """Whether a broker has done harm for long enough to see other brokers' signals of a common cause."""
-    return snapshot.now - (verdict.noticed or verdict.since) >= timedelta(seconds=policy.demotion.dwell_seconds)
 
 
 def _demoted(

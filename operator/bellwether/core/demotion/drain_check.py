@@ -10,8 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from bellwether.core.demotion.cap import demoted_by_signals, is_shared
-from bellwether.core.detection.health_states import HealthState
-from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.detection.context import Context
 from bellwether.core.doctor.risks import MIN_ISR
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.maintenance import Maintenance
@@ -40,21 +39,16 @@ class StopCheck(NamedTuple):
 
 
 def drain_blocker(
-    why: Maintenance,
-    kept: Mapping[int, DemotedBroker],
-    drained: Collection[int],
-    snapshot: Snapshot,
-    verdicts: Mapping[int, Verdict],
-    policy: Policy,
+    why: Maintenance, kept: Mapping[int, DemotedBroker], drained: Collection[int], context: Context
 ) -> DrainBlocker | None:
     """Why the broker may not be drained now, if so.
 
     ``kept`` are all demoted brokers, ``drained`` those of them in maintenance, which may stop at any moment. The cap
     applies to a pod's restart, as to every unrequested change; it does not apply to a person's request (invariant 4).
     """
-    broker, live = why.broker, snapshot.cluster.live
-    unhealthy = {b for b, v in verdicts.items() if v.state in (HealthState.SICK, HealthState.DOWN)}
-    if broker in live and not live - set(kept) - unhealthy - {broker}:
+    broker, snapshot = why.broker, context.snapshot
+    live = snapshot.cluster.live
+    if broker in live and not live - set(kept) - context.sick_or_down - {broker}:
         text = "no other broker is live, healthy and free to lead: promote another broker first"
         return DrainBlocker(Reason.ANOTHER_BROKER_UNHEALTHY, text)
     stranded = [p for p in snapshot.cluster.held_by(broker) if _is_last_in_isr(p, broker, live - set(drained))]
@@ -62,7 +56,7 @@ def drain_blocker(
         return DrainBlocker(Reason.NO_FAULT_TOLERANCE, _stranded_message(broker, stranded))
     if why.asked:
         return None
-    return _over_the_cap(broker, kept, snapshot, policy)
+    return _over_the_cap(broker, kept, snapshot, context.policy)
 
 
 def stop_check(why: Maintenance, demoted: Mapping[int, DemotedBroker], snapshot: Snapshot) -> StopCheck:

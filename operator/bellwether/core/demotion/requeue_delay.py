@@ -16,14 +16,13 @@ SOONEST_SECONDS = 0.05
 
 
 def requeue_after(
-    verdict: Verdict, *, dwelling: bool, flaps: FlapCounter | None, policy: Policy, now: datetime
+    verdict: Verdict, *, dwell_left: float | None, flaps: FlapCounter | None, policy: Policy, now: datetime
 ) -> float | None:
     """Seconds until a broker has been sick, or healthy, for long enough; None if neither timer runs."""
-    since = verdict.since
-    if dwelling:
-        wait, since = policy.demotion.dwell_seconds, verdict.noticed or since
+    if dwell_left is not None:
+        left = dwell_left
     elif verdict.state is HealthState.RECOVERING:
-        wait = stabilization(flaps, policy)
+        left = stabilization(flaps, policy) - (now - verdict.since).total_seconds()
     else:
         return None
-    return max(SOONEST_SECONDS, wait - (now - since).total_seconds())
+    return max(SOONEST_SECONDS, left)

@@ -29,6 +29,16 @@ class Context:
         """The policy's preferred racks on this cluster; None where it has none."""
         return RackRankings(self.policy.placement, self.snapshot.cluster) if self.policy.placement is not None else None
 
+    @cached_property
+    def not_healthy(self) -> frozenset[int]:
+        """Brokers whose verdict is not Healthy."""
+        return frozenset(b for b, v in self.verdicts.items() if v.state is not HealthState.HEALTHY)
+
+    @cached_property
+    def sick_or_down(self) -> frozenset[int]:
+        """Brokers that should not lead."""
+        return frozenset(b for b, v in self.verdicts.items() if v.state in (HealthState.SICK, HealthState.DOWN))
+
     @property
     def has_health_evidence(self) -> bool:
         """Whether any prober judges brokers: there are signals, stale ones included, or any broker is Healthy."""

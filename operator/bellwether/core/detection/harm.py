@@ -15,6 +15,7 @@ from bellwether.core.settings.harm import (
     ALLOWANCE,
     EPISODE_OVER_SECONDS,
     LARGEST_LOST_SECONDS,
+    PERIOD_SECONDS,
     RECOVERED_SECONDS,
     REPORT_RATIO,
     REPORT_SECONDS,
@@ -32,9 +33,13 @@ class HarmCounter:
     A request counts as bad from the moment at which it is late, not when its answer or its timeout arrives: count a
     slice with share 1 as soon as the objective has passed, and then for as long as nothing else is known.
 
-    ``reading`` is Failing from REPORTED_FROM_SECONDS of new harm on, and Passing after RECOVERED_SECONDS of allowance.
+    When it turned between a good request and a bad one is not known: half of that slice counts, at both ends of a
+    fault. Counted as a whole at its beginning, a fault as short as a period would count for up to twice its length.
+
+    ``reading`` is Failing at a bad request from REPORTED_FROM_SECONDS of new harm on, and Passing after
+    RECOVERED_SECONDS of allowance.
     ``rising`` and ``quiet`` are the one-sided sums that decide it; ``since`` is when ``lost_seconds`` left zero,
-    ``counted_until`` the end of the last slice, ``ongoing`` whether it was bad.
+    ``counted_until`` the end of the last slice, ``last_share`` the share of bad requests at that moment.
     """
 
     lost_seconds: float = 0.0
@@ -45,12 +50,20 @@ class HarmCounter:
     rising: float = 0.0
     quiet: float = 0.0
     counted_until: datetime | None = None
-    ongoing: bool = False
+    last_share: float | None = None
+
+    @property
+    def ongoing(self) -> bool:
+        """Whether the last request was bad."""
+        return self.last_share is not None and self.last_share > ALLOWANCE
 
     def after(self, share: float, seconds: float, now: datetime) -> HarmCounter:
-        """The counter after a slice of ``seconds`` that ends ``now``, in which that share of requests was bad."""
-        net = (min(max(share, 0.0), 1.0) - ALLOWANCE) * seconds
-        quiet = min(max(0.0, self.quiet - net), EPISODE_OVER_SECONDS)
+        """The counter after a slice of ``seconds`` that ends ``now``; by then that share of requests is bad."""
+        share = min(max(share, 0.0), 1.0)
+        before = share if self.last_share is None else self.last_share
+        # Two requests begin at most two periods apart; what is longer is one long request, bad from its start.
+        net = (share - ALLOWANCE) * seconds - (share - before) / 2 * min(seconds, 2 * PERIOD_SECONDS)
+        quiet = min(max(0.0, self.quiet - (share - ALLOWANCE) * seconds), EPISODE_OVER_SECONDS)
         lost = min(max(0.0, self.lost_seconds + net), LARGEST_LOST_SECONDS)
         if quiet >= EPISODE_OVER_SECONDS:
             lost = 0.0
@@ -64,9 +77,9 @@ class HarmCounter:
             rising=min(max(0.0, self.rising + net), REPORTED_FROM_SECONDS),
             quiet=quiet,
             counted_until=now,
-            ongoing=net > 0,
+            last_share=share,
         )
-        if self.reading is not Reading.FAILING and counted.rising >= REPORTED_FROM_SECONDS:
+        if self.reading is not Reading.FAILING and counted.ongoing and counted.rising >= REPORTED_FROM_SECONDS:
             return counted._turned(Reading.FAILING, now)
         if self.reading is not Reading.PASSING and quiet >= RECOVERED_SECONDS:
             return counted._turned(Reading.PASSING, now)

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from bellwether.core.demotion.decisions import Decisions, sickness
 from bellwether.core.detection.context import Context
-from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.cluster import Cluster, Partition, PartitionKey, TopicPartition
 from bellwether.core.model.loads import Loads
 from bellwether.core.model.refusals import Hold, Refusal
@@ -75,15 +74,12 @@ class PlanInputs:
     def of(cls, context: Context, decisions: Decisions) -> PlanInputs:
         """The inputs of the plan for these decisions."""
         snapshot = context.snapshot
-        sick_or_down = frozenset(
-            b for b, v in context.verdicts.items() if v.state in (HealthState.SICK, HealthState.DOWN)
-        )
         others = (
             context.policy,
             decisions.demoted,
             decisions.returning,
             decisions.policy_deleted,
-            sick_or_down,
+            context.sick_or_down,
             snapshot.refused,
             snapshot.external_operation,
         )

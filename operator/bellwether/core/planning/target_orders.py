@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from bellwether.core.demotion.decisions import Decisions, sickness
 from bellwether.core.detection.context import Context
-from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.cluster import Partition, PartitionKey
 from bellwether.core.model.loads import NO_LOADS, LeaderLoads
 from bellwether.core.model.rack_ranking import RackRanking
@@ -85,8 +84,7 @@ class _Planner:
         self._leading = self._live - self._demoted
         self._sickness = {b: sickness(d) for b, d in decisions.demoted.items()}
         self._returning = decisions.returning
-        judged = context.verdicts.items()
-        self._unhealthy = frozenset(b for b, v in judged if v.state in (HealthState.SICK, HealthState.DOWN))
+        self._unhealthy = context.sick_or_down
         self._rankings = None if decisions.policy_deleted else context.rankings
         self._capacity = UNBOUNDED if decisions.policy_deleted else context.policy.demotion.capacity
         self._loads = snapshot.loads or NO_LOADS

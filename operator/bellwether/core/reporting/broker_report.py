@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from bellwether.core.demotion.decisions import dwell_elapsed
 from bellwether.core.demotion.drain_check import stop_check
+from bellwether.core.demotion.dwell import dwell_left
 from bellwether.core.demotion.restoration import RestorationProgress
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
@@ -40,7 +40,7 @@ class BrokerReport:
     replicas: int
     demoted: DemotedBroker | None
     hold: BrokerHold | None
-    dwelling: bool = False
+    dwell_left: float | None = None
     dwell_pending: bool = False
     """Sick for less than the dwell time: other brokers' signals may still show a shared cause."""
     waited_for: int = 0
@@ -97,9 +97,9 @@ class BrokerReport:
             return Condition("Demoted", True, reason, text)
         if self.hold is not None:
             return Condition("Demoted", False, self.hold.reason, self.hold.message)
-        if self.restoration is not None and not self.dwelling:
+        if self.restoration is not None and self.dwell_left is None:
             return Condition("Demoted", False, Reason.RESTORING_IN_WAVES, self.restoration.message)
-        if self.dwelling:
+        if self.dwell_left is not None:
             return Condition("Demoted", False, Reason.DWELL_PENDING, DESCRIPTIONS[Reason.DWELL_PENDING])
         if self.verdict.state is HealthState.DOWN:
             text = "Kafka fences the broker after its session timeout and moves its leaders: a demotion adds nothing."
@@ -162,8 +162,8 @@ def broker_reports(
                 replicas=cluster.replica_counts[broker],
                 demoted=demoted.get(broker),
                 hold=plan.decisions.hold_of(broker),
-                dwelling=broker in plan.decisions.dwelling,
-                dwell_pending=verdict.state is HealthState.SICK and not dwell_elapsed(verdict, snapshot, policy),
+                dwell_left=plan.decisions.dwelling.get(broker),
+                dwell_pending=verdict.state is HealthState.SICK and dwell_left(verdict, context) > 0,
                 waited_for=waited_for.get(broker, 0),
                 flaps=flaps,
                 stabilization_seconds=stabilization(flaps, policy),

@@ -145,7 +145,7 @@ def report(
 def timer_delays(report: Report, policy: Policy) -> list[float]:
     """Seconds until each running timer expires: dwell, stabilization, and the pause between two waves."""
     found = (
-        requeue_after(b.verdict, dwelling=b.dwelling, flaps=b.flaps, policy=policy, now=report.now)
+        requeue_after(b.verdict, dwell_left=b.dwell_left, flaps=b.flaps, policy=policy, now=report.now)
         for b in report.brokers
     )
     waves = (

@@ -71,6 +71,9 @@ class Reachability:
     # The objective of a request that opens a connection: TCP sends a lost SYN again after 1 s, and one lost packet is
     # no failure.
     timeout_seconds: ClassVar[int] = 2
+    # A lost SYN is sent again after 1 s, so who has not answered by now has lost two packets or is gone: such a request
+    # counts as failed until it is answered after all.
+    late_after_seconds: ClassVar[float] = 1.25
     # A prober renews its Lease every 2 s; this allows for a slow API server and a change of its leader.
     stale_after_seconds: ClassVar[int] = 10
     # A faulty broker is unreachable from everywhere. Two broken paths at once are more frequent than a broker that only

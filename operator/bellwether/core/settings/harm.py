@@ -21,6 +21,9 @@ more, and caches are cold. A fault that costs clients less than this is not wort
 LARGEST_LOST_SECONDS = 600.0
 """Harm is not counted beyond this. It is far above the cost of every move, and it bounds what status can contain."""
 
+PERIOD_SECONDS = 1.0
+"""Every source measures once in this time while all is well."""
+
 REPORTED_FROM_SECONDS = 1.0
 """Harm below this is not reported: one bad request of a prober that sends one each second stays below it."""
 

@@ -54,7 +54,7 @@ class Demotion:
         int,
         FieldDoc(
             "Seconds from the first report of harm to a broker's clients until it may be demoted, so that signals of a"
-            " common cause can arrive.",
+            " common cause can arrive. Half of it is enough while every other broker is Healthy.",
             0,
             3600,
         ),

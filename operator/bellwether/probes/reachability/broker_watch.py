@@ -2,8 +2,8 @@
 
 In: addresses (from metadata, then as the broker advertises them) and settings that may change. Out: a ``Signal`` each
 time that there is news. A new question starts every period although an earlier one still waits for its answer; answers
-count in the order in which their questions were asked, so a black hole is known after failureThreshold periods and one
-timeout. Nothing here blocks: questions do, on threads of ``worker_pool``.
+count in the order in which their questions were asked. One that is late counts as failed before its timeout, until it
+is answered after all. Nothing here blocks: questions do, on threads of ``worker_pool``.
 """
 
 from __future__ import annotations
@@ -90,6 +90,26 @@ class _Asked:
         limit = self.timeout + GRACE_SECONDS
         return all(q.done or (q.began is not None and now >= q.began + limit) for q in self.questions)
 
+    def if_it_times_out(self, now: float, limit: float) -> ProbeRound | None:
+        """What the round would show if what has not been answered for ``limit`` seconds never is.
+
+        None while the external request is not late, or after a problem of this process.
+        """
+        if any(q.error is not None for q in self.questions):
+            return None
+        none = NoAnswer(f"{self.address}: no answer within {limit} s", limit)
+        external, internal = (
+            None
+            if q is None
+            else q.result
+            if q.done
+            else none
+            if q.began is not None and now >= q.began + limit
+            else None
+            for q in (self.external, self.internal)
+        )
+        return None if external is None or external.ok else ProbeRound(self.address, external, internal)
+
 
 class ReachabilityObserver(SignalObserver, Protocol):
     """Receives measurements, for metrics; implemented in ``telemetry``."""
@@ -159,7 +179,8 @@ class BrokerWatch:
         self._late = late
         self._retry_interval = retry_interval or RetryInterval()
         self._log = structlog.get_logger(__name__).bind(broker=broker, vantage=source)
-        self._state = ReachabilityState()
+        self._state = self._expected = ReachabilityState()
+        self._late_rounds = 0
         self._posted: ReachabilityState | None = None
         self._posted_at = 0.0
         self._warned = ""
@@ -223,6 +244,8 @@ class BrokerWatch:
         before = self._external
         while self._asked and not self.stopped and self._asked[0].over(self._clock.monotonic()):
             self._take(self._asked.popleft())
+            self._late_rounds = 0
+        self._count_late_rounds()
         if self._external and not before:
             self._due = self._clock.monotonic()  # just learned: no need to wait for the next period
             return self._due
@@ -234,7 +257,7 @@ class BrokerWatch:
 
     def _pace(self, settings: Reachability) -> float:
         """Seconds from one round to the next: fewer while the broker fails, to be sure of it soon."""
-        return self._retry_interval.pace(self.broker, settings.period_seconds, failing=self._state.failing)
+        return self._retry_interval.pace(self.broker, settings.period_seconds, failing=self._expected.failing)
 
     def _ask(self, settings: Reachability, seconds: float) -> _Asked:
         client, timeout = self._client(), settings.timeout_seconds
@@ -276,14 +299,34 @@ class BrokerWatch:
         elif seen.trouble:
             self._warn("vantage_cannot_measure", seen.trouble)
         self._learn(seen, settings)
-        self._state = self._state.after(seen, self._clock.now(), seconds)
-        signal = self._state.signal(self.broker, self._source)
+        self._state = self._expected = self._state.after(seen, self._clock.now(), seconds)
+        self._report()
+
+    def _count_late_rounds(self) -> None:
+        """Expect the rounds that are late to fail, without counting them yet: some may be answered after all."""
+        limit, now = self._settings().late_after_seconds, self._clock.monotonic()
+        late = []
+        for asked in self._asked:
+            seen = asked.if_it_times_out(now, limit)
+            if seen is None or self._late() - asked.late_before >= _STARVED_SECONDS:
+                break
+            late.append((seen, asked.seconds))
+        if len(late) <= self._late_rounds:
+            return
+        self._late_rounds, self._expected = len(late), self._state
+        for seen, seconds in late:
+            self._expected = self._expected.after(seen, self._clock.now(), seconds)
+        self._report()
+
+    def _report(self) -> None:
+        """Post what is expected now, if it is news."""
+        signal = self._expected.signal(self.broker, self._source)
         if signal is None or self.stopped:
             return
         self._observer.judged(signal)
         at = self._clock.monotonic()
-        if self._state.differs(self._posted, at - self._posted_at):
-            self._posted, self._posted_at = self._state, at
+        if self._expected.differs(self._posted, at - self._posted_at):
+            self._posted, self._posted_at = self._expected, at
             self._post(signal)
 
     def _learn(self, seen: ProbeRound, settings: Reachability) -> None:

@@ -222,11 +222,11 @@ class TestDwell:
 
     def test_who_has_been_sick_for_long_enough_is_demoted(self):
         assert list(self.decided(5).demoted) == [1]
-        assert self.decided(5).dwelling == ()
+        assert not self.decided(5).dwelling
 
     def test_who_has_not_is_named_and_not_held(self):
         found = self.decided(6)
-        assert (list(found.demoted), found.dwelling, found.held) == ([], (1,), ())
+        assert (list(found.demoted), found.dwelling, found.held) == ([], {1: 1.0}, ())
 
     def test_those_that_dwell_count_when_it_is_told_whether_the_cause_is_elsewhere(self):
         seen = big(4)

@@ -136,22 +136,20 @@ def test_records_that_do_not_arrive_count_as_late_fetches_while_produce_passes(b
     bench.run(8)
     state = bench.probe.states()[1]
     assert (state.produce.counter.reading, state.fetch.counter.reading) == (Reading.PASSING, Reading.FAILING)
-    found = bench.last(1)
-    assert found.harm is not None
-    assert found.harm.lost_seconds == pytest.approx(0.9 * 8, abs=1.0)
-    assert found.message.endswith("(produce takes 2.0 ms; fetch fails: no answer within 50 ms)")
+    assert state.fetch.counter.lost_seconds == pytest.approx(0.9 * 8, abs=1.0)
+    assert bench.last(1).message.endswith("(produce takes 2.0 ms; fetch fails: no answer within 50 ms)")
     bench.brokers.stuck = set()
     bench.run(10)
     assert bench.last(1).reading is Reading.PASSING
 
 
-def test_one_late_answer_counts_for_its_period_and_does_not_fail(bench: Bench) -> None:
+def test_one_late_answer_counts_for_half_of_the_time_around_it_and_does_not_fail(bench: Bench) -> None:
     bench.brokers.latency, sent = 0.4, bench.brokers.sent.count(10)
     while bench.brokers.sent.count(10) == sent:
         bench.run(TICK)
     bench.brokers.latency = 0.002
     bench.run(0.8)
-    assert bench.probe.states()[1].produce.counter.lost_seconds == pytest.approx(0.9, abs=0.05)
+    assert bench.probe.states()[1].produce.counter.lost_seconds == pytest.approx(0.4, abs=0.05)
     bench.run(10)
     assert {post.reading for post in bench.posts if post.broker == 1} == {Reading.PASSING}
 

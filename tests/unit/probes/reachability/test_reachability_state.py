@@ -39,9 +39,9 @@ def test_an_unreachable_broker_is_named_with_its_harm_and_its_control() -> None:
     assert signal is not None
     assert (signal.reading, signal.control, signal.latency_seconds) == (Reading.FAILING, Reading.PASSING, None)
     assert signal.harm is not None
-    assert signal.harm.lost_seconds == 2.7
+    assert signal.harm.lost_seconds == 2.2
     assert signal.message == (
-        "clients lost 2.7 s of the last 3 s (10.0.0.1:9094: connection refused); internal listener answers in 2.0 ms"
+        "clients lost 2.2 s of the last 3 s (10.0.0.1:9094: connection refused); internal listener answers in 2.0 ms"
     )
 
 
@@ -49,7 +49,7 @@ def test_a_round_counts_for_the_seconds_that_it_stands_for() -> None:
     state = WELL
     for _ in range(4):
         state = state.after(seen(REFUSED), START, 0.5)
-    assert state.external.lost_seconds == pytest.approx(1.8)
+    assert state.external.lost_seconds == pytest.approx(1.55)
 
 
 def test_connections_of_which_seven_in_ten_are_reset_are_harm() -> None:

@@ -1,0 +1,38 @@
+"""How long a Sick broker waits for signals of a common cause."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bellwether.core.demotion.dwell import dwell_left
+from bellwether.core.detection.context import Context
+from bellwether.core.detection.health_states import HealthState
+from bellwether.core.model.harm_history import HarmCause
+from bellwether.core.settings.policy import Demotion, Policy
+from testkit.values.builders import after, cluster, partition, snapshot, verdict, verdicts
+
+POLICY = Policy(name="main", demotion=Demotion(dwell_seconds=4))
+
+
+def left(other: HealthState, seconds: float, lost: float | None = 3.0) -> float:
+    """Seconds that are left, so many after the harm of broker 1 was noticed, while broker 2 is in that state."""
+    sick = replace(verdict(1, since=after(0)), harm=((HarmCause.STORAGE, lost),))
+    seen = cluster(partition(replicas=[1, 2, 3]))
+    judged = {**verdicts(seen), 1: sick, 2: verdict(2, other)}
+    return dwell_left(sick, Context(snapshot(seen, now=after(seconds)), judged, POLICY))
+
+
+def test_half_of_the_time_is_enough_for_counted_harm_while_every_other_broker_is_healthy() -> None:
+    assert (left(HealthState.HEALTHY, 0.5), left(HealthState.HEALTHY, 2)) == (1.5, 0.0)
+
+
+@pytest.mark.parametrize("lost", [None, 0.0])
+def test_it_takes_the_whole_time_where_no_harm_is_counted(lost: float | None) -> None:
+    assert left(HealthState.HEALTHY, 2, lost) == 2.0
+
+
+@pytest.mark.parametrize("other", [state for state in HealthState if state is not HealthState.HEALTHY])
+def test_it_takes_the_whole_time_while_another_broker_is_not_healthy(other: HealthState) -> None:
+    assert (left(other, 2), left(other, 4)) == (2.0, 0.0)

@@ -1,0 +1,134 @@
+"""Requests that are late count as failed before their timeout, until they are answered after all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from bellwether.core.settings.detection import Reachability
+from bellwether.core.signals import Reading, Signal
+from bellwether.probes.reachability.broker_watch import BrokerAddress, BrokerWatch
+from bellwether.probes.worker_pool import WorkItem
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
+from bellwether.testing.memory_world import ManualClock
+from testkit.kafka.request_outcomes import Said
+
+ANSWER = Said(True, 0.002)
+LATE = Reachability.late_after_seconds
+STEP = 0.05
+
+
+class Questions:
+    """Requests as they are put to a pool: answered at once, but for the paths that are ``silent``."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self.silent: set[str] = set()
+        self.open: list[WorkItem[Said]] = []
+        self._clock = clock
+
+    def put(self, question: WorkItem[Said]) -> None:
+        question.began = self._clock.monotonic()
+        question.run()
+        if question.result is not None and question.result.message in self.silent:
+            question.done, question.result = False, None
+            self.open.append(question)
+
+    def answer_all(self) -> None:
+        for question in self.open:
+            question.done, question.result = True, ANSWER
+        self.open = []
+
+
+class Listeners:
+    """Answers with its address, by which ``Questions`` tells the paths apart."""
+
+    def ask(self, address: str, _broker_id: int, _timeout_seconds: float) -> Said:
+        return Said(True, 0.002, message=address)
+
+
+class Watched:
+    """One broker, watched for ten seconds while all was well."""
+
+    def __init__(self, late: Callable[[], float] = lambda: 0.0) -> None:
+        self.clock = ManualClock()
+        self.questions = Questions(self.clock)
+        self.posts: list[tuple[float, Signal]] = []
+        self.watch = BrokerWatch(
+            1,
+            "here",
+            BrokerAddress("inside:1", "outside:1"),
+            Listeners,
+            Reachability,
+            lambda signal: self.posts.append((self.clock.monotonic(), signal)),
+            self.clock,
+            ProbeMetrics(),
+            self.questions,  # type: ignore[arg-type]
+            late,
+        )
+        self._due = self.clock.monotonic()
+        self.run(10)
+
+    def run(self, seconds: float) -> None:
+        for _ in range(round(seconds / STEP)):
+            if self.clock.monotonic() >= self._due:
+                self._due = self.watch.begin()
+            self._due = self.watch.collect() or self._due
+            self.clock.advance(STEP)
+
+    def last(self) -> tuple[Reading, Reading]:
+        return self.posts[-1][1].reading, self.posts[-1][1].control
+
+
+@pytest.fixture
+def watched() -> Watched:
+    return Watched()
+
+
+def test_a_silent_listener_is_failing_before_the_second_timeout(watched: Watched) -> None:
+    began = watched.clock.monotonic()
+    watched.questions.silent = {"outside:1"}
+    watched.run(1 + LATE + 0.6)
+    assert watched.last() == (Reading.FAILING, Reading.PASSING)
+    assert watched.posts[-1][0] - began < 1 + Reachability.timeout_seconds
+    assert "no answer within 1.25 s" in watched.posts[-1][1].message
+
+
+def test_a_broker_that_answers_on_neither_path_is_never_reported_with_a_control_that_passes(watched: Watched) -> None:
+    watched.questions.silent = {"outside:1", "inside:1"}
+    watched.run(6)
+    failing = [signal for _, signal in watched.posts if signal.reading is Reading.FAILING]
+    assert failing
+    assert {signal.control for signal in failing} == {Reading.FAILING}
+
+
+def test_one_late_answer_is_not_reported(watched: Watched) -> None:
+    watched.questions.silent = {"outside:1"}
+    watched.run(0.5)
+    watched.questions.silent = set()
+    watched.run(LATE)
+    watched.questions.answer_all()
+    watched.run(5)
+    assert [signal.reading for _, signal in watched.posts] == [Reading.PASSING]
+
+
+def test_answers_that_come_before_their_timeout_take_the_report_back(watched: Watched) -> None:
+    watched.questions.silent = {"outside:1"}
+    watched.run(1 + LATE + 0.6)
+    assert watched.last()[0] is Reading.FAILING
+    watched.questions.silent = set()
+    watched.questions.answer_all()
+    watched.run(1)
+    assert watched.last()[0] is Reading.PASSING
+
+
+def test_a_process_that_was_kept_from_its_work_calls_nobody_late() -> None:
+    kept = [0.0]
+    watched = Watched(lambda: kept[0])
+    watched.questions.silent = {"outside:1"}
+    watched.run(0.5)
+    kept[0] = 1.0
+    watched.run(LATE)
+    watched.questions.silent = set()
+    watched.run(5)
+    assert [signal.reading for _, signal in watched.posts] == [Reading.PASSING]
