@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from faults.busywork import repeated, starved
 from faults.expectations import Demotion, Expected
+from faults.lossy_path import LossyPath
 from faults.stage import VANTAGES, Stage
 from realparts.blackholes import Blackhole
 from realparts.processes import ManagedProcess
@@ -100,7 +101,25 @@ def own_path(*vantages: str, brokers: tuple[int, ...] = (), dropped: bool) -> Br
                 stack.enter_context(Blackhole(end))
             for vantage in vantages:
                 stack.callback(stage.detours[vantage].clear)
-                stage.detours[vantage].send(ports, astray=end)
+                stage.detours[vantage].send(dict.fromkeys(ports, end))
+            yield
+
+    return broken
+
+
+def losing_packets(vantage: str, share: float) -> Break:
+    """A vantage's own path to every broker, outside and inside, loses that share of its packets."""
+
+    @contextmanager
+    def broken(stage: Stage) -> Iterator[None]:
+        inside = [int(broker.internal.rpartition(":")[2]) for broker in stage.kafka.brokers.values()]
+        with ExitStack() as stack:
+            lossy = {
+                port: stack.enter_context(LossyPath(port, share)).port
+                for port in (*inside, *map(stage.external_port, stage.brokers))
+            }
+            stack.callback(stage.detours[vantage].clear)
+            stage.detours[vantage].send(lossy)
             yield
 
     return broken
@@ -150,24 +169,26 @@ def stalled(broker: int) -> Break:
     return disk(SlowDisk.STALLED, broker)
 
 
-def bursts(milliseconds: int, seconds: float, of_seconds: float, broker: int) -> Break:
-    """A disk that is slow now and then."""
+def bursts(milliseconds: int, seconds: float, of_seconds: float, *brokers: int) -> Break:
+    """Disks that are slow now and then, one after the other."""
 
     @contextmanager
     def broken(stage: Stage) -> Iterator[None]:
-        slow = stage.kafka.slow_disk(broker)
+        disks = [stage.kafka.slow_disk(broker) for broker in brokers]
 
         def burst(stop: threading.Event) -> None:
-            slow.set(milliseconds)
-            stop.wait(seconds)
-            slow.clear()
-            stop.wait(of_seconds - seconds)
+            for disk in disks:
+                disk.set(milliseconds)
+                stop.wait(seconds)
+                disk.clear()
+            stop.wait(of_seconds - seconds * len(disks))
 
         try:
             with repeated(burst):
                 yield
         finally:
-            slow.clear()
+            for disk in disks:
+                disk.clear()
 
     return broken
 

@@ -18,6 +18,7 @@ THREE = Layout("three")
 READS = Layout("reads", old_segments=True)
 CANARY = Layout("canary", detection={"canary": {"enabled": True}}, canary=True)
 SIX = Layout("six", brokers=6, racks=("a", "b", "c"))
+NINE = Layout("nine", brokers=9, racks=("a", "b", "c"))
 SECURE = Layout("secure", secure=True)
 
 ALL = (1, 2, 3)
@@ -66,6 +67,13 @@ def one_of_each(stage: Stage) -> list[ManagedProcess]:
 def all_probers(stage: Stage) -> list[ManagedProcess]:
     """Every prober."""
     return list(stage.probers.values())
+
+
+def dead_and_cut(name: str, brokers: str, layout: Layout) -> Scenario:
+    """One broker is dead and another one is cut off: the second must not keep its leaders."""
+    what = f"2 of {brokers} is dead, and external connections of 1 are refused"
+    expected = Expected((1,), UNREACHABLE, Demotion.MUST, dead=(2,))
+    return Scenario(name, what, expected, by.dead_and_cut, layout=layout, watched=15.0)
 
 
 SCENARIOS = (
@@ -145,6 +153,13 @@ SCENARIOS = (
         nobody("Healthy", LITTLE),
         by.bursts(100, 1.0, 10.0, 3),
         watched=SLOW_WATCHED,
+    ),
+    Scenario(
+        "small-losses",
+        "for five minutes one vantage loses 5 % of its packets, and 1's and 3's disks take 100 ms for 1 s in every 10",
+        nobody("Healthy", LITTLE, "Suspect/VantagesDisagree"),
+        by.both(by.losing_packets(VANTAGES[0], 0.05), by.bursts(100, 1.0, 10.0, 1, 3)),
+        watched=300.0,
     ),
     Scenario(
         "listener-resets-some",
@@ -240,6 +255,7 @@ SCENARIOS = (
         by.halted_while_demoted,
         watched=20.0,
     ),
+    dead_and_cut("dead-and-cut-3", "three", THREE),
     Scenario(
         "broker-crashed",
         "2 is killed and started at once; the load balancer finds it after 20 s",
@@ -292,14 +308,7 @@ SCENARIOS = (
         by.way(by.cut, 1, 4),
         layout=SIX,
     ),
-    Scenario(
-        "dead-and-cut",
-        "2 of six is dead, and external connections of 1 are refused",
-        Expected((1,), UNREACHABLE, Demotion.MUST, dead=(2,)),
-        by.dead_and_cut,
-        layout=SIX,
-        watched=15.0,
-    ),
+    dead_and_cut("dead-and-cut", "six", SIX),
     Scenario(
         "rolling-restart-6",
         "six brokers in three racks restart in turn; the load balancer finds each after 20 s",
@@ -308,4 +317,5 @@ SCENARIOS = (
         layout=SIX,
         watched=15.0,
     ),
+    dead_and_cut("dead-and-cut-9", "nine", NINE),
 )

@@ -66,7 +66,7 @@ def test_a_detour_breaks_the_path_to_the_named_ports_for_one_process_alone(tmp_p
         named, unnamed = one.getsockname()[1], other.getsockname()[1]
         detour = Detour(tmp_path / "control")
         assert said(detour.environment(), CONNECTING, named) == "connected"
-        detour.send([named], astray=closed)
+        detour.send({named: closed})
         assert said(detour.environment(), CONNECTING, named) == "ConnectionRefusedError"
         assert said(detour.environment(), CONNECTING, unnamed) == "connected"
         assert accepts(named)
@@ -76,7 +76,7 @@ def test_a_detour_breaks_the_path_to_the_named_ports_for_one_process_alone(tmp_p
 
 def test_more_ports_than_a_detour_holds_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="at most 64 ports"):
-        Detour(tmp_path / "control").send(range(1, MOST_PORTS + 2), astray=9)
+        Detour(tmp_path / "control").send(dict.fromkeys(range(1, MOST_PORTS + 2), 9))
 
 
 def test_a_blackhole_answers_nothing_and_frees_its_port(ports: HeldPorts) -> None:
@@ -121,7 +121,7 @@ def test_shims_of_one_process_do_not_displace_each_other(tmp_path: Path, ports: 
     clock.set(3600)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        detour.send([port], astray=ports.take())
+        detour.send({port: ports.take()})
         assert float(said(both, CLOCKS).split()[0]) - time.time() > 3000
         assert said(both, CONNECTING, port) == "ConnectionRefusedError"
     assert both["LANG"] == "C"

@@ -1,8 +1,8 @@
 /* Sends one process's connections astray, as a broken path does that nobody else takes. Loaded with LD_PRELOAD.
  *
- * In:  BELLWETHER_DETOUR_CONTROL  a file of native 32-bit integers: the port that connections are sent to, how many
- *                                 ports follow, and those ports; mapped once, so a change counts from the next connection
- * Out: connect to one of these ports over IPv4 goes to the other port of the same address; all else is the C library's. */
+ * In:  BELLWETHER_DETOUR_CONTROL  a file of native 32-bit integers: how many pairs of ports follow, and the pairs, each a
+ *                                 port and where it leads; mapped once, so a change counts from the next connection
+ * Out: connect to the first port of a pair over IPv4 goes to the second of the same address; all else is the C library's. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -18,9 +18,11 @@
 #define MOST 64
 
 struct control {
-    volatile int32_t astray;
     volatile int32_t count;
-    volatile int32_t ports[MOST];
+    volatile struct {
+        int32_t port;
+        int32_t leads_to;
+    } ways[MOST];
 };
 
 static const struct control nothing;
@@ -40,12 +42,12 @@ __attribute__((constructor)) static void prepare(void)
         control = mapped;
 }
 
-static int is_broken(int port)
+static int leads_to(int port)
 {
     for (int i = 0; i < control->count && i < MOST; i++)
-        if (control->ports[i] == port)
-            return 1;
-    return 0;
+        if (control->ways[i].port == port)
+            return control->ways[i].leads_to;
+    return port;
 }
 
 int connect(int fd, const struct sockaddr *address, socklen_t length)
@@ -57,8 +59,6 @@ int connect(int fd, const struct sockaddr *address, socklen_t length)
         return next(fd, address, length);
     struct sockaddr_in changed;
     memcpy(&changed, address, sizeof changed);
-    if (!is_broken(ntohs(changed.sin_port)))
-        return next(fd, address, length);
-    changed.sin_port = htons((uint16_t)control->astray);
+    changed.sin_port = htons((uint16_t)leads_to(ntohs(changed.sin_port)));
     return next(fd, (const struct sockaddr *)&changed, sizeof changed);
 }
