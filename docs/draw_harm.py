@@ -1,6 +1,6 @@
 """Draws ``docs/images/harm.svg`` with the probers' own counter: how harm adds up, and what the rule costs.
 
-``python docs/draw_harm.py`` writes it. The picture is not compared in a test, as its bytes depend on the plotting library.
+``python docs/draw_harm.py`` writes it. No test compares the picture, as its bytes depend on the plotting library.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 COST = MoveCost()
 
 FAULTS = {
-    "the listener refuses": lambda t: 1.0,
-    "70 % of connections are reset": lambda t: 0.7,
+    "the listener refuses": lambda _: 1.0,
+    "70 % of connections are reset": lambda _: 0.7,
     "down for 2 s, up for 2 s": lambda t: float(t % 4 < 2),
     "one hang of 2 s": lambda t: float(t < 2),
-    "20 % of requests are late": lambda t: 0.2,
+    "20 % of requests are late": lambda _: 0.2,
 }
 """Share of lost requests by the seconds since the fault began."""
 

@@ -1,6 +1,6 @@
 """A network path that loses packets: a TCP relay that delays what TCP would have to send again.
 
-In: a port of 127.0.0.1 and the share of packets that are lost, each way. Out: another port that leads there. What is lost
+In: a port of 127.0.0.1 and the share of packets that are lost, each way. Out: another port that leads there. A loss
 costs what it costs on Linux: 1 s for a SYN or its answer (RFC 6298), 0.2 s for data (TCP_RTO_MIN), twice as long each
 time that it is lost again. No kernel module and no privilege is needed.
 """
