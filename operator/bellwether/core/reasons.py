@@ -116,7 +116,7 @@ DESCRIPTIONS: dict[Reason, str] = {
         " move costs."
     ),
     Reason.NOT_FENCED_IN_TIME: (
-        "The broker is unreachable and the controller has not fenced it within the session timeout."
+        "The broker is unreachable and the controller has not fenced it within 1.5 session timeouts."
     ),
     Reason.UNREACHABLE: "No listener is known to answer; the controller fences the broker after its session timeout.",
     Reason.VANTAGES_DISAGREE: (

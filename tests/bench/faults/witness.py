@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from bellwether.adapters.kubernetes.api_client import EVENTS, POLICIES
+from bellwether.core.reasons import Reason
 from demo.health import Health, Words
 from demo.watch import Watch
 from faults.accounts import Account, Word, displaced
@@ -19,6 +20,8 @@ from testkit.processes.sites import POLICY, Site, condition
 
 POLL_SECONDS = 0.2
 EVENTS_SECONDS = 1.0
+OF_A_RESTART = (Reason.BROKER_DOWN, Reason.UNREACHABLE, Reason.AT_MIN_ISR)
+"""Reasons of warnings that each restart has: their alerts wait for 5 and 10 minutes."""
 
 Answer = TypeVar("Answer")
 
@@ -101,10 +104,10 @@ class Witness:
                 self._account.page(f"broker {broker} is Sick ({said.reason})")
 
     def _events(self) -> dict[str, str]:
-        """Warnings by name, each with what it says."""
+        """Warnings by name, each with what it says; without those that each restart has, as their alerts wait."""
         found = self._site.api.list(EVENTS, self._site.namespace)
         return {
             one["metadata"]["name"]: f"event {one['regarding']['name']} {one['reason']}: {one.get('note', '')}"
             for one in found
-            if one.get("type") == "Warning"
+            if one.get("type") == "Warning" and one["reason"] not in OF_A_RESTART
         }

@@ -62,7 +62,7 @@ def measured(
     try:
         console.print(f"{leaders:,} leaders: creating the partitions")
         site.topics({topic: leaders}, assignments={topic: [[MOVED, 2, 3]] * leaders}, timeout_seconds=300)
-        site.policy(promotion={"stabilizationSeconds": 1, "waves": {"skipUpToLeaders": leaders}})
+        site.policy(promotion={"stabilizationSeconds": 1, "waves": {"skipUpToLeaders": 2 * leaders}})
         site.operator()
         site.until_reported(seconds=120)
         trips = []

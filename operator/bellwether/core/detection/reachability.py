@@ -1,7 +1,7 @@
 """Reachability: judge a broker by a quorum of vantages, with the internal listener as control.
 
 Called by ``verdicts`` for each broker. External failing and internal passing is the fast path; both failing is
-``Down``, left to Kafka's fencing unless the broker is still unfenced after the session timeout. The broker's own socket
+``Down``, left to Kafka's fencing unless the broker is still unfenced when that should be over. The broker's own socket
 table gives a second, independent signal.
 """
 
@@ -41,7 +41,7 @@ class ReachabilityHistory:
     restarted: datetime | None = None
 
 
-def reachability(broker: int, index: SignalIndex, session_timeout_seconds: int, past: ReachabilityHistory) -> Finding:
+def reachability(broker: int, index: SignalIndex, fencing_seconds: float, past: ReachabilityHistory) -> Finding:
     """Judge the reachability of one broker from its vantages."""
     patience = index.detection.reachability.stale_after_seconds
     said = index.about(broker, SignalType.EXTERNAL_REACHABILITY)
@@ -63,9 +63,7 @@ def reachability(broker: int, index: SignalIndex, session_timeout_seconds: int, 
         change = f"every vantage with fresh evidence failing, or {seconds} s passing"
         return Finding(Evidence.DOUBTFUL, Reason.VANTAGE_CONFLICT, text, facts=facts, change=change)
     if unreachable:
-        found = _unreachable(
-            broker, failing, total, index, session_timeout_seconds, past, weighed, quiet=len(failing) < need
-        )
+        found = _unreachable(broker, failing, total, index, fencing_seconds, past, weighed, quiet=len(failing) < need)
         change = f"fewer than {need} of {total} vantages failing"
         return Finding(found.evidence, found.reason, found.message, found.severity, facts, found.change or change)
     if len(words) < need or not words:
@@ -146,7 +144,7 @@ def _unreachable(
     failing: Sequence[Signal],
     total: int,
     index: SignalIndex,
-    session_timeout_seconds: int,
+    fencing_seconds: float,
     past: ReachabilityHistory,
     weighed: Weighing,
     *,
@@ -171,17 +169,17 @@ def _unreachable(
         text = f"{said}; its internal listener answers; {weighed if _unmeasured(failing) else _lost(weighed)}"
         return Finding(Evidence.BAD, Reason.EXTERNALLY_UNREACHABLE, text, UNREACHABLE_SEVERITY)
     confirmed = Reading.FAILING in controls
-    patience = timedelta(seconds=session_timeout_seconds)
+    patience = timedelta(seconds=fencing_seconds)
     if past.reason is Reason.NOT_FENCED_IN_TIME:
         overdue = True
     else:
         overdue = past.since is not None and past.reason is Reason.UNREACHABLE and now - past.since >= patience
     if overdue:
-        text = f"{said} for longer than the session timeout ({session_timeout_seconds} s)"
+        text = f"{said} for longer than Kafka needs to fence it ({fencing_seconds:g} s)"
         if confirmed:
-            text = f"{said}, and its internal listener fails; not fenced within {session_timeout_seconds} s"
+            text = f"{said}, and its internal listener fails; not fenced within {fencing_seconds:g} s"
         return Finding(Evidence.BAD, Reason.NOT_FENCED_IN_TIME, text, UNFENCED_SEVERITY)
-    change = f"its internal listener answering, Kafka fencing it, or {session_timeout_seconds} s passing"
+    change = f"its internal listener answering, Kafka fencing it, or {fencing_seconds:g} s passing"
     if confirmed:
         return Finding(
             Evidence.GONE,

@@ -183,7 +183,7 @@ def examine(
             if before is not None
             else ReachabilityHistory(restarted=restarted)
         )
-        findings.append(reachability(broker, index, policy.session_timeout_seconds, past))
+        findings.append(reachability(broker, index, policy.fencing_seconds, past))
     if detection.canary.enabled:
         reached = findings[0] if findings else None
         felt = canary(broker, index, reached, asked=asked == Reason.CANARY_FAILING)

@@ -231,6 +231,15 @@ class Policy:
     session_timeout_seconds: Annotated[int, INTERNAL] = 9
 
     @property
+    def fencing_seconds(self) -> float:
+        """Seconds after which a broker that stopped is fenced, and the others show it.
+
+        The controller checks eight times per session timeout and fences one broker per check (QuorumController,
+        maybeFenceStaleBroker); then metadata spreads. Half of the timeout is left for that.
+        """
+        return 1.5 * self.session_timeout_seconds
+
+    @property
     def acts(self) -> bool:
         """Whether this policy may change anything in Kafka."""
         return self.mode is Mode.ENFORCE and not self.suspend

@@ -130,12 +130,12 @@ def test_the_internal_listener_is_the_control(controls: Sequence[Reading], state
 @pytest.mark.parametrize(
     ("waited", "reason"),
     [
-        pytest.param(8.9, None, id="shorter than a session"),
-        pytest.param(9.0, Reason.NOT_FENCED_IN_TIME, id="a whole session"),
+        pytest.param(13.4, None, id="before it must be fenced"),
+        pytest.param(13.5, Reason.NOT_FENCED_IN_TIME, id="half a session later than its end"),
         pytest.param(60.0, Reason.NOT_FENCED_IN_TIME, id="long since"),
     ],
 )
-def test_whom_kafka_does_not_fence_within_its_session_is_sick(control: Reading, waited: float, reason: Reason | None):
+def test_a_broker_that_kafka_does_not_fence_in_time_is_sick(control: Reading, waited: float, reason: Reason | None):
     first = of_one(snapshot(None, *words(BAD, BAD, control=control)))
     found = of_one(snapshot(None, *words(BAD, BAD, control=control), now=after(waited)), before=first)
     assert found.reason is (reason or first.reason)
@@ -148,7 +148,7 @@ def test_still_unfenced_stands_while_the_failure_does():
     found = of_one(snapshot(None, *words(BAD, BAD, control=BAD), now=after(1)), before=before)
     assert (found.state, found.reason, found.since) == (HealthState.SICK, Reason.NOT_FENCED_IN_TIME, after(0))
     assert found.message == (
-        "unreachable from a, b (2 of 2 vantages), and its internal listener fails; not fenced within 9 s"
+        "unreachable from a, b (2 of 2 vantages), and its internal listener fails; not fenced within 13.5 s"
     )
 
 
