@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-NAMESPACE = click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy.")
 OUTPUT = click.option(
     "--output", "-o", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output format."
 )

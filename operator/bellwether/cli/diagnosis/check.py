@@ -22,9 +22,10 @@ from bellwether.adapters.kubernetes.api_client import (
     NotFound,
     Object,
     Resource,
-    connect,
 )
 from bellwether.adapters.kubernetes.permissions import operator_lacks
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.leadership.broker_lookup import condition
 from bellwether.core.reasons import Reason
 from bellwether.ports.clock import Clock
@@ -36,11 +37,13 @@ _ANSWER_SECONDS = 5.0
 _BODY_CHARACTERS = 300
 
 
-def check(namespaces: tuple[str, ...], lease_namespace: str, address: str | None, wait_seconds: int) -> None:
+def check(
+    target: Target, namespaces: tuple[str, ...], lease_namespace: str, address: str | None, wait_seconds: int
+) -> None:
     """Check an installation."""
     logs.configure("auto", "warning")
     try:
-        api = connect()
+        api, _ = connect(target)
     except BellwetherError as error:
         raise click.ClickException(str(error)) from error
     findings = examined(Installation(api, namespaces, lease_namespace, address), SystemClock(), wait_seconds)

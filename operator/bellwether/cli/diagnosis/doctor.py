@@ -24,6 +24,7 @@ from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
 from bellwether.adapters.store.store_uri import Redacted
 from bellwether.cli.commands.diagnosis.doctor import SHOWN
+from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis import doctor_output
 from bellwether.cli.diagnosis.cluster_examination import Examination, Examiner, Samples, no_samples
 from bellwether.cli.kafka_target import connection_from
@@ -46,7 +47,7 @@ class Unseen(click.ClickException):
 
 def doctor(
     policy: str | None,
-    namespace: str,
+    target: Target,
     topics: tuple[str, ...],
     everything: bool,
     uri: str | None,
@@ -63,11 +64,11 @@ def doctor(
     chosen = _partition(lossy) if lossy else None
     try:
         with ExitStack() as opened:
-            target = _of_policy(opened, policy, namespace, kafka) if policy else _by_options(kafka)
-            tools = replace(target.tools, store=_again(uri))
-            examine = _examination(target, uri)
+            cluster = _of_policy(opened, policy, target, kafka) if policy else _by_options(kafka)
+            tools = replace(cluster.tools, store=_again(uri))
+            examine = _examination(cluster, uri)
             if chosen is not None:
-                _elect(chosen, examine, KafkaUnclean(target.nodes), tools, accepted=accept_loss)
+                _elect(chosen, examine, KafkaUnclean(cluster.nodes), tools, accepted=accept_loss)
                 return
             found = examine(topics)
     except (Refused, NoLeaderElected) as error:
@@ -85,7 +86,7 @@ def doctor(
 
 
 @dataclass(frozen=True)
-class _Target:
+class _Cluster:
     """A cluster to examine. ``check`` raises Terminal if its id is not the expected one."""
 
     connection: Connection
@@ -95,17 +96,17 @@ class _Target:
     check: Callable[[str], None] = lambda _cluster_id: None
 
 
-def _by_options(kafka: Mapping[str, Any]) -> _Target:
+def _by_options(kafka: Mapping[str, Any]) -> _Cluster:
     if not kafka["bootstrap"]:
         raise click.UsageError(
             "Missing option '--bootstrap HOST:PORT', with the TLS and SASL options that the cluster requires, or "
             "'--policy NAME'."
         )
     connection = connection_from(**kafka)
-    return _Target(connection, BrokerPool(connection), _tools(connection, kafka))
+    return _Cluster(connection, BrokerPool(connection), _tools(connection, kafka))
 
 
-def _of_policy(opened: ExitStack, policy: str, namespace: str, kafka: Mapping[str, Any]) -> _Target:
+def _of_policy(opened: ExitStack, policy: str, target: Target, kafka: Mapping[str, Any]) -> _Cluster:
     from bellwether.cli.diagnosis.policy_cluster import policy_cluster  # noqa: PLC0415 - only with --policy
 
     if given := [name for name, value in kafka.items() if value and name != "bootstrap"]:
@@ -114,22 +115,24 @@ def _of_policy(opened: ExitStack, policy: str, namespace: str, kafka: Mapping[st
             f"--{option} cannot be used with --policy: TLS and SASL settings are those of the policy"
         )
     addresses = tuple(part.strip() for part in (kafka["bootstrap"] or "").split(",") if part.strip())
-    found = opened.enter_context(policy_cluster(namespace, policy, addresses))
+    found = opened.enter_context(policy_cluster(target, policy, addresses))
     options = f" --bootstrap {shlex.quote(','.join(addresses))}" if addresses else ""
     tools = replace(
-        _tools(found.connection, {}), policy=f" --policy {shlex.quote(policy)} --namespace {namespace}", options=options
+        _tools(found.connection, {}),
+        policy=f" --policy {shlex.quote(policy)} --namespace {found.namespace}",
+        options=options,
     )
-    return _Target(found.connection, BrokerPool(found.connection), tools, found.notes, found.check)
+    return _Cluster(found.connection, BrokerPool(found.connection), tools, found.notes, found.check)
 
 
-def _examination(target: _Target, uri: str | None) -> Callable[[Collection[str]], Examination]:
-    nodes = target.nodes
-    examiner = Examiner(KafkaReader(nodes), AdminConfigs(nodes), LogEnds(target.connection), _samples(uri))
+def _examination(of: _Cluster, uri: str | None) -> Callable[[Collection[str]], Examination]:
+    nodes = of.nodes
+    examiner = Examiner(KafkaReader(nodes), AdminConfigs(nodes), LogEnds(of.connection), _samples(uri))
 
     def examine(topics: Collection[str]) -> Examination:
         found = examiner.examine(topics)
-        target.check(found.cluster.cluster_id)
-        return replace(found, troubles=(*target.notes, *found.troubles))
+        of.check(found.cluster.cluster_id)
+        return replace(found, troubles=(*of.notes, *found.troubles))
 
     return examine
 

@@ -14,11 +14,13 @@ from typing import Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient, Object, connect
+from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient, Object
 from bellwether.api.v1alpha1.broker_health import BrokerHealth, BrokerVerdict, EvidenceItem
 from bellwether.api.v1alpha1.status.signal_entries import SignalEntry
+from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis.policy_view import prober_leases, renewed
 from bellwether.cli.diagnosis.remedies import remedy, runbook
+from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.leadership import broker_lookup
 from bellwether.cli.moments import ago, clock, since
 from bellwether.cli.text_table import rows_of
@@ -27,10 +29,10 @@ from bellwether.core.reasons import DESCRIPTIONS, reason_named
 from bellwether.ports.errors import BellwetherError, Terminal
 
 
-def explain(broker: int, policy: str | None, namespace: str, output: str) -> None:
+def explain(broker: int, policy: str | None, target: Target, output: str) -> None:
     """Explain the verdict on a broker."""
     try:
-        api = connect()
+        api, namespace = connect(target)
         name = policy or only_policy(api, namespace)
         health = BrokerHealth.read(broker_lookup.find_health(api, namespace, name, broker))
         problem = broker_lookup.trouble(broker_lookup.find_policy(api, namespace, name))

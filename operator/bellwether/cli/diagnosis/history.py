@@ -14,10 +14,11 @@ import click
 
 from bellwether.adapters import audit_codec
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import connect
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
 from bellwether.cli import moments
+from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.durations import duration
+from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.leadership.broker_lookup import find_policy
 from bellwether.core.reporting.audit import AuditEntry, BrokerChange, MoveSummary
 from bellwether.ports.errors import BellwetherError
@@ -38,12 +39,12 @@ def moment(text: str, now: datetime) -> datetime:
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
-def history(policy: str, namespace: str, after: str | None, broker: int | None, output: str) -> None:
+def history(policy: str, target: Target, after: str | None, broker: int | None, output: str) -> None:
     """Print the audit log of POLICY, the oldest entry first."""
     clock = SystemClock()
     since = moment(after, clock.now()) if after is not None else None
     try:
-        api = connect()
+        api, namespace = connect(target)
         found = ConfigMapAuditLog(api, namespace, policy, clock).read()
         if not found:  # the log remains when the policy is deleted: only without one must the policy exist
             find_policy(api, namespace, policy)

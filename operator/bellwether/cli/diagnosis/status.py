@@ -13,14 +13,18 @@ from typing import Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import KubernetesClient, NotFound, connect
+from bellwether.adapters.kubernetes.api_client import KubernetesClient, NotFound
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.status.status_conditions import condition
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.diagnosis import policy_list
 from bellwether.cli.diagnosis.explain import facts, only_policy
 from bellwether.cli.diagnosis.policy_view import PolicyView, Prober, read
 from bellwether.cli.diagnosis.remedies import runbook
+from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.moments import age, ago, since
-from bellwether.cli.text_table import rows_of
+from bellwether.cli.text_table import printed, rows_of
 from bellwether.core.detection.health_states import HealthState
 from bellwether.ports.errors import BellwetherError, Transient
 
@@ -32,12 +36,19 @@ LEASE_SECONDS = 30.0
 """Age of the operator's Lease from which no operator is at work: a standby takes over long before."""
 
 
-def status(policy: str | None, namespace: str, lease_namespace: str | None, watch: bool, output: str) -> None:
-    """Show the status of a policy."""
-    if watch and output == "json":
-        raise click.UsageError("--watch prints text: leave out --output json")
+def status(
+    policy: str | None, target: Target, everywhere: bool, lease_namespace: str | None, watch: bool, output: str
+) -> None:
+    """Show the status of a policy, or one line for each policy of all namespaces."""
+    if watch and (output == "json" or everywhere):
+        raise click.UsageError("--watch prints one policy as text: leave out --output json and --all-namespaces")
+    if everywhere and (policy or target.namespace):
+        raise click.UsageError("--all-namespaces shows all policies: leave out POLICY and --namespace")
     try:
-        api = connect(timeout_seconds=ANSWER_SECONDS)
+        api, namespace = connect(target, ANSWER_SECONDS)
+        if everywhere:
+            _list(policy_list.all_policies(api), output)
+            return
         name = policy or only_policy(api, namespace, "name one of them: bellwether status POLICY")
         view = _look(api, namespace, name, lease_namespace)
     except NotFound as error:
@@ -59,6 +70,18 @@ def status(policy: str | None, namespace: str, lease_namespace: str | None, watc
             raise click.ClickException(str(error)) from error
         click.clear()
         click.echo(text)
+
+
+def _list(policies: list[LeadershipPolicy], output: str) -> None:
+    if output == "json":
+        entries = [
+            {"policy": f"{one.metadata.namespace}/{one.metadata.name}", "status": one.status.body()} for one in policies
+        ]
+        click.echo(json.dumps(entries, indent=2))
+    elif policies:
+        printed(policy_list.HEAD, policy_list.rows(policies))
+    else:
+        click.echo("there is no LeadershipPolicy in any namespace")
 
 
 def _look(api: KubernetesClient, namespace: str, name: str, lease_namespace: str | None) -> PolicyView:

@@ -8,15 +8,17 @@ from pathlib import Path
 
 import click
 
-from bellwether.adapters.kubernetes.api_client import connect
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.kubernetes_target import connect
 from bellwether.ports.errors import BellwetherError
 
 
-def show(policy: str, namespace: str) -> None:
+def show(policy: str, target: Target) -> None:
     """Show demoted brokers, displaced partitions and the progress of the last load plan."""
     try:
-        found = ConfigMapRecords(connect(), namespace, policy).read()
+        api, namespace = connect(target)
+        found = ConfigMapRecords(api, namespace, policy).read()
     except BellwetherError as error:
         raise click.ClickException(str(error)) from None
     if found is None:
@@ -40,10 +42,11 @@ def show(policy: str, namespace: str) -> None:
         click.echo(f"load plan {plan.digest}: {plan.ended or 'being applied'}: {text}")
 
 
-def export(policy: str, namespace: str, output: Path | None) -> None:
+def export(policy: str, target: Target, output: Path | None) -> None:
     """Export the undo record as one JSON document."""
     try:
-        document = ConfigMapRecords(connect(), namespace, policy).export()
+        api, namespace = connect(target)
+        document = ConfigMapRecords(api, namespace, policy).export()
     except BellwetherError as error:
         raise click.ClickException(str(error)) from None
     if output is None:
@@ -53,10 +56,11 @@ def export(policy: str, namespace: str, output: Path | None) -> None:
         click.echo(f"written to {output}")
 
 
-def import_(policy: str, namespace: str, document: Path) -> None:
+def import_(policy: str, target: Target, document: Path) -> None:
     """Import an exported DOCUMENT into the policy's empty undo record."""
     try:
-        records, data = ConfigMapRecords(connect(), namespace, policy), document.read_bytes()
+        api, namespace = connect(target)
+        records, data = ConfigMapRecords(api, namespace, policy), document.read_bytes()
         # Check first: taking over fences the running operator, which a rejected document must not do.
         records.take_over(records.check_import(data).cluster_id)
         imported = records.import_record(data)

@@ -17,9 +17,11 @@ import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, KubernetesClient, NotFound, Object, connect
+from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, KubernetesClient, NotFound, Object
 from bellwether.adapters.kubernetes.objects.undo_record_store import FINALIZER as RECORD_FINALIZER
 from bellwether.adapters.kubernetes.objects.undo_record_store import PART_LABEL
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.kubernetes_target import connect
 from bellwether.controllers.deletion.baseline_export import POLICY_ANNOTATION, BaselineExports
 from bellwether.controllers.deletion.finalizer import FINALIZER, PolicyFinalizer
 from bellwether.controllers.deletion.uninstall_request import UNINSTALL, UninstallRequest
@@ -36,12 +38,17 @@ Named = tuple[str, str]
 
 
 def uninstall(
-    namespaces: tuple[str, ...], mode: str, timeout_seconds: int, export_to: Path | None, without_operator: bool
+    target: Target,
+    namespaces: tuple[str, ...],
+    mode: str,
+    timeout_seconds: int,
+    export_to: Path | None,
+    without_operator: bool,
 ) -> None:
     """Prepare all policies for the removal of Bellwether."""
     logs.configure("auto", "warning")
     try:
-        api = connect()
+        api, _ = connect(target)
         work = _Uninstall(api, SystemClock(), namespaces, export_to)
         if not without_operator:
             work.request(mode == "restore", timeout_seconds)

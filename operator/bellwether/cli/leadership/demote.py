@@ -12,8 +12,10 @@ from typing import Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
+from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.cli import durations
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.leadership import broker_lookup, overrides, wait
 from bellwether.core.signals import OverrideState
 from bellwether.ports.errors import BellwetherError
@@ -32,10 +34,10 @@ def promote(broker: int, policy: str, **options: Any) -> None:
     _run(broker, OverrideState.PROMOTED, policy, options)
 
 
-def release(broker: int, policy: str, namespace: str, wait_seconds: int) -> None:
+def release(broker: int, policy: str, target: Target, wait_seconds: int) -> None:
     """Remove the override of BROKER."""
     try:
-        api = connect()
+        api, namespace = connect(target)
         before = overrides.set_override(api, namespace, policy, broker, None)
         if before is None:
             click.echo(f"broker {broker} has no override; nothing was changed")
@@ -60,7 +62,7 @@ def _through_operator(broker: int, state: OverrideState, policy: str, options: d
         raise click.UsageError("--dry-run and --bootstrap require --record; with --policy the cluster is the policy's")
     reason = options["reason"] or f"bellwether {'demote' if state is OverrideState.DEMOTED else 'promote'}"
     until = _until(options["duration"], SystemClock().now())
-    api, namespace = connect(), options["namespace"]
+    api, namespace = connect(options["target"])
     overrides.set_override(
         api, namespace, policy, broker, overrides.override_body(state, reason, overrides.whoami(), until)
     )

@@ -43,7 +43,7 @@ def _move(broker: int, state: OverrideState, record: Path, options: dict[str, An
     if options["duration"]:
         raise click.UsageError("--for requires --policy: only the operator can end an override")
     dry_run, reason = options["dry_run"], options["reason"]
-    unused = ("namespace", "duration", "wait_seconds", "reason", "dry_run")
+    unused = ("target", "duration", "wait_seconds", "reason", "dry_run")
     connection = connection_from(**{k: v for k, v in options.items() if k not in unused})
     if state is OverrideState.PROMOTED and not record.exists():
         raise click.UsageError(f"--record {record} does not exist: use the file that `bellwether demote` wrote")

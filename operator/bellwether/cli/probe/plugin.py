@@ -9,10 +9,11 @@ import click
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.brokers.broker_directory import BrokerDirectory
 from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
-from bellwether.adapters.kubernetes.api_client import connect
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe import measurement_table
 from bellwether.cli.probe.prober import read_policy
 from bellwether.cli.probe.prober_process import POLICY_NEEDED, ProberProcess, need, reported
@@ -30,7 +31,7 @@ ROSTER_SECONDS = 10.0
 
 def plugin(
     policy: str | None,
-    namespace: str,
+    target: Target,
     type_: str | None,
     source: str | None,
     list_: bool,
@@ -56,7 +57,7 @@ def plugin(
             wanted = Plugin(type=str(type_), settings=_pairs(settings))
             sys.exit(_once(kind, Connection(bootstrap), wanted))
         if once:
-            api = connect()
+            api, namespace = connect(target)
             found = read_policy(api, namespace, str(policy))
             chosen = _chosen(found, str(type_))
             if chosen is None:
@@ -65,8 +66,8 @@ def plugin(
                 )
             sys.exit(_once(kind, connection(found.spec.kafka, SecretReader(api, namespace)), chosen))
         need(source, "--source", "a stable name of this location, such as eu-west-1a")
-        process = ProberProcess.begin(namespace, str(policy), str(type_), str(source), metrics_port)
-        _run(process, kind, SecretReader(process.api, namespace))
+        process = ProberProcess.begin(target, str(policy), str(type_), str(source), metrics_port)
+        _run(process, kind, SecretReader(process.api, process.namespace))
 
 
 def _run(process: ProberProcess, kind: Kind, secrets: SecretReader) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
+from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.adapters.kubernetes.kafka_cluster.kafka_user_secrets import authorities
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.prometheus.query_client import PrometheusClient
@@ -16,6 +16,8 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.spec.detection_sources import Prometheus
 from bellwether.api.v1alpha1.spec.promql import Scope
 from bellwether.api.v1alpha1.spec.query_presets import PRESETS, Preset
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe import measurement_table
 from bellwether.cli.probe.prober import brokers_of, read_policy
 from bellwether.cli.probe.prober_process import ProberProcess, need, reported
@@ -32,7 +34,7 @@ BROKERS_SECONDS = 10.0
 
 def prometheus(
     policy: str | None,
-    namespace: str,
+    target: Target,
     once: bool,
     presets: bool,
     metrics_port: int | None,
@@ -44,10 +46,10 @@ def prometheus(
     need(policy, "--policy", "the LeadershipPolicy to read rules from (or --presets)")
     with reported():
         if once:
-            sys.exit(_once(connect(), namespace, str(policy)))
+            sys.exit(_once(*connect(target), str(policy)))
         kind = SignalType.PROMETHEUS
-        process = ProberProcess.begin(namespace, str(policy), kind, SOURCE, metrics_port, many=True)
-        _run(process, _Clients(SecretReader(process.api, namespace)))
+        process = ProberProcess.begin(target, str(policy), kind, SOURCE, metrics_port, many=True)
+        _run(process, _Clients(SecretReader(process.api, process.namespace)))
 
 
 def described(preset: Preset) -> str:

@@ -11,6 +11,7 @@ from contextlib import suppress
 import structlog
 
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.probe.prober_process import POLICY_NEEDED, ProberProcess, need, reported
 from bellwether.cli.text_table import printed
 from bellwether.core.quarantine.agent import ProcessState
@@ -25,7 +26,7 @@ from bellwether.quarantine.order_reader import BrokerOrders
 
 def quarantine_agent(
     policy: str | None,
-    namespace: str,
+    target: Target,
     broker: int | None,
     lease_namespace: str | None,
     max_pause_seconds: int,
@@ -47,8 +48,11 @@ def quarantine_agent(
         need(broker is not None, "--broker", "the id of the broker in this pod")
         need(lease_namespace, "--lease-namespace", "the namespace of the operator's Leases, which has the orders")
         number, source = int(broker or 0), f"broker-{broker}"
-        process = ProberProcess.begin(namespace, str(policy), QUARANTINE_AGENT, source, metrics_port)
-        orders, prober = BrokerOrders(process.api, str(lease_namespace), namespace, str(policy), number), process.prober
+        process = ProberProcess.begin(target, str(policy), QUARANTINE_AGENT, source, metrics_port)
+        orders, prober = (
+            BrokerOrders(process.api, str(lease_namespace), process.namespace, str(policy), number),
+            process.prober,
+        )
         running = QuarantineAgent(
             number,
             source,

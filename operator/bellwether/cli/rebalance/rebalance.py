@@ -9,8 +9,8 @@ import click
 from rich.console import Console
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import connect
 from bellwether.cli.kafka_target import connection_from
+from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.rebalance import plan_request
 from bellwether.cli.rebalance.plan_figures import show_brokers, show_figures, show_left
 from bellwether.core.model.undo_record import ApplicationEnd
@@ -54,7 +54,8 @@ def _through_operator(policy: str, options: dict[str, Any]) -> None:
     if given:
         named = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise click.UsageError(f"{named}: requires --bootstrap; with --policy the settings are those in spec.rebalance")
-    api, namespace, seconds = connect(), options["namespace"], options["wait_seconds"]
+    api, namespace = connect(options["target"])
+    seconds = options["wait_seconds"]
     console = Console(soft_wrap=True)
     digest = options["approve"]
     if digest is None:

@@ -14,11 +14,13 @@ import click
 from bellwether import __version__
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.reconnecting_reader import RenewedReader
-from bellwether.adapters.kubernetes.api_client import POLICIES, connect
+from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.durations import duration
+from bellwether.cli.kubernetes_target import connect
 from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether.ports.kafka import ClusterReader
 from bellwether.recording.recorder import Metadata, Recorder, Scope
@@ -32,7 +34,7 @@ MEGABYTE = 1_000_000
 
 def record(
     policy: str,
-    namespace: str,
+    target: Target,
     output: Path,
     limit: str | None,
     period: float,
@@ -48,7 +50,7 @@ def record(
     clock = SystemClock()
     with contextlib.ExitStack() as ends:
         try:
-            api = connect()
+            api, namespace = connect(target)
             secrets = ends.enter_context(SecretReader(api, namespace))
             found = LeadershipPolicy.read(api.get(POLICIES, namespace, policy))
             metadata = Metadata(cluster_reader(found, secrets), clock)

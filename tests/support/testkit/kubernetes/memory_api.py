@@ -18,6 +18,7 @@ from bellwether.adapters.kubernetes.api_client import (
     Object,
     Resource,
 )
+from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.ports.errors import BellwetherError, Transient
 
 Key = tuple[str, str, str]
@@ -45,6 +46,10 @@ class MemoryApi(KubernetesClient):
         metadata = {"uid": f"uid-{body['metadata']['name']}", "generation": 1, **body["metadata"]}
         whole = {"apiVersion": resource.api_version, "kind": resource.kind, **body, "metadata": metadata}
         return self._keep(self._key(resource, metadata.get("namespace", "default"), metadata["name"]), whole)
+
+    def connect(self, target: Target, _timeout_seconds: float = 0.0) -> tuple[MemoryApi, str]:
+        """In place of ``cli.kubernetes_target.connect``."""
+        return self, target.namespace or "default"
 
     def refuse(self, verb: str, resource: Resource, error: BellwetherError | None) -> None:
         """Calls of that verb on that kind raise the error, until told None."""

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from bellwether.adapters.kubernetes.api_client import POLICIES, SECRETS
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
+from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis import policy_cluster
 from bellwether.cli.main import main
 from bellwether.kafka_connection import Mechanism
@@ -37,7 +38,7 @@ def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
             "data": {"password": password},
         },
     )
-    monkeypatch.setattr(policy_cluster, "connect", lambda: made)
+    monkeypatch.setattr(policy_cluster, "connect", made.connect)
     return made
 
 
@@ -47,7 +48,7 @@ def doctor(*arguments: str) -> tuple[int, str]:
 
 
 def test_addresses_and_credentials_are_those_of_the_policy(api: MemoryApi) -> None:
-    with policy_cluster.policy_cluster("default", "main", ()) as found:
+    with policy_cluster.policy_cluster(Target(), "main", ()) as found:
         security = found.connection.security
         assert (found.connection.bootstrap, security.mechanism) == ((CLOSED,), Mechanism.PLAIN)
         assert (security.username, security.password) == ("anna", "opensesame")
@@ -55,7 +56,7 @@ def test_addresses_and_credentials_are_those_of_the_policy(api: MemoryApi) -> No
 
 
 def test_other_addresses_may_lead_to_the_same_cluster_only(api: MemoryApi) -> None:
-    with policy_cluster.policy_cluster("default", "main", ("localhost:9092",)) as found:
+    with policy_cluster.policy_cluster(Target(), "main", ("localhost:9092",)) as found:
         assert found.connection.bootstrap == ("localhost:9092",)
         found.check("cluster-a")
         with pytest.raises(Terminal, match="lead to Kafka cluster cluster-b, and the policy is pinned to cluster-a"):
@@ -66,7 +67,7 @@ def test_the_brokers_that_the_policy_has_demoted_are_named(api: MemoryApi) -> No
     records = ConfigMapRecords(api, "default", "main")
     taken = records.take_over("cluster-a")
     records.save(replace(taken, demoted={1: demoted(1)}))
-    with policy_cluster.policy_cluster("default", "main", ()) as found:
+    with policy_cluster.policy_cluster(Target(), "main", ()) as found:
         assert found.notes == (f"demoted by policy default/main: broker 1 ({demoted(1).reason})",)
 
 

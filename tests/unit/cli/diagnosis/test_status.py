@@ -69,7 +69,7 @@ class Site:
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> Site:
     made = Site()
-    monkeypatch.setattr(verb, "connect", lambda **_: made.api)
+    monkeypatch.setattr(verb, "connect", made.api.connect)
     monkeypatch.setattr(verb.SystemClock, "now", lambda _: NOW)
     return made
 
@@ -230,3 +230,29 @@ class TestBadInput:
         exit_status, text = run("--watch", "-o", "json")
         assert exit_status == 2
         assert "leave out --output json" in text
+
+
+def test_all_policies_of_all_namespaces_are_one_line_each(site: Site):
+    site.show(one_left())
+    fresh = api_objects.policy()
+    fresh["metadata"] = {**fresh["metadata"], "name": "payments", "namespace": "kafka"}
+    site.api.put(POLICIES, fresh)
+    exit_status, text = run("--all-namespaces")
+    assert (exit_status, text.splitlines()) == (
+        0,
+        [
+            "NAMESPACE  POLICY    MODE     READY    REASON    SICK  DOWN  UNKNOWN  DEMOTED  AT-RISK",
+            "default    main      Enforce  True     AtMinIsr  1     1     0        1        60",
+            "kafka      payments  Observe  Unknown",
+        ],
+    )
+    documents = json.loads(run("-A", "--output", "json")[1])
+    assert [one["policy"] for one in documents] == ["default/main", "kafka/payments"]
+
+
+@pytest.mark.parametrize("other", [["main"], ["-n", "kafka"]])
+def test_all_namespaces_excludes_one_policy_and_one_namespace(site: Site, other: list[str]):
+    exit_status, text = run("-A", *other)
+    assert exit_status == 2
+    assert "leave out POLICY and --namespace" in " ".join(text.split())
+    assert not site.api.objects

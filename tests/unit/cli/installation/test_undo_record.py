@@ -29,7 +29,7 @@ def run(*arguments: object) -> Result:
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
     made = MemoryApi()
-    monkeypatch.setattr(verb, "connect", lambda: made)
+    monkeypatch.setattr(verb, "connect", made.connect)
     return made
 
 

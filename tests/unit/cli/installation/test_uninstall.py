@@ -49,7 +49,7 @@ class Clock:
 def run(
     monkeypatch: pytest.MonkeyPatch, operator: MemoryOperator, loop: PolicyController | None, *arguments: object
 ) -> Result:
-    monkeypatch.setattr(verb, "connect", lambda: operator.api)
+    monkeypatch.setattr(verb, "connect", operator.api.connect)
     monkeypatch.setattr(verb, "SystemClock", lambda: Clock(operator, loop))
     return CliRunner().invoke(main, ["uninstall", *(str(a) for a in arguments)])
 

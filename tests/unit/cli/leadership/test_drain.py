@@ -62,7 +62,7 @@ def operator() -> MemoryOperator:
 @pytest.fixture
 def shift(operator: MemoryOperator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shift]:
     made = Shift(operator)
-    monkeypatch.setattr(drain, "connect", lambda: operator.api)
+    monkeypatch.setattr(drain, "connect", operator.api.connect)
     monkeypatch.setattr(drain, "SystemClock", lambda: operator.site.clock)
     monkeypatch.setattr(drain.time, "sleep", made.wait)
     monkeypatch.setattr(drain.time, "monotonic", operator.site.clock.monotonic)

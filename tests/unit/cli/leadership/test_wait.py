@@ -39,7 +39,7 @@ def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
         health = api_objects.health(broker)
         health["metadata"]["labels"] = {"bellwether.dev/policy": "main"}
         made.put(BROKER_HEALTHS, health)
-    monkeypatch.setattr(demote, "connect", lambda: made)
+    monkeypatch.setattr(demote, "connect", made.connect)
     monkeypatch.setattr(wait.time, "sleep", lambda _: None)
     return made
 
@@ -374,7 +374,7 @@ def test_a_cluster_that_was_never_seen_is_why_no_broker_is_known(api: MemoryApi,
 
 @pytest.mark.parametrize("verb", ["demote", "release"])
 def test_without_a_kubernetes_api_the_remedy_is_named(verb: str, monkeypatch: pytest.MonkeyPatch):
-    def nowhere() -> MemoryApi:
+    def nowhere(*_: object) -> MemoryApi:
         raise Terminal("no Kubernetes API is configured: run in a cluster, or set KUBECONFIG")
 
     monkeypatch.setattr(demote, "connect", nowhere)

@@ -16,7 +16,7 @@ from testkit.kubernetes.memory_api import MemoryApi
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
     api = MemoryApi()
-    monkeypatch.setattr(verb, "connect", lambda: api)
+    monkeypatch.setattr(verb, "connect", api.connect)
     return api
 
 

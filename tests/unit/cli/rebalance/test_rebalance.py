@@ -241,7 +241,7 @@ class Served:
         self.operator.desk = desk_of(self.planner, self.operator.site.clock, self.desks)
         waves = {"partitions": 2, "pauseSeconds": 0}
         self.loop = self.operator.make(rebalance={"waves": waves, **spec})
-        monkeypatch.setattr(rebalance, "connect", lambda: self.operator.api)
+        monkeypatch.setattr(rebalance, "connect", self.operator.api.connect)
         monkeypatch.setattr(plan_request, "POLL_SECONDS", 0.01)
         self._stop_requested = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -328,14 +328,14 @@ class TestThroughTheOperator:
 def test_a_policy_that_rebalances_nothing_is_told_so(monkeypatch: pytest.MonkeyPatch):
     api = MemoryApi()
     api.put(POLICIES, api_objects.policy())
-    monkeypatch.setattr(rebalance, "connect", lambda: api)
+    monkeypatch.setattr(rebalance, "connect", api.connect)
     found = run("--policy", "main")
     assert found.exit_code == FAILED
     assert "policy default/main has no spec.rebalance" in words(found)
 
 
 def test_a_policy_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(rebalance, "connect", MemoryApi)
+    monkeypatch.setattr(rebalance, "connect", MemoryApi().connect)
     found = run("--policy", "main")
     assert found.exit_code == FAILED
     assert "namespace default has no LeadershipPolicy main" in words(found)

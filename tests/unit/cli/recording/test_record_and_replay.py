@@ -37,7 +37,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
     for broker in (1, 2, 3):
         made.site.signals.say(broker, Reading.PASSING)
     made.show(made.operator.reconcile())
-    monkeypatch.setattr(verb, "connect", lambda: made.api)
+    monkeypatch.setattr(verb, "connect", made.api.connect)
     monkeypatch.setattr(verb, "cluster_reader", lambda *_: MemoryReader(made.site.cluster))
     return made
 
@@ -140,7 +140,7 @@ def test_a_file_that_exists_is_kept(watched: Watched, tmp_path: Path):
 
 
 def test_a_policy_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(verb, "connect", MemoryApi)
+    monkeypatch.setattr(verb, "connect", MemoryApi().connect)
     found = run("record", "--policy", "none", "-o", tmp_path / "x.jsonl")
     assert found.exit_code == 1
     assert "leadershippolicies default/none not found" in found.output

@@ -6,11 +6,14 @@ from typing import Any
 
 import click
 
+from bellwether.cli.commands.kubernetes_options import clusterwide
+
 
 @click.command()
 @click.option(
     "--namespace", "-n", "namespaces", multiple=True, help="Check only this namespace; repeatable.  [default: all]"
 )
+@clusterwide
 @click.option(
     "--lease-namespace",
     envvar="POD_NAMESPACE",

@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.common_options import NAMESPACE, OUTPUT
+from bellwether.cli.commands.common_options import OUTPUT
 from bellwether.cli.commands.kafka_options import kafka_options
+from bellwether.cli.commands.kubernetes_options import namespaced
 
 SHOWN = 10
 """Number of partitions at risk that are shown one by one without ``--all``."""
@@ -20,7 +21,7 @@ SHOWN = 10
     help="Use the Kafka cluster of this LeadershipPolicy, with its addresses and Secrets. --bootstrap replaces the"
     " addresses.",
 )
-@NAMESPACE
+@namespaced
 @kafka_options
 @click.option(
     "--topic",

@@ -6,12 +6,13 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.common_options import NAMESPACE, OUTPUT
+from bellwether.cli.commands.common_options import OUTPUT
+from bellwether.cli.commands.kubernetes_options import namespaced
 
 
 @click.command()
 @click.argument("policy")
-@NAMESPACE
+@namespaced
 @click.option("--since", "after", metavar="TIME", help="Only entries since this time, or of the last 2h, 7d, ...")
 @click.option("--broker", type=click.IntRange(0), help="Only entries that concern this broker.")
 @OUTPUT

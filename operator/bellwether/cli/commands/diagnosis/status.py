@@ -6,12 +6,14 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.common_options import NAMESPACE, OUTPUT
+from bellwether.cli.commands.common_options import OUTPUT
+from bellwether.cli.commands.kubernetes_options import namespaced
 
 
 @click.command()
 @click.argument("policy", required=False)
-@NAMESPACE
+@namespaced
+@click.option("--all-namespaces", "-A", "everywhere", is_flag=True, help="One line for each policy of all namespaces.")
 @click.option(
     "--lease-namespace",
     envvar="POD_NAMESPACE",

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.common_options import NAMESPACE
+from bellwether.cli.commands.kubernetes_options import namespaced
 
 _POLICY = click.option("--policy", required=True, help="LeadershipPolicy that the undo record belongs to.")
 
@@ -22,7 +22,7 @@ def undo_record() -> None:
 
 @undo_record.command()
 @_POLICY
-@NAMESPACE
+@namespaced
 def show(**options: Any) -> None:
     """Show demoted brokers and the number of displaced partitions.
 
@@ -35,7 +35,7 @@ def show(**options: Any) -> None:
 
 @undo_record.command()
 @_POLICY
-@NAMESPACE
+@namespaced
 @click.option(
     "--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Output file.  [default: standard output]"
 )
@@ -48,7 +48,7 @@ def export(**options: Any) -> None:
 
 @undo_record.command("import")
 @_POLICY
-@NAMESPACE
+@namespaced
 @click.argument("document", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def import_(**options: Any) -> None:
     """Import an exported DOCUMENT into an empty undo record.

@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from bellwether.cli.commands.kubernetes_options import clusterwide
+
 
 @click.command()
 @click.option(
@@ -16,6 +18,7 @@ import click
     multiple=True,
     help="Only policies in this namespace; repeatable.  [default: all]",
 )
+@clusterwide
 @click.option(
     "--mode",
     type=click.Choice(["restore", "export"]),

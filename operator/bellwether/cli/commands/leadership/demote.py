@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.common_options import NAMESPACE
 from bellwether.cli.commands.kafka_options import kafka_options
+from bellwether.cli.commands.kubernetes_options import namespaced
 from bellwether.gc_tuning import collect_seldom
 
 
@@ -18,7 +18,7 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
         (
             click.argument("broker", type=click.IntRange(min=0)),
             click.option("--policy", help="LeadershipPolicy of the broker; the operator moves the leaders."),
-            NAMESPACE,
+            namespaced,
             click.option(
                 "--for",
                 "duration",
@@ -106,7 +106,7 @@ def promote(**options: Any) -> None:
 @click.command()
 @click.argument("broker", type=click.IntRange(min=0))
 @click.option("--policy", required=True, help="LeadershipPolicy of the broker.")
-@NAMESPACE
+@namespaced
 @click.option("--wait", "wait_seconds", default=60, show_default=True, help="Seconds to wait; 0: do not wait.")
 def release(**options: Any) -> None:
     """Remove the override of BROKER.

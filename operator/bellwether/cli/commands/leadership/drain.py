@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.common_options import NAMESPACE
+from bellwether.cli.commands.kubernetes_options import namespaced
 
 
 @click.command()
 @click.argument("broker", type=click.IntRange(min=0))
 @click.option("--policy", required=True, help="LeadershipPolicy of the broker.")
-@NAMESPACE
+@namespaced
 @click.option("--end", is_flag=True, help="End the maintenance; the broker leads again once it is healthy.")
 @click.option(
     "--for",

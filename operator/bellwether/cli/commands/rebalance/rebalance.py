@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.common_options import NAMESPACE
 from bellwether.cli.commands.kafka_options import kafka_options
+from bellwether.cli.commands.kubernetes_options import namespaced
 from bellwether.core.settings.objective import Statistic
 from bellwether.core.settings.rebalance import Rebalance
 
@@ -20,7 +20,7 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(
         (
             click.option("--policy", help="LeadershipPolicy to rebalance; the operator does the work."),
-            NAMESPACE,
+            namespaced,
             click.option("--approve", metavar="DIGEST", help="Apply the plan with this digest instead of a new plan."),
             click.option("--wait", "wait_seconds", default=1800, show_default=True, help="Seconds to wait (--policy)."),
             click.option("--yes", is_flag=True, help="Approve the plan without confirmation."),

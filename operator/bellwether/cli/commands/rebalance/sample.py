@@ -7,15 +7,16 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.common_options import LOG_FORMAT, LOG_LEVEL, METRICS_PORT, NAMESPACE
+from bellwether.cli.commands.common_options import LOG_FORMAT, LOG_LEVEL, METRICS_PORT
 from bellwether.cli.commands.kafka_options import kafka_options
+from bellwether.cli.commands.kubernetes_options import namespaced
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
 @click.option("--policy", metavar="[NAMESPACE/]NAME", help="LeadershipPolicy whose cluster is sampled.")
-@NAMESPACE
+@namespaced
 @kafka_options
 @click.option(
     "--store",

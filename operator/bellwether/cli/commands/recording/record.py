@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.common_options import NAMESPACE
+from bellwether.cli.commands.kubernetes_options import namespaced
 
 
 @click.command()
 @click.option("--policy", required=True, metavar="NAME", help="LeadershipPolicy to record.")
-@NAMESPACE
+@namespaced
 @click.option(
     "--output",
     "-o",

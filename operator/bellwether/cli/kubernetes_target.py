@@ -1,0 +1,13 @@
+"""Connect to the Kubernetes API and namespace that command-line options name."""
+
+from __future__ import annotations
+
+from bellwether.adapters.kubernetes.api_client import DEFAULT_TIMEOUT_SECONDS, KubernetesClient, from_configuration
+from bellwether.adapters.kubernetes.kubeconfig import api_access
+from bellwether.cli.commands.kubernetes_options import Target
+
+
+def connect(target: Target, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> tuple[KubernetesClient, str]:
+    """A client, and the namespace to use. Raises Terminal if there is no such context, or no API is configured."""
+    found = api_access(target.kubeconfig, target.context)
+    return from_configuration(found.configuration, timeout_seconds), target.namespace or found.namespace
