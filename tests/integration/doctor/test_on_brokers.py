@@ -11,7 +11,6 @@ import pytest
 from click.testing import CliRunner
 
 from bellwether.adapters.kubernetes.api_client import POLICIES
-from bellwether.cli.diagnosis import policy_cluster
 from bellwether.cli.main import main
 from testkit.kafka.risk_matrix import Walk
 from testkit.kubernetes import api_objects
@@ -71,7 +70,7 @@ def test_case_1_and_case_2_are_told_and_whoever_is_awaited_leads(walk: Walk) -> 
 
 def test_the_cluster_of_a_policy_is_examined_and_another_is_refused(four: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     api = MemoryApi()
-    monkeypatch.setattr(policy_cluster, "connect", api.connect)
+    api.serve_commands(monkeypatch)
     spec = api_objects.policy(kafka=api_objects.kafka(bootstrapServers=four.bootstrap.split(",")))
     api.put(POLICIES, spec)
     seen = CliRunner().invoke(main, ["doctor", "--policy", "main", "--output", "json"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +16,28 @@ _KUBECONFIG = click.option(
     type=click.Path(dir_okay=False, path_type=Path),
     help="Kubeconfig file.  [default: KUBECONFIG, then the pod's ServiceAccount, then ~/.kube/config]",
 )
+_POLICY = click.option("--policy", metavar="NAME", help="LeadershipPolicy.  [default: the only one of the namespace]")
 _NAMESPACE = click.option("--namespace", "-n", help="Namespace of the policy.  [default: that of the context]")
 
 
 @dataclass(frozen=True)
 class Target:
-    """The Kubernetes API and namespace that options name; None: the default."""
+    """The policy, namespace and Kubernetes API that options name; None: the default."""
 
+    policy: str | None = None
     namespace: str | None = None
     context: str | None = None
     kubeconfig: Path | None = None
+
+
+def policy_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--policy``, ``--namespace``, ``--context`` and ``--kubeconfig``; the command gets them as ``target``."""
+
+    @functools.wraps(command)
+    def run(policy: str | None, target: Target, **options: Any) -> Any:
+        return command(target=replace(target, policy=policy), **options)
+
+    return _POLICY(namespaced(run))
 
 
 def namespaced(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -33,7 +45,7 @@ def namespaced(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def run(namespace: str | None, context: str | None, kubeconfig: Path | None, **options: Any) -> Any:
-        return command(target=Target(namespace, context, kubeconfig), **options)
+        return command(target=Target(None, namespace, context, kubeconfig), **options)
 
     return _NAMESPACE(_CONTEXT(_KUBECONFIG(run)))
 
@@ -43,6 +55,6 @@ def clusterwide(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def run(context: str | None, kubeconfig: Path | None, **options: Any) -> Any:
-        return command(target=Target(None, context, kubeconfig), **options)
+        return command(target=Target(None, None, context, kubeconfig), **options)
 
     return _CONTEXT(_KUBECONFIG(run))

@@ -46,7 +46,6 @@ class Unseen(click.ClickException):
 
 
 def doctor(
-    policy: str | None,
     target: Target,
     topics: tuple[str, ...],
     everything: bool,
@@ -64,7 +63,9 @@ def doctor(
     chosen = _partition(lossy) if lossy else None
     try:
         with ExitStack() as opened:
-            cluster = _of_policy(opened, policy, target, kafka) if policy else _by_options(kafka)
+            cluster = (
+                _by_options(kafka) if kafka["bootstrap"] and not target.policy else _of_policy(opened, target, kafka)
+            )
             tools = replace(cluster.tools, store=_again(uri))
             examine = _examination(cluster, uri)
             if chosen is not None:
@@ -97,29 +98,24 @@ class _Cluster:
 
 
 def _by_options(kafka: Mapping[str, Any]) -> _Cluster:
-    if not kafka["bootstrap"]:
-        raise click.UsageError(
-            "Missing option '--bootstrap HOST:PORT', with the TLS and SASL options that the cluster requires, or "
-            "'--policy NAME'."
-        )
     connection = connection_from(**kafka)
     return _Cluster(connection, BrokerPool(connection), _tools(connection, kafka))
 
 
-def _of_policy(opened: ExitStack, policy: str, target: Target, kafka: Mapping[str, Any]) -> _Cluster:
+def _of_policy(opened: ExitStack, target: Target, kafka: Mapping[str, Any]) -> _Cluster:
     from bellwether.cli.diagnosis.policy_cluster import policy_cluster  # noqa: PLC0415 - only with --policy
 
     if given := [name for name, value in kafka.items() if value and name != "bootstrap"]:
         option = given[0].replace("_", "-")
         raise click.UsageError(
-            f"--{option} cannot be used with --policy: TLS and SASL settings are those of the policy"
+            f"--{option} requires --bootstrap without --policy: TLS and SASL settings of a policy are its own"
         )
     addresses = tuple(part.strip() for part in (kafka["bootstrap"] or "").split(",") if part.strip())
-    found = opened.enter_context(policy_cluster(target, policy, addresses))
+    found = opened.enter_context(policy_cluster(target, addresses))
     options = f" --bootstrap {shlex.quote(','.join(addresses))}" if addresses else ""
     tools = replace(
         _tools(found.connection, {}),
-        policy=f" --policy {shlex.quote(policy)} --namespace {found.namespace}",
+        policy=f" --policy {shlex.quote(found.policy)} --namespace {found.namespace}",
         options=options,
     )
     return _Cluster(found.connection, BrokerPool(found.connection), tools, found.notes, found.check)

@@ -18,7 +18,7 @@ from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
 from bellwether.cli import moments
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.durations import duration
-from bellwether.cli.kubernetes_target import connect
+from bellwether.cli.kubernetes_target import connect_policy
 from bellwether.cli.leadership.broker_lookup import find_policy
 from bellwether.core.reporting.audit import AuditEntry, BrokerChange, MoveSummary
 from bellwether.ports.errors import BellwetherError
@@ -39,12 +39,12 @@ def moment(text: str, now: datetime) -> datetime:
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
-def history(policy: str, target: Target, after: str | None, broker: int | None, output: str) -> None:
+def history(target: Target, after: str | None, broker: int | None, output: str) -> None:
     """Print the audit log of POLICY, the oldest entry first."""
     clock = SystemClock()
     since = moment(after, clock.now()) if after is not None else None
     try:
-        api, namespace = connect(target)
+        api, namespace, policy = connect_policy(target)
         found = ConfigMapAuditLog(api, namespace, policy, clock).read()
         if not found:  # the log remains when the policy is deleted: only without one must the policy exist
             find_policy(api, namespace, policy)

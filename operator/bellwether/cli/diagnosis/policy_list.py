@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
+from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.status_conditions import condition
+from bellwether.cli.leadership import broker_lookup
 
 HEAD = ("NAMESPACE", "POLICY", "MODE", "READY", "REASON", "SICK", "DOWN", "UNKNOWN", "DEMOTED", "AT-RISK")
 
 
 def all_policies(api: KubernetesClient) -> list[LeadershipPolicy]:
     """All policies, by namespace and name. Raises what the client raises."""
-    found = (LeadershipPolicy.read(body) for body in api.list(POLICIES, None))
+    found = (LeadershipPolicy.read(body) for body in broker_lookup.policies(api, None))
     return sorted(found, key=lambda policy: (policy.metadata.namespace, policy.metadata.name))
 
 

@@ -13,16 +13,16 @@ from typing import Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import KubernetesClient, NotFound
+from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
-from bellwether.api.v1alpha1.status.status_conditions import condition
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.status.status_conditions import condition
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis import policy_list
-from bellwether.cli.diagnosis.explain import facts, only_policy
+from bellwether.cli.diagnosis.explain import facts
 from bellwether.cli.diagnosis.policy_view import PolicyView, Prober, read
 from bellwether.cli.diagnosis.remedies import runbook
-from bellwether.cli.kubernetes_target import connect
+from bellwether.cli.kubernetes_target import connect, connect_policy
 from bellwether.cli.moments import age, ago, since
 from bellwether.cli.text_table import printed, rows_of
 from bellwether.core.detection.health_states import HealthState
@@ -36,24 +36,18 @@ LEASE_SECONDS = 30.0
 """Age of the operator's Lease from which no operator is at work: a standby takes over long before."""
 
 
-def status(
-    policy: str | None, target: Target, everywhere: bool, lease_namespace: str | None, watch: bool, output: str
-) -> None:
+def status(target: Target, everywhere: bool, lease_namespace: str | None, watch: bool, output: str) -> None:
     """Show the status of a policy, or one line for each policy of all namespaces."""
     if watch and (output == "json" or everywhere):
         raise click.UsageError("--watch prints one policy as text: leave out --output json and --all-namespaces")
-    if everywhere and (policy or target.namespace):
-        raise click.UsageError("--all-namespaces shows all policies: leave out POLICY and --namespace")
+    if everywhere and (target.policy or target.namespace):
+        raise click.UsageError("--all-namespaces shows all policies: leave out --policy and --namespace")
     try:
-        api, namespace = connect(target, ANSWER_SECONDS)
         if everywhere:
-            _list(policy_list.all_policies(api), output)
+            _list(policy_list.all_policies(connect(target, ANSWER_SECONDS)[0]), output)
             return
-        name = policy or only_policy(api, namespace, "name one of them: bellwether status POLICY")
+        api, namespace, name = connect_policy(target, ANSWER_SECONDS)
         view = _look(api, namespace, name, lease_namespace)
-    except NotFound as error:
-        text = "this Kubernetes API has no LeadershipPolicies: check the context, or install the CRDs with the chart"
-        raise click.ClickException(text) from error
     except BellwetherError as error:
         raise click.ClickException(str(error)) from error
     if output == "json":

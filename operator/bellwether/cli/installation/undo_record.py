@@ -10,14 +10,14 @@ import click
 
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.cli.commands.kubernetes_options import Target
-from bellwether.cli.kubernetes_target import connect
+from bellwether.cli.kubernetes_target import connect_policy
 from bellwether.ports.errors import BellwetherError
 
 
-def show(policy: str, target: Target) -> None:
+def show(target: Target) -> None:
     """Show demoted brokers, displaced partitions and the progress of the last load plan."""
     try:
-        api, namespace = connect(target)
+        api, namespace, policy = connect_policy(target)
         found = ConfigMapRecords(api, namespace, policy).read()
     except BellwetherError as error:
         raise click.ClickException(str(error)) from None
@@ -42,10 +42,10 @@ def show(policy: str, target: Target) -> None:
         click.echo(f"load plan {plan.digest}: {plan.ended or 'being applied'}: {text}")
 
 
-def export(policy: str, target: Target, output: Path | None) -> None:
+def export(target: Target, output: Path | None) -> None:
     """Export the undo record as one JSON document."""
     try:
-        api, namespace = connect(target)
+        api, namespace, policy = connect_policy(target)
         document = ConfigMapRecords(api, namespace, policy).export()
     except BellwetherError as error:
         raise click.ClickException(str(error)) from None
@@ -56,10 +56,10 @@ def export(policy: str, target: Target, output: Path | None) -> None:
         click.echo(f"written to {output}")
 
 
-def import_(policy: str, target: Target, document: Path) -> None:
+def import_(target: Target, document: Path) -> None:
     """Import an exported DOCUMENT into the policy's empty undo record."""
     try:
-        api, namespace = connect(target)
+        api, namespace, policy = connect_policy(target)
         records, data = ConfigMapRecords(api, namespace, policy), document.read_bytes()
         # Check first: taking over fences the running operator, which a rejected document must not do.
         records.take_over(records.check_import(data).cluster_id)

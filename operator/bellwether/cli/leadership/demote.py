@@ -1,7 +1,7 @@
 """``bellwether demote``, ``promote`` and ``release`` through the operator: set or remove an override, and wait.
 
-Called with ``--policy``. ``cli.offline.manual_demotion`` moves leaders without the operator and imports no Kubernetes
-client, this module imports no Kafka client.
+Called without ``--record``. ``cli.offline.manual_demotion`` moves leaders without the operator and imports no
+Kubernetes client, this module imports no Kafka client.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.cli import durations
 from bellwether.cli.commands.kubernetes_options import Target
-from bellwether.cli.kubernetes_target import connect
+from bellwether.cli.kubernetes_target import connect_policy
 from bellwether.cli.leadership import broker_lookup, overrides, wait
 from bellwether.core.signals import OverrideState
 from bellwether.ports.errors import BellwetherError
@@ -24,20 +24,20 @@ EXIT_HELD = 3
 """Exit status if moves are blocked or not finished in time, for scripts."""
 
 
-def demote(broker: int, policy: str, **options: Any) -> None:
+def demote(broker: int, **options: Any) -> None:
     """Set the override Demoted; the operator moves leadership away from BROKER."""
-    _run(broker, OverrideState.DEMOTED, policy, options)
+    _run(broker, OverrideState.DEMOTED, options)
 
 
-def promote(broker: int, policy: str, **options: Any) -> None:
+def promote(broker: int, **options: Any) -> None:
     """Set the override Promoted; the operator moves leadership back to BROKER."""
-    _run(broker, OverrideState.PROMOTED, policy, options)
+    _run(broker, OverrideState.PROMOTED, options)
 
 
-def release(broker: int, policy: str, target: Target, wait_seconds: int) -> None:
+def release(broker: int, target: Target, wait_seconds: int) -> None:
     """Remove the override of BROKER."""
     try:
-        api, namespace = connect(target)
+        api, namespace, policy = connect_policy(target)
         before = overrides.set_override(api, namespace, policy, broker, None)
         if before is None:
             click.echo(f"broker {broker} has no override; nothing was changed")
@@ -50,19 +50,19 @@ def release(broker: int, policy: str, target: Target, wait_seconds: int) -> None
         raise click.ClickException(str(error)) from None
 
 
-def _run(broker: int, state: OverrideState, policy: str, options: dict[str, Any]) -> None:
+def _run(broker: int, state: OverrideState, options: dict[str, Any]) -> None:
     try:
-        _through_operator(broker, state, policy, options)
+        _through_operator(broker, state, options)
     except BellwetherError as error:
         raise click.ClickException(str(error)) from None
 
 
-def _through_operator(broker: int, state: OverrideState, policy: str, options: dict[str, Any]) -> None:
+def _through_operator(broker: int, state: OverrideState, options: dict[str, Any]) -> None:
     if options["dry_run"] or options["bootstrap"]:
-        raise click.UsageError("--dry-run and --bootstrap require --record; with --policy the cluster is the policy's")
+        raise click.UsageError("--dry-run and --bootstrap require --record; without it the cluster is the policy's")
     reason = options["reason"] or f"bellwether {'demote' if state is OverrideState.DEMOTED else 'promote'}"
     until = _until(options["duration"], SystemClock().now())
-    api, namespace = connect(options["target"])
+    api, namespace, policy = connect_policy(options["target"])
     overrides.set_override(
         api, namespace, policy, broker, overrides.override_body(state, reason, overrides.whoami(), until)
     )

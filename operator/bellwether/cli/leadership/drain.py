@@ -19,7 +19,7 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.cli import durations
 from bellwether.cli.commands.kubernetes_options import Target
-from bellwether.cli.kubernetes_target import connect
+from bellwether.cli.kubernetes_target import connect_policy
 from bellwether.cli.leadership import broker_lookup, overrides
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import OverrideState, Purpose
@@ -58,14 +58,14 @@ class DrainProgress:
         return self.current and self.drained is None and self.demoted is False and not returning
 
 
-def drain(broker: int, policy: str, target: Target, **options: Any) -> None:
+def drain(broker: int, target: Target, **options: Any) -> None:
     """Move leadership away from BROKER before a restart."""
     limit = durations.duration(options["timeout"], "--timeout")
     lasts = durations.duration(options["duration"], "--for")
     if lasts <= timedelta(0):
         raise click.UsageError("--for must be longer than 0, such as 30m")
     try:
-        api, namespace = connect(target)
+        api, namespace, policy = connect_policy(target)
         if options["end"]:
             _end(api, namespace, policy, broker, limit if options["wait"] else None)
             return

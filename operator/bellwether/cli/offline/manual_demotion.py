@@ -41,7 +41,7 @@ def _move(broker: int, state: OverrideState, record: Path, options: dict[str, An
     if not options["bootstrap"]:
         raise click.UsageError("--record requires --bootstrap HOST:PORT")
     if options["duration"]:
-        raise click.UsageError("--for requires --policy: only the operator can end an override")
+        raise click.UsageError("--for excludes --record: only the operator can end an override")
     dry_run, reason = options["dry_run"], options["reason"]
     unused = ("target", "duration", "wait_seconds", "reason", "dry_run")
     connection = connection_from(**{k: v for k, v in options.items() if k not in unused})

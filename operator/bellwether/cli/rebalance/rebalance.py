@@ -10,7 +10,7 @@ from rich.console import Console
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.cli.kafka_target import connection_from
-from bellwether.cli.kubernetes_target import connect
+from bellwether.cli.kubernetes_target import connect_policy
 from bellwether.cli.rebalance import plan_request
 from bellwether.cli.rebalance.plan_figures import show_brokers, show_figures, show_left
 from bellwether.core.model.undo_record import ApplicationEnd
@@ -32,29 +32,29 @@ _OFFLINE_OPTIONS = (
 )  # fmt: skip
 
 
-def rebalance(policy: str | None, **options: Any) -> None:
+def rebalance(**options: Any) -> None:
     """Balance leaders by measured load."""
-    if (policy is None) == (not options["bootstrap"]):
+    if options["bootstrap"] and options["target"].policy:
         raise click.UsageError(
             "set either --policy NAME (through the operator) or --bootstrap HOST:PORT (without the operator)"
         )
     try:
-        if policy is not None:
-            _through_operator(policy, options)
-        else:
+        if options["bootstrap"]:
             _offline(options)
+        else:
+            _through_operator(options)
     except BellwetherError as error:
         raise click.ClickException(str(error)) from None
 
 
-def _through_operator(policy: str, options: dict[str, Any]) -> None:
+def _through_operator(options: dict[str, Any]) -> None:
     context = click.get_current_context()
     default = click.core.ParameterSource.DEFAULT
     given = [name for name in _OFFLINE_OPTIONS if context.get_parameter_source(name) is not default]
     if given:
         named = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise click.UsageError(f"{named}: requires --bootstrap; with --policy the settings are those in spec.rebalance")
-    api, namespace = connect(options["target"])
+        raise click.UsageError(f"{named}: requires --bootstrap; otherwise the settings are those in spec.rebalance")
+    api, namespace, policy = connect_policy(options["target"])
     seconds = options["wait_seconds"]
     console = Console(soft_wrap=True)
     digest = options["approve"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -132,8 +131,7 @@ class _Cluster:
     @classmethod
     def of_policy(cls, policy: str, target: Target) -> _Cluster:
         """Cluster of a policy. Raises Transient or Terminal."""
-        where, _, name = policy.rpartition("/")
-        again = _Policy(replace(target, namespace=where or target.namespace), name)
+        again = _Policy(target, policy)
         found = again.read()
         cluster = cls(again.connection(found))
         cluster._again, cluster.policy = again, found

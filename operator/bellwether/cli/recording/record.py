@@ -14,13 +14,13 @@ import click
 from bellwether import __version__
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.reconnecting_reader import RenewedReader
-from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.durations import duration
-from bellwether.cli.kubernetes_target import connect
+from bellwether.cli.kubernetes_target import connect_policy
+from bellwether.cli.leadership.broker_lookup import find_policy
 from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether.ports.kafka import ClusterReader
 from bellwether.recording.recorder import Metadata, Recorder, Scope
@@ -33,7 +33,6 @@ MEGABYTE = 1_000_000
 
 
 def record(
-    policy: str,
     target: Target,
     output: Path,
     limit: str | None,
@@ -50,9 +49,9 @@ def record(
     clock = SystemClock()
     with contextlib.ExitStack() as ends:
         try:
-            api, namespace = connect(target)
+            api, namespace, policy = connect_policy(target)
             secrets = ends.enter_context(SecretReader(api, namespace))
-            found = LeadershipPolicy.read(api.get(POLICIES, namespace, policy))
+            found = LeadershipPolicy.read(find_policy(api, namespace, policy))
             metadata = Metadata(cluster_reader(found, secrets), clock)
             metadata.read()
             header, scope = opening(found, metadata, clock.now(), anonymize, not no_partitions)

@@ -29,7 +29,7 @@ def replay(trace: Path, changes: tuple[str, ...], policy_file: Path | None, no_p
     except (BellwetherError, UnreadableTrace) as error:
         raise click.ClickException(str(error)) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise click.ClickException(str(Terminal(f"--policy {policy_file} cannot be read: {error}"))) from None
+        raise click.ClickException(str(Terminal(f"--filename {policy_file} cannot be read: {error}"))) from None
     idle = [said for said in map(without_effect, changed) if said is not None]
     for said in dict.fromkeys([*idle, NO_LOADS] if played.limited_loads else idle):
         click.echo(f"note: {_plain(said)}", err=True)

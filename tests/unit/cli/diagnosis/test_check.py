@@ -52,7 +52,7 @@ class Waiting:
 
 
 def run(monkeypatch: pytest.MonkeyPatch, api: MemoryApi, *arguments: str, clock: Waiting | None = None) -> Result:
-    monkeypatch.setattr(verb, "connect", api.connect)
+    api.serve_commands(monkeypatch)
     monkeypatch.setattr(verb, "SystemClock", lambda: clock or Waiting())
     return CliRunner().invoke(main, ["check", "--lease-namespace", "ops", *arguments])
 

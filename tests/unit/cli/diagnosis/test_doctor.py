@@ -20,7 +20,6 @@ def doctor(*arguments: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "Missing option '--bootstrap HOST:PORT'"),
         (("--bootstrap", "nonsense"), "not host:port"),
         (("--bootstrap", "h:1", "--accept-loss"), "requires --unclean-election"),
         (

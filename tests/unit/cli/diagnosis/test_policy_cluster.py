@@ -38,7 +38,7 @@ def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
             "data": {"password": password},
         },
     )
-    monkeypatch.setattr(policy_cluster, "connect", made.connect)
+    made.serve_commands(monkeypatch)
     return made
 
 
@@ -48,7 +48,7 @@ def doctor(*arguments: str) -> tuple[int, str]:
 
 
 def test_addresses_and_credentials_are_those_of_the_policy(api: MemoryApi) -> None:
-    with policy_cluster.policy_cluster(Target(), "main", ()) as found:
+    with policy_cluster.policy_cluster(Target("main"), ()) as found:
         security = found.connection.security
         assert (found.connection.bootstrap, security.mechanism) == ((CLOSED,), Mechanism.PLAIN)
         assert (security.username, security.password) == ("anna", "opensesame")
@@ -56,7 +56,7 @@ def test_addresses_and_credentials_are_those_of_the_policy(api: MemoryApi) -> No
 
 
 def test_other_addresses_may_lead_to_the_same_cluster_only(api: MemoryApi) -> None:
-    with policy_cluster.policy_cluster(Target(), "main", ("localhost:9092",)) as found:
+    with policy_cluster.policy_cluster(Target("main"), ("localhost:9092",)) as found:
         assert found.connection.bootstrap == ("localhost:9092",)
         found.check("cluster-a")
         with pytest.raises(Terminal, match="lead to Kafka cluster cluster-b, and the policy is pinned to cluster-a"):
@@ -67,7 +67,7 @@ def test_the_brokers_that_the_policy_has_demoted_are_named(api: MemoryApi) -> No
     records = ConfigMapRecords(api, "default", "main")
     taken = records.take_over("cluster-a")
     records.save(replace(taken, demoted={1: demoted(1)}))
-    with policy_cluster.policy_cluster(Target(), "main", ()) as found:
+    with policy_cluster.policy_cluster(Target("main"), ()) as found:
         assert found.notes == (f"demoted by policy default/main: broker 1 ({demoted(1).reason})",)
 
 
@@ -83,8 +83,13 @@ def test_a_cluster_that_cannot_be_reached_is_named_without_its_password(api: Mem
     [
         (("--policy", "mian"), 4, "namespace default has no LeadershipPolicy mian; it has: main"),
         (("--policy", "main", "--namespace", "other"), 4, "it has none: set --namespace; there are: default/main"),
-        (("--policy", "main", "--tls"), 2, "--tls cannot be used with --policy"),
-        ((), 2, "or '--policy NAME'"),
+        (("--policy", "main", "--tls"), 2, "--tls requires --bootstrap without --policy"),
+        (("--tls",), 2, "--tls requires --bootstrap without --policy"),
+        (
+            ("--namespace", "other"),
+            4,
+            "namespace other has no LeadershipPolicy: set --namespace; there are: default/main",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_with_what_exists(

@@ -12,7 +12,6 @@ from click.testing import CliRunner, Result
 from bellwether.adapters import undo_record_codec
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
-from bellwether.cli.installation import undo_record as verb
 from bellwether.cli.main import main
 from bellwether.core.model.undo_record import ApplicationEnd, UndoRecord
 from testkit.kubernetes.memory_api import MemoryApi
@@ -29,7 +28,7 @@ def run(*arguments: object) -> Result:
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
     made = MemoryApi()
-    monkeypatch.setattr(verb, "connect", made.connect)
+    made.serve_commands(monkeypatch)
     return made
 
 

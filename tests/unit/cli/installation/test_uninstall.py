@@ -49,7 +49,7 @@ class Clock:
 def run(
     monkeypatch: pytest.MonkeyPatch, operator: MemoryOperator, loop: PolicyController | None, *arguments: object
 ) -> Result:
-    monkeypatch.setattr(verb, "connect", operator.api.connect)
+    operator.api.serve_commands(monkeypatch)
     monkeypatch.setattr(verb, "SystemClock", lambda: Clock(operator, loop))
     return CliRunner().invoke(main, ["uninstall", *(str(a) for a in arguments)])
 

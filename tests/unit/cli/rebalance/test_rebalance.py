@@ -15,7 +15,7 @@ from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.adapters.store.filesystems import Store
 from bellwether.cli.main import main
 from bellwether.cli.offline import offline_rebalance
-from bellwether.cli.rebalance import plan_request, rebalance
+from bellwether.cli.rebalance import plan_request
 from bellwether.cli.rebalance.plan_figures import rate
 from bellwether.core.signals import Reading
 from bellwether.testing.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
@@ -63,7 +63,6 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("arguments", "remedy"),
         [
-            ([], "set either --policy NAME (through the operator) or --bootstrap HOST:PORT"),
             (["--policy", "main", *BOOTSTRAP], "set either --policy NAME"),
             (BOOTSTRAP, "--bootstrap requires --store URI"),
             ([*BOOTSTRAP, "--store", "/s"], "set --record FILE"),
@@ -241,7 +240,7 @@ class Served:
         self.operator.desk = desk_of(self.planner, self.operator.site.clock, self.desks)
         waves = {"partitions": 2, "pauseSeconds": 0}
         self.loop = self.operator.make(rebalance={"waves": waves, **spec})
-        monkeypatch.setattr(rebalance, "connect", self.operator.api.connect)
+        self.operator.api.serve_commands(monkeypatch)
         monkeypatch.setattr(plan_request, "POLL_SECONDS", 0.01)
         self._stop_requested = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -328,14 +327,14 @@ class TestThroughTheOperator:
 def test_a_policy_that_rebalances_nothing_is_told_so(monkeypatch: pytest.MonkeyPatch):
     api = MemoryApi()
     api.put(POLICIES, api_objects.policy())
-    monkeypatch.setattr(rebalance, "connect", api.connect)
+    api.serve_commands(monkeypatch)
     found = run("--policy", "main")
     assert found.exit_code == FAILED
     assert "policy default/main has no spec.rebalance" in words(found)
 
 
 def test_a_policy_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(rebalance, "connect", MemoryApi().connect)
+    MemoryApi().serve_commands(monkeypatch)
     found = run("--policy", "main")
     assert found.exit_code == FAILED
     assert "namespace default has no LeadershipPolicy main" in words(found)

@@ -37,7 +37,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
     for broker in (1, 2, 3):
         made.site.signals.say(broker, Reading.PASSING)
     made.show(made.operator.reconcile())
-    monkeypatch.setattr(verb, "connect", made.api.connect)
+    made.api.serve_commands(monkeypatch)
     monkeypatch.setattr(verb, "cluster_reader", lambda *_: MemoryReader(made.site.cluster))
     return made
 
@@ -140,7 +140,7 @@ def test_a_file_that_exists_is_kept(watched: Watched, tmp_path: Path):
 
 
 def test_a_policy_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(verb, "connect", MemoryApi().connect)
+    MemoryApi().serve_commands(monkeypatch)
     found = run("record", "--policy", "none", "-o", tmp_path / "x.jsonl")
     assert found.exit_code == 1
     assert "leadershippolicies default/none not found" in found.output
@@ -176,7 +176,7 @@ def test_a_replay_can_leave_the_plan_out(tmp_path: Path):
 def test_a_replay_takes_its_settings_from_a_policys_file(tmp_path: Path):
     body = api_objects.policy(mode="Enforce", promotion={"stabilizationSeconds": 3})
     (tmp_path / "policy.yaml").write_text(json.dumps(body))
-    found = run("replay", recorded(tmp_path), "--policy", tmp_path / "policy.yaml")
+    found = run("replay", recorded(tmp_path), "--filename", tmp_path / "policy.yaml")
     assert "00:00:18 broker 1 may lead again" in found.output
 
 
@@ -238,7 +238,7 @@ def test_settings_that_limit_brokers_by_load_are_said_to_limit_nothing(tmp_path:
     body = api_objects.rebalance()
     body["spec"]["demotion"] = {"capacity": {"maxBytesPerSecond": 1}}
     (tmp_path / "policy.yaml").write_text(json.dumps(body))
-    found = run("replay", recorded(tmp_path), "--policy", tmp_path / "policy.yaml")
+    found = run("replay", recorded(tmp_path), "--filename", tmp_path / "policy.yaml")
     assert found.exit_code == 0
     limit = "demotion.capacity.maxBytesPerSecond limits nothing here: what partitions carry is not recorded"
     assert found.stderr.splitlines() == [f"note: {limit}"]

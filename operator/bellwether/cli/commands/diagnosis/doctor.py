@@ -8,20 +8,14 @@ import click
 
 from bellwether.cli.commands.common_options import OUTPUT
 from bellwether.cli.commands.kafka_options import kafka_options
-from bellwether.cli.commands.kubernetes_options import namespaced
+from bellwether.cli.commands.kubernetes_options import policy_options
 
 SHOWN = 10
 """Number of partitions at risk that are shown one by one without ``--all``."""
 
 
 @click.command()
-@click.option(
-    "--policy",
-    metavar="NAME",
-    help="Use the Kafka cluster of this LeadershipPolicy, with its addresses and Secrets. --bootstrap replaces the"
-    " addresses.",
-)
-@namespaced
+@policy_options
 @kafka_options
 @click.option(
     "--topic",
@@ -43,8 +37,10 @@ SHOWN = 10
 def doctor(**options: Any) -> None:
     """Report partitions at risk and the remedies.
 
-    Reads the cluster's metadata, contacts every broker, and classifies every partition. For each cause it reports
-    how many partitions are at risk, the effect on clients, what is safe to do, and the remedies with their cost.
+    Examines the Kafka cluster of the policy with its addresses and Secrets, or that of --bootstrap; both: the policy's
+    at other addresses. Reads the cluster's metadata, contacts every broker, and classifies every partition. For each
+    cause it reports how many partitions are at risk, the effect on clients, what is safe to do, and the remedies with
+    their cost.
 
     \b
     Exit status:

@@ -7,9 +7,7 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.kubernetes_options import namespaced
-
-_POLICY = click.option("--policy", required=True, help="LeadershipPolicy that the undo record belongs to.")
+from bellwether.cli.commands.kubernetes_options import policy_options
 
 
 @click.group("undo-record")
@@ -21,8 +19,7 @@ def undo_record() -> None:
 
 
 @undo_record.command()
-@_POLICY
-@namespaced
+@policy_options
 def show(**options: Any) -> None:
     """Show demoted brokers and the number of displaced partitions.
 
@@ -34,8 +31,7 @@ def show(**options: Any) -> None:
 
 
 @undo_record.command()
-@_POLICY
-@namespaced
+@policy_options
 @click.option(
     "--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Output file.  [default: standard output]"
 )
@@ -47,8 +43,7 @@ def export(**options: Any) -> None:
 
 
 @undo_record.command("import")
-@_POLICY
-@namespaced
+@policy_options
 @click.argument("document", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def import_(**options: Any) -> None:
     """Import an exported DOCUMENT into an empty undo record.

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from bellwether.cli.commands.kafka_options import kafka_options
-from bellwether.cli.commands.kubernetes_options import namespaced
+from bellwether.cli.commands.kubernetes_options import policy_options
 from bellwether.gc_tuning import collect_seldom
 
 
@@ -17,20 +17,19 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(
         (
             click.argument("broker", type=click.IntRange(min=0)),
-            click.option("--policy", help="LeadershipPolicy of the broker; the operator moves the leaders."),
-            namespaced,
+            policy_options,
             click.option(
                 "--for",
                 "duration",
                 metavar="TIME",
-                help="End the override after 30m, 2h, 1d (--policy).  [default: no end]",
+                help="End the override after 30m, 2h, 1d.  [default: no end]",
             ),
             click.option(
                 "--wait",
                 "wait_seconds",
                 default=60,
                 show_default=True,
-                help="Seconds to wait; 0: do not wait (--policy).",
+                help="Seconds to wait for the operator; 0: do not wait.",
             ),
             click.option(
                 "--record",
@@ -47,13 +46,15 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _through_operator(options: dict[str, Any]) -> bool:
-    """Whether the operator does it; drops the option of the other way. Raises UsageError for both or neither."""
-    if (options["policy"] is None) == (options["record"] is None):
-        raise click.UsageError(
-            "set either --policy NAME (through the operator) or --record FILE (without the operator)"
-        )
-    del options["record" if options["policy"] is not None else "policy"]
-    return "policy" in options
+    """Whether the operator does it; --record is then dropped. Raises UsageError for --policy and --record."""
+    if options["record"] is not None:
+        if options["target"].policy is not None:
+            raise click.UsageError(
+                "set either --policy NAME (through the operator) or --record FILE (without the operator)"
+            )
+        return False
+    del options["record"]
+    return True
 
 
 @click.command()
@@ -61,8 +62,8 @@ def _through_operator(options: dict[str, Any]) -> bool:
 def demote(**options: Any) -> None:
     """Move leadership away from BROKER; it keeps following.
 
-    With --policy the command sets an override on the BrokerHealth, and the operator moves the leaders. With --record
-    and --bootstrap the command moves the leaders itself; this also works while the Kubernetes API is unavailable.
+    Sets an override on the BrokerHealth, and the operator moves the leaders. With --record and --bootstrap the
+    command moves the leaders itself; this also works while the Kubernetes API is unavailable.
 
     Without the operator (--record) no policy is read: its preferred racks and its limits do not apply. Leaders may
     move to any rack, and with a record that was exported from a policy, orders that were changed for its preferred
@@ -85,7 +86,7 @@ def demote(**options: Any) -> None:
 def promote(**options: Any) -> None:
     """Move leadership back to BROKER.
 
-    Restores every replica order (the baseline). With --policy the command sets an override Promoted, which also
+    Restores every replica order (the baseline). Sets an override Promoted, which also
     prevents a demotion by signals until it is released or ends (--for). With --record the baselines come from the file.
 
     Without the operator (--record) no policy is read: the leaders return at once and not in waves, and with a record
@@ -105,8 +106,7 @@ def promote(**options: Any) -> None:
 
 @click.command()
 @click.argument("broker", type=click.IntRange(min=0))
-@click.option("--policy", required=True, help="LeadershipPolicy of the broker.")
-@namespaced
+@policy_options
 @click.option("--wait", "wait_seconds", default=60, show_default=True, help="Seconds to wait; 0: do not wait.")
 def release(**options: Any) -> None:
     """Remove the override of BROKER.

@@ -6,13 +6,12 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.kubernetes_options import namespaced
+from bellwether.cli.commands.kubernetes_options import policy_options
 
 
 @click.command()
 @click.argument("broker", type=click.IntRange(min=0))
-@click.option("--policy", required=True, help="LeadershipPolicy of the broker.")
-@namespaced
+@policy_options
 @click.option("--end", is_flag=True, help="End the maintenance; the broker leads again once it is healthy.")
 @click.option(
     "--for",

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from bellwether.cli.commands.kafka_options import kafka_options
-from bellwether.cli.commands.kubernetes_options import namespaced
+from bellwether.cli.commands.kubernetes_options import policy_options
 from bellwether.core.settings.objective import Statistic
 from bellwether.core.settings.rebalance import Rebalance
 
@@ -19,10 +19,9 @@ _DEFAULTS = Rebalance()
 def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(
         (
-            click.option("--policy", help="LeadershipPolicy to rebalance; the operator does the work."),
-            namespaced,
+            policy_options,
             click.option("--approve", metavar="DIGEST", help="Apply the plan with this digest instead of a new plan."),
-            click.option("--wait", "wait_seconds", default=1800, show_default=True, help="Seconds to wait (--policy)."),
+            click.option("--wait", "wait_seconds", default=1800, show_default=True, help="Seconds to wait."),
             click.option("--yes", is_flag=True, help="Approve the plan without confirmation."),
             click.option("--store", metavar="URI", help="Store of samples, loads and plans (--bootstrap)."),
             click.option(
@@ -86,8 +85,8 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 def rebalance(**options: Any) -> None:
     """Balance leaders by measured load.
 
-    Computes a plan, shows its improvement, and applies it after approval. With --policy the operator computes a plan
-    now, or applies an existing one (--approve). With --bootstrap and --store the command does everything itself: it
+    Computes a plan, shows its improvement, and applies it after approval. The operator computes a plan now, or
+    applies an existing one (--approve). With --bootstrap and --store the command does everything itself: it
     plans in local processes and keeps the undo record in a file (--record); this also works while the Kubernetes API is
     unavailable.
     """

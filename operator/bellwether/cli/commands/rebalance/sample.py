@@ -15,7 +15,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.option("--policy", metavar="[NAMESPACE/]NAME", help="LeadershipPolicy whose cluster is sampled.")
+@click.option("--policy", metavar="NAME", help="LeadershipPolicy whose cluster is sampled.")
 @namespaced
 @kafka_options
 @click.option(

@@ -7,12 +7,11 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.kubernetes_options import namespaced
+from bellwether.cli.commands.kubernetes_options import policy_options
 
 
 @click.command()
-@click.option("--policy", required=True, metavar="NAME", help="LeadershipPolicy to record.")
-@namespaced
+@policy_options
 @click.option(
     "--output",
     "-o",

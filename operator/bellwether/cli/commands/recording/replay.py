@@ -19,7 +19,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     metavar="PATH=VALUE",
     help="Override a setting, such as promotion.stabilizationSeconds=10 or mode=Enforce; repeatable.",
 )
-@click.option("--policy", "policy_file", type=_FILE, help="Use the settings of this LeadershipPolicy (YAML).")
+@click.option("--filename", "-f", "policy_file", type=_FILE, help="Use the settings of this LeadershipPolicy (YAML).")
 @click.option("--no-plan", is_flag=True, help="Judge only, and plan no moves; faster with many partitions.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def replay(**options: Any) -> None:
