@@ -36,15 +36,15 @@ def api_access(kubeconfig: Path | None = None, context: str | None = None) -> Ap
     """The API and namespace of a context: of ``kubeconfig``, otherwise of ``KUBECONFIG``, otherwise the pod's
     ServiceAccount, otherwise of ``~/.kube/config``. Raises Terminal if there is none, or no such context.
     """
-    named = str(kubeconfig) if kubeconfig is not None else os.environ.get("KUBECONFIG")
     configuration = client.Configuration()
-    if named is None and context is None and SERVICE_HOST_ENV_NAME in os.environ:
+    named = kubeconfig or context or os.environ.get("KUBECONFIG")
+    if not named and SERVICE_HOST_ENV_NAME in os.environ:
         try:
             config.load_incluster_config(client_configuration=configuration)
         except config.ConfigException as error:
             raise Terminal(f"the pod's ServiceAccount cannot be used: {error}") from error
         return ApiAccess(configuration, _pod_namespace())
-    files = named or "~/.kube/config"
+    files = _files(kubeconfig)
     try:
         merged = KubeConfigMerger(files)
         if merged.config is None:
@@ -64,6 +64,16 @@ def api_access(kubeconfig: Path | None = None, context: str | None = None) -> Ap
         reason = str(error).partition("\n")[0]
         raise Terminal(f"kubeconfig {files} cannot be used: {reason}; correct it, or set KUBECONFIG") from error
     return ApiAccess(configuration, str(namespace or DEFAULT_NAMESPACE))
+
+
+def context_names(kubeconfig: Path | None = None) -> list[str]:
+    """Names of the contexts of the files that ``api_access`` would read. Raises what reading them raises."""
+    merged = KubeConfigMerger(_files(kubeconfig))
+    return sorted(str(one["name"]) for one in merged.config["contexts"])
+
+
+def _files(kubeconfig: Path | None) -> str:
+    return str(kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config")
 
 
 def _current(merged: KubeConfigMerger) -> str:

@@ -5,7 +5,12 @@ from __future__ import annotations
 import click
 
 OUTPUT = click.option(
-    "--output", "-o", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output format."
+    "--output",
+    "-o",
+    type=click.Choice(["table", "json", "yaml"]),
+    default="table",
+    show_default=True,
+    help="Output format.",
 )
 METRICS_PORT = click.option(
     "--metrics-port", type=click.IntRange(1, 65535), help="Port of /metrics, /healthz and /readyz."

@@ -10,14 +10,28 @@ from typing import Any
 
 import click
 
-_CONTEXT = click.option("--context", help="Context of the kubeconfig.  [default: the current one]")
+from bellwether.cli.commands import completion
+
+_CONTEXT = click.option(
+    "--context", shell_complete=completion.contexts, help="Context of the kubeconfig.  [default: the current one]"
+)
 _KUBECONFIG = click.option(
     "--kubeconfig",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Kubeconfig file.  [default: KUBECONFIG, then the pod's ServiceAccount, then ~/.kube/config]",
 )
-_POLICY = click.option("--policy", metavar="NAME", help="LeadershipPolicy.  [default: the only one of the namespace]")
-_NAMESPACE = click.option("--namespace", "-n", help="Namespace of the policy.  [default: that of the context]")
+_POLICY = click.option(
+    "--policy",
+    metavar="NAME",
+    shell_complete=completion.policies,
+    help="LeadershipPolicy.  [default: the only one of the namespace]",
+)
+_NAMESPACE = click.option(
+    "--namespace",
+    "-n",
+    shell_complete=completion.namespaces,
+    help="Namespace of the policy.  [default: that of the context]",
+)
 
 
 @dataclass(frozen=True)

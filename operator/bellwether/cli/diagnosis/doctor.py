@@ -1,13 +1,12 @@
 """``bellwether doctor``: report partitions at risk, the effect on clients, and the remedies.
 
 In: a Kafka cluster or a policy, and optionally a store of samples. Out: the causes with their remedies and commands,
-and single partitions where they are asked for, as text or JSON; the exit status is the severity. Read-only except for
-``--unclean-election``.
+and single partitions where they are asked for, as text or a document; the exit status is the severity. Read-only except
+for ``--unclean-election``.
 """
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
@@ -23,26 +22,19 @@ from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
 from bellwether.adapters.store.store_uri import Redacted
+from bellwether.cli.commands import exit_status
 from bellwether.cli.commands.diagnosis.doctor import SHOWN
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis import doctor_output
 from bellwether.cli.diagnosis.cluster_examination import Examination, Examiner, Samples, no_samples
 from bellwether.cli.kafka_target import connection_from
 from bellwether.cli.offline.unclean_election import NoLeaderElected, Refused, elect_uncleanly
+from bellwether.cli.output import print_document
 from bellwether.core.doctor.remediation import CommandOptions
 from bellwether.core.doctor.risks import OFFLINE, LogEndSample
 from bellwether.core.model.cluster import PartitionKey, TopicPartition
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import BellwetherError
-
-AT_RISK, OFFLINE_STATUS, UNSEEN = 1, 3, 4
-"""Exit statuses: partitions at risk, partitions offline, cluster could not be examined."""
-
-
-class Unseen(click.ClickException):
-    """The cluster could not be examined."""
-
-    exit_code = UNSEEN
 
 
 def doctor(
@@ -58,8 +50,8 @@ def doctor(
     """Report partitions at risk, or run one unclean election."""
     if accept_loss and not lossy:
         raise click.UsageError("--accept-loss requires --unclean-election TOPIC-PARTITION")
-    if lossy and output != "text":
-        raise click.UsageError("--unclean-election is interactive: use it without --output json")
+    if lossy and output != "table":
+        raise click.UsageError("--unclean-election is interactive: use it without --output")
     chosen = _partition(lossy) if lossy else None
     try:
         with ExitStack() as opened:
@@ -74,12 +66,12 @@ def doctor(
             found = examine(topics)
     except (Refused, NoLeaderElected) as error:
         click.echo(str(error), err=True)
-        raise click.exceptions.Exit(OFFLINE_STATUS) from None
+        raise click.exceptions.Exit(exit_status.BLOCKED) from None
     except BellwetherError as error:
-        raise Unseen(str(error)) from None
+        raise click.ClickException(str(error)) from None
     at_risk = found.risk_summary.at_risk
-    if output == "json":
-        click.echo(json.dumps(doctor_output.document(found, tools), indent=1))
+    if output != "table":
+        print_document(doctor_output.document(found, tools), output)
     else:
         single = at_risk if everything else at_risk[:SHOWN] if topics else ()
         doctor_output.print_report(found, single, tools)
@@ -153,7 +145,7 @@ def _elect(
 def status(offline: Any) -> int:
     """Exit status; ``offline`` has for each partition at risk whether it is offline."""
     found = list(offline)
-    return OFFLINE_STATUS if any(found) else AT_RISK if found else 0
+    return exit_status.OFFLINE if any(found) else exit_status.FOUND if found else 0
 
 
 def _ask(question: str) -> str:

@@ -1,12 +1,11 @@
 """``bellwether explain``: explain a broker's verdict: evidence, since when, and what would change it.
 
-In: BrokerHealth and LeadershipPolicy objects. Out: text or JSON. It reads the Kubernetes API only, and shows the
+In: BrokerHealth and LeadershipPolicy objects. Out: text or a document. It reads the Kubernetes API only, and shows the
 verdict of the operator; it does not judge by itself.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
@@ -23,6 +22,7 @@ from bellwether.cli.diagnosis.remedies import remedy, runbook
 from bellwether.cli.kubernetes_target import connect_policy
 from bellwether.cli.leadership import broker_lookup
 from bellwether.cli.moments import ago, clock, since
+from bellwether.cli.output import print_document
 from bellwether.cli.text_table import rows_of
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reasons import DESCRIPTIONS, reason_named
@@ -38,8 +38,8 @@ def explain(broker: int, target: Target, output: str) -> None:
         leases = prober_leases(api, namespace, name)
     except BellwetherError as error:
         raise click.ClickException(str(error)) from error
-    if output == "json":
-        click.echo(json.dumps(facts(health), indent=2))
+    if output != "table":
+        print_document(facts(health), output)
         return
     if problem is not None:
         click.echo(f"warning: the status below may be outdated: {problem}\n")

@@ -1,11 +1,10 @@
 """``bellwether history``: list the leader moves of a policy from the audit log.
 
-In: the audit log in the Kubernetes API, which remains when the policy is deleted. Out: text or JSON.
+In: the audit log in the Kubernetes API, which remains when the policy is deleted. Out: text or a document.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.durations import duration
 from bellwether.cli.kubernetes_target import connect_policy
 from bellwether.cli.leadership.broker_lookup import find_policy
+from bellwether.cli.output import print_document
 from bellwether.core.reporting.audit import AuditEntry, BrokerChange, MoveSummary
 from bellwether.ports.errors import BellwetherError
 
@@ -55,8 +55,8 @@ def history(target: Target, after: str | None, broker: int | None, output: str) 
         for entry in found
         if (since is None or (entry.last or entry.at) >= since) and (broker is None or broker in entry.brokers())
     ]
-    if output == "json":
-        click.echo(json.dumps([audit_codec.to_json(entry) for entry in shown], indent=2, ensure_ascii=False))
+    if output != "table":
+        print_document([audit_codec.to_json(entry) for entry in shown], output)
         return
     if not shown:
         none = f"none of the {len(found)} entries matches" if found else "no entries"

@@ -1,11 +1,10 @@
 """``bellwether status``: one screen on a policy, from its custom resources and Leases. It needs no access to Kafka.
 
-In: the Kubernetes API. Out: text or JSON. Every list is bounded: the brokers that are not well come first.
+In: the Kubernetes API. Out: text or a document. Every list is bounded: the brokers that are not well come first.
 """
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -24,6 +23,7 @@ from bellwether.cli.diagnosis.policy_view import PolicyView, Prober, read
 from bellwether.cli.diagnosis.remedies import runbook
 from bellwether.cli.kubernetes_target import connect, connect_policy
 from bellwether.cli.moments import age, ago, since
+from bellwether.cli.output import print_document
 from bellwether.cli.text_table import printed, rows_of
 from bellwether.core.detection.health_states import HealthState
 from bellwether.ports.errors import BellwetherError, Transient
@@ -38,8 +38,8 @@ LEASE_SECONDS = 30.0
 
 def status(target: Target, everywhere: bool, lease_namespace: str | None, watch: bool, output: str) -> None:
     """Show the status of a policy, or one line for each policy of all namespaces."""
-    if watch and (output == "json" or everywhere):
-        raise click.UsageError("--watch prints one policy as text: leave out --output json and --all-namespaces")
+    if watch and (output != "table" or everywhere):
+        raise click.UsageError("--watch shows one policy on a terminal: leave out --output and --all-namespaces")
     if everywhere and (target.policy or target.namespace):
         raise click.UsageError("--all-namespaces shows all policies: leave out --policy and --namespace")
     try:
@@ -50,8 +50,8 @@ def status(target: Target, everywhere: bool, lease_namespace: str | None, watch:
         view = _look(api, namespace, name, lease_namespace)
     except BellwetherError as error:
         raise click.ClickException(str(error)) from error
-    if output == "json":
-        click.echo(json.dumps(document(view), indent=2))
+    if output != "table":
+        print_document(document(view), output)
         return
     click.echo("\n".join(screen(view)))
     while watch:
@@ -67,11 +67,11 @@ def status(target: Target, everywhere: bool, lease_namespace: str | None, watch:
 
 
 def _list(policies: list[LeadershipPolicy], output: str) -> None:
-    if output == "json":
+    if output != "table":
         entries = [
             {"policy": f"{one.metadata.namespace}/{one.metadata.name}", "status": one.status.body()} for one in policies
         ]
-        click.echo(json.dumps(entries, indent=2))
+        print_document(entries, output)
     elif policies:
         printed(policy_list.HEAD, policy_list.rows(policies))
     else:

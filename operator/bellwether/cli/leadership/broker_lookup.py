@@ -5,6 +5,7 @@ In: a policy's name and a broker id. Out: API objects. Called by ``explain``, ``
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from bellwether.adapters.kubernetes import object_names
@@ -13,7 +14,7 @@ from bellwether.core.reasons import Reason
 from bellwether.ports.errors import BellwetherError, Terminal
 
 SHOWN = 10
-"""How many policies an error message lists."""
+"""How many policies or brokers an error message lists."""
 
 
 def find_policy(api: KubernetesClient, namespace: str, policy: str) -> Object:
@@ -74,11 +75,34 @@ def find_health(api: KubernetesClient, namespace: str, policy: str, broker: int)
         return api.get(BROKER_HEALTHS, namespace, object_names.broker_health(policy, broker))
     except NotFound:
         problem = trouble(found)
-        ids = ", ".join(str(i) for i in sorted(h["spec"]["brokerId"] for h in healths(api, namespace, policy)))
+        ids = _some([str(i) for i in sorted(h["spec"]["brokerId"] for h in healths(api, namespace, policy))])
         known = f"policy {namespace}/{policy} has no broker {broker}"
         if problem is not None:
             raise Terminal(f"{known}: {problem}") from None
         raise Terminal(f"{known}; it has: {ids or 'none yet'}") from None
+
+
+def choose_brokers(
+    api: KubernetesClient, namespace: str, policy: str, brokers: Iterable[int], racks: Iterable[str]
+) -> tuple[int, ...]:
+    """The brokers with these ids, and all of these racks, each once. Terminal if one of them is unknown."""
+    chosen = dict.fromkeys(brokers)
+    for broker in chosen:
+        find_health(api, namespace, policy, broker)
+    if not racks:
+        return tuple(chosen)
+    found: dict[str, list[int]] = {}
+    for health in healths(api, namespace, policy):
+        rack = (health.get("status") or {}).get("rack")
+        if rack:
+            found.setdefault(str(rack), []).append(int(health["spec"]["brokerId"]))
+    for rack in racks:
+        if rack not in found:
+            find_policy(api, namespace, policy)
+            known = ", ".join(sorted(found)) or "none yet"
+            raise Terminal(f"policy {namespace}/{policy} has no broker in rack {rack}; its racks: {known}")
+        chosen |= dict.fromkeys(sorted(found[rack]))
+    return tuple(chosen)
 
 
 def healths(api: KubernetesClient, namespace: str, policy: str) -> list[Object]:

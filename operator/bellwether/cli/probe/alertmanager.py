@@ -34,6 +34,7 @@ def alertmanager(
     policy: str | None,
     target: Target,
     once: bool,
+    output: str,  # noqa: ARG001 - an option of every prober
     listen: str,
     token_file: Path | None,
     tls_cert: Path | None,

@@ -38,6 +38,7 @@ def canary(
     target: Target,
     vantage: str | None,
     once: bool,
+    output: str,
     bootstrap: tuple[str, ...],
     topic: str | None,
     metrics_port: int | None,
@@ -58,7 +59,7 @@ def canary(
                 outside, detection = _outside(found, SecretReader(api, namespace)), found.policy().detection
             client = ConfluentCanary(outside, detection.canary.topic, Canary.timeout_seconds)
             try:
-                sys.exit(_once(client, detection.objectives))
+                sys.exit(_once(client, detection.objectives, output))
             finally:
                 client.close()
         need(vantage, "--vantage", "a stable name of this vantage, such as eu-west-1a")
@@ -137,12 +138,12 @@ class _Running:
         self._trouble = trouble
 
 
-def _once(client: ConfluentCanary, objectives: Objectives) -> int:
+def _once(client: ConfluentCanary, objectives: Objectives, output: str) -> int:
     clock, metrics, partitions = SystemClock(), CanaryMetrics(ProbeMetrics()), client.partitions()
     probe = CanaryProbe("once", lambda _signal: None, lambda _broker: None, clock, metrics)
     probe.configure(objectives)
     probe.refresh(client, partitions, frozenset(partitions))
-    return measurement_table.canary(probe, partitions, objectives, clock)
+    return measurement_table.canary(probe, partitions, objectives, clock, output)
 
 
 def _outside(found: LeadershipPolicy, secrets: SecretReader) -> Connection:

@@ -36,13 +36,14 @@ def plugin(
     source: str | None,
     list_: bool,
     once: bool,
+    output: str,
     bootstrap: tuple[str, ...],
     settings: tuple[str, ...],
     metrics_port: int | None,
 ) -> None:
     """Measure every broker with a plugin."""
     if list_:
-        sys.exit(measurement_table.kinds(plugin_discovery.found()))
+        sys.exit(measurement_table.kinds(plugin_discovery.found(), output))
     if bootstrap and not once:
         raise click.UsageError("--bootstrap requires --once: signals can be reported to Kubernetes only.")
     if settings and not bootstrap:
@@ -55,7 +56,7 @@ def plugin(
         kind = plugin_discovery.load(str(type_))
         if bootstrap:
             wanted = Plugin(type=str(type_), settings=_pairs(settings))
-            sys.exit(_once(kind, Connection(bootstrap), wanted))
+            sys.exit(_once(kind, Connection(bootstrap), wanted, output))
         if once:
             api, namespace = connect(target)
             found = read_policy(api, namespace, str(policy))
@@ -64,7 +65,7 @@ def plugin(
                 raise Terminal(
                     f"policy {namespace}/{policy} has no plugin of type {type_}: add it to spec.detection.plugins"
                 )
-            sys.exit(_once(kind, connection(found.spec.kafka, SecretReader(api, namespace)), chosen))
+            sys.exit(_once(kind, connection(found.spec.kafka, SecretReader(api, namespace)), chosen, output))
         need(source, "--source", "a stable name of this location, such as eu-west-1a")
         process = ProberProcess.begin(target, str(policy), str(type_), str(source), metrics_port)
         _run(process, kind, SecretReader(process.api, process.namespace))
@@ -107,11 +108,13 @@ def _chosen(found: LeadershipPolicy, type_: str) -> Plugin | None:
     return next((p for p in found.policy().detection.plugins if p.type == type_), None)
 
 
-def _once(kind: Kind, made: Connection, settings: Plugin) -> int:
+def _once(kind: Kind, made: Connection, settings: Plugin, output: str) -> int:
     clock = SystemClock()
     brokers = BrokerDirectory(made).brokers
     brokers()  # raises connection errors, which Listeners.refresh would ignore
-    return measurement_table.plugin(kind, Listeners(brokers, BrokerProbe(made), clock).refresh(), settings, clock)
+    return measurement_table.plugin(
+        kind, Listeners(brokers, BrokerProbe(made), clock).refresh(), settings, clock, output
+    )
 
 
 def _pairs(settings: tuple[str, ...]) -> tuple[tuple[str, str], ...]:

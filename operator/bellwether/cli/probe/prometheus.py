@@ -36,6 +36,7 @@ def prometheus(
     policy: str | None,
     target: Target,
     once: bool,
+    output: str,
     presets: bool,
     metrics_port: int | None,
 ) -> None:
@@ -46,7 +47,7 @@ def prometheus(
     need(policy, "--policy", "the LeadershipPolicy to read rules from (or --presets)")
     with reported():
         if once:
-            sys.exit(_once(*connect(target), str(policy)))
+            sys.exit(_once(*connect(target), str(policy), output))
         kind = SignalType.PROMETHEUS
         process = ProberProcess.begin(target, str(policy), kind, SOURCE, metrics_port, many=True)
         _run(process, _Clients(SecretReader(process.api, process.namespace)))
@@ -74,14 +75,14 @@ class _Unable:
         raise Terminal(f"cannot be queried: {self._error}")
 
 
-def _once(api: KubernetesClient, namespace: str, policy: str) -> int:
+def _once(api: KubernetesClient, namespace: str, policy: str, output: str) -> int:
     """Evaluate every rule once; returns the exit status."""
     section = read_policy(api, namespace, policy).spec.detection.prometheus
     if section is None:
         raise Terminal(f"policy {namespace}/{policy} has no spec.detection.prometheus: add one")
     client = _Clients(SecretReader(api, namespace)).client(section)
     known = brokers_of(api, namespace, policy) or ()
-    return measurement_table.prometheus(client, section.to_core(), known)
+    return measurement_table.prometheus(client, section.to_core(), known, output)
 
 
 def _run(process: ProberProcess, clients: _Clients) -> None:

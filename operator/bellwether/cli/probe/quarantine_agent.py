@@ -11,9 +11,10 @@ from contextlib import suppress
 import structlog
 
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.commands import exit_status
 from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.output import print_rows
 from bellwether.cli.probe.prober_process import POLICY_NEEDED, ProberProcess, need, reported
-from bellwether.cli.text_table import printed
 from bellwether.core.quarantine.agent import ProcessState
 from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import QuarantineMode
@@ -33,6 +34,7 @@ def quarantine_agent(
     pid: int | None,
     pattern: str | None,
     once: bool,
+    output: str,
     metrics_port: int | None,
 ) -> None:
     """Pause the broker's process while the operator orders it (spec.quarantine), and resume it."""
@@ -40,8 +42,9 @@ def quarantine_agent(
         broker_process = BrokerProcess(pid, pattern or KAFKA)
         if once:
             state = broker_process.state()
-            printed(("PROCESS", "CAN BE PAUSED"), [(str(state), "yes" if state is ProcessState.RUNNING else "no")])
-            sys.exit(0 if state is ProcessState.RUNNING else 1)
+            pausable = state is ProcessState.RUNNING
+            print_rows(("PROCESS", "CAN BE PAUSED"), [(str(state), "yes" if pausable else "no")], output)
+            sys.exit(0 if pausable else exit_status.FOUND)
         # First of all, because later steps may fail: the agent that paused it is dead, and crash loops back off.
         release_found(broker_process)
         need(policy, "--policy", POLICY_NEEDED)

@@ -32,6 +32,7 @@ def reachability(
     target: Target,
     vantage: str | None,
     once: bool,
+    output: str,
     no_internal: bool,
     bootstrap: tuple[str, ...],
     listener: str | None,
@@ -46,11 +47,11 @@ def reachability(
     with reported():
         if bootstrap:
             settings = Reachability(listener=listener) if listener else Reachability()
-            sys.exit(_once_reachability(Connection(bootstrap), settings, no_internal))
+            sys.exit(_once_reachability(Connection(bootstrap), settings, no_internal, output))
         if once:
             api, namespace = connect(target)
             made, settings = _connection(read_policy(api, namespace, str(policy)), SecretReader(api, namespace))
-            sys.exit(_once_reachability(made, settings, no_internal))
+            sys.exit(_once_reachability(made, settings, no_internal, output))
         need(vantage, "--vantage", "a stable name of this vantage, such as eu-west-1a")
         kind = SignalType.EXTERNAL_REACHABILITY
         process = ProberProcess.begin(target, str(policy), kind, str(vantage), metrics_port)
@@ -104,5 +105,5 @@ def _sides(made: Connection, settings: Reachability, no_internal: bool) -> TwoSi
     return TwoSides(None if no_internal else BrokerDirectory(made).brokers, external)
 
 
-def _once_reachability(made: Connection, settings: Reachability, no_internal: bool) -> int:
-    return measurement_table.reachability(_sides(made, settings, no_internal), BrokerProbe(made), settings)
+def _once_reachability(made: Connection, settings: Reachability, no_internal: bool, output: str) -> int:
+    return measurement_table.reachability(_sides(made, settings, no_internal), BrokerProbe(made), settings, output)

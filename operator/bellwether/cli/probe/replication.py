@@ -33,6 +33,7 @@ def replication(
     target: Target,
     source: str,
     once: bool,
+    output: str,
     metrics_port: int | None,
     **kafka: Any,
 ) -> None:
@@ -45,12 +46,12 @@ def replication(
     need(policy or named, "--policy", f"{POLICY_NEEDED} (or --once with --bootstrap)")
     with reported():
         if named:
-            sys.exit(_once(connection_from(**kafka), ReplicationLag()))
+            sys.exit(_once(connection_from(**kafka), ReplicationLag(), output))
         if once:
             api, namespace = connect(target)
             secrets = SecretReader(api, namespace)
             found = read_policy(api, namespace, str(policy))
-            sys.exit(_once(connection(found.spec.kafka, secrets), found.policy().detection.replication_lag))
+            sys.exit(_once(connection(found.spec.kafka, secrets), found.policy().detection.replication_lag, output))
         process = ProberProcess.begin(target, str(policy), SignalType.REPLICATION_LAG, source, metrics_port)
         _run(process, SecretReader(process.api, process.namespace))
 
@@ -81,9 +82,9 @@ def _lag_rounds(made: Connection) -> LagRounds:
     return LagRounds(KafkaReader(BrokerPool(made)), LogEnds(made), SystemClock())
 
 
-def _once(made: Connection, settings: ReplicationLag) -> int:
+def _once(made: Connection, settings: ReplicationLag, output: str) -> int:
     rounds = _lag_rounds(made)
     try:
-        return measurement_table.replication(rounds, settings, SystemClock())
+        return measurement_table.replication(rounds, settings, SystemClock(), output)
     finally:
         rounds.close()

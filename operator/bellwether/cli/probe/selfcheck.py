@@ -28,6 +28,7 @@ def selfcheck(
     ignored: tuple[str, ...],
     source: str | None,
     once: bool,
+    output: str,
     metrics_port: int | None,
 ) -> None:
     """Check once per second whether external clients are connected to the port of the external listener."""
@@ -43,7 +44,7 @@ def selfcheck(
             settings = SelfReachability()
             if policy:
                 settings = read_policy(*connect(target), policy).policy().detection.self_reachability
-            sys.exit(measurement_table.self_reachability(_open(at, networks), at, settings, SystemClock()))
+            sys.exit(measurement_table.self_reachability(_open(at, networks), at, settings, SystemClock(), output))
         need(policy, "--policy", POLICY_NEEDED)
         need(broker is not None, "--broker", "the id of the broker in this pod")
         name, kind = source or f"broker-{broker}", SignalType.SELF_REACHABILITY

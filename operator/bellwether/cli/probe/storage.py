@@ -28,6 +28,7 @@ def storage(
     directory: Path | None,
     source: str | None,
     once: bool,
+    output: str,
     metrics_port: int | None,
 ) -> None:
     """Measure one small write with fdatasync and one direct read per second in a broker's log directory."""
@@ -37,7 +38,11 @@ def storage(
         if once:
             detection = read_policy(*connect(target), policy).policy().detection if policy else Detection()
             reader = DiskReader(directory) if detection.read_latency.enabled else None
-            sys.exit(measurement_table.storage(DiskWriter(directory), reader, str(directory), detection, SystemClock()))
+            sys.exit(
+                measurement_table.storage(
+                    DiskWriter(directory), reader, str(directory), detection, SystemClock(), output
+                )
+            )
         need(policy, "--policy", POLICY_NEEDED)
         need(broker is not None, "--broker", "the id of the broker that owns the volume")
         name = source or f"broker-{broker}"

@@ -53,6 +53,7 @@ def sample(
     load_config: Path | None,
     period: int,
     once: bool,
+    output: str,
     broker_timeout: float,
     retention_days: int | None,
     prometheus: str | None,
@@ -96,7 +97,9 @@ def sample(
         writer = SampleWriter(store, keeping.start if compaction and not once else lambda _: None)
         try:
             if once:
-                sys.exit(print_sample(rounds.take(clock.now().replace(microsecond=0)), writer.write, str(store)))
+                sys.exit(
+                    print_sample(rounds.take(clock.now().replace(microsecond=0)), writer.write, str(store), output)
+                )
 
             def prepare() -> None:
                 nonlocal readers

@@ -34,7 +34,7 @@ MEGABYTE = 1_000_000
 
 def record(
     target: Target,
-    output: Path,
+    output_file: Path,
     limit: str | None,
     period: float,
     anonymize: bool,
@@ -55,7 +55,7 @@ def record(
             metadata = Metadata(cluster_reader(found, secrets), clock)
             metadata.read()
             header, scope = opening(found, metadata, clock.now(), anonymize, not no_partitions)
-            writer = TraceWriter(output, header, max_size * MEGABYTE)
+            writer = TraceWriter(output_file, header, max_size * MEGABYTE)
         except BellwetherError as error:
             raise click.ClickException(str(error)) from None
         threading.Thread(target=metadata.follow, args=(stop,), name="metadata", daemon=True).start()
@@ -68,7 +68,7 @@ def record(
             stop.set()
             writer.close()
     samples = "1 sample" if writer.instants == 1 else f"{writer.instants} samples"
-    click.echo(f"{samples} in {recorder.seconds:.0f} s written to {output} ({size(writer.written)})")
+    click.echo(f"{samples} in {recorder.seconds:.0f} s written to {output_file} ({size(writer.written)})")
 
 
 def cluster_reader(policy: LeadershipPolicy, secrets: SecretReader) -> ClusterReader:

@@ -72,7 +72,7 @@ class TestMistakes:
             ),
             ([*BOOTSTRAP, "--store", "/s", "--dry-run", "--capacity", "3"], "--capacity '3' is not ID=N"),
             ([*BOOTSTRAP, "--store", "/s", "--dry-run", "--capacity", "3=0"], "--capacity '3=0' is not ID=N"),
-            (["--policy", "main", "--dry-run"], "--dry-run: requires --bootstrap"),
+            (["--policy", "main", "--approve", "x"], "--approve: requires --bootstrap"),
             (
                 ["--policy", "main", "--max-moves", "3", "--wave-size", "9"],
                 "--max-moves, --wave-size: requires --bootstrap",
@@ -274,12 +274,12 @@ class TestThroughTheOperator:
         assert found.exit_code == DONE, found.output
         digest = digest_in(found)
         assert "busiest broker   5.5 kB/s before, 4.72 kB/s after" in found.output
-        assert f"bellwether rebalance --policy main -n default --approve {digest}" in words(found)
+        assert f"bellwether approve {digest} --policy main -n default" in words(found)
 
     @pytest.mark.usefixtures("served")
     def test_the_digest_approves_and_the_end_is_told(self):
         digest = digest_in(run("--policy", "main"))
-        found = run("--policy", "main", "--approve", digest)
+        found = CliRunner().invoke(main, ["approve", digest, "--policy", "main"])
         assert found.exit_code == DONE, found.output
         assert f"plan {digest} is approved" in found.output
         assert "Done: 3 of 3 partitions have the plan's order" in found.output
@@ -292,7 +292,7 @@ class TestThroughTheOperator:
 
     def test_another_digest_is_refused_before_anything_is_approved(self, served: Served):
         run("--policy", "main")
-        found = run("--policy", "main", "--approve", "f" * 32)
+        found = CliRunner().invoke(main, ["approve", "f" * 32, "--policy", "main"])
         assert found.exit_code == FAILED
         assert "has no plan ffffffffffffffffffffffffffffffff: its plan is" in words(found)
         assert "bellwether.dev/approve-plan" not in served.operator.body()["metadata"]["annotations"]
@@ -320,8 +320,8 @@ class TestThroughTheOperator:
     def test_whoever_waits_no_longer_is_told_where_to_look(self, served: Served):
         served.planner.looks = 10**9
         found = run("--policy", "main", "--wait", 1)
-        assert found.exit_code == FAILED
-        assert "not finished within 1 s: see `kubectl describe lp main -n default`" in words(found)
+        assert found.exit_code == HELD
+        assert "not finished within 1 s: see `bellwether status --policy main -n default`" in words(found)
 
 
 def test_a_policy_that_rebalances_nothing_is_told_so(monkeypatch: pytest.MonkeyPatch):

@@ -181,7 +181,7 @@ def test_a_replay_takes_its_settings_from_a_policys_file(tmp_path: Path):
 
 
 def test_a_replay_as_json_is_one_document(tmp_path: Path):
-    document = json.loads(run("replay", recorded(tmp_path), "--json").stdout)
+    document = json.loads(run("replay", recorded(tmp_path), "-o", "json").stdout)
     assert (document["policy"], document["truncated"], document["differences"]) == ("main", False, [])
     demoted = [row for row in document["timeline"] if row["what"] == "demoted"]
     assert [(row["broker"], row["at"]) for row in demoted] == [(1, "2026-01-01T00:00:06.000Z")]

@@ -45,9 +45,10 @@ def doctor(**options: Any) -> None:
     \b
     Exit status:
       0  no partition is at risk
-      1  partitions are at risk, and every partition has a leader
-      3  a partition is offline, or an unclean election was refused or has not produced a leader
-      4  the cluster could not be examined
+      1  the cluster could not be examined
+      3  an unclean election was refused, or has not produced a leader
+      4  partitions are at risk, and every partition has a leader
+      5  a partition has no leader
 
     With --unclean-election it elects an out-of-sync replica as leader of one partition that has no eligible leader;
     records are lost. No other command and no controller of Bellwether does this.

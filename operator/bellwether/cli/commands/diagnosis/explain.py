@@ -6,12 +6,13 @@ from typing import Any
 
 import click
 
+from bellwether.cli.commands import completion
 from bellwether.cli.commands.common_options import OUTPUT
 from bellwether.cli.commands.kubernetes_options import policy_options
 
 
 @click.command()
-@click.argument("broker", type=click.IntRange(0))
+@click.argument("broker", type=click.IntRange(0), shell_complete=completion.brokers)
 @policy_options
 @OUTPUT
 def explain(**options: Any) -> None:

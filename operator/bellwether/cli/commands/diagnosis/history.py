@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from bellwether.cli.commands import completion
 from bellwether.cli.commands.common_options import OUTPUT
 from bellwether.cli.commands.kubernetes_options import policy_options
 
@@ -13,7 +14,9 @@ from bellwether.cli.commands.kubernetes_options import policy_options
 @click.command()
 @policy_options
 @click.option("--since", "after", metavar="TIME", help="Only entries since this time, or of the last 2h, 7d, ...")
-@click.option("--broker", type=click.IntRange(0), help="Only entries that concern this broker.")
+@click.option(
+    "--broker", type=click.IntRange(0), shell_complete=completion.brokers, help="Only entries that concern this broker."
+)
 @OUTPUT
 def history(**options: Any) -> None:
     """List the leader moves of a policy, with time and reason.

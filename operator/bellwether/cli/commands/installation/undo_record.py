@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from bellwether.cli.commands.common_options import OUTPUT
 from bellwether.cli.commands.kubernetes_options import policy_options
 
 
@@ -20,6 +21,7 @@ def undo_record() -> None:
 
 @undo_record.command()
 @policy_options
+@OUTPUT
 def show(**options: Any) -> None:
     """Show demoted brokers and the number of displaced partitions.
 
@@ -33,7 +35,7 @@ def show(**options: Any) -> None:
 @undo_record.command()
 @policy_options
 @click.option(
-    "--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Output file.  [default: standard output]"
+    "--output-file", type=click.Path(dir_okay=False, path_type=Path), help="File to write.  [default: standard output]"
 )
 def export(**options: Any) -> None:
     """Export the undo record as one JSON document."""

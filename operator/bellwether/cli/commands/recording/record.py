@@ -13,8 +13,7 @@ from bellwether.cli.commands.kubernetes_options import policy_options
 @click.command()
 @policy_options
 @click.option(
-    "--output",
-    "-o",
+    "--output-file",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
     help="Trace file to write, such as incident.jsonl.gz; an existing file is not overwritten.",
