@@ -2,8 +2,8 @@
 
 In: verdicts, overrides and the undo record from the Kubernetes API, metadata from the policy's Kafka cluster. Out: a
 ``Preview`` with the decisions and the plan. Verdicts are those that the operator last reported, so that the preview
-agrees with it; a broker without one is judged Unknown. What only the operator has is left out and named in ``notes``:
-measured loads, and the pods whose restarts it watches.
+agrees with it; a broker without one is judged Unknown. What is missing is named in ``notes``: the measured loads, which
+only the operator reads.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from bellwether.adapters.kafka.config_reader import KafkaConfigs
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch, Wanted
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import surroundings
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.status.policy_status import HarmEpisodes
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.kubernetes_target import connect_policy
 from bellwether.cli.leadership import broker_lookup
@@ -106,6 +108,7 @@ class PolicyInputs:
                 h.spec.broker_id: h.status.flapping.to_core() for h in self.healths if h.status.flapping is not None
             },
             elections=status.move_cost.elections if status.move_cost is not None else (),
+            harm_history=HarmEpisodes.to_core(status.harm_episodes),
         )
         observed = gather(world, replace(policy, mode=Mode.OBSERVE), memory)
         judged = judge(observed.snapshot, policy, memory.verdicts)
@@ -145,8 +148,10 @@ def policy_inputs(target: Target) -> Iterator[PolicyInputs]:
         signals.on_broker_health(health)
     record = ConfigMapRecords(api, namespace, name).read()
     with SecretReader(api, namespace) as secrets:
-        world = world_of(policy, secrets, signals, clock)
-        notes = tuple(_notes(policy.policy(), problem))
+        pods = PodWatch(api, clock)
+        pods.want(Wanted.of(policy))
+        world = replace(world_of(policy, secrets, signals, clock), pods=pods.look())
+        notes = tuple(_notes(policy.policy(), problem, pods.problem))
         read = tuple(BrokerHealth.read(health) for health in healths)
         yield PolicyInputs(policy, read, record, world, notes)
 
@@ -159,8 +164,10 @@ def world_of(policy: LeadershipPolicy, secrets: SecretReader, signals: SignalSou
     return World(reader, mover, UnsavedRecord(), NoLease(), signals, clock, strimzi, configs=configs)
 
 
-def _notes(policy: Policy, problem: str | None) -> Iterator[str]:
+def _notes(policy: Policy, problem: str | None, pods: str) -> Iterator[str]:
     if problem is not None:
         yield f"verdicts may be outdated: {problem}"
+    if pods:
+        yield f"restarts of pods are not known: {pods}"
     if policy.demotion.capacity.max_load is not None:
         yield "limits of brokers by load are not applied: only the operator reads the loads"

@@ -57,7 +57,7 @@ def test_a_store_that_is_none_is_refused_without_its_secrets() -> None:
     assert "opensesame" not in output
 
 
-@pytest.mark.parametrize(("offline", "code"), [((), 0), ((False, False), 1), ((False, True), 3)])
+@pytest.mark.parametrize(("offline", "code"), [((), 0), ((False, False), 4), ((False, True), 5)])
 def test_the_exit_status_tells_how_bad_it_is(offline: tuple[bool, ...], code: int) -> None:
     assert status(offline) == code
 
@@ -66,9 +66,10 @@ def test_the_exit_statuses_are_in_the_help() -> None:
     _, output = doctor("--help")
     for line in (
         "0  no partition is at risk",
-        "1  partitions are at risk",
-        "3  a partition is offline",
-        "4  the cluster",
+        "1  the cluster could not be examined",
+        "3  an unclean election was refused",
+        "4  partitions are at risk",
+        "5  a partition has no leader",
     ):
         assert line in output
 

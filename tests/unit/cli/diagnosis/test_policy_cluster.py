@@ -87,7 +87,7 @@ def test_a_cluster_that_cannot_be_reached_is_named_without_its_password(api: Mem
         (("--tls",), 2, "--tls requires --bootstrap without --policy"),
         (
             ("--namespace", "other"),
-            4,
+            1,
             "namespace other has no LeadershipPolicy: set --namespace; there are: default/main",
         ),
     ],

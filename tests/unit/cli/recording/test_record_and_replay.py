@@ -59,7 +59,7 @@ def recorded(tmp_path: Path, cut: bool = True) -> Path:
 
 @pytest.mark.parametrize("name", ["incident.jsonl", "incident.jsonl.gz"])
 def test_a_recording_ends_with_its_time_and_can_be_replayed(watched: Watched, tmp_path: Path, name: str):
-    found = run("record", "--policy", "main", "-o", tmp_path / name, "--duration", "1s", "--period", "0.2")
+    found = run("record", "--policy", "main", "--output-file", tmp_path / name, "--duration", "1s", "--period", "0.2")
     assert found.exit_code == 0, found.output
     assert f"written to {tmp_path / name}" in found.output
     replayed = run("replay", tmp_path / name)
@@ -80,7 +80,7 @@ def test_an_interrupted_recording_is_a_whole_file(watched: Watched, tmp_path: Pa
     thread = threading.Thread(target=interrupt)
     thread.start()
     try:
-        found = run("record", "--policy", "main", "-o", path, "--period", "0.2")
+        found = run("record", "--policy", "main", "--output-file", path, "--period", "0.2")
     finally:
         thread.join()
         signal.signal(number, before)
@@ -92,7 +92,7 @@ def test_an_interrupted_recording_is_a_whole_file(watched: Watched, tmp_path: Pa
 
 def test_names_are_left_out_when_asked(watched: Watched, tmp_path: Path):
     path = tmp_path / "incident.jsonl"
-    found = run("record", "--policy", "main", "-o", path, "--duration", "1s", "--anonymize", "--no-partitions")
+    found = run("record", "--policy", "main", "--output-file", path, "--duration", "1s", "--anonymize", "--no-partitions")
     assert found.exit_code == 0, found.output
     text = path.read_text()
     assert [w for w in ("orders", "vantage-a", "memory-cluster", '"main"', '"default"') if w in text] == []
@@ -107,7 +107,7 @@ def test_no_password_reaches_a_trace(watched: Watched, tmp_path: Path):
     )
     watched.api.put(POLICIES, api_objects.policy(kafka=kafka))
     path = tmp_path / "incident.jsonl"
-    assert run("record", "--policy", "main", "-o", path, "--duration", "1s").exit_code == 0
+    assert run("record", "--policy", "main", "--output-file", path, "--duration", "1s").exit_code == 0
     assert [w for w in ("inside", 'bell"', "sasl", "SecretRef") if w in path.read_text()] == []
 
 
@@ -121,12 +121,12 @@ def test_anonymity_needs_the_clusters_id(watched: Watched, tmp_path: Path, monke
 
     monkeypatch.setattr(verb, "cluster_reader", lambda *_: Away())
     path = tmp_path / "incident.jsonl"
-    refused = run("record", "--policy", "main", "-o", path, "--duration", "1s", "--anonymize")
+    refused = run("record", "--policy", "main", "--output-file", path, "--duration", "1s", "--anonymize")
     assert (refused.exit_code, path.exists()) == (1, False)
     assert (
         "--anonymize requires the id of the Kafka cluster, which is not reachable: no broker answers" in refused.output
     )
-    plain = run("record", "--policy", "main", "-o", path, "--duration", "1s")
+    plain = run("record", "--policy", "main", "--output-file", path, "--duration", "1s")
     assert plain.exit_code == 0
     assert "continuing without Kafka: no broker answers" in plain.output
 
@@ -134,14 +134,14 @@ def test_anonymity_needs_the_clusters_id(watched: Watched, tmp_path: Path, monke
 def test_a_file_that_exists_is_kept(watched: Watched, tmp_path: Path):
     path = tmp_path / "incident.jsonl"
     path.write_text("precious")
-    found = run("record", "--policy", "main", "-o", path)
+    found = run("record", "--policy", "main", "--output-file", path)
     assert (found.exit_code, path.read_text()) == (1, "precious")
     assert "exists already" in found.output
 
 
 def test_a_policy_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     MemoryApi().serve_commands(monkeypatch)
-    found = run("record", "--policy", "none", "-o", tmp_path / "x.jsonl")
+    found = run("record", "--policy", "none", "--output-file", tmp_path / "x.jsonl")
     assert found.exit_code == 1
     assert "leadershippolicies default/none not found" in found.output
     assert not (tmp_path / "x.jsonl").exists()
@@ -149,7 +149,7 @@ def test_a_policy_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest
 
 @pytest.mark.parametrize("duration", ["10", "1w", "-1s", "99999999999d"])
 def test_a_duration_that_is_none_is_refused(tmp_path: Path, duration: str):
-    found = run("record", "--policy", "main", "-o", tmp_path / "x.jsonl", "--duration", duration)
+    found = run("record", "--policy", "main", "--output-file", tmp_path / "x.jsonl", "--duration", duration)
     assert found.exit_code == 2
     assert "--duration" in found.output
 

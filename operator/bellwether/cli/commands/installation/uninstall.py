@@ -43,6 +43,7 @@ from bellwether.cli.commands.kubernetes_options import clusterwide
 @click.option(
     "--without-operator", is_flag=True, help="Do not wait for an operator: export at once and remove the finalizers."
 )
+@click.option("--dry-run", is_flag=True, help="Show what each policy has displaced, and change nothing.")
 def uninstall(**options: Any) -> None:
     """Restore or export all replica orders before removal.
 
