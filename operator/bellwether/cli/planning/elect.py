@@ -50,7 +50,8 @@ def due_elections(preview: Preview) -> tuple[Move, ...]:
     context = preview.context
     policy = replace(context.policy, election=replace(context.policy.election, interval_seconds=5))
     past = PreferredElectionState(context.snapshot.now - timedelta(days=1))
-    plan = plan_preferred_election(past, Context(context.snapshot, context.verdicts, policy), preview.plan)
+    others = replace(preview.plan, moves=())  # the partitions that it would move keep their targets, and are left out
+    plan = plan_preferred_election(past, Context(context.snapshot, context.verdicts, policy), others)
     return plan.moves if plan is not None else ()
 
 
@@ -65,7 +66,7 @@ def _blocker(preview: Preview) -> str | None:
     busy = preview.context.snapshot.external_operation
     if busy is not None:
         return f"{busy.message} ({busy.reason})"
-    if preview.plan.moves:
+    if preview.plan.moves and preview.context.policy.acts:
         return (
             f"the policy has {len(preview.plan.moves)} other moves to make, which come first: "
             f"bellwether plan --policy {preview.policy.metadata.name} -n {preview.policy.metadata.namespace}"

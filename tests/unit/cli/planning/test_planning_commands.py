@@ -210,9 +210,17 @@ class TestElect:
         operator.site.signals.say(2, Reading.FAILING)
         operator.step(loop, 30)
         found = run("elect")
-        assert found.exit_code == 3
-        assert "other moves to make, which come first" in " ".join(found.output.split())
+        assert (found.exit_code, "nothing to elect" in found.output) == (0, True), found.output
         assert all(leader != 2 for _, leader in moved(operator))
+
+    def test_moves_of_the_operator_come_first(self, operator: MemoryOperator):
+        started(operator)
+        self.displaced(operator)
+        override(operator, 3, "Demoted")
+        before = moved(operator)
+        found = run("elect")
+        assert (found.exit_code, moved(operator)) == (3, before)
+        assert "other moves to make, which come first: bellwether plan --policy main" in " ".join(found.output.split())
 
     def test_an_unknown_topic_is_refused(self, operator: MemoryOperator):
         started(operator)

@@ -47,5 +47,5 @@ def test_a_missing_secret_is_named_for_every_rule(api: MemoryApi) -> None:
     body["spec"]["detection"]["prometheus"]["bearerTokenSecretName"] = "prom"
     api.put(POLICIES, body)
     said = CliRunner().invoke(prometheus, ["--policy", "main", "--once"])
-    assert said.exit_code == 1
+    assert said.exit_code == 4
     assert "Prometheus cannot be queried: secret default/prom does not exist: create it with key 'token'" in said.output

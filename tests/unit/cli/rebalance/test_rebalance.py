@@ -290,6 +290,20 @@ class TestThroughTheOperator:
         assert found.exit_code == DONE, found.output
         assert "Done: 3 of 3 partitions have the plan's order" in found.output
 
+    def test_a_dry_run_shows_the_plan_and_approves_nothing(self, served: Served):
+        found = run("--policy", "main", "--dry-run", "--yes")
+        digest = digest_in(found)
+        assert (found.exit_code, f"bellwether approve {digest}" in words(found)) == (DONE, True)
+        again = CliRunner().invoke(main, ["approve", digest, "--dry-run"])
+        assert (again.exit_code, f"plan {digest}:" in again.output) == (DONE, True)
+        assert "bellwether.dev/approve-plan" not in served.operator.body()["metadata"]["annotations"]
+
+    def test_a_policy_that_approves_by_itself_has_no_dry_run(self, served: Served):
+        served.operator.change(rebalance={"approval": "Automatic"})
+        found = run("--policy", "main", "--dry-run")
+        assert (found.exit_code, "spec.rebalance.approval: Automatic" in words(found)) == (FAILED, True)
+        assert "bellwether.dev/rebalance" not in served.operator.body()["metadata"].get("annotations", {})
+
     def test_another_digest_is_refused_before_anything_is_approved(self, served: Served):
         run("--policy", "main")
         found = CliRunner().invoke(main, ["approve", "f" * 32, "--policy", "main"])

@@ -92,7 +92,9 @@ def test_an_interrupted_recording_is_a_whole_file(watched: Watched, tmp_path: Pa
 
 def test_names_are_left_out_when_asked(watched: Watched, tmp_path: Path):
     path = tmp_path / "incident.jsonl"
-    found = run("record", "--policy", "main", "--output-file", path, "--duration", "1s", "--anonymize", "--no-partitions")
+    found = run(
+        "record", "--policy", "main", "--output-file", path, "--duration", "1s", "--anonymize", "--no-partitions"
+    )
     assert found.exit_code == 0, found.output
     text = path.read_text()
     assert [w for w in ("orders", "vantage-a", "memory-cluster", '"main"', '"default"') if w in text] == []
@@ -143,7 +145,7 @@ def test_a_policy_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest
     MemoryApi().serve_commands(monkeypatch)
     found = run("record", "--policy", "none", "--output-file", tmp_path / "x.jsonl")
     assert found.exit_code == 1
-    assert "leadershippolicies default/none not found" in found.output
+    assert "namespace default has no LeadershipPolicy none; it has none" in found.output
     assert not (tmp_path / "x.jsonl").exists()
 
 

@@ -21,7 +21,7 @@ from bellwether.cli.commands.kubernetes_options import policy_options
 @click.option("--watch", "-w", is_flag=True, help="Refresh every two seconds until interrupted.")
 @OUTPUT
 def status(**options: Any) -> None:
-    """Show what is wrong with a policy, and what to do.
+    """Show what is wrong with a policy, and the remedy.
 
     Shows the brokers with verdict, reason, since when and leaders; what is blocked and why; partitions at risk; the
     operator and the probers with the age of their reports; the rebalance; and for each thing that is wrong what to do

@@ -15,7 +15,7 @@ from bellwether.cli.commands.kubernetes_options import policy_options
 @policy_options
 @OUTPUT
 def why(**options: Any) -> None:
-    """Explain why a broker leads TOPIC/PARTITION, and what would change that.
+    """Explain why a broker leads TOPIC/PARTITION.
 
     Shows for each replica whether it may lead and why not, whether the order is the partition's own or was changed, and
     what the operator would do now. Plans as `bellwether plan` does, and moves nothing.
