@@ -36,7 +36,7 @@ def _lines(stage: Stage, broker: int, delay: int) -> Iterator[str]:
     yield ""
     yield f"  kubectl {named} get lp,bh"
     yield f"  bellwether explain {broker} {named}"
-    yield f"  bellwether history {POLICY} {named}"
+    yield f"  bellwether history --policy {POLICY} {named}"
     yield ""
     yield f"To cut broker {broker}'s external listener again, and to repair it:"
     yield ""

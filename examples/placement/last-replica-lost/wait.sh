@@ -1,7 +1,7 @@
 #!/bin/sh
 # Waits until every partition of a topic can be read and written:
 #   wait.sh BOOTSTRAP TOPIC SECONDS
-# Exit status: 0 when they can, else the doctor's last one: 3 while a partition has no leader.
+# Exit status: 0 when they can, else the doctor's last one: 5 while a partition has no leader.
 set -u
 
 bootstrap=$1 topic=$2 left=$3
@@ -9,8 +9,8 @@ bootstrap=$1 topic=$2 left=$3
 while :; do
     bellwether doctor --bootstrap "$bootstrap" --topic "$topic"
     status=$?
-    # 1: at risk, and led.
-    [ "$status" -gt 1 ] || exit 0
+    # 4: at risk, and every partition has a leader.
+    case $status in 0 | 4) exit 0 ;; esac
     [ "$left" -gt 0 ] || exit "$status"
     left=$((left - 2))
     sleep 2

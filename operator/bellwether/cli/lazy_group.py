@@ -41,5 +41,6 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except ModuleNotFoundError as error:
-            what = f"`{ctx.command_path} {ctx.invoked_subcommand}` {needed_extra(error)}"
+            command = f"{ctx.command_path} {ctx.invoked_subcommand or ''}".rstrip()
+            what = f"`{command}` {needed_extra(error)}"
             raise MissingExtra(what) from error

@@ -9,15 +9,17 @@ from bellwether.cli.lazy_group import LazyGroup
 
 # command -> module:object
 VERBS = {
+    "approve": "bellwether.cli.commands.rebalance.approve:approve",
     "check": "bellwether.cli.commands.diagnosis.check:check",
     "crds": "bellwether.cli.commands.installation.crds:crds",
     "demote": "bellwether.cli.commands.leadership.demote:demote",
     "doctor": "bellwether.cli.commands.diagnosis.doctor:doctor",
     "drain": "bellwether.cli.commands.leadership.drain:drain",
+    "elect": "bellwether.cli.commands.planning.elect:elect",
     "explain": "bellwether.cli.commands.diagnosis.explain:explain",
     "history": "bellwether.cli.commands.diagnosis.history:history",
     "operator": "bellwether.cli.commands.installation.operate:operator",
-    "plan": "bellwether.cli.commands.rebalance.plan:plan",
+    "plan": "bellwether.cli.commands.planning.plan:plan",
     "probe": "bellwether.cli.commands.probe:probe",
     "promote": "bellwether.cli.commands.leadership.demote:promote",
     "rebalance": "bellwether.cli.commands.rebalance.rebalance:rebalance",
@@ -29,6 +31,7 @@ VERBS = {
     "undo-record": "bellwether.cli.commands.installation.undo_record:undo_record",
     "uninstall": "bellwether.cli.commands.installation.uninstall:uninstall",
     "verify-plan": "bellwether.cli.commands.rebalance.verify_plan:verify_plan",
+    "why": "bellwether.cli.commands.planning.why:why",
     "quarantine-agent": "bellwether.cli.commands.probe.probers:quarantine_agent",
 }
 

@@ -1,6 +1,6 @@
 """HTML page of one rebalance plan: how good it is, what it moves, how to approve it and how to check it.
 
-In: a story. Out: HTML, the same for the same story. Called by ``bellwether plan --html``.
+In: a story. Out: HTML, the same for the same story. Called by ``bellwether rebalance show -o html``.
 """
 
 from __future__ import annotations

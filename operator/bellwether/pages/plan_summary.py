@@ -1,7 +1,7 @@
 """Plan summary for the page of a rebalance plan, gathered in one pass through its moves.
 
 In: the plan, its moves one by one, and former plans. Out: a value that holds the heaviest moves and the sums, however
-many moves there are. Called by ``bellwether plan``.
+many moves there are. Called by ``bellwether rebalance show``.
 """
 
 from __future__ import annotations

@@ -55,10 +55,10 @@ def test_the_last_replica_is_waited_for_or_else_records_are_lost(four: Any, topi
     look, wait, elect = COMMANDS
     lose()
     seen = run(look)
-    assert seen.returncode == 3, seen.stderr
+    assert seen.returncode == 5, seen.stderr
     assert f"{topic}-0: LastIsrMemberLost" in seen.stdout
     assert "start broker 1: Kafka elects it when it is back" in seen.stdout
-    assert run(wait.replace("600", "0")).returncode == 3
+    assert run(wait.replace("600", "0")).returncode == 5
 
     four.broker(1).process.start()
     waited = run(wait)

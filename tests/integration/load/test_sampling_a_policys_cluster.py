@@ -123,7 +123,7 @@ def test_a_policys_cluster_is_sampled_into_its_history_with_what_consumers_read(
 
     made(api, namespace, kafka.bootstrap)
     port = ports.take()
-    command = [sys.executable, "-m", "bellwether", "sample", "--policy", f"{namespace}/main", "--period", "1"]
+    command = [sys.executable, "-m", "bellwether", "sample", "--policy", "main", "-n", namespace, "--period", "1"]
     command += options(tmp_path, str(path))
     command += ["--prometheus", prometheus, "--metrics-port", str(port), "--log-format", "json"]
     with log.open("wb") as out:
@@ -166,7 +166,9 @@ def test_a_policy_that_is_not_there_is_named(apiserver: ApiServer, namespace: st
         "bellwether",
         "sample",
         "--policy",
-        f"{namespace}/absent",
+        "absent",
+        "-n",
+        namespace,
         "--store",
         str(tmp_path),
     ]

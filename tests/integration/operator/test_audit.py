@@ -17,7 +17,19 @@ pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 
 
 def history(site: Site, *arguments: str) -> list[dict[str, Any]]:
-    command = [sys.executable, "-m", "bellwether", "history", "main", "-n", site.namespace, "-o", "json", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "bellwether",
+        "history",
+        "--policy",
+        "main",
+        "-n",
+        site.namespace,
+        "-o",
+        "json",
+        *arguments,
+    ]
     process = site.start("history", command)
     site.until(lambda: not process.alive, 30, "the command has ended")
     return list(json.loads(process.log.read_text()))

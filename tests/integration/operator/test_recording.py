@@ -44,7 +44,18 @@ LATE_SECONDS = 5.0
 
 
 def recorder(site: Site, output: Path, *arguments: str) -> ManagedProcess:
-    command = ["record", "--policy", "main", "-n", site.namespace, "-o", str(output), "--period", "0.5", *arguments]
+    command = [
+        "record",
+        "--policy",
+        "main",
+        "-n",
+        site.namespace,
+        "--output-file",
+        str(output),
+        "--period",
+        "0.5",
+        *arguments,
+    ]
     process = site.start("recorder", [sys.executable, "-m", "bellwether", *command])
     site.until(lambda: output.exists() and output.stat().st_size > 300, 30, "the recorder writes", process.tail)
     return process

@@ -128,5 +128,5 @@ def test_one_measurement_is_a_table_and_an_exit_status(bench: Any, written: Kafk
         env=environment,
     )
     written.slow_disk(3).clear()
-    assert (sick.returncode, sick.stdout.count("Failing")) == (1, 1), sick.stdout + sick.stderr
+    assert (sick.returncode, sick.stdout.count("Failing")) == (4, 1), sick.stdout + sick.stderr
     assert bench.entry(3) == {}

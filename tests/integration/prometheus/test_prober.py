@@ -249,7 +249,7 @@ def test_one_look_prints_a_table_writes_nothing_and_fails_on_a_failing_broker(
     bench.policy(scraping.url, IDLE, {"name": "wrong", "query": "sum by (", "threshold": "1"})
     ill = 'kafka_network_socketserver_networkprocessoravgidle_percent{pod="main-broker-1"} < 0.2'
     bench.until(lambda: len(scraping.query('up{pod=~"main.*"} == 1')) == 3 and len(scraping.query(ill)) == 1)
-    assert bench.start("--once").wait(limit(90)) == 1
+    assert bench.start("--once").wait(limit(90)) == 4
     table = bench.logs()
     assert "idle   1       Failing     0.02   0.98   < 0.2" in table, table
     assert "idle   2       Passing     0.98" in table, table

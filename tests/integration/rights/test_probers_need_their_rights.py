@@ -96,7 +96,7 @@ def test_the_sampler_needs_each_of_its_verbs(crew: Crew, tmp_path: Path) -> None
     crew.site.topics({crew.site.topic: 6})
     crew.policy(kafka=crew.secured())
     kubeconfig = crew.accounts.kubeconfig(chart_accounts.SAMPLER)
-    command = ("sample", "--policy", f"{crew.site.namespace}/{POLICY}", "--store", str(tmp_path / "s"), "--once")
+    command = ("sample", "--policy", POLICY, "-n", crew.site.namespace, "--store", str(tmp_path / "s"), "--once")
     for (_, resource, verb), group in needs(need for need in SAMPLER if need.only is not Only.STRIMZI).items():
         with crew.accounts.without(chart_accounts.SAMPLER, group, resource, verb):
             done = crew.ran(kubeconfig, *command)

@@ -135,8 +135,8 @@ def commands_of_people(crew: Crew, folder: Path) -> None:
 
 def sample(crew: Crew, folder: Path) -> None:
     """One round, over the listener whose credentials are in a Secret."""
-    store = ("--store", str(folder / "samples"), "--once")
-    done = crew.ran(crew.accounts.kubeconfig(SAMPLER), "sample", "--policy", f"{crew.site.namespace}/{POLICY}", *store)
+    where, store = ("--policy", POLICY, "-n", crew.site.namespace), ("--store", str(folder / "samples"), "--once")
+    done = crew.ran(crew.accounts.kubeconfig(SAMPLER), "sample", *where, *store)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -84,7 +84,7 @@ def test_the_sampler_needs_each_verb_on_strimzis_objects(crew: Crew, tmp_path: P
     crew.policy(kafka={"strimzi": {"clusterName": CLUSTER}})
     assert crew.site.api.get(POLICIES, crew.site.namespace, POLICY)
     kubeconfig = crew.accounts.kubeconfig(SAMPLER)
-    command = ("sample", "--policy", f"{crew.site.namespace}/{POLICY}", "--store", str(tmp_path / "s"), "--once")
+    command = ("sample", "--policy", POLICY, "-n", crew.site.namespace, "--store", str(tmp_path / "s"), "--once")
     for group, resource, verb in verbs(SAMPLERS):
         with crew.accounts.without(SAMPLER, group, resource, verb):
             done = crew.ran(kubeconfig, *command)

@@ -87,7 +87,7 @@ def test_the_line_on_each_verb_fits_a_terminal_of_80_columns(group: list[str]) -
     [
         ("operator", "kopf", "operator"),
         ("sample --bootstrap a:1 --store /nowhere", "pyarrow", "load"),
-        ("plan --store /nowhere", "pyarrow", "load"),
+        ("rebalance show --store /nowhere", "pyarrow", "load"),
         ("verify-plan --problem p --loads l --plan p", "pyarrow", "load"),
         ("rebalance --bootstrap a:1 --store /nowhere --dry-run", "pyarrow", "load"),
         ("doctor --bootstrap a:1 --store /nowhere", "pyarrow", "load"),
@@ -95,7 +95,7 @@ def test_the_line_on_each_verb_fits_a_terminal_of_80_columns(group: list[str]) -
 )
 def test_a_verb_whose_extra_is_missing_says_what_to_install(words: str, absent: str, extra: str) -> None:
     done, _ = started(*words.split(), absent=(absent,))
-    verb = words.split(maxsplit=1)[0]
+    verb = " ".join(words.partition(" --")[0].split())
     said = f"Error: `bellwether {verb}` needs the extra {extra}: pip install 'bellwether-kafka[{extra}]'"
     assert (done.returncode, done.stderr.splitlines()[0]) == (2, said)
 

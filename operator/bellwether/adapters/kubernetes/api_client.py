@@ -8,7 +8,6 @@ Used by every other module of this package. Errors are classified by what the ca
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -18,9 +17,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 import urllib3.exceptions
-from kubernetes import client, config
+from kubernetes import client
 
 from bellwether.adapters.kubernetes.forbidden import denied
+from bellwether.adapters.kubernetes.kubeconfig import api_access
 from bellwether.adapters.kubernetes.tls_verification import verify_as_kubectl
 from bellwether.ports.errors import Terminal, Transient
 
@@ -275,23 +275,9 @@ class KubernetesClient:
         return text
 
 
-def connect(kubeconfig: Path | None = None, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> KubernetesClient:
-    """A client from ``kubeconfig`` or ``KUBECONFIG``, otherwise the pod's ServiceAccount, otherwise ``~/.kube/config``.
-
-    Raises Terminal if none of them exists or can be read.
-    """
-    configuration = client.Configuration()
-    named = str(kubeconfig) if kubeconfig else os.environ.get("KUBECONFIG")
-    try:
-        if named is None and "KUBERNETES_SERVICE_HOST" in os.environ:
-            config.load_incluster_config(client_configuration=configuration)
-        else:
-            config.load_kube_config(config_file=named, client_configuration=configuration)
-    except (config.ConfigException, OSError) as error:
-        raise Terminal(
-            f"no Kubernetes API is configured: run in a cluster, or set KUBECONFIG ({str(error).splitlines()[0]})"
-        ) from error
-    return from_configuration(configuration, timeout_seconds)
+def connect(kubeconfig: Path | None = None) -> KubernetesClient:
+    """A client for the API of the current context, or of the pod's ServiceAccount, as in ``api_access``."""
+    return from_configuration(api_access(kubeconfig).configuration)
 
 
 def from_configuration(configuration: Any, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> KubernetesClient:

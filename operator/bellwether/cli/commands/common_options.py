@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import click
 
-NAMESPACE = click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy.")
 OUTPUT = click.option(
-    "--output", "-o", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output format."
+    "--output",
+    "-o",
+    type=click.Choice(["table", "json", "yaml"]),
+    default="table",
+    show_default=True,
+    help="Output format.",
 )
 METRICS_PORT = click.option(
     "--metrics-port", type=click.IntRange(1, 65535), help="Port of /metrics, /healthz and /readyz."

@@ -1,13 +1,13 @@
 """``bellwether check``: check an installation: CRDs, permissions, operator and Leases.
 
 In: the Kubernetes API, with the operator's ServiceAccount, and the operator's URL. Out: one line per check, and exit
-status 1 if a check still fails at the time limit. The chart's test pod runs it. It changes nothing.
+status 4 if a check still fails at the time limit. The chart's test pod runs it. It changes nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import click
 import requests
@@ -22,10 +22,13 @@ from bellwether.adapters.kubernetes.api_client import (
     NotFound,
     Object,
     Resource,
-    connect,
 )
 from bellwether.adapters.kubernetes.permissions import operator_lacks
+from bellwether.cli.commands import exit_status
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.leadership.broker_lookup import condition
+from bellwether.cli.output import print_document
 from bellwether.core.reasons import Reason
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError
@@ -36,18 +39,31 @@ _ANSWER_SECONDS = 5.0
 _BODY_CHARACTERS = 300
 
 
-def check(namespaces: tuple[str, ...], lease_namespace: str, address: str | None, wait_seconds: int) -> None:
+def check(
+    target: Target,
+    namespaces: tuple[str, ...],
+    lease_namespace: str,
+    address: str | None,
+    wait_seconds: int,
+    output: str,
+) -> None:
     """Check an installation."""
     logs.configure("auto", "warning")
     try:
-        api = connect()
+        api, _ = connect(target)
     except BellwetherError as error:
         raise click.ClickException(str(error)) from error
     findings = examined(Installation(api, namespaces, lease_namespace, address), SystemClock(), wait_seconds)
-    for finding in findings:
-        click.echo(f"{'ok    ' if finding.passed else 'FAILED'}  {finding.what}: {finding.message}")
-    if failed := sum(not finding.passed for finding in findings):
-        raise click.ClickException(f"{failed} of {len(findings)} checks failed; see the lines marked FAILED")
+    failed = sum(not finding.passed for finding in findings)
+    if output != "table":
+        print_document([asdict(finding) for finding in findings], output)
+    else:
+        for finding in findings:
+            click.echo(f"{'ok    ' if finding.passed else 'FAILED'}  {finding.what}: {finding.message}")
+        if failed:
+            click.echo(f"{failed} of {len(findings)} checks failed; see the lines marked FAILED", err=True)
+    if failed:
+        raise click.exceptions.Exit(exit_status.FOUND)
 
 
 @dataclass(frozen=True, slots=True)

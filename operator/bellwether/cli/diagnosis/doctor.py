@@ -1,13 +1,12 @@
 """``bellwether doctor``: report partitions at risk, the effect on clients, and the remedies.
 
 In: a Kafka cluster or a policy, and optionally a store of samples. Out: the causes with their remedies and commands,
-and single partitions where they are asked for, as text or JSON; the exit status is the severity. Read-only except for
-``--unclean-election``.
+and single partitions where they are asked for, as text or a document; the exit status is the severity. Read-only except
+for ``--unclean-election``.
 """
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
@@ -23,30 +22,23 @@ from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
 from bellwether.adapters.store.store_uri import Redacted
+from bellwether.cli.commands import exit_status
 from bellwether.cli.commands.diagnosis.doctor import SHOWN
+from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis import doctor_output
 from bellwether.cli.diagnosis.cluster_examination import Examination, Examiner, Samples, no_samples
 from bellwether.cli.kafka_target import connection_from
 from bellwether.cli.offline.unclean_election import NoLeaderElected, Refused, elect_uncleanly
+from bellwether.cli.output import print_document
 from bellwether.core.doctor.remediation import CommandOptions
 from bellwether.core.doctor.risks import OFFLINE, LogEndSample
 from bellwether.core.model.cluster import PartitionKey, TopicPartition
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import BellwetherError
 
-AT_RISK, OFFLINE_STATUS, UNSEEN = 1, 3, 4
-"""Exit statuses: partitions at risk, partitions offline, cluster could not be examined."""
-
-
-class Unseen(click.ClickException):
-    """The cluster could not be examined."""
-
-    exit_code = UNSEEN
-
 
 def doctor(
-    policy: str | None,
-    namespace: str,
+    target: Target,
     topics: tuple[str, ...],
     everything: bool,
     uri: str | None,
@@ -58,26 +50,28 @@ def doctor(
     """Report partitions at risk, or run one unclean election."""
     if accept_loss and not lossy:
         raise click.UsageError("--accept-loss requires --unclean-election TOPIC-PARTITION")
-    if lossy and output != "text":
-        raise click.UsageError("--unclean-election is interactive: use it without --output json")
+    if lossy and output != "table":
+        raise click.UsageError("--unclean-election is interactive: use it without --output")
     chosen = _partition(lossy) if lossy else None
     try:
         with ExitStack() as opened:
-            target = _of_policy(opened, policy, namespace, kafka) if policy else _by_options(kafka)
-            tools = replace(target.tools, store=_again(uri))
-            examine = _examination(target, uri)
+            cluster = (
+                _by_options(kafka) if kafka["bootstrap"] and not target.policy else _of_policy(opened, target, kafka)
+            )
+            tools = replace(cluster.tools, store=_again(uri))
+            examine = _examination(cluster, uri)
             if chosen is not None:
-                _elect(chosen, examine, KafkaUnclean(target.nodes), tools, accepted=accept_loss)
+                _elect(chosen, examine, KafkaUnclean(cluster.nodes), tools, accepted=accept_loss)
                 return
             found = examine(topics)
     except (Refused, NoLeaderElected) as error:
         click.echo(str(error), err=True)
-        raise click.exceptions.Exit(OFFLINE_STATUS) from None
+        raise click.exceptions.Exit(exit_status.BLOCKED) from None
     except BellwetherError as error:
-        raise Unseen(str(error)) from None
+        raise click.ClickException(str(error)) from None
     at_risk = found.risk_summary.at_risk
-    if output == "json":
-        click.echo(json.dumps(doctor_output.document(found, tools), indent=1))
+    if output != "table":
+        print_document(doctor_output.document(found, tools), output)
     else:
         single = at_risk if everything else at_risk[:SHOWN] if topics else ()
         doctor_output.print_report(found, single, tools)
@@ -85,7 +79,7 @@ def doctor(
 
 
 @dataclass(frozen=True)
-class _Target:
+class _Cluster:
     """A cluster to examine. ``check`` raises Terminal if its id is not the expected one."""
 
     connection: Connection
@@ -95,41 +89,38 @@ class _Target:
     check: Callable[[str], None] = lambda _cluster_id: None
 
 
-def _by_options(kafka: Mapping[str, Any]) -> _Target:
-    if not kafka["bootstrap"]:
-        raise click.UsageError(
-            "Missing option '--bootstrap HOST:PORT', with the TLS and SASL options that the cluster requires, or "
-            "'--policy NAME'."
-        )
+def _by_options(kafka: Mapping[str, Any]) -> _Cluster:
     connection = connection_from(**kafka)
-    return _Target(connection, BrokerPool(connection), _tools(connection, kafka))
+    return _Cluster(connection, BrokerPool(connection), _tools(connection, kafka))
 
 
-def _of_policy(opened: ExitStack, policy: str, namespace: str, kafka: Mapping[str, Any]) -> _Target:
+def _of_policy(opened: ExitStack, target: Target, kafka: Mapping[str, Any]) -> _Cluster:
     from bellwether.cli.diagnosis.policy_cluster import policy_cluster  # noqa: PLC0415 - only with --policy
 
     if given := [name for name, value in kafka.items() if value and name != "bootstrap"]:
         option = given[0].replace("_", "-")
         raise click.UsageError(
-            f"--{option} cannot be used with --policy: TLS and SASL settings are those of the policy"
+            f"--{option} requires --bootstrap without --policy: TLS and SASL settings of a policy are its own"
         )
     addresses = tuple(part.strip() for part in (kafka["bootstrap"] or "").split(",") if part.strip())
-    found = opened.enter_context(policy_cluster(namespace, policy, addresses))
+    found = opened.enter_context(policy_cluster(target, addresses))
     options = f" --bootstrap {shlex.quote(','.join(addresses))}" if addresses else ""
     tools = replace(
-        _tools(found.connection, {}), policy=f" --policy {shlex.quote(policy)} --namespace {namespace}", options=options
+        _tools(found.connection, {}),
+        policy=f" --policy {shlex.quote(found.policy)} --namespace {found.namespace}",
+        options=options,
     )
-    return _Target(found.connection, BrokerPool(found.connection), tools, found.notes, found.check)
+    return _Cluster(found.connection, BrokerPool(found.connection), tools, found.notes, found.check)
 
 
-def _examination(target: _Target, uri: str | None) -> Callable[[Collection[str]], Examination]:
-    nodes = target.nodes
-    examiner = Examiner(KafkaReader(nodes), AdminConfigs(nodes), LogEnds(target.connection), _samples(uri))
+def _examination(of: _Cluster, uri: str | None) -> Callable[[Collection[str]], Examination]:
+    nodes = of.nodes
+    examiner = Examiner(KafkaReader(nodes), AdminConfigs(nodes), LogEnds(of.connection), _samples(uri))
 
     def examine(topics: Collection[str]) -> Examination:
         found = examiner.examine(topics)
-        target.check(found.cluster.cluster_id)
-        return replace(found, troubles=(*target.notes, *found.troubles))
+        of.check(found.cluster.cluster_id)
+        return replace(found, troubles=(*of.notes, *found.troubles))
 
     return examine
 
@@ -154,7 +145,7 @@ def _elect(
 def status(offline: Any) -> int:
     """Exit status; ``offline`` has for each partition at risk whether it is offline."""
     found = list(offline)
-    return OFFLINE_STATUS if any(found) else AT_RISK if found else 0
+    return exit_status.OFFLINE if any(found) else exit_status.FOUND if found else 0
 
 
 def _ask(question: str) -> str:

@@ -1,12 +1,11 @@
 """``bellwether explain``: explain a broker's verdict: evidence, since when, and what would change it.
 
-In: BrokerHealth and LeadershipPolicy objects. Out: text or JSON. It reads the Kubernetes API only, and shows the
+In: BrokerHealth and LeadershipPolicy objects. Out: text or a document. It reads the Kubernetes API only, and shows the
 verdict of the operator; it does not judge by itself.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
@@ -14,46 +13,38 @@ from typing import Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient, Object, connect
+from bellwether.adapters.kubernetes.api_client import Object
 from bellwether.api.v1alpha1.broker_health import BrokerHealth, BrokerVerdict, EvidenceItem
 from bellwether.api.v1alpha1.status.signal_entries import SignalEntry
+from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis.policy_view import prober_leases, renewed
 from bellwether.cli.diagnosis.remedies import remedy, runbook
+from bellwether.cli.kubernetes_target import connect_policy
 from bellwether.cli.leadership import broker_lookup
 from bellwether.cli.moments import ago, clock, since
+from bellwether.cli.output import print_document
 from bellwether.cli.text_table import rows_of
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reasons import DESCRIPTIONS, reason_named
-from bellwether.ports.errors import BellwetherError, Terminal
+from bellwether.ports.errors import BellwetherError
 
 
-def explain(broker: int, policy: str | None, namespace: str, output: str) -> None:
+def explain(broker: int, target: Target, output: str) -> None:
     """Explain the verdict on a broker."""
     try:
-        api = connect()
-        name = policy or only_policy(api, namespace)
+        api, namespace, name = connect_policy(target)
         health = BrokerHealth.read(broker_lookup.find_health(api, namespace, name, broker))
         problem = broker_lookup.trouble(broker_lookup.find_policy(api, namespace, name))
         leases = prober_leases(api, namespace, name)
     except BellwetherError as error:
         raise click.ClickException(str(error)) from error
-    if output == "json":
-        click.echo(json.dumps(facts(health), indent=2))
+    if output != "table":
+        print_document(facts(health), output)
         return
     if problem is not None:
         click.echo(f"warning: the status below may be outdated: {problem}\n")
     for line in explanation(health, SystemClock().now(), leases):
         click.echo(line)
-
-
-def only_policy(api: KubernetesClient, namespace: str, otherwise: str = "set --policy") -> str:
-    """The only policy of a namespace. Terminal if there is none, or more than one."""
-    found = sorted(str(p["metadata"]["name"]) for p in api.list(POLICIES, namespace))
-    if not found:
-        raise Terminal(f"namespace {namespace} has no LeadershipPolicy: {broker_lookup.elsewhere(api)}")
-    if len(found) > 1:
-        raise Terminal(f"namespace {namespace} has several policies ({', '.join(found)}): {otherwise}")
-    return found[0]
 
 
 def facts(health: BrokerHealth) -> dict[str, Any]:

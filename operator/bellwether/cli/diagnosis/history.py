@@ -1,11 +1,10 @@
 """``bellwether history``: list the leader moves of a policy from the audit log.
 
-In: the audit log in the Kubernetes API, which remains when the policy is deleted. Out: text or JSON.
+In: the audit log in the Kubernetes API, which remains when the policy is deleted. Out: text or a document.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -14,11 +13,13 @@ import click
 
 from bellwether.adapters import audit_codec
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import connect
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
 from bellwether.cli import moments
+from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.durations import duration
+from bellwether.cli.kubernetes_target import connect_policy
 from bellwether.cli.leadership.broker_lookup import find_policy
+from bellwether.cli.output import print_document
 from bellwether.core.reporting.audit import AuditEntry, BrokerChange, MoveSummary
 from bellwether.ports.errors import BellwetherError
 
@@ -38,12 +39,12 @@ def moment(text: str, now: datetime) -> datetime:
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
-def history(policy: str, namespace: str, after: str | None, broker: int | None, output: str) -> None:
+def history(target: Target, after: str | None, broker: int | None, output: str) -> None:
     """Print the audit log of POLICY, the oldest entry first."""
     clock = SystemClock()
     since = moment(after, clock.now()) if after is not None else None
     try:
-        api = connect()
+        api, namespace, policy = connect_policy(target)
         found = ConfigMapAuditLog(api, namespace, policy, clock).read()
         if not found:  # the log remains when the policy is deleted: only without one must the policy exist
             find_policy(api, namespace, policy)
@@ -54,8 +55,8 @@ def history(policy: str, namespace: str, after: str | None, broker: int | None, 
         for entry in found
         if (since is None or (entry.last or entry.at) >= since) and (broker is None or broker in entry.brokers())
     ]
-    if output == "json":
-        click.echo(json.dumps([audit_codec.to_json(entry) for entry in shown], indent=2, ensure_ascii=False))
+    if output != "table":
+        print_document([audit_codec.to_json(entry) for entry in shown], output)
         return
     if not shown:
         none = f"none of the {len(found)} entries matches" if found else "no entries"

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
+from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.kubernetes_target import connect_policy
 from bellwether.cli.leadership import broker_lookup
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import BellwetherError, Terminal
@@ -23,9 +25,11 @@ _SHOWN_BROKERS = 8
 
 @dataclass(frozen=True)
 class PolicyCluster:
-    """Connection of a policy, the id of the cluster that it is pinned to (empty: none yet), and notes for the user."""
+    """A policy's connection and name, the cluster id that it is pinned to (empty: none yet), and notes."""
 
     connection: Connection
+    namespace: str
+    policy: str
     cluster_id: str
     notes: tuple[str, ...]
 
@@ -39,16 +43,16 @@ class PolicyCluster:
 
 
 @contextmanager
-def policy_cluster(namespace: str, policy: str, bootstrap: tuple[str, ...]) -> Iterator[PolicyCluster]:
+def policy_cluster(target: Target, bootstrap: tuple[str, ...]) -> Iterator[PolicyCluster]:
     """The cluster of a policy; ``bootstrap`` replaces its addresses. Raises Terminal, Transient or Unauthenticated.
 
     The files that Secrets are written to exist as long as the context.
     """
-    api = connect()
+    api, namespace, policy = connect_policy(target)
     found = LeadershipPolicy.read(broker_lookup.find_policy(api, namespace, policy))
     with SecretReader(api, namespace) as secrets:
         made = connection(found.spec.kafka, secrets, bootstrap)
-        yield PolicyCluster(made, found.status.cluster_id, tuple(_demotions(api, namespace, policy)))
+        yield PolicyCluster(made, namespace, policy, found.status.cluster_id, tuple(_demotions(api, namespace, policy)))
 
 
 def _demotions(api: KubernetesClient, namespace: str, policy: str) -> Iterator[str]:

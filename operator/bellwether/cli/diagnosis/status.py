@@ -1,11 +1,10 @@
 """``bellwether status``: one screen on a policy, from its custom resources and Leases. It needs no access to Kafka.
 
-In: the Kubernetes API. Out: text or JSON. Every list is bounded: the brokers that are not well come first.
+In: the Kubernetes API. Out: text or a document. Every list is bounded: the brokers that are not well come first.
 """
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -13,14 +12,19 @@ from typing import Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import KubernetesClient, NotFound, connect
+from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.status_conditions import condition
-from bellwether.cli.diagnosis.explain import facts, only_policy
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.diagnosis import policy_list
+from bellwether.cli.diagnosis.explain import facts
 from bellwether.cli.diagnosis.policy_view import PolicyView, Prober, read
 from bellwether.cli.diagnosis.remedies import runbook
+from bellwether.cli.kubernetes_target import connect, connect_policy
 from bellwether.cli.moments import age, ago, since
-from bellwether.cli.text_table import rows_of
+from bellwether.cli.output import print_document
+from bellwether.cli.text_table import printed, rows_of
 from bellwether.core.detection.health_states import HealthState
 from bellwether.ports.errors import BellwetherError, Transient
 
@@ -32,21 +36,22 @@ LEASE_SECONDS = 30.0
 """Age of the operator's Lease from which no operator is at work: a standby takes over long before."""
 
 
-def status(policy: str | None, namespace: str, lease_namespace: str | None, watch: bool, output: str) -> None:
-    """Show the status of a policy."""
-    if watch and output == "json":
-        raise click.UsageError("--watch prints text: leave out --output json")
+def status(target: Target, everywhere: bool, lease_namespace: str | None, watch: bool, output: str) -> None:
+    """Show the status of a policy, or one line for each policy of all namespaces."""
+    if watch and (output != "table" or everywhere):
+        raise click.UsageError("--watch shows one policy on a terminal: leave out --output and --all-namespaces")
+    if everywhere and (target.policy or target.namespace):
+        raise click.UsageError("--all-namespaces shows all policies: leave out --policy and --namespace")
     try:
-        api = connect(timeout_seconds=ANSWER_SECONDS)
-        name = policy or only_policy(api, namespace, "name one of them: bellwether status POLICY")
+        if everywhere:
+            _list(policy_list.all_policies(connect(target, ANSWER_SECONDS)[0]), output)
+            return
+        api, namespace, name = connect_policy(target, ANSWER_SECONDS)
         view = _look(api, namespace, name, lease_namespace)
-    except NotFound as error:
-        text = "this Kubernetes API has no LeadershipPolicies: check the context, or install the CRDs with the chart"
-        raise click.ClickException(text) from error
     except BellwetherError as error:
         raise click.ClickException(str(error)) from error
-    if output == "json":
-        click.echo(json.dumps(document(view), indent=2))
+    if output != "table":
+        print_document(document(view), output)
         return
     click.echo("\n".join(screen(view)))
     while watch:
@@ -59,6 +64,18 @@ def status(policy: str | None, namespace: str, lease_namespace: str | None, watc
             raise click.ClickException(str(error)) from error
         click.clear()
         click.echo(text)
+
+
+def _list(policies: list[LeadershipPolicy], output: str) -> None:
+    if output != "table":
+        entries = [
+            {"policy": f"{one.metadata.namespace}/{one.metadata.name}", "status": one.status.body()} for one in policies
+        ]
+        print_document(entries, output)
+    elif policies:
+        printed(policy_list.HEAD, policy_list.rows(policies))
+    else:
+        click.echo("there is no LeadershipPolicy in any namespace")
 
 
 def _look(api: KubernetesClient, namespace: str, name: str, lease_namespace: str | None) -> PolicyView:

@@ -5,22 +5,30 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import click
 
-from bellwether.adapters.kubernetes.api_client import connect
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.kubernetes_target import connect_policy
+from bellwether.cli.output import print_document
+from bellwether.core.model.undo_record import UndoRecord
 from bellwether.ports.errors import BellwetherError
 
 
-def show(policy: str, namespace: str) -> None:
+def show(target: Target, output: str) -> None:
     """Show demoted brokers, displaced partitions and the progress of the last load plan."""
     try:
-        found = ConfigMapRecords(connect(), namespace, policy).read()
+        api, namespace, policy = connect_policy(target)
+        found = ConfigMapRecords(api, namespace, policy).read()
     except BellwetherError as error:
         raise click.ClickException(str(error)) from None
     if found is None:
         raise click.ClickException(f"policy {namespace}/{policy} has no undo record")
+    if output != "table":
+        print_document(_summary(found), output)
+        return
     click.echo(f"Kafka cluster {found.cluster_id}, epoch {found.epoch}")
     for demoted in found.demoted.values():
         since = demoted.since.isoformat(timespec="seconds")
@@ -40,23 +48,58 @@ def show(policy: str, namespace: str) -> None:
         click.echo(f"load plan {plan.digest}: {plan.ended or 'being applied'}: {text}")
 
 
-def export(policy: str, namespace: str, output: Path | None) -> None:
+def _summary(found: UndoRecord) -> dict[str, Any]:
+    """The record without its partitions, as a document."""
+    plan = found.application
+    return {
+        "clusterId": found.cluster_id,
+        "epoch": found.epoch,
+        "demoted": [
+            {
+                "broker": one.broker,
+                "since": one.since.isoformat(),
+                "cause": str(one.cause),
+                "reason": str(one.reason),
+                "message": one.message,
+            }
+            for one in found.demoted.values()
+        ],
+        "restoring": [
+            {"broker": one.broker, "since": one.since.isoformat(), "sharePercent": one.share}
+            for one in found.returning.values()
+        ],
+        "partitions": {str(state): n for state, n in sorted(Counter(e.state for e in found.entries.values()).items())},
+        "loadPlan": None
+        if plan is None
+        else {
+            "digest": plan.digest,
+            "moves": plan.moves,
+            "applied": plan.taken_up,
+            "ended": None if plan.ended is None else str(plan.ended),
+            "message": plan.message,
+        },
+    }
+
+
+def export(target: Target, output_file: Path | None) -> None:
     """Export the undo record as one JSON document."""
     try:
-        document = ConfigMapRecords(connect(), namespace, policy).export()
+        api, namespace, policy = connect_policy(target)
+        document = ConfigMapRecords(api, namespace, policy).export()
     except BellwetherError as error:
         raise click.ClickException(str(error)) from None
-    if output is None:
+    if output_file is None:
         sys.stdout.buffer.write(document)
     else:
-        output.write_bytes(document)
-        click.echo(f"written to {output}")
+        output_file.write_bytes(document)
+        click.echo(f"written to {output_file}")
 
 
-def import_(policy: str, namespace: str, document: Path) -> None:
+def import_(target: Target, document: Path) -> None:
     """Import an exported DOCUMENT into the policy's empty undo record."""
     try:
-        records, data = ConfigMapRecords(connect(), namespace, policy), document.read_bytes()
+        api, namespace, policy = connect_policy(target)
+        records, data = ConfigMapRecords(api, namespace, policy), document.read_bytes()
         # Check first: taking over fences the running operator, which a rejected document must not do.
         records.take_over(records.check_import(data).cluster_id)
         imported = records.import_record(data)

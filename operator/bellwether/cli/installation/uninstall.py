@@ -17,12 +17,15 @@ import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, KubernetesClient, NotFound, Object, connect
+from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, KubernetesClient, NotFound, Object
 from bellwether.adapters.kubernetes.objects.undo_record_store import FINALIZER as RECORD_FINALIZER
-from bellwether.adapters.kubernetes.objects.undo_record_store import PART_LABEL
+from bellwether.adapters.kubernetes.objects.undo_record_store import PART_LABEL, ConfigMapRecords
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.kubernetes_target import connect
 from bellwether.controllers.deletion.baseline_export import POLICY_ANNOTATION, BaselineExports
 from bellwether.controllers.deletion.finalizer import FINALIZER, PolicyFinalizer
 from bellwether.controllers.deletion.uninstall_request import UNINSTALL, UninstallRequest
+from bellwether.core.model.undo_record import EntryState
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.telemetry import logs
@@ -36,13 +39,22 @@ Named = tuple[str, str]
 
 
 def uninstall(
-    namespaces: tuple[str, ...], mode: str, timeout_seconds: int, export_to: Path | None, without_operator: bool
+    target: Target,
+    namespaces: tuple[str, ...],
+    mode: str,
+    timeout_seconds: int,
+    export_to: Path | None,
+    without_operator: bool,
+    dry_run: bool,
 ) -> None:
     """Prepare all policies for the removal of Bellwether."""
     logs.configure("auto", "warning")
     try:
-        api = connect()
+        api, _ = connect(target)
         work = _Uninstall(api, SystemClock(), namespaces, export_to)
+        if dry_run:
+            work.preview(mode)
+            return
         if not without_operator:
             work.request(mode == "restore", timeout_seconds)
         troubles = work.finish()
@@ -61,6 +73,14 @@ class _Uninstall:
     namespaces: tuple[str, ...]
     export_to: Path | None
     finished: set[Named] = field(default_factory=set)
+
+    def preview(self, mode: str) -> None:
+        """Print what each policy has displaced. Raises Transient, Terminal."""
+        for body in self._policies():
+            record = ConfigMapRecords(self.api, *_named(body)).read()
+            displaced = sum(e.state is not EntryState.RESTORED for e in record.entries.values()) if record else 0
+            demoted = f", demoted brokers {sorted(record.demoted)}" if record and record.demoted else ""
+            click.echo(f"{'/'.join(_named(body))}: {displaced} partitions displaced{demoted}; mode {mode}")
 
     def request(self, restore: bool, timeout_seconds: int) -> None:
         """Request the uninstall and wait until the operator is done or timed out. Raises Transient, Terminal."""

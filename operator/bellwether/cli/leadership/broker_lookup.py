@@ -5,6 +5,7 @@ In: a policy's name and a broker id. Out: API objects. Called by ``explain``, ``
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from bellwether.adapters.kubernetes import object_names
@@ -12,15 +13,43 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, 
 from bellwether.core.reasons import Reason
 from bellwether.ports.errors import BellwetherError, Terminal
 
+SHOWN = 10
+"""How many policies or brokers an error message lists."""
+
 
 def find_policy(api: KubernetesClient, namespace: str, policy: str) -> Object:
     """Get a LeadershipPolicy. Terminal if it does not exist."""
     try:
         return api.get(POLICIES, namespace, policy)
     except NotFound:
-        there = ", ".join(sorted(str(p["metadata"]["name"]) for p in api.list(POLICIES, namespace)))
-        others = f"it has: {there}" if there else f"it has none: {elsewhere(api)}"
+        there = policy_names(api, namespace)
+        others = f"it has: {_some(there)}" if there else f"it has none: {elsewhere(api)}"
         raise Terminal(f"namespace {namespace} has no LeadershipPolicy {policy}; {others}") from None
+
+
+def only_policy(api: KubernetesClient, namespace: str) -> str:
+    """Name of the only policy of a namespace. Terminal if there is none, or more than one."""
+    found = policy_names(api, namespace)
+    if not found:
+        raise Terminal(f"namespace {namespace} has no LeadershipPolicy: {elsewhere(api)}")
+    if len(found) > 1:
+        raise Terminal(f"namespace {namespace} has several policies: set --policy to one of {_some(found)}")
+    return found[0]
+
+
+def policy_names(api: KubernetesClient, namespace: str) -> list[str]:
+    """Names of the policies of a namespace. Terminal without the CRD."""
+    return sorted(str(p["metadata"]["name"]) for p in policies(api, namespace))
+
+
+def policies(api: KubernetesClient, namespace: str | None) -> list[Object]:
+    """The policies of a namespace, or (None) of all. Terminal without the CRD."""
+    try:
+        return api.list(POLICIES, namespace)
+    except NotFound:
+        raise Terminal(
+            "this Kubernetes API has no LeadershipPolicies: check the context, or install the CRDs with the chart"
+        ) from None
 
 
 def elsewhere(api: KubernetesClient) -> str:
@@ -31,8 +60,12 @@ def elsewhere(api: KubernetesClient) -> str:
         found = []
     if not found:
         return "set --namespace"
-    more = f" and {len(found) - 10} more" if len(found) > 10 else ""
-    return f"set --namespace; there are: {', '.join(found[:10])}{more}"
+    return f"set --namespace; there are: {_some(found)}"
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"{', '.join(names[:SHOWN])}{more}"
 
 
 def find_health(api: KubernetesClient, namespace: str, policy: str, broker: int) -> Object:
@@ -42,11 +75,34 @@ def find_health(api: KubernetesClient, namespace: str, policy: str, broker: int)
         return api.get(BROKER_HEALTHS, namespace, object_names.broker_health(policy, broker))
     except NotFound:
         problem = trouble(found)
-        ids = ", ".join(str(i) for i in sorted(h["spec"]["brokerId"] for h in healths(api, namespace, policy)))
+        ids = _some([str(i) for i in sorted(h["spec"]["brokerId"] for h in healths(api, namespace, policy))])
         known = f"policy {namespace}/{policy} has no broker {broker}"
         if problem is not None:
             raise Terminal(f"{known}: {problem}") from None
         raise Terminal(f"{known}; it has: {ids or 'none yet'}") from None
+
+
+def choose_brokers(
+    api: KubernetesClient, namespace: str, policy: str, brokers: Iterable[int], racks: Iterable[str]
+) -> tuple[int, ...]:
+    """The brokers with these ids, and all of these racks, each once. Terminal if one of them is unknown."""
+    chosen = dict.fromkeys(brokers)
+    for broker in chosen:
+        find_health(api, namespace, policy, broker)
+    if not racks:
+        return tuple(chosen)
+    found: dict[str, list[int]] = {}
+    for health in healths(api, namespace, policy):
+        rack = (health.get("status") or {}).get("rack")
+        if rack:
+            found.setdefault(str(rack), []).append(int(health["spec"]["brokerId"]))
+    for rack in racks:
+        if rack not in found:
+            find_policy(api, namespace, policy)
+            known = ", ".join(sorted(found)) or "none yet"
+            raise Terminal(f"policy {namespace}/{policy} has no broker in rack {rack}; its racks: {known}")
+        chosen |= dict.fromkeys(sorted(found[rack]))
+    return tuple(chosen)
 
 
 def healths(api: KubernetesClient, namespace: str, policy: str) -> list[Object]:

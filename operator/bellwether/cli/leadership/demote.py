@@ -1,90 +1,123 @@
-"""``bellwether demote``, ``promote`` and ``release`` through the operator: set or remove an override, and wait.
+"""``bellwether demote``, ``promote`` and ``release`` through the operator: set or remove overrides, and wait.
 
-Called with ``--policy``. ``cli.offline.manual_demotion`` moves leaders without the operator and imports no Kubernetes
-client, this module imports no Kafka client.
+Called without ``--record``. ``cli.offline.manual_demotion`` moves leaders without the operator and imports no
+Kubernetes client, this module imports a Kafka client for dry runs only.
 """
 
 from __future__ import annotations
 
+import time
 from datetime import datetime, timedelta
 from typing import Any
 
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
+from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.cli import durations
+from bellwether.cli.commands import exit_status
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.kubernetes_target import connect_policy
 from bellwether.cli.leadership import broker_lookup, overrides, wait
-from bellwether.core.signals import OverrideState
+from bellwether.core.signals import Override, OverrideState
 from bellwether.ports.errors import BellwetherError
 
-EXIT_HELD = 3
-"""Exit status if moves are blocked or not finished in time, for scripts."""
+
+def demote(**options: Any) -> None:
+    """Set the override Demoted; the operator moves leadership away from the brokers."""
+    _run(OverrideState.DEMOTED, **options)
 
 
-def demote(broker: int, policy: str, **options: Any) -> None:
-    """Set the override Demoted; the operator moves leadership away from BROKER."""
-    _run(broker, OverrideState.DEMOTED, policy, options)
+def promote(**options: Any) -> None:
+    """Set the override Promoted; the operator moves leadership back to the brokers."""
+    _run(OverrideState.PROMOTED, **options)
 
 
-def promote(broker: int, policy: str, **options: Any) -> None:
-    """Set the override Promoted; the operator moves leadership back to BROKER."""
-    _run(broker, OverrideState.PROMOTED, policy, options)
-
-
-def release(broker: int, policy: str, namespace: str, wait_seconds: int) -> None:
-    """Remove the override of BROKER."""
+def release(brokers: tuple[int, ...], racks: tuple[str, ...], target: Target, wait_seconds: int, dry_run: bool) -> None:
+    """Remove the overrides of the brokers."""
     try:
-        api = connect()
-        before = overrides.set_override(api, namespace, policy, broker, None)
-        if before is None:
-            click.echo(f"broker {broker} has no override; nothing was changed")
+        api, namespace, policy = connect_policy(target)
+        chosen = broker_lookup.choose_brokers(api, namespace, policy, brokers, racks)
+        if dry_run:
+            preview_overrides(target, dict.fromkeys(chosen))
             return
-        over = overrides.ended(before, SystemClock().now())
-        click.echo(f"broker {broker}: override removed{' (it had already ended)' if over else ''}")
-        outcome = wait.released(None if over else str(before.get("state")))
-        _await(api, namespace, policy, broker, outcome, wait_seconds)
+        now, outcomes = SystemClock().now(), {}
+        for broker in chosen:
+            before = overrides.set_override(api, namespace, policy, broker, None)
+            if before is None:
+                click.echo(f"broker {broker} has no override; nothing was changed")
+                continue
+            over = overrides.ended(before, now)
+            click.echo(f"broker {broker}: override removed{' (it had already ended)' if over else ''}")
+            outcomes[broker] = wait.released(None if over else str(before.get("state")))
+        _await(api, namespace, policy, outcomes, wait_seconds)
     except BellwetherError as error:
         raise click.ClickException(str(error)) from None
 
 
-def _run(broker: int, state: OverrideState, policy: str, options: dict[str, Any]) -> None:
-    try:
-        _through_operator(broker, state, policy, options)
-    except BellwetherError as error:
-        raise click.ClickException(str(error)) from None
-
-
-def _through_operator(broker: int, state: OverrideState, policy: str, options: dict[str, Any]) -> None:
-    if options["dry_run"] or options["bootstrap"]:
-        raise click.UsageError("--dry-run and --bootstrap require --record; with --policy the cluster is the policy's")
-    reason = options["reason"] or f"bellwether {'demote' if state is OverrideState.DEMOTED else 'promote'}"
-    until = _until(options["duration"], SystemClock().now())
-    api, namespace = connect(), options["namespace"]
-    overrides.set_override(
-        api, namespace, policy, broker, overrides.override_body(state, reason, overrides.whoami(), until)
-    )
-    demoting = state is OverrideState.DEMOTED
-    warning = overrides.too_many(broker_lookup.healths(api, namespace, policy), broker) if demoting else None
-    if warning is not None:
-        click.echo(f"warning: {warning}", err=True)
-    outcome = wait.demoted(reason) if demoting else wait.promoted
-    _await(api, namespace, policy, broker, outcome, options["wait_seconds"])
-
-
-def _await(
-    api: KubernetesClient, namespace: str, policy: str, broker: int, outcome: wait.Outcome, seconds: int
+def _run(
+    state: OverrideState,
+    brokers: tuple[int, ...],
+    racks: tuple[str, ...],
+    target: Target,
+    duration: str | None,
+    wait_seconds: int,
+    reason: str,
+    dry_run: bool,
+    bootstrap: str | None,
+    **_kafka: Any,
 ) -> None:
-    """Wait for the effect and print it; exit with ``EXIT_HELD`` if there is none."""
-    if seconds <= 0:
+    if bootstrap:
+        raise click.UsageError("--bootstrap requires --record; without it the cluster is the policy's")
+    demoting = state is OverrideState.DEMOTED
+    why, by = reason or f"bellwether {'demote' if demoting else 'promote'}", overrides.whoami()
+    until = _until(duration, SystemClock().now())
+    try:
+        api, namespace, policy = connect_policy(target)
+        chosen = broker_lookup.choose_brokers(api, namespace, policy, brokers, racks)
+        if dry_run:
+            preview_overrides(target, {broker: Override(broker, state, why, until, by) for broker in chosen})
+            return
+        for broker in chosen:
+            body = overrides.override_body(state, why, by, until)
+            overrides.set_override(api, namespace, policy, broker, body)
+        healths = broker_lookup.healths(api, namespace, policy)
+        warning = overrides.too_many(healths, chosen) if demoting else None
+        if warning is not None:
+            click.echo(f"warning: {warning}", err=True)
+        outcome: wait.Outcome = wait.demoted(why) if demoting else wait.promoted
+        _await(api, namespace, policy, dict.fromkeys(chosen, outcome), wait_seconds)
+    except BellwetherError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def preview_overrides(target: Target, changed: dict[int, Override | None]) -> None:
+    """Print the plan that would follow from these overrides. Raises what reading the policy and its cluster raises."""
+    from bellwether.cli.planning.plan import show_plan  # noqa: PLC0415 - Kafka's client is needed here only
+    from bellwether.cli.planning.preview import policy_inputs  # noqa: PLC0415
+
+    with policy_inputs(target) as inputs:
+        show_plan(inputs.preview().with_overrides(changed), "table")
+
+
+def _await(api: KubernetesClient, namespace: str, policy: str, outcomes: dict[int, wait.Outcome], seconds: int) -> None:
+    """Wait for the effect on every broker and print it; exit with ``BLOCKED`` if one has none."""
+    if seconds <= 0 or not outcomes:
         return
     idle = overrides.without_effect(broker_lookup.find_policy(api, namespace, policy))
     if idle is not None:
         click.echo(idle, err=True)
-        raise click.exceptions.Exit(EXIT_HELD)
-    if not wait.await_outcome(api, namespace, policy, broker, outcome, timedelta(seconds=seconds), click.echo):
+        raise click.exceptions.Exit(exit_status.BLOCKED)
+    end = time.monotonic() + seconds
+    finished = [
+        wait.await_outcome(
+            api, namespace, policy, broker, outcome, timedelta(seconds=max(0.0, end - time.monotonic())), click.echo
+        )
+        for broker, outcome in outcomes.items()
+    ]
+    if not all(finished):
         click.echo(f"not finished within {seconds} s: see `kubectl describe lp {policy} -n {namespace}`", err=True)
-        raise click.exceptions.Exit(EXIT_HELD)
+        raise click.exceptions.Exit(exit_status.BLOCKED)
 
 
 def _until(duration: str | None, now: datetime) -> datetime | None:

@@ -16,15 +16,16 @@ import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
+from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.cli import durations
+from bellwether.cli.commands import exit_status
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.kubernetes_target import connect_policy
 from bellwether.cli.leadership import broker_lookup, overrides
+from bellwether.cli.leadership.demote import preview_overrides
 from bellwether.core.reasons import Reason
-from bellwether.core.signals import OverrideState, Purpose
+from bellwether.core.signals import Override, OverrideState, Purpose
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
-
-EXIT_HELD = 3
-"""Exit status if the drain is blocked or not finished in time, for scripts."""
 
 POLL_SECONDS = 0.5
 ANSWER_SECONDS = 20.0
@@ -56,14 +57,23 @@ class DrainProgress:
         return self.current and self.drained is None and self.demoted is False and not returning
 
 
-def drain(broker: int, policy: str, namespace: str, **options: Any) -> None:
+def drain(broker: int, target: Target, **options: Any) -> None:
     """Move leadership away from BROKER before a restart."""
     limit = durations.duration(options["timeout"], "--timeout")
     lasts = durations.duration(options["duration"], "--for")
     if lasts <= timedelta(0):
         raise click.UsageError("--for must be longer than 0, such as 30m")
     try:
-        api = connect()
+        api, namespace, policy = connect_policy(target)
+        if options["dry_run"]:
+            broker_lookup.find_health(api, namespace, policy, broker)
+            if options["end"]:
+                preview_overrides(target, {broker: None})
+            else:
+                from bellwether.cli.planning.drain_preview import preview_drain  # noqa: PLC0415 - needs Kafka's client
+
+                preview_drain(target, _maintenance(broker, lasts, options))
+            return
         if options["end"]:
             _end(api, namespace, policy, broker, limit if options["wait"] else None)
             return
@@ -73,6 +83,18 @@ def drain(broker: int, policy: str, namespace: str, **options: Any) -> None:
         _await(api, namespace, policy, broker, limit, wait=options["wait"])
     except BellwetherError as error:
         raise click.ClickException(str(error)) from None
+
+
+def _maintenance(broker: int, lasts: timedelta, options: dict[str, Any]) -> Override:
+    return Override(
+        broker,
+        OverrideState.DEMOTED,
+        options["reason"] or "bellwether drain",
+        _later(SystemClock().now(), lasts),
+        overrides.whoami(),
+        Purpose.MAINTENANCE,
+        accept_unavailable_writes=bool(options["accept_unavailable_writes"]),
+    )
 
 
 def _begin(
@@ -215,7 +237,7 @@ def _maintains(override: dict[str, Any]) -> bool:
 
 def _exit_blocked(text: str) -> None:
     click.echo(text, err=True)
-    raise click.exceptions.Exit(EXIT_HELD)
+    raise click.exceptions.Exit(exit_status.BLOCKED)
 
 
 def _later(now: datetime, lasts: timedelta) -> datetime:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import getpass
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any
 
@@ -80,9 +80,9 @@ def without_effect(policy: Object) -> str | None:
     return None
 
 
-def too_many(healths: Iterable[Object], broker: int) -> str | None:
-    """Warning if, with this broker demoted, half or more of the brokers cannot lead or are sick."""
-    unavailable, total = {broker}, 0
+def too_many(healths: Iterable[Object], brokers: Collection[int]) -> str | None:
+    """Warning if, with these brokers demoted, half or more of the brokers cannot lead or are sick."""
+    unavailable, total = set(brokers), 0
     for health in healths:
         total += 1
         status = health.get("status") or {}
@@ -92,7 +92,8 @@ def too_many(healths: Iterable[Object], broker: int) -> str | None:
             unavailable.add(health["spec"]["brokerId"])
     if 2 * len(unavailable) < total:
         return None
+    named = f"broker{'s' if len(brokers) > 1 else ''} {', '.join(map(str, brokers))}"
     return (
-        f"with broker {broker} demoted, {len(unavailable)} of {total} brokers cannot lead or are sick: the others "
+        f"with {named} demoted, {len(unavailable)} of {total} brokers cannot lead or are sick: the others "
         "have to carry all leaders"
     )

@@ -5,54 +5,59 @@ Called with ``--record``. Imports only what is needed before the first request t
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import click
 
+from bellwether.cli.commands import exit_status
 from bellwether.cli.kafka_target import connection_from
 from bellwether.cli.offline.offline_leadership import UnknownBroker, run_offline
-from bellwether.core.demotion.decisions import manual_decision
+from bellwether.core.demotion.decisions import DecisionFunction, manual_decision
 from bellwether.core.signals import OverrideState
 from bellwether.ports.errors import BellwetherError
 
-EXIT_HELD = 3
-"""Exit status if moves are blocked, for scripts."""
+
+def demote(record: Path, **options: Any) -> None:
+    """Move leadership away from the brokers; they keep following."""
+    _run(OverrideState.DEMOTED, record, options)
 
 
-def demote(broker: int, record: Path, **options: Any) -> None:
-    """Move leadership away from BROKER; it keeps following."""
-    _run(broker, OverrideState.DEMOTED, record, options)
+def promote(record: Path, **options: Any) -> None:
+    """Move leadership back to the brokers."""
+    _run(OverrideState.PROMOTED, record, options)
 
 
-def promote(broker: int, record: Path, **options: Any) -> None:
-    """Move leadership back to BROKER."""
-    _run(broker, OverrideState.PROMOTED, record, options)
-
-
-def _run(broker: int, state: OverrideState, record: Path, options: dict[str, Any]) -> None:
+def _run(state: OverrideState, record: Path, options: dict[str, Any]) -> None:
     try:
-        _move(broker, state, record, options)
+        _move(state, record, options)
     except (BellwetherError, UnknownBroker) as error:
         raise click.ClickException(str(error)) from None
 
 
-def _move(broker: int, state: OverrideState, record: Path, options: dict[str, Any]) -> None:
+def _move(state: OverrideState, record: Path, options: dict[str, Any]) -> None:
     if not options["bootstrap"]:
         raise click.UsageError("--record requires --bootstrap HOST:PORT")
     if options["duration"]:
-        raise click.UsageError("--for requires --policy: only the operator can end an override")
+        raise click.UsageError("--for excludes --record: only the operator can end an override")
     dry_run, reason = options["dry_run"], options["reason"]
-    unused = ("namespace", "duration", "wait_seconds", "reason", "dry_run")
+    unused = ("brokers", "racks", "target", "duration", "wait_seconds", "reason", "dry_run")
     connection = connection_from(**{k: v for k, v in options.items() if k not in unused})
     if state is OverrideState.PROMOTED and not record.exists():
         raise click.UsageError(f"--record {record} does not exist: use the file that `bellwether demote` wrote")
 
     demoting = state is OverrideState.DEMOTED
-    decide = manual_decision(demote=[broker], message=reason) if demoting else manual_decision(promote=[broker])
-    run = run_offline(connection, record, decide, [broker], dry_run=dry_run, say=click.echo)
-    if not demoting and broker not in run.before:
-        click.echo(f"broker {broker} is not demoted in {record}; there is nothing to restore")
+
+    def decide_for(brokers: Collection[int]) -> DecisionFunction:
+        return manual_decision(demote=brokers, message=reason) if demoting else manual_decision(promote=brokers)
+
+    run = run_offline(
+        connection, record, decide_for, options["brokers"], options["racks"], dry_run=dry_run, say=click.echo
+    )
+    for broker in run.brokers:
+        if not demoting and broker not in run.before:
+            click.echo(f"broker {broker} is not demoted in {record}; there is nothing to restore")
     if dry_run:
         moves = run.report.plan.moves
         elections = sum(m.elect for m in moves)
@@ -68,4 +73,4 @@ def _move(broker: int, state: OverrideState, record: Path, options: dict[str, An
 
     show(run)
     if run.report.held or run.report.result.stopped is not None:
-        raise click.exceptions.Exit(EXIT_HELD)
+        raise click.exceptions.Exit(exit_status.BLOCKED)

@@ -71,6 +71,7 @@ class SharedRead:
 class Run:
     """Result of an offline run; ``before`` are the brokers that were demoted in the record at the start."""
 
+    brokers: tuple[int, ...]
     before: frozenset[int]
     report: Report
     record: UndoRecord
@@ -81,13 +82,14 @@ class Run:
 def run_offline(
     connection: Connection,
     record: Path,
-    decide: DecisionFunction,
+    decide_for: Callable[[Collection[int]], DecisionFunction],
     brokers: Sequence[int],
+    racks: Collection[str] = (),
     *,
     dry_run: bool,
     say: Callable[[str], None],
 ) -> Run:
-    """Reconcile until nothing is left to do, or all that is left is blocked.
+    """Reconcile until nothing is left to do, or all that is left is blocked. ``racks`` stand for all of their brokers.
 
     Raises Terminal, Transient or Fenced; the record is kept then, and the same command continues.
     """
@@ -101,6 +103,7 @@ def run_offline(
         cluster = reader.read()
         say(f"Kafka cluster {cluster.cluster_id}: {len(cluster.brokers)} brokers, {len(cluster.partitions)} partitions")
         found = records.look(cluster.cluster_id)
+        brokers = list(dict.fromkeys((*brokers, *_in_racks(cluster, racks))))
         unknown = [b for b in brokers if b not in cluster.named and b not in found.demoted]
         if unknown:
             known = ", ".join(str(b) for b in sorted(cluster.named))
@@ -117,7 +120,7 @@ def run_offline(
         memory = Memory(found, grace_seconds=mover.request_timeout_seconds, distrusted=frozenset(brokers))
         reordered = elected = stops = 0
         for _ in range(MAX_RECONCILES):
-            done = reconcile(world, policy, memory, decide)
+            done = reconcile(world, policy, memory, decide_for(brokers))
             report, after = done.report, done.memory
             reordered += report.result.reordered
             elected += report.result.elected
@@ -133,13 +136,25 @@ def run_offline(
                 break
             if not report.result.changed:
                 clock.sleep(PAUSE_SECONDS)
-        return Run(frozenset(found.demoted), report, memory.record, reordered, elected)
+        return Run(tuple(brokers), frozenset(found.demoted), report, memory.record, reordered, elected)
     finally:
         leadership.release()
 
 
 def _complete(plan: Plan) -> bool:
     return plan.empty and not plan.holds and not plan.withheld
+
+
+def _in_racks(cluster: Cluster, racks: Collection[str]) -> list[int]:
+    """The brokers of these racks. Raises UnknownBroker for a rack without brokers."""
+    found: list[int] = []
+    for rack in racks:
+        inside = sorted(broker.id for broker in cluster.brokers.values() if broker.rack == rack)
+        if not inside:
+            known = ", ".join(sorted({broker.rack for broker in cluster.brokers.values() if broker.rack})) or "none"
+            raise UnknownBroker(f"Kafka cluster {cluster.cluster_id} has no broker in rack {rack}; its racks: {known}")
+        found += inside
+    return found
 
 
 def _displaced_without_cause(record: UndoRecord, cluster: Cluster, brokers: Collection[int]) -> int:
@@ -155,4 +170,4 @@ def _displaced_without_cause(record: UndoRecord, cluster: Cluster, brokers: Coll
 
 
 class UnknownBroker(ValueError):
-    """A broker id that the cluster does not have."""
+    """A broker or rack that the cluster does not have."""

@@ -10,10 +10,12 @@ import click
 import structlog
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
+from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.adapters.webhook_auth import ServerFiles, TokenFile
 from bellwether.adapters.webhook_server import Webhook
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe.prober import Prober
 from bellwether.cli.probe.prober_process import POLICY_NEEDED, need, reported, serve_metrics, stop_on_signals
 from bellwether.core.signals import SignalType
@@ -30,8 +32,9 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 def alertmanager(
     policy: str | None,
-    namespace: str,
+    target: Target,
     once: bool,
+    output: str,  # noqa: ARG001 - an option of every prober
     listen: str,
     token_file: Path | None,
     tls_cert: Path | None,
@@ -62,8 +65,9 @@ def alertmanager(
             files.context()
         if token is not None and files is None and not _loopback(host):
             structlog.get_logger(__name__).warning("token_sent_unencrypted", remedy="set --tls-cert and --tls-key")
+        api, namespace = connect(target)
         metrics = serve_metrics(metrics_port, namespace, str(policy), SignalType.ALERTMANAGER, SOURCE)
-        receiver = _Receiver(connect(), namespace, str(policy), metrics, forget_after_seconds)
+        receiver = _Receiver(api, namespace, str(policy), metrics, forget_after_seconds)
         receiver.run(host, port, token, files, stop_on_signals())
 
 

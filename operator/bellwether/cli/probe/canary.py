@@ -12,10 +12,11 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.brokers.broker_directory import BrokerDirectory
 from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
 from bellwether.adapters.kafka.canary_client import ConfluentCanary
-from bellwether.adapters.kubernetes.api_client import connect
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import sides
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe import measurement_table
 from bellwether.cli.probe.prober import read_policy
 from bellwether.cli.probe.prober_process import POLICY_NEEDED, ProberProcess, need, reported
@@ -34,9 +35,10 @@ REFRESH_SECONDS = 10.0
 
 def canary(
     policy: str | None,
-    namespace: str,
+    target: Target,
     vantage: str | None,
     once: bool,
+    output: str,
     bootstrap: tuple[str, ...],
     topic: str | None,
     metrics_port: int | None,
@@ -52,17 +54,17 @@ def canary(
             if bootstrap:
                 outside, detection = Connection(bootstrap), Detection(canary=Canary(topic=topic or CANARY_TOPIC))
             else:
-                api = connect()
+                api, namespace = connect(target)
                 found = read_policy(api, namespace, str(policy))
                 outside, detection = _outside(found, SecretReader(api, namespace)), found.policy().detection
             client = ConfluentCanary(outside, detection.canary.topic, Canary.timeout_seconds)
             try:
-                sys.exit(_once(client, detection.objectives))
+                sys.exit(_once(client, detection.objectives, output))
             finally:
                 client.close()
         need(vantage, "--vantage", "a stable name of this vantage, such as eu-west-1a")
-        process = ProberProcess.begin(namespace, str(policy), SignalType.CANARY, str(vantage), metrics_port)
-        running = _Running(process, SecretReader(process.api, namespace))
+        process = ProberProcess.begin(target, str(policy), SignalType.CANARY, str(vantage), metrics_port)
+        running = _Running(process, SecretReader(process.api, process.namespace))
         running.probe.start()
         process.run(running.probe, running.follow, running.refresh)
 
@@ -136,12 +138,12 @@ class _Running:
         self._trouble = trouble
 
 
-def _once(client: ConfluentCanary, objectives: Objectives) -> int:
+def _once(client: ConfluentCanary, objectives: Objectives, output: str) -> int:
     clock, metrics, partitions = SystemClock(), CanaryMetrics(ProbeMetrics()), client.partitions()
     probe = CanaryProbe("once", lambda _signal: None, lambda _broker: None, clock, metrics)
     probe.configure(objectives)
     probe.refresh(client, partitions, frozenset(partitions))
-    return measurement_table.canary(probe, partitions, objectives, clock)
+    return measurement_table.canary(probe, partitions, objectives, clock, output)
 
 
 def _outside(found: LeadershipPolicy, secrets: SecretReader) -> Connection:

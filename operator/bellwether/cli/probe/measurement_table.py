@@ -1,6 +1,6 @@
 """Table of one measurement, printed by ``bellwether probe ... --once``; nothing is reported.
 
-Each function returns the exit status: 0 if everything passed, 1 otherwise.
+Each function returns the exit status: 0 if everything passed, ``FOUND`` otherwise.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from bellwether.cli.text_table import printed
+from bellwether.cli.commands import exit_status
+from bellwether.cli.output import print_rows
 from bellwether.core.settings.detection import (
     Comparison,
     Detection,
@@ -48,16 +49,20 @@ CANARY_SECONDS = 10.0
 """How long a single measurement waits for the canary's records."""
 
 
-def reachability(roster: Roster, asker: ListenerClient, settings: Reachability) -> int:
+def reachability(roster: Roster, asker: ListenerClient, settings: Reachability, output: str) -> int:
     """Probe every broker once, at its external and its internal address."""
     targets = roster.targets()
     with ThreadPoolExecutor(max(1, len(targets))) as pool:
         rows = list(pool.map(lambda item: _broker(item[0], item[1], asker, settings), targets.items()))
-    printed(("BROKER", "EXTERNAL ADDRESS", "EXTERNAL", "LATENCY", "INTERNAL", "LATENCY", "MESSAGE"), rows)
-    return 0 if rows and all(row[2] == Reading.PASSING for row in rows) else 1
+    print_rows(
+        ("BROKER", "EXTERNAL ADDRESS", "EXTERNAL", "LATENCY", "INTERNAL", "INTERNAL LATENCY", "MESSAGE"), rows, output
+    )
+    return 0 if rows and all(row[2] == Reading.PASSING for row in rows) else exit_status.FOUND
 
 
-def storage(writer: Writer, reader: Reader | None, directory: str, detection: Detection, clock: Clock) -> int:
+def storage(
+    writer: Writer, reader: Reader | None, directory: str, detection: Detection, clock: Clock, output: str
+) -> int:
     """Measure one write, and one read if there is a ``reader``. Reads that cannot be measured are no failure."""
     objectives, timeout = detection.objectives, StorageLatency.timeout_seconds
     sample = measure_once(writer, timeout, clock)
@@ -69,8 +74,8 @@ def storage(writer: Writer, reader: Reader | None, directory: str, detection: De
         sample = read_once(reader, timeout, clock)
         ok = Reading.FAILING if sample.problem or sample.seconds * 1000 > objective else Reading.PASSING
         rows.append(_disk_row("read", directory, sample, Reading.UNKNOWN if sample.own_trouble else ok, objective))
-    printed(("DIRECTORY", "OPERATION", "READING", "LATENCY", "OBJECTIVE", "MESSAGE"), rows)
-    return 0 if found is Reading.PASSING and rows[-1][2] != Reading.FAILING else 1
+    print_rows(("DIRECTORY", "OPERATION", "READING", "LATENCY", "OBJECTIVE", "MESSAGE"), rows, output)
+    return 0 if found is Reading.PASSING and rows[-1][2] != Reading.FAILING else exit_status.FOUND
 
 
 def _disk_row(
@@ -80,14 +85,14 @@ def _disk_row(
     return directory, operation, str(found), latency, f"{objective} ms", message or sample.problem
 
 
-def canary(probe: CanaryProbe, brokers: Collection[int], objectives: Objectives, clock: Clock) -> int:
+def canary(probe: CanaryProbe, brokers: Collection[int], objectives: Objectives, clock: Clock, output: str) -> int:
     """Produce to every broker and fetch the record, until each has an answer of both kinds or CANARY_SECONDS pass."""
     until = clock.monotonic() + CANARY_SECONDS
     while clock.monotonic() < until and not all(_both_answered(probe.states().get(b)) for b in brokers):
         probe.run_round()
     rows = [(str(broker), *_canary_cells(state, objectives)) for broker, state in sorted(probe.states().items())]
-    printed(("BROKER", "CANARY", "PRODUCE", "FETCH"), rows)
-    return 0 if rows and all(row[1] == Reading.PASSING for row in rows) else 1
+    print_rows(("BROKER", "CANARY", "PRODUCE", "FETCH"), rows, output)
+    return 0 if rows and all(row[1] == Reading.PASSING for row in rows) else exit_status.FOUND
 
 
 def _both_answered(state: CanaryState | None) -> bool:
@@ -103,7 +108,7 @@ def _canary_cells(state: CanaryState, objectives: Objectives) -> tuple[str, ...]
     return (str(Reading.FAILING if slow else Reading.PASSING), *cells)
 
 
-def replication(soundings: LagRounds, settings: ReplicationLag, clock: Clock) -> int:
+def replication(soundings: LagRounds, settings: ReplicationLag, clock: Clock, output: str) -> int:
     """Watch the followers that are behind until it is clear whether they lag."""
     rows = [
         (
@@ -116,35 +121,35 @@ def replication(soundings: LagRounds, settings: ReplicationLag, clock: Clock) ->
         )
         for broker, look in sorted(watch_once(soundings, settings, clock).items())
     ]
-    printed(("BROKER", "REPLICATION", "LAG", "LAGGING", "IN ISR", "MESSAGE"), rows)
-    return 0 if rows and all(row[1] == Reading.PASSING for row in rows) else 1
+    print_rows(("BROKER", "REPLICATION", "LAG", "LAGGING", "IN ISR", "MESSAGE"), rows, output)
+    return 0 if rows and all(row[1] == Reading.PASSING for row in rows) else exit_status.FOUND
 
 
-def plugin(kind: Kind, brokers: Mapping[int, Mapping[str, str]], settings: Plugin, clock: Clock) -> int:
+def plugin(kind: Kind, brokers: Mapping[int, Mapping[str, str]], settings: Plugin, clock: Clock, output: str) -> int:
     """Measure every broker once with a plugin."""
     rows = []
     for broker, seen in attempted(kind, brokers, settings, clock).items():
         reading = {True: Reading.PASSING, False: Reading.FAILING, None: Reading.UNKNOWN}[seen.ok]
         rows.append((str(broker), str(reading), "" if seen.value is None else f"{seen.value:.6g}", seen.message))
-    printed(("BROKER", settings.type.upper(), "VALUE", "MESSAGE"), rows)
-    return 0 if rows and all(row[1] == Reading.PASSING for row in rows) else 1
+    print_rows(("BROKER", settings.type.upper(), "VALUE", "MESSAGE"), rows, output)
+    return 0 if rows and all(row[1] == Reading.PASSING for row in rows) else exit_status.FOUND
 
 
-def prometheus(client: QueryClient, settings: Prometheus, brokers: Collection[int]) -> int:
+def prometheus(client: QueryClient, settings: Prometheus, brokers: Collection[int], output: str) -> int:
     """Evaluate every rule once. Empty ``brokers``: all brokers in the query results."""
     rows = [row for rule in settings.rules for row in _rule(client, rule, settings.timeout_seconds, brokers)]
-    printed(("RULE", "BROKER", "PROMETHEUS", "VALUE", "PEERS", "THRESHOLD", "MESSAGE"), rows)
-    return 0 if rows and all(row[2] == Reading.PASSING for row in rows) else 1
+    print_rows(("RULE", "BROKER", "PROMETHEUS", "VALUE", "PEERS", "THRESHOLD", "MESSAGE"), rows, output)
+    return 0 if rows and all(row[2] == Reading.PASSING for row in rows) else exit_status.FOUND
 
 
-def kinds(found: Sequence[Found]) -> int:
+def kinds(found: Sequence[Found], output: str) -> int:
     """Print the installed plugins."""
     rows = [(one.type, one.origin, one.target, one.problem or "ready") for one in found]
-    printed(("TYPE", "PACKAGE", "ENTRY POINT", "STATE"), rows)
-    return 1 if any(one.problem for one in found) else 0
+    print_rows(("TYPE", "PACKAGE", "ENTRY POINT", "STATE"), rows, output)
+    return exit_status.FOUND if any(one.problem for one in found) else 0
 
 
-def self_reachability(table: SocketTable, port: int, settings: SelfReachability, clock: Clock) -> int:
+def self_reachability(table: SocketTable, port: int, settings: SelfReachability, clock: Clock, output: str) -> int:
     """Watch until an external client is seen, or until the listener counts as idle."""
     try:
         look, found, seconds = sample_once(table, settings, clock)
@@ -160,8 +165,8 @@ def self_reachability(table: SocketTable, port: int, settings: SelfReachability,
         "" if found is Reading.UNKNOWN else f"{seconds:.1f} s",
         look.problem or deaf or blind,
     )
-    printed(("PORT", "TABLE", "CONNECTIONS", "CLIENTS", "LAST SEEN", "MESSAGE"), [row])
-    return 0 if found is Reading.PASSING else 1
+    print_rows(("PORT", "TABLE", "CONNECTIONS", "CLIENTS", "LAST SEEN", "MESSAGE"), [row], output)
+    return 0 if found is Reading.PASSING else exit_status.FOUND
 
 
 def _rule(

@@ -9,10 +9,11 @@ import click
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.brokers.broker_directory import BrokerDirectory
 from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
-from bellwether.adapters.kubernetes.api_client import connect
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe import measurement_table
 from bellwether.cli.probe.prober import read_policy
 from bellwether.cli.probe.prober_process import POLICY_NEEDED, ProberProcess, need, reported
@@ -30,18 +31,19 @@ ROSTER_SECONDS = 10.0
 
 def plugin(
     policy: str | None,
-    namespace: str,
+    target: Target,
     type_: str | None,
     source: str | None,
     list_: bool,
     once: bool,
+    output: str,
     bootstrap: tuple[str, ...],
     settings: tuple[str, ...],
     metrics_port: int | None,
 ) -> None:
     """Measure every broker with a plugin."""
     if list_:
-        sys.exit(measurement_table.kinds(plugin_discovery.found()))
+        sys.exit(measurement_table.kinds(plugin_discovery.found(), output))
     if bootstrap and not once:
         raise click.UsageError("--bootstrap requires --once: signals can be reported to Kubernetes only.")
     if settings and not bootstrap:
@@ -54,19 +56,19 @@ def plugin(
         kind = plugin_discovery.load(str(type_))
         if bootstrap:
             wanted = Plugin(type=str(type_), settings=_pairs(settings))
-            sys.exit(_once(kind, Connection(bootstrap), wanted))
+            sys.exit(_once(kind, Connection(bootstrap), wanted, output))
         if once:
-            api = connect()
+            api, namespace = connect(target)
             found = read_policy(api, namespace, str(policy))
             chosen = _chosen(found, str(type_))
             if chosen is None:
                 raise Terminal(
                     f"policy {namespace}/{policy} has no plugin of type {type_}: add it to spec.detection.plugins"
                 )
-            sys.exit(_once(kind, connection(found.spec.kafka, SecretReader(api, namespace)), chosen))
+            sys.exit(_once(kind, connection(found.spec.kafka, SecretReader(api, namespace)), chosen, output))
         need(source, "--source", "a stable name of this location, such as eu-west-1a")
-        process = ProberProcess.begin(namespace, str(policy), str(type_), str(source), metrics_port)
-        _run(process, kind, SecretReader(process.api, namespace))
+        process = ProberProcess.begin(target, str(policy), str(type_), str(source), metrics_port)
+        _run(process, kind, SecretReader(process.api, process.namespace))
 
 
 def _run(process: ProberProcess, kind: Kind, secrets: SecretReader) -> None:
@@ -106,11 +108,13 @@ def _chosen(found: LeadershipPolicy, type_: str) -> Plugin | None:
     return next((p for p in found.policy().detection.plugins if p.type == type_), None)
 
 
-def _once(kind: Kind, made: Connection, settings: Plugin) -> int:
+def _once(kind: Kind, made: Connection, settings: Plugin, output: str) -> int:
     clock = SystemClock()
     brokers = BrokerDirectory(made).brokers
     brokers()  # raises connection errors, which Listeners.refresh would ignore
-    return measurement_table.plugin(kind, Listeners(brokers, BrokerProbe(made), clock).refresh(), settings, clock)
+    return measurement_table.plugin(
+        kind, Listeners(brokers, BrokerProbe(made), clock).refresh(), settings, clock, output
+    )
 
 
 def _pairs(settings: tuple[str, ...]) -> tuple[tuple[str, str], ...]:

@@ -13,9 +13,11 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
+from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.commands.probe.prober_options import HEALTH_PORT
+from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe.prober import Probe, ProbeDied, Prober
 from bellwether.core.settings.detection import Detection
 from bellwether.ports.clock import Clock
@@ -51,6 +53,7 @@ class ProberProcess:
     """A prober of one policy with its metrics. ``stop`` is set when the process has to end."""
 
     api: KubernetesClient
+    namespace: str
     prober: Prober
     metrics: ProbeMetrics
     clock: Clock
@@ -59,7 +62,7 @@ class ProberProcess:
     @classmethod
     def begin(
         cls,
-        namespace: str,
+        target: Target,
         policy: str,
         signal_type: str,
         source: str,
@@ -69,12 +72,12 @@ class ProberProcess:
         further_types: Collection[str] = (),
     ) -> ProberProcess:
         """Serve metrics and health, connect to Kubernetes, and handle SIGTERM and SIGINT."""
+        api, namespace = connect(target)
         metrics, clock = serve_metrics(metrics_port, namespace, policy, signal_type, source), SystemClock()
-        api = connect()
         prober = Prober(
             api, namespace, policy, signal_type, source, clock, metrics, many=many, further_types=further_types
         )
-        return cls(api, prober, metrics, clock, stop_on_signals())
+        return cls(api, namespace, prober, metrics, clock, stop_on_signals())
 
     def run(
         self,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
+from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.adapters.kubernetes.kafka_cluster.kafka_user_secrets import authorities
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.prometheus.query_client import PrometheusClient
@@ -16,6 +16,8 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.spec.detection_sources import Prometheus
 from bellwether.api.v1alpha1.spec.promql import Scope
 from bellwether.api.v1alpha1.spec.query_presets import PRESETS, Preset
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe import measurement_table
 from bellwether.cli.probe.prober import brokers_of, read_policy
 from bellwether.cli.probe.prober_process import ProberProcess, need, reported
@@ -32,8 +34,9 @@ BROKERS_SECONDS = 10.0
 
 def prometheus(
     policy: str | None,
-    namespace: str,
+    target: Target,
     once: bool,
+    output: str,
     presets: bool,
     metrics_port: int | None,
 ) -> None:
@@ -44,10 +47,10 @@ def prometheus(
     need(policy, "--policy", "the LeadershipPolicy to read rules from (or --presets)")
     with reported():
         if once:
-            sys.exit(_once(connect(), namespace, str(policy)))
+            sys.exit(_once(*connect(target), str(policy), output))
         kind = SignalType.PROMETHEUS
-        process = ProberProcess.begin(namespace, str(policy), kind, SOURCE, metrics_port, many=True)
-        _run(process, _Clients(SecretReader(process.api, namespace)))
+        process = ProberProcess.begin(target, str(policy), kind, SOURCE, metrics_port, many=True)
+        _run(process, _Clients(SecretReader(process.api, process.namespace)))
 
 
 def described(preset: Preset) -> str:
@@ -72,14 +75,14 @@ class _Unable:
         raise Terminal(f"cannot be queried: {self._error}")
 
 
-def _once(api: KubernetesClient, namespace: str, policy: str) -> int:
+def _once(api: KubernetesClient, namespace: str, policy: str, output: str) -> int:
     """Evaluate every rule once; returns the exit status."""
     section = read_policy(api, namespace, policy).spec.detection.prometheus
     if section is None:
         raise Terminal(f"policy {namespace}/{policy} has no spec.detection.prometheus: add one")
     client = _Clients(SecretReader(api, namespace)).client(section)
     known = brokers_of(api, namespace, policy) or ()
-    return measurement_table.prometheus(client, section.to_core(), known)
+    return measurement_table.prometheus(client, section.to_core(), known, output)
 
 
 def _run(process: ProberProcess, clients: _Clients) -> None:

@@ -11,8 +11,10 @@ from contextlib import suppress
 import structlog
 
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.commands import exit_status
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.output import print_rows
 from bellwether.cli.probe.prober_process import POLICY_NEEDED, ProberProcess, need, reported
-from bellwether.cli.text_table import printed
 from bellwether.core.quarantine.agent import ProcessState
 from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import QuarantineMode
@@ -25,13 +27,14 @@ from bellwether.quarantine.order_reader import BrokerOrders
 
 def quarantine_agent(
     policy: str | None,
-    namespace: str,
+    target: Target,
     broker: int | None,
     lease_namespace: str | None,
     max_pause_seconds: int,
     pid: int | None,
     pattern: str | None,
     once: bool,
+    output: str,
     metrics_port: int | None,
 ) -> None:
     """Pause the broker's process while the operator orders it (spec.quarantine), and resume it."""
@@ -39,16 +42,20 @@ def quarantine_agent(
         broker_process = BrokerProcess(pid, pattern or KAFKA)
         if once:
             state = broker_process.state()
-            printed(("PROCESS", "CAN BE PAUSED"), [(str(state), "yes" if state is ProcessState.RUNNING else "no")])
-            sys.exit(0 if state is ProcessState.RUNNING else 1)
+            pausable = state is ProcessState.RUNNING
+            print_rows(("PROCESS", "CAN BE PAUSED"), [(str(state), "yes" if pausable else "no")], output)
+            sys.exit(0 if pausable else exit_status.FOUND)
         # First of all, because later steps may fail: the agent that paused it is dead, and crash loops back off.
         release_found(broker_process)
         need(policy, "--policy", POLICY_NEEDED)
         need(broker is not None, "--broker", "the id of the broker in this pod")
         need(lease_namespace, "--lease-namespace", "the namespace of the operator's Leases, which has the orders")
         number, source = int(broker or 0), f"broker-{broker}"
-        process = ProberProcess.begin(namespace, str(policy), QUARANTINE_AGENT, source, metrics_port)
-        orders, prober = BrokerOrders(process.api, str(lease_namespace), namespace, str(policy), number), process.prober
+        process = ProberProcess.begin(target, str(policy), QUARANTINE_AGENT, source, metrics_port)
+        orders, prober = (
+            BrokerOrders(process.api, str(lease_namespace), process.namespace, str(policy), number),
+            process.prober,
+        )
         running = QuarantineAgent(
             number,
             source,

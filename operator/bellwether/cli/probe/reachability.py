@@ -9,10 +9,11 @@ import click
 
 from bellwether.adapters.kafka.brokers.broker_directory import BrokerDirectory
 from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
-from bellwether.adapters.kubernetes.api_client import connect
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import sides
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe import measurement_table
 from bellwether.cli.probe.prober import read_policy
 from bellwether.cli.probe.prober_process import POLICY_NEEDED, ProberProcess, need, reported
@@ -28,9 +29,10 @@ CREDIT_SECONDS = 5.0
 
 def reachability(
     policy: str | None,
-    namespace: str,
+    target: Target,
     vantage: str | None,
     once: bool,
+    output: str,
     no_internal: bool,
     bootstrap: tuple[str, ...],
     listener: str | None,
@@ -45,15 +47,15 @@ def reachability(
     with reported():
         if bootstrap:
             settings = Reachability(listener=listener) if listener else Reachability()
-            sys.exit(_once_reachability(Connection(bootstrap), settings, no_internal))
+            sys.exit(_once_reachability(Connection(bootstrap), settings, no_internal, output))
         if once:
-            api = connect()
+            api, namespace = connect(target)
             made, settings = _connection(read_policy(api, namespace, str(policy)), SecretReader(api, namespace))
-            sys.exit(_once_reachability(made, settings, no_internal))
+            sys.exit(_once_reachability(made, settings, no_internal, output))
         need(vantage, "--vantage", "a stable name of this vantage, such as eu-west-1a")
         kind = SignalType.EXTERNAL_REACHABILITY
-        process = ProberProcess.begin(namespace, str(policy), kind, str(vantage), metrics_port)
-        _run(process, SecretReader(process.api, namespace), no_internal)
+        process = ProberProcess.begin(target, str(policy), kind, str(vantage), metrics_port)
+        _run(process, SecretReader(process.api, process.namespace), no_internal)
 
 
 def _connection(found: LeadershipPolicy, secrets: SecretReader) -> tuple[Connection, Reachability]:
@@ -103,5 +105,5 @@ def _sides(made: Connection, settings: Reachability, no_internal: bool) -> TwoSi
     return TwoSides(None if no_internal else BrokerDirectory(made).brokers, external)
 
 
-def _once_reachability(made: Connection, settings: Reachability, no_internal: bool) -> int:
-    return measurement_table.reachability(_sides(made, settings, no_internal), BrokerProbe(made), settings)
+def _once_reachability(made: Connection, settings: Reachability, no_internal: bool, output: str) -> int:
+    return measurement_table.reachability(_sides(made, settings, no_internal), BrokerProbe(made), settings, output)

@@ -11,11 +11,12 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.brokers.log_ends import LogEnds
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
-from bellwether.adapters.kubernetes.api_client import connect
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.kafka_target import connection_from
+from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe import measurement_table
 from bellwether.cli.probe.prober import read_policy
 from bellwether.cli.probe.prober_process import POLICY_NEEDED, ProberProcess, need, reported
@@ -29,9 +30,10 @@ from bellwether.telemetry.metrics.lag_metrics import LagMetrics
 
 def replication(
     policy: str | None,
-    namespace: str,
+    target: Target,
     source: str,
     once: bool,
+    output: str,
     metrics_port: int | None,
     **kafka: Any,
 ) -> None:
@@ -44,14 +46,14 @@ def replication(
     need(policy or named, "--policy", f"{POLICY_NEEDED} (or --once with --bootstrap)")
     with reported():
         if named:
-            sys.exit(_once(connection_from(**kafka), ReplicationLag()))
+            sys.exit(_once(connection_from(**kafka), ReplicationLag(), output))
         if once:
-            api = connect()
+            api, namespace = connect(target)
             secrets = SecretReader(api, namespace)
             found = read_policy(api, namespace, str(policy))
-            sys.exit(_once(connection(found.spec.kafka, secrets), found.policy().detection.replication_lag))
-        process = ProberProcess.begin(namespace, str(policy), SignalType.REPLICATION_LAG, source, metrics_port)
-        _run(process, SecretReader(process.api, namespace))
+            sys.exit(_once(connection(found.spec.kafka, secrets), found.policy().detection.replication_lag, output))
+        process = ProberProcess.begin(target, str(policy), SignalType.REPLICATION_LAG, source, metrics_port)
+        _run(process, SecretReader(process.api, process.namespace))
 
 
 def _run(process: ProberProcess, secrets: SecretReader) -> None:
@@ -80,9 +82,9 @@ def _lag_rounds(made: Connection) -> LagRounds:
     return LagRounds(KafkaReader(BrokerPool(made)), LogEnds(made), SystemClock())
 
 
-def _once(made: Connection, settings: ReplicationLag) -> int:
+def _once(made: Connection, settings: ReplicationLag, output: str) -> int:
     rounds = _lag_rounds(made)
     try:
-        return measurement_table.replication(rounds, settings, SystemClock())
+        return measurement_table.replication(rounds, settings, SystemClock(), output)
     finally:
         rounds.close()

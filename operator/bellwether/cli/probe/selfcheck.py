@@ -8,7 +8,8 @@ import click
 import structlog
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import connect
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe import measurement_table
 from bellwether.cli.probe.prober import read_policy
 from bellwether.cli.probe.prober_process import POLICY_NEEDED, ProberProcess, need, reported
@@ -21,12 +22,13 @@ from bellwether.probes.connections.socket_table import SocketTable, open_table
 
 def selfcheck(
     policy: str | None,
-    namespace: str,
+    target: Target,
     broker: int | None,
     port: int | None,
     ignored: tuple[str, ...],
     source: str | None,
     once: bool,
+    output: str,
     metrics_port: int | None,
 ) -> None:
     """Check once per second whether external clients are connected to the port of the external listener."""
@@ -41,12 +43,12 @@ def selfcheck(
         if once:
             settings = SelfReachability()
             if policy:
-                settings = read_policy(connect(), namespace, policy).policy().detection.self_reachability
-            sys.exit(measurement_table.self_reachability(_open(at, networks), at, settings, SystemClock()))
+                settings = read_policy(*connect(target), policy).policy().detection.self_reachability
+            sys.exit(measurement_table.self_reachability(_open(at, networks), at, settings, SystemClock(), output))
         need(policy, "--policy", POLICY_NEEDED)
         need(broker is not None, "--broker", "the id of the broker in this pod")
         name, kind = source or f"broker-{broker}", SignalType.SELF_REACHABILITY
-        process = ProberProcess.begin(namespace, str(policy), kind, name, metrics_port)
+        process = ProberProcess.begin(target, str(policy), kind, name, metrics_port)
         table, settings, post = _open(at, networks), SelfReachability(), process.prober.post
         running = SelfReachabilityProbe(
             int(broker or 0), name, at, table, settings, post, process.clock, process.metrics

@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import connect
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe import measurement_table
 from bellwether.cli.probe.prober import read_policy
 from bellwether.cli.probe.prober_process import POLICY_NEEDED, ProberProcess, need, reported
@@ -22,11 +23,12 @@ from bellwether.probes.storage.storage_probe import StorageProbe
 
 def storage(
     policy: str | None,
-    namespace: str,
+    target: Target,
     broker: int | None,
     directory: Path | None,
     source: str | None,
     once: bool,
+    output: str,
     metrics_port: int | None,
 ) -> None:
     """Measure one small write with fdatasync and one direct read per second in a broker's log directory."""
@@ -34,14 +36,18 @@ def storage(
     assert directory is not None  # noqa: S101 - for the type checker
     with reported():
         if once:
-            detection = read_policy(connect(), namespace, policy).policy().detection if policy else Detection()
+            detection = read_policy(*connect(target), policy).policy().detection if policy else Detection()
             reader = DiskReader(directory) if detection.read_latency.enabled else None
-            sys.exit(measurement_table.storage(DiskWriter(directory), reader, str(directory), detection, SystemClock()))
+            sys.exit(
+                measurement_table.storage(
+                    DiskWriter(directory), reader, str(directory), detection, SystemClock(), output
+                )
+            )
         need(policy, "--policy", POLICY_NEEDED)
         need(broker is not None, "--broker", "the id of the broker that owns the volume")
         name = source or f"broker-{broker}"
         process = ProberProcess.begin(
-            namespace,
+            target,
             str(policy),
             SignalType.STORAGE_LATENCY,
             name,

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from bellwether.core.model.undo_record import SkippedPartition
 from bellwether.core.reasons import DESCRIPTIONS, reason_named
-from bellwether.core.rebalance.lifecycle import RebalanceFigures
+from bellwether.core.rebalance.lifecycle import RebalanceFigures, RebalanceRun
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 
 _UNITS = ("B/s", "kB/s", "MB/s", "GB/s", "TB/s")
@@ -38,6 +38,13 @@ def show_figures(figures: RebalanceFigures, digest: str, console: Console) -> No
         f"load that moves  {rate(figures.load)}; minimum {rate(figures.least_load)}",
     ):
         console.print(line, highlight=False)
+
+
+def show_run(run: RebalanceRun, console: Console) -> None:
+    """Print the plan of a policy's status, and its state."""
+    if run.figures is not None:
+        show_figures(run.figures, run.digest, console)
+    console.print(f"{run.state}: {run.message}", highlight=False, markup=False)
 
 
 def show_brokers(plan: RebalancePlan, console: Console) -> None:

@@ -9,12 +9,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import click
+
 from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.commands import exit_status
 from bellwether.cli.leadership import broker_lookup
 from bellwether.controllers.rebalance_controller import APPROVE_ANNOTATION, REQUEST_ANNOTATION
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.lifecycle import UNDER_WAY, RebalanceRun, RunState
+from bellwether.core.settings.rebalance import Approval
 from bellwether.ports.errors import Terminal, Transient
 
 POLL_SECONDS = 0.5
@@ -25,7 +29,10 @@ Say = Callable[[str], None]
 def request_plan(
     api: KubernetesClient, namespace: str, policy: str, token: str, seconds: float, say: Say
 ) -> RebalanceRun:
-    """Request a plan and wait for the result. Terminal without spec.rebalance or its store, or at the time limit."""
+    """Request a plan and wait for the result. Terminal without spec.rebalance or its store.
+
+    Exit status ``BLOCKED`` at the time limit.
+    """
     _rebalanced(api, namespace, policy)
     _annotate(api, namespace, policy, REQUEST_ANNOTATION, token)
     say(f"policy {namespace}/{policy}: plan requested")
@@ -38,14 +45,26 @@ def request_plan(
     return _await(api, namespace, policy, planned, seconds, say)
 
 
-def approve(api: KubernetesClient, namespace: str, policy: str, digest: str, seconds: float, say: Say) -> RebalanceRun:
-    """Approve the plan with this digest, and wait until it is applied. Terminal if it is not the present plan."""
-    run = _rebalanced(api, namespace, policy)
+def current_plan(api: KubernetesClient, namespace: str, policy: str, digest: str) -> RebalanceRun:
+    """The policy's present plan. Terminal if it has another digest."""
+    status = _rebalanced(api, namespace, policy).status.rebalance
+    run = status.to_core() if status is not None else RebalanceRun()
     if run.digest != digest:
         present = f"its plan is {run.digest} ({run.state})" if run.digest else f"it has no plan ({run.state})"
         raise Terminal(f"policy {namespace}/{policy} has no plan {digest}: {present}")
+    return run
+
+
+def approve(api: KubernetesClient, namespace: str, policy: str, digest: str, seconds: float, say: Say) -> RebalanceRun:
+    """Approve the plan with this digest, and wait until it is applied; with 0 seconds, do not wait.
+
+    Terminal if it is not the present plan; exit status ``BLOCKED`` at the time limit.
+    """
+    run = current_plan(api, namespace, policy, digest)
     _annotate(api, namespace, policy, APPROVE_ANNOTATION, digest)
     say(f"plan {digest} is approved")
+    if seconds <= 0:
+        return run
 
     def ended(run: RebalanceRun) -> bool:
         return run.digest != digest or run.state not in (*UNDER_WAY, RunState.PROPOSED)
@@ -53,11 +72,17 @@ def approve(api: KubernetesClient, namespace: str, policy: str, digest: str, sec
     return _await(api, namespace, policy, ended, seconds, say)
 
 
-def _rebalanced(api: KubernetesClient, namespace: str, policy: str) -> RebalanceRun:
+def approves_itself(api: KubernetesClient, namespace: str, policy: str) -> bool:
+    """Whether the operator applies a plan of this policy without the approval of a person."""
+    settings = _rebalanced(api, namespace, policy).spec.rebalance
+    return settings is not None and settings.approval is Approval.AUTOMATIC
+
+
+def _rebalanced(api: KubernetesClient, namespace: str, policy: str) -> LeadershipPolicy:
     found = LeadershipPolicy.read(broker_lookup.find_policy(api, namespace, policy))
     if found.spec.rebalance is None:
         raise Terminal(f"policy {namespace}/{policy} has no spec.rebalance: add it, as in examples/policies")
-    return found.status.rebalance.to_core() if found.status.rebalance is not None else RebalanceRun()
+    return found
 
 
 def _annotate(api: KubernetesClient, namespace: str, policy: str, name: str, value: str) -> None:
@@ -86,5 +111,8 @@ def _await(
             say(text)
             printed = text
         if time.monotonic() >= end:
-            raise Terminal(f"not finished within {seconds:g} s: see `kubectl describe lp {policy} -n {namespace}`")
+            click.echo(
+                f"not finished within {seconds:g} s: see `bellwether status --policy {policy} -n {namespace}`", err=True
+            )
+            raise click.exceptions.Exit(exit_status.BLOCKED)
         time.sleep(POLL_SECONDS)

@@ -9,78 +9,68 @@ import click
 from rich.console import Console
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import connect
+from bellwether.cli.commands import exit_status
 from bellwether.cli.kafka_target import connection_from
+from bellwether.cli.kubernetes_target import connect_policy
 from bellwether.cli.rebalance import plan_request
-from bellwether.cli.rebalance.plan_figures import show_brokers, show_figures, show_left
+from bellwether.cli.rebalance.approve import finish
+from bellwether.cli.rebalance.plan_figures import show_brokers, show_figures, show_left, show_run
 from bellwether.core.model.undo_record import ApplicationEnd
-from bellwether.core.rebalance.lifecycle import RebalanceFigures, RebalanceRun, RunState
+from bellwether.core.rebalance.lifecycle import RebalanceFigures, RunState
 from bellwether.core.settings.objective import Objective, Statistic
 from bellwether.core.settings.rebalance import Rebalance, RebalanceWaves
-from bellwether.ports.errors import BellwetherError
-
-EXIT_HELD = 3
-"""Exit status if no plan was proposed or not all of it was applied, for scripts."""
+from bellwether.ports.errors import BellwetherError, Terminal
 
 _KAFKA = (
     "bootstrap", "tls", "tls_ca", "tls_cert", "tls_key", "sasl_mechanism", "sasl_username", "sasl_password_file",
     "oauth_token_endpoint", "oauth_client_id", "oauth_client_secret_file", "oauth_scope", "oauth_ca",
 )  # fmt: skip
 _OFFLINE_OPTIONS = (
-    "store", "record", "dry_run", "statistic", "preferred_rack", "max_moves", "exclude", "capacity", "days", "memory",
+    "store", "record", "approve", "statistic", "preferred_rack", "max_moves", "exclude", "capacity", "days", "memory",
     "wave_size", "wave_pause",
 )  # fmt: skip
 
 
-def rebalance(policy: str | None, **options: Any) -> None:
+def rebalance(**options: Any) -> None:
     """Balance leaders by measured load."""
-    if (policy is None) == (not options["bootstrap"]):
+    if options["bootstrap"] and options["target"].policy:
         raise click.UsageError(
             "set either --policy NAME (through the operator) or --bootstrap HOST:PORT (without the operator)"
         )
     try:
-        if policy is not None:
-            _through_operator(policy, options)
-        else:
+        if options["bootstrap"]:
             _offline(options)
+        else:
+            _through_operator(options)
     except BellwetherError as error:
         raise click.ClickException(str(error)) from None
 
 
-def _through_operator(policy: str, options: dict[str, Any]) -> None:
+def _through_operator(options: dict[str, Any]) -> None:
     context = click.get_current_context()
     default = click.core.ParameterSource.DEFAULT
     given = [name for name in _OFFLINE_OPTIONS if context.get_parameter_source(name) is not default]
     if given:
         named = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise click.UsageError(f"{named}: requires --bootstrap; with --policy the settings are those in spec.rebalance")
-    api, namespace, seconds = connect(), options["namespace"], options["wait_seconds"]
+        raise click.UsageError(f"{named}: requires --bootstrap; otherwise the settings are those in spec.rebalance")
+    api, namespace, policy = connect_policy(options["target"])
+    seconds = options["wait_seconds"]
     console = Console(soft_wrap=True)
-    digest = options["approve"]
-    if digest is None:
-        token = SystemClock().now().isoformat(timespec="seconds")
-        run = plan_request.request_plan(api, namespace, policy, token, seconds, click.echo)
-        _show_run(run, console)
-        if run.state is not RunState.PROPOSED:
-            if run.state in (RunState.APPROVED, RunState.APPLYING, RunState.DONE):
-                digest = run.digest  # approved automatically by the policy
-            else:
-                raise click.exceptions.Exit(EXIT_HELD)
-        elif options["yes"] or _confirmed(f"approve plan {run.digest}?"):
-            digest = run.digest
-        else:
-            click.echo(f"to apply it: bellwether rebalance --policy {policy} -n {namespace} --approve {run.digest}")
+    if options["dry_run"] and plan_request.approves_itself(api, namespace, policy):
+        raise Terminal(
+            f"policy {namespace}/{policy} applies plans without approval (spec.rebalance.approval: Automatic), so "
+            "none can be requested as a dry run: use --bootstrap --dry-run"
+        )
+    token = SystemClock().now().isoformat(timespec="seconds")
+    run = plan_request.request_plan(api, namespace, policy, token, seconds, click.echo)
+    show_run(run, console)
+    if run.state is RunState.PROPOSED:
+        if options["dry_run"] or not (options["yes"] or _confirmed(f"approve plan {run.digest}?")):
+            click.echo(f"to apply it: bellwether approve {run.digest} --policy {policy} -n {namespace}")
             return
-    run = plan_request.approve(api, namespace, policy, digest, seconds, click.echo)
-    show_left(run.left, run.sample, console)
-    if run.state is not RunState.DONE or run.left:
-        raise click.exceptions.Exit(EXIT_HELD)
-
-
-def _show_run(run: RebalanceRun, console: Console) -> None:
-    if run.figures is not None:
-        show_figures(run.figures, run.digest, console)
-    click.echo(f"{run.state}: {run.message}")
+    elif run.state not in (RunState.APPROVED, RunState.APPLYING, RunState.DONE):  # approved by the policy itself
+        raise click.exceptions.Exit(exit_status.BLOCKED)
+    finish(plan_request.approve(api, namespace, policy, run.digest, seconds, click.echo), console)
 
 
 def _offline(options: dict[str, Any]) -> None:
@@ -119,7 +109,7 @@ def _offline(options: dict[str, Any]) -> None:
     if application is not None:
         show_left(application.left, application.sample, console)
     if application is None or application.ended is not ApplicationEnd.DONE or application.left:
-        raise click.exceptions.Exit(EXIT_HELD)
+        raise click.exceptions.Exit(exit_status.BLOCKED)
 
 
 def _settings(options: dict[str, Any]) -> Rebalance:

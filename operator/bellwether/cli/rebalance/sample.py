@@ -15,7 +15,6 @@ from bellwether.adapters.kafka.brokers.log_dirs import LogDirs
 from bellwether.adapters.kafka.brokers.log_ends import LogEnds
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
-from bellwether.adapters.kubernetes.api_client import connect
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.prometheus.query_client import PrometheusClient
@@ -25,7 +24,9 @@ from bellwether.adapters.store.samples.compaction_worker import Upkeep
 from bellwether.adapters.store.samples.sample_writer import SampleWriter
 from bellwether.api.config.load_config import LoadConfig
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.kafka_target import connection_from
+from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe.prober import read_policy
 from bellwether.cli.probe.prober_process import need, reported, serve, stop_on_signals
 from bellwether.cli.rebalance.sample_table import print_sample
@@ -47,11 +48,12 @@ _DEFAULT_DAYS = 14
 
 def sample(
     policy: str | None,
-    namespace: str,
+    target: Target,
     uri: str | None,
     load_config: Path | None,
     period: int,
     once: bool,
+    output: str,
     broker_timeout: float,
     retention_days: int | None,
     prometheus: str | None,
@@ -77,7 +79,7 @@ def sample(
         raise click.UsageError("--load-config requires --policy, which names a store in it: set --store instead.")
     with reported():
         options = partial(connection_from, **kafka)
-        cluster = _Cluster.of_policy(policy, namespace) if policy else _Cluster(options(), options)
+        cluster = _Cluster.of_policy(policy, target) if policy else _Cluster(options(), options)
         if uri is None and load_config is not None and cluster.policy is not None:
             uri = LoadConfig.read(load_config).uri(cluster.policy)
         need(uri, "--store", "the store of the samples (or --policy with --load-config)")
@@ -85,8 +87,8 @@ def sample(
         store = Store.open(str(uri))
         consumers = Consumers(prometheus, consume_query or DEFAULT_QUERY, prometheus_token_file, prometheus_ca)
         readers = consumers.read()
-        where, _, name = (policy or "").rpartition("/")
-        labels = {"namespace": where or namespace, "policy": name} if policy else {}
+        sampled = cluster.policy
+        labels = {"namespace": sampled.metadata.namespace, "policy": sampled.metadata.name} if sampled else {}
         clock, metrics = SystemClock(), SamplingMetrics(labels)
         rounds = Rounds(
             _sources(cluster.connection, readers, period), clock, timeout_seconds=broker_timeout, period_seconds=period
@@ -95,7 +97,9 @@ def sample(
         writer = SampleWriter(store, keeping.start if compaction and not once else lambda _: None)
         try:
             if once:
-                sys.exit(print_sample(rounds.take(clock.now().replace(microsecond=0)), writer.write, str(store)))
+                sys.exit(
+                    print_sample(rounds.take(clock.now().replace(microsecond=0)), writer.write, str(store), output)
+                )
 
             def prepare() -> None:
                 nonlocal readers
@@ -128,10 +132,9 @@ class _Cluster:
         self._again: _Policy | None = None
 
     @classmethod
-    def of_policy(cls, policy: str, namespace: str) -> _Cluster:
+    def of_policy(cls, policy: str, target: Target) -> _Cluster:
         """Cluster of a policy. Raises Transient or Terminal."""
-        where, _, name = policy.rpartition("/")
-        again = _Policy(where or namespace, name)
+        again = _Policy(target, policy)
         found = again.read()
         cluster = cls(again.connection(found))
         cluster._again, cluster.policy = again, found
@@ -160,10 +163,10 @@ class _Cluster:
 class _Policy:
     """A policy in the Kubernetes API."""
 
-    def __init__(self, namespace: str, name: str) -> None:
-        self._api = connect()
-        self._namespace, self._name = namespace, name
-        self.secrets = SecretReader(self._api, namespace)
+    def __init__(self, target: Target, name: str) -> None:
+        self._api, self._namespace = connect(target)
+        self._name = name
+        self.secrets = SecretReader(self._api, self._namespace)
 
     def read(self) -> LeadershipPolicy:
         """Read the policy. Raises Transient or Terminal."""

@@ -1,13 +1,11 @@
 """``bellwether verify-plan``: verify a load plan independently, from its inputs.
 
-In: the folders of problem, loads and plan. Out: a table, or JSON; exit status 0 if every figure of the plan is correct,
-1 if the plan is rejected, 2 if an input cannot be read.
+In: the folders of problem, loads and plan. Out: a table or a document; exit status 0 if every figure of the plan is
+correct, 4 if the plan is rejected, 1 if an input cannot be read.
 """
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
@@ -20,32 +18,31 @@ from rich.table import Table
 
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans.plan_verification import recheck
+from bellwether.cli.commands import exit_status
+from bellwether.cli.output import print_document
 from bellwether.plan_verifier.check_report import Report
 from bellwether.ports.errors import BellwetherError
-
-REFUSED, UNREADABLE = 1, 2
 
 Tell = Callable[[str, int, int], None]
 
 _UNITS = "(maximum, mean, item and bound: bytes/s per 100 units of capacity; moved load: hundredths of a byte/s)"
 
 
-def verify_plan(problem: str, loads: str, plan: str, as_json: bool) -> None:
+def verify_plan(problem: str, loads: str, plan: str, output: str) -> None:
     """Verify a load plan."""
     try:
         with _progress_callback() as tell:
             report = recheck(Store.open(problem), Store.open(loads), Store.open(plan), tell)
     except BellwetherError as error:
-        if as_json:
-            click.echo(json.dumps({"passed": False, "unreadable": str(error)}, indent=2))
-        click.echo(f"Error: {plain(str(error))}", err=True)
-        sys.exit(UNREADABLE)
-    if as_json:
-        click.echo(json.dumps(report.document(), indent=2))
+        if output != "table":
+            print_document({"passed": False, "unreadable": str(error)}, output)
+        raise click.ClickException(plain(str(error))) from None
+    if output != "table":
+        print_document(report.document(), output)
     else:
         _show(report, folder=urlsplit(plan).path.rstrip("/").rsplit("/", 1)[-1])
     if not report.passed:
-        sys.exit(REFUSED)
+        raise click.exceptions.Exit(exit_status.FOUND)
 
 
 def _show(report: Report, folder: str) -> None:

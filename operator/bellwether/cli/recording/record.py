@@ -14,11 +14,13 @@ import click
 from bellwether import __version__
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.reconnecting_reader import RenewedReader
-from bellwether.adapters.kubernetes.api_client import POLICIES, connect
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.durations import duration
+from bellwether.cli.kubernetes_target import connect_policy
+from bellwether.cli.leadership.broker_lookup import find_policy
 from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether.ports.kafka import ClusterReader
 from bellwether.recording.recorder import Metadata, Recorder, Scope
@@ -31,9 +33,8 @@ MEGABYTE = 1_000_000
 
 
 def record(
-    policy: str,
-    namespace: str,
-    output: Path,
+    target: Target,
+    output_file: Path,
     limit: str | None,
     period: float,
     anonymize: bool,
@@ -48,13 +49,13 @@ def record(
     clock = SystemClock()
     with contextlib.ExitStack() as ends:
         try:
-            api = connect()
+            api, namespace, policy = connect_policy(target)
             secrets = ends.enter_context(SecretReader(api, namespace))
-            found = LeadershipPolicy.read(api.get(POLICIES, namespace, policy))
+            found = LeadershipPolicy.read(find_policy(api, namespace, policy))
             metadata = Metadata(cluster_reader(found, secrets), clock)
             metadata.read()
             header, scope = opening(found, metadata, clock.now(), anonymize, not no_partitions)
-            writer = TraceWriter(output, header, max_size * MEGABYTE)
+            writer = TraceWriter(output_file, header, max_size * MEGABYTE)
         except BellwetherError as error:
             raise click.ClickException(str(error)) from None
         threading.Thread(target=metadata.follow, args=(stop,), name="metadata", daemon=True).start()
@@ -67,7 +68,7 @@ def record(
             stop.set()
             writer.close()
     samples = "1 sample" if writer.instants == 1 else f"{writer.instants} samples"
-    click.echo(f"{samples} in {recorder.seconds:.0f} s written to {output} ({size(writer.written)})")
+    click.echo(f"{samples} in {recorder.seconds:.0f} s written to {output_file} ({size(writer.written)})")
 
 
 def cluster_reader(policy: LeadershipPolicy, secrets: SecretReader) -> ClusterReader:

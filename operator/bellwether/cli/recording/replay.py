@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
+from bellwether.cli.output import print_document
 from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether.recording.replay.replay_comparison import Difference, differences
 from bellwether.recording.replay.replay_run import Replay
@@ -18,7 +18,7 @@ from bellwether.recording.traces.trace_lines import UnreadableTrace, text_of
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-def replay(trace: Path, changes: tuple[str, ...], policy_file: Path | None, no_plan: bool, as_json: bool) -> None:
+def replay(trace: Path, changes: tuple[str, ...], policy_file: Path | None, no_plan: bool, output: str) -> None:
     """Replay TRACE with this version, and print what it would have done and when."""
     try:
         reader = TraceReader(trace)
@@ -29,13 +29,13 @@ def replay(trace: Path, changes: tuple[str, ...], policy_file: Path | None, no_p
     except (BellwetherError, UnreadableTrace) as error:
         raise click.ClickException(str(error)) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise click.ClickException(str(Terminal(f"--policy {policy_file} cannot be read: {error}"))) from None
+        raise click.ClickException(str(Terminal(f"--filename {policy_file} cannot be read: {error}"))) from None
     idle = [said for said in map(without_effect, changed) if said is not None]
     for said in dict.fromkeys([*idle, NO_LOADS] if played.limited_loads else idle):
         click.echo(f"note: {_plain(said)}", err=True)
     found = differences(timeline.said, timeline.replayed)
-    if as_json:
-        click.echo(json.dumps(_document(reader, played, found), indent=2, ensure_ascii=False))
+    if output != "table":
+        print_document(_document(reader, played, found), output)
         return
     header = reader.header
     click.echo(_plain(f"{header.namespace}/{header.policy}, from {text_of(header.started)} (times are UTC)"))

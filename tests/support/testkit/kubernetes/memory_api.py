@@ -9,6 +9,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 
+import pytest
+
 from bellwether.adapters.kubernetes.api_client import (
     BROKER_HEALTHS,
     POLICIES,
@@ -18,6 +20,8 @@ from bellwether.adapters.kubernetes.api_client import (
     Object,
     Resource,
 )
+from bellwether.adapters.kubernetes.kubeconfig import ApiAccess
+from bellwether.cli import kubernetes_target
 from bellwether.ports.errors import BellwetherError, Transient
 
 Key = tuple[str, str, str]
@@ -45,6 +49,11 @@ class MemoryApi(KubernetesClient):
         metadata = {"uid": f"uid-{body['metadata']['name']}", "generation": 1, **body["metadata"]}
         whole = {"apiVersion": resource.api_version, "kind": resource.kind, **body, "metadata": metadata}
         return self._keep(self._key(resource, metadata.get("namespace", "default"), metadata["name"]), whole)
+
+    def serve_commands(self, monkeypatch: pytest.MonkeyPatch, namespace: str = "default") -> None:
+        """Let the command line connect to this API; its context has that namespace."""
+        monkeypatch.setattr(kubernetes_target, "api_access", lambda *_: ApiAccess(None, namespace))
+        monkeypatch.setattr(kubernetes_target, "from_configuration", lambda *_: self)
 
     def refuse(self, verb: str, resource: Resource, error: BellwetherError | None) -> None:
         """Calls of that verb on that kind raise the error, until told None."""

@@ -52,7 +52,7 @@ class Waiting:
 
 
 def run(monkeypatch: pytest.MonkeyPatch, api: MemoryApi, *arguments: str, clock: Waiting | None = None) -> Result:
-    monkeypatch.setattr(verb, "connect", lambda: api)
+    api.serve_commands(monkeypatch)
     monkeypatch.setattr(verb, "SystemClock", lambda: clock or Waiting())
     return CliRunner().invoke(main, ["check", "--lease-namespace", "ops", *arguments])
 
@@ -118,7 +118,7 @@ def test_a_policy_that_nobody_leads_is_a_failure(monkeypatch: pytest.MonkeyPatch
     if leased:
         a_lease(api, "")
     done = run(monkeypatch, api)
-    assert done.exit_code == 1
+    assert done.exit_code == 4
     assert f"FAILED  leases: policy kafka/main: no operator holds the Lease of Kafka cluster {CLUSTER}" in done.output
 
 
@@ -144,7 +144,7 @@ def test_each_missing_definition_and_permission_is_named_with_its_remedy(monkeyp
     api = Reviewed("delete")
     api.refuse("list", BROKER_HEALTHS, NotFound("no such kind"))
     done = run(monkeypatch, api)
-    assert done.exit_code == 1
+    assert done.exit_code == 4
     assert "FAILED  CRDs: brokerhealths are not served: install the CRDs" in done.output
     assert "FAILED  permissions: missing: 'delete' on brokerhealths in API group bellwether.dev" in done.output
     assert "ok      CRDs: leadershippolicies are served" in done.output
@@ -153,7 +153,7 @@ def test_each_missing_definition_and_permission_is_named_with_its_remedy(monkeyp
 def test_an_operator_that_is_not_ready_or_does_not_answer_is_a_failure(monkeypatch: pytest.MonkeyPatch):
     with an_operator(503, "the API server is away\n") as address:
         done = run(monkeypatch, Reviewed(), "--operator", address)
-    assert done.exit_code == 1
+    assert done.exit_code == 4
     assert "FAILED  operator" in done.output
     assert "/readyz: 503 the API server is away" in done.output
     with HeldPorts() as ports:
@@ -166,7 +166,7 @@ def test_an_api_server_that_is_away_is_told_and_no_traceback(monkeypatch: pytest
     for resource in (POLICIES, BROKER_HEALTHS):
         api.refuse("list", resource, Transient("Kubernetes API: not reachable (connection refused)"))
     done = run(monkeypatch, api)
-    assert done.exit_code == 1
+    assert done.exit_code == 4
     assert "FAILED  CRDs: Kubernetes API: not reachable (connection refused)" in done.output
 
 
@@ -184,5 +184,5 @@ def test_it_waits_until_all_is_well_and_no_longer_than_it_may(monkeypatch: pytes
     assert clock.seconds == 6
 
     never = Waiting()
-    assert run(monkeypatch, Reviewed("list"), "--wait", "10", clock=never).exit_code == 1
+    assert run(monkeypatch, Reviewed("list"), "--wait", "10", clock=never).exit_code == 4
     assert 10 <= never.seconds < 14

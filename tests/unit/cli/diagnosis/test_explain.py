@@ -68,7 +68,7 @@ def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
     health["metadata"]["labels"] = {"bellwether.dev/policy": "main"}
     store.put(BROKER_HEALTHS, {**health, "status": judged_status()})
     store.put(BROKER_HEALTHS, api_objects.health(2))
-    monkeypatch.setattr(verb, "connect", lambda: store)
+    store.serve_commands(monkeypatch)
     monkeypatch.setattr(verb.SystemClock, "now", lambda _: after(125))
     return store
 
@@ -222,4 +222,4 @@ def test_a_policy_that_no_operator_has_looked_at_says_so(api: MemoryApi):
 def test_of_several_policies_one_must_be_named(api: MemoryApi):
     api.put(POLICIES, api_objects.policy("other"))
     status, said = run("1")
-    assert (status, "has several policies (main, other): set --policy" in said) == (1, True)
+    assert (status, "has several policies: set --policy to one of main, other" in said) == (1, True)

@@ -31,7 +31,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
     made = MemoryApi()
-    monkeypatch.setattr(verb, "connect", lambda: made)
+    made.serve_commands(monkeypatch)
     return made
 
 
@@ -54,7 +54,7 @@ def trail(api: MemoryApi, clock: ManualClock) -> ConfigMapAuditLog:
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["history", "main", *arguments])
+    return CliRunner().invoke(main, ["history", "--policy", "main", *arguments])
 
 
 @pytest.mark.usefixtures("trail")

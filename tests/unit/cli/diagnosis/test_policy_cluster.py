@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from bellwether.adapters.kubernetes.api_client import POLICIES, SECRETS
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
+from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis import policy_cluster
 from bellwether.cli.main import main
 from bellwether.kafka_connection import Mechanism
@@ -37,7 +38,7 @@ def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
             "data": {"password": password},
         },
     )
-    monkeypatch.setattr(policy_cluster, "connect", lambda: made)
+    made.serve_commands(monkeypatch)
     return made
 
 
@@ -47,7 +48,7 @@ def doctor(*arguments: str) -> tuple[int, str]:
 
 
 def test_addresses_and_credentials_are_those_of_the_policy(api: MemoryApi) -> None:
-    with policy_cluster.policy_cluster("default", "main", ()) as found:
+    with policy_cluster.policy_cluster(Target("main"), ()) as found:
         security = found.connection.security
         assert (found.connection.bootstrap, security.mechanism) == ((CLOSED,), Mechanism.PLAIN)
         assert (security.username, security.password) == ("anna", "opensesame")
@@ -55,7 +56,7 @@ def test_addresses_and_credentials_are_those_of_the_policy(api: MemoryApi) -> No
 
 
 def test_other_addresses_may_lead_to_the_same_cluster_only(api: MemoryApi) -> None:
-    with policy_cluster.policy_cluster("default", "main", ("localhost:9092",)) as found:
+    with policy_cluster.policy_cluster(Target("main"), ("localhost:9092",)) as found:
         assert found.connection.bootstrap == ("localhost:9092",)
         found.check("cluster-a")
         with pytest.raises(Terminal, match="lead to Kafka cluster cluster-b, and the policy is pinned to cluster-a"):
@@ -66,13 +67,13 @@ def test_the_brokers_that_the_policy_has_demoted_are_named(api: MemoryApi) -> No
     records = ConfigMapRecords(api, "default", "main")
     taken = records.take_over("cluster-a")
     records.save(replace(taken, demoted={1: demoted(1)}))
-    with policy_cluster.policy_cluster("default", "main", ()) as found:
+    with policy_cluster.policy_cluster(Target("main"), ()) as found:
         assert found.notes == (f"demoted by policy default/main: broker 1 ({demoted(1).reason})",)
 
 
 def test_a_cluster_that_cannot_be_reached_is_named_without_its_password(api: MemoryApi) -> None:
     code, output = doctor("--policy", "main")
-    assert code == 4
+    assert code == 1
     assert f"no broker answered: {CLOSED}" in output
     assert "opensesame" not in output
 
@@ -80,10 +81,15 @@ def test_a_cluster_that_cannot_be_reached_is_named_without_its_password(api: Mem
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("--policy", "mian"), 4, "namespace default has no LeadershipPolicy mian; it has: main"),
-        (("--policy", "main", "--namespace", "other"), 4, "it has none: set --namespace; there are: default/main"),
-        (("--policy", "main", "--tls"), 2, "--tls cannot be used with --policy"),
-        ((), 2, "or '--policy NAME'"),
+        (("--policy", "mian"), 1, "namespace default has no LeadershipPolicy mian; it has: main"),
+        (("--policy", "main", "--namespace", "other"), 1, "it has none: set --namespace; there are: default/main"),
+        (("--policy", "main", "--tls"), 2, "--tls requires --bootstrap without --policy"),
+        (("--tls",), 2, "--tls requires --bootstrap without --policy"),
+        (
+            ("--namespace", "other"),
+            1,
+            "namespace other has no LeadershipPolicy: set --namespace; there are: default/main",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_with_what_exists(
@@ -96,4 +102,4 @@ def test_what_is_wrong_is_said_with_what_exists(
 def test_a_missing_secret_is_named(api: MemoryApi) -> None:
     api.delete(SECRETS, "default", "kafka")
     code, output = doctor("--policy", "main")
-    assert (code, "secret default/kafka does not exist" in output) == (4, True), output
+    assert (code, "secret default/kafka does not exist" in output) == (1, True), output

@@ -69,7 +69,7 @@ class Site:
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> Site:
     made = Site()
-    monkeypatch.setattr(verb, "connect", lambda **_: made.api)
+    made.api.serve_commands(monkeypatch)
     monkeypatch.setattr(verb.SystemClock, "now", lambda _: NOW)
     return made
 
@@ -128,7 +128,9 @@ def test_where_all_is_well_there_is_nothing_to_do(site: Site):
 
 def test_a_policy_of_which_no_operator_has_said_anything(site: Site):
     site.api.put(POLICIES, api_objects.policy())
-    assert run("main")[1].startswith("Policy default/main was never reconciled: check that an operator is running")
+    assert run("--policy", "main")[1].startswith(
+        "Policy default/main was never reconciled: check that an operator is running"
+    )
 
 
 def test_an_operator_that_no_longer_renews_its_lease_is_named(site: Site):
@@ -161,7 +163,7 @@ def test_of_many_brokers_those_that_are_not_well_come_first(site: Site):
 def test_programs_get_status_and_problems(site: Site):
     site.show(one_left(), api_objects.entry("zone-1"))
     site.api.put(LEASES, prober_lease("zone-1", 60))
-    found: dict[str, Any] = json.loads(run("main", "-o", "json")[1])
+    found: dict[str, Any] = json.loads(run("--policy", "main", "-o", "json")[1])
     assert (found["policy"], found["status"]["mode"]) == ("default/main", "Enforce")
     assert [b["broker"] for b in found["brokers"]] == [1, 2, 3]
     assert found["probers"][0].items() >= {"source": "zone-1", "brokers": 3, "stale": True}.items()
@@ -208,14 +210,17 @@ class TestBadInput:
 
     def test_another_name_names_those_that_exist(self, site: Site):
         site.show(said(policy=ENFORCE))
-        assert run("nosuch") == (1, "Error: namespace default has no LeadershipPolicy nosuch; it has: main\n")
+        assert run("--policy", "nosuch") == (
+            1,
+            "Error: namespace default has no LeadershipPolicy nosuch; it has: main\n",
+        )
 
     def test_of_several_one_must_be_named(self, site: Site):
         for name in ("orders", "payments"):
             site.api.put(POLICIES, api_objects.policy(name))
         exit_status, text = run()
         assert exit_status == 1
-        assert "(orders, payments): name one of them: bellwether status POLICY" in text
+        assert "has several policies: set --policy to one of orders, payments" in text
 
     @pytest.mark.parametrize("error", [Terminal("cannot list leadershippolicies: forbidden"), Transient("away")])
     def test_no_permission_and_no_api_server_are_one_line(self, site: Site, error: Terminal | Transient):
@@ -229,4 +234,30 @@ class TestBadInput:
     def test_watching_prints_text(self):
         exit_status, text = run("--watch", "-o", "json")
         assert exit_status == 2
-        assert "leave out --output json" in text
+        assert "leave out --output" in text
+
+
+def test_all_policies_of_all_namespaces_are_one_line_each(site: Site):
+    site.show(one_left())
+    fresh = api_objects.policy()
+    fresh["metadata"] = {**fresh["metadata"], "name": "payments", "namespace": "kafka"}
+    site.api.put(POLICIES, fresh)
+    exit_status, text = run("--all-namespaces")
+    assert (exit_status, text.splitlines()) == (
+        0,
+        [
+            "NAMESPACE  POLICY    MODE     READY    REASON    SICK  DOWN  UNKNOWN  DEMOTED  AT-RISK",
+            "default    main      Enforce  True     AtMinIsr  1     1     0        1        60",
+            "kafka      payments  Observe  Unknown",
+        ],
+    )
+    documents = json.loads(run("-A", "--output", "json")[1])
+    assert [one["policy"] for one in documents] == ["default/main", "kafka/payments"]
+
+
+@pytest.mark.parametrize("other", [["--policy", "main"], ["-n", "kafka"]])
+def test_all_namespaces_excludes_one_policy_and_one_namespace(site: Site, other: list[str]):
+    exit_status, text = run("-A", *other)
+    assert exit_status == 2
+    assert "leave out --policy and --namespace" in " ".join(text.split())
+    assert not site.api.objects

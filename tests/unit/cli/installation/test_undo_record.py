@@ -12,7 +12,6 @@ from click.testing import CliRunner, Result
 from bellwether.adapters import undo_record_codec
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
-from bellwether.cli.installation import undo_record as verb
 from bellwether.cli.main import main
 from bellwether.core.model.undo_record import ApplicationEnd, UndoRecord
 from testkit.kubernetes.memory_api import MemoryApi
@@ -29,7 +28,7 @@ def run(*arguments: object) -> Result:
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
     made = MemoryApi()
-    monkeypatch.setattr(verb, "connect", lambda: made)
+    made.serve_commands(monkeypatch)
     return made
 
 
@@ -109,7 +108,7 @@ def test_a_policy_without_a_record_is_named(api: MemoryApi, command: str):
 def test_what_is_exported_can_be_imported(api: MemoryApi, tmp_path: Path):
     keep(api)
     document = tmp_path / "record.json"
-    assert run("export", *OF_MAIN, "-o", document).exit_code == 0
+    assert run("export", *OF_MAIN, "--output-file", document).exit_code == 0
     keep(api, "other", displaced=False)
     found = run("import", "--policy", "other", document)
     assert (found.exit_code, found.output) == (0, "imported: 1 partitions, demoted brokers [1]\n")
@@ -121,7 +120,7 @@ def test_what_is_exported_can_be_imported(api: MemoryApi, tmp_path: Path):
 def test_an_export_goes_to_standard_output_as_it_is(api: MemoryApi, tmp_path: Path):
     keep(api)
     document = tmp_path / "record.json"
-    run("export", *OF_MAIN, "-o", document)
+    run("export", *OF_MAIN, "--output-file", document)
     assert run("export", *OF_MAIN).output == document.read_text()
 
 
@@ -141,7 +140,7 @@ HELD = UndoRecord(CLUSTER_ID, 1, {1: demoted(1)}, {partition().key: entry()})
 def test_a_record_that_holds_something_is_not_overwritten(api: MemoryApi, tmp_path: Path):
     keep(api)
     document = tmp_path / "record.json"
-    run("export", *OF_MAIN, "-o", document)
+    run("export", *OF_MAIN, "--output-file", document)
     found = run("import", *OF_MAIN, document)
     assert found.exit_code == 1
     assert "is not empty" in found.output

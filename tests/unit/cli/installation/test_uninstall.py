@@ -49,7 +49,7 @@ class Clock:
 def run(
     monkeypatch: pytest.MonkeyPatch, operator: MemoryOperator, loop: PolicyController | None, *arguments: object
 ) -> Result:
-    monkeypatch.setattr(verb, "connect", lambda: operator.api)
+    operator.api.serve_commands(monkeypatch)
     monkeypatch.setattr(verb, "SystemClock", lambda: Clock(operator, loop))
     return CliRunner().invoke(main, ["uninstall", *(str(a) for a in arguments)])
 
@@ -201,3 +201,14 @@ def test_export_asks_for_no_restoring(monkeypatch: pytest.MonkeyPatch, operator:
 def test_with_nothing_installed_there_is_nothing_to_do(monkeypatch: pytest.MonkeyPatch, operator: MemoryOperator):
     found = run(monkeypatch, operator, None)
     assert (found.exit_code, found.output) == (0, "")
+
+
+def test_a_dry_run_counts_what_is_displaced_and_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, operator: MemoryOperator
+):
+    loop = demoting(operator)
+    before = held(operator)
+    found = run(monkeypatch, operator, loop, "--dry-run")
+    said = "default/main: 4 partitions displaced, demoted brokers [1]; mode restore\n"
+    assert (found.exit_code, found.output) == (0, said)
+    assert held(operator) == before

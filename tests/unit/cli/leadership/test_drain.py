@@ -62,7 +62,7 @@ def operator() -> MemoryOperator:
 @pytest.fixture
 def shift(operator: MemoryOperator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shift]:
     made = Shift(operator)
-    monkeypatch.setattr(drain, "connect", lambda: operator.api)
+    operator.api.serve_commands(monkeypatch)
     monkeypatch.setattr(drain, "SystemClock", lambda: operator.site.clock)
     monkeypatch.setattr(drain.time, "sleep", made.wait)
     monkeypatch.setattr(drain.time, "monotonic", operator.site.clock.monotonic)
@@ -93,7 +93,6 @@ def leaders(operator: MemoryOperator) -> int:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        pytest.param(["2"], "Missing option '--policy'", id="no policy"),
         pytest.param(
             [*ASKED[1:], "--for", "soon"],
             "--for 'soon' is not a duration: use a number with s, m, h or d",

@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES
-from bellwether.cli.leadership import broker_lookup, demote, overrides, wait
+from bellwether.cli import kubernetes_target
+from bellwether.cli.leadership import broker_lookup, overrides, wait
 from bellwether.cli.main import main
 from bellwether.ports.errors import Terminal
 from testkit.kubernetes import api_objects
@@ -39,7 +40,7 @@ def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
         health = api_objects.health(broker)
         health["metadata"]["labels"] = {"bellwether.dev/policy": "main"}
         made.put(BROKER_HEALTHS, health)
-    monkeypatch.setattr(demote, "connect", lambda: made)
+    made.serve_commands(monkeypatch)
     monkeypatch.setattr(wait.time, "sleep", lambda _: None)
     return made
 
@@ -374,10 +375,10 @@ def test_a_cluster_that_was_never_seen_is_why_no_broker_is_known(api: MemoryApi,
 
 @pytest.mark.parametrize("verb", ["demote", "release"])
 def test_without_a_kubernetes_api_the_remedy_is_named(verb: str, monkeypatch: pytest.MonkeyPatch):
-    def nowhere() -> MemoryApi:
+    def nowhere(*_: object) -> MemoryApi:
         raise Terminal("no Kubernetes API is configured: run in a cluster, or set KUBECONFIG")
 
-    monkeypatch.setattr(demote, "connect", nowhere)
+    monkeypatch.setattr(kubernetes_target, "api_access", nowhere)
     found = run(verb, 1, "--policy", "main")
     assert found.exit_code == 1
     assert "set KUBECONFIG" in words(found)

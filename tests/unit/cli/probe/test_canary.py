@@ -65,15 +65,15 @@ def table(answers: Answers, clock: ManualClock, partitions: dict[int, int]) -> i
     metrics = CanaryMetrics(ProbeMetrics())
     probe = CanaryProbe("once", lambda _signal: None, lambda _broker: None, clock, metrics)
     probe.refresh(answers, partitions, frozenset(partitions))
-    return measurement_table.canary(probe, partitions, Objectives(), clock)
+    return measurement_table.canary(probe, partitions, Objectives(), clock, "table")
 
 
 @pytest.mark.parametrize(
     ("produced", "status", "row"),
     [
         (0.004, 0, "1 Passing 4.0 ms 0.0 ms"),
-        (0.2, 1, "1 Failing 200 ms 0.0 ms"),
-        ("no answer within 2 s", 1, "1 Failing no answer within 2 s"),
+        (0.2, 4, "1 Failing 200 ms 0.0 ms"),
+        ("no answer within 2 s", 4, "1 Failing no answer within 2 s"),
     ],
 )
 def test_the_table_has_both_latencies_and_the_reading(
@@ -86,5 +86,5 @@ def test_the_table_has_both_latencies_and_the_reading(
 
 def test_a_cluster_without_brokers_in_the_topic_is_a_failure(capsys: pytest.CaptureFixture[str]) -> None:
     clock = ManualClock()
-    assert table(Answers(clock, 0.1), clock, {}) == 1
+    assert table(Answers(clock, 0.1), clock, {}) == 4
     assert "BROKER" in capsys.readouterr().out

@@ -44,7 +44,7 @@ def test_the_list_names_what_is_installed_and_why_something_cannot_be_used(
     (line,) = (line for line in output.splitlines() if line.startswith("HalfDone"))
     assert "halfdone 2.5" in line
     assert "cannot be loaded: ModuleNotFoundError" in line
-    assert status == 1
+    assert status == 4
 
 
 def test_a_setting_without_a_value_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,7 @@ def beside(api: MemoryApi, stop: threading.Event) -> list[object]:
     clock, metrics = SystemClock(), ProbeMetrics()
     prober = Prober(api, "default", "main", SignalType.STORAGE_LATENCY, "broker-1", clock, metrics)
     sidecar = Sidecar(stop)
-    ProberProcess(api, prober, metrics, clock, stop).run_sidecar(
+    ProberProcess(api, "default", prober, metrics, clock, stop).run_sidecar(
         sidecar, lambda detection: (detection.objectives, detection.storage.enabled)
     )
     return sidecar.told

@@ -8,7 +8,6 @@ from click.testing import CliRunner
 from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.api.v1alpha1.spec.query_presets import PRESETS
 from bellwether.cli.commands.probe.probers import prometheus
-from bellwether.cli.probe import prometheus as verb
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
 
@@ -16,7 +15,7 @@ from testkit.kubernetes.memory_api import MemoryApi
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
     api = MemoryApi()
-    monkeypatch.setattr(verb, "connect", lambda: api)
+    api.serve_commands(monkeypatch)
     return api
 
 
@@ -48,5 +47,5 @@ def test_a_missing_secret_is_named_for_every_rule(api: MemoryApi) -> None:
     body["spec"]["detection"]["prometheus"]["bearerTokenSecretName"] = "prom"
     api.put(POLICIES, body)
     said = CliRunner().invoke(prometheus, ["--policy", "main", "--once"])
-    assert said.exit_code == 1
+    assert said.exit_code == 4
     assert "Prometheus cannot be queried: secret default/prom does not exist: create it with key 'token'" in said.output

@@ -36,7 +36,7 @@ def test_it_tells_how_the_process_is(sleeper: int) -> None:
 
 def test_a_process_that_is_not_there_cannot_be_paused() -> None:
     found = CliRunner().invoke(main, ["quarantine-agent", "--once", "--process", rf"no-such-{os.getpid()}\0"])
-    assert found.exit_code == 1
+    assert found.exit_code == 4
     assert "Absent" in found.output
 
 
@@ -76,7 +76,13 @@ def test_a_agent_that_cannot_even_start_releases_whom_its_forerunner_paused(
 ) -> None:
     os.kill(sleeper, signal.SIGSTOP)
     assert stopped(sleeper, becomes=True)
-    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    kubeconfig = tmp_path / "config"
+    if "TAKEN" in fault:
+        kubeconfig.write_text(
+            "current-context: c\nusers: []\nclusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n"
+            "contexts: [{name: c, context: {cluster: c}}]\n"
+        )
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
     with socket.create_server(("", 0)) as taken:
         port = str(taken.getsockname()[1])
         words = [port if word == "TAKEN" else word for word in fault]

@@ -49,13 +49,13 @@ SICK = LagMeasurement(
     ("looks", "status", "row"),
     [
         ({1: LagMeasurement(followed=4)}, 0, "1 Passing 0.0 s 0 0 keeps up on 4 partitions"),
-        ({1: LagMeasurement(), 2: SICK}, 1, "2 Failing 34.2 s 2 1 behind by 34 s on 2 partitions"),
+        ({1: LagMeasurement(), 2: SICK}, 4, "2 Failing 34.2 s 2 1 behind by 34 s on 2 partitions"),
         (
             {1: LagMeasurement(problem="it is fenced")},
-            1,
+            4,
             "1 Unknown not measured: it is fenced",
         ),
-        ({}, 1, "BROKER REPLICATION LAG LAGGING IN ISR MESSAGE"),
+        ({}, 4, "BROKER REPLICATION LAG LAGGING IN ISR MESSAGE"),
     ],
 )
 def test_the_table_has_a_row_for_each_broker_and_only_passing_is_success(
@@ -67,5 +67,5 @@ def test_the_table_has_a_row_for_each_broker_and_only_passing_is_success(
 ) -> None:
     monkeypatch.setattr(measurement_table, "watch_once", lambda *_: looks)
     anything: Any = None
-    assert measurement_table.replication(anything, ReplicationLag(), anything) == status
+    assert measurement_table.replication(anything, ReplicationLag(), anything, "table") == status
     assert row in " ".join(capsys.readouterr().out.split())

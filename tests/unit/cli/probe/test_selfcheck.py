@@ -48,7 +48,7 @@ def test_one_measurement_needs_neither_policy_nor_broker(talked_to: int) -> None
 def test_a_port_that_nobody_listens_on_is_unknown_and_no_success() -> None:
     with HeldPorts() as ports:
         code, said = run("--once", "--port", str(ports.take()))
-    assert code == 1
+    assert code == 4
     assert "Unknown" in said
     assert "no process listens on this port" in said
 

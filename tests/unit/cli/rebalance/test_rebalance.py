@@ -15,7 +15,7 @@ from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.adapters.store.filesystems import Store
 from bellwether.cli.main import main
 from bellwether.cli.offline import offline_rebalance
-from bellwether.cli.rebalance import plan_request, rebalance
+from bellwether.cli.rebalance import plan_request
 from bellwether.cli.rebalance.plan_figures import rate
 from bellwether.core.signals import Reading
 from bellwether.testing.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
@@ -63,7 +63,6 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("arguments", "remedy"),
         [
-            ([], "set either --policy NAME (through the operator) or --bootstrap HOST:PORT"),
             (["--policy", "main", *BOOTSTRAP], "set either --policy NAME"),
             (BOOTSTRAP, "--bootstrap requires --store URI"),
             ([*BOOTSTRAP, "--store", "/s"], "set --record FILE"),
@@ -73,7 +72,7 @@ class TestMistakes:
             ),
             ([*BOOTSTRAP, "--store", "/s", "--dry-run", "--capacity", "3"], "--capacity '3' is not ID=N"),
             ([*BOOTSTRAP, "--store", "/s", "--dry-run", "--capacity", "3=0"], "--capacity '3=0' is not ID=N"),
-            (["--policy", "main", "--dry-run"], "--dry-run: requires --bootstrap"),
+            (["--policy", "main", "--approve", "x"], "--approve: requires --bootstrap"),
             (
                 ["--policy", "main", "--max-moves", "3", "--wave-size", "9"],
                 "--max-moves, --wave-size: requires --bootstrap",
@@ -241,7 +240,7 @@ class Served:
         self.operator.desk = desk_of(self.planner, self.operator.site.clock, self.desks)
         waves = {"partitions": 2, "pauseSeconds": 0}
         self.loop = self.operator.make(rebalance={"waves": waves, **spec})
-        monkeypatch.setattr(rebalance, "connect", lambda: self.operator.api)
+        self.operator.api.serve_commands(monkeypatch)
         monkeypatch.setattr(plan_request, "POLL_SECONDS", 0.01)
         self._stop_requested = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -275,12 +274,12 @@ class TestThroughTheOperator:
         assert found.exit_code == DONE, found.output
         digest = digest_in(found)
         assert "busiest broker   5.5 kB/s before, 4.72 kB/s after" in found.output
-        assert f"bellwether rebalance --policy main -n default --approve {digest}" in words(found)
+        assert f"bellwether approve {digest} --policy main -n default" in words(found)
 
     @pytest.mark.usefixtures("served")
     def test_the_digest_approves_and_the_end_is_told(self):
         digest = digest_in(run("--policy", "main"))
-        found = run("--policy", "main", "--approve", digest)
+        found = CliRunner().invoke(main, ["approve", digest, "--policy", "main"])
         assert found.exit_code == DONE, found.output
         assert f"plan {digest} is approved" in found.output
         assert "Done: 3 of 3 partitions have the plan's order" in found.output
@@ -291,9 +290,23 @@ class TestThroughTheOperator:
         assert found.exit_code == DONE, found.output
         assert "Done: 3 of 3 partitions have the plan's order" in found.output
 
+    def test_a_dry_run_shows_the_plan_and_approves_nothing(self, served: Served):
+        found = run("--policy", "main", "--dry-run", "--yes")
+        digest = digest_in(found)
+        assert (found.exit_code, f"bellwether approve {digest}" in words(found)) == (DONE, True)
+        again = CliRunner().invoke(main, ["approve", digest, "--dry-run"])
+        assert (again.exit_code, f"plan {digest}:" in again.output) == (DONE, True)
+        assert "bellwether.dev/approve-plan" not in served.operator.body()["metadata"]["annotations"]
+
+    def test_a_policy_that_approves_by_itself_has_no_dry_run(self, served: Served):
+        served.operator.change(rebalance={"approval": "Automatic"})
+        found = run("--policy", "main", "--dry-run")
+        assert (found.exit_code, "spec.rebalance.approval: Automatic" in words(found)) == (FAILED, True)
+        assert "bellwether.dev/rebalance" not in served.operator.body()["metadata"].get("annotations", {})
+
     def test_another_digest_is_refused_before_anything_is_approved(self, served: Served):
         run("--policy", "main")
-        found = run("--policy", "main", "--approve", "f" * 32)
+        found = CliRunner().invoke(main, ["approve", "f" * 32, "--policy", "main"])
         assert found.exit_code == FAILED
         assert "has no plan ffffffffffffffffffffffffffffffff: its plan is" in words(found)
         assert "bellwether.dev/approve-plan" not in served.operator.body()["metadata"]["annotations"]
@@ -321,21 +334,21 @@ class TestThroughTheOperator:
     def test_whoever_waits_no_longer_is_told_where_to_look(self, served: Served):
         served.planner.looks = 10**9
         found = run("--policy", "main", "--wait", 1)
-        assert found.exit_code == FAILED
-        assert "not finished within 1 s: see `kubectl describe lp main -n default`" in words(found)
+        assert found.exit_code == HELD
+        assert "not finished within 1 s: see `bellwether status --policy main -n default`" in words(found)
 
 
 def test_a_policy_that_rebalances_nothing_is_told_so(monkeypatch: pytest.MonkeyPatch):
     api = MemoryApi()
     api.put(POLICIES, api_objects.policy())
-    monkeypatch.setattr(rebalance, "connect", lambda: api)
+    api.serve_commands(monkeypatch)
     found = run("--policy", "main")
     assert found.exit_code == FAILED
     assert "policy default/main has no spec.rebalance" in words(found)
 
 
 def test_a_policy_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(rebalance, "connect", MemoryApi)
+    MemoryApi().serve_commands(monkeypatch)
     found = run("--policy", "main")
     assert found.exit_code == FAILED
     assert "namespace default has no LeadershipPolicy main" in words(found)

@@ -50,7 +50,7 @@ def test_a_true_plan_passes_and_every_check_is_shown_with_its_figures(written: F
 
 
 def test_json_tells_the_same(written: Folders) -> None:
-    found = json.loads(verified(written, "--json").output)
+    found = json.loads(verified(written, "-o", "json").output)
     assert (found["passed"], {c["passed"] for c in found["checks"]}) == (True, {True})
     assert found["figures"]["bound"] == 3500
     assert found["figures"]["after"]["max"] == pytest.approx(3500 * (1 + found["figures"]["gap"]))
@@ -115,9 +115,9 @@ def test_whatever_was_tampered_with_is_refused_and_named(
 ) -> None:
     tamper(written)
     found = verified(written)
-    assert (found.exit_code, said in found.output) == (1, True), found.output
+    assert (found.exit_code, said in found.output) == (4, True), found.output
     assert found.output.splitlines()[-1].endswith("rejected")
-    told = json.loads(verified(written, "--json").stdout)
+    told = json.loads(verified(written, "-o", "json").stdout)
     assert told["passed"] is False
     assert any(said in f"{c['check']}: {fault}" for c in told["checks"] for fault in c["faults"])
 
@@ -128,7 +128,7 @@ def test_a_file_of_another_cluster_put_in_its_place_is_refused(written: Folders,
     swapped = folders(str(tmp_path / "other"), other, {key: (r * 2, c) for key, (r, c) in KNOWN.items()})
     shutil.copy(file(swapped, name), file(written, name))
     found = verified(written)
-    assert (found.exit_code, "digest: the plan says" in found.output) == (1, True), found.output
+    assert (found.exit_code, "digest: the plan says" in found.output) == (4, True), found.output
 
 
 @pytest.mark.parametrize(
@@ -147,38 +147,38 @@ def test_a_file_of_another_cluster_put_in_its_place_is_refused(written: Folders,
         ("loads", b"hello", "part-0.parquet: is damaged or not a Parquet file"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_named_and_ends_with_2(
+def test_a_file_that_cannot_be_read_is_named_and_ends_with_1(
     written: Folders, name: str, content: bytes, said: str
 ) -> None:
     file(written, name).write_bytes(content)
     found = verified(written)
-    assert (found.exit_code, said in found.output) == (2, True), found.output
-    assert said in json.loads(verified(written, "--json").stdout)["unreadable"]
+    assert (found.exit_code, said in found.output) == (1, True), found.output
+    assert said in json.loads(verified(written, "-o", "json").stdout)["unreadable"]
 
 
 @pytest.mark.parametrize("name", ["plan", "moves", "problem", "partitions", "loads"])
-def test_a_file_that_is_missing_or_cut_off_ends_with_2(written: Folders, name: str) -> None:
+def test_a_file_that_is_missing_or_cut_off_ends_with_1(written: Folders, name: str) -> None:
     path = file(written, name)
     path.write_bytes(path.read_bytes()[:-20])
-    assert verified(written).exit_code == 2
+    assert verified(written).exit_code == 1
     path.unlink()
     found = verified(written)
-    assert (found.exit_code, str(path.parent) in found.output) == (2, True), found.output
+    assert (found.exit_code, str(path.parent) in found.output) == (1, True), found.output
 
 
-def test_damage_in_the_middle_of_a_file_ends_with_2(written: Folders) -> None:
+def test_damage_in_the_middle_of_a_file_ends_with_1(written: Folders) -> None:
     path = file(written, "moves")
     data = bytearray(path.read_bytes())
     data[10:60] = b"\x00" * 50
     path.write_bytes(bytes(data))
     found = verified(written)
-    assert (found.exit_code, "moves.parquet" in found.output) == (2, True), found.output
+    assert (found.exit_code, "moves.parquet" in found.output) == (1, True), found.output
 
 
 def test_a_column_that_is_missing_is_named(written: Folders) -> None:
     rows(file(written, "moves"), lambda t: t.drop_columns(["order"]))
     found = verified(written)
-    assert (found.exit_code, "moves.parquet: has no column order" in found.output) == (2, True)
+    assert (found.exit_code, "moves.parquet: has no column order" in found.output) == (1, True)
 
 
 def test_loads_in_many_files_and_in_any_order_are_the_same_loads(written: Folders) -> None:
@@ -206,5 +206,5 @@ def test_hostile_names_bring_no_codes_to_the_terminal(tmp_path: Path) -> None:
     rows(file(written, "moves"), lambda t: t.slice(0, 0))
     edited(file(written, "plan"), lambda d: d.update(clusterId="\x1b[31mred\n"))
     found = verified(written)
-    assert found.exit_code == 1
+    assert found.exit_code == 4
     assert "\x1b" not in found.output

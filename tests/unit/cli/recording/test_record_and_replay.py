@@ -37,7 +37,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
     for broker in (1, 2, 3):
         made.site.signals.say(broker, Reading.PASSING)
     made.show(made.operator.reconcile())
-    monkeypatch.setattr(verb, "connect", lambda: made.api)
+    made.api.serve_commands(monkeypatch)
     monkeypatch.setattr(verb, "cluster_reader", lambda *_: MemoryReader(made.site.cluster))
     return made
 
@@ -59,7 +59,7 @@ def recorded(tmp_path: Path, cut: bool = True) -> Path:
 
 @pytest.mark.parametrize("name", ["incident.jsonl", "incident.jsonl.gz"])
 def test_a_recording_ends_with_its_time_and_can_be_replayed(watched: Watched, tmp_path: Path, name: str):
-    found = run("record", "--policy", "main", "-o", tmp_path / name, "--duration", "1s", "--period", "0.2")
+    found = run("record", "--policy", "main", "--output-file", tmp_path / name, "--duration", "1s", "--period", "0.2")
     assert found.exit_code == 0, found.output
     assert f"written to {tmp_path / name}" in found.output
     replayed = run("replay", tmp_path / name)
@@ -80,7 +80,7 @@ def test_an_interrupted_recording_is_a_whole_file(watched: Watched, tmp_path: Pa
     thread = threading.Thread(target=interrupt)
     thread.start()
     try:
-        found = run("record", "--policy", "main", "-o", path, "--period", "0.2")
+        found = run("record", "--policy", "main", "--output-file", path, "--period", "0.2")
     finally:
         thread.join()
         signal.signal(number, before)
@@ -92,7 +92,9 @@ def test_an_interrupted_recording_is_a_whole_file(watched: Watched, tmp_path: Pa
 
 def test_names_are_left_out_when_asked(watched: Watched, tmp_path: Path):
     path = tmp_path / "incident.jsonl"
-    found = run("record", "--policy", "main", "-o", path, "--duration", "1s", "--anonymize", "--no-partitions")
+    found = run(
+        "record", "--policy", "main", "--output-file", path, "--duration", "1s", "--anonymize", "--no-partitions"
+    )
     assert found.exit_code == 0, found.output
     text = path.read_text()
     assert [w for w in ("orders", "vantage-a", "memory-cluster", '"main"', '"default"') if w in text] == []
@@ -107,7 +109,7 @@ def test_no_password_reaches_a_trace(watched: Watched, tmp_path: Path):
     )
     watched.api.put(POLICIES, api_objects.policy(kafka=kafka))
     path = tmp_path / "incident.jsonl"
-    assert run("record", "--policy", "main", "-o", path, "--duration", "1s").exit_code == 0
+    assert run("record", "--policy", "main", "--output-file", path, "--duration", "1s").exit_code == 0
     assert [w for w in ("inside", 'bell"', "sasl", "SecretRef") if w in path.read_text()] == []
 
 
@@ -121,12 +123,12 @@ def test_anonymity_needs_the_clusters_id(watched: Watched, tmp_path: Path, monke
 
     monkeypatch.setattr(verb, "cluster_reader", lambda *_: Away())
     path = tmp_path / "incident.jsonl"
-    refused = run("record", "--policy", "main", "-o", path, "--duration", "1s", "--anonymize")
+    refused = run("record", "--policy", "main", "--output-file", path, "--duration", "1s", "--anonymize")
     assert (refused.exit_code, path.exists()) == (1, False)
     assert (
         "--anonymize requires the id of the Kafka cluster, which is not reachable: no broker answers" in refused.output
     )
-    plain = run("record", "--policy", "main", "-o", path, "--duration", "1s")
+    plain = run("record", "--policy", "main", "--output-file", path, "--duration", "1s")
     assert plain.exit_code == 0
     assert "continuing without Kafka: no broker answers" in plain.output
 
@@ -134,22 +136,22 @@ def test_anonymity_needs_the_clusters_id(watched: Watched, tmp_path: Path, monke
 def test_a_file_that_exists_is_kept(watched: Watched, tmp_path: Path):
     path = tmp_path / "incident.jsonl"
     path.write_text("precious")
-    found = run("record", "--policy", "main", "-o", path)
+    found = run("record", "--policy", "main", "--output-file", path)
     assert (found.exit_code, path.read_text()) == (1, "precious")
     assert "exists already" in found.output
 
 
 def test_a_policy_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(verb, "connect", MemoryApi)
-    found = run("record", "--policy", "none", "-o", tmp_path / "x.jsonl")
+    MemoryApi().serve_commands(monkeypatch)
+    found = run("record", "--policy", "none", "--output-file", tmp_path / "x.jsonl")
     assert found.exit_code == 1
-    assert "leadershippolicies default/none not found" in found.output
+    assert "namespace default has no LeadershipPolicy none; it has none" in found.output
     assert not (tmp_path / "x.jsonl").exists()
 
 
 @pytest.mark.parametrize("duration", ["10", "1w", "-1s", "99999999999d"])
 def test_a_duration_that_is_none_is_refused(tmp_path: Path, duration: str):
-    found = run("record", "--policy", "main", "-o", tmp_path / "x.jsonl", "--duration", duration)
+    found = run("record", "--policy", "main", "--output-file", tmp_path / "x.jsonl", "--duration", duration)
     assert found.exit_code == 2
     assert "--duration" in found.output
 
@@ -176,12 +178,12 @@ def test_a_replay_can_leave_the_plan_out(tmp_path: Path):
 def test_a_replay_takes_its_settings_from_a_policys_file(tmp_path: Path):
     body = api_objects.policy(mode="Enforce", promotion={"stabilizationSeconds": 3})
     (tmp_path / "policy.yaml").write_text(json.dumps(body))
-    found = run("replay", recorded(tmp_path), "--policy", tmp_path / "policy.yaml")
+    found = run("replay", recorded(tmp_path), "--filename", tmp_path / "policy.yaml")
     assert "00:00:18 broker 1 may lead again" in found.output
 
 
 def test_a_replay_as_json_is_one_document(tmp_path: Path):
-    document = json.loads(run("replay", recorded(tmp_path), "--json").stdout)
+    document = json.loads(run("replay", recorded(tmp_path), "-o", "json").stdout)
     assert (document["policy"], document["truncated"], document["differences"]) == ("main", False, [])
     demoted = [row for row in document["timeline"] if row["what"] == "demoted"]
     assert [(row["broker"], row["at"]) for row in demoted] == [(1, "2026-01-01T00:00:06.000Z")]
@@ -238,7 +240,7 @@ def test_settings_that_limit_brokers_by_load_are_said_to_limit_nothing(tmp_path:
     body = api_objects.rebalance()
     body["spec"]["demotion"] = {"capacity": {"maxBytesPerSecond": 1}}
     (tmp_path / "policy.yaml").write_text(json.dumps(body))
-    found = run("replay", recorded(tmp_path), "--policy", tmp_path / "policy.yaml")
+    found = run("replay", recorded(tmp_path), "--filename", tmp_path / "policy.yaml")
     assert found.exit_code == 0
     limit = "demotion.capacity.maxBytesPerSecond limits nothing here: what partitions carry is not recorded"
     assert found.stderr.splitlines() == [f"note: {limit}"]

@@ -6,11 +6,15 @@ from typing import Any
 
 import click
 
+from bellwether.cli.commands.common_options import OUTPUT
+from bellwether.cli.commands.kubernetes_options import clusterwide
+
 
 @click.command()
 @click.option(
     "--namespace", "-n", "namespaces", multiple=True, help="Check only this namespace; repeatable.  [default: all]"
 )
+@clusterwide
 @click.option(
     "--lease-namespace",
     envvar="POD_NAMESPACE",
@@ -27,11 +31,12 @@ import click
     show_default=True,
     help="Retry for at most this many seconds until every check passes.",
 )
+@OUTPUT
 def check(**options: Any) -> None:
     """Check that an installation works.
 
     Checks the CRDs, the permissions of this account, the operator's readiness, and that an operator holds the Lease of
-    each Kafka cluster. Changes nothing. Run it with the operator's ServiceAccount, as `helm test` does. Exit status 1
+    each Kafka cluster. Changes nothing. Run it with the operator's ServiceAccount, as `helm test` does. Exit status 4
     if a check fails.
     """
     from bellwether.cli.diagnosis.check import check as run

@@ -6,21 +6,16 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.common_options import NAMESPACE, OUTPUT
+from bellwether.cli.commands.common_options import OUTPUT
 from bellwether.cli.commands.kafka_options import kafka_options
+from bellwether.cli.commands.kubernetes_options import policy_options
 
 SHOWN = 10
 """Number of partitions at risk that are shown one by one without ``--all``."""
 
 
 @click.command()
-@click.option(
-    "--policy",
-    metavar="NAME",
-    help="Use the Kafka cluster of this LeadershipPolicy, with its addresses and Secrets. --bootstrap replaces the"
-    " addresses.",
-)
-@NAMESPACE
+@policy_options
 @kafka_options
 @click.option(
     "--topic",
@@ -42,15 +37,18 @@ SHOWN = 10
 def doctor(**options: Any) -> None:
     """Report partitions at risk and the remedies.
 
-    Reads the cluster's metadata, contacts every broker, and classifies every partition. For each cause it reports
-    how many partitions are at risk, the effect on clients, what is safe to do, and the remedies with their cost.
+    Examines the Kafka cluster of the policy with its addresses and Secrets, or that of --bootstrap; both: the policy's
+    at other addresses. Reads the cluster's metadata, contacts every broker, and classifies every partition. For each
+    cause it reports how many partitions are at risk, the effect on clients, what is safe to do, and the remedies with
+    their cost.
 
     \b
     Exit status:
       0  no partition is at risk
-      1  partitions are at risk, and every partition has a leader
-      3  a partition is offline, or an unclean election was refused or has not produced a leader
-      4  the cluster could not be examined
+      1  the cluster could not be examined
+      3  an unclean election was refused, or has not produced a leader
+      4  partitions are at risk, and every partition has a leader
+      5  a partition has no leader
 
     With --unclean-election it elects an out-of-sync replica as leader of one partition that has no eligible leader;
     records are lost. No other command and no controller of Bellwether does this.

@@ -6,13 +6,14 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.common_options import NAMESPACE, OUTPUT
+from bellwether.cli.commands import completion
+from bellwether.cli.commands.common_options import OUTPUT
+from bellwether.cli.commands.kubernetes_options import policy_options
 
 
 @click.command()
-@click.argument("broker", type=click.IntRange(0))
-@click.option("--policy", metavar="NAME", help="LeadershipPolicy.  [default: the only one in the namespace]")
-@NAMESPACE
+@click.argument("broker", type=click.IntRange(0), shell_complete=completion.brokers)
+@policy_options
 @OUTPUT
 def explain(**options: Any) -> None:
     """Explain the verdict on BROKER.

@@ -6,17 +6,20 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.common_options import NAMESPACE, OUTPUT
+from bellwether.cli.commands import completion
+from bellwether.cli.commands.common_options import OUTPUT
+from bellwether.cli.commands.kubernetes_options import policy_options
 
 
 @click.command()
-@click.argument("policy")
-@NAMESPACE
+@policy_options
 @click.option("--since", "after", metavar="TIME", help="Only entries since this time, or of the last 2h, 7d, ...")
-@click.option("--broker", type=click.IntRange(0), help="Only entries that concern this broker.")
+@click.option(
+    "--broker", type=click.IntRange(0), shell_complete=completion.brokers, help="Only entries that concern this broker."
+)
 @OUTPUT
 def history(**options: Any) -> None:
-    """List the leader moves of POLICY, with time and reason.
+    """List the leader moves of a policy, with time and reason.
 
     Reads the audit log; the oldest entry comes first. A demotion or promotion is shown with its evidence or the
     override that caused it; moves are shown as a summary with a digest and sample partitions. The audit log remains

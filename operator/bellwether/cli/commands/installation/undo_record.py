@@ -7,9 +7,8 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.common_options import NAMESPACE
-
-_POLICY = click.option("--policy", required=True, help="LeadershipPolicy that the undo record belongs to.")
+from bellwether.cli.commands.common_options import OUTPUT
+from bellwether.cli.commands.kubernetes_options import policy_options
 
 
 @click.group("undo-record")
@@ -21,8 +20,8 @@ def undo_record() -> None:
 
 
 @undo_record.command()
-@_POLICY
-@NAMESPACE
+@policy_options
+@OUTPUT
 def show(**options: Any) -> None:
     """Show demoted brokers and the number of displaced partitions.
 
@@ -34,10 +33,9 @@ def show(**options: Any) -> None:
 
 
 @undo_record.command()
-@_POLICY
-@NAMESPACE
+@policy_options
 @click.option(
-    "--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Output file.  [default: standard output]"
+    "--output-file", type=click.Path(dir_okay=False, path_type=Path), help="File to write.  [default: standard output]"
 )
 def export(**options: Any) -> None:
     """Export the undo record as one JSON document."""
@@ -47,8 +45,7 @@ def export(**options: Any) -> None:
 
 
 @undo_record.command("import")
-@_POLICY
-@NAMESPACE
+@policy_options
 @click.argument("document", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def import_(**options: Any) -> None:
     """Import an exported DOCUMENT into an empty undo record.

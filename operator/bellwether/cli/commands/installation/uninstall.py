@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from bellwether.cli.commands.kubernetes_options import clusterwide
+
 
 @click.command()
 @click.option(
@@ -16,6 +18,7 @@ import click
     multiple=True,
     help="Only policies in this namespace; repeatable.  [default: all]",
 )
+@clusterwide
 @click.option(
     "--mode",
     type=click.Choice(["restore", "export"]),
@@ -40,6 +43,7 @@ import click
 @click.option(
     "--without-operator", is_flag=True, help="Do not wait for an operator: export at once and remove the finalizers."
 )
+@click.option("--dry-run", is_flag=True, help="Show what each policy has displaced, and change nothing.")
 def uninstall(**options: Any) -> None:
     """Restore or export all replica orders before removal.
 

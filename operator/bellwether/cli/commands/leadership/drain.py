@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.common_options import NAMESPACE
+from bellwether.cli.commands import completion
+from bellwether.cli.commands.kubernetes_options import policy_options
 
 
 @click.command()
-@click.argument("broker", type=click.IntRange(min=0))
-@click.option("--policy", required=True, help="LeadershipPolicy of the broker.")
-@NAMESPACE
+@click.argument("broker", type=click.IntRange(min=0), shell_complete=completion.brokers)
+@policy_options
 @click.option("--end", is_flag=True, help="End the maintenance; the broker leads again once it is healthy.")
 @click.option(
     "--for",
@@ -30,6 +30,11 @@ from bellwether.cli.commands.common_options import NAMESPACE
     "--accept-unavailable-writes",
     is_flag=True,
     help="Also report the broker as drained if Kafka would refuse acks=all writes without it (min.insync.replicas).",
+)
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Show what would move and whether it would be safe to stop the broker; change nothing.",
 )
 @click.option("--reason", default="", help="Reason, recorded in status and in the audit log.")
 def drain(**options: Any) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.common_options import LOG_FORMAT, LOG_LEVEL, METRICS_PORT, NAMESPACE
+from bellwether.cli.commands.common_options import LOG_FORMAT, LOG_LEVEL, METRICS_PORT, OUTPUT
+from bellwether.cli.commands.kubernetes_options import namespaced
 
 HEALTH_PORT = "bellwether.health-port"
 """Key of the port in click's context."""
@@ -22,10 +23,11 @@ def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(
         (
             click.option("--policy", metavar="NAME", help="LeadershipPolicy to read settings from and report to."),
-            NAMESPACE,
+            namespaced,
             click.option(
-                "--once", is_flag=True, help="Measure once, print a table, report nothing; exit status 1 on a failure."
+                "--once", is_flag=True, help="Measure once, print a table, report nothing; exit status 4 on a failure."
             ),
+            OUTPUT,
             METRICS_PORT,
             click.option(
                 "--health-port",

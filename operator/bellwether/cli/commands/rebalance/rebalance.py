@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.common_options import NAMESPACE
 from bellwether.cli.commands.kafka_options import kafka_options
+from bellwether.cli.commands.kubernetes_options import policy_options
+from bellwether.cli.lazy_group import LazyGroup
 from bellwether.core.settings.objective import Statistic
 from bellwether.core.settings.rebalance import Rebalance
 
@@ -19,10 +20,9 @@ _DEFAULTS = Rebalance()
 def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(
         (
-            click.option("--policy", help="LeadershipPolicy to rebalance; the operator does the work."),
-            NAMESPACE,
-            click.option("--approve", metavar="DIGEST", help="Apply the plan with this digest instead of a new plan."),
-            click.option("--wait", "wait_seconds", default=1800, show_default=True, help="Seconds to wait (--policy)."),
+            policy_options,
+            click.option("--approve", metavar="DIGEST", help="Apply the plan with this digest (--bootstrap)."),
+            click.option("--wait", "wait_seconds", default=1800, show_default=True, help="Seconds to wait."),
             click.option("--yes", is_flag=True, help="Approve the plan without confirmation."),
             click.option("--store", metavar="URI", help="Store of samples, loads and plans (--bootstrap)."),
             click.option(
@@ -30,7 +30,7 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
                 type=click.Path(dir_okay=False, path_type=Path),
                 help="File of the undo record; required to apply a plan (--bootstrap).",
             ),
-            click.option("--dry-run", is_flag=True, help="Compute and show the plan, and move nothing (--bootstrap)."),
+            click.option("--dry-run", is_flag=True, help="Compute and show the plan, and move nothing."),
             click.option(
                 "--statistic",
                 type=click.Choice([str(s) for s in Statistic]),
@@ -81,16 +81,21 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.command()
+# command -> module:object
+VERBS = {"show": "bellwether.cli.commands.rebalance.show:show"}
+
+
+@click.group(cls=LazyGroup, verbs=VERBS, invoke_without_command=True)
 @_options
 def rebalance(**options: Any) -> None:
     """Balance leaders by measured load.
 
-    Computes a plan, shows its improvement, and applies it after approval. With --policy the operator computes a plan
-    now, or applies an existing one (--approve). With --bootstrap and --store the command does everything itself: it
-    plans in local processes and keeps the undo record in a file (--record); this also works while the Kubernetes API is
-    unavailable.
+    Requests a plan from the operator, shows its improvement, and approves it after confirmation; `bellwether approve`
+    does so later. With --bootstrap and --store the command does everything itself: it plans in local processes and
+    keeps the undo record in a file (--record); this also works while the Kubernetes API is unavailable.
     """
+    if click.get_current_context().invoked_subcommand is not None:
+        return
     from bellwether.cli.rebalance.rebalance import rebalance as run
 
     run(**options)

@@ -7,15 +7,16 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.common_options import LOG_FORMAT, LOG_LEVEL, METRICS_PORT, NAMESPACE
+from bellwether.cli.commands.common_options import LOG_FORMAT, LOG_LEVEL, METRICS_PORT, OUTPUT
 from bellwether.cli.commands.kafka_options import kafka_options
+from bellwether.cli.commands.kubernetes_options import namespaced
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.option("--policy", metavar="[NAMESPACE/]NAME", help="LeadershipPolicy whose cluster is sampled.")
-@NAMESPACE
+@click.option("--policy", metavar="NAME", help="LeadershipPolicy whose cluster is sampled.")
+@namespaced
 @kafka_options
 @click.option(
     "--store",
@@ -31,8 +32,9 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option("--period", type=click.IntRange(1, 3600), default=60, show_default=True, help="Seconds between samples.")
 @click.option(
-    "--once", is_flag=True, help="Take one sample, write it, print the result per broker; exit status 1 on a failure."
+    "--once", is_flag=True, help="Take one sample, write it, print the result per broker; exit status 4 on a failure."
 )
+@OUTPUT
 @click.option(
     "--broker-timeout",
     type=click.FloatRange(0.1, 60),

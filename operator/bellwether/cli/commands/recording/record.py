@@ -7,15 +7,13 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.common_options import NAMESPACE
+from bellwether.cli.commands.kubernetes_options import policy_options
 
 
 @click.command()
-@click.option("--policy", required=True, metavar="NAME", help="LeadershipPolicy to record.")
-@NAMESPACE
+@policy_options
 @click.option(
-    "--output",
-    "-o",
+    "--output-file",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
     help="Trace file to write, such as incident.jsonl.gz; an existing file is not overwritten.",

@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from bellwether.cli.commands.common_options import OUTPUT
+
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -19,9 +21,9 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     metavar="PATH=VALUE",
     help="Override a setting, such as promotion.stabilizationSeconds=10 or mode=Enforce; repeatable.",
 )
-@click.option("--policy", "policy_file", type=_FILE, help="Use the settings of this LeadershipPolicy (YAML).")
+@click.option("--filename", "-f", "policy_file", type=_FILE, help="Use the settings of this LeadershipPolicy (YAML).")
 @click.option("--no-plan", is_flag=True, help="Judge only, and plan no moves; faster with many partitions.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@OUTPUT
 def replay(**options: Any) -> None:
     """Replay a recorded TRACE, optionally with other settings.
 

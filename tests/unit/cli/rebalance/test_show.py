@@ -24,7 +24,7 @@ def written(tmp_path: Path) -> Folders:
 
 
 def shown(written: Folders, *more: str) -> Result:
-    return CliRunner(env={"COLUMNS": "140"}).invoke(main, ["plan", "--store", written.uri, *more])
+    return CliRunner(env={"COLUMNS": "140"}).invoke(main, ["rebalance", "show", "--store", written.uri, *more])
 
 
 def digest(written: Folders) -> str:
@@ -57,8 +57,8 @@ def test_one_policys_newest_plan_can_be_asked_for(written: Folders) -> None:
     )
     write_plan(written.store, *planned(other, KNOWN))
     assert "kafka/other" in shown(written).output
-    assert "kafka/main" in shown(written, "--policy", "kafka/main").output
-    missing = shown(written, "--policy", "kafka/third")
+    assert "kafka/main" in shown(written, "--policy", "main", "-n", "kafka").output
+    missing = shown(written, "--policy", "third", "-n", "kafka")
     assert (
         missing.exit_code,
         "of policy kafka/third; it contains plans of kafka/main, kafka/other" in missing.output,
@@ -82,8 +82,9 @@ def test_the_page_is_written_with_history_and_the_names_of_its_sources(written: 
     plan, moves = planned(POSED, KNOWN)
     write_plan(written.store, former(plan, 1), moves)
     file = tmp_path / "plan.html"
-    found = shown(written, "--html", str(file))
-    assert (found.exit_code, found.output) == (0, f"plan {digest(written)}: {file}\n")
+    found = shown(written, "-o", "html", "--output-file", str(file))
+    assert (found.exit_code, found.stdout, found.stderr) == (0, "", f"written to {file}\n")
+    assert shown(written, "-o", "html").stdout == file.read_text(encoding="utf-8")
     text = file.read_text(encoding="utf-8")
     assert needs(text) == []
     words = said(taken_apart(text))
@@ -92,14 +93,17 @@ def test_the_page_is_written_with_history_and_the_names_of_its_sources(written: 
 
 
 def test_json_is_the_plan_as_it_is_kept(written: Folders) -> None:
-    found = shown(written, "--json")
+    found = shown(written, "-o", "json")
     assert RebalancePlan.read(json.loads(found.output)).digest == digest(written)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--html", "/nowhere/plan.html"], "--html /nowhere/plan.html cannot be written (No such file or directory)"),
+        (
+            ["-o", "html", "--output-file", "/nowhere/plan.html"],
+            "--output-file /nowhere/plan.html cannot be written (No such file or directory)",
+        ),
         (["0123456789abcdef"], "plans/0123456789abcdef/plan.json: cannot be read: "),
     ],
 )
@@ -109,7 +113,7 @@ def test_what_is_amiss_is_said(written: Folders, arguments: list[str], message: 
 
 
 def test_an_empty_store_holds_no_plan(tmp_path: Path) -> None:
-    found = CliRunner().invoke(main, ["plan", "--store", str(tmp_path)])
+    found = CliRunner().invoke(main, ["rebalance", "show", "--store", str(tmp_path)])
     assert (found.exit_code, "contains no plan: run `bellwether rebalance`" in found.output) == (1, True)
 
 

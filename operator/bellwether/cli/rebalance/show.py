@@ -1,8 +1,7 @@
-"""``bellwether plan``: show a load plan in the terminal or as an HTML page."""
+"""``bellwether rebalance show``: show a load plan in the terminal, as a document or as an HTML page."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +13,9 @@ from rich.text import Text
 
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans import plan_files
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.kubernetes_target import connect
+from bellwether.cli.output import document_text
 from bellwether.cli.rebalance.verify_plan import plain
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.pages.figures import Unit, change, percent
@@ -26,20 +28,21 @@ _BAR = 40
 _FULL, _BEFORE, _BOUND = "█", "○", "│"
 
 
-def plan(digest: str | None, uri: str, policy: str | None, page: Path | None, top: int, as_json: bool) -> None:
+def show(digest: str | None, uri: str, target: Target, top: int, output: str, output_file: Path | None) -> None:
     """Show a load plan."""
+    if output_file is not None and output == "table":
+        raise click.UsageError("--output-file requires -o json, yaml or html")
     try:
         store = Store.open(uri)
         history = plan_files.plans(store)
-        found = plan_files.read_plan(store, digest) if digest else newest(history, str(store), policy)
-        if as_json:
-            click.echo(json.dumps(found.document(), indent=1))
+        found = plan_files.read_plan(store, digest) if digest else newest(history, str(store), _policy(target))
+        if output in ("json", "yaml"):
+            _write(output_file, document_text(found.document(), output))
             return
         story = tell(found, plan_files.read_moves(store, found.digest), history, str(store))
-        if page is not None:
+        if output == "html":
             problem, loads = plan_files.sources(store, found)
-            _write(page, plan_page(replace(story, problem=problem or "NAME", loads=loads or "NAME")))
-            click.echo(plain(f"plan {found.digest}: {page}"))
+            _write(output_file, plan_page(replace(story, problem=problem or "NAME", loads=loads or "NAME")))
             return
     except BellwetherError as error:
         raise click.ClickException(plain(str(error))) from None
@@ -58,11 +61,22 @@ def newest(history: tuple[RebalancePlan, ...], store: str, policy: str | None) -
     return mine[-1]
 
 
-def _write(page: Path, text: str) -> None:
+def _policy(target: Target) -> str | None:
+    """Namespace and name of the policy that --policy names."""
+    if target.policy is None:
+        return None
+    return f"{target.namespace or connect(target)[1]}/{target.policy}"
+
+
+def _write(file: Path | None, text: str) -> None:
+    if file is None:
+        click.echo(text.rstrip("\n"))
+        return
     try:
-        page.write_text(text, encoding="utf-8")
+        file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise Terminal(f"--html {page} cannot be written ({error.strerror}): use another file") from None
+        raise Terminal(f"--output-file {file} cannot be written ({error.strerror}): use another file") from None
+    click.echo(f"written to {file}", err=True)
 
 
 def _show(story: Story, top: int) -> None:

@@ -1,0 +1,99 @@
+"""Which Kubernetes API and namespace to use, chosen as kubectl does: kubeconfig files, contexts, or the ServiceAccount.
+
+In: ``--kubeconfig`` and ``--context``, ``KUBECONFIG``, the pod's files. Out: a configuration of the official client and
+the namespace of the context. Of several files in ``KUBECONFIG`` the first that sets a value wins, and files that do not
+exist are skipped.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from kubernetes import client, config
+from kubernetes.config.incluster_config import SERVICE_HOST_ENV_NAME
+from kubernetes.config.kube_config import KubeConfigLoader, KubeConfigMerger
+
+from bellwether.ports.errors import Terminal
+
+DEFAULT_NAMESPACE = "default"
+_SERVICE_ACCOUNT_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+_SHOWN_CONTEXTS = 20
+
+
+@dataclass(frozen=True)
+class ApiAccess:
+    """Configuration of the official client, and the namespace to use where none is named."""
+
+    configuration: Any
+    namespace: str
+
+
+def api_access(kubeconfig: Path | None = None, context: str | None = None) -> ApiAccess:
+    """The API and namespace of a context: of ``kubeconfig``, otherwise of ``KUBECONFIG``, otherwise the pod's
+    ServiceAccount, otherwise of ``~/.kube/config``. Raises Terminal if there is none, or no such context.
+    """
+    configuration = client.Configuration()
+    named = kubeconfig or context or os.environ.get("KUBECONFIG")
+    if not named and SERVICE_HOST_ENV_NAME in os.environ:
+        try:
+            config.load_incluster_config(client_configuration=configuration)
+        except config.ConfigException as error:
+            raise Terminal(f"the pod's ServiceAccount cannot be used: {error}") from error
+        return ApiAccess(configuration, _pod_namespace())
+    files = _files(kubeconfig)
+    try:
+        merged = KubeConfigMerger(files)
+        if merged.config is None:
+            raise Terminal(
+                f"no Kubernetes API is configured: {files} does not exist: run in a cluster, or set KUBECONFIG"
+            )
+        contexts = {str(one["name"]): one["context"] for one in merged.config["contexts"]}
+        chosen = context or _current(merged)
+        if chosen not in contexts:
+            raise Terminal(_unknown(files, chosen, sorted(contexts)))
+        loader = KubeConfigLoader(
+            merged.config, active_context=chosen, config_base_path=None, config_persister=merged.save_changes
+        )
+        loader.load_and_set(configuration)
+        namespace = contexts[chosen].safe_get("namespace")
+    except (config.ConfigException, yaml.YAMLError, OSError, AttributeError, KeyError, TypeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise Terminal(f"kubeconfig {files} cannot be used: {reason}; correct it, or set KUBECONFIG") from error
+    return ApiAccess(configuration, str(namespace or DEFAULT_NAMESPACE))
+
+
+def context_names(kubeconfig: Path | None = None) -> list[str]:
+    """Names of the contexts of the files that ``api_access`` would read. Raises what reading them raises."""
+    merged = KubeConfigMerger(_files(kubeconfig))
+    return sorted(str(one["name"]) for one in merged.config["contexts"])
+
+
+def _files(kubeconfig: Path | None) -> str:
+    return str(kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config")
+
+
+def _current(merged: KubeConfigMerger) -> str:
+    """The current context: that of the first file that sets one; empty if none does."""
+    return next((str(one["current-context"]) for one in merged.config_files.values() if one.get("current-context")), "")
+
+
+def _unknown(files: str, chosen: str, contexts: list[str]) -> str:
+    more = f" and {len(contexts) - _SHOWN_CONTEXTS} more" if len(contexts) > _SHOWN_CONTEXTS else ""
+    there = f"there are: {', '.join(contexts[:_SHOWN_CONTEXTS])}{more}" if contexts else "there are none"
+    if not chosen:
+        return f"kubeconfig {files} sets no current context: set --context; {there}"
+    return f"kubeconfig {files} has no context {chosen!r}: set --context; {there}"
+
+
+def _pod_namespace() -> str:
+    """Namespace of the pod, by ``POD_NAMESPACE`` or the ServiceAccount's files."""
+    if named := os.environ.get("POD_NAMESPACE"):
+        return named
+    try:
+        return _SERVICE_ACCOUNT_NAMESPACE.read_text(encoding="utf-8").strip() or DEFAULT_NAMESPACE
+    except (OSError, UnicodeDecodeError):
+        return DEFAULT_NAMESPACE

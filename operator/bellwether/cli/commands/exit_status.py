@@ -1,0 +1,18 @@
+"""Exit statuses of all commands; docs/command-line.md explains them. 0: done, or nothing wrong was found."""
+
+from __future__ import annotations
+
+ERROR = 1
+"""The command could not do its work: no answer, no permission, no such object."""
+
+USAGE = 2
+"""The command line is wrong; nothing was done."""
+
+BLOCKED = 3
+"""What was asked for is blocked, was refused, or is not finished in time."""
+
+FOUND = 4
+"""What was examined is not as it should be."""
+
+OFFLINE = 5
+"""A partition has no leader."""

@@ -1,0 +1,1 @@
+"""Options and help of the commands that plan as the operator does."""

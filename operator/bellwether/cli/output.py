@@ -1,0 +1,43 @@
+"""Print documents and tables as ``-o table``, ``json`` or ``yaml``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from bellwether.cli.text_table import printed
+
+
+def print_document(document: Any, output: str) -> None:
+    """Print a document as JSON or YAML."""
+    click.echo(document_text(document, output), nl=False)
+
+
+def document_text(document: Any, output: str) -> str:
+    """A document as JSON or YAML."""
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    if output == "json":
+        return f"{text}\n"
+    import yaml  # noqa: PLC0415 - it takes as long as everything else that a table needs
+
+    plain = json.loads(text)  # without enumerations and tuples
+    return str(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True))
+
+
+def print_rows(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], output: str) -> None:
+    """Print a table, or a list of documents whose fields are its columns."""
+    if output == "table":
+        printed(head, rows)
+    else:
+        fields = [_field(name) for name in head]
+        print_document([dict(zip(fields, row, strict=True)) for row in rows], output)
+
+
+def _field(name: str) -> str:
+    """``EXTERNAL ADDRESS`` as ``externalAddress``."""
+    first, *others = re.split(r"[^a-z0-9]+", name.lower())
+    return first + "".join(word.title() for word in others)

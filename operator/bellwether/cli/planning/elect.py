@@ -1,0 +1,95 @@
+"""``bellwether elect``: run preferred leader elections now, for healthy brokers only.
+
+The elections are those of the policy's periodic election, if it were due. They are sent by this command: an election
+of the first replica reorders nothing, so no undo record covers it and no Lease is needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import click
+
+from bellwether.cli.commands import exit_status
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.output import print_rows
+from bellwether.cli.planning.preview import PolicyInputs, Preview, policy_inputs
+from bellwether.core.detection.context import Context
+from bellwether.core.planning.plan import Move, Plan
+from bellwether.core.planning.preferred_election import PreferredElectionState, plan_preferred_election
+from bellwether.execute import Execution, execute
+from bellwether.ports.errors import BellwetherError, Terminal
+
+HEAD = ("PARTITION", "LEADER", "PREFERRED")
+
+
+def elect(target: Target, topics: tuple[str, ...], dry_run: bool, output: str) -> None:
+    """Elect the preferred leaders that are healthy."""
+    try:
+        with policy_inputs(target) as inputs:
+            preview = inputs.preview()
+            _known(preview, topics)
+            if blocker := _blocker(preview):
+                click.echo(f"blocked: {blocker}", err=True)
+                raise click.exceptions.Exit(exit_status.BLOCKED)
+            moves = tuple(move for move in due_elections(preview) if not topics or move.topic in topics)
+            done = None if dry_run or not moves else _carry_out(inputs, preview, moves)
+    except BellwetherError as error:
+        raise click.ClickException(str(error)) from None
+    if dry_run or output != "table":
+        print_rows(HEAD, [_row(move) for move in moves], output)
+    if done is not None:
+        _report(done)
+    elif not moves:
+        click.echo("nothing to elect: every healthy preferred leader that is in sync leads", err=output != "table")
+
+
+def due_elections(preview: Preview) -> tuple[Move, ...]:
+    """The elections that a periodic election would make now."""
+    context = preview.context
+    policy = replace(context.policy, election=replace(context.policy.election, interval_seconds=5))
+    past = PreferredElectionState(context.snapshot.now - timedelta(days=1))
+    others = replace(preview.plan, moves=())  # the partitions that it would move keep their targets, and are left out
+    plan = plan_preferred_election(past, Context(context.snapshot, context.verdicts, policy), others)
+    return plan.moves if plan is not None else ()
+
+
+def _known(preview: Preview, topics: tuple[str, ...]) -> None:
+    cluster = preview.context.snapshot.cluster
+    if unknown := sorted(set(topics) - set(cluster.topics)):
+        raise Terminal(f"Kafka cluster {cluster.cluster_id} has no topic {unknown[0]}: check the name")
+
+
+def _blocker(preview: Preview) -> str | None:
+    """Why elections have to wait; None if they have not."""
+    busy = preview.context.snapshot.external_operation
+    if busy is not None:
+        return f"{busy.message} ({busy.reason})"
+    if preview.plan.moves and preview.context.policy.acts:
+        return (
+            f"the policy has {len(preview.plan.moves)} other moves to make, which come first: "
+            f"bellwether plan --policy {preview.policy.metadata.name} -n {preview.policy.metadata.namespace}"
+        )
+    return None
+
+
+def _carry_out(inputs: PolicyInputs, preview: Preview, moves: tuple[Move, ...]) -> Execution:
+    context = preview.context
+    plan = Plan(moves, decisions=preview.decisions)
+    inputs.world.clusters.avoid(context.sick_or_down | set(preview.decisions.demoted))
+    return execute(plan, context.snapshot.record, context.policy, inputs.world)
+
+
+def _report(done: Execution) -> None:
+    click.echo(f"{done.elected} leaders elected", err=True)
+    for hold in done.holds:
+        click.echo(f"  {hold.topic}-{hold.key.partition}: {hold.reason}: {hold.message}", err=True)
+    if done.stopped is not None:
+        click.echo(f"aborted: {done.stopped.message}", err=True)
+    if done.holds or done.stopped is not None:
+        raise click.exceptions.Exit(exit_status.BLOCKED)
+
+
+def _row(move: Move) -> tuple[str, ...]:
+    return f"{move.topic}/{move.key.partition}", "none" if move.leader is None else str(move.leader), str(move.order[0])

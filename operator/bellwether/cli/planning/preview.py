@@ -1,0 +1,173 @@
+"""Plan of a policy as its operator would make it now, and nothing moved.
+
+In: verdicts, overrides and the undo record from the Kubernetes API, metadata from the policy's Kafka cluster. Out: a
+``Preview`` with the decisions and the plan. Verdicts are those that the operator last reported, so that the preview
+agrees with it; a broker without one is judged Unknown. What is missing is named in ``notes``: the measured loads, which
+only the operator reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kafka.config_reader import KafkaConfigs
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
+from bellwether.adapters.kafka.leader_mover import KafkaMover
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch, Wanted
+from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import surroundings
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
+from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
+from bellwether.api.v1alpha1.broker_health import BrokerHealth
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.status.policy_status import HarmEpisodes
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.kubernetes_target import connect_policy
+from bellwether.cli.leadership import broker_lookup
+from bellwether.cli.offline.offline_leadership import SharedRead
+from bellwether.core.demotion.decisions import Decisions, decide
+from bellwether.core.detection.context import Context
+from bellwether.core.detection.verdicts import Verdict, judge
+from bellwether.core.model.undo_record import UndoRecord
+from bellwether.core.planning.plan import Plan, build_plan
+from bellwether.core.settings.policy import Mode, Policy
+from bellwether.core.signals import Override
+from bellwether.gather import Memory, gather
+from bellwether.ports.clock import Clock
+from bellwether.ports.kubernetes import SignalSource
+from bellwether.ports.world import World
+
+
+@dataclass(frozen=True)
+class Preview:
+    """Context, decisions and plan of one reconcile that moves nothing."""
+
+    policy: LeadershipPolicy
+    context: Context
+    decisions: Decisions
+    plan: Plan
+    notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Namespace and name of the policy."""
+        return f"{self.policy.metadata.namespace}/{self.policy.metadata.name}"
+
+    def with_overrides(self, changed: Mapping[int, Override | None]) -> Preview:
+        """The same, if these brokers had these overrides; None: no override."""
+        snapshot = self.context.snapshot
+        kept = [override for override in snapshot.overrides if override.broker not in changed]
+        added = [override for override in changed.values() if override is not None]
+        context = self.context.with_snapshot(overrides=tuple(sorted([*kept, *added], key=lambda o: o.broker)))
+        return _planned(self.policy, context, self.notes)
+
+
+class UnsavedRecord:
+    """Undo record of a preview: never written."""
+
+    def take_over(self, cluster_id: str) -> UndoRecord:
+        """Empty: the record in use was read before."""
+        return UndoRecord(cluster_id)
+
+    def save(self, record: UndoRecord) -> None:
+        """Nothing."""
+
+
+class NoLease:
+    """Lease of commands that only elect preferred leaders: an election needs none, however late it arrives."""
+
+    def seconds_left(self) -> float:
+        """Always enough."""
+        return float("inf")
+
+
+@dataclass(frozen=True)
+class PolicyInputs:
+    """What a preview is made of: the policy, its objects, and connections to its Kafka cluster."""
+
+    policy: LeadershipPolicy
+    healths: tuple[BrokerHealth, ...]
+    record: UndoRecord | None
+    world: World
+    notes: tuple[str, ...] = ()
+
+    def preview(self) -> Preview:
+        """Read the cluster and plan. Raises what reading raises, and WrongCluster."""
+        cluster = self.world.clusters.read()
+        world = replace(self.world, clusters=SharedRead(self.world.clusters, cluster))
+        policy = self.policy.policy()
+        status = self.policy.status
+        memory = Memory(
+            self.record or UndoRecord(cluster.cluster_id),
+            self._verdicts(),
+            flaps={
+                h.spec.broker_id: h.status.flapping.to_core() for h in self.healths if h.status.flapping is not None
+            },
+            elections=status.move_cost.elections if status.move_cost is not None else (),
+            harm_history=HarmEpisodes.to_core(status.harm_episodes),
+        )
+        observed = gather(world, replace(policy, mode=Mode.OBSERVE), memory)
+        judged = judge(observed.snapshot, policy, memory.verdicts)
+        verdicts = {broker: memory.verdicts.get(broker, verdict) for broker, verdict in judged.items()}
+        return _planned(self.policy, Context(observed.snapshot, verdicts, policy), self.notes)
+
+    def _verdicts(self) -> dict[int, Verdict]:
+        """Verdicts as the operator last reported them."""
+        found = {}
+        for health in self.healths:
+            verdict = (
+                health.status.verdict.to_core(health.spec.broker_id) if health.status.verdict is not None else None
+            )
+            if verdict is not None:
+                found[verdict.broker] = verdict
+        return found
+
+
+def _planned(policy: LeadershipPolicy, context: Context, notes: tuple[str, ...]) -> Preview:
+    decisions = decide(context)
+    return Preview(policy, context, decisions, build_plan(context, decisions), notes)
+
+
+@contextmanager
+def policy_inputs(target: Target) -> Iterator[PolicyInputs]:
+    """Read a policy and its objects, and connect to its Kafka cluster. Raises Terminal, Transient or Unauthenticated.
+
+    The files that Secrets are written to exist as long as the context.
+    """
+    api, namespace, name = connect_policy(target)
+    body = broker_lookup.find_policy(api, namespace, name)
+    policy, problem = LeadershipPolicy.read(body), broker_lookup.trouble(body)
+    clock = SystemClock()
+    signals = SignalCache(clock)
+    healths = broker_lookup.healths(api, namespace, name)
+    for health in healths:
+        signals.on_broker_health(health)
+    record = ConfigMapRecords(api, namespace, name).read()
+    with SecretReader(api, namespace) as secrets:
+        pods = PodWatch(api, clock)
+        pods.want(Wanted.of(policy))
+        world = replace(world_of(policy, secrets, signals, clock), pods=pods.look())
+        notes = tuple(_notes(policy.policy(), problem, pods.problem))
+        read = tuple(BrokerHealth.read(health) for health in healths)
+        yield PolicyInputs(policy, read, record, world, notes)
+
+
+def world_of(policy: LeadershipPolicy, secrets: SecretReader, signals: SignalSource, clock: Clock) -> World:
+    """Ports to the policy's Kafka cluster; the undo record is not written. Raises Transient or Terminal."""
+    connection, strimzi = surroundings(policy.spec.kafka, secrets)
+    nodes = BrokerPool(connection)
+    reader, mover, configs = KafkaReader(nodes), KafkaMover(nodes), KafkaConfigs(nodes)
+    return World(reader, mover, UnsavedRecord(), NoLease(), signals, clock, strimzi, configs=configs)
+
+
+def _notes(policy: Policy, problem: str | None, pods: str) -> Iterator[str]:
+    if problem is not None:
+        yield f"verdicts may be outdated: {problem}"
+    if pods:
+        yield f"restarts of pods are not known: {pods}"
+    if policy.demotion.capacity.max_load is not None:
+        yield "limits of brokers by load are not applied: only the operator reads the loads"

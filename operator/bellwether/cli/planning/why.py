@@ -1,0 +1,216 @@
+"""``bellwether why``: explain why a broker leads a partition, and what would change that.
+
+In: a preview of the policy, and a partition. Out: text or a document. Whether a replica may lead is judged by the same
+decisions and by the same plan as the operator's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.diagnosis.remedies import remedy
+from bellwether.cli.moments import since
+from bellwether.cli.output import print_document
+from bellwether.cli.planning.preview import Preview, policy_inputs
+from bellwether.cli.text_table import rows_of
+from bellwether.core.model.cluster import Partition
+from bellwether.core.model.undo_record import Cause
+from bellwether.ports.errors import BellwetherError, Terminal
+
+
+def why(partition: str, target: Target, output: str) -> None:
+    """Explain the leader of a partition."""
+    topic, slash, number = partition.rpartition("/")
+    if not (slash and topic and number.isdecimal()):
+        raise click.UsageError(f"{partition!r} is not TOPIC/PARTITION: use a value such as orders/0")
+    try:
+        with policy_inputs(target) as inputs:
+            preview = inputs.preview()
+            found = _partition(preview, topic, int(number))
+            would_change = {
+                health.spec.broker_id: health.status.verdict.change
+                for health in inputs.healths
+                if health.status.verdict is not None
+            }
+    except BellwetherError as error:
+        raise click.ClickException(str(error)) from None
+    explained = LeaderExplanation(preview, found, would_change)
+    if output != "table":
+        print_document(explained.document(), output)
+        return
+    for line in explained.lines():
+        click.echo(line)
+
+
+def _partition(preview: Preview, topic: str, number: int) -> Partition:
+    cluster = preview.context.snapshot.cluster
+    of_topic = {p.index: p for p in cluster.partitions if p.topic == topic}
+    if not of_topic:
+        raise Terminal(f"Kafka cluster {cluster.cluster_id} has no topic {topic}: check the name")
+    if number not in of_topic:
+        raise Terminal(f"topic {topic} has no partition {number}: it has 0 to {max(of_topic)}")
+    return of_topic[number]
+
+
+@dataclass(frozen=True)
+class ReplicaView:
+    """One replica of the partition; ``obstacle``: what keeps it from leading, empty if nothing does."""
+
+    broker: int
+    rack: str
+    in_sync: bool
+    obstacle: str
+    change: str
+    """What would remove the obstacle."""
+
+
+class LeaderExplanation:
+    """Why a broker leads one partition. ``would_change`` has for each broker what would change its verdict."""
+
+    def __init__(self, preview: Preview, partition: Partition, would_change: Mapping[int, str]) -> None:
+        self._preview = preview
+        self._partition = partition
+        self._would_change = would_change
+        entry = preview.context.snapshot.record.entries.get(partition.key)
+        self._baseline = partition.replicas if entry is None else entry.baseline
+        self._replicas = tuple([self._replica(broker) for broker in partition.replicas])
+        self._obstacles = {replica.broker: replica for replica in self._replicas if replica.obstacle}
+        self._move = _of(preview.plan.moves, partition)
+        self._hold = _of(preview.plan.holds, partition)
+
+    def lines(self) -> Iterator[str]:
+        """Text, line by line."""
+        partition = self._partition
+        leader = "no leader" if partition.leader is None else f"led by broker {partition.leader}"
+        yield f"{partition.topic}/{partition.index}: {leader}, replicas {list(partition.replicas)}"
+        if self._baseline != partition.replicas:
+            yield f"  its own order (the baseline) is {list(self._baseline)}"
+        for note in self._preview.notes:
+            yield f"  note: {note}"
+        yield ""
+        rows = [
+            (str(one.broker), one.rack or "-", "yes" if one.in_sync else "no", one.obstacle or "may lead")
+            for one in self._replicas
+        ]
+        yield from rows_of(("REPLICA", "RACK", "IN ISR", ""), rows)
+        yield ""
+        yield f"Why: {self.reason()}."
+        yield "What would change it:"
+        yield from (f"- {change}" for change in self.changes())
+
+    def document(self) -> dict[str, Any]:
+        """The same as a document."""
+        partition, move, hold = self._partition, self._move, self._hold
+        return {
+            "policy": self._preview.name,
+            "topic": partition.topic,
+            "partition": partition.index,
+            "leader": partition.leader,
+            "replicas": [
+                {
+                    "broker": one.broker,
+                    "rack": one.rack or None,
+                    "inSync": one.in_sync,
+                    "obstacle": one.obstacle or None,
+                }
+                for one in self._replicas
+            ],
+            "baseline": list(self._baseline),
+            "why": self.reason(),
+            "changes": list(self.changes()),
+            "move": None if move is None else {"replicas": list(move.order), "leader": move.leads_next},
+            "blocked": None if hold is None else {"reason": str(hold.reason), "message": hold.message},
+        }
+
+    def reason(self) -> str:
+        """Why the leader leads."""
+        partition, home = self._partition, self._baseline[0]
+        leader, first = partition.leader, partition.replicas[0]
+        if leader is None:
+            return "no replica that is in sync is alive" if not self._hold else self._hold.message
+        if leader in self._obstacles and self._hold is not None:
+            return f"broker {leader} should not lead ({self._obstacles[leader].obstacle}), but {self._hold.message}"
+        if leader != first:
+            held = self._obstacles.get(first)
+            behind = held.obstacle if held is not None else "no election has moved the leadership back"
+            return f"broker {first} is first in the order, but {behind}"
+        if leader == home:
+            return f"broker {leader} is the first replica of its own order"
+        if home in self._obstacles:
+            return f"broker {home} is first in its own order, but {self._obstacles[home].obstacle}"
+        ranking = self._preview.context.rankings
+        ranked = ranking.of(partition.topic) if ranking is not None else None
+        if ranked is not None and not ranked.may_return_home(home, leader):
+            return f"its rack {ranked.racks.get(leader)} is preferred to rack {ranked.racks.get(home)} of broker {home}"
+        return f"the order was changed for a demotion or a preferred rack, and broker {home} may lead again"
+
+    def changes(self) -> Iterator[str]:
+        """What would give it another leader, the likeliest first."""
+        partition, move, hold = self._partition, self._move, self._hold
+        if move is not None:
+            mode = "" if self._preview.context.policy.acts else " if spec.mode were Enforce and spec.suspend false"
+            leader = f"broker {move.leads_next} leads" if move.elect else "the leader stays"
+            yield f"the operator moves it now{mode}: order {list(move.order)}, {leader}"
+        if hold is not None:
+            yield f"it is blocked ({hold.reason}): {hold.message}" + (
+                f"; {text}" if (text := remedy(hold.reason)) else ""
+            )
+        present = partition.leader
+        for broker in dict.fromkeys((*self._baseline, *partition.replicas)):
+            if broker == present:
+                break
+            if broker in self._obstacles and self._obstacles[broker].change:
+                yield f"broker {broker} can lead: {self._obstacles[broker].change}"
+        if present is not None and present != partition.replicas[0] and partition.replicas[0] not in self._obstacles:
+            yield f"an election of broker {partition.replicas[0]}: bellwether elect{self._options}"
+        if present is not None and present not in self._obstacles:
+            yield f"a demotion of broker {present}, by its signals or with bellwether demote {present}{self._options}"
+
+    @property
+    def _options(self) -> str:
+        metadata = self._preview.policy.metadata
+        return f" --policy {metadata.name} -n {metadata.namespace}"
+
+    def _replica(self, broker: int) -> ReplicaView:
+        context = self._preview.context
+        known = context.snapshot.cluster.brokers.get(broker)
+        obstacle, change = self._obstacle(broker)
+        in_sync = broker in self._partition.isr
+        return ReplicaView(broker, (known.rack if known is not None else None) or "", in_sync, obstacle, change)
+
+    def _obstacle(self, broker: int) -> tuple[str, str]:
+        """What keeps a replica from leading, and what would end that."""
+        context, decisions, options = self._preview.context, self._preview.decisions, self._options
+        snapshot, now = context.snapshot, context.snapshot.now
+        demoted = decisions.demoted.get(broker)
+        if broker not in snapshot.cluster.brokers:
+            return "it is not registered", "it starts"
+        if broker not in snapshot.cluster.live:
+            return "it is fenced by the controller", "the controller unfences it: its heartbeats arrive"
+        if demoted is not None:
+            if demoted.cause is Cause.MAINTENANCE:
+                return f"it is in maintenance {since(demoted.since, now)}", f"bellwether drain {broker} --end{options}"
+            why = f"it is demoted ({demoted.reason}) {since(demoted.since, now)}"
+            if demoted.cause is Cause.OVERRIDE:
+                return why, f"its override ends: bellwether release {broker}{options}"
+            recovery = self._would_change.get(broker) or "it is Healthy again"
+            return why, f"{recovery}; or bellwether promote {broker}{options}"
+        if broker not in self._partition.isr:
+            return "it is not in the ISR", "it catches up and joins the ISR"
+        wave = decisions.returning.get(broker)
+        if wave is not None and wave.withholds(self._partition.key):
+            waits = decisions.waits.get(broker)
+            return "it gets its leaders back in waves, and this partition is in a later one", (
+                f"the next wave, which waits: {waits.message}" if waits is not None else "the next wave"
+            )
+        return "", ""
+
+
+def _of(found: tuple[Any, ...], partition: Partition) -> Any:
+    """The move or the hold of a partition; None if there is none."""
+    return next((one for one in found if one.key == partition.key), None)

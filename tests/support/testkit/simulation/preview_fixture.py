@@ -1,0 +1,25 @@
+"""Let commands that plan as the operator does meet the simulated cluster of an operator in memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.planning import preview
+from bellwether.ports.clock import Clock
+from bellwether.ports.kubernetes import SignalSource
+from bellwether.ports.world import World
+from testkit.simulation.operator_fixture import MemoryOperator
+
+
+def lead_to_cluster_of(monkeypatch: pytest.MonkeyPatch, operator: MemoryOperator) -> None:
+    """Commands read the operator's API and its Kafka cluster, at its time."""
+
+    def world_of(_policy: LeadershipPolicy, _secrets: object, signals: SignalSource, clock: Clock) -> World:
+        process = operator.site.process()
+        records, lease = preview.UnsavedRecord(), preview.NoLease()
+        return World(process.clusters, process.leaders, records, lease, signals, clock, configs=process.configs)
+
+    operator.api.serve_commands(monkeypatch)
+    monkeypatch.setattr(preview, "world_of", world_of)
+    monkeypatch.setattr(preview, "SystemClock", lambda: operator.site.clock)

@@ -1,0 +1,228 @@
+"""``plan``, ``why``, ``elect`` and dry runs on the cluster of an operator in memory: what they say is what it does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
+from bellwether.cli.main import main
+from bellwether.controllers.policy_controller import PolicyController
+from bellwether.core.signals import Override, Reading
+from testkit.simulation.operator_fixture import MemoryOperator
+from testkit.simulation.preview_fixture import lead_to_cluster_of
+
+SETTLED = 3
+
+
+@pytest.fixture
+def operator(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryOperator]:
+    """An operator over three healthy brokers with six partitions."""
+    made = MemoryOperator.well()
+    lead_to_cluster_of(monkeypatch, made)
+    yield made
+    made.close()
+
+
+def started(operator: MemoryOperator, **spec: object) -> PolicyController:
+    loop = operator.make(**spec)
+    operator.step(loop, SETTLED)
+    return loop
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+def document(*arguments: object) -> dict[str, object]:
+    found = run(*arguments, "-o", "json")
+    assert found.exit_code == 0, found.output
+    parsed: dict[str, object] = json.loads(found.stdout)
+    return parsed
+
+
+def moved(operator: MemoryOperator) -> list[tuple[tuple[int, ...], int | None]]:
+    return [(p.replicas, p.leader) for p in operator.site.cluster.partitions()]
+
+
+def override(operator: MemoryOperator, broker: int, state: str) -> None:
+    said = {"state": state, "reason": "disk swap"}
+    operator.api.merge(BROKER_HEALTHS, "default", f"main-{broker}", {"spec": {"override": said}})
+
+
+def seen_by(operator: MemoryOperator, loop: PolicyController) -> None:
+    """The operator sees the overrides of the API."""
+    for health in operator.api.all(BROKER_HEALTHS):
+        loop.signals.on_broker_health(health)
+    for one in loop.signals.overrides():
+        said: Override = one
+        operator.site.signals.override(said.broker, said.state, said.reason)
+
+
+class TestPlan:
+    def test_a_settled_cluster_has_nothing_to_move(self, operator: MemoryOperator):
+        started(operator)
+        found = run("plan")
+        assert found.exit_code == 0
+        assert "no broker is demoted, and none would be" in found.output
+        assert "0 leaders move, 0 partitions are only reordered" in found.output
+
+    def test_in_observe_mode_it_shows_what_enforcing_would_do(self, operator: MemoryOperator):
+        loop = started(operator, mode="Observe")
+        operator.site.signals.say(2, Reading.FAILING)
+        operator.step(loop, 30)
+        before = moved(operator)
+        found = document("plan")
+        assert found["mode"] == "Observe"
+        assert [one["broker"] for one in found["demoted"]] == [2]  # type: ignore[attr-defined]
+        operator.change(mode="Enforce")
+        operator.step(loop, SETTLED)
+        assert moved(operator) != before
+        by_name = {(m["topic"], m["partition"]): m for m in found["moves"]}  # type: ignore[attr-defined]
+        for partition, (replicas, leader) in zip(operator.site.cluster.partitions(), before, strict=True):
+            move = by_name.get((partition.topic, partition.index))
+            foretold = (replicas, leader) if move is None else (tuple(move["target"]), move["nextLeader"])
+            assert foretold == (partition.replicas, partition.leader)
+
+    def test_yaml_says_the_same_as_json(self, operator: MemoryOperator):
+        started(operator)
+        assert yaml.safe_load(run("plan", "-o", "yaml").stdout) == document("plan")
+
+    def test_a_policy_without_an_operator_is_noted(self, operator: MemoryOperator):
+        operator.make()
+        found = run("plan")
+        assert "note: verdicts may be outdated: the policy was never reconciled" in found.output
+
+
+class TestDryRuns:
+    @pytest.mark.parametrize("verb", ["demote", "drain"])
+    def test_what_is_foretold_is_what_the_operator_then_does(self, operator: MemoryOperator, verb: str):
+        loop = started(operator)
+        writes = list(operator.api.writes)
+        found = run(verb, 2, "--dry-run")
+        assert found.exit_code == 0, found.output
+        assert "broker 2 would be demoted" in found.output
+        assert operator.api.writes == writes
+        led = sum(leader == 2 for _, leader in moved(operator))
+        assert f"{led} leaders move" in found.output
+        override(operator, 2, "Demoted")
+        seen_by(operator, loop)
+        operator.step(loop, SETTLED)
+        assert all(leader != 2 for _, leader in moved(operator))
+
+    def test_a_drain_that_would_stop_writes_is_exit_status_3(self, operator: MemoryOperator):
+        operator.site.cluster.create_topic("pair", assignment=[(2, 1)])
+        operator.site.cluster.configure_topic("pair", "min.insync.replicas", "2")
+        started(operator)
+        found = run("drain", 2, "--dry-run")
+        assert found.exit_code == 3
+        assert "min.insync.replicas" in found.output
+
+    def test_promote_and_release_show_the_way_back(self, operator: MemoryOperator):
+        loop = started(operator)
+        override(operator, 2, "Demoted")
+        seen_by(operator, loop)
+        operator.step(loop, SETTLED)
+        for verb in ("promote", "release"):
+            found = run(verb, 2, "--dry-run")
+            assert "broker 2 would be promoted" in found.output, found.output
+
+
+class TestWhy:
+    def test_the_first_of_its_own_order(self, operator: MemoryOperator):
+        started(operator)
+        partition = operator.site.cluster.partitions()[0]
+        found = run("why", f"{partition.topic}/{partition.index}")
+        assert found.exit_code == 0, found.output
+        assert f"Why: broker {partition.leader} is the first replica of its own order." in found.output
+        assert f"bellwether demote {partition.leader} --policy main -n default" in found.output
+
+    def test_a_demoted_home_is_named_with_what_ends_that(self, operator: MemoryOperator):
+        home = next(p for p in operator.site.cluster.partitions() if p.leader == 2)
+        loop = started(operator)
+        override(operator, 2, "Demoted")
+        seen_by(operator, loop)
+        operator.step(loop, SETTLED)
+        found = document("why", f"{home.topic}/{home.index}")
+        assert found["leader"] != 2
+        assert found["baseline"] == list(home.replicas)
+        assert str(found["why"]).startswith("broker 2 is first in its own order, but it is demoted (OverrideDemoted)")
+        assert any("bellwether release 2" in change for change in found["changes"])  # type: ignore[attr-defined]
+
+    def test_a_move_that_is_held_is_named_with_its_reason(self, operator: MemoryOperator):
+        operator.site.cluster.create_topic("alone", assignment=[(2,)])
+        loop = started(operator)
+        override(operator, 2, "Demoted")
+        seen_by(operator, loop)
+        operator.step(loop, SETTLED)
+        found = document("why", "alone/0")
+        assert found["blocked"]["reason"] == "OnlyReplica"  # type: ignore[index]
+        assert "the demoted broker has the only replica" in str(found["why"])
+
+    @pytest.mark.parametrize(
+        ("partition", "status", "said"),
+        [
+            ("orders", 2, "is not TOPIC/PARTITION: use a value such as orders/0"),
+            ("orders/x", 2, "is not TOPIC/PARTITION"),
+            ("nosuch/0", 1, "has no topic nosuch: check the name"),
+            ("orders/99", 1, "topic orders has no partition 99: it has 0 to"),
+        ],
+    )
+    def test_an_unknown_partition_is_one_sentence(
+        self, operator: MemoryOperator, partition: str, status: int, said: str
+    ):
+        started(operator)
+        found = run("why", partition)
+        assert (found.exit_code, said in " ".join(found.output.split())) == (status, True), found.output
+
+
+class TestElect:
+    def displaced(self, operator: MemoryOperator) -> list[str]:
+        """Broker 2 restarts: what it led is led by others afterwards, though nothing is demoted."""
+        led = [f"{p.topic}/{p.index}" for p in operator.site.cluster.partitions() if p.leader == 2]
+        operator.site.cluster.kill(2)
+        operator.site.cluster.revive(2)
+        return led
+
+    def test_a_dry_run_lists_the_elections_and_changes_nothing(self, operator: MemoryOperator):
+        started(operator)
+        names, before = self.displaced(operator), moved(operator)
+        found = run("elect", "--dry-run")
+        assert found.exit_code == 0
+        assert [line.split()[0] for line in found.output.splitlines()[1:]] == names
+        assert moved(operator) == before
+
+    def test_the_preferred_leaders_lead_again(self, operator: MemoryOperator):
+        started(operator)
+        names = self.displaced(operator)
+        found = run("elect")
+        assert (found.exit_code, f"{len(names)} leaders elected" in found.output) == (0, True), found.output
+        assert all(leader == replicas[0] for replicas, leader in moved(operator))
+        assert "nothing to elect" in run("elect").output
+
+    def test_a_broker_that_is_not_healthy_is_not_elected(self, operator: MemoryOperator):
+        loop = started(operator, mode="Observe")
+        self.displaced(operator)
+        operator.site.signals.say(2, Reading.FAILING)
+        operator.step(loop, 30)
+        found = run("elect")
+        assert (found.exit_code, "nothing to elect" in found.output) == (0, True), found.output
+        assert all(leader != 2 for _, leader in moved(operator))
+
+    def test_moves_of_the_operator_come_first(self, operator: MemoryOperator):
+        started(operator)
+        self.displaced(operator)
+        override(operator, 3, "Demoted")
+        before = moved(operator)
+        found = run("elect")
+        assert (found.exit_code, moved(operator)) == (3, before)
+        assert "other moves to make, which come first: bellwether plan --policy main" in " ".join(found.output.split())
+
+    def test_an_unknown_topic_is_refused(self, operator: MemoryOperator):
+        started(operator)
+        found = run("elect", "--topic", "nosuch")
+        assert (found.exit_code, "has no topic nosuch" in found.output) == (1, True)
