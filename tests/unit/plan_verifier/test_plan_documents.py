@@ -79,7 +79,7 @@ def test_a_plan_that_cannot_be_understood_is_named_by_field(path: str, value: ob
 @pytest.mark.parametrize("document", [None, [], "plan", 3])
 def test_what_is_no_object_is_refused(document: object) -> None:
     for read in (plan_of, problem_of):
-        with pytest.raises(UnreadableDocument, match="a JSON object is wanted"):
+        with pytest.raises(UnreadableDocument, match="expected a JSON object"):
             read(document)
 
 

@@ -240,7 +240,7 @@ def test_settings_that_limit_brokers_by_load_are_said_to_limit_nothing(tmp_path:
     (tmp_path / "policy.yaml").write_text(json.dumps(body))
     found = run("replay", recorded(tmp_path), "--policy", tmp_path / "policy.yaml")
     assert found.exit_code == 0
-    limit = "demotion.capacity.maxBytesPerSecond limits nothing here: what partitions carry is not recorded"
+    limit = "demotion.capacity.maxBytesPerSecond limits nothing here: partition loads are not recorded"
     assert found.stderr.splitlines() == [f"note: {limit}"]
 
 
