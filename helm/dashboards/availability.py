@@ -172,9 +172,7 @@ def _latency() -> list[Panel]:
         heat(
             "All probes",
             "Number of probes by duration, of all policies chosen.",
-            Query(
-                f"sum by (le) (increase({duration}_bucket{{{SCOPE}, {external}}}[$__rate_interval]))", "{{le}}", of=""
-            ),
+            Query(f"sum by (le) (increase({buckets}[$__rate_interval]))", "{{le}}", of=""),
         ),
     ]
 
@@ -188,6 +186,7 @@ def _acks() -> list[Panel]:
             *(Query(quantile(q, disk, "broker"), f"broker {{{{broker}}}} p{q * 100:g}") for q in (0.5, 0.99)),
             unit="s",
             empty="No storage prober reports.",
+            span=8,
         ),
         graph(
             "Replication lag",
@@ -195,10 +194,12 @@ def _acks() -> list[Panel]:
             Query(gauge("bellwether_probe_replication_lag_seconds", "broker"), "broker {{broker}}"),
             unit="s",
             empty="No replication prober reports.",
+            span=8,
         ),
         graph(
             "Brokers that delay acks=all",
             "1 while a broker is a slow follower in the ISR of partitions led by others; demotion does not help then.",
             Query(gauge("bellwether_broker_holds_back_isr", "broker"), "broker {{broker}}"),
+            span=8,
         ),
     ]

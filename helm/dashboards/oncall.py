@@ -34,9 +34,13 @@ def dashboard() -> Dashboard:
     )
 
 
+def _verdict(state: str) -> str:
+    return gauge("bellwether_broker_verdict", "broker", where=f'verdict="{state}"')
+
+
 def _how_many() -> list[Panel]:
     def brokers(state: str) -> Query:
-        return Query(f"sum({gauge('bellwether_broker_verdict', 'broker', where=f'verdict={chr(34)}{state}{chr(34)}')})")
+        return Query(f"sum({_verdict(state)})")
 
     risks = gauge("bellwether_partitions_at_risk", "risk", where='risk=~"UnderMinIsr|AtMinIsr"')
     last = gauge("bellwether_reconcile_last_success_timestamp_seconds")
@@ -107,8 +111,8 @@ def _brokers() -> Panel:
             Column("Value #E", "leaders"),
             Column("blocked", "blocked by", link=f"{RUNBOOKS}../runbook.md"),
         ],
-        empty="None, if the figures above are there.",
-        span=15,
+        empty="None, as far as an operator reports.",
+        span=13,
         height=7,
     )
 
@@ -136,17 +140,15 @@ def _alerts() -> Panel:
             Column("namespace", "namespace"),
             Column("cluster", "cluster"),
         ],
+        sort="severity",
         empty="No alert is pending or firing.",
-        span=9,
+        span=11,
         height=7,
     )
 
 
 def _moved() -> list[Panel]:
-    verdicts = " or ".join(
-        f"{value} * ({gauge('bellwether_broker_verdict', 'broker', where=f'verdict={chr(34)}{name}{chr(34)}')} == 1)"
-        for value, name in enumerate(HEALTH_STATES)
-    )
+    verdicts = " or ".join(f"{value} * ({_verdict(name)} == 1)" for value, name in enumerate(HEALTH_STATES))
     unhealthy = in_range("max", "bellwether_broker_verdict", "broker", where='verdict!="Healthy"')
     return [
         states(
@@ -154,7 +156,7 @@ def _moved() -> list[Panel]:
             "Brokers that were not Healthy at some time of the range shown.",
             Query(f"max by ({BROKER}) ({verdicts}) and on ({BROKER}) {unhealthy} == 1", "broker {{broker}}"),
             dict(enumerate(HEALTH_STATES.items())),
-            empty="All brokers were Healthy, if the figures above are there.",
+            empty="All brokers were Healthy, as far as an operator reported.",
             span=8,
             height=6,
         ),
@@ -162,7 +164,6 @@ def _moved() -> list[Panel]:
             "Leaders by broker",
             "A demoted broker leads only partitions whose move is blocked.",
             Query(gauge("bellwether_broker_leaders", "broker"), "broker {{broker}}"),
-            stacked=True,
             span=8,
             height=6,
         ),
@@ -204,8 +205,9 @@ def _blocked() -> list[Panel]:
         graph(
             "Partitions at risk, by class",
             "Partitions with too few in-sync replicas or without a leader. `bellwether doctor` says what to do.",
-            Query(gauge("bellwether_partitions_at_risk", "risk"), "{{risk}}"),
+            Query(f"{gauge('bellwether_partitions_at_risk', 'risk')} > 0", "{{risk}}"),
             stacked=True,
+            empty="No partition is at risk, as far as an operator reports.",
             span=8,
             height=6,
         ),
@@ -265,7 +267,7 @@ def _signals() -> list[Panel]:
         graph(
             "Signals by state",
             "Stale and unknown signals neither demote nor promote any broker.",
-            Query(gauge("bellwether_signals", "type", "state"), "{{type}} {{state}}"),
+            Query(f"{gauge('bellwether_signals', 'type', 'state')} > 0", "{{type}} {{state}}"),
             stacked=True,
             empty="No prober has ever reported.",
         ),
@@ -292,7 +294,7 @@ def _operator() -> list[Panel]:
                 Column("policy", "policy"),
                 Column("reason", "why", link=f"{RUNBOOKS}../runbook.md"),
             ],
-            empty="None, if an operator reports.",
+            empty="None, as far as an operator reports.",
         ),
         graph(
             "Reconcile duration",
@@ -325,8 +327,8 @@ def _operator() -> list[Panel]:
             Query(
                 "sum by (cluster, verb, outcome)"
                 ' (rate(bellwether_kubernetes_requests_total{cluster=~"$cluster"}[$__rate_interval]))',
-                "{{verb}} {{outcome}}",
-                of="{{cluster}}",
+                "{{verb}} {{outcome}} {{cluster}}",
+                of="",
             ),
             unit="reqps",
         ),

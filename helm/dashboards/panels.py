@@ -169,6 +169,7 @@ def listing(
     columns: Sequence[Column],
     *,
     empty: str,
+    sort: str = "",
     span: int = 12,
     height: int = 8,
 ) -> Panel:
@@ -183,6 +184,8 @@ def listing(
     }
     panel = table.Panel().title(title).description(why).span(span).height(height).datasource(SOURCE).no_value(empty)
     panel = panel.cell_height(common_models.TableCellHeight.SM)
+    if sort:
+        panel = panel.sort_by([common.TableSortByFieldState().display_name(sort)])
     if len(queries) > 1:
         panel = panel.with_transformation(models.DataTransformerConfig(id_val="merge", options={}))
     panel = panel.with_transformation(models.DataTransformerConfig(id_val="organize", options=organize))
@@ -194,7 +197,7 @@ def listing(
     return panel
 
 
-def heat(title: str, why: str, query: Query, span: int = 12) -> Panel:
+def heat(title: str, why: str, query: Query, span: int = 24) -> Panel:
     """A histogram over time; the query's series are its buckets."""
     return (
         heatmap.Panel()

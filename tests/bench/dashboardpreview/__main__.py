@@ -1,8 +1,8 @@
-"""``python -m dashboardpreview``: both dashboards in health and in a fault, as pictures in ``reports/dashboards``.
+"""``python -m dashboardpreview``: both dashboards in health and in a fault, in ``reports/dashboards``.
 
 Real brokers, a real operator and real probers, scraped by a real Prometheus with the chart's rules. The fault cuts the
-external listener of broker 2 and, after its demotion, that of broker 3. Chromium draws the pages; without it
-(``apt-get install chromium``) the HTML files are written alone.
+external listener of broker 2 and, after its demotion, that of broker 3. Each page is HTML; Chromium, where it is
+installed (``apt-get install chromium``), makes a picture of its first screen.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from dashboardpreview.page import WIDTH, Page
+from dashboardpreview.page import SCREEN, WIDTH, Page
 from realparts.apiserver import ApiServer
 from realparts.kafka import KafkaCluster
 from testkit.alerts.dashboard_panels import boards
@@ -51,12 +51,11 @@ def picture(watched: WatchedSite, name: str, start: float) -> None:
     """Write each dashboard as it is now."""
     page = Page(watched.prometheus, start, time.time())
     for file, board in boards().items():
-        html, height = page.draw(board)
         target = REPORTS / f"{Path(file).stem}-{name}.html"
-        target.write_text(html)
+        target.write_text(page.draw(board))
         if (chromium := shutil.which("chromium")) is not None:
             with tempfile.TemporaryDirectory() as profile:
-                drawn = (f"--user-data-dir={profile}", f"--window-size={WIDTH},{height}")
+                drawn = (f"--user-data-dir={profile}", f"--window-size={WIDTH},{SCREEN}")
                 screenshot = f"--screenshot={target.with_suffix('.png')}"
                 subprocess.run(
                     [chromium, *FLAGS, *drawn, screenshot, target.as_uri()],

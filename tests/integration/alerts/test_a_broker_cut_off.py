@@ -24,6 +24,7 @@ NEVER_SHOWN = {
     "on-call.json: Quarantined B": NO_AGENT,
     "on-call.json: Quarantines B": NO_AGENT,
     "on-call.json: Failed reconciles and aborted executions B": "no execution deviates from its plan",
+    "on-call.json: Partitions at risk, by class A": "a broker that is cut off from outside stays in every ISR",
     "Rebalance waves": "the policy has no rebalance",
 }
 IN_RECOVERY = {
