@@ -29,7 +29,7 @@ td, th { text-align: left; padding: 2px 6px; white-space: nowrap } th { color: #
 .legend { padding: 0 8px; font-size: 11px; max-height: 34%; overflow: hidden; position: absolute; bottom: 2px }
 .legend span { margin-right: 10px; white-space: nowrap; display: inline-block }
 """
-Series = Mapping[str, Any]
+Series = dict[str, Any]
 Found = list[tuple[Mapping[str, Any], list[Series]]]
 
 
@@ -87,7 +87,7 @@ class Page:
     def _lines(self, series: list[tuple[str, Any]], defaults: Any, width: int, height: int) -> Markup:
         lines = [[(t, float(v)) for t, v in values if v != "NaN"] for _, values in series]
         every = [value for line in lines for _, value in line]
-        low = min([defaults.get("min", min(every, default=0.0)), *every])
+        low = min([float(defaults.get("min", min(every, default=0.0))), *every])
         high = max([*every, low]) * 1.05 or 1.0
         rows = 1 + sum(8 * len(name) + 30 for name, _ in series) // width
         deep = height - 22 - min(0.34 * height, 16 * rows)

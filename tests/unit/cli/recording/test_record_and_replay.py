@@ -218,7 +218,7 @@ def test_a_wrong_setting_is_named(tmp_path: Path, arguments: list[str], said: st
         ("spec.detection.objectives.produceMilliseconds=80", "produceMilliseconds changes no signal"),
         (
             "demotion.capacity.maxBytesPerSecond=9",
-            "maxBytesPerSecond limits nothing here: what partitions carry is not",
+            "maxBytesPerSecond limits nothing here: partition loads are not",
         ),
         ("detection.tolerance=3", None),
         ("detection.externalReachability.startupGraceSeconds=20", None),
