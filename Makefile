@@ -126,6 +126,10 @@ bench-quarantine: setup parts ## Measure acks=all beside a slow disk: demoted, q
 bench-move: setup parts ## Move up to 5,000 leaders away and back; report what clients lose and the cost by the rule (BENCH_ARGS=...)
 	@$(BIN)/python -m movecosts $(BENCH_ARGS)
 
+.PHONY: dashboards-preview
+dashboards-preview: setup parts ## Draw both dashboards from a real Prometheus, in health and in a fault: reports/dashboards (Chromium for the pictures)
+	@$(BIN)/python -m dashboardpreview
+
 .PHONY: bench-plan
 bench-plan: setup ## Reconcile 1,000 brokers and 200,000 partitions through the real adapter; report CPU times (BENCH_ARGS=...)
 	@$(BIN)/python -m plancosts $(BENCH_ARGS)

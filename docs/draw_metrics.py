@@ -30,7 +30,7 @@ TEXT = """# Metrics
 
 Every process serves its metrics on `--metrics-port` (9464 in the chart). Names follow the Prometheus conventions: base
 units, `_total` for counters. Labels are bounded: policies, brokers, reasons, vantages, but no partitions or topics.
-With 1,000 brokers an operator serves about 14,000 series, and a reachability prober at most 50 per broker. Latency
+With 1,000 brokers an operator serves about 15,000 series, and a reachability prober at most 50 per broker. Latency
 histograms have buckets from {first:g} to {last:g} s.
 
 `namespace` and `policy` are those of the LeadershipPolicy. A scrape must not replace them by the pod's namespace

@@ -132,7 +132,7 @@ class Rules(Model):
     runbook_url: str = Field(
         default="https://bellwether.dev/docs/alerts",
         pattern=r"^https?://\S+[^/\s]$",
-        description="Base URL of the runbook pages, without the last slash.",
+        description="Base URL of the runbook pages, without the last slash; for the dashboards, too.",
     )
     disabled: list[str] = Field(default_factory=list, description="Names of alerts to omit.")
 

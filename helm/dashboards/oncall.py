@@ -1,177 +1,257 @@
-"""Grafana dashboard for on-call: sick brokers, leaders, moves, blocked moves, signals, the operator."""
+"""Grafana dashboard for on-call. One screen without scrolling: who, why, since when, what moved, what is blocked."""
 
 from __future__ import annotations
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from dashboards.panels import SCOPE, Panel, Query, board, graph, listing, number, states
+from dashboards.board import ON_CALL, board
+from dashboards.panels import RUNBOOKS, YELLOW_IF_ANY, Column, Panel, graph, listing, number, states
+from dashboards.promql import BROKER, SCOPE, Query, gauge, in_range, increase, quantile, rate
 
-HEALTH_STATES = (
-    ("Healthy", "green"),
-    ("Recovering", "blue"),
-    ("Suspect", "yellow"),
-    ("Unknown", "text"),
-    ("Down", "purple"),
-    ("Sick", "red"),
-)
-
-
-def _max(metric: str, by: str = "", more: str = "") -> str:
-    """Maximum over the operator replicas: only the active one has current series."""
-    labels = f"namespace, policy{', ' + by if by else ''}"
-    return f"max by ({labels}) ({metric}{{{SCOPE}{', ' + more if more else ''}}})"
-
-
-def _sum(metric: str, by: str = "", more: str = "") -> str:
-    return f"sum{f' by ({by})' if by else ''} ({_max(metric, _both(by, 'broker'), more)})"
-
-
-def _both(*labels: str) -> str:
-    return ", ".join(dict.fromkeys(label for label in labels if label))
-
-
-def _increase(metric: str, by: str) -> str:
-    return f"sum by ({by}) (increase({metric}{{{SCOPE}}}[$__rate_interval]))"
-
-
-def _verdicts() -> str:
-    queries = [
-        f"{value} * {_max('bellwether_broker_verdict', 'broker, verdict', f'verdict=~{chr(34)}{name}{chr(34)}')}"
-        for value, (name, _) in enumerate(HEALTH_STATES)
-    ]
-    return f"max by (broker) ({' or '.join(queries)})"
+HEALTH_STATES = {
+    "Healthy": "green",
+    "Recovering": "blue",
+    "Suspect": "yellow",
+    "Unknown": "text",
+    "Down": "purple",
+    "Sick": "red",
+}
+ALERT = "cluster, namespace, policy, broker, source, reason, alertname, severity, alertstate"
 
 
 def dashboard() -> Dashboard:
     """The dashboard."""
-    now = [
-        number(
-            "Sick brokers",
-            "Brokers with the verdict Sick.",
-            Query(_sum("bellwether_broker_verdict", more='verdict="Sick"')),
-        ),
-        number("Demoted brokers", "Brokers that are demoted.", Query(_sum("bellwether_broker_demoted"))),
-        number(
-            "Blocked brokers",
-            "Brokers whose demotion or promotion is blocked; the reasons are below.",
-            Query(f"{_sum('bellwether_brokers_action_blocked')} or vector(0)"),
-        ),
-        number(
-            "Partitions without leader",
-            "Partitions that can be neither read nor written.",
-            Query(f"sum({_max('bellwether_partitions_leaderless')})"),
-        ),
-        number(
-            "Blocked moves",
-            "Partitions that should be led by another broker, but whose move is blocked.",
-            Query(f"sum({_max('bellwether_partition_moves_blocked', 'reason')}) or vector(0)"),
-        ),
-        number(
-            "Since the last reconcile",
-            "Maximum over the policies shown. An idle policy is reconciled every minute.",
-            Query(f"max(time() - {_max('bellwether_reconcile_last_success_timestamp_seconds')})"),
-            unit="s",
-            bad_above=180,
-        ),
-    ]
-    verdicts = [
-        states(
-            "Verdicts",
-            "Verdict of each broker.",
-            Query(_verdicts(), "broker {{broker}}"),
-            HEALTH_STATES,
-        ),
-        listing(
-            "Reasons of verdicts",
-            "`bellwether explain BROKER` shows the evidence.",
-            Query(f"{_max('bellwether_broker_verdict_reason', 'broker, reason')} == 1"),
-        ),
-        listing(
-            "Firing and pending alerts",
-            "Each alert has a page in docs/alerts.",
-            Query('ALERTS{alertname=~"Bellwether.+", namespace=~"$namespace|"}'),
-            hidden=("instance", "job"),
-        ),
-    ]
-    leaders = [
-        graph(
-            "Leaders by broker",
-            "A demoted broker leads only partitions whose move is blocked.",
-            Query(_sum("bellwether_broker_leaders", "broker"), "broker {{broker}}"),
-            stacked=True,
-        ),
-        graph(
-            "Displaced",
-            "Partitions whose order differs from their baseline, and leaders that are not the first of their baseline.",
-            Query(f"sum({_max('bellwether_partitions_displaced')})", "displaced"),
-            Query(f"sum({_max('bellwether_partitions_displaced_for_racks')})", "displaced for racks"),
-            Query(f"sum({_max('bellwether_leaders_misplaced')})", "misplaced leaders"),
-            Query(f"sum({_max('bellwether_undo_record_entries')})", "in the undo record"),
-        ),
-    ]
-    moved = [
-        graph(
-            "Moves",
-            "Replica orders changed, and leaders elected.",
-            Query(_increase("bellwether_partitions_reordered_total", "policy"), "{{policy}}: reordered"),
-            Query(_increase("bellwether_leaders_elected_total", "policy"), "{{policy}}: elected"),
-        ),
-        graph(
-            "Demoted",
-            "1 while a broker is demoted, and while acks=all writes wait for it.",
-            Query(_max("bellwether_broker_demoted", "broker"), "broker {{broker}}"),
-            Query(_max("bellwether_broker_holds_back_isr", "broker"), "broker {{broker}} delays acks=all"),
-        ),
-        graph(
-            "Quarantined",
-            "1 while an order to pause the broker is active, and while its quarantine agent has paused it.",
-            Query(
-                f"{_max('bellwether_broker_quarantine_ordered', 'broker')} or vector(0)", "broker {{broker}} ordered"
-            ),
-            Query(f"{_max('bellwether_broker_quarantine_paused', 'broker')} or vector(0)", "broker {{broker}} paused"),
-        ),
-        graph(
-            "Quarantines",
-            "Orders to pause a broker, and ended orders by reason.",
-            Query(f"{_increase('bellwether_quarantines_started_total', 'policy')} or vector(0)", "{{policy}}: started"),
-            Query(
-                f"{_increase('bellwether_quarantines_ended_total', 'policy, reason')} or vector(0)",
-                "{{policy}}: {{reason}}",
-            ),
-        ),
-    ]
-    held = [
-        graph(
-            "Blocked moves, by reason",
-            "docs/runbook.md explains each reason.",
-            Query(
-                f"sum by (reason) ({_max('bellwether_partition_moves_blocked', 'reason')}) or vector(0)", "{{reason}}"
-            ),
-            stacked=True,
-        ),
-        graph(
-            "Blocked brokers, by reason",
-            "Cap, systemic cause, or manual promotion.",
-            Query(
-                f"sum by (reason) ({_max('bellwether_brokers_action_blocked', 'reason')}) or vector(0)", "{{reason}}"
-            ),
-            stacked=True,
-        ),
-    ]
     return board(
-        "bellwether-on-call",
-        "Bellwether: on call",
-        "Sick brokers, leaders, moves, and reasons for blocked moves.",
+        ON_CALL,
+        "Which brokers are sick, why, since when, what moved, and what is blocked.",
         [
-            ("Now", now),
-            ("Brokers", verdicts),
-            ("Leaders", leaders),
-            ("Moves", moved),
-            ("Blocked", held),
+            ("", [*_how_many(), _brokers(), _alerts(), *_moved(), *_blocked()]),
+            ("Displaced partitions and returning leaders", _displaced()),
+            ("Quarantine", _quarantine()),
             ("Signals", _signals()),
             ("The operator", _operator()),
         ],
     )
+
+
+def _verdict(state: str) -> str:
+    return gauge("bellwether_broker_verdict", "broker", where=f'verdict="{state}"')
+
+
+def _how_many() -> list[Panel]:
+    def brokers(state: str) -> Query:
+        return Query(f"sum({_verdict(state)})")
+
+    risks = gauge("bellwether_partitions_at_risk", "risk", where='risk=~"UnderMinIsr|AtMinIsr"')
+    last = gauge("bellwether_reconcile_last_success_timestamp_seconds")
+    return [
+        number("Sick", "Brokers with the verdict Sick.", brokers("Sick")),
+        number("Down", "Brokers that Kafka has fenced, or none of whose listeners answers.", brokers("Down")),
+        number("Unknown", "Brokers that cannot be judged: they are not demoted.", brokers("Unknown"), YELLOW_IF_ANY),
+        number(
+            "Demoted",
+            "Brokers that are demoted.",
+            Query(f"sum({gauge('bellwether_broker_demoted', 'broker')})"),
+            YELLOW_IF_ANY,
+        ),
+        number(
+            "Without leader",
+            "Partitions that can be neither read nor written.",
+            Query(f"sum({gauge('bellwether_partitions_leaderless')})"),
+        ),
+        number(
+            "At or under min ISR",
+            "Partitions that reject acks=all writes, now or after the loss of one more broker.",
+            Query(f"sum({risks})"),
+        ),
+        number(
+            "Not enforcing",
+            "Policies that are suspended or in mode Observe: they move nothing.",
+            Query(f"sum(1 - {gauge('bellwether_policy_enforcing')})"),
+            YELLOW_IF_ANY,
+        ),
+        number(
+            "Since last reconcile",
+            "Maximum over the policies shown. An idle policy is reconciled every minute.",
+            Query(f"max(time() - {last})"),
+            ((None, "green"), (180, "red")),
+            unit="s",
+            decimals=0,
+        ),
+    ]
+
+
+def _brokers() -> Panel:
+    demoted, blocked = "bellwether_broker_demoted", "bellwether_broker_action_blocked"
+    not_healthy = f'bellwether_broker_verdict{{{SCOPE}, verdict!="Healthy"}} == 1'
+    listed = f"max by ({BROKER}) ({not_healthy} or {demoted}{{{SCOPE}}} == 1 or {blocked}{{{SCOPE}}} == 1)"
+    verdict = f"{gauge('bellwether_broker_verdict', 'broker', 'verdict')} == 1"
+    since = gauge("bellwether_broker_verdict_since_timestamp_seconds", "broker")
+    why = f'label_replace({gauge(blocked, "broker", "reason")}, "blocked", "$1", "reason", "(.+)")'
+    queries = [
+        f"({verdict}) * on ({BROKER}) group_left () (time() - {since})",
+        gauge("bellwether_broker_verdict_reason", "broker", "reason"),
+        f"time() - {gauge('bellwether_broker_demoted_since_timestamp_seconds', 'broker')}",
+        f"max by ({BROKER}, blocked) ({why})",
+        gauge("bellwether_broker_leaders", "broker"),
+    ]
+    return listing(
+        "Who, why, since when",
+        "Brokers that are not Healthy, or demoted, or blocked. `bellwether explain BROKER` shows the evidence.",
+        [Query(f"{query} and on ({BROKER}) {listed}") for query in queries],
+        [
+            Column("cluster", "cluster"),
+            Column("namespace", "namespace"),
+            Column("policy", "policy"),
+            Column("broker", "broker"),
+            Column("verdict", "verdict", colors=HEALTH_STATES),
+            Column("reason", "why", link=f"{RUNBOOKS}../runbook.md"),
+            Column("Value #A", "for", unit="s"),
+            Column("Value #C", "demoted for", unit="s"),
+            Column("Value #E", "leaders"),
+            Column("blocked", "blocked by", link=f"{RUNBOOKS}../runbook.md"),
+        ],
+        empty="None, as far as an operator reports.",
+        span=13,
+        height=7,
+    )
+
+
+def _alerts() -> Panel:
+    def chosen(metric: str) -> str:
+        return (
+            f'{metric}{{alertname=~"Bellwether.+", cluster=~"$cluster", namespace=~"$namespace|", policy=~"$policy|"}}'
+        )
+
+    active = f"(time() - {chosen('ALERTS_FOR_STATE')})"
+    return listing(
+        "Alerts, firing and pending",
+        "The name of an alert leads to its runbook page.",
+        [Query(f"max by ({ALERT}) ({chosen('ALERTS')} * ignoring (alertstate) group_left () {active})")],
+        [
+            Column("alertname", "alert", link=RUNBOOKS + "${__value.raw}.md"),
+            Column("severity", "severity", colors={"critical": "red", "warning": "orange", "info": "blue"}),
+            Column("alertstate", "state"),
+            Column("Value", "for", unit="s"),
+            Column("broker", "broker"),
+            Column("source", "source"),
+            Column("reason", "reason"),
+            Column("policy", "policy"),
+            Column("namespace", "namespace"),
+            Column("cluster", "cluster"),
+        ],
+        sort="severity",
+        empty="No alert is pending or firing.",
+        span=11,
+        height=7,
+    )
+
+
+def _moved() -> list[Panel]:
+    verdicts = " or ".join(f"{value} * ({_verdict(name)} == 1)" for value, name in enumerate(HEALTH_STATES))
+    unhealthy = in_range("max", "bellwether_broker_verdict", "broker", where='verdict!="Healthy"')
+    return [
+        states(
+            "Verdicts",
+            "Brokers that were not Healthy at some time of the range shown.",
+            Query(f"max by ({BROKER}) ({verdicts}) and on ({BROKER}) {unhealthy} == 1", "broker {{broker}}"),
+            dict(enumerate(HEALTH_STATES.items())),
+            empty="All brokers were Healthy, as far as an operator reported.",
+            span=8,
+            height=6,
+        ),
+        graph(
+            "Leaders by broker",
+            "A demoted broker leads only partitions whose move is blocked.",
+            Query(gauge("bellwether_broker_leaders", "broker"), "broker {{broker}}"),
+            span=8,
+            height=6,
+        ),
+        graph(
+            "Moves",
+            "Replica orders changed, and leaders elected.",
+            Query(increase("bellwether_partitions_reordered_total"), "reordered"),
+            Query(increase("bellwether_leaders_elected_total"), "elected"),
+            span=8,
+            height=6,
+        ),
+    ]
+
+
+def _blocked() -> list[Panel]:
+    return [
+        graph(
+            "Blocked moves, by reason",
+            "Partitions that another broker should lead. docs/runbook.md explains each reason.",
+            Query(gauge("bellwether_partition_moves_blocked", "reason"), "{{reason}}"),
+            stacked=True,
+            empty="No move is blocked.",
+            span=8,
+            height=6,
+        ),
+        graph(
+            "Blocked brokers, by reason",
+            "Demotions and promotions that the cap, a systemic cause or manual promotion blocks; waves that wait.",
+            Query(gauge("bellwether_brokers_action_blocked", "reason"), "{{reason}}"),
+            Query(
+                gauge("bellwether_broker_restoration_blocked", "broker", "reason"),
+                "wave of broker {{broker}}: {{reason}}",
+            ),
+            stacked=True,
+            empty="No demotion, promotion or wave is blocked.",
+            span=8,
+            height=6,
+        ),
+        graph(
+            "Partitions at risk, by class",
+            "Partitions with too few in-sync replicas or without a leader. `bellwether doctor` says what to do.",
+            Query(f"{gauge('bellwether_partitions_at_risk', 'risk')} > 0", "{{risk}}"),
+            stacked=True,
+            empty="No partition is at risk, as far as an operator reports.",
+            span=8,
+            height=6,
+        ),
+    ]
+
+
+def _displaced() -> list[Panel]:
+    return [
+        graph(
+            "Displaced",
+            "Partitions whose order differs from their baseline, and leaders that are not the first of their baseline.",
+            Query(gauge("bellwether_partitions_displaced"), "displaced"),
+            Query(gauge("bellwether_partitions_displaced_for_racks"), "displaced for racks"),
+            Query(gauge("bellwether_leaders_misplaced"), "misplaced leaders"),
+            Query(gauge("bellwether_undo_record_entries"), "in the undo record"),
+        ),
+        graph(
+            "Restoration",
+            "Share of its leaders that a promoted broker may have; it grows wave by wave.",
+            Query(gauge("bellwether_broker_restoration_ratio", "broker"), "broker {{broker}}"),
+            unit="percentunit",
+            empty="No broker was in restoration.",
+        ),
+    ]
+
+
+def _quarantine() -> list[Panel]:
+    none = "No broker was ordered to pause."
+    return [
+        graph(
+            "Quarantined",
+            "1 while an order to pause the broker is active, and while its quarantine agent has paused it.",
+            Query(gauge("bellwether_broker_quarantine_ordered", "broker"), "broker {{broker}} ordered"),
+            Query(gauge("bellwether_broker_quarantine_paused", "broker"), "broker {{broker}} paused"),
+            empty=none,
+        ),
+        graph(
+            "Quarantines",
+            "Orders to pause a broker, and ended orders by reason.",
+            Query(increase("bellwether_quarantines_started_total"), "started"),
+            Query(increase("bellwether_quarantines_ended_total", "reason"), "ended: {{reason}}"),
+            empty=none,
+        ),
+    ]
 
 
 def _signals() -> list[Panel]:
@@ -179,71 +259,76 @@ def _signals() -> list[Panel]:
         graph(
             "Age of sources",
             "Seconds since the last Lease renewal of each prober, at the last reconcile; -1 if never renewed.",
-            Query(_max("bellwether_signal_age_seconds", "type, source"), "{{type}} {{source}}"),
+            Query(gauge("bellwether_signal_age_seconds", "type", "source"), "{{type}} {{source}}"),
             unit="s",
+            least=None,
+            empty="No prober has ever reported.",
         ),
         graph(
             "Signals by state",
             "Stale and unknown signals neither demote nor promote any broker.",
-            Query(f"sum by (type, state) ({_max('bellwether_signals', 'type, state')})", "{{type}} {{state}}"),
+            Query(f"{gauge('bellwether_signals', 'type', 'state')} > 0", "{{type}} {{state}}"),
             stacked=True,
+            empty="No prober has ever reported.",
         ),
     ]
 
 
 def _operator() -> list[Panel]:
-    durations = f"bellwether_reconcile_duration_seconds_bucket{{{SCOPE}}}[$__rate_interval]"
     return [
         states(
             "Active operator",
             "One process holds the Lease of a policy's Kafka cluster, the others are on standby.",
-            Query(f"bellwether_operator_leading{{{SCOPE}}}", "{{policy}} {{instance}}"),
-            (("standby", "text"), ("active", "green")),
+            Query(gauge("bellwether_operator_leading", "instance"), "{{instance}}"),
+            {0: ("standby", "text"), 1: ("active", "green")},
+            empty="No operator reports.",
             span=12,
+        ),
+        listing(
+            "Policies that cannot be reconciled",
+            "docs/runbook.md explains each reason.",
+            [Query(f"{gauge('bellwether_policy_error', 'reason')} == 1")],
+            [
+                Column("cluster", "cluster"),
+                Column("namespace", "namespace"),
+                Column("policy", "policy"),
+                Column("reason", "why", link=f"{RUNBOOKS}../runbook.md"),
+            ],
+            empty="None, as far as an operator reports.",
         ),
         graph(
             "Reconcile duration",
             "Duration of successful reconciles.",
-            *(
-                Query(
-                    f"histogram_quantile({q}, sum by (le) (rate({durations})))",
-                    f"p{q * 100:g}",
-                )
-                for q in (0.5, 0.99)
-            ),
+            *(Query(quantile(q, "bellwether_reconcile_duration_seconds"), f"p{q * 100:g}") for q in (0.5, 0.99)),
             unit="s",
         ),
         graph(
             "Failed reconciles and aborted executions",
             "By kind of error, and by the reason for the abort.",
-            Query(f"{_increase('bellwether_reconcile_errors_total', 'kind')} or vector(0)", "failed: {{kind}}"),
-            Query(f"{_increase('bellwether_executions_aborted_total', 'reason')} or vector(0)", "aborted: {{reason}}"),
+            Query(increase("bellwether_reconcile_errors_total", "kind"), "failed: {{kind}}"),
+            Query(increase("bellwether_executions_aborted_total", "reason"), "aborted: {{reason}}"),
+            empty="No reconcile failed, and no execution was aborted.",
         ),
         graph(
             "Requests to Kafka",
             "By request and outcome.",
-            Query(
-                f"sum by (request, outcome) (rate(bellwether_kafka_requests_total{{{SCOPE}}}[$__rate_interval]))",
-                "{{request}} {{outcome}}",
-            ),
+            Query(rate("bellwether_kafka_requests_total", "request", "outcome"), "{{request}} {{outcome}}"),
             unit="reqps",
         ),
         graph(
             "Duration of requests to Kafka",
             "The 99th percentile, by request.",
-            Query(
-                f"histogram_quantile(0.99, sum by (request, le)"
-                f" (rate(bellwether_kafka_request_duration_seconds_bucket{{{SCOPE}}}[$__rate_interval])))",
-                "{{request}}",
-            ),
+            Query(quantile(0.99, "bellwether_kafka_request_duration_seconds", "request"), "{{request}}"),
             unit="s",
         ),
         graph(
             "Requests to Kubernetes",
             "Of all operators; some conflicts are normal.",
             Query(
-                "sum by (verb, outcome) (rate(bellwether_kubernetes_requests_total[$__rate_interval]))",
-                "{{verb}} {{outcome}}",
+                "sum by (cluster, verb, outcome)"
+                ' (rate(bellwether_kubernetes_requests_total{cluster=~"$cluster"}[$__rate_interval]))',
+                "{{verb}} {{outcome}} {{cluster}}",
+                of="",
             ),
             unit="reqps",
         ),

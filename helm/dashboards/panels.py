@@ -1,12 +1,14 @@
-"""Shared parts of the dashboards: variables and panel types.
+"""Panel types of the dashboards: lines, figures, states over time, tables, histograms.
 
-Queries use ``SCOPE`` as label matchers, so that the variables ``namespace`` and ``policy`` apply to every panel.
+A panel that may have no series says in ``empty`` what that means; Grafana shows it in place of "No data".
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from string import ascii_uppercase
+from typing import Any
 
 from grafana_foundation_sdk.builders import (
     common,
@@ -24,57 +26,55 @@ from grafana_foundation_sdk.models import dashboard as models
 from grafana_foundation_sdk.models import heatmap as heatmap_models
 from grafana_foundation_sdk.models import prometheus as prometheus_models
 
-SCOPE = 'namespace=~"$namespace", policy=~"$policy"'
-"""The matchers of every query."""
+from dashboards.promql import Query
 
-_SOURCE = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
-_HEIGHT = 8
-
-
-@dataclass(frozen=True)
-class Query:
-    """A PromQL expression and its legend, with labels in ``{{ }}``."""
-
-    expr: str
-    legend: str = ""
-
+SOURCE = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
+RUNBOOKS = "https://bellwether.dev/docs/alerts/"
+"""The chart replaces it by ``monitoring.prometheusRule.runbookUrl``."""
 
 Panel = Builder[models.Panel]
 
+Steps = Sequence[tuple[float | None, str]]
+"""Colours, each from a value on; the first from ``None`` on."""
 
-def board(uid: str, title: str, description: str, rows: Sequence[tuple[str, Sequence[Panel]]]) -> models.Dashboard:
-    """A dashboard of rows of panels, with the variables ``datasource``, ``namespace`` and ``policy``."""
-    made = (
-        dashboard.Dashboard(title)
-        .uid(uid)
-        .description(description)
-        .tags(["bellwether", "kafka"])
-        .refresh("30s")
-        .time("now-3h", "now")
-        .timezone("browser")
-        .readonly()
-        .with_variable(dashboard.DatasourceVariable("datasource").label("Data source").type("prometheus"))
-        .with_variable(_labels("namespace", "Namespace", "bellwether_operator_leading"))
-        .with_variable(_labels("policy", "Policy", 'bellwether_operator_leading{namespace=~"$namespace"}'))
-    )
-    for name, panels in rows:
-        made = made.with_row(dashboard.Row(name))
-        for panel in panels:
-            made = made.with_panel(panel)
-    return made.build()
+GOOD: Steps = ((None, "green"),)
+RED_IF_ANY: Steps = ((None, "green"), (1e-9, "red"))
+YELLOW_IF_ANY: Steps = ((None, "green"), (1e-9, "yellow"))
 
 
-def graph(title: str, why: str, *queries: Query, unit: str = "short", stacked: bool = False, span: int = 12) -> Panel:
-    """Lines over time."""
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: a label of the series, or the value of a query as ``Value #A``."""
+
+    source: str
+    title: str
+    unit: str = ""
+    colors: Mapping[str, str] = field(default_factory=dict)
+    link: str = ""
+
+
+def graph(
+    title: str,
+    why: str,
+    *queries: Query,
+    unit: str = "short",
+    decimals: int | None = None,
+    stacked: bool = False,
+    least: float | None = 0,
+    lines: Steps = (),
+    empty: str = "",
+    span: int = 12,
+    height: int = 8,
+) -> Panel:
+    """Lines over time, and a dashed line at each value of ``lines``."""
     panel = (
         timeseries.Panel()
         .title(title)
         .description(why)
         .unit(unit)
-        .min(0)
         .span(span)
-        .height(_HEIGHT)
-        .datasource(_SOURCE)
+        .height(height)
+        .datasource(SOURCE)
         .fill_opacity(30 if stacked else 5)
         .legend(
             common.VizLegendOptions()
@@ -84,79 +84,128 @@ def graph(title: str, why: str, *queries: Query, unit: str = "short", stacked: b
         )
         .tooltip(common.VizTooltipOptions().mode(common_models.TooltipDisplayMode.MULTI))
     )
+    if least is not None:
+        panel = panel.min(least)
+    if decimals is not None:
+        panel = panel.decimals(decimals)
     if stacked:
         panel = panel.stacking(common.StackingConfig().mode(common_models.StackingMode.NORMAL))
-    for letter, query in zip("ABCDEF", queries, strict=False):
-        panel = panel.with_target(_target(query).ref_id(letter))
+    if lines:
+        dashed = common.GraphThresholdsStyleConfig().mode(common_models.GraphThresholdsStyleMode.DASHED)
+        panel = panel.thresholds(_thresholds((*GOOD, *lines))).thresholds_style(dashed)
+    if empty:
+        panel = panel.no_value(empty)
+    for letter, query in zip(ascii_uppercase, queries, strict=False):
+        panel = panel.with_target(_target(query, letter))
     return panel
 
 
 def number(
-    title: str, why: str, query: Query, unit: str = "short", bad_above: float | None = 0, span: int = 4
+    title: str,
+    why: str,
+    query: Query,
+    steps: Steps = RED_IF_ANY,
+    *,
+    unit: str = "short",
+    decimals: int | None = None,
+    named: bool = False,
+    empty: str = "no operator",
+    span: int = 3,
+    height: int = 3,
 ) -> Panel:
-    """The current value; red above ``bad_above``, if set."""
-    steps = [models.Threshold(value=None, color="green")]
-    if bad_above is not None:
-        steps.append(models.Threshold(value=bad_above + 1e-9, color="red"))
-    return (
+    """The current value, coloured by ``steps``. ``named``: with the policy that it belongs to."""
+    mode = common_models.BigValueTextMode
+    panel = (
         stat.Panel()
         .title(title)
         .description(why)
         .unit(unit)
         .span(span)
-        .height(4)
-        .datasource(_SOURCE)
-        .thresholds(dashboard.ThresholdsConfig().mode(models.ThresholdsMode.ABSOLUTE).steps(steps))
+        .height(height)
+        .datasource(SOURCE)
+        .thresholds(_thresholds(steps))
+        .color_mode(common_models.BigValueColorMode.BACKGROUND_SOLID)
+        .graph_mode(common_models.BigValueGraphMode.NONE)
+        .text_mode(mode.VALUE_AND_NAME if named else mode.VALUE)
         .reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
-        .with_target(_target(query, instant=True))
+        .no_value(empty)
+        .with_target(_target(query).instant())
     )
+    return panel if decimals is None else panel.decimals(decimals)
 
 
-def states(title: str, why: str, query: Query, names: Sequence[tuple[str, str]], span: int = 24) -> Panel:
-    """A state over time; ``names`` are the names and colours of the values 0, 1, 2 and so on."""
+def states(
+    title: str,
+    why: str,
+    query: Query,
+    names: Mapping[int, tuple[str, str]],
+    *,
+    empty: str = "",
+    span: int = 24,
+    height: int = 8,
+) -> Panel:
+    """A state over time; ``names`` are the names and colours of the values."""
     options = {
-        str(value): models.ValueMappingResult(text=name, color=color, index=value)
-        for value, (name, color) in enumerate(names)
+        str(value): models.ValueMappingResult(text=name, color=color, index=index)
+        for index, (value, (name, color)) in enumerate(names.items())
     }
     return (
         statetimeline.Panel()
         .title(title)
         .description(why)
         .span(span)
-        .height(_HEIGHT)
-        .datasource(_SOURCE)
+        .height(height)
+        .datasource(SOURCE)
         .mappings([models.ValueMap(options=options)])
+        .no_value(empty)
         .with_target(_target(query))
     )
 
 
-def listing(title: str, why: str, query: Query, hidden: Sequence[str] = (), span: int = 12) -> Panel:
-    """The labels of the current series, one row for each."""
-    organize = models.DataTransformerConfig(
-        id_val="organize",
-        options={"excludeByName": dict.fromkeys(("Time", "Value", "__name__", *hidden), True)},
-    )
-    return (
-        table.Panel()
-        .title(title)
-        .description(why)
-        .span(span)
-        .height(_HEIGHT)
-        .datasource(_SOURCE)
-        .with_transformation(organize)
-        .with_target(_target(query, instant=True).format(prometheus_models.PromQueryFormat.TABLE))
-    )
+def listing(
+    title: str,
+    why: str,
+    queries: Sequence[Query],
+    columns: Sequence[Column],
+    *,
+    empty: str,
+    sort: str = "",
+    span: int = 12,
+    height: int = 8,
+) -> Panel:
+    """The current series as rows, joined by the labels that all queries have. Labels have to be among ``columns``."""
+    letters = ascii_uppercase[: len(queries)]
+    values = {f"Value #{letter}" for letter in letters} if len(queries) > 1 else {"Value"}
+    hidden = {"Time", *values} - {column.source for column in columns}
+    organize = {
+        "excludeByName": dict.fromkeys(sorted(hidden), True),
+        "indexByName": {column.source: index for index, column in enumerate(columns)},
+        "renameByName": {column.source: column.title for column in columns},
+    }
+    panel = table.Panel().title(title).description(why).span(span).height(height).datasource(SOURCE).no_value(empty)
+    panel = panel.cell_height(common_models.TableCellHeight.SM)
+    if sort:
+        panel = panel.sort_by([common.TableSortByFieldState().display_name(sort)])
+    if len(queries) > 1:
+        panel = panel.with_transformation(models.DataTransformerConfig(id_val="merge", options={}))
+    panel = panel.with_transformation(models.DataTransformerConfig(id_val="organize", options=organize))
+    for column in columns:
+        if settings := _settings(column):
+            panel = panel.override_by_name(column.title, settings)
+    for letter, query in zip(letters, queries, strict=True):
+        panel = panel.with_target(_target(query, letter).instant().format(prometheus_models.PromQueryFormat.TABLE))
+    return panel
 
 
-def heat(title: str, why: str, query: Query, span: int = 12) -> Panel:
+def heat(title: str, why: str, query: Query, span: int = 24) -> Panel:
     """A histogram over time; the query's series are its buckets."""
     return (
         heatmap.Panel()
         .title(title)
         .description(why)
         .span(span)
-        .height(_HEIGHT)
-        .datasource(_SOURCE)
+        .height(8)
+        .datasource(SOURCE)
         .calculate(False)
         .y_axis(heatmap.YAxisConfig().unit("s"))
         .color(heatmap.HeatmapColorOptions().mode(heatmap_models.HeatmapColorMode.SCHEME).scheme("Oranges").steps(64))
@@ -164,21 +213,24 @@ def heat(title: str, why: str, query: Query, span: int = 12) -> Panel:
     )
 
 
-def _labels(name: str, title: str, selector: str) -> Builder[models.VariableModel]:
-    return (
-        dashboard.QueryVariable(name)
-        .label(title)
-        .datasource(_SOURCE)
-        .query(f"label_values({selector}, {name})")
-        .refresh(models.VariableRefresh.ON_TIME_RANGE_CHANGED)
-        .sort(models.VariableSort.ALPHABETICAL_ASC)
-        .multi(True)
-        .include_all(True)
-        .all_value(".*")
-        .current(models.VariableOption(text="All", value="$__all", selected=True))
-    )
+def _settings(column: Column) -> list[models.DynamicConfigValue]:
+    found: dict[str, Any] = {}
+    if column.unit:
+        found["unit"] = column.unit
+    if column.colors:
+        options = {name: {"text": name, "color": color} for name, color in column.colors.items()}
+        found["mappings"] = [{"type": "value", "options": options}]
+        found["custom.cellOptions"] = {"type": "color-text"}
+    if column.link:
+        found["links"] = [{"title": "Runbook", "url": column.link, "targetBlank": True}]
+    return [models.DynamicConfigValue(id_val=name, value=value) for name, value in found.items()]
 
 
-def _target(query: Query, instant: bool = False) -> prometheus.Dataquery:
-    made = prometheus.Dataquery().expr(query.expr).legend_format(query.legend).datasource(_SOURCE).ref_id("A")
-    return made.instant() if instant else made.range()
+def _thresholds(steps: Steps) -> dashboard.ThresholdsConfig:
+    made = [models.Threshold(value=value, color=color) for value, color in steps]
+    return dashboard.ThresholdsConfig().mode(models.ThresholdsMode.ABSOLUTE).steps(made)
+
+
+def _target(query: Query, letter: str = "A") -> prometheus.Dataquery:
+    made = prometheus.Dataquery().expr(query.expr).legend_format(query.legend).datasource(SOURCE).ref_id(letter)
+    return made.range()

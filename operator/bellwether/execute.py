@@ -234,7 +234,7 @@ def _cancel_strays(strays: tuple[Partition, ...], world: World, done: Execution)
     outcomes = world.leaders.cancel([p.name for p in ours])
     for partition in ours:
         outcome = outcomes.get(partition.name, Outcome("UNKNOWN", "no answer"))
-        text = f"a late reorder of ours was moving its replicas to {list(partition.target)}"
+        text = f"a late request of this operator was moving its replicas to {list(partition.target)}"
         if outcome.ok:
             text = f"{text}; it was cancelled"
             done.touched.append(Hold(partition.key, partition.topic, Reason.REPLICA_SET_CONFLICT, text))

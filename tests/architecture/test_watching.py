@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -12,9 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dashboards import generate as dashboards
 from sourcetree import ROOT
 from testkit.alerts import alert_rules
+from testkit.alerts.dashboard_panels import boards, panels
 
 METRIC = re.compile(r"\bbellwether_[a-z_]+\b")
 LISTED = re.compile(r"^\| `(bellwether_[a-z_]+)` \| (\w+) \|", re.MULTILINE)
@@ -45,13 +44,8 @@ def expressions() -> list[str]:
         for group in yaml.safe_load(path.read_text())["groups"]
         for rule in group["rules"]
     ]
-    targets = [
-        target["expr"]
-        for text in dashboards.files().values()
-        for panel in json.loads(text)["panels"]
-        for target in panel.get("targets", ())
-    ]
-    return rules + targets
+    marks = [mark["expr"] for board in boards().values() for mark in board["annotations"]["list"]]
+    return rules + marks + [target["expr"] for panel in panels() for target in panel.targets]
 
 
 def faults(rule: alert_rules.Rule) -> list[str]:
@@ -162,33 +156,6 @@ def test_every_alert_is_told_by_policy_but_for_those_of_a_whole_process() -> Non
     for rule in alert_rules.alerts():
         if rule["alert"] not in whole:
             assert "namespace_policy:" in rule["expr"] or "namespace, policy" in rule["expr"], rule["alert"]
-
-
-def test_the_dashboards_are_what_their_source_says() -> None:
-    assert dashboards.differences() == "", "run: make generate"
-
-
-def test_a_changed_a_missing_and_a_strange_dashboard_are_found(tmp_path: Path) -> None:
-    for name, text in dashboards.files().items():
-        (tmp_path / name).write_text(text)
-    assert dashboards.differences(tmp_path) == ""
-    (tmp_path / "on-call.json").write_text("{}\n")
-    (tmp_path / "availability.json").unlink()
-    (tmp_path / "old.json").write_text("{}\n")
-    found = dashboards.differences(tmp_path)
-    assert all(f"/{name}" in found for name in ("on-call.json", "availability.json", "old.json"))
-
-
-@pytest.mark.parametrize("text", dashboards.files().values(), ids=list(dashboards.files()))
-def test_every_query_of_a_dashboard_heeds_the_variables(text: str) -> None:
-    board = json.loads(text)
-    assert [variable["name"] for variable in board["templating"]["list"]] == ["datasource", "namespace", "policy"]
-    for panel in board["panels"]:
-        letters = [target["refId"] for target in panel.get("targets", ())]
-        assert len(set(letters)) == len(letters), panel["title"]
-        for target in panel.get("targets", ()):
-            assert target["datasource"]["uid"] == "${datasource}"
-            assert "$namespace" in target["expr"] or "kubernetes_requests" in target["expr"]
 
 
 def test_the_page_of_metrics_is_what_the_metrics_are() -> None:

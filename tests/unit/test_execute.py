@@ -77,7 +77,7 @@ def test_replicas_that_an_unanswered_reorder_set_moving_are_cancelled_by_the_nex
     assert orders(site).adding == (3,)
     report = said(operator)
     (hold,) = report.result.touched
-    assert "a late reorder of ours" in hold.message
+    assert "a late request of this operator" in hold.message
     assert "cancelled" in hold.message
     assert (sorted(orders(site).replicas), orders(site).reassigning) == ([1, 2, 4], False)
     site.signals.lift(1)

@@ -39,7 +39,7 @@ def validities(data: bytes) -> tuple[Validity, ...]:
     try:
         return tuple(_validity(base64.b64decode(body)) for body in found)
     except (binascii.Error, IndexError, ValueError):
-        raise ValueError("holds a certificate that is damaged: copy it again, whole") from None
+        raise ValueError("holds a certificate that is damaged: copy it again completely") from None
 
 
 def check_key(data: bytes) -> None:
@@ -80,9 +80,13 @@ def _instead(data: bytes) -> str:
     if not data.strip():
         return ": it is empty"
     if data.startswith(_JAVA_KEY_STORES):
-        return ": it is a Java key store; PEM is wanted (keytool -exportcert -rfc, or -importkeystore to PKCS#12 first)"
+        return (
+            ": it is a Java key store; PEM is required (keytool -exportcert -rfc, or -importkeystore to PKCS#12 first)"
+        )
     if data.startswith(b"\x30"):
-        return ": it is DER or PKCS#12; PEM is wanted (openssl pkcs12 -in FILE -nodes; Strimzi has it in .crt and .key)"
+        return (
+            ": it is DER or PKCS#12; PEM is required (openssl pkcs12 -in FILE -nodes; Strimzi has it in .crt and .key)"
+        )
     kinds = [kind for kind, _ in _blocks_of(data)]
     if kinds:
         return f": it holds a {kinds[0].lower()}"

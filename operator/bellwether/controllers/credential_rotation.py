@@ -75,7 +75,7 @@ class CredentialWatcher:
         """Reports that the current Secrets are unusable; None while they are usable."""
         if not self._problem:
             return None
-        text = f"connected with what was read before, as this cannot be used: {self._problem}"
+        text = f"the connection uses the earlier credentials, because the new ones cannot be used: {self._problem}"
         return Condition(CREDENTIALS_CURRENT, False, self._why, text)
 
 

@@ -157,7 +157,7 @@ class PolicyController(threading.Thread):
             policy = LeadershipPolicy.read(body)
         except InvalidObject as error:
             if deletion is not None:
-                return deletion.finish(f"the policy cannot be understood: {error}")
+                return deletion.finish(f"the policy is invalid: {error}")
             self._reporter.trouble(body, Reason.INVALID_POLICY, str(error))
             return self._requeue.idle_seconds
         self._detection = policy.policy().detection

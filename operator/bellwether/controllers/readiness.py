@@ -48,10 +48,10 @@ class Readiness(threading.Thread):
         self._clock = clock
         self._begin_anew = begin_anew
         self._stop_requested = threading.Event()
-        self._problem: str | None = "the watches have not listed yet"
+        self._problem: str | None = "the first list of policies has not been received yet"
         self._listed = False
         self._missing: dict[Named, float] = {}
-        self._heartbeat = Heartbeat("the thread that looks after readiness", clock.monotonic)
+        self._heartbeat = Heartbeat("the readiness thread", clock.monotonic)
 
     def stuck(self) -> list[str]:
         """Reports that the checking thread is dead or stuck."""
@@ -99,7 +99,7 @@ class Readiness(threading.Thread):
         except NotFound as error:
             return str(error)  # listed, and not served yet or no longer
         except Transient as error:
-            return f"the Kubernetes API is away: {error}"
+            return f"the Kubernetes API does not answer: {error}"
         except BellwetherError as error:
             return str(error)
         return self._trailing(there)

@@ -276,7 +276,7 @@ class RebalanceController:
             self._started = True
         job = tools.jobs.look(run.name)
         if job is None:
-            return run.become(RunState.FAILED, Reason.JOB_FAILED, "the job is gone before it brought a plan")
+            return run.become(RunState.FAILED, Reason.JOB_FAILED, "the job was deleted before it stored a plan")
         if job.state is JobState.FAILED:
             return run.become(RunState.FAILED, Reason.JOB_FAILED, job.message)
         if job.state is JobState.ACTIVE:

@@ -133,7 +133,7 @@ class _Form:
         if number < 0:
             return self._refuse(row, "has a negative index")
         if not members or len(members) != len(replicas):
-            return self._refuse(row, f"has the replicas {list(replicas)}: each once, and at least one, is wanted")
+            return self._refuse(row, f"has the replicas {list(replicas)}: at least one is required, each once")
         if not members <= self._brokers:
             missing = ", ".join(map(str, sorted(members - self._brokers)))
             return self._refuse(row, f"has replicas on broker {missing}, which problem.json does not list")

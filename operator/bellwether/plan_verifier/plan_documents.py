@@ -80,11 +80,11 @@ def problem_of(document: Any) -> Problem:
     objective = _object(document["objective"], "objective", {"statistic", *weights, "preferredRacks", "maxMoves"})
     if objective["statistic"] not in STATISTICS:
         raise UnreadableDocument(
-            f"objective.statistic is {objective['statistic']!r}: one of {', '.join(STATISTICS)} is wanted"
+            f"objective.statistic is {objective['statistic']!r}: expected one of {', '.join(STATISTICS)}"
         )
     racks = objective["preferredRacks"]
     if not isinstance(racks, list) or not all(isinstance(rack, str) for rack in racks):
-        raise UnreadableDocument("objective.preferredRacks: a list of names is wanted")
+        raise UnreadableDocument("objective.preferredRacks: expected a list of names")
     most = objective["maxMoves"]
     produce, replication, consume, follow = (_whole(objective, name, "objective.") for name in weights)
     return Problem(
@@ -109,7 +109,7 @@ def plan_of(document: Any) -> Plan:
     _format(document)
     certificate = _object(document["certificate"], "certificate", {"weights", "bound", "gap", "largestItem"})
     if not isinstance(certificate["weights"], dict):
-        raise UnreadableDocument("certificate.weights: an object of broker ids and whole numbers is wanted")
+        raise UnreadableDocument("certificate.weights: expected an object of broker ids and whole numbers")
     parts = ("partitions", "reordered", "load", "lowerBound")
     moved = _object(document["moved"], "moved", set(parts))
     brokers = []
@@ -135,7 +135,7 @@ def plan_of(document: Any) -> Plan:
 
 def _object(value: Any, where: str, names: set[str]) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise UnreadableDocument(f"{where}: a JSON object is wanted")
+        raise UnreadableDocument(f"{where}: expected a JSON object")
     if "format" in names:
         _format(value)  # what another version adds is not a misspelling
     if missing := names - value.keys():
@@ -154,12 +154,12 @@ def _format(document: dict[str, Any]) -> None:
 def _broker(raw: Any, where: str, more: set[str]) -> Broker:
     _object(raw, where, {"id", "rack", "capacity", "open", *more})
     if raw["rack"] is not None and not isinstance(raw["rack"], str):
-        raise UnreadableDocument(f"{where}.rack: text or null is wanted")
+        raise UnreadableDocument(f"{where}.rack: expected text or null")
     if not isinstance(raw["open"], bool):
-        raise UnreadableDocument(f"{where}.open: true or false is wanted")
+        raise UnreadableDocument(f"{where}.open: expected true or false")
     capacity = _whole(raw, "capacity", f"{where}.")
     if capacity < 1:
-        raise UnreadableDocument(f"{where}.capacity is 0: 1 or more is wanted")
+        raise UnreadableDocument(f"{where}.capacity is 0: expected 1 or more")
     return Broker(_whole(raw, "id", f"{where}."), raw["rack"], capacity, raw["open"])
 
 
@@ -171,28 +171,28 @@ def _figures(document: dict[str, Any], name: str) -> Figures:
 def _text(document: dict[str, Any], name: str) -> str:
     value = document[name]
     if not isinstance(value, str) or not value:
-        raise UnreadableDocument(f"{name}: text is wanted")
+        raise UnreadableDocument(f"{name}: expected text")
     return value
 
 
 def _list(document: dict[str, Any], name: str) -> list[Any]:
     value = document[name]
     if not isinstance(value, list):
-        raise UnreadableDocument(f"{name}: a list is wanted")
+        raise UnreadableDocument(f"{name}: expected a list")
     return value
 
 
 def _whole(document: dict[str, Any], name: str, where: str = "") -> int:
     value = document[name]
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= LARGEST:
-        raise UnreadableDocument(f"{where}{name} is {_short(value)}: a whole number, 0 or more, is wanted")
+        raise UnreadableDocument(f"{where}{name} is {_short(value)}: expected a whole number, 0 or more")
     return value
 
 
 def _number(document: dict[str, Any], name: str, where: str) -> float:
     value = document[name]
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise UnreadableDocument(f"{where}{name} is {_short(value)}: a number is wanted")
+        raise UnreadableDocument(f"{where}{name} is {_short(value)}: expected a number")
     return float(value)
 
 

@@ -156,7 +156,7 @@ def _weights(brokers: Sequence[Broker], plan: Plan, faults: Faults) -> dict[int,
     found = {}
     for name, weight in plan.weights.items():
         if not isinstance(weight, int) or isinstance(weight, bool) or not 0 <= weight <= LARGEST:
-            faults.add(WEIGHTS, f"broker {name!r} has the weight {weight!r}: a whole number, 0 or more, is wanted")
+            faults.add(WEIGHTS, f"broker {name!r} has the weight {weight!r}: expected a whole number, 0 or more")
         elif name not in free:
             what = "is closed" if name in known else "is no broker of the problem"
             faults.add(WEIGHTS, f"broker {name!r} has a weight and {what}")

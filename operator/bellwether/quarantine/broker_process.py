@@ -67,7 +67,7 @@ class BrokerProcess:
         """Stop it, once a keeper is at its post. Raises Transient when either fails; it then runs."""
         found = self._find()
         if found is None:
-            raise Transient("the broker's process is not there")
+            raise Transient("the broker's process was not found")
         self._dismiss()
         self._keeper = _keeper(found, self._proc)
         try:
@@ -166,7 +166,7 @@ def _stop(found: tuple[int, str], proc: Path) -> None:
 
 def _insist(found: tuple[int, str], proc: Path) -> None:
     if pause_watchdog.start_of(proc, found[0]) != found[1]:
-        raise ProcessLookupError(errno.ESRCH, "it has ended meanwhile")
+        raise ProcessLookupError(errno.ESRCH, "it has ended in the meantime")
 
 
 def _keeper(found: tuple[int, str], proc: Path) -> subprocess.Popen[bytes]:
@@ -180,11 +180,11 @@ def _keeper(found: tuple[int, str], proc: Path) -> subprocess.Popen[bytes]:
             start_new_session=True,
         )
     except OSError as error:
-        raise Transient(f"cannot start the keeper: {error.strerror}") from error
+        raise Transient(f"cannot start the pause watchdog: {error.strerror}") from error
     assert made.stdout is not None  # noqa: S101 - for the type checker
     ready, _, _ = select.select([made.stdout], [], [], _READY_SECONDS)
     if not ready or made.stdout.read(1) != b"r":
         made.kill()
         made.wait()
-        raise Transient(f"the keeper was not ready in {_READY_SECONDS:g} s")
+        raise Transient(f"the pause watchdog was not ready within {_READY_SECONDS:g} s")
     return made

@@ -97,7 +97,7 @@ class TraceReader:
         self._lines = self._split(self._blocks())
         first = next(self._lines, None)
         if first is None:
-            raise Terminal(f"{path} is empty: a trace begins with a header; was the recording ended before it began?")
+            raise Terminal(f"{path} is empty: it has no header; the recording was probably stopped at once")
         try:
             self.header: Header = read_header(first.decode())
         except (UnreadableTrace, UnicodeDecodeError) as error:

@@ -104,7 +104,9 @@ class Asking:
         def ask(number: int) -> BrokerAnswer:
             left = until - self._clock.monotonic()
             if left <= 0:
-                return BrokerAnswer(len(self._questions[number]), problem="was not asked: the round's time was over")
+                return BrokerAnswer(
+                    len(self._questions[number]), problem="was not queried: the time of the round was over"
+                )
             return self._one(
                 cluster, number, ends, sizes, min(timeout_seconds, left), min(left, self._most(timeout_seconds))
             )

@@ -26,34 +26,11 @@ def definitions(apiserver: ApiServer) -> None:
 def watched_site(
     definitions: None, apiserver: ApiServer, kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[WatchedSite]:
-    """An enforcing policy with two vantages, probers of three kinds, and an operator; all of it scraped."""
-    from testkit.alerts.monitored_site import ZONES, WatchedSite
-    from testkit.processes.sites import Site
+    """See ``monitored_site``."""
+    from testkit.alerts.monitored_site import monitored_site
 
-    directory = tmp_path_factory.mktemp("watched")
-    site = Site(apiserver, kafka, directory)
-    watched = WatchedSite(site, directory)
-    try:
-        lonely = f"{site.topic}-lonely"
-        site.topics({site.topic: 30, lonely: 2}, assignments={lonely: [[2], [2]]})
-        site.policy(
-            detection={"externalReachability": {"vantages": list(ZONES)}, "replicationLag": {"enabled": True}},
-            demotion={"maxBrokers": 1},
-        )
-        watched.operator()
-        site.until_reported()
-        watched.vantages()
-        watched.prober("replication", "replication")
-        for broker in (1, 2, 3):
-            disk = directory / f"disk-{broker}"
-            disk.mkdir()
-            watched.prober("storage", f"storage-{broker}", "--broker", str(broker), "--directory", disk)
-        watched.watch("operator-2")
+    with monitored_site(apiserver, kafka, tmp_path_factory.mktemp("watched")) as watched:
         yield watched
-    finally:
-        watched.close()
-        kafka.mend()
-        site.close()
 
 
 @pytest.fixture

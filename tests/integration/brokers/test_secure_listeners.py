@@ -101,7 +101,7 @@ def test_a_wrong_protocol_is_terminal_and_says_what_to_check(secure: Connection,
         KafkaReader(BrokerPool(changed(secure, protocol="SSL"), PATIENT)).read()
     with pytest.raises(Terminal, match="check that the port is a TLS listener"):
         KafkaReader(BrokerPool(dataclasses.replace(secure, bootstrap=connection.bootstrap), PATIENT)).read()
-    with pytest.raises(Terminal, match="this listener takes no SASL"):
+    with pytest.raises(Terminal, match="this listener does not use SASL"):
         KafkaReader(
             BrokerPool(
                 changed(dataclasses.replace(secure, bootstrap=connection.bootstrap), protocol="SASL_PLAINTEXT"), PATIENT

@@ -161,6 +161,25 @@ def test_a_hook_whose_image_cannot_be_pulled_ends_before_helm_stops_waiting_and_
     assert left_of(chartserver, release) == []
 
 
+def test_a_release_whose_hook_failed_can_be_repaired_or_removed_without_the_hook(
+    installing: Helm, chart: Path, chartserver: ApiServer, release: str
+):
+    installing.run("install", RELEASE, chart, "--namespace", release)
+    with FakeKubelet(chartserver, release, pulls=False), pytest.raises(HelmFailed, match="DeadlineExceeded"):
+        installing.run("uninstall", RELEASE, "--namespace", release)
+    repaired = installing.given({"image": {"tag": "repaired"}})
+    with pytest.raises(HelmFailed, match="has no deployed releases"):
+        installing.run("upgrade", RELEASE, chart, "--namespace", release, *repaired)
+    installing.run("rollback", RELEASE, "--namespace", release)
+    installing.run("upgrade", RELEASE, chart, "--namespace", release, *repaired)
+    assert image(chartserver, release) == "bellwether:repaired"
+
+    with FakeKubelet(chartserver, release, pulls=False), pytest.raises(HelmFailed, match="DeadlineExceeded"):
+        installing.run("uninstall", RELEASE, "--namespace", release)
+    installing.run("uninstall", RELEASE, "--namespace", release, "--no-hooks")
+    assert left_of(chartserver, release) == []
+
+
 @pytest.mark.slow
 def test_helm_test_asks_the_operator_itself(
     installing: Helm, chart: Path, chartserver: ApiServer, release: str, tmp_path: Path

@@ -308,6 +308,16 @@ def test_dashboards_and_states_are_the_files_as_they_are(helm: Helm, chart: Path
     assert {o["metadata"]["labels"]["grafana_dashboard"] for o in boards} <= {"1"}
 
 
+def test_dashboards_link_to_the_runbooks_of_the_installation(helm: Helm, chart: Path):
+    mirror = "https://example.com/runbooks"
+    given = {"monitoring": {"dashboards": {"enabled": True}, "prometheusRule": {"runbookUrl": mirror}}}
+    boards = [o["data"] for o in of(helm.template(chart, given), "ConfigMap") if "-dashboard-" in o["metadata"]["name"]]
+    text = "".join(text for data in boards for text in data.values())
+    assert "bellwether.dev/docs" not in text
+    assert f"{mirror}/README.md" in text
+    assert f"{mirror}/${{__value.raw}}.md" in text
+
+
 LOAD: Object = {"stores": {"default": {"namespaces": ["kafka"], "uri": "s3://loads"}}}
 
 

@@ -125,7 +125,7 @@ def test_while_the_api_is_away_it_is_alive_and_not_ready(site: Site, apiserver: 
     apiserver.pause_apiserver()
     try:
         site.until(lambda: ask(port, "/readyz")[0] == 503, 30, "it is not ready")
-        assert "the Kubernetes API is away" in ask(port, "/readyz")[1]
+        assert "the Kubernetes API does not answer" in ask(port, "/readyz")[1]
         stays_alive(port, 2 * patience)
     finally:
         apiserver.resume_apiserver()

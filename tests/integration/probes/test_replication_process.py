@@ -71,7 +71,7 @@ def test_a_follower_on_a_slow_disk_is_named_with_what_it_holds_back_and_passes_a
     entry = bench.entry(3)
     assert (entry["type"], entry["source"]) == ("ReplicationLag", "replication")
     assert float(entry["value"]) > THRESHOLD
-    assert "in the ISR, holding acks=all back), lag-" in entry["message"]
+    assert "in the ISR, delaying acks=all), lag-" in entry["message"]
     assert entry["message"].endswith("leaders 1, 2")
     written.slow_disk(3).clear()
     until_the_third(bench, lambda reading: reading == "Passing", 60)

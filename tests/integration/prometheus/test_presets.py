@@ -122,7 +122,7 @@ def test_brokers_of_two_clusters_are_not_taken_for_one_another(remembering: Prom
     both = rule_of(preset)
     found = figures(client.ask(both.query, "broker", 10).samples, both, BROKERS)
     assert [judge(broker, found, both).bad for broker in BROKERS] == [None, None, None]
-    assert "yields 2 series for it" in found.unusable[1]
+    assert "returns 2 series for this broker" in found.unusable[1]
     for cluster, bad in (("main", True), ("other", False)):
         one = rule_of(preset, selector=f'strimzi_io_cluster="{cluster}"')
         found = figures(client.ask(one.query, "broker", 10).samples, one, BROKERS)

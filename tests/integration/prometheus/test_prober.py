@@ -210,7 +210,7 @@ def test_a_broker_that_is_no_longer_scraped_is_unknown_and_its_peers_are_not(
     bench.until(lambda: bench.readings("idle") == WELL)
     exporters[2].stop()
     bench.until(lambda: bench.readings("idle") == ["Passing", "Unknown", "Passing"])
-    assert bench.entry(2, "idle")["message"] == "the query yields nothing for it"
+    assert bench.entry(2, "idle")["message"] == "the query returns nothing for this broker"
 
 
 def test_a_rule_that_is_taken_from_the_policy_leaves_no_entry_behind(bench: Bench, scraping: PrometheusServer) -> None:

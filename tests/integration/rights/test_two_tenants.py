@@ -107,7 +107,7 @@ def huge_frame(client: socket.socket) -> None:
 
 
 def many_brokers(cluster_id: str) -> Callable[[Any], Any]:
-    """Metadata of 20,000 brokers of a cluster that calls itself ``cluster_id``."""
+    """Metadata of 20,000 brokers of a cluster that has the type ``cluster_id``."""
     brokers = [MetadataResponse.MetadataResponseBroker(node_id=n, host="a", port=1, rack=None) for n in range(20_000)]
     return lambda _: MetadataResponse(
         throttle_time_ms=0, brokers=brokers, cluster_id=cluster_id, controller_id=1, topics=[], error_code=0

@@ -94,6 +94,12 @@ class PrometheusServer(Started):
         found: list[dict[str, Any]] = self._asked(f"query?{urlencode({'query': promql})}")["result"]
         return found
 
+    def query_range(self, promql: str, start: float, end: float, step: float) -> list[dict[str, Any]]:
+        """The series of a query over Unix times, a value every ``step`` seconds."""
+        asked = urlencode({"query": promql, "start": start, "end": end, "step": step})
+        found: list[dict[str, Any]] = self._asked(f"query_range?{asked}")["result"]
+        return found
+
     def alerts(self) -> list[dict[str, Any]]:
         """The alerts that are pending or fire, with their labels and annotations."""
         found: list[dict[str, Any]] = self._asked("alerts")["alerts"]

@@ -191,7 +191,7 @@ def test_who_is_refused_again_and_again_asks_ever_less_often_and_at_once_again_w
 
 def test_that_former_credentials_are_in_use_is_said_and_stops_nothing(operator: MemoryOperator):
     loop = operator.make()
-    why = "connected with what was read before: spec.kafka.tls.caSecretName: secret default/ca does not exist"
+    why = "the connection uses the earlier credentials, because the new ones cannot be used: no secret default/ca"
     operator.step(loop)
     operator.connector.former_credentials = Condition("CredentialsCurrent", False, Reason.CREDENTIALS_UNUSABLE, why)
     operator.step(loop, times=2)

@@ -41,7 +41,7 @@ def readiness(api: MemoryApi, known: set[tuple[str, str]], clock: ManualClock, b
 
 
 def test_nobody_is_ready_before_the_watches_have_listed(readiness: Readiness) -> None:
-    assert readiness.problems() == ["the watches have not listed yet"]
+    assert readiness.problems() == ["the first list of policies has not been received yet"]
     readiness.ask()
     assert readiness.problems() == ["1 policies in the API are not delivered by the watch yet: default/main"]
 
@@ -66,7 +66,7 @@ def test_while_the_api_is_away_it_is_not_and_afterwards_it_is(
     api.away = True
     readiness.ask()
     (text,) = readiness.problems()
-    assert text.startswith("the Kubernetes API is away")
+    assert text.startswith("the Kubernetes API does not answer")
     api.away = False
     readiness.ask()
     assert readiness.problems() == []
@@ -143,4 +143,4 @@ def test_one_that_looks_no_more_is_told(readiness: Readiness, clock: ManualClock
     readiness.end()
     readiness.join(limit(10))
     clock.advance(1000)
-    assert "the thread that looks after readiness has been stuck" in readiness.stuck()[0]
+    assert "the readiness thread has been stuck" in readiness.stuck()[0]

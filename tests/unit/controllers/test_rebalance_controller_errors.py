@@ -42,7 +42,7 @@ def test_a_job_that_somebody_removed_has_failed(desked: Desked):
     assert desked.state == "Running"
     desked.planner.gone = True
     desked.until(loop, "Failed")
-    assert "gone before it brought a plan" in desked.status["message"]
+    assert "deleted before it stored a plan" in desked.status["message"]
 
 
 def test_a_plan_that_does_not_stand_the_recheck_is_refused(desked: Desked):

@@ -30,19 +30,19 @@ def changed(document: dict[str, Any], path: str, value: object) -> dict[str, Any
         ("format", ..., "format is None"),
         ("format", True, "format is True"),
         ("clusterId", ..., "missing: clusterId"),
-        ("policy", 3, "policy: text"),
+        ("policy", 3, "policy: expected text"),
         ("colour", "red", "unknown: colour"),
-        ("objective.statistic", "Mean", "objective.statistic is 'Mean': one of Median, P95, Peak"),
+        ("objective.statistic", "Mean", "objective.statistic is 'Mean': expected one of Median, P95, Peak"),
         ("objective.produceWeight", -1, "objective.produceWeight is -1"),
         ("objective.produceWeight", 1.5, "objective.produceWeight is 1.5"),
         ("objective.consumeWeight", ..., "objective: missing: consumeWeight"),
         ("objective.preferredRacks", ["a", 1], "objective.preferredRacks"),
         ("objective.maxMoves", -3, "objective.maxMoves is -3"),
-        ("objective", [], "objective: a JSON object"),
-        ("brokers", {}, "brokers: a list"),
-        ("brokers.0.capacity", 0, "brokers[0].capacity is 0: 1 or more"),
-        ("brokers.1.open", "yes", "brokers[1].open: true or false"),
-        ("brokers.2.rack", 7, "brokers[2].rack: text or null"),
+        ("objective", [], "objective: expected a JSON object"),
+        ("brokers", {}, "brokers: expected a list"),
+        ("brokers.0.capacity", 0, "brokers[0].capacity is 0: expected 1 or more"),
+        ("brokers.1.open", "yes", "brokers[1].open: expected true or false"),
+        ("brokers.2.rack", 7, "brokers[2].rack: expected text or null"),
         ("brokers.0.id", 2**70, "brokers[0].id is 1180591620717411303424"),
     ],
 )
@@ -60,10 +60,10 @@ def test_a_problem_that_cannot_be_understood_is_named_by_field(path: str, value:
         ("certificate.bound", float("nan"), "certificate.bound is nan"),
         ("certificate.bound", float("inf"), "certificate.bound is inf"),
         ("certificate.bound", None, "certificate.bound is None"),
-        ("certificate.weights", [1], "certificate.weights: an object"),
+        ("certificate.weights", [1], "certificate.weights: expected an object"),
         ("certificate.gap", "0", "certificate.gap is '0'"),
         ("after.max", "much", "after.max is 'much'"),
-        ("after", 1, "after: a JSON object"),
+        ("after", 1, "after: expected a JSON object"),
         ("moved.partitions", -1, "moved.partitions is -1"),
         ("partitions", True, "partitions is True"),
         ("brokers.0.after", None, "brokers[0].after is None"),
@@ -79,7 +79,7 @@ def test_a_plan_that_cannot_be_understood_is_named_by_field(path: str, value: ob
 @pytest.mark.parametrize("document", [None, [], "plan", 3])
 def test_what_is_no_object_is_refused(document: object) -> None:
     for read in (plan_of, problem_of):
-        with pytest.raises(UnreadableDocument, match="a JSON object is wanted"):
+        with pytest.raises(UnreadableDocument, match="expected a JSON object"):
             read(document)
 
 

@@ -288,7 +288,7 @@ def with_weights(weights: dict[int, int]) -> Report:
 @pytest.mark.parametrize(
     ("weights", "said"),
     [
-        ({1: -1, 2: 5}, "broker '1' has the weight -1: a whole number, 0 or more"),
+        ({1: -1, 2: 5}, "broker '1' has the weight -1: expected a whole number, 0 or more"),
         ({1: 1, 4: 1}, "broker '4' has a weight and is closed"),
         ({1: 1, 9: 1}, "broker '9' has a weight and is no broker of the problem"),
         ({1: 0, 2: 0}, "all are 0: they prove nothing"),

@@ -87,7 +87,7 @@ def test_it_is_found_by_its_arguments_and_not_taken_for_what_started_it() -> Non
             made.kill()
             made.wait()
         assert found.state() is ProcessState.ABSENT
-        with pytest.raises(Transient, match="not there"):
+        with pytest.raises(Transient, match="was not found"):
             found.pause()
     finally:
         starter.kill()
@@ -130,7 +130,7 @@ def test_a_number_that_was_given_means_who_has_it_now_and_nobody_who_gets_it_lat
     monkeypatch.setattr(pause_watchdog, "start_of", lambda _proc, _pid: "another's")
     assert process.state() is ProcessState.ABSENT
     assert process.state() is ProcessState.ABSENT, "not even when it is asked again"
-    with pytest.raises(Transient, match="not there"):
+    with pytest.raises(Transient, match="was not found"):
         process.pause()
     assert not stopped(broker)
 

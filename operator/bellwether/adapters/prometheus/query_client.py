@@ -64,7 +64,7 @@ class PrometheusClient:
         if answer is None:
             answer = self._send("GET", form, label, deadline)
         if answer is None:
-            raise Terminal("takes neither POST nor GET: check url")
+            raise Terminal("accepts neither POST nor GET: check url")
         return answer
 
     def close(self) -> None:
@@ -94,14 +94,16 @@ class PrometheusClient:
                     return read_answer(body, label, self._series_limit)
         except requests.exceptions.SSLError as error:
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
-                raise Terminal("shows a certificate that is not trusted: check caSecretName and url's host") from None
-            raise Terminal("does not speak TLS with us: check url's scheme and caSecretName") from None
+                raise Terminal(
+                    "presents a certificate that is not trusted: check caSecretName and url's host"
+                ) from None
+            raise Terminal("does not complete a TLS handshake: check url's scheme and caSecretName") from None
         except (requests.Timeout, urllib3.exceptions.TimeoutError):
             raise _too_slow() from None
         except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, requests.exceptions.MissingSchema):
-            raise Terminal("cannot be asked: url is not that of an HTTP server") from None
+            raise Terminal("cannot be queried: url is not that of an HTTP server") from None
         except (requests.exceptions.InvalidHeader, UnicodeEncodeError):
-            raise Terminal("cannot be asked: the bearer token holds characters that a token cannot have") from None
+            raise Terminal("cannot be queried: the bearer token has characters that a token cannot have") from None
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError):
             raise Transient("cannot be reached, or ends the connection") from None
 
@@ -114,7 +116,9 @@ class PrometheusClient:
             size += len(part)
             if size > self._body_limit:
                 limit = self._body_limit // 1024
-                raise Terminal(f"answers with more than {limit} KiB: let the query yield one series for each {label}")
+                raise Terminal(
+                    f"answers with more than {limit} KiB: aggregate the query to one series for each {label}"
+                )
             _left(deadline)
         return b"".join(parts)
 

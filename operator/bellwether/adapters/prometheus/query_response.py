@@ -40,10 +40,10 @@ def read_answer(body: bytes, label: str, most: int = SERIES_LIMIT) -> QueryRespo
     kind, result = (data.get("resultType"), data.get("result")) if isinstance(data, dict) else (None, None)
     if kind != "vector" or not isinstance(result, list):
         raise Terminal(
-            f"the query yields {_article(kind)}, not a vector: it must give one value for each series as of now"
+            f"the query returns {_article(kind)}, not a vector: it must return one current value for each series"
         )
     if len(result) > most:
-        raise Terminal(f"the query yields more than {most} series: aggregate it by ({label})")
+        raise Terminal(f"the query returns more than {most} series: aggregate it by ({label})")
     warnings = said.get("warnings")
     texts = warnings[:_WARNINGS_LIMIT] if isinstance(warnings, list) else []
     return QueryResponse(tuple(_sample(one, label) for one in result), tuple(_words(text) for text in texts))

@@ -40,7 +40,7 @@ class TopicReaders:
     def begin(self, timeout_seconds: float) -> Callable[[], Mapping[str, float]]:
         """Ask; the result waits for the answer and gives bytes/s by topic, or raises Transient or Terminal."""
         if self._thread is not None and self._thread.is_alive():
-            return _raising(Transient("Prometheus has not answered the question of an earlier round"))
+            return _raising(Transient("Prometheus has not answered the query of an earlier round"))
         answers: queue.SimpleQueue[_Outcome] = queue.SimpleQueue()
 
         def ask() -> None:
@@ -71,7 +71,7 @@ def _by_topic(answer: QueryResponse) -> dict[str, float]:
         if topic is None or value is None or not math.isfinite(value) or value < 0:
             continue
         if topic in found:
-            raise Terminal(f"Prometheus gives several series for topic {topic}: aggregate the query by ({LABEL})")
+            raise Terminal(f"Prometheus returns several series for topic {topic}: aggregate the query by ({LABEL})")
         found[topic] = value
     return found
 

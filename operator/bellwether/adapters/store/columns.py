@@ -48,7 +48,7 @@ def checked(batch: Any, schema: Any, where: str) -> Any:
         try:
             array = array if array.type == wanted.type else array.cast(wanted.type)
         except pa.ArrowException as error:
-            said = f"{where}: column {wanted.name} is {array.type} where {wanted.type} is wanted"
+            said = f"{where}: column {wanted.name} has the type {array.type} instead of {wanted.type}"
             raise StoreDamaged(f"{said}: {str(error).splitlines()[0]}") from None
         inner = array.flatten().null_count if pa.types.is_list(array.type) else 0
         if inner or (array.null_count and not wanted.nullable):

@@ -133,8 +133,8 @@ def _operator(view: PolicyView) -> str:
         return f"Operator: {pod}; the age of its Lease is unknown (--lease-namespace, and permission to get Leases)."
     if (view.now - view.renewed).total_seconds() > LEASE_SECONDS:
         return (
-            f"Operator: none is at work: {pod} renewed the Lease {ago(view.renewed, view.now)}, and everything here is"
-            " as old. Check the operator's pods."
+            f"Operator: none is active: {pod} last renewed the Lease {ago(view.renewed, view.now)}, and everything"
+            " below is at least as old. Check the operator's pods."
         )
     return f"Operator: {pod}; Lease renewed {ago(view.renewed, view.now)}."
 

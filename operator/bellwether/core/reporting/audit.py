@@ -177,11 +177,11 @@ def _waves(before: UndoRecord, plan: Plan) -> Iterable[BrokerChange]:
     for broker, wave in sorted(plan.decisions.returning.items()):
         was = before.returning.get(broker)
         if was is None or was.share != wave.share:
-            text = f"it may lead {wave.share} % of its leaders; {plan.withheld.get(broker, 0)} wait for later waves"
+            text = f"{wave.share} % of its leaders may be restored; {plan.withheld.get(broker, 0)} wait for later waves"
             rolled_back = wave.share < (was.share if was is not None else 1)
             yield BrokerChange(broker, rolled_back, "waves", str(Reason.RESTORING_IN_WAVES), text)
     for broker in sorted(before.returning.keys() - plan.decisions.returning.keys() - plan.decisions.demoted.keys()):
-        text = "it may lead all of its leaders"
+        text = "all of its leaders are restored"
         yield BrokerChange(broker, False, "waves", str(Reason.RESTORING_IN_WAVES), text)
 
 

@@ -46,22 +46,20 @@ def found() -> tuple[Found, ...]:
 def load(type_: str) -> Kind:
     """The kind of that type. Raises Terminal if there is none, more than one, or an invalid one."""
     if type_ in set(SignalType):
-        raise Terminal(f"{type_} is a kind of Bellwether's own and cannot be plugged in: give yours another type")
+        raise Terminal(f"{type_} is a built-in signal type: give the plug-in another type")
     if not _TYPE.fullmatch(type_):
-        raise Terminal(
-            f"{worded(type_, 80)!r} is not the name of a kind: UpperCamelCase, at most 63 letters and digits"
-        )
+        raise Terminal(f"{worded(type_, 80)!r} is not a signal type: use UpperCamelCase, at most 63 letters and digits")
     all_ = _entries()
     entries = [entry for entry in all_ if entry.name == type_]
     if not entries:
         there = ", ".join(sorted({entry.name for entry in all_})) or "none"
         raise Terminal(
-            f"no installed package brings the kind {type_} (entry point group {GROUP}; installed kinds: {there}):"
-            " install its package in Bellwether's environment, or correct the type"
+            f"no installed package provides the signal type {type_} (entry point group {GROUP}; installed types:"
+            f" {there}): install its package in Bellwether's environment, or correct the type"
         )
     if len(entries) > 1:
         origins = ", ".join(sorted(_origin(entry) for entry in entries))
-        raise Terminal(f"the kind {type_} comes from several packages ({origins}): keep one of them")
+        raise Terminal(f"several packages provide the signal type {type_} ({origins}): uninstall all but one")
     return _sound(entries[0])
 
 
@@ -74,7 +72,7 @@ def _origin(entry: EntryPoint) -> str:
 
 
 def _sound(entry: EntryPoint) -> Kind:
-    where = f"kind {entry.name} of {_origin(entry)} ({entry.value})"
+    where = f"signal type {entry.name} of {_origin(entry)} ({entry.value})"
     try:
         loaded: Any = entry.load()
         made: Any = loaded() if inspect.isclass(loaded) else loaded
@@ -82,7 +80,7 @@ def _sound(entry: EntryPoint) -> Kind:
     except (Exception, SystemExit) as error:  # any failure of another package's import
         raise Terminal(f"{where} cannot be loaded: {type(error).__name__}: {worded(str(error), 200)}") from error
     if type_ != entry.name:
-        raise Terminal(f"{where} calls itself {worded(str(type_), 80)!r}: its entry point must have the same name")
+        raise Terminal(f"{where} has the type {worded(str(type_), 80)!r}: its entry point must have the same name")
     try:
         inspect.signature(measure).bind(0, {}, {}, 1.0)
     except (TypeError, ValueError):

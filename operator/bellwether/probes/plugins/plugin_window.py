@@ -86,7 +86,7 @@ class PluginWindow:
         nothing = self.nothing + 1
         if nothing < max(1, settings.failure_threshold):
             return replace(self, nothing=nothing)
-        return replace(self.lost(f"no evidence: {seen.message or 'the kind gives no reason'}", now), nothing=nothing)
+        return replace(self.lost(f"no evidence: {seen.message or 'the plug-in gives no reason'}", now), nothing=nothing)
 
 
 def differs(now: Signal, posted: Signal | None, seconds_since: float) -> bool:

@@ -157,7 +157,9 @@ class PrometheusProbe(MeasuringThread):
         if lane.question is not None or now < lane.due or self._client is None or not self._brokers:
             return
         if len(self._hanging) >= _MOST_QUESTIONS:
-            self._failed(lane, "too many questions hang: Prometheus, or the look-up of its name, does not answer")
+            self._failed(
+                lane, "too many queries are unanswered: Prometheus, or the DNS lookup of its name, does not answer"
+            )
             return
         lane.due = max(lane.due + self._settings.period_seconds, now)
         question = _Question(lane.rule, now, float(self._settings.timeout_seconds))

@@ -99,18 +99,18 @@ def figures(
 def _problem(several: list[float | None], rule: PrometheusRule) -> str:
     """Why what was found for a broker is not one figure."""
     if not several:
-        return "the query yields nothing for it"
+        return "the query returns nothing for this broker"
     if len(several) > 1:
-        return f"the query yields {len(several)} series for it: let it yield one for each broker"
+        return f"the query returns {len(several)} series for this broker: aggregate it to one"
     (value,) = several
     if value is None:
-        return "the query's value for it is not a number"
+        return "the query's value for this broker is not a number"
     if math.isnan(value):
-        return "the query's value for it is NaN: there was nothing to divide"
+        return "the query's value for this broker is NaN: there was nothing to divide"
     if math.isinf(value):
-        return "the query's value for it is infinite"
+        return "the query's value for this broker is infinite"
     if value < 0 <= rule.threshold:
-        return "the query's value for it is negative"
+        return "the query's value for this broker is negative"
     return ""
 
 

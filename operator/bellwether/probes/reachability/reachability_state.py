@@ -137,7 +137,7 @@ class ReachabilityState:
     def _outside(self) -> str:
         answer = self.last.external
         if answer is None:
-            return "not asked: no external address is known"
+            return "not probed: no external address is known"
         if self.external.reading is Reading.FAILING:
             what = answer.message if not answer.ok else f"{self.last.address} answers at times"
             return f"{lost_text(self.external)} ({what})"
@@ -148,7 +148,7 @@ class ReachabilityState:
     def _inside(self) -> str:
         answer = self.last.internal
         if answer is None:
-            return "internal listener not asked"
+            return "internal listener not probed"
         if answer.ok:
             return f"internal listener answers in {milliseconds(answer.seconds)}"
         return f"internal listener: {answer.message}"

@@ -96,11 +96,11 @@ def sentence(measurement: LagMeasurement) -> str:
     if measurement.lagging:
         said = _behind(measurement) if measurement.blamed else f"{_behind(measurement)}; {_excuse(measurement)}"
     elif measurement.returning:
-        said = f"has come back and catches up on {_partitions(measurement.returning)}, none of them in the ISR"
+        said = f"is back and catches up on {_partitions(measurement.returning)}, none of them in the ISR"
     else:
         said = f"keeps up on {_partitions(measurement.followed)}" if measurement.followed else "follows no partition"
     if measurement.trailed_by:
-        said += f"; brokers {_some(measurement.trailed_by)} trail it where it leads: it serves them slowly"
+        said += f"; brokers {_some(measurement.trailed_by)} lag on partitions that it leads: it serves them slowly"
     return said
 
 
@@ -118,9 +118,7 @@ def _kind(measurement: LagMeasurement) -> str:
 
 
 def _behind(measurement: LagMeasurement) -> str:
-    held = (
-        f"{measurement.in_isr} in the ISR, holding acks=all back" if measurement.in_isr else "none of them in the ISR"
-    )
+    held = f"{measurement.in_isr} in the ISR, delaying acks=all" if measurement.in_isr else "none of them in the ISR"
     leaders = "leader" if len(measurement.behind) == 1 else "leaders"
     first, *others = (str(name) for name in measurement.worst)
     worst = f"{first} worst, then {' and '.join(others)}" if others else f"{first} worst"
@@ -131,8 +129,8 @@ def _behind(measurement: LagMeasurement) -> str:
 def _excuse(measurement: LagMeasurement) -> str:
     if measurement.slow_leaders:
         slow = "that leader" if len(measurement.slow_leaders) == 1 else "these leaders"
-        return f"not blamed: other brokers trail {slow} as well ({_some(measurement.slow_leaders)}), look there"
-    return "not blamed: it keeps up with its other leaders, look at the way between the two"
+        return f"not blamed: other brokers lag behind {slow}, too ({_some(measurement.slow_leaders)})"
+    return "not blamed: it keeps up with its other leaders: check the network between the two"
 
 
 def _partitions(count: int) -> str:

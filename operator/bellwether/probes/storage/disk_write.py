@@ -22,8 +22,8 @@ _WORDS = {
     errno.EPERM: "no permission to write there",
     errno.ENOENT: "the directory does not exist",
     errno.ENOTDIR: "it is not a directory",
-    errno.ENOTSUP: "the file system there takes no new files: name a directory on the broker's volume",
-    errno.ESTALE: "the network file system has gone away",
+    errno.ENOTSUP: "the file system does not support new files there: set a directory on the broker's volume",
+    errno.ESTALE: "the network file system is not available",
 }
 # These errors mean a problem of this process, not of the disk.
 _OURS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR}

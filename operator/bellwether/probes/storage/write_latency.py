@@ -20,7 +20,7 @@ from bellwether.probes.result_window import lost_text
 # Another kind of problem is reported after this many in a row.
 _CONFIRMED = 5
 
-STARVED = "this process was not let run while it wrote: give it more CPU"
+STARVED = "this process got no CPU time during the write: raise its CPU limit"
 
 
 @dataclass(frozen=True, slots=True)

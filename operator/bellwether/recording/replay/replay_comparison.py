@@ -78,15 +78,15 @@ def _of_one(
     matcher = SequenceMatcher(None, [w for _, w in said], [w for _, w in replayed], autojunk=False)
     for kind, a, b, c, d in matcher.get_opcodes():
         if kind != "equal":
-            lost = [Difference(at, broker, f"was called {w}; the replay does not") for at, w in _lasting(said, a, b)]
-            new = [Difference(at, broker, f"is called {w}; the operator did not") for at, w in _lasting(replayed, c, d)]
+            lost = [Difference(at, broker, f"was {w}, but not in the replay") for at, w in _lasting(said, a, b)]
+            new = [Difference(at, broker, f"is {w} only in the replay") for at, w in _lasting(replayed, c, d)]
             found += lost + new
             continue
         for (then, status), (now, _) in zip(said[a:b], replayed[c:d], strict=True):
             late = (now - then).total_seconds()
             # The time of a status that existed when the recording began is unknown.
             if abs(late) > slack and then is not said[0][0]:
-                text = f"is called {status} {abs(late):.1f} s {'later' if late > 0 else 'earlier'} than then"
+                text = f"is {status} {abs(late):.1f} s {'later' if late > 0 else 'earlier'} than recorded"
                 found.append(Difference(now, broker, text))
     return found
 

@@ -16,7 +16,7 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.ports.errors import Terminal
 from bellwether.recording.traces.merge_patch import Document, Json
 
-NO_LOADS = "demotion.capacity.maxBytesPerSecond limits nothing here: what partitions carry is not recorded"
+NO_LOADS = "demotion.capacity.maxBytesPerSecond limits nothing here: partition loads are not recorded"
 NOWHERE = "left-out.invalid:9092"
 
 Setting = tuple[tuple[str, ...], Json]
@@ -46,7 +46,7 @@ def settings_section(policy: LeadershipPolicy) -> dict[str, Json]:
     """What a trace keeps of a policy: ``spec`` without connection, addresses, Secrets' names, pods, and rebalancing."""
     body = policy.spec.body()
     del body["kafka"]
-    body.pop("rebalance", None)  # a replay makes no plans of loads
+    body.pop("rebalance", None)  # a replay computes no rebalance plans
     body.pop("maintenance", None)  # what the pods did was recorded, wherever they were looked for
     detection = body.get("detection") or {}
     (detection.get("externalReachability") or {}).pop("bootstrapServers", None)
@@ -107,13 +107,13 @@ def without_effect(changed: Setting) -> str | None:
     if path[0] == "kafka":
         return f"{name} changes nothing: a replay connects to no cluster"
     if path[0] == "rebalance":
-        return f"{name} changes nothing: a replay makes no plans of loads"
+        return f"{name} changes nothing: a replay computes no rebalance plans"
     if path == (*_CAPACITY, _LOAD_LIMIT):
         return NO_LOADS
     if path == _CAPACITY and isinstance(value, Mapping) and _LOAD_LIMIT in value:
         return NO_LOADS
     if path[0] == "detection" and len(path) > 2 and path[-1] in _PROBERS:
-        return f"{name} changes no signal: the probers counted by it when the trace was recorded"
+        return f"{name} changes no signal: the probers applied it when the trace was recorded"
     return None
 
 
@@ -124,7 +124,7 @@ def settings_of_file(text: str, where: str) -> dict[str, Json]:
     except yaml.YAMLError as error:
         raise Terminal(f"{where}: not YAML ({str(error).splitlines()[0]})") from None
     if len(found) != 1:
-        raise Terminal(f"{where}: holds {len(found)} LeadershipPolicies, one is wanted")
+        raise Terminal(f"{where}: contains {len(found)} LeadershipPolicies instead of one")
     return settings_section(LeadershipPolicy.read(found[0]))
 
 
@@ -133,7 +133,7 @@ def _put(spec: dict[str, Any], path: tuple[str, ...], value: Json) -> None:
     for depth, step in enumerate(path[:-1], 1):
         place = place.setdefault(step, {})
         if not isinstance(place, dict):
-            raise Terminal(f"--set {'.'.join(path)}: {'.'.join(path[:depth])} holds no further fields")
+            raise Terminal(f"--set {'.'.join(path)}: {'.'.join(path[:depth])} has no fields")
     place[path[-1]] = value
 
 

@@ -54,7 +54,7 @@ class Timeline:
         if "said" in news:
             self.said.append((now, recorded_statuses(state.get("said", _NOTHING))))
         for broker, override in (news.get("overrides") or _NOTHING).items():
-            text = "its override is taken away"
+            text = "its override is removed"
             if override is not None:
                 whole = state["overrides"][broker]
                 reason = f": {whole['reason']}" if whole.get("reason") else ""
@@ -79,7 +79,7 @@ class Timeline:
                 text = f"is held, {hold.reason}: {hold.message}" if hold is not None else ""
                 self.rows.append(Row(now, "held", text, broker.broker))
             if self._begins(broker.broker, "holds back", str(waited_for.reason) if waited_for.status else None):
-                self.rows.append(Row(now, "holds back", f"holds acks=all back: {waited_for.message}", broker.broker))
+                self.rows.append(Row(now, "holds back", f"delays acks=all: {waited_for.message}", broker.broker))
         demoted = {b.broker: b.demoted for b in report.brokers if b.demoted is not None}
         for number, one in demoted.items():
             if number not in demoted_before:

@@ -125,7 +125,7 @@ def time_of(text: Any) -> datetime:
     if moment.tzinfo is None:
         raise ValueError(f"time {text!r} has no time zone")
     if not FIRST_YEAR <= moment.year <= LAST_YEAR:
-        raise ValueError(f"time {text!r} is not of our days")
+        raise ValueError(f"time {text!r} is out of range")
     return moment
 
 

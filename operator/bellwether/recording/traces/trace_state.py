@@ -36,6 +36,6 @@ def _check(name: str, member: Any) -> None:
         return
     for broker, row in member.items():
         if _BROKER.fullmatch(broker) is None or not isinstance(row, Mapping):
-            raise UnreadableTrace(f"member {name!r} of the trace's state must hold an object for each broker's id")
+            raise UnreadableTrace(f"member {name!r} of the trace's state must be an object with broker ids as keys")
         if name == "said" and not all(isinstance(row.get(k, {}), Mapping) for k in ("verdict", "demoted", "flapping")):
-            raise UnreadableTrace(f"what was said of broker {broker} in the trace is damaged")
+            raise UnreadableTrace(f"the status of broker {broker} in the trace is damaged")

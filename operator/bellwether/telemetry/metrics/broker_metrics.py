@@ -34,6 +34,11 @@ class BrokerMetrics:
         self._reason = gauge(
             "broker_verdict_reason", "Always 1; the label has the reason of the broker's verdict.", "broker", "reason"
         )
+        self._verdict_since = gauge(
+            "broker_verdict_since_timestamp_seconds",
+            "Unix time since which the broker has its current verdict, in seconds.",
+            "broker",
+        )
         self._leaders = gauge("broker_leaders", "Partitions that the broker leads.", "broker")
         self._preferred = gauge(
             "broker_preferred_leaders", "Partitions whose replica order starts with the broker.", "broker"
@@ -86,6 +91,7 @@ class BrokerMetrics:
         self._of_brokers = (
             self._verdict,
             self._reason,
+            self._verdict_since,
             self._leaders,
             self._preferred,
             self._demoted,
@@ -103,6 +109,7 @@ class BrokerMetrics:
         def set_all(gauge: PolicyGauge, value: Callable[[BrokerReport], float]) -> None:
             gauge.set_series(namespace, policy, {(str(b.broker),): value(b) for b in report.brokers})
 
+        set_all(self._verdict_since, lambda b: b.verdict.since.timestamp())
         set_all(self._leaders, lambda b: b.leaders)
         set_all(self._preferred, lambda b: b.preferred_leaders)
         set_all(self._demoted, lambda b: b.demoted is not None)

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from dashboards.oncall import HEALTH_STATES
 from testkit.alerts import alert_rules
 from testkit.alerts.cases.alert_case import series
+from testkit.alerts.dashboard_panels import boards, panels, sent
 
 pytestmark = pytest.mark.prometheus
 
@@ -23,9 +25,31 @@ def leads(broker: str, instance: str = "operator-a") -> str:
     return series("broker_leaders", broker=broker, instance=instance)
 
 
-def panel(title: str) -> str:
-    """The first query of a panel of the dashboard for the on-call."""
-    return next(expr for name, expr in alert_rules.panels() if name == f"on-call.json: {title}")
+def query(title: str, letter: str = "A") -> str:
+    """A query of a panel of the dashboard for the on-call."""
+    [panel] = [panel for panel in panels() if str(panel) == f"on-call.json: {title}"]
+    return next(sent(target["expr"]) for target in panel.targets if target["refId"] == letter)
+
+
+def mark(name: str) -> str:
+    """The query of a mark."""
+    return next(sent(m["expr"]) for m in boards()["on-call.json"]["annotations"]["list"] if m["name"] == name)
+
+
+def of(broker: str, **labels: str) -> str:
+    """A series of a broker, as promtool writes it."""
+    every = {"broker": broker, "namespace": "kafka", "policy": "main", **labels}
+    return "{" + ",".join(f'{name}="{value}"' for name, value in sorted(every.items())) + "}"
+
+
+def verdicts(broker: str, now: str, before: str = "", **labels: str) -> dict[str, str]:
+    """The series of a broker's verdict: five samples of ``before``, then ``now``."""
+    return {
+        series("broker_verdict", broker=broker, verdict=name, instance="operator-a", **labels): (
+            f"{int(name == (before or now))}x4 {int(name == now)}x20"
+        )
+        for name in HEALTH_STATES
+    }
 
 
 @pytest.mark.parametrize(
@@ -61,18 +85,64 @@ def test_two_operators_that_tell_of_the_same_leaders_count_once(tmp_path: Path) 
     assert alert_rules.value(RATIO, told, [(OURS, 0.5)], tmp_path) == ""
 
 
-def test_a_panel_shows_each_brokers_verdict_as_the_number_that_it_is_mapped_from(tmp_path: Path) -> None:
-    standings = ("Healthy", "Recovering", "Suspect", "Unknown", "Down", "Sick")
-    told = {
-        series("broker_verdict", broker=broker, verdict=name, instance="operator-a"): f"{int(name == its)}x20"
-        for broker, its in (("1", "Healthy"), ("2", "Sick"), ("3", "Unknown"))
-        for name in standings
-    }
-    wanted = [('{broker="1"}', 0.0), ('{broker="2"}', 5.0), ('{broker="3"}', 3.0)]
-    assert alert_rules.value(panel("Verdicts"), told, wanted, tmp_path) == ""
+def test_the_timeline_shows_the_brokers_that_were_not_healthy_by_the_number_of_their_verdict(tmp_path: Path) -> None:
+    told = {**verdicts("1", "Healthy"), **verdicts("2", "Sick"), **verdicts("3", "Unknown")}
+    told |= verdicts("4", "Healthy", before="Sick")
+    wanted = [(of("2"), 5.0), (of("3"), 3.0), (of("4"), 0.0)]
+    assert alert_rules.value(query("Verdicts"), told, wanted, tmp_path) == ""
 
 
-def test_a_stand_by_does_not_double_what_the_leader_tells(tmp_path: Path) -> None:
+def test_broker_1_of_two_clusters_is_two_rows(tmp_path: Path) -> None:
+    told = {**verdicts("1", "Sick"), **verdicts("1", "Down", policy="other"), **verdicts("1", "Down", cluster="eu")}
+    wanted = [(of("1"), 5.0), (of("1", policy="other"), 4.0), (of("1", cluster="eu"), 4.0)]
+    assert alert_rules.value(query("Verdicts"), told, wanted, tmp_path) == ""
+
+
+def test_the_table_has_the_time_of_the_verdict_and_of_the_demotion_and_what_is_blocked(tmp_path: Path) -> None:
+    told = {**verdicts("1", "Sick"), **verdicts("2", "Healthy"), **verdicts("3", "Healthy")}
+    told |= {series("broker_verdict_since_timestamp_seconds", broker=b): "60x20" for b in ("1", "2", "3")}
+    told |= {series("broker_demoted", broker=b): f"{int(b == '2')}x20" for b in ("1", "2", "3")}
+    told |= {series("broker_leaders", broker=b): "7x20" for b in ("1", "2", "3")}
+    told[series("broker_demoted_since_timestamp_seconds", broker="2")] = "120x20"
+    told[series("broker_action_blocked", broker="1", reason="CapReached")] = "1x20"
+    for letter, wanted in {
+        "A": [(of("1", verdict="Sick"), 240.0), (of("2", verdict="Healthy"), 240.0)],
+        "C": [(of("2"), 180.0)],
+        "D": [(of("1", blocked="CapReached"), 1.0)],
+        "E": [(of("1"), 7.0), (of("2"), 7.0)],
+    }.items():
+        assert alert_rules.value(query("Who, why, since when", letter), told, wanted, tmp_path) == "", letter
+
+
+def test_an_alert_is_listed_with_the_time_since_when_it_is_active(tmp_path: Path) -> None:
+    labels = 'alertname="BellwetherBrokerSick",namespace="kafka",policy="main",severity="info"'
+    told = {f'ALERTS{{{labels},alertstate="firing"}}': "1x20", f"ALERTS_FOR_STATE{{{labels}}}": "30x20"}
+    wanted = [(f'{{{labels},alertstate="firing"}}', 270.0)]
+    assert alert_rules.value(query("Alerts, firing and pending"), told, wanted, tmp_path) == ""
+
+
+@pytest.mark.parametrize(("values", "wanted"), [("0x10 1x9", []), ("1x18 0x1", [of("1")]), ("1x10 0x9", [])])
+def test_a_promotion_is_marked_for_a_minute(values: str, wanted: list[str], tmp_path: Path) -> None:
+    told = {series("broker_demoted", broker="1"): values, series("broker_demoted", broker="2"): "1x20"}
+    assert alert_rules.value(mark("Promotions"), told, [(name, 1.0) for name in wanted], tmp_path) == ""
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted"),
+    [("0.1x20", []), ("_x18 0.1x1", [0.1]), ("0.1x17 0.5x3", [0.5]), ("0x20", [])],
+    ids=["no new wave", "the first", "the second", "none yet"],
+)
+def test_a_wave_is_marked_where_more_leaders_may_return(values: str, wanted: list[float], tmp_path: Path) -> None:
+    told = {series("broker_restoration_ratio", broker="1"): values}
+    assert alert_rules.value(mark("Restoration waves"), told, [(of("1"), ratio) for ratio in wanted], tmp_path) == ""
+
+
+def test_a_demotion_is_marked_at_its_time_in_milliseconds(tmp_path: Path) -> None:
+    told = {series("broker_demoted_since_timestamp_seconds", broker="1"): "120x20"}
+    assert alert_rules.value(mark("Demotions"), told, [(of("1"), 120_000.0)], tmp_path) == ""
+
+
+def test_a_standby_does_not_double_what_the_active_operator_reports(tmp_path: Path) -> None:
     told = {series("broker_demoted", broker="1", instance=name): "1x20" for name in ("operator-a", "operator-b")}
     told[series("broker_demoted", broker="2", instance="operator-a")] = "1x20"
-    assert alert_rules.value(panel("Demoted brokers"), told, [("{}", 2.0)], tmp_path) == ""
+    assert alert_rules.value(query("Demoted"), told, [("{}", 2.0)], tmp_path) == ""

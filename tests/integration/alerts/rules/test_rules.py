@@ -20,6 +20,7 @@ from bellwether.telemetry.metrics.webhook_metrics import WebhookMetrics
 from testkit.alerts import alert_rules
 from testkit.alerts.cases import ALL
 from testkit.alerts.cases.alert_case import Case, of_policy, series
+from testkit.alerts.dashboard_panels import boards, panels, sent
 
 pytestmark = pytest.mark.prometheus
 
@@ -83,9 +84,10 @@ def test_rules_shortened_for_tests_are_sound_and_the_same_but_for_their_times(tm
 
 
 def test_every_query_of_the_dashboards_is_promql(tmp_path: Path) -> None:
-    queries = [query for _, query in alert_rules.panels()]
-    assert len(queries) > 50
-    rules = [{"record": f"query:{number}", "expr": query} for number, query in enumerate(queries)]
+    queries = [sent(target["expr"]) for panel in panels() for target in panel.targets]
+    marks = [sent(mark["expr"]) for board in boards().values() for mark in board["annotations"]["list"]]
+    assert (len(queries), len(marks)) > (50, 4)
+    rules = [{"record": f"query:{number}", "expr": query} for number, query in enumerate([*queries, *marks])]
     path = tmp_path / "queries.yaml"
     path.write_text(json.dumps({"groups": [{"name": "dashboards", "rules": rules}]}))
     done = alert_rules.promtool("check", "rules", "--lint=none", path)

@@ -14,7 +14,6 @@ from typing import Any
 
 import yaml
 
-from dashboards import generate as dashboards
 from realparts import gotools
 from sourcetree import ROOT
 from testkit.alerts.cases.alert_case import Case
@@ -64,18 +63,6 @@ def shortened(folder: Path, *, hold: int = 5, pace: int = 60, silence: int = 8) 
 
 def _seconds(duration: str) -> int:
     return int(duration[:-1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[duration[-1]]
-
-
-def panels() -> list[tuple[str, str]]:
-    """Every query of the dashboards with its panel, as Grafana would send it with all policies chosen."""
-    variables = {"$__rate_interval": "10s", "$namespace": ".*", "$policy": ".*"}
-    found = []
-    for name, text in dashboards.files().items():
-        for panel in json.loads(text)["panels"]:
-            for target in panel.get("targets", ()):
-                asked = re.sub(r"\$\w+", lambda variable: variables[variable[0]], target["expr"])
-                found.append((f"{name}: {panel['title']}", asked))
-    return found
 
 
 def promtool(*arguments: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:

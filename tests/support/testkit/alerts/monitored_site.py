@@ -7,10 +7,13 @@ In: a ``Site`` with a policy. Out: which alerts fire, and what PromQL answers. T
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from realparts.apiserver import ApiServer
+from realparts.kafka import KafkaCluster
 from realparts.processes import ManagedProcess
 from realparts.prometheus import PrometheusServer
 from testkit.alerts import alert_rules
@@ -18,6 +21,39 @@ from testkit.processes.sites import POLICY, Site
 
 ZONES = ("zone-a", "zone-b")
 JOB = "bellwether"
+WAVES = {"steps": [50, 100], "pauseSeconds": 5, "skipUpToLeaders": 1}
+
+
+@contextmanager
+def monitored_site(server: ApiServer, kafka: KafkaCluster, directory: Path) -> Iterator[WatchedSite]:
+    """An enforcing policy with two vantages, probers of three kinds, and an operator; all of it scraped.
+
+    Two partitions have their only replica on broker 2; restored leaders return in two waves.
+    """
+    site = Site(server, kafka, directory)
+    watched = WatchedSite(site, directory)
+    try:
+        lonely = f"{site.topic}-lonely"
+        site.topics({site.topic: 30, lonely: 2}, assignments={lonely: [[2], [2]]})
+        site.policy(
+            detection={"externalReachability": {"vantages": list(ZONES)}, "replicationLag": {"enabled": True}},
+            demotion={"maxBrokers": 1},
+            promotion={"stabilizationSeconds": 2, "waves": WAVES},
+        )
+        watched.operator()
+        site.until_reported()
+        watched.vantages()
+        watched.prober("replication", "replication")
+        for broker in (1, 2, 3):
+            disk = directory / f"disk-{broker}"
+            disk.mkdir()
+            watched.prober("storage", f"storage-{broker}", "--broker", str(broker), "--directory", disk)
+        watched.watch("operator-2")
+        yield watched
+    finally:
+        watched.close()
+        kafka.mend()
+        site.close()
 
 
 class WatchedSite:
@@ -29,6 +65,12 @@ class WatchedSite:
         self.processes: dict[str, ManagedProcess] = {}
         self._directory = directory
         self._prometheus: PrometheusServer | None = None
+
+    @property
+    def prometheus(self) -> PrometheusServer:
+        """The server that watches."""
+        assert self._prometheus is not None, "watch() comes first"
+        return self._prometheus
 
     def operator(self, name: str = "operator") -> ManagedProcess:
         """Start an operator; under a name that ran before, in its place."""
@@ -59,8 +101,7 @@ class WatchedSite:
 
     def ask(self, promql: str) -> list[dict[str, Any]]:
         """The series that a query gives."""
-        assert self._prometheus is not None, "watch() comes first"
-        return self._prometheus.query(promql)
+        return self.prometheus.query(promql)
 
     def firing(self) -> list[dict[str, str]]:
         """The labels of every alert that fires."""
@@ -88,8 +129,7 @@ class WatchedSite:
 
     def annotations(self) -> dict[str, dict[str, str]]:
         """What the alerts that are active say, by name."""
-        assert self._prometheus is not None, "watch() comes first"
-        return {alert["labels"]["alertname"]: alert["annotations"] for alert in self._prometheus.alerts()}
+        return {alert["labels"]["alertname"]: alert["annotations"] for alert in self.prometheus.alerts()}
 
     def close(self) -> None:
         """End Prometheus; the site ends the rest."""

@@ -110,7 +110,7 @@ def test_a_hundred_thousand_series_are_refused_and_not_held(server: Any) -> None
     body = b'{"status":"success","data":{"resultType":"vector","result":[' + b",".join([one] * 100_000) + b"]}}"
     server.says("200 OK", body)
     client = PrometheusClient(server.url)
-    with pytest.raises(Terminal, match="more than 4096 KiB: let the query yield one series for each broker"):
+    with pytest.raises(Terminal, match="more than 4096 KiB: aggregate the query to one series for each broker"):
         client.ask("up", "broker", 30)
 
 

@@ -69,7 +69,7 @@ def test_an_endless_label_is_cut() -> None:
     ("kind", "words"), [("matrix", "a matrix"), ("scalar", "a scalar"), ("string", "a string"), ("soup", "something")]
 )
 def test_any_other_result_is_refused_by_its_kind(kind: str, words: str) -> None:
-    with pytest.raises(Terminal, match=f"yields {words}"):
+    with pytest.raises(Terminal, match=f"returns {words}"):
         read_answer(body([], kind), "broker")
 
 

@@ -78,7 +78,7 @@ def test_a_prometheus_that_hangs_costs_its_timeout_and_is_not_asked_again_meanwh
     with pytest.raises(Transient, match="does not answer in time"):
         asker.begin(0.2)()
     assert time.monotonic() - began < 20, "it would not have ended by itself"
-    with pytest.raises(Transient, match="has not answered the question of an earlier round"):
+    with pytest.raises(Transient, match="has not answered the query of an earlier round"):
         asker.begin(0.2)()
     assert len(server.requests) == 1
     over.set()

@@ -49,10 +49,10 @@ def test_other_widths_and_dictionaries_are_brought_into_the_schemas_types() -> N
 @pytest.mark.parametrize(
     ("count", "said"),
     [
-        (pa.array([2**40]), "column count is int64 where int32 is wanted"),
-        (pa.array(["x"]), "column count is string where int32 is wanted"),
+        (pa.array([2**40]), "column count has the type int64 instead of int32"),
+        (pa.array(["x"]), "column count has the type string instead of int32"),
         (pa.array([None], pa.int32()), "column count contains nulls"),
-        (pa.array([1.5]), "column count is double where int32 is wanted"),
+        (pa.array([1.5]), "column count has the type double instead of int32"),
     ],
 )
 def test_a_column_that_cannot_be_had_so_is_named(count: pa.Array, said: str) -> None:

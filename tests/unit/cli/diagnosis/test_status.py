@@ -136,7 +136,7 @@ def test_a_policy_of_which_no_operator_has_said_anything(site: Site):
 def test_an_operator_that_no_longer_renews_its_lease_is_named(site: Site):
     site.show(said(policy=ENFORCE))
     site.api.put(LEASES, lease(object_names.cluster_lease(CLUSTER_ID), "bellwether-7d9c_x", 120))
-    assert "none is at work: bellwether-7d9c renewed the Lease 2 min ago" in run()[1]
+    assert "none is active: bellwether-7d9c last renewed the Lease 2 min ago" in run()[1]
 
 
 @pytest.mark.parametrize("seen", ["denied", "held by another prober"])

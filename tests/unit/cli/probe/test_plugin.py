@@ -21,8 +21,11 @@ def run(*arguments: str) -> tuple[int, str]:
         (["--type", "Kind"], "--policy"),
         (["--type", "Kind", "--bootstrap", "h:1"], "--bootstrap requires --once"),
         (["--type", "Kind", "--policy", "p", "--setting", "a=b"], "--setting requires --bootstrap"),
-        (["--type", "Nobodys", "--policy", "p", "--source", "s"], "no installed package brings the kind Nobodys"),
-        (["--type", "Prometheus", "--policy", "p", "--source", "s"], "a kind of Bellwether's own"),
+        (
+            ["--type", "Nobodys", "--policy", "p", "--source", "s"],
+            "no installed package provides the signal type Nobodys",
+        ),
+        (["--type", "Prometheus", "--policy", "p", "--source", "s"], "a built-in signal type"),
         (["--type", "no kind", "--policy", "p", "--source", "s"], "UpperCamelCase"),
     ],
 )

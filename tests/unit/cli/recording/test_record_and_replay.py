@@ -220,7 +220,7 @@ def test_a_wrong_setting_is_named(tmp_path: Path, arguments: list[str], said: st
         ("spec.detection.objectives.produceMilliseconds=80", "produceMilliseconds changes no signal"),
         (
             "demotion.capacity.maxBytesPerSecond=9",
-            "maxBytesPerSecond limits nothing here: what partitions carry is not",
+            "maxBytesPerSecond limits nothing here: partition loads are not",
         ),
         ("detection.tolerance=3", None),
         ("detection.externalReachability.startupGraceSeconds=20", None),
@@ -242,7 +242,7 @@ def test_settings_that_limit_brokers_by_load_are_said_to_limit_nothing(tmp_path:
     (tmp_path / "policy.yaml").write_text(json.dumps(body))
     found = run("replay", recorded(tmp_path), "--filename", tmp_path / "policy.yaml")
     assert found.exit_code == 0
-    limit = "demotion.capacity.maxBytesPerSecond limits nothing here: what partitions carry is not recorded"
+    limit = "demotion.capacity.maxBytesPerSecond limits nothing here: partition loads are not recorded"
     assert found.stderr.splitlines() == [f"note: {limit}"]
 
 

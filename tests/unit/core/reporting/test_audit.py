@@ -200,11 +200,11 @@ def test_every_wave_of_a_broker_on_its_way_back_stands_with_its_share():
     well = {1: verdict(1, HealthState.HEALTHY)}
     changes = entry(first, promoted, verdicts=well).changes
     assert [(c.word, c.demoted) for c in changes] == [("signals", False), ("waves", False)]
-    assert changes[1].message == "it may lead 10 % of its leaders; 27 wait for later waves"
+    assert changes[1].message == "10 % of its leaders may be restored; 27 wait for later waves"
     state = replace(NOTHING, returning={1: returning(1, 10)})
     assert told(first, state) is None
     last = entry(Plan(), state).changes
-    assert [(c.word, c.message) for c in last] == [("waves", "it may lead all of its leaders")]
+    assert [(c.word, c.message) for c in last] == [("waves", "all of its leaders are restored")]
 
 
 def test_a_wave_that_is_rolled_back_is_told_as_one():

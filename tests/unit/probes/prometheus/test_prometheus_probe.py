@@ -281,7 +281,7 @@ def test_hanging_questions_are_bounded_however_often_the_policy_changes(play: Pl
     assert threading.active_count() - before <= 64
     play.clock.sleep(1)
     play.probe.run_due()
-    assert play.last(1).message.startswith("Prometheus too many questions hang")
+    assert play.last(1).message.startswith("Prometheus too many queries are unanswered")
 
 
 def test_the_judging_thread_lives_while_questions_hang() -> None:

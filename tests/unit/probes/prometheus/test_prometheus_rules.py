@@ -84,11 +84,14 @@ class TestFigures:
     def test_a_broker_without_a_series_has_no_figure_and_the_others_keep_theirs(self) -> None:
         seen = found(("1", 5.0))
         assert seen.values == {1: 5.0}
-        assert seen.unusable == {2: "the query yields nothing for it", 3: "the query yields nothing for it"}
+        assert seen.unusable == {
+            2: "the query returns nothing for this broker",
+            3: "the query returns nothing for this broker",
+        }
 
     def test_two_series_for_one_broker_are_no_figure_even_when_they_agree(self) -> None:
         seen = found(("1", 500.0), ("other-kafka-1", 500.0), ("2", 1.0))
-        assert seen.unusable[1] == "the query yields 2 series for it: let it yield one for each broker"
+        assert seen.unusable[1] == "the query returns 2 series for this broker: aggregate it to one"
         assert judge(1, seen, rule()).bad is None
 
     def test_an_unreadable_twin_makes_the_readable_one_doubtful(self) -> None:
@@ -192,7 +195,7 @@ class TestStandings:
         signal = lost.signal(1, rule())
         assert signal is not None
         assert (signal.reading, signal.value) == (Reading.UNKNOWN, None)
-        assert signal.message == "the query's value for it is NaN: there was nothing to divide"
+        assert signal.message == "the query's value for this broker is NaN: there was nothing to divide"
         again = lost.after(Judgement(True, 500.0, 11.0), rule(), at(9))
         assert again.streak.reading is Reading.UNKNOWN
         assert again.message(rule()).startswith("too few values yet: 500 is above 100")

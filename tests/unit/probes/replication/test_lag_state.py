@@ -72,7 +72,7 @@ class TestWords:
     def test_a_lagging_broker_is_told_with_its_figures(self) -> None:
         said = signal(after(*[LATE] * 3))
         assert said.message == (
-            "behind by 34 s on 120 partitions (118 in the ISR, holding acks=all back), "
+            "behind by 34 s on 120 partitions (118 in the ISR, delaying acks=all), "
             "orders-3 worst, then orders-7, leaders 1, 2"
         )
         assert (said.type, said.source, said.value) == ("ReplicationLag", "replication", 34.4)
@@ -84,11 +84,11 @@ class TestWords:
     def test_a_slow_leader_is_named_in_the_messages_of_its_followers_and_in_its_own(self) -> None:
         excused = replace(LATE, blamed=False, behind=(1,), slow_leaders=(1,))
         assert signal(after(*[excused] * 3)).message.endswith(
-            "; not blamed: other brokers trail that leader as well (1), look there"
+            "; not blamed: other brokers lag behind that leader, too (1)"
         )
         leader = signal(after(*[replace(WELL, trailed_by=(2, 3))] * 3))
         assert leader.message == (
-            "keeps up on 340 partitions; brokers 2, 3 trail it where it leads: it serves them slowly"
+            "keeps up on 340 partitions; brokers 2, 3 lag on partitions that it leads: it serves them slowly"
         )
 
     def test_a_lag_behind_one_leader_alone_is_told_and_not_blamed(self) -> None:
@@ -103,7 +103,10 @@ class TestWords:
 
     def test_many_brokers_are_not_all_listed(self) -> None:
         many = replace(WELL, trailed_by=tuple(range(10, 900)))
-        assert "brokers 10, 11, 12, 13, 14 and 885 more trail it" in signal(after(*[many] * 3)).message
+        assert (
+            "brokers 10, 11, 12, 13, 14 and 885 more lag on partitions that it leads"
+            in signal(after(*[many] * 3)).message
+        )
 
     def test_a_broker_that_follows_nothing_says_so(self) -> None:
         assert signal(after(*[LagMeasurement()] * 3)).message == "follows no partition"

@@ -126,7 +126,7 @@ def test_a_directory_where_no_file_can_be_made_is_not_said_to_be_missing() -> No
     writer = DiskWriter(Path("/proc"))
     with pytest.raises(OSError, match="No such file") as refused:
         writer.write()
-    assert words(refused.value).startswith("the file system there takes no new files")
+    assert words(refused.value).startswith("the file system does not support new files there")
     assert writer.own_trouble(refused.value)
 
 

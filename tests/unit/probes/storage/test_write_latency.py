@@ -127,7 +127,7 @@ def test_a_prober_that_is_never_let_run_says_unknown_and_why() -> None:
     signal = signal_of(after(*[AWAY] * 5, start=WELL))
     assert signal.reading is Reading.UNKNOWN
     assert signal.message == (
-        "the prober cannot measure: this process was not let run while it wrote: give it more CPU"
+        "the prober cannot measure: this process got no CPU time during the write: raise its CPU limit"
     )
 
 

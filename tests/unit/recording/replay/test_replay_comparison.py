@@ -30,20 +30,20 @@ def test_the_same_words_at_about_the_same_time_are_no_difference():
 
 def test_a_word_that_only_the_operator_said_is_told():
     assert texts(changes((0, WELL), (10, SICK), (12, GONE)), changes((0, WELL), (10, SICK))) == [
-        "09:00:12 broker 1 was called Sick StorageSlow, demoted; the replay does not"
+        "09:00:12 broker 1 was Sick StorageSlow, demoted, but not in the replay"
     ]
 
 
 def test_a_word_that_only_the_replay_says_is_told():
     assert texts(changes((0, WELL)), changes((0, WELL), (10, SICK))) == [
-        "09:00:10 broker 1 is called Sick StorageSlow; the operator did not"
+        "09:00:10 broker 1 is Sick StorageSlow only in the replay"
     ]
 
 
 def test_a_word_that_comes_much_later_or_earlier_is_told():
     said, late = changes((0, WELL), (10, SICK)), changes((0, WELL), (20, SICK))
-    assert texts(said, late) == ["09:00:20 broker 1 is called Sick StorageSlow 10.0 s later than then"]
-    assert texts(late, said) == ["09:00:10 broker 1 is called Sick StorageSlow 10.0 s earlier than then"]
+    assert texts(said, late) == ["09:00:20 broker 1 is Sick StorageSlow 10.0 s later than recorded"]
+    assert texts(late, said) == ["09:00:10 broker 1 is Sick StorageSlow 10.0 s earlier than recorded"]
 
 
 def test_what_stood_when_the_recording_began_has_no_time():
@@ -53,7 +53,7 @@ def test_what_stood_when_the_recording_began_has_no_time():
 def test_a_replay_must_first_hear_of_each_prober_too():
     assert texts(changes((0, WELL)), changes((0, UNKNOWN), (2, WELL))) == []
     assert texts(changes((0, WELL)), changes((0, UNKNOWN), (2, WELL), (9, UNKNOWN))) == [
-        "09:00:09 broker 1 is called Unknown NoEvidence; the operator did not"
+        "09:00:09 broker 1 is Unknown NoEvidence only in the replay"
     ]
 
 
@@ -64,8 +64,8 @@ def test_a_word_that_is_repeated_is_one_word():
 def test_brokers_are_compared_one_by_one():
     said = [*changes((0, WELL)), (T0, {1: WELL, 2: SICK})]
     assert texts(said, [(T0, {1: WELL, 2: WELL})]) == [
-        "09:00:00 broker 2 was called Sick StorageSlow; the replay does not",
-        "09:00:00 broker 2 is called Healthy SignalsPassing; the operator did not",
+        "09:00:00 broker 2 was Sick StorageSlow, but not in the replay",
+        "09:00:00 broker 2 is Healthy SignalsPassing only in the replay",
     ]
 
 

@@ -67,7 +67,7 @@ def test_a_longer_dwell_would_have_left_the_broker_alone():
     timeline = play(incident(), "demotion.dwellSeconds=30")
     assert seconds_of(timeline, "demoted", 1) == []
     found = [str(d) for d in differences(timeline.said, timeline.replayed)]
-    assert any("was called Sick ExternallyUnreachable, demoted; the replay does not" in text for text in found)
+    assert any("was Sick ExternallyUnreachable, demoted, but not in the replay" in text for text in found)
 
 
 def test_a_dwell_that_ends_between_two_seconds_is_not_waited_for_longer():
@@ -234,7 +234,7 @@ def test_overrides_and_changes_of_the_policy_are_told():
         watched.second()
     told = [row.text for row in play(watched).rows if row.broker == 2]
     assert "gets the override Demoted: new disk" in told
-    assert "its override is taken away" in told
+    assert "its override is removed" in told
     assert "is demoted, Override OverrideDemoted" in told
 
 

@@ -47,7 +47,7 @@ def test_rebalancing_is_left_out_as_a_replay_makes_no_plans():
     assert "rebalance" not in kept
     changed = setting("rebalance.approval=Automatic")
     assert policy_of(kept, "main", "default", [changed]).spec.rebalance is None
-    assert without_effect(changed) == "rebalance.approval changes nothing: a replay makes no plans of loads"
+    assert without_effect(changed) == "rebalance.approval changes nothing: a replay computes no rebalance plans"
 
 
 class TestALimitByLoad:
@@ -123,7 +123,7 @@ def test_a_changed_setting_is_checked_like_a_policy():
         policy_of(section(), "main", "default", [setting("promotion.stabilizationSeconds=-1")])
     with pytest.raises(InvalidObject, match=r"spec\.promotion\.wait"):
         policy_of(section(), "main", "default", [setting("promotion.wait=1")])
-    with pytest.raises(Terminal, match="mode holds no further fields"):
+    with pytest.raises(Terminal, match="mode has no fields"):
         policy_of(section(), "main", "default", [setting("mode.x=1")])
 
 
@@ -142,8 +142,8 @@ def test_a_policys_file_gives_its_settings():
     ("text", "why"),
     [
         ("a: [", "not YAML"),
-        ("kind: Secret", "holds 0 LeadershipPolicies"),
-        ("", "holds 0"),
+        ("kind: Secret", "contains 0 LeadershipPolicies"),
+        ("", "contains 0"),
         ("kind: LeadershipPolicy\nmetadata: {name: a}\nspec: {}", "spec.mode"),
     ],
 )

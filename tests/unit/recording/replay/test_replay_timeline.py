@@ -68,4 +68,4 @@ def test_a_slow_follower_that_everybody_waits_for_is_named_once():
         watched.second()
     told = [r for r in play(watched).rows if r.what == "holds back"]
     assert [r.broker for r in told] == [3]
-    assert told[0].text.startswith("holds acks=all back: ")
+    assert told[0].text.startswith("delays acks=all: ")

@@ -42,7 +42,7 @@ def test_a_trace_of_a_newer_version_is_refused_with_the_remedy():
         ('{"format":"bellwether.dev/trace","version":"1"}', "not a positive number"),
         ('{"format":"bellwether.dev/trace","version":2}', "damaged"),
         (HEADER.line().replace("2026-11-21T09:00:00.125Z", "2026-11-21T09:00:00"), "time zone"),
-        (HEADER.line().replace("2026-", "9999-"), "not of our days"),
+        (HEADER.line().replace("2026-", "9999-"), "is out of range"),
     ],
 )
 def test_a_file_that_is_no_trace_is_told_so(text: str, why: str):

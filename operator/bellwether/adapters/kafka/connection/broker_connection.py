@@ -166,7 +166,7 @@ class BrokerConnection:
         frame = self._wire.receive(deadline, stage, limit)
         if frame[:4] != number:
             raise BrokerConnectionError(
-                stage, self.address, "answered something that was not asked: it is no Kafka broker", lasting=True
+                stage, self.address, "sent a response to another request: it is not a Kafka broker", lasting=True
             )
         return _NO_CORRELATION + frame[4:]
 
@@ -224,7 +224,8 @@ class BrokerConnection:
             raise BrokerConnectionError(Stage.SASL, self.address, message, lasting=True)
         if answer.error_code == ILLEGAL_SASL_STATE:
             message = (
-                f"this listener takes no SASL: check the port, or set security.protocol other than {security.protocol}"
+                "this listener does not use SASL: check the port, or set security.protocol other than"
+                f" {security.protocol}"
             )
             raise BrokerConnectionError(Stage.SASL, self.address, message, lasting=True)
         if answer.error_code:

@@ -67,7 +67,7 @@ def ask(oauth: OAuth, timeout_seconds: float) -> Grant:
             trust = oauth.called("ca_file") if oauth.ca_file else f"the system's ({oauth.called('ca_file')} is not set)"
             text = f"{where}: its certificate does not verify against the authorities of {trust}, or has expired, or"
             raise Unauthenticated(f"{text} is another host's: check both") from None
-        raise Terminal(f"{where} does not speak TLS with us: check the URL") from None
+        raise Terminal(f"{where} does not complete a TLS handshake: check the URL") from None
     except (requests.Timeout, urllib3.exceptions.TimeoutError):
         raise _too_slow(where) from None
     except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, requests.exceptions.MissingSchema):
@@ -122,7 +122,7 @@ def _grant(body: bytes, where: str) -> Grant:
     if not isinstance(token, str) or not _TOKEN.fullmatch(token):
         raise Terminal(f"{where} answers without an access_token (RFC 6749, 5.1): it is no token endpoint")
     if not isinstance(kind, str) or kind.lower() != "bearer":
-        raise Terminal(f"{where} gives tokens that are not of type Bearer, which Kafka alone takes")
+        raise Terminal(f"{where} returns tokens that are not of type Bearer, the only type that Kafka accepts")
     seconds = answer.get("expires_in")
     if seconds is None:
         seconds = _life(token)

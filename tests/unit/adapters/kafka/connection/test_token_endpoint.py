@@ -153,7 +153,7 @@ def test_the_same_trouble_is_said_in_the_same_words(endpoint: TokenEndpoint, oau
 def test_whatever_else_is_at_the_address_is_refused(oauth: OAuth, scripted_http: str):
     error = refusal(replace(oauth, token_endpoint=scripted_http))
     assert isinstance(error, Terminal)
-    assert "does not speak TLS with us" in str(error)
+    assert "does not complete a TLS handshake" in str(error)
 
 
 @pytest.fixture
