@@ -89,7 +89,7 @@ def run_offline(
     dry_run: bool,
     say: Callable[[str], None],
 ) -> Run:
-    """Reconcile until nothing is left to do, or all that is left is blocked. ``racks`` stand for all of their brokers.
+    """Reconcile until nothing is left to do, or all that is left is blocked. ``racks`` means all of their brokers.
 
     Raises Terminal, Transient or Fenced; the record is kept then, and the same command continues.
     """

@@ -25,7 +25,7 @@ def written(path: Path, contexts: dict[str, str | None], current: str | None = N
     document: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": one, "cluster": {"server": f"https://{one}.example:6443"}} for one in contexts],
+        "clusters": [{"name": one, "cluster": {"server": f"https://{one}.example.com:6443"}} for one in contexts],
         "users": [{"name": "someone", "user": {"token": "some-token"}}],
         "contexts": [
             {"name": one, "context": {"cluster": one, "user": "someone"} | ({"namespace": at} if at else {})}
@@ -41,12 +41,12 @@ def written(path: Path, contexts: dict[str, str | None], current: str | None = N
 
 def test_the_namespace_is_that_of_the_current_context(tmp_path: Path) -> None:
     found = api_access(written(tmp_path / "config", {"east": "kafka", "west": None}, "east"))
-    assert (found.configuration.host, found.namespace) == ("https://east.example:6443", "kafka")
+    assert (found.configuration.host, found.namespace) == ("https://east.example.com:6443", "kafka")
 
 
 def test_a_context_without_a_namespace_means_default(tmp_path: Path) -> None:
     found = api_access(written(tmp_path / "config", {"east": "kafka", "west": None}, "east"), "west")
-    assert (found.configuration.host, found.namespace) == ("https://west.example:6443", "default")
+    assert (found.configuration.host, found.namespace) == ("https://west.example.com:6443", "default")
 
 
 def test_of_several_files_the_first_that_sets_a_value_wins_and_missing_ones_are_skipped(
