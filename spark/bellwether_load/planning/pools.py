@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from bellwether_load.planning.bounds import contained, heaviest_item
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.fits import Fit, fitting, place
 from bellwether_load.planning.offers import Pairs, Terms, offered, settle
+from bellwether_load.planning.prices import Priced, Prices, priced
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,10 @@ class Pool(Protocol):
 
     def offers(self, terms: Terms, place: Int64s) -> list[Offer]:
         """What each block offers under these terms; changes nothing."""
+        ...
+
+    def priced(self, prices: Prices, known: Int64s, most: int, *, near: bool = False) -> list[Priced]:
+        """What each block comes to at these prices, with its best candidates; changes nothing."""
         ...
 
     def settle(self, terms: Terms, asked: Mapping[int, Pairs]) -> list[Int64s]:
@@ -77,6 +82,14 @@ class Pool(Protocol):
         """Undo all changes."""
         ...
 
+    def state(self) -> object:
+        """The present leaders, for :meth:`restore`."""
+        ...
+
+    def restore(self, state: object) -> None:
+        """Return to the leaders of :meth:`state`."""
+        ...
+
 
 class LocalPool:
     """All blocks in this process: for tests, and for clusters too small to be worth a task."""
@@ -92,6 +105,10 @@ class LocalPool:
     def offers(self, terms: Terms, place: Int64s) -> list[Offer]:
         """See :class:`Pool`."""
         return [offer(b, terms, place) for b in self.blocks]
+
+    def priced(self, prices: Prices, known: Int64s, most: int, *, near: bool = False) -> list[Priced]:
+        """See :class:`Pool`."""
+        return [priced(b, prices, known, most, near=near) for b in self.blocks]
 
     def settle(self, terms: Terms, asked: Mapping[int, Pairs]) -> list[Int64s]:
         """See :class:`Pool`."""
@@ -125,6 +142,14 @@ class LocalPool:
     def reset(self) -> None:
         """See :class:`Pool`."""
         self.blocks = self._start
+
+    def state(self) -> tuple[Block, ...]:
+        """See :class:`Pool`."""
+        return self.blocks
+
+    def restore(self, state: Any) -> None:
+        """See :class:`Pool`."""
+        self.blocks = state
 
 
 def together(parts: Sequence[tuple[Int64s, Int32s]]) -> tuple[Int64s, Int32s]:

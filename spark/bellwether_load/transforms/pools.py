@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.fits import Fit, fitting, place
 from bellwether_load.planning.offers import Pairs, Terms, settle
 from bellwether_load.planning.pools import Offer, Opening, offer, opening, together
+from bellwether_load.planning.prices import Priced, Prices, priced
 from bellwether_load.transforms.packing import each_block
 
 _Answer = TypeVar("_Answer")
@@ -44,6 +45,10 @@ class SparkPool:
         """See ``Pool``."""
         return self._ask(lambda block: offer(block, terms, place))
 
+    def priced(self, prices: Prices, known: Int64s, most: int, *, near: bool = False) -> list[Priced]:
+        """See ``Pool``."""
+        return self._ask(lambda block: priced(block, prices, known, most, near=near))
+
     def settle(self, terms: Terms, asked: Mapping[int, Pairs]) -> list[Int64s]:
         """See ``Pool``."""
         shares = self._blocks.sparkSession.sparkContext.broadcast(dict(asked))
@@ -66,7 +71,7 @@ class SparkPool:
 
     def place(self, wanted: Mapping[int, int]) -> None:
         """See ``Pool``."""
-        self._placed |= wanted
+        self._placed = self._placed | wanted
 
     def size(self) -> int:
         """See ``Pool``."""
@@ -91,6 +96,14 @@ class SparkPool:
     def reset(self) -> None:
         """See ``Pool``."""
         self._moved, self._placed = {}, {}
+
+    def state(self) -> tuple[dict[int, tuple[Int64s, Int32s]], dict[int, int]]:
+        """See ``Pool``."""
+        return self._moved, self._placed
+
+    def restore(self, state: Any) -> None:
+        """See ``Pool``."""
+        self._moved, self._placed = state
 
     def close(self) -> None:
         """Free what is cached."""
