@@ -118,15 +118,15 @@ def _brokers() -> Panel:
 
 
 def _alerts() -> Panel:
+    variables = 'cluster=~"$cluster", namespace=~"$namespace|", policy=~"$policy|"'
+
     def chosen(metric: str) -> str:
-        return (
-            f'{metric}{{alertname=~"Bellwether.+", cluster=~"$cluster", namespace=~"$namespace|", policy=~"$policy|"}}'
-        )
+        return f'{metric}{{alertname=~"Bellwether.+", severity!="info", {variables}}}'
 
     active = f"(time() - {chosen('ALERTS_FOR_STATE')})"
     return listing(
         "Alerts, firing and pending",
-        "The name of an alert leads to its runbook page.",
+        "The name of an alert leads to its runbook page. Those with severity info are left out.",
         [Query(f"max by ({ALERT}) ({chosen('ALERTS')} * ignoring (alertstate) group_left () {active})")],
         [
             Column("alertname", "alert", link=RUNBOOKS + "${__value.raw}.md"),

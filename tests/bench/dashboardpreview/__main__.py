@@ -22,7 +22,7 @@ from waiting import until
 
 ROOT = Path(__file__).resolve().parents[3]
 REPORTS = ROOT / "reports" / "dashboards"
-CALM_SECONDS, DEMOTED_SECONDS, SYSTEMIC_SECONDS = 90.0, 60.0, 45.0
+SETTLING_SECONDS, CALM_SECONDS, DEMOTED_SECONDS, SYSTEMIC_SECONDS = 20.0, 60.0, 60.0, 45.0
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -35,9 +35,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory, KafkaCluster(3, controllers=1) as kafka, ApiServer() as server:
         server.apply(ROOT / "crds")
         with monitored_site(server, kafka, Path(directory)) as watched:
-            until(lambda: all(watched.site.verdict(b)[0] == "Healthy" for b in (1, 2, 3)), 120, "all are healthy")
+            time.sleep(SETTLING_SECONDS)
             start = time.time()
             time.sleep(CALM_SECONDS)
+            until(lambda: all(watched.site.verdict(b)[0] == "Healthy" for b in (1, 2, 3)), 120, "all are healthy")
             picture(watched, "health", start)
             assert kafka.proxy is not None
             kafka.proxy.cut("broker-2")
