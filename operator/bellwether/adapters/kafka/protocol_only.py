@@ -11,13 +11,13 @@ from importlib.util import find_spec, module_from_spec
 from types import ModuleType
 from typing import Any
 
-_WITH_CLIENTS = ("kafka", "kafka.net")
-"""Packages whose own code imports the clients."""
+_DEFERRED = ("kafka", "kafka.net", "kafka.protocol.admin")
+"""Packages whose own code imports all clients, or all messages of a kind."""
 
 
 def without_clients() -> None:
     """Let these packages run their own code only when something of it is used, as ``kafka.KafkaConsumer`` would be."""
-    for name in _WITH_CLIENTS:
+    for name in _DEFERRED:
         if name not in sys.modules and (spec := find_spec(name)) is not None:
             package = sys.modules[name] = _deferred(module_from_spec(spec))
             if "." in name:  # as the import system does once a module is loaded
