@@ -15,7 +15,7 @@ import shutil
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,8 +96,8 @@ def run(settings: Settings, partitions: int, server: ApiServer, logs: Path) -> l
         for site in sites:
             stack.callback(site.close)
         sites[0].topics(topics)
-        kafka_site = KafkaSite(kafka)
-        kafka_site.restore_leaders()
+        settle = settling(KafkaSite(kafka))
+        settle()
         addresses = kafka.bootstrap.split(",")
         contenders: list[Contender] = [
             Floor(addresses, list(topics)),
@@ -111,13 +111,13 @@ def run(settings: Settings, partitions: int, server: ApiServer, logs: Path) -> l
         for broker in kafka.brokers:
             with Observer(kafka.broker(broker % BROKERS + 1).internal, list(topics)) as observer:
                 play(contenders[0], broker, observer)
-            kafka_site.restore_leaders()
+            settle()
         for number in range(settings.rounds):
             broker = number % BROKERS + 1
             for contender in contenders[number % len(contenders) :] + contenders[: number % len(contenders)]:
                 with Observer(kafka.broker(broker % BROKERS + 1).internal, list(topics)) as observer:
                     took = play(contender, broker, observer)
-                kafka_site.restore_leaders()  # a busy broker may have left an ISR meanwhile
+                settle()
                 for work, one in took.items():
                     seconds[work][contender.name].append(one)
                 said = ", ".join(f"{work} {one:.2f} s" for work, one in took.items())
@@ -129,6 +129,21 @@ def run(settings: Settings, partitions: int, server: ApiServer, logs: Path) -> l
                 )
     measured = {work: in_order(seconds[work]) for work in ("evacuate", "return", "start")}
     return [{**row, "load": round(busiest, 1)} for work, one in measured.items() for row in rows(work, partitions, one)]
+
+
+def settling(site: KafkaSite) -> Callable[[], None]:
+    """Wait until every broker shows the orders of now again, led by their first replicas, with full ISRs.
+
+    A busy broker may have left an ISR meanwhile, and may show for seconds what was before.
+    """
+    site.restore_leaders()
+    orders = {p.name: p.replicas for p in site.reader.read().partitions}
+
+    def settle() -> None:
+        site.restore_leaders()
+        site.everywhere(lambda now: {p.name: p.replicas for p in now.partitions if p.leader == p.replicas[0]} == orders)
+
+    return settle
 
 
 def in_order(seconds: dict[str, list[float]]) -> dict[str, list[float]]:
