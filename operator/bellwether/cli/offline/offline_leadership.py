@@ -147,10 +147,3 @@ def _displaced_without_cause(record: UndoRecord, cluster: Cluster, brokers: Coll
         for key, entry in record.entries.items()
         if (partition := cluster.by_key.get(key)) is not None
     )
-<<<<<<< HEAD
-
-
-class UnknownBroker(ValueError):
-    """A broker or rack that the cluster does not have."""
-=======
->>>>>>> befae488 (demote by hand: read while importing, no clients of kafka-python; make bench-faults)
