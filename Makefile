@@ -102,6 +102,10 @@ bench-detection: setup ## Simulate months of noise and faults; report false demo
 faults: setup parts ## Break real parts in many ways and judge each verdict (ONLY=name,name runs a few)
 	@$(BIN)/python -m faults $(FAULTS_ARGS)
 
+.PHONY: bench-faults
+bench-faults: setup parts ## Cut and blackhole listeners ten times with 3,000 partitions; report seconds to zero leaders (REPEAT=...)
+	@$(BIN)/python -m faults --only listener-cut,listener-blackholed --partitions 3000 --repeat $(or $(REPEAT),10) $(FAULTS_ARGS)
+
 .PHONY: bench-spark
 bench-spark: setup ## Plan for clusters of up to 2,000,000 partitions; report gap, moves, time and memory (BENCH_ARGS=...)
 	@$(BIN)/python -m sparkplans $(BENCH_ARGS)

@@ -1,4 +1,4 @@
-"""Execute a plan: record it, then for each batch check, reorder, elect leaders, and read back.
+"""Execute a plan: record it, then for each batch check, reorder and elect leaders; one read is check and read-back.
 
 Called by ``reconcile`` (and so by the operator, the CLI and simulations) with a plan and the recovered record. The
 decisions between two requests are pure and live in ``core/execution/batches``; here they are only put in order. No
@@ -7,11 +7,11 @@ request is repeated: what was not answered, or not done, is found by the next re
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from bellwether.core.execution.batches import (
-    PrecheckResult,
     ReadbackResult,
     batches,
     can_elect,
@@ -46,7 +46,16 @@ _UNSEEN = {
 }
 """Results of a read-back that hold a partition, with the reason and the message."""
 
-_Facts = Mapping[PartitionKey, Partition]
+_CLEAR = {ReadbackResult.DONE, ReadbackResult.OVERTAKEN}
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A reorder that Kafka accepted; ``before`` is the partition as read right before it was sent."""
+
+    move: Move
+    before: Partition
+    elected: bool
 
 
 @dataclass
@@ -59,6 +68,8 @@ class Execution:
     stand: set[PartitionKey] = field(default_factory=set)
     unanswered: set[PartitionKey] = field(default_factory=set)
     """Reorders that were sent and whose effect was not seen: outstanding."""
+    unconfirmed: dict[PartitionKey, Accepted] = field(default_factory=dict)
+    """Accepted reorders that no read has shown yet."""
     asked: int | None = None
     """The broker that the reorders are sent to."""
     holds: list[Hold] = field(default_factory=list)
@@ -101,38 +112,52 @@ def execute(
     world.records.save(done.record)
     if entry is not None:
         world.trail.begin(entry)
-    try:
+    with _aborting(done):
         if strays:
             _cancel_strays(strays, world, done)
         for batch in batches(plan, policy.election):
             if done.stopped is not None:
                 break
             _carry_out_batch(batch, world, done)
-    except Transient as error:
-        done.stopped = done.stopped or Abort(Reason.NO_ANSWER, str(error))
-    except Terminal as error:
-        done.stopped = done.stopped or Abort(Reason.REQUEST_REFUSED, str(error))
+    with _aborting(done):
+        if done.unconfirmed:
+            _confirm(world, done)
     done.record = record_results(plan, done.record, asked, done.stand, done.unanswered, world.clock.now())
     if entry is not None:
         world.trail.conclude(complete_entry(entry, done.result))
     return done
 
 
+@contextmanager
+def _aborting(done: Execution) -> Iterator[None]:
+    """What is not answered, or refused as a whole, ends the run; the next reconcile goes on."""
+    try:
+        yield
+    except Transient as error:
+        done.stopped = done.stopped or Abort(Reason.NO_ANSWER, str(error))
+    except Terminal as error:
+        done.stopped = done.stopped or Abort(Reason.REQUEST_REFUSED, str(error))
+
+
 def _carry_out_batch(batch: tuple[Move, ...], world: World, done: Execution) -> None:
-    checked = precheck(batch, world.clusters.partitions({m.topic for m in batch}))
+    # Clients wait for leaders: their batches do not wait until brokers show the one before. Coordinators do, as each of
+    # them reloads its state.
+    clients_wait = batch[0].elect and not batch[0].internal
+    fresh = _confirm(world, done, {m.topic for m in batch}, wait=not clients_wait)
+    if done.stopped is not None:
+        return
+    checked = precheck(batch, fresh)
     done.holds.extend(checked.holds)
     pending = [m for m in checked.moves if checked.facts[m.key].replicas != m.order]
     accepted = _reorder(pending, world, done) if pending else []
     # The controller answers a reorder once it is committed, so elections need not wait until a broker's metadata shows
-    # it. The read-back comes in any case: only it shows what else changed around the reorder.
+    # it. A read comes in any case: only it shows what else changed around the reorder.
     unsent = {m.key for m in pending} - {m.key for m in accepted}
     ready = [m for m in checked.moves if m.key not in unsent and can_elect(m, checked.facts[m.key])]
-    try:
-        if ready:
-            _elect(ready, world, done)
-    finally:
-        if accepted:
-            _confirm(accepted, {m.key for m in ready}, checked, world, done)
+    elected = {m.key for m in ready}
+    done.unconfirmed.update({m.key: Accepted(m, checked.facts[m.key], m.key in elected) for m in accepted})
+    if ready:
+        _elect(ready, world, done)
 
 
 def _reorder(pending: list[Move], world: World, done: Execution) -> list[Move]:
@@ -162,64 +187,71 @@ def _elect(ready: list[Move], world: World, done: Execution) -> None:
 
 
 def _confirm(
-    accepted: list[Move], elected: Collection[PartitionKey], checked: PrecheckResult, world: World, done: Execution
-) -> None:
-    """Read the accepted reorders back: note what is in place, and undo what they set moving."""
-    seen, after = _read_back(accepted, elected, checked, world)
-    done.reordered += sum(1 for m in accepted if seen[m.key] in (ReadbackResult.DONE, ReadbackResult.OVERTAKEN))
-    done.stand.update(m.key for m in accepted if seen[m.key] is ReadbackResult.DONE)
-    done.unanswered -= done.stand
-    done.holds.extend(Hold(m.key, m.topic, *why) for m in accepted if (why := _UNSEEN.get(seen[m.key])) is not None)
-    conflicting = [m for m in accepted if seen[m.key] in (ReadbackResult.TOUCHED, ReadbackResult.OVERTAKEN)]
-    if conflicting:
-        _undo(conflicting, seen, checked, after, world, done)
+    world: World, done: Execution, topics: Collection[str] = (), *, wait: bool = True
+) -> tuple[Partition, ...]:
+    """Read ``topics`` and what was accepted: note which orders are in place, and undo what they set moving.
 
-
-def _read_back(
-    sent: list[Move], elected: Collection[PartitionKey], checked: PrecheckResult, world: World
-) -> tuple[dict[PartitionKey, ReadbackResult], _Facts]:
-    """Read until every reorder shows, one has gone wrong, or a timeout: metadata lags behind the controller."""
-    topics = {m.topic for m in checked.moves}
+    Metadata lags behind the controller. With ``wait``, reads are repeated until every order shows, one has gone wrong,
+    or a timeout; else an order that only does not show yet is left to the next call.
+    """
+    sent = list(done.unconfirmed.values())
+    wanted = {*topics, *(a.move.topic for a in sent)}
     for pause in (*READ_BACK_PAUSES, None):
-        fresh = world.clusters.partitions(topics)
-        by_name = {p.name: p for p in fresh}
-        seen = {m.key: verify(m, checked.facts[m.key], by_name.get(m.name), elected=m.key in elected) for m in sent}
+        fresh = world.clusters.partitions(wanted)
+        found = {p.name: p for p in fresh}
+        seen = {a.move.key: verify(a.move, a.before, found.get(a.move.name), elected=a.elected) for a in sent}
         # A reassignment caused by our reorder is cancelled at once. Any other difference may be metadata that lags.
         moving = any(
-            seen[m.key] is ReadbackResult.TOUCHED and (p := by_name.get(m.name)) and p.reassigning for m in sent
+            seen[a.move.key] is ReadbackResult.TOUCHED and (p := found.get(a.move.name)) and p.reassigning for a in sent
         )
-        if moving or set(seen.values()) <= {ReadbackResult.DONE, ReadbackResult.OVERTAKEN}:
+        if moving or set(seen.values()) <= (_CLEAR if wait else {*_CLEAR, ReadbackResult.NOT_APPLIED}):
             break
         if pause is not None:
             world.clock.sleep(pause)
-    return seen, {p.key: p for p in fresh}
+    conflicting = [a for a in sent if seen[a.move.key] in (ReadbackResult.TOUCHED, ReadbackResult.OVERTAKEN)]
+    over = wait or bool(conflicting)
+    settled = [a.move for a in sent if over or seen[a.move.key] is not ReadbackResult.NOT_APPLIED]
+    for move in settled:
+        del done.unconfirmed[move.key]
+        done.reordered += seen[move.key] in _CLEAR
+        if seen[move.key] is ReadbackResult.DONE:
+            done.stand.add(move.key)
+        elif (why := _UNSEEN.get(seen[move.key])) is not None:
+            done.holds.append(Hold(move.key, move.topic, *why))
+    done.unanswered -= done.stand
+    if conflicting:
+        _undo(conflicting, seen, found, world, done)
+    return fresh
 
 
 def _undo(
-    conflicting: list[Move],
+    conflicting: list[Accepted],
     seen: Mapping[PartitionKey, ReadbackResult],
-    checked: PrecheckResult,
-    after: _Facts,
+    found: Mapping[TopicPartition, Partition],
     world: World,
     done: Execution,
 ) -> None:
     """Cancel at once what our reorder set moving, name every partition concerned, and stop (invariant 1)."""
-    touched = [m for m in conflicting if seen[m.key] is ReadbackResult.TOUCHED]
     outcomes: Mapping[TopicPartition, Outcome] = {}
-    found = {p.name: p for p in after.values()}
     # A reassignment to another order than ours is another tool's and is not cancelled.
-    ours = [m.name for m in touched if (p := found.get(m.name)) is not None and p.target == m.order]
+    ours = [
+        a.move.name
+        for a in conflicting
+        if seen[a.move.key] is ReadbackResult.TOUCHED
+        and (p := found.get(a.move.name)) is not None
+        and p.target == a.move.order
+    ]
     if ours:
         _require_lease(world)
         outcomes = world.leaders.cancel(ours)
     cancelled = {n: frozenset(p.replicas) - frozenset(p.adding) for n, p in found.items() if _done(outcomes.get(n))}
-    now = _read_cancelled({m.topic for m in conflicting}, cancelled, world)
-    for move in conflicting:
-        before, was = checked.facts[move.key], found.get(move.name)
+    now = _read_cancelled({a.move.topic for a in conflicting}, cancelled, world)
+    for one in conflicting:
+        move, was = one.move, found.get(one.move.name)
         if seen[move.key] is ReadbackResult.OVERTAKEN and was is not None:
-            text = overtaken_message(before, was)
+            text = overtaken_message(one.before, was)
         else:
-            text = replica_set_changed_message(move, before, now.get(move.name), cancelled=move.name in cancelled)
+            text = replica_set_changed_message(move, one.before, now.get(move.name), cancelled=move.name in cancelled)
         done.touched.append(Hold(move.key, move.topic, Reason.REPLICA_SET_CONFLICT, text))
     done.stopped = Abort(Reason.REPLICA_SET_CONFLICT, _summary(done.touched))
 

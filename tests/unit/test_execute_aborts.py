@@ -63,9 +63,8 @@ def test_the_record_is_saved_then_each_batch_is_reordered_and_elected():
     assert (done.reordered, done.elected, done.stopped, run.led) == (4, 2, None, 0)
 
 
-def test_leaders_are_elected_on_the_controller_s_answer_and_the_orders_read_back_before_the_next_batch():
-    run = Run(site(3, {"orders": 9}))
-    run.plan = replace(run.plan, moves=tuple(m for m in run.plan.moves if m.elect))
+def requests(run: Run) -> list[str]:
+    """The reads of topics, reorders and elections that are sent from now on, in their order."""
     sent = list[str]()
     for port, kind in (
         (run.world.clusters, "partitions"),
@@ -79,8 +78,74 @@ def test_leaders_are_elected_on_the_controller_s_answer_and_the_orders_read_back
             return _inner(*asked)
 
         setattr(port, kind, watched)
+    return sent
+
+
+def lagging(run: Run, reads: int) -> None:
+    """The next reads of topics show partitions as they are now, as a broker does that is behind the controller."""
+    before = run.site.cluster.partitions()
+    ask, left = run.world.clusters.partitions, iter(range(reads))
+    run.world.clusters.partitions = lambda topics: ask(topics) if next(left, None) is None else before  # type: ignore[method-assign]
+
+
+def elections_only(count: int) -> Run:
+    """A run of two batches of leaders."""
+    run = Run(site(3, {"orders": count}))
+    run.plan = replace(run.plan, moves=tuple(m for m in run.plan.moves if m.elect))
+    return run
+
+
+def test_leaders_are_elected_on_the_controller_s_answer_and_one_read_is_read_back_and_check():
+    run = elections_only(9)
+    sent = requests(run)
     assert run.carry_out().elected == 3
-    assert sent == ["partitions", "reorder", "elect", "partitions"] * 2
+    assert sent == [*["partitions", "reorder", "elect"] * 2, "partitions"]
+
+
+def test_leaders_do_not_wait_until_a_broker_shows_the_batch_before_and_it_is_read_back_in_the_end():
+    run = elections_only(9)
+    lagging(run, reads=2)
+    sent = requests(run)
+    done = run.carry_out()
+    assert sent == [*["partitions", "reorder", "elect"] * 2, "partitions"]
+    assert (done.reordered, done.elected, done.holds, done.unanswered) == (3, 3, [], set())
+
+
+def test_coordinators_wait_until_a_broker_shows_the_batch_before():
+    run = elections_only(9)
+    run.plan = replace(run.plan, moves=tuple(m._replace(internal=True) for m in run.plan.moves))
+    lagging(run, reads=3)
+    sent = requests(run)
+    run.carry_out()
+    assert sent[:7] == ["partitions", "reorder", "elect", "partitions", "partitions", "partitions", "reorder"]
+
+
+def test_mere_reorders_wait_until_a_broker_shows_the_batch_before():
+    run = Run(site(3, {"orders": 6}))
+    lagging(run, reads=3)
+    sent = requests(run)
+    run.carry_out()
+    assert sent[:7] == ["partitions", "reorder", "elect", "partitions", "partitions", "partitions", "reorder"]
+
+
+def test_the_read_before_a_batch_of_leaders_finds_what_the_batch_before_set_moving():
+    run = elections_only(9)
+    made = run.site.cluster
+    run.faults.race("reorder", lambda: made.recreate_topic("orders", assignment=[(3, 2, 1)] * 9))
+    sent = requests(run)
+    done = run.carry_out()
+    assert (sent.count("reorder"), len(done.touched)) == (1, 2)
+    assert not any(p.reassigning for p in made.partitions())
+
+
+def test_leaders_wait_where_a_read_shows_more_than_a_missing_order():
+    made = site(4, {"orders": 9})
+    run = Run(made)
+    run.plan = replace(run.plan, moves=tuple(m for m in run.plan.moves if m.elect))
+    run.faults.race("elect", lambda: made.cluster.foreign_reassign(run.plan.moves[0].name, (2, 3, 4)))
+    sent = requests(run)
+    run.carry_out()
+    assert sent[:5] == ["partitions", "reorder", "elect", "partitions", "partitions"]
 
 
 @pytest.mark.parametrize("fate", [Fate.LOST, Fate.UNANSWERED])

@@ -2,18 +2,20 @@
 
 All contenders take turns on the same three real brokers, in each round on another broker, after a round of the floor
 that warms the brokers up and is not counted. An independent client looks every 20 ms. Out: rows in
-``reports/bench.json``, a table and a picture. Exit status: 0, or 130 after Ctrl-C; ratios are not judged.
+``reports/bench.json`` (``load``: the highest load average of a minute), a table and a picture. Exit status: 0, or 130
+after Ctrl-C; ratios are not judged.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +41,7 @@ QUIET_SECONDS = 1.0
 class Settings:
     """One run. ``against`` is another source tree, measured in the same rounds and named by its folder."""
 
-    partitions: tuple[int, ...] = (1000, 3000)
+    partitions: tuple[int, ...] = (1000, 3000, 10_000)
     rounds: int = 5
     against: Path | None = None
     reports: Path = ROOT / "reports"
@@ -49,9 +51,7 @@ def parse(arguments: Sequence[str]) -> Settings:
     """Settings from the command line. Exits with a message on bad input."""
     default = Settings()
     parser = argparse.ArgumentParser(prog="python -m evacuation", description=__doc__)
-    parser.add_argument(
-        "--partitions", type=int, nargs="+", default=default.partitions, help="sizes, as 1000 3000 10000 (%(default)s)"
-    )
+    parser.add_argument("--partitions", type=int, nargs="+", default=default.partitions, help="sizes (%(default)s)")
     parser.add_argument("--rounds", type=int, default=default.rounds, help="at each size (%(default)s)")
     parser.add_argument("--against", type=Path, help="another checkout, to compare with")
     parser.add_argument("--reports", type=Path, default=default.reports, help="folder for the figures (%(default)s)")
@@ -68,16 +68,14 @@ def main() -> int:
     settings = parse(sys.argv[1:])
     report, logs = settings.reports / "bench.json", settings.reports / "evacuation-logs"
     shutil.rmtree(logs, ignore_errors=True)
-    found: list[Row] = []
     try:
         with ApiServer() as server:
             server.apply(*sorted((ROOT / "crds").glob("*.yaml")))
             for partitions in settings.partitions:
-                measured = run(settings, partitions, server, logs / str(partitions))
-                known = json.loads(report.read_text()) if report.exists() else []
+                found = json.loads(report.read_text()) if report.exists() else []
+                found = merged(found, run(settings, partitions, server, logs / str(partitions)))
                 report.parent.mkdir(parents=True, exist_ok=True)
-                report.write_text(json.dumps(merged(known, measured), indent=2) + "\n")
-                found += measured
+                report.write_text(json.dumps(found, indent=2) + "\n")
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
@@ -98,8 +96,8 @@ def run(settings: Settings, partitions: int, server: ApiServer, logs: Path) -> l
         for site in sites:
             stack.callback(site.close)
         sites[0].topics(topics)
-        kafka_site = KafkaSite(kafka)
-        kafka_site.restore_leaders()
+        settle = settling(KafkaSite(kafka))
+        settle()
         addresses = kafka.bootstrap.split(",")
         contenders: list[Contender] = [
             Floor(addresses, list(topics)),
@@ -109,21 +107,43 @@ def run(settings: Settings, partitions: int, server: ApiServer, logs: Path) -> l
         for site, (label, tree) in zip(sites, trees.items(), strict=True):
             contenders += [ByHand(kafka.bootstrap, logs, tree, label), Operator(site, list(topics), tree, label)]
         seconds: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+        busiest = 0.0
         for broker in kafka.brokers:
             with Observer(kafka.broker(broker % BROKERS + 1).internal, list(topics)) as observer:
                 play(contenders[0], broker, observer)
-            kafka_site.restore_leaders()
+            settle()
         for number in range(settings.rounds):
             broker = number % BROKERS + 1
             for contender in contenders[number % len(contenders) :] + contenders[: number % len(contenders)]:
                 with Observer(kafka.broker(broker % BROKERS + 1).internal, list(topics)) as observer:
                     took = play(contender, broker, observer)
-                kafka_site.restore_leaders()  # a busy broker may have left an ISR meanwhile
+                settle()
                 for work, one in took.items():
                     seconds[work][contender.name].append(one)
                 said = ", ".join(f"{work} {one:.2f} s" for work, one in took.items())
-                print(f"{partitions} partitions, round {number + 1}, {contender.name}: {said}", flush=True)
-    return [row for work in ("evacuate", "return", "start") for row in rows(work, partitions, in_order(seconds[work]))]
+                load = os.getloadavg()[0]
+                busiest = max(busiest, load)
+                print(
+                    f"{partitions} partitions, round {number + 1}, {contender.name}: {said}; load {load:.1f}",
+                    flush=True,
+                )
+    measured = {work: in_order(seconds[work]) for work in ("evacuate", "return", "start")}
+    return [{**row, "load": round(busiest, 1)} for work, one in measured.items() for row in rows(work, partitions, one)]
+
+
+def settling(site: KafkaSite) -> Callable[[], None]:
+    """Wait until every broker shows the orders of now again, led by their first replicas, with full ISRs.
+
+    A busy broker may have left an ISR meanwhile, and may show for seconds what was before.
+    """
+    site.restore_leaders()
+    orders = {p.name: p.replicas for p in site.reader.read().partitions}
+
+    def settle() -> None:
+        site.restore_leaders()
+        site.everywhere(lambda now: {p.name: p.replicas for p in now.partitions if p.leader == p.replicas[0]} == orders)
+
+    return settle
 
 
 def in_order(seconds: dict[str, list[float]]) -> dict[str, list[float]]:

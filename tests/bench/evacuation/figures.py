@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from statistics import median
 from typing import Any
 
@@ -31,14 +32,15 @@ def rows(work: str, partitions: int, seconds: Mapping[str, Sequence[float]]) -> 
 
 
 def merged(before: Sequence[Row], now: Sequence[Row]) -> list[Row]:
-    """Rows of an earlier run, those of the same work and size replaced by what was measured now."""
+    """Rows of an earlier run, those of the same work and size replaced by what was measured now; small sizes first."""
     measured = {(row["work"], row["partitions"]) for row in now}
-    return [row for row in before if (row["work"], row["partitions"]) not in measured] + list(now)
+    kept = [row for row in before if (row["work"], row["partitions"]) not in measured]
+    return sorted([*kept, *now], key=itemgetter("partitions"))
 
 
 def markdown(found: Sequence[Row]) -> str:
     """The rows as a table."""
-    head = ("work", "partitions", "who", "rounds", "median", "min", "max", "ratio")
+    head = ("work", "partitions", "who", "rounds", "median", "min", "max", "ratio", "load")
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for row in found:
         cells = (f"{row[name]:,}" if name == "partitions" else str(row.get(name, "")) for name in head)

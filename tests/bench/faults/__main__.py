@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from types import FrameType
@@ -59,10 +60,12 @@ def run(settings: Settings, console: Console, stack: ExitStack) -> int:
     server.apply(*sorted((ROOT / "crds").glob("*.yaml")))
     run_ = _Run(settings, stack.enter_context(tables.Screen(console, planned)), server)
     for layout, group in groupby(planned, key=lambda one: one.layout):
-        run_.on(layout, list(group))
+        run_.on(replace(layout, partitions=settings.partitions), list(group) * settings.repeat)
     rows = run_.rows
     wrong = [row for row in rows if not row["ok"]]
     console.print(tables.results(rows, f"{len(rows)} scenarios, {len(rows) - len(wrong)} right"))
+    if settings.timed:
+        console.print(tables.times(report.times(rows)))
     console.print(f"figures: {settings.report}; logs: {settings.logs}", highlight=False)
     return 1 if wrong or any(row["healthy_brokers_demoted"] for row in rows) else 0
 
@@ -97,10 +100,13 @@ class _Run:
         self._screen.step(f"{name}: {text}")
 
     def _take(self, result: Result) -> None:
-        self.rows.append(report.row(result, self._commit))
-        names = [one.name for one in SCENARIOS]
-        fresh = not self._settings.only and len(self.rows) == 1
-        report.save(self._settings.report, self.rows, names, fresh=fresh)
+        self.rows.append(report.row(result, self._commit, self._settings.partitions))
+        if self._settings.timed:
+            report.write(self._settings.report, report.times(self.rows))
+        else:
+            names = [one.name for one in SCENARIOS]
+            fresh = not self._settings.only and len(self.rows) == 1
+            report.save(self._settings.report, self.rows, names, fresh=fresh)
         self._screen.add(self.rows[-1])
 
 

@@ -1,5 +1,7 @@
 """Writes ``reports/faults.json``. In: results. Out: a file that holds a row for each scenario that was ever run.
 
+Repeated, or on another number of partitions, a run is about times: those go to ``reports/fault-times.json``.
+
 A run of a few scenarios replaces their rows and leaves the others, which say when they were run and on which commit.
 Called by ``__main__`` after each scenario, so that an interrupted run leaves what it found.
 """
@@ -12,6 +14,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from faults.playing import Result
@@ -29,9 +32,41 @@ def commit() -> str:
     return found.stdout.strip()
 
 
-def row(result: Result, commit_: str) -> dict[str, Any]:
-    """One result with when it was found."""
-    return {**result.row(), "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "commit": commit_}
+def row(result: Result, commit_: str, partitions: int) -> dict[str, Any]:
+    """One result with when it was found, and how busy the machine was then: the load average of the last minute."""
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    load = round(os.getloadavg()[0], 1)
+    return {**result.row(), "partitions": partitions, "load": load, "at": at, "commit": commit_}
+
+
+def times(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Seconds from each fault to its verdict and to zero leaders: a row for each scenario, over all that were played.
+
+    What was never reached has no number, and makes the worst one None.
+    """
+    found: dict[str, list[dict[str, Any]]] = {}
+    for one in rows:
+        found.setdefault(one["scenario"], []).append(one)
+    return [
+        {
+            "scenario": name,
+            "what": played[0]["what"],
+            "partitions": played[0]["partitions"],
+            "runs": len(played),
+            "right": sum(one["ok"] for one in played),
+            "to_verdict": _spread([one["seconds_to_verdict"] for one in played]),
+            "to_zero_leaders": _spread([one["seconds_to_zero_leaders"] for one in played]),
+            "load": max(one["load"] for one in played),
+            "commit": played[-1]["commit"],
+        }
+        for name, played in found.items()
+    ]
+
+
+def _spread(seconds: Sequence[float | None]) -> dict[str, Any]:
+    known = sorted(one for one in seconds if one is not None)
+    worst = known[-1] if known and len(known) == len(seconds) else None
+    return {"median": round(median(known), 2) if known else None, "worst": worst, "all": list(seconds)}
 
 
 def merged(before: Sequence[dict[str, Any]], now: Sequence[dict[str, Any]], names: Sequence[str]) -> dict[str, Any]:
@@ -54,6 +89,11 @@ def save(path: Path, now: Sequence[dict[str, Any]], names: Sequence[str], *, fre
     if not fresh and path.exists():
         before = json.loads(path.read_text())["results"]
     report = merged(before, now, names)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(report, indent=2) + "\n")
+    write(path, report)
     return report
+
+
+def write(path: Path, found: object) -> None:
+    """Write figures as JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(found, indent=2) + "\n")

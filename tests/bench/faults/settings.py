@@ -9,20 +9,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
+PARTITIONS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One run: which scenarios (none named: all of them), and where the figures go."""
+    """One run: which scenarios (none named: all of them), how often, on how many partitions, and where figures go."""
 
     only: tuple[str, ...] = ()
     list_only: bool = False
+    repeat: int = 1
+    partitions: int = PARTITIONS
     reports: Path = ROOT / "reports"
 
     @property
     def report(self) -> Path:
-        """Where the figures go."""
-        return self.reports / "faults.json"
+        """Where the figures go: a run of another kind leaves the table of scenarios alone."""
+        return self.reports / ("fault-times.json" if self.timed else "faults.json")
+
+    @property
+    def timed(self) -> bool:
+        """Whether times are what the run is about."""
+        return self.repeat > 1 or self.partitions != PARTITIONS
 
     @property
     def logs(self) -> Path:
@@ -39,9 +47,13 @@ def parse(arguments: Sequence[str], known: Sequence[str], environment: Mapping[s
         "--only", default=environment.get("ONLY", ""), help="run these scenarios alone: names with commas between"
     )
     parser.add_argument("--list", action="store_true", dest="list_only", help="say what there is, and run nothing")
+    parser.add_argument("--repeat", type=int, default=1, help="play each so often; report median and worst (1)")
+    parser.add_argument("--partitions", type=int, default=PARTITIONS, help="over both topics (%(default)s)")
     parser.add_argument("--reports", type=Path, default=Settings().reports, help="folder for the figures (%(default)s)")
     chosen = parser.parse_args(arguments)
     only = tuple(dict.fromkeys(name for word in chosen.only.split(",") if (name := word.strip())))
     if unknown := [name for name in only if name not in known]:
         parser.error(f"no such scenario: {', '.join(unknown)}; --list says what there is")
-    return Settings(only, chosen.list_only, chosen.reports)
+    if chosen.repeat < 1 or chosen.partitions < 2 or chosen.partitions % 2:
+        parser.error("--repeat must be at least 1, and --partitions an even number")
+    return Settings(only, chosen.list_only, chosen.repeat, chosen.partitions, chosen.reports)

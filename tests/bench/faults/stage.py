@@ -25,6 +25,7 @@ from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import BellwetherError
 from bellwether.probes.storage.disk_read import READ_BYTES
 from demo.watch import Watch
+from faults.settings import PARTITIONS
 from faults.traffic import Trickle
 from faults.witness import Witness
 from realparts import shims
@@ -41,7 +42,7 @@ from testkit.processes.sites import POLICY, Site
 from waiting import until
 
 VANTAGES = ("zone-a", "zone-b", "zone-c")
-TOPICS = {"orders": 30, "clicks": 30}
+TOPICS = ("orders", "clicks")
 QUICK = {"stabilizationSeconds": 2, "maxStabilizationSeconds": 0, "waves": {"skipUpToLeaders": 1000}}
 """Scenarios follow one another: a broker that is well may lead again at once, and is no flapping one."""
 STEADY_SECONDS = 150.0
@@ -59,7 +60,7 @@ class Layout:
     """How a stage is built. ``spec`` and ``detection`` are of the policy: what they do not name is the default.
 
     ``old_segments``: every partition has a segment that is not written any more, for storage probers to read.
-    ``canary``: each vantage also has a canary prober, and its topic exists.
+    ``canary``: each vantage also has a canary prober, and its topic exists. ``partitions`` are those of both topics.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Layout:
     detection: Mapping[str, Any] = field(default_factory=dict)
     old_segments: bool = False
     canary: bool = False
+    partitions: int = PARTITIONS
 
 
 class Stage:
@@ -89,7 +91,7 @@ class Stage:
             slow_disk=True,
             sasl_ssl=layout.secure,
             external_ssl=layout.secure,
-            heap="192m",
+            heap="192m" if layout.partitions <= 1000 else "512m",
             properties={"min.insync.replicas": "2"},
         )
         self.site: Site
@@ -229,7 +231,8 @@ class Stage:
         self.site = Site(self._server, self.kafka, self._logs)
         self._stack.callback(self._end_processes)
         rolled = {"segment.ms": str(SEGMENT_MILLISECONDS)} if self.layout.old_segments else {}
-        self.site.topics(TOPICS, configs={"min.insync.replicas": "2", **rolled})
+        partitions = dict.fromkeys(TOPICS, self.layout.partitions // len(TOPICS))
+        self.site.topics(partitions, configs={"min.insync.replicas": "2", **rolled})
         if self.layout.canary:
             alone = {CANARY_TOPIC: [[broker] for broker in self.brokers]}
             create_topics(self.kafka.bootstrap, {CANARY_TOPIC: len(self.brokers)}, assignments=alone)
@@ -245,7 +248,7 @@ class Stage:
             self._prober("storage", str(broker.id), beside, self.kafka.slow_disk(broker.id).environment())
         self.watch = self._stack.enter_context(Watch({b.id: b.internal for b in self.kafka.brokers.values()}))
         self.witness = self._stack.enter_context(Witness(self.site, self.watch))
-        self._stack.enter_context(Trickle(self.kafka.bootstrap, tuple(TOPICS)))
+        self._stack.enter_context(Trickle(self.kafka.bootstrap, TOPICS))
         if self.layout.canary:
             self.until(self._has_canaries, STEADY_SECONDS, "every canary passes")
         if self.layout.old_segments:

@@ -50,6 +50,20 @@ def results(rows: Sequence[dict[str, Any]], title: str) -> Table:
     return table
 
 
+def times(found: Sequence[dict[str, Any]]) -> Table:
+    """Median and worst times of each scenario that was repeated."""
+    table = Table(title="seconds from the fault", title_justify="left")
+    for name in ("scenario", "what is done"):
+        table.add_column(name, overflow="fold")
+    for name in ("partitions", "runs", "to verdict", "worst", "to 0 leaders", "worst", "load"):
+        table.add_column(name, justify="right")
+    for one in found:
+        seconds = [one[way][which] for way in ("to_verdict", "to_zero_leaders") for which in ("median", "worst")]
+        figures = [f"{one['partitions']:,}", str(one["runs"]), *map(_number, seconds), str(one["load"])]
+        table.add_row(one["scenario"], one["what"], *figures)
+    return table
+
+
 class Screen:
     """Shows a run as it goes on; a context manager."""
 

@@ -50,7 +50,7 @@ def test_help_imports_nothing_that_only_running_needs(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("verb", ["demote", "promote"])
-def test_leaders_are_moved_by_hand_without_any_client_but_kafka_python(verb: str, tmp_path: Path) -> None:
+def test_leaders_are_moved_by_hand_without_any_client(verb: str, tmp_path: Path) -> None:
     record = tmp_path / "undo.json"
     record.write_bytes(export_record(UndoRecord("some-cluster")))
     with socket.socket() as closed:
@@ -58,7 +58,7 @@ def test_leaders_are_moved_by_hand_without_any_client_but_kafka_python(verb: str
         address = f"127.0.0.1:{closed.getsockname()[1]}"
         done, imported = started(verb, "1", "--bootstrap", address, "--record", str(record))
     assert f"no broker answered: {address}" in done.stderr
-    assert set(imported) == {"kafka", "kafka.admin", "kafka.consumer"}  # its root package imports all clients
+    assert imported == ["kafka"]
 
 
 def test_an_override_is_set_without_a_kafka_client() -> None:

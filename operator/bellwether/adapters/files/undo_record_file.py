@@ -63,6 +63,7 @@ class FileRecords:
         self._path = path
         self._leadership = leadership
         self._saved: UndoRecord | None = None
+        self._stored: UndoRecord | None = None
         self._stamp: tuple[int, int, int] | None = None
 
     def read(self) -> UndoRecord | None:
@@ -77,37 +78,30 @@ class FileRecords:
 
     def look(self, cluster_id: str) -> UndoRecord:
         """The record for this cluster, without taking it. Terminal when it is another cluster's and not empty."""
-        record = self.read() or UndoRecord(cluster_id=cluster_id)
-        if record.cluster_id != cluster_id and not record.empty:
-            raise Terminal(
-                f"{self._path}: this undo record belongs to Kafka cluster {record.cluster_id}, you have reached "
-                f"{cluster_id}: choose another --record file, or connect to that cluster"
-            )
-        application = record.application if record.cluster_id == cluster_id else None
-        return replace(record, cluster_id=cluster_id, application=application)
+        return self._for(cluster_id, self.read())
 
     def take_over(self, cluster_id: str) -> UndoRecord:
-        """Read the record and raise its epoch. Terminal when it belongs to another Kafka cluster and is not empty."""
+        """Read the record under the next epoch, which the first change stores: the lock keeps other processes out.
+
+        Terminal when it belongs to another Kafka cluster and is not empty.
+        """
         self._check_lock()
-        record = self.look(cluster_id)
-        record = replace(record, epoch=record.epoch + 1)
-        self._write(record)
-        self._saved = record
-        return record
+        self._stamp, self._stored = self._look(), self.read()
+        record = self._for(cluster_id, self._stored)
+        self._saved = replace(record, epoch=record.epoch + 1)
+        return self._saved
 
     def save(self, record: UndoRecord) -> None:
         """Replace the file unless nothing changed. Raises Fenced if another process changed it meanwhile."""
         self._check_lock()
         if self._saved is None or record.epoch != self._saved.epoch:
             raise Fenced(f"{self._path}: the record was not taken over under epoch {record.epoch}: nothing is written")
-        if self._stamp != self._look():
-            found = self.read()
-            if found is None or found != self._saved:
-                raise Fenced(f"{self._path}: another process changed the record: it is not overwritten")
+        if self._stamp != self._look() and self.read() != self._stored:
+            raise Fenced(f"{self._path}: another process changed the record: it is not overwritten")
         if record == self._saved:
             return
         self._write(record)
-        self._saved = record
+        self._saved = self._stored = record
 
     def delete(self) -> None:
         """Remove the file if the record is empty. Terminal when it is not."""
@@ -120,6 +114,16 @@ class FileRecords:
         self._path.unlink()
         _sync_directory(self._path.parent)
         self._saved = None
+
+    def _for(self, cluster_id: str, found: UndoRecord | None) -> UndoRecord:
+        record = found or UndoRecord(cluster_id=cluster_id)
+        if record.cluster_id != cluster_id and not record.empty:
+            raise Terminal(
+                f"{self._path}: this undo record belongs to Kafka cluster {record.cluster_id}, you have reached "
+                f"{cluster_id}: choose another --record file, or connect to that cluster"
+            )
+        application = record.application if record.cluster_id == cluster_id else None
+        return replace(record, cluster_id=cluster_id, application=application)
 
     def _check_lock(self) -> None:
         if self._leadership.seconds_left() <= 0:

@@ -5,3 +5,7 @@ deadline and without retries (``transport``, ``broker_connection``, ``broker_poo
 their messages and computes SCRAM proofs, nothing else of it is used. ``bellwether doctor`` reads topic settings through
 confluent-kafka.
 """
+
+from bellwether.adapters.kafka.protocol_only import without_clients
+
+without_clients()

@@ -1,42 +1,44 @@
 """``bellwether demote`` and ``promote`` without the operator: move leaders with an undo record in a file.
 
-Called with ``--record``. Imports only what is needed before the first request to Kafka: clients wait meanwhile.
+Called with ``--record``. What is not needed for the first request to Kafka is imported after it was sent, and what is
+not needed to move leaders after they have moved: clients wait meanwhile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bellwether.cli.commands import exit_status
 from bellwether.cli.kafka_target import connection_from
-from bellwether.cli.offline.offline_leadership import UnknownBroker, run_offline
-from bellwether.core.demotion.decisions import DecisionFunction, manual_decision
-from bellwether.core.signals import OverrideState
+from bellwether.cli.offline.early_reader import EarlyReader
 from bellwether.ports.errors import BellwetherError
+
+if TYPE_CHECKING:
+    from bellwether.core.demotion.decisions import DecisionFunction
 
 
 def demote(record: Path, **options: Any) -> None:
     """Move leadership away from the brokers; they keep following."""
-    _run(OverrideState.DEMOTED, record, options)
+    _run(record, options, demoting=True)
 
 
 def promote(record: Path, **options: Any) -> None:
     """Move leadership back to the brokers."""
-    _run(OverrideState.PROMOTED, record, options)
+    _run(record, options, demoting=False)
 
 
-def _run(state: OverrideState, record: Path, options: dict[str, Any]) -> None:
+def _run(record: Path, options: dict[str, Any], *, demoting: bool) -> None:
     try:
-        _move(state, record, options)
-    except (BellwetherError, UnknownBroker) as error:
+        _move(record, options, demoting=demoting)
+    except BellwetherError as error:
         raise click.ClickException(str(error)) from None
 
 
-def _move(state: OverrideState, record: Path, options: dict[str, Any]) -> None:
+def _move(record: Path, options: dict[str, Any], *, demoting: bool) -> None:
     if not options["bootstrap"]:
         raise click.UsageError("--record requires --bootstrap HOST:PORT")
     if options["duration"]:
@@ -44,17 +46,17 @@ def _move(state: OverrideState, record: Path, options: dict[str, Any]) -> None:
     dry_run, reason = options["dry_run"], options["reason"]
     unused = ("brokers", "racks", "target", "duration", "wait_seconds", "reason", "dry_run")
     connection = connection_from(**{k: v for k, v in options.items() if k not in unused})
-    if state is OverrideState.PROMOTED and not record.exists():
+    if not demoting and not record.exists():
         raise click.UsageError(f"--record {record} does not exist: use the file that `bellwether demote` wrote")
 
-    demoting = state is OverrideState.DEMOTED
+    reader = EarlyReader(connection, options["brokers"])
+    from bellwether.cli.offline.offline_leadership import run_offline  # noqa: PLC0415 - while the cluster is read
+    from bellwether.core.demotion.decisions import manual_decision  # noqa: PLC0415 - see above
 
     def decide_for(brokers: Collection[int]) -> DecisionFunction:
         return manual_decision(demote=brokers, message=reason) if demoting else manual_decision(promote=brokers)
 
-    run = run_offline(
-        connection, record, decide_for, options["brokers"], options["racks"], dry_run=dry_run, say=click.echo
-    )
+    run = run_offline(reader, record, decide_for, options["brokers"], options["racks"], dry_run=dry_run, say=click.echo)
     for broker in run.brokers:
         if not demoting and broker not in run.before:
             click.echo(f"broker {broker} is not demoted in {record}; there is nothing to restore")

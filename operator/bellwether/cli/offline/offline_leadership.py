@@ -11,9 +11,8 @@ from pathlib import Path
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.files.undo_record_file import FileLeadership, FileRecords
-from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.leader_mover import KafkaMover
-from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.cli.offline.early_reader import EarlyReader
 from bellwether.core.demotion.decisions import DecisionFunction
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.undo_record import EntryState, UndoRecord
@@ -22,8 +21,7 @@ from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Override, Signal
 from bellwether.gather import Memory
-from bellwether.kafka_connection import Connection
-from bellwether.ports.kafka import ClusterReader
+from bellwether.ports.errors import Terminal
 from bellwether.ports.world import World
 from bellwether.reconcile import reconcile
 
@@ -53,20 +51,6 @@ class NoSignals:
         return ()
 
 
-class SharedRead:
-    """A reader whose first snapshot was read a moment ago, so that it is not read twice before anything moves."""
-
-    def __init__(self, reader: ClusterReader, known: Cluster) -> None:
-        self._known: Cluster | None = known
-        self._reader = reader
-        self.partitions, self.avoid = reader.partitions, reader.avoid
-
-    def read(self) -> Cluster:
-        """The known snapshot once, then fresh ones."""
-        known, self._known = self._known, None
-        return known if known is not None else self._reader.read()
-
-
 @dataclass(frozen=True)
 class Run:
     """Result of an offline run; ``before`` are the brokers that were demoted in the record at the start."""
@@ -80,7 +64,7 @@ class Run:
 
 
 def run_offline(
-    connection: Connection,
+    reader: EarlyReader,
     record: Path,
     decide_for: Callable[[Collection[int]], DecisionFunction],
     brokers: Sequence[int],
@@ -93,29 +77,25 @@ def run_offline(
 
     Raises Terminal, Transient or Fenced; the record is kept then, and the same command continues.
     """
-    nodes = BrokerPool(connection)
-    nodes.avoid(brokers)
-    reader, mover, leadership, clock = KafkaReader(nodes), KafkaMover(nodes), FileLeadership(record), SystemClock()
+    mover, leadership, clock = KafkaMover(reader.nodes), FileLeadership(record), SystemClock()
     if not dry_run:  # a dry run writes nothing, not even a lock
         leadership.acquire()
     try:
         records = (DryRunRecords if dry_run else FileRecords)(record, leadership)
-        cluster = reader.read()
+        cluster = reader.first()
         say(f"Kafka cluster {cluster.cluster_id}: {len(cluster.brokers)} brokers, {len(cluster.partitions)} partitions")
-        found = records.look(cluster.cluster_id)
+        found = (records.look if dry_run else records.take_over)(cluster.cluster_id)
         brokers = list(dict.fromkeys((*brokers, *_in_racks(cluster, racks))))
         unknown = [b for b in brokers if b not in cluster.named and b not in found.demoted]
         if unknown:
             known = ", ".join(str(b) for b in sorted(cluster.named))
-            raise UnknownBroker(f"Kafka cluster {cluster.cluster_id} has no broker {unknown[0]}; it has: {known}")
-        if not dry_run:
-            found = records.take_over(cluster.cluster_id)
+            raise Terminal(f"Kafka cluster {cluster.cluster_id} has no broker {unknown[0]}; it has: {known}")
         if away := _displaced_without_cause(found, cluster, brokers):
             say(
                 f"{away} replica orders were changed without a demoted broker, probably for preferred racks"
                 " (spec.placement): they are restored, because this command reads no policy"
             )
-        world = World(SharedRead(reader, cluster), mover, records, leadership, NoSignals(), clock)
+        world = World(reader, mover, records, leadership, NoSignals(), clock)
         policy = Policy(name="command", mode=Mode.OBSERVE if dry_run else Mode.ENFORCE)
         memory = Memory(found, grace_seconds=mover.request_timeout_seconds, distrusted=frozenset(brokers))
         reordered = elected = stops = 0
@@ -146,13 +126,13 @@ def _complete(plan: Plan) -> bool:
 
 
 def _in_racks(cluster: Cluster, racks: Collection[str]) -> list[int]:
-    """The brokers of these racks. Raises UnknownBroker for a rack without brokers."""
+    """The brokers of these racks. Raises Terminal for a rack without brokers."""
     found: list[int] = []
     for rack in racks:
         inside = sorted(broker.id for broker in cluster.brokers.values() if broker.rack == rack)
         if not inside:
             known = ", ".join(sorted({broker.rack for broker in cluster.brokers.values() if broker.rack})) or "none"
-            raise UnknownBroker(f"Kafka cluster {cluster.cluster_id} has no broker in rack {rack}; its racks: {known}")
+            raise Terminal(f"Kafka cluster {cluster.cluster_id} has no broker in rack {rack}; its racks: {known}")
         found += inside
     return found
 
@@ -167,7 +147,3 @@ def _displaced_without_cause(record: UndoRecord, cluster: Cluster, brokers: Coll
         for key, entry in record.entries.items()
         if (partition := cluster.by_key.get(key)) is not None
     )
-
-
-class UnknownBroker(ValueError):
-    """A broker or rack that the cluster does not have."""

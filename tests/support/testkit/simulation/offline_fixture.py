@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from bellwether.cli.offline import offline_leadership
+from bellwether.cli.offline import early_reader, offline_leadership
 from bellwether.testing.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
 from bellwether.testing.memory_world import MemorySite
 
@@ -21,8 +21,8 @@ class Route(MemoryRoute):
 
 def lead_to(monkeypatch: pytest.MonkeyPatch, made: MemorySite) -> MemorySite:
     """Let commands meet that cluster."""
-    monkeypatch.setattr(offline_leadership, "BrokerPool", lambda _: Route(made.cluster))
-    monkeypatch.setattr(offline_leadership, "KafkaReader", lambda route: MemoryReader(made.cluster, route))
+    monkeypatch.setattr(early_reader, "BrokerPool", lambda _: Route(made.cluster))
+    monkeypatch.setattr(early_reader, "KafkaReader", lambda route: MemoryReader(made.cluster, route))
     monkeypatch.setattr(offline_leadership, "KafkaMover", lambda route: MemoryMover(made.cluster, 2.0, route=route))
     monkeypatch.setattr(offline_leadership, "SystemClock", lambda: made.clock)
     return made

@@ -66,6 +66,25 @@ def test_an_unchanged_record_is_not_written_again(path: Path) -> None:
     assert path.stat() == before
 
 
+def test_a_record_that_was_taken_over_is_written_with_its_first_change(path: Path) -> None:
+    records = FileRecords(path, held(path))
+    record = records.take_over("c")
+    records.save(record)
+    assert not path.exists()
+    records.save(record.with_entries(ENTRY))
+    assert records.read() == record.with_entries(ENTRY)
+
+
+def test_a_file_that_came_into_being_after_the_take_over_is_not_written_over(path: Path) -> None:
+    records = FileRecords(path, held(path))
+    record = records.take_over("c")
+    foreign = undo_record_codec.export_record(UndoRecord("c", 7, entries=ENTRY))
+    path.write_bytes(foreign)
+    with pytest.raises(Fenced, match="another process changed the record"):
+        records.save(record.with_entries(ENTRY))
+    assert path.read_bytes() == foreign
+
+
 def test_a_second_process_is_kept_out_and_told_by_whom(path: Path) -> None:
     leadership = held(path)
     assert leadership.seconds_left() == math.inf
@@ -92,21 +111,23 @@ def test_nothing_is_written_without_the_lock(path: Path) -> None:
 def test_a_file_that_somebody_else_changed_is_not_written_over(path: Path) -> None:
     records = FileRecords(path, held(path))
     record = records.take_over("c")
+    records.save(record.with_entries(ENTRY))
     foreign = undo_record_codec.export_record(UndoRecord("c", 7, entries=ENTRY))
     path.write_bytes(foreign)
     with pytest.raises(Fenced, match="another process changed the record"):
-        records.save(record.with_entries(ENTRY))
+        records.save(record)
     assert path.read_bytes() == foreign
 
 
 def test_a_copy_of_the_same_content_is_not_a_foreign_change(path: Path) -> None:
     records = FileRecords(path, held(path))
     record = records.take_over("c")
+    records.save(record.with_entries(ENTRY))
     data = path.read_bytes()
     path.unlink()
     path.write_bytes(data)
-    records.save(record.with_entries(ENTRY))
-    assert FileRecords(path, held_again(records)).read() is not None
+    records.save(record)
+    assert FileRecords(path, held_again(records)).read() == record
 
 
 def held_again(records: FileRecords) -> FileLeadership:

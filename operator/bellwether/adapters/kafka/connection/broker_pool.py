@@ -3,13 +3,17 @@
 
 Clients of Kafka send admin requests to "the controller", under KRaft a random broker, perhaps the sick one, and go on
 retrying by themselves. Here every question goes to a broker that we choose, once, with a hard time limit. Only what
-surely was not sent is tried elsewhere, unless it is a mere read.
+surely was not sent is tried elsewhere, unless it is a mere read. Requests that follow one another closely, as those of
+a batch do, share a connection.
 """
 
 from __future__ import annotations
 
 import time
+import weakref
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -23,6 +27,8 @@ from bellwether.ports.errors import NotSent, Transient
 T = TypeVar("T")
 
 _SHUN_SECONDS = 30.0
+KEPT_SECONDS = 0.5
+"""How long after an answer its connection is used again. Later the broker may have frozen, which opening one shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +73,9 @@ class BrokerPool:
         self._avoided: frozenset[int] = frozenset()
         self._failed_at: dict[str, float] = {}
         self._answered: str | None = None
+        self._kept: deque[tuple[float, BrokerConnection]] = deque()
+        """The connection that answered last, and when."""
+        weakref.finalize(self, _close_all, self._kept)
 
     def learn(self, brokers: Iterable[Broker]) -> None:
         """Remember the addresses of the brokers that metadata names; those that it no longer names are forgotten."""
@@ -103,7 +112,7 @@ class BrokerPool:
         attempts: list[BrokerConnectionError] = []
         for address in _until(deadline, self.addresses()):
             try:
-                with self._open(address, deadline.within(self.limits.opening_seconds)) as dialogue:
+                with self._kept_after(self._connect(address, deadline.within(self.limits.opening_seconds))) as dialogue:
                     answer = ask(dialogue, deadline.within(self.limits.request_seconds))
             except BrokerConnectionError as broken:
                 self._failed(address, broken, attempts)
@@ -126,7 +135,7 @@ class BrokerPool:
             raise Transient(f"the address of broker {broker} is unknown: no metadata read has returned it yet")
         limit = deadline.within(self.limits.request_seconds)
         try:
-            with self._open(address, limit.within(self.limits.opening_seconds)) as dialogue:
+            with self._kept_after(self._connect(address, limit.within(self.limits.opening_seconds))) as dialogue:
                 return ask(dialogue, limit)
         except BrokerConnectionError as broken:
             self._shun(address)
@@ -155,20 +164,40 @@ class BrokerPool:
             try:
                 # Half of the time at most, so that a frozen first choice leaves a second one its chance.
                 opening = min(self.limits.opening_seconds, self.limits.finding_seconds / 2)
-                dialogue = self._open(address, finding.within(opening))
+                dialogue = self._connect(address, finding.within(opening))
             except BrokerConnectionError as broken:
                 self._failed(address, broken, attempts)
                 continue
-            with dialogue:
-                try:
+            try:
+                with self._kept_after(dialogue):
                     answer = ask(dialogue, deadline.within(self.limits.request_seconds))
-                except BrokerConnectionError as broken:
-                    self._failed(address, broken, attempts)
-                    raise Transient(f"{broken}; the request was sent and may have been carried out") from broken
+            except BrokerConnectionError as broken:
+                self._failed(address, broken, attempts)
+                raise Transient(f"{broken}; the request was sent and may have been carried out") from broken
             self._succeeded(address)
             return answer
         error = from_attempts(attempts, proven=self._answered is not None)
         raise NotSent(str(error)) if isinstance(error, Transient) else error
+
+    def _connect(self, address: str, deadline: Deadline) -> BrokerConnection:
+        """The connection of the last answer, if that came from this broker just now, else a new one."""
+        with suppress(IndexError):  # another thread may have taken it
+            answered_at, dialogue = self._kept.pop()
+            if dialogue.address == address and time.monotonic() - answered_at < KEPT_SECONDS:
+                return dialogue
+            dialogue.close()
+        return self._open(address, deadline)
+
+    @contextmanager
+    def _kept_after(self, dialogue: BrokerConnection) -> Iterator[BrokerConnection]:
+        """Keep it for the next request if this one is answered, and close it otherwise."""
+        try:
+            yield dialogue
+        except BaseException:
+            dialogue.close()
+            raise
+        _close_all(self._kept)
+        self._kept.append((time.monotonic(), dialogue))
 
     def _open(self, address: str, deadline: Deadline) -> BrokerConnection:
         began, outcome = time.monotonic(), "ok"
@@ -200,6 +229,12 @@ class BrokerPool:
     def _rank(self, address: str) -> tuple[bool, bool]:
         failed = time.monotonic() - self._failed_at.get(address, float("-inf")) < _SHUN_SECONDS
         return failed, address != self._answered
+
+
+def _close_all(kept: deque[tuple[float, BrokerConnection]]) -> None:
+    with suppress(IndexError):
+        while True:
+            kept.pop()[1].close()
 
 
 def _until(deadline: Deadline, addresses: Iterable[str]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import gc
 import socket
 import ssl
 import struct
@@ -18,8 +19,10 @@ from cryptography.x509 import load_pem_x509_certificate
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 from kafka.protocol.sasl import SaslHandshakeRequest, SaslHandshakeResponse
 
+from bellwether.adapters.kafka.connection import broker_pool
 from bellwether.adapters.kafka.connection.broker_connection import BrokerConnection
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
+from bellwether.adapters.kafka.connection.connection_errors import BrokerConnectionError
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.core.model.cluster import Broker
 from bellwether.kafka_connection import Connection, Security
@@ -116,6 +119,52 @@ class TestReads:
             assert nodes.read(address) != first
 
 
+class TestSharedConnections:
+    """How often a connection is opened for requests in a row."""
+
+    def opened(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        kept_seconds: float,
+        *asks: Callable[[BrokerConnection, Deadline], object],
+    ) -> int:
+        monkeypatch.setattr(broker_pool, "KEPT_SECONDS", kept_seconds)
+        told: list[str] = []
+        with ScriptedBroker() as peer:
+            nodes = BrokerPool(Connection((peer.address,)), PATIENT, observe=lambda what, *_: told.append(what))
+            for ask in asks:
+                with contextlib.suppress(Transient):
+                    nodes.read(ask)
+        return told.count("Open")
+
+    def test_requests_that_follow_one_another_share_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert self.opened(monkeypatch, 300, address, address, address) == 1
+
+    def test_a_request_long_after_the_last_answer_has_its_own(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert self.opened(monkeypatch, 0, address, address, address) == 3
+
+    def test_one_that_failed_is_not_used_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fails(_: BrokerConnection, _deadline: Deadline) -> None:
+            raise Transient("it cannot tell now")
+
+        assert self.opened(monkeypatch, 300, address, fails, address) == 2
+
+    def test_a_mutation_follows_a_read_on_the_same_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(broker_pool, "KEPT_SECONDS", 300)
+        with ScriptedBroker() as peer:
+            nodes = BrokerPool(Connection((peer.address,)), PATIENT)
+            assert nodes.read(lambda dialogue, _: dialogue) is nodes.send_once(lambda dialogue, _: dialogue)
+
+    def test_the_last_one_is_closed_with_the_pool(self) -> None:
+        with ScriptedBroker() as peer:
+            nodes = BrokerPool(Connection((peer.address,)), PATIENT)
+            dialogue = nodes.read(lambda dialogue, _: dialogue)
+            del nodes
+            gc.collect()
+            with pytest.raises(BrokerConnectionError):
+                dialogue.ask(SaslHandshakeRequest(version=1, mechanism="PLAIN"), SaslHandshakeResponse, Deadline(300))
+
+
 class TestNobodyAnswers:
     def test_refused_connections_are_transient_and_named(self) -> None:
         with pytest.raises(Transient, match=r"127\.0\.0\.1:1: cannot connect.*Check that Kafka runs"):
@@ -135,7 +184,10 @@ class TestNobodyAnswers:
         with pytest.raises(Terminal, match=r"nowhere\.invalid cannot be resolved"):
             read("nowhere.invalid:9092")
 
-    def test_a_broker_that_hangs_up_is_a_wrong_configuration_only_until_it_has_once_worked(self) -> None:
+    def test_a_broker_that_hangs_up_is_a_wrong_configuration_only_until_it_has_once_worked(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(broker_pool, "KEPT_SECONDS", 0)
         with ScriptedBroker(raw=hanging_up) as peer, pytest.raises(Terminal, match="closed the connection"):
             read(peer.address)
         answers: dict[Any, Any] = {ApiVersionsRequest: versions()}
