@@ -18,6 +18,7 @@ VERBS = {
     "elect": "bellwether.cli.commands.planning.elect:elect",
     "explain": "bellwether.cli.commands.diagnosis.explain:explain",
     "history": "bellwether.cli.commands.diagnosis.history:history",
+    "lint": "bellwether.cli.commands.policies.lint:lint",
     "operator": "bellwether.cli.commands.installation.operate:operator",
     "plan": "bellwether.cli.commands.planning.plan:plan",
     "probe": "bellwether.cli.commands.probe:probe",

@@ -8,7 +8,7 @@ objects through ``Object.read``, whose errors do not repeat strings from the obj
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Self
@@ -141,12 +141,23 @@ def explain(error: ValidationError, model: type[BaseModel] | None = None) -> str
 
     With the ``model`` of the object, an unknown field is answered with the name that was probably meant.
     """
-    messages = []
-    for details in error.errors(include_url=False):
+    return "; ".join(f"{path(location)}: {message}" for location, message in problems(error, model))
+
+
+def problems(
+    error: ValidationError, model: type[BaseModel] | None = None
+) -> Iterator[tuple[tuple[int | str, ...], str]]:
+    """Location and message of each invalid field, as in ``explain``."""
+    found = error.errors(include_url=False)
+    for details in found:
+        if details["type"] == "too_short" and any(_inside(other["loc"], details["loc"]) for other in found):
+            continue  # invalid entries are not counted
         below = details.get("ctx", {}).get("field", "") if details["type"] == RULE else ""
-        place = path((*details["loc"], *([below] if below else [])))
-        messages.append(f"{place}: {describe(details, model)}")
-    return "; ".join(messages)
+        yield (*details["loc"], *(below.split(".") if below else [])), describe(details, model)
+
+
+def _inside(location: tuple[int | str, ...], outer: tuple[int | str, ...]) -> bool:
+    return len(location) > len(outer) and location[: len(outer)] == outer
 
 
 def refusal(message: str, field: str) -> PydanticCustomError:
