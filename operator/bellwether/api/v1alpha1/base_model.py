@@ -203,6 +203,18 @@ def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 DISTINCT = AfterValidator(_distinct)
 """Marks a list without duplicates for Python; ``AS_SET`` does the same for the API server."""
+
+
+def distinct_by(field: str) -> AfterValidator:
+    """Marks a list whose entries differ in a field for Python; ``as_map`` does the same for the API server."""
+
+    def check(entries: tuple[Any, ...]) -> tuple[Any, ...]:
+        _distinct(tuple(getattr(entry, field) for entry in entries))
+        return entries
+
+    return AfterValidator(check)
+
+
 AS_SET: dict[str, Any] = {"x-kubernetes-list-type": "set"}
 
 
