@@ -13,6 +13,7 @@ VERBS = {
     "check": "bellwether.cli.commands.diagnosis.check:check",
     "crds": "bellwether.cli.commands.installation.crds:crds",
     "demote": "bellwether.cli.commands.leadership.demote:demote",
+    "diff": "bellwether.cli.commands.policies.diff:diff",
     "doctor": "bellwether.cli.commands.diagnosis.doctor:doctor",
     "drain": "bellwether.cli.commands.leadership.drain:drain",
     "elect": "bellwether.cli.commands.planning.elect:elect",

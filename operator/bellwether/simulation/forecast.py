@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.flap_damping import FlapCounter
@@ -127,7 +128,7 @@ def _operator(situation: Situation, policy: Policy, clock: ManualClock) -> Simul
     )
     memory = Memory(
         records.take_over(situation.cluster.cluster_id),
-        situation.verdicts,
+        {broker: _noticed(verdict) for broker, verdict in situation.verdicts.items()},
         flaps=situation.flaps,
         elections=situation.elections,
         harm_history=situation.harm_history,
@@ -135,12 +136,13 @@ def _operator(situation: Situation, policy: Policy, clock: ManualClock) -> Simul
     return SimulatedOperator(cluster, world, policy, memory, RebalanceInput(loads=situation.loads))
 
 
+def _noticed(verdict: Verdict) -> Verdict:
+    """A status does not say when harm was noticed first: at the latest when the broker became Sick or Suspect."""
+    ailing = verdict.state in (HealthState.SICK, HealthState.SUSPECT)
+    return replace(verdict, noticed=verdict.since) if ailing and verdict.noticed is None else verdict
+
+
 def _ends(situation: Situation, now: datetime) -> list[float]:
     """Seconds until overrides end."""
     left = ((o.until - now).total_seconds() for o in situation.overrides if o.until is not None)
     return [seconds for seconds in left if seconds > 0]
-
-
-def leaders_of(cluster: Cluster) -> dict[int, int]:
-    """Number of leaders of each broker that replica lists name or that is alive."""
-    return {**dict.fromkeys(sorted(cluster.named | set(cluster.brokers)), 0), **cluster.leaders()}

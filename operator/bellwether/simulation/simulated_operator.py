@@ -52,10 +52,11 @@ class SimulatedOperator:
         self.changes: list[PartitionChange] = []
         self.report: Report | None = None
         self._inputs = inputs
+        self._seen = cluster.snapshot(), cluster.mutations
 
     def reconcile(self) -> Report | None:
         """Reconcile once; None if no broker answers."""
-        before, now = self.cluster.snapshot(), self.world.clock.now()
+        before, now = self._look(), self.world.clock.now()
         demoted_before = frozenset(self.memory.record.demoted)
         try:
             done = reconcile(self.world, self.policy, self.memory, rebalance_input=self._inputs)
@@ -63,14 +64,22 @@ class SimulatedOperator:
             return None
         # A cluster in memory elects at once, so its elections measure no cost.
         self.memory = replace(done.memory, elections=self.memory.elections)
-        self.changes += changes_between(before, self.cluster.snapshot(), now)
+        self.changes += changes_between(before, self._look(), now)
         self.timeline.took(now, done.report, demoted_before)
         self.report = done.report
         return done.report
 
+    def _look(self) -> Cluster:
+        """The cluster now, the same value while nothing changes."""
+        if self._seen[1] != self.cluster.mutations:
+            self._seen = self.cluster.snapshot(), self.cluster.mutations
+        return self._seen[0]
+
 
 def changes_between(before: Cluster, after: Cluster, at: datetime) -> Iterator[PartitionChange]:
     """The partitions whose order or leader differs, by name."""
+    if before is after:
+        return
     for new in sorted(after.partitions, key=lambda p: p.name):
         old = before.by_key.get(new.key)
         if old is not None and (old.replicas, old.leader) != (new.replicas, new.leader):

@@ -10,7 +10,7 @@ import urllib.request
 
 import pytest
 
-from bellwether.cli.policies.lint import check
+from bellwether.cli.policies.lint import check_files
 from bellwether.cli.policies.object_checks import ERROR
 from realparts.apiserver import ApiServer
 from testkit.kubernetes.random_policies import random_policy
@@ -53,7 +53,7 @@ def test_lint_and_the_api_server_agree_on_random_policies(apiserver: ApiServer, 
     disagreements = []
     for number in range(COUNT):
         text = random_policy(rng)
-        errors = [p for p in check([("policy.yaml", text)], None) if p.severity == ERROR]
+        errors = [p for p in check_files([("policy.yaml", text)]).problems if p.severity == ERROR]
         refusal = judge.refusal(text)
         beyond = bool(errors) and all(p.field.endswith(OPERATOR_ALONE) for p in errors)
         verdicts[not refusal] += 1

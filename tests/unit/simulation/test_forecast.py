@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -11,14 +10,14 @@ import pytest
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, PromotionWaves
 from bellwether.core.signals import OverrideState, Reading, SignalType
-from bellwether.simulation.forecast import Forecast, NoReport, Situation, forecast, leaders_of
+from bellwether.simulation.forecast import Situation, forecast
 from bellwether.simulation.simulated_operator import PartitionChange, changes_between
 from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_configs import MemoryConfigs
 from bellwether.testing.memory_world import MemorySite
 from testkit.simulation.operators import Operator, carried_verdicts
 
-SECONDS = 400
+SECONDS = 200
 RACKS = ("eu-a", "eu-b", "eu-c")
 Move = tuple[float, str, tuple[int, ...], int | None]
 
@@ -120,6 +119,6 @@ def test_a_forecast_foretells_exactly_the_moves_that_the_operator_then_makes(see
     told = forecast(situation(site, operator), changed, SECONDS - 1)
     operator.policy = changed
     assert moves(told.changes) == moves(made(site, operator))
-    assert leaders_of(told.cluster) == leaders_of(site.cluster.snapshot())
+    assert told.cluster.leaders() == site.cluster.snapshot().leaders()
     assert operator.memory is not None
     assert told.demoted == frozenset(operator.memory.record.demoted)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import click
 
 from bellwether.api.v1alpha1.base_model import API_VERSION
+from bellwether.api.v1alpha1.broker_health import BrokerHealth
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.policies.file_set_checks import FoundPolicy, check_together, is_chart_values
 from bellwether.cli.policies.lint_output import FORMATS
 from bellwether.cli.policies.object_checks import ERROR, FoundObject, Problem, check_object, is_ours
@@ -31,7 +34,7 @@ STDIN = "-"
 def lint(files: tuple[str, ...], cluster: Path | None, strict: bool, output: str) -> None:
     """Check the files and print what is wrong with them. Exit status 1 if there are errors."""
     contents, problems = read_all(files)
-    problems += check(contents, _racks(cluster) if cluster is not None else None)
+    problems += check_files(contents, _racks(cluster) if cluster is not None else None).problems
     problems.sort(key=lambda p: (p.file, p.at, p.severity))
     names = [name for name, _ in contents]
     shown = FORMATS[output](problems, sorted({*names, *(p.file for p in problems)}))
@@ -76,10 +79,18 @@ def _expanded(files: Iterable[str]) -> Iterator[tuple[str, str]]:
                 yield one, error
 
 
-def check(texts: Iterable[tuple[str, str]], racks: frozenset[str] | None) -> list[Problem]:
-    """Problems of all files."""
-    problems: list[Problem] = []
-    policies: list[FoundPolicy] = []
+@dataclass
+class CheckedFiles:
+    """The valid objects of all files, and the problems."""
+
+    policies: list[FoundPolicy] = field(default_factory=list)
+    healths: list[BrokerHealth] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def check_files(texts: Iterable[tuple[str, str]], racks: frozenset[str] | None = None) -> CheckedFiles:
+    """Check files, given by name and text, alone and together."""
+    checked = CheckedFiles()
     others: list[FoundObject] = []
     for name, text in texts:
         try:
@@ -88,14 +99,18 @@ def check(texts: Iterable[tuple[str, str]], racks: frozenset[str] | None) -> lis
                     if not is_ours(found.value):
                         others.append(found)
                         continue
-                    problems += _duplicates(found)
-                    policy, wrong = check_object(found)
-                    problems += wrong
-                    if policy is not None:
-                        policies.append(FoundPolicy(found, policy))
+                    checked.problems += _duplicates(found)
+                    valid, wrong = check_object(found)
+                    checked.problems += wrong
+                    if isinstance(valid, LeadershipPolicy):
+                        checked.policies.append(FoundPolicy(found, valid))
+                    elif isinstance(valid, BrokerHealth):
+                        checked.healths.append(valid)
         except YamlProblem as problem:
-            problems.append(Problem(name, problem.at or Position(1, 1), ERROR, "yaml", problem.message))
-    return [*problems, *check_together(policies, others, racks)]
+            at = problem.at or Position(1, 1)
+            checked.problems.append(Problem(name, at, ERROR, "yaml", problem.message))
+    checked.problems += check_together(checked.policies, others, racks)
+    return checked
 
 
 def _objects(name: str, document: Document) -> Iterator[FoundObject]:

@@ -95,8 +95,8 @@ def is_ours(value: Mapping[str, Any]) -> bool:
     return group == GROUP or value.get("kind") in KINDS
 
 
-def check_object(found: FoundObject) -> tuple[LeadershipPolicy | None, list[Problem]]:
-    """Problems of one object, and the policy if it is a valid one."""
+def check_object(found: FoundObject) -> tuple[Object | None, list[Problem]]:
+    """Problems of one object, and the object if it is valid."""
     model = KINDS.get(found.kind)
     if model is None:
         text = f"kind {found.kind or 'is missing'}{nearest(found.kind, KINDS)}: {GROUP} has {' and '.join(KINDS)}"
@@ -116,8 +116,7 @@ def check_object(found: FoundObject) -> tuple[LeadershipPolicy | None, list[Prob
             if place not in told:  # a value that may be of two types fails for both
                 told.add(place)
                 reported.append(found.problem(ERROR, "schema", place, f"{path(place)}: {message}"))
-    valid = not any(one.severity == ERROR for one in reported)
-    return (parsed if valid and isinstance(parsed, LeadershipPolicy) else None), reported
+    return (None if any(one.severity == ERROR for one in reported) else parsed), reported
 
 
 def _head(found: FoundObject) -> Iterator[Problem]:
