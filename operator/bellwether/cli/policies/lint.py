@@ -116,6 +116,8 @@ def check_files(texts: Iterable[tuple[str, str]], racks: frozenset[str] | None =
 def _objects(name: str, document: Document) -> Iterator[FoundObject]:
     """The objects of a document: itself, the items of a List, the policies in values of the chart."""
     value = document.value
+    if isinstance(value, list):
+        return  # another tool's file
     if not isinstance(value, Mapping):
         raise YamlProblem("is not a Kubernetes object: it must have apiVersion, kind and metadata", document.start)
     if value.get("kind") == "List" and isinstance(value.get("items"), list):

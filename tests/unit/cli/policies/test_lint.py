@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
 from bellwether.cli.main import main
@@ -85,7 +87,7 @@ def test_an_unknown_field_is_an_error(body: api_objects.Body, field: str):
         (POLICY + "  ? [a]\n  : b\n", "8:5", "a list or an object is used as a key: write a string"),
         (POLICY + "  a: &a [*a]\n", "8:6", "an alias refers to a value that contains it: write the value out"),
         (POLICY + "  a: " + "[" * 70 + "]" * 70 + "\n", "8:68", "is nested more than 64 levels deep: flatten it"),
-        (POLICY + "---\n- a\n", "9:1", "is not a Kubernetes object: it must have apiVersion, kind and metadata"),
+        (POLICY + "---\nhello\n", "9:1", "is not a Kubernetes object: it must have apiVersion, kind and metadata"),
         (POLICY.replace("alpha1", "beta1"), "1:1", "apiVersion: must be bellwether.dev/v1alpha1"),
         (POLICY.replace("LeadershipPolicy", "LeadershipPolcy"), "2:1", "kind LeadershipPolcy (did you mean"),
         (POLICY.replace("name: main", "name: Main"), "3:12", "metadata.name: must consist of lower case letters"),
@@ -254,3 +256,12 @@ def test_junit_has_a_case_for_each_file_and_fails_those_with_errors(tmp_path: Pa
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
     failing = [case for case in suite if case.find("failure") is not None]
     assert [Path(str(case.get("name"))).name for case in failing] == ["bad.yaml"]
+
+
+def test_the_pre_commit_hook_runs_this_command_on_yaml_files():
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    program, *arguments = hook["entry"].split()
+    files = sorted(str(path) for path in (ROOT / "examples/policies").iterdir())
+    assert (program, hook["language"]) == ("bellwether", "python")
+    assert all(re.search(hook["files"], file) for file in files)
+    assert CliRunner().invoke(main, [*arguments, *files]).exit_code == 0
