@@ -2,7 +2,7 @@
 //
 // In: one JSON object on the standard input, with a Lua script (as in Argo CD's resource.customizations.health), CEL
 // expressions by name (as in Flux's healthCheckExprs) and objects. Out: for each object the result of the script, of
-// each expression, and of kstatus.
+// the expressions, and of kstatus.
 package main
 
 import (
@@ -25,7 +25,7 @@ type input struct {
 
 type output struct {
 	Argo    map[string]string `json:"argo"`
-	Flux    map[string]bool   `json:"flux"`
+	Flux    string            `json:"flux"`
 	Kstatus string            `json:"kstatus"`
 }
 
@@ -87,25 +87,38 @@ func value(state *lua.LState, given any) lua.LValue {
 	return lua.LNil
 }
 
-// Flux offers the top-level fields of the object as variables.
-func flux(expressions map[string]string, object map[string]any) map[string]bool {
-	options := []cel.EnvOption{ext.Strings(), cel.OptionalTypes()}
-	for _, name := range []string{"apiVersion", "kind", "metadata", "spec", "status"} {
-		options = append(options, cel.Variable(name, cel.DynType))
+// As Flux evaluates its expressions (RFC 0009): parsed and not compiled, failed before current, and InProgress for an
+// older version of the object. An object without a status is an error for the expressions, and not ready for Flux.
+func flux(expressions map[string]string, object map[string]any) string {
+	observed, found, _ := unstructured.NestedFloat64(object, "status", "observedGeneration")
+	generation, _, _ := unstructured.NestedFloat64(object, "metadata", "generation")
+	if found && observed != generation {
+		return string(status.InProgressStatus)
 	}
-	environment, err := cel.NewEnv(options...)
+	environment, err := cel.NewEnv(
+		cel.CrossTypeNumericComparisons(true), cel.OptionalTypes(), ext.Strings(), ext.Sets(), ext.Encoders())
 	check(err)
-	found := map[string]bool{}
-	for name, expression := range expressions {
-		compiled, issues := environment.Compile(expression)
+	for _, one := range []struct {
+		name   string
+		status status.Status
+	}{{"inProgress", status.InProgressStatus}, {"failed", status.FailedStatus}, {"current", status.CurrentStatus}} {
+		expression, given := expressions[one.name]
+		if !given {
+			continue
+		}
+		parsed, issues := environment.Parse(expression)
 		check(issues.Err())
-		program, err := environment.Program(compiled)
+		program, err := environment.Program(parsed)
 		check(err)
 		result, _, err := program.Eval(object)
-		check(err)
-		found[name] = result.Value().(bool)
+		if err != nil {
+			return string(status.UnknownStatus)
+		}
+		if result.Value() == true {
+			return string(one.status)
+		}
 	}
-	return found
+	return string(status.InProgressStatus)
 }
 
 func check(err error) {
