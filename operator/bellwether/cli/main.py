@@ -29,6 +29,7 @@ VERBS = {
     "release": "bellwether.cli.commands.leadership.demote:release",
     "replay": "bellwether.cli.commands.recording.replay:replay",
     "sample": "bellwether.cli.commands.rebalance.sample:sample",
+    "simulate": "bellwether.cli.commands.policies.simulate:simulate",
     "status": "bellwether.cli.commands.diagnosis.status:status",
     "undo-record": "bellwether.cli.commands.installation.undo_record:undo_record",
     "uninstall": "bellwether.cli.commands.installation.uninstall:uninstall",
