@@ -30,11 +30,15 @@ class ClusterDescription:
         """The cluster in memory."""
         cluster = MemoryCluster(dict(self.brokers))
         for topic, partitions in self.topics.items():
-            given = {"internal": topic.startswith("__"), "min_isr": self.min_isr}
-            if isinstance(partitions, int):
-                cluster.create_topic(topic, partitions, min(self.replication_factor, len(self.brokers)), **given)
-            else:
-                cluster.create_topic(topic, assignment=partitions, **given)
+            number, replicas = (partitions, None) if isinstance(partitions, int) else (len(partitions), partitions)
+            cluster.create_topic(
+                topic,
+                number,
+                min(self.replication_factor, len(self.brokers)),
+                assignment=replicas,
+                internal=topic.startswith("__"),
+                min_isr=self.min_isr,
+            )
         return cluster
 
 

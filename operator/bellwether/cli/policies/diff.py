@@ -57,7 +57,7 @@ class PolicyDiff:
         """Whether other leaders move, or other brokers are demoted."""
         if self.current is None:
             return bool(self.changed.changes or self.changed.demoted)
-        return _outcome(self.current) != _outcome(self.changed)
+        return _result(self.current) != _result(self.changed)
 
 
 def diff(files: tuple[str, ...], namespace: str, duration_text: str, store: str | None, output: str) -> None:
@@ -125,8 +125,8 @@ def _with_overrides(situation: Situation, healths: Sequence[BrokerHealth], polic
     return replace(situation, overrides=tuple(kept[broker] for broker in sorted(kept)))
 
 
-def _outcome(told: Forecast) -> tuple[frozenset[int], list[tuple[str, tuple[int, ...], int | None]]]:
-    return told.demoted, sorted((str(p.name), p.replicas, p.leader) for p in told.cluster.partitions)
+def _result(outcome: Forecast) -> tuple[frozenset[int], list[tuple[str, tuple[int, ...], int | None]]]:
+    return outcome.demoted, sorted((str(p.name), p.replicas, p.leader) for p in outcome.cluster.partitions)
 
 
 def _text(one: PolicyDiff, duration_text: str) -> Iterator[str]:
@@ -154,15 +154,15 @@ def _megabytes(row: Mapping[str, int]) -> tuple[str, ...]:
     return (str(row["broker"]), *(f"{value / 1e6:.1f}" for name, value in row.items() if name != "broker"))
 
 
-def _happenings(told: Forecast) -> Iterator[str]:
-    rows = [row for row in told.rows if row.what not in ("verdict", "holds back")]
+def _happenings(outcome: Forecast) -> Iterator[str]:
+    rows = [row for row in outcome.rows if row.what not in ("verdict", "holds back")]
     yield from (f"    {row}" for row in rows)
-    for change in told.changes[:SHOWN_CHANGES]:
+    for change in outcome.changes[:SHOWN_CHANGES]:
         leader = f", leader {change.leader_before} -> {change.leader}" if change.moved else ""
         yield f"      {change.at:%H:%M:%S} {change.name} {list(change.order_before)} -> {list(change.order)}{leader}"
-    if len(told.changes) > SHOWN_CHANGES:
-        yield f"      and {len(told.changes) - SHOWN_CHANGES} more partitions"
-    if not rows and not told.changes:
+    if len(outcome.changes) > SHOWN_CHANGES:
+        yield f"      and {len(outcome.changes) - SHOWN_CHANGES} more partitions"
+    if not rows and not outcome.changes:
         yield "    nothing moves, and no broker is demoted"
 
 
@@ -194,15 +194,15 @@ def _document(one: PolicyDiff, seconds: float) -> dict[str, Any]:
         "namespace": one.namespace,
         "seconds": seconds,
         "settings": [{"field": f, "before": before, "after": after} for f, before, after in one.fields],
-        "current": _told(one.current) if one.current is not None else None,
-        "changed": _told(one.changed),
+        "current": _forecast(one.current) if one.current is not None else None,
+        "changed": _forecast(one.changed),
         "leaders": _leaders(one),
         "bytesPerSecond": _loads(one),
         "differs": one.differs,
     }
 
 
-def _told(told: Forecast) -> dict[str, Any]:
+def _forecast(outcome: Forecast) -> dict[str, Any]:
     changes = [
         {
             "at": change.at.isoformat(),
@@ -212,12 +212,12 @@ def _told(told: Forecast) -> dict[str, Any]:
             "leaderBefore": change.leader_before,
             "leader": change.leader,
         }
-        for change in told.changes
+        for change in outcome.changes
     ]
     return {
-        "demoted": sorted(told.demoted),
-        "leadersMoved": told.moved,
-        "timeline": [row.document() for row in told.rows],
+        "demoted": sorted(outcome.demoted),
+        "leadersMoved": outcome.moved,
+        "timeline": [row.document() for row in outcome.rows],
         "changes": changes,
     }
 

@@ -90,7 +90,7 @@ def _one_policy_each(policies: Sequence[FoundPolicy]) -> Iterator[Problem]:
 def _vantages(policies: Sequence[FoundPolicy], probers: Sequence[Prober]) -> Iterator[Problem]:
     location = ("spec", "detection", "externalReachability", "vantages")
     for one in policies:
-        reachability = one.policy.spec.detection.external_reachability
+        reachability = one.policy.policy().detection.reachability
         mine = [prober for prober in probers if one.concerns(prober.namespace, prober.policy)]
         if not mine or not reachability.enabled or not reachability.vantages:
             continue
@@ -117,8 +117,8 @@ def _probers(found: FoundObject) -> Iterator[Prober]:
     if is_chart_values(found.value):
         for index, entry in enumerate(_list(found.value.get("probers"))):
             if isinstance(entry, Mapping) and entry.get("kind") == "Reachability":
-                names = (str(entry.get(key) or "") for key in ("namespace", "policy", "vantage"))
-                yield Prober(*names, found, ("probers", index, "vantage"))
+                namespace, policy, vantage = (str(entry.get(key) or "") for key in ("namespace", "policy", "vantage"))
+                yield Prober(namespace, policy, vantage, found, ("probers", index, "vantage"))
         return
     spec = _mapping(_mapping(_mapping(found.value.get("spec")).get("template")).get("spec"))
     for index, container in enumerate(_list(spec.get("containers"))):

@@ -69,8 +69,7 @@ def as_sarif(problems: Sequence[Problem], files: Sequence[str]) -> str:  # noqa:
     rules = [{"id": name, "shortDescription": {"text": text}} for name, text in RULES.items()]
     driver = {"name": "bellwether lint", "version": __version__, "rules": rules}
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
-    schema = "https://json.schemastore.org/sarif-2.1.0.json"
-    return json.dumps({"$schema": schema, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False)
+    return json.dumps({"version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False)
 
 
 def as_junit(problems: Sequence[Problem], files: Sequence[str]) -> str:

@@ -110,11 +110,11 @@ def check_object(found: FoundObject) -> tuple[Object | None, list[Problem]]:
     try:
         parsed = model.model_validate(without_nulls(body, model))
     except ValidationError as error:
-        told: set[Path_] = set()
+        places: set[Path_] = set()
         for location, message in problems(error, model):
             place = _existing(location, body)
-            if place not in told:  # a value that may be of two types fails for both
-                told.add(place)
+            if place not in places:  # a value that may be of two types fails for both
+                places.add(place)
                 reported.append(found.problem(ERROR, "schema", place, f"{path(place)}: {message}"))
     return (None if any(one.severity == ERROR for one in reported) else parsed), reported
 

@@ -37,18 +37,9 @@ def simulate(
     script: Path, cluster: Path | None, trace: Path | None, policy_file: Path | None, page: Path | None, output: str
 ) -> None:
     """Run the script and print what happens."""
-    if (cluster is None) == (trace is None):
-        raise click.UsageError("set either --cluster FILE or --trace FILE")
-    if policy_file is None and trace is None:
-        raise click.UsageError("set --policy FILE: only a trace has settings of its own")
     try:
-        events = _value(script, script_of)
-        if cluster is not None:
-            site, recorded = _value(cluster, description_of).build(), None
-        else:
-            site, recorded = _of_trace(trace)
-        policy = _policy(policy_file) if policy_file is not None else recorded
-        done = run_script(site, policy, events)
+        site, policy = _subject(cluster, trace, policy_file)
+        done = run_script(site, policy, _value(script, script_of))
         if page is not None:
             title = f"Simulation of policy {policy.namespace}/{policy.name}"
             page.write_text(simulation_page(title, done.seconds, done.brokers, _rows(done)), encoding="utf-8")
@@ -68,6 +59,18 @@ def simulate(
     ]
     for line in rows_of(heads, rows):
         click.echo(line)
+
+
+def _subject(cluster: Path | None, trace: Path | None, policy_file: Path | None) -> tuple[MemoryCluster, Policy]:
+    """The cluster and the policy."""
+    if trace is not None and cluster is None:
+        recorded, settings = _of_trace(trace)
+        return recorded, settings if policy_file is None else _policy(policy_file)
+    if trace is not None or cluster is None:
+        raise click.UsageError("set either --cluster FILE or --trace FILE")
+    if policy_file is None:
+        raise click.UsageError("set --policy FILE: only a trace has settings of its own")
+    return _value(cluster, description_of).build(), _policy(policy_file)
 
 
 def _value(path: Path, read: Callable[[Any], T]) -> T:

@@ -215,7 +215,7 @@ def _integer(text: str) -> int:
     return sign * int(digits, 0)
 
 
-def _position(mark: yaml.Mark) -> Position:
+def _position(mark: Any) -> Position:
     return Position(mark.line + 1, mark.column + 1)
 
 

@@ -42,7 +42,7 @@ GOOD = {
     "tokenEndpoint": ["https://login.example.com/token"],
     "topic": ["bellwether-canary", "a.b"],
     "type": ["CertificateExpiry", "StorageLatency", "X"],
-    "url": ["http://prometheus:9090", "https://prom.example/x"],
+    "url": ["http://prometheus:9090", "https://prometheus.example.com/x"],
     "userName": ["bellwether"],
     "userSecretName": ["user"],
     "username": ["bellwether"],

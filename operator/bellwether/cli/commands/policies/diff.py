@@ -35,10 +35,11 @@ from bellwether.cli.commands.common_options import NAMESPACE
     "--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format."
 )
 def diff(**options: Any) -> None:
-    """Show what policies in files would do to the live clusters, before they are applied.
+    """Show what policies in files would do to the cluster.
 
-    For each LeadershipPolicy in the files: which settings change, which brokers would be demoted and which leaders
-    would move, with the current policy and with the changed one. Overrides of BrokerHealths in the files are included.
+    Run it before the files are applied. For each LeadershipPolicy in them: which settings change, which brokers would
+    be demoted and which leaders would move, with the current policy and with the changed one. Overrides of
+    BrokerHealths in the files are included.
     It reads metadata, signals, status and undo record with the rights of the user, and runs the operator's reconcile
     on a copy in memory: nothing is written. The signals are assumed to stay as they are. Quarantine, the execution of
     load plans, and Kafka's own leader balancing are not part of the forecast.
