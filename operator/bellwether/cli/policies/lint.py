@@ -29,6 +29,8 @@ from bellwether.cli.policies.yaml_documents import (
 SUFFIXES = (".yaml", ".yml", ".json")
 FILE_LIMIT = 5000
 STDIN = "-"
+_ENTRY = frozenset({"name", "namespace", "labels", "annotations", "spec"})
+"""Fields of an entry of the chart's value ``policies``."""
 
 
 def lint(files: tuple[str, ...], cluster: Path | None, strict: bool, output: str) -> None:
@@ -71,8 +73,8 @@ def _expanded(files: Iterable[str]) -> Iterator[tuple[str, str]]:
                 found, error = [name], f"the folder has no file that ends in {', '.join(SUFFIXES)}"
             elif len(found) > FILE_LIMIT:
                 found, error = [name], f"the folder has more than {FILE_LIMIT} files, the limit: name a smaller one"
-        elif name != STDIN and not path.is_file():
-            error = "is neither a file nor a folder" if path.exists() else "there is no such file"
+        elif name != STDIN and not path.exists():
+            error = "there is no such file"
         for one in found:
             if one not in seen:
                 seen.add(one)
@@ -128,15 +130,15 @@ def _objects(name: str, document: Document) -> Iterator[FoundObject]:
     yield FoundObject(name, document, value)
     policies = value.get("policies") if is_chart_values(value) else None
     for index, entry in enumerate(policies if isinstance(policies, list) else []):
-        if isinstance(entry, Mapping):
+        if isinstance(entry, Mapping) and "spec" in entry and not set(entry) - _ENTRY:  # otherwise of another chart
             yield FoundObject(name, document, _of_values(entry), ("policies", index))
 
 
 def _of_values(entry: Mapping[str, Any]) -> dict[str, Any]:
     """The policy that the chart makes of an entry of its value ``policies``."""
-    metadata = {key: entry[key] for key in ("name", "namespace", "labels", "annotations") if entry.get(key)}
+    metadata = {key: entry[key] for key in sorted(_ENTRY - {"spec"}) if entry.get(key)}
     head = {"apiVersion": API_VERSION, "kind": "LeadershipPolicy", "metadata": metadata}
-    return head | ({"spec": entry["spec"]} if "spec" in entry else {})
+    return {**head, "spec": entry["spec"]}
 
 
 def _duplicates(found: FoundObject) -> Iterator[Problem]:

@@ -53,11 +53,12 @@ def live_situation(
         pods.want(Wanted.of(policy))
         cluster = KafkaReader(nodes).read()
         record = ConfigMapRecords(api, namespace, name).read() or UndoRecord(cluster.cluster_id)
-        if record.cluster_id != cluster.cluster_id:
-            raise Terminal(
-                f"the addresses lead to Kafka cluster {cluster.cluster_id}, and the undo record of policy"
-                f" {namespace}/{name} belongs to {record.cluster_id}: correct spec.kafka"
-            )
+        for pinned in (policy.status.cluster_id, record.cluster_id):
+            if pinned and pinned != cluster.cluster_id:
+                raise Terminal(
+                    f"the addresses lead to Kafka cluster {cluster.cluster_id}, and policy {namespace}/{name} is pinned"
+                    f" to {pinned}, as is its undo record: correct spec.kafka, or make another policy"
+                )
         cost = policy.status.move_cost
         yield Situation(
             clock.now(),
