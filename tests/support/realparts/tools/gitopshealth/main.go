@@ -14,13 +14,14 @@ import (
 	"github.com/google/cel-go/ext"
 	lua "github.com/yuin/gopher-lua"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 )
 
 type input struct {
 	Lua     string            `json:"lua"`
 	Cel     map[string]string `json:"cel"`
-	Objects []map[string]any  `json:"objects"`
+	Objects []json.RawMessage `json:"objects"`
 }
 
 type output struct {
@@ -33,7 +34,9 @@ func main() {
 	var given input
 	check(json.NewDecoder(os.Stdin).Decode(&given))
 	found := []output{}
-	for _, object := range given.Objects {
+	for _, text := range given.Objects {
+		object := map[string]any{}
+		check(utiljson.Unmarshal(text, &object)) // integers as Kubernetes has them
 		result, err := status.Compute(&unstructured.Unstructured{Object: object})
 		check(err)
 		found = append(found, output{argo(given.Lua, object), flux(given.Cel, object), string(result.Status)})
@@ -79,6 +82,8 @@ func value(state *lua.LState, given any) lua.LValue {
 		return table
 	case string:
 		return lua.LString(typed)
+	case int64:
+		return lua.LNumber(typed)
 	case float64:
 		return lua.LNumber(typed)
 	case bool:
@@ -90,8 +95,8 @@ func value(state *lua.LState, given any) lua.LValue {
 // As Flux evaluates its expressions (RFC 0009): parsed and not compiled, failed before current, and InProgress for an
 // older version of the object. An object without a status is an error for the expressions, and not ready for Flux.
 func flux(expressions map[string]string, object map[string]any) string {
-	observed, found, _ := unstructured.NestedFloat64(object, "status", "observedGeneration")
-	generation, _, _ := unstructured.NestedFloat64(object, "metadata", "generation")
+	observed, found, _ := unstructured.NestedInt64(object, "status", "observedGeneration")
+	generation, _, _ := unstructured.NestedInt64(object, "metadata", "generation")
 	if found && observed != generation {
 		return string(status.InProgressStatus)
 	}
