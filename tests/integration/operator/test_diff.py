@@ -38,7 +38,7 @@ def test_diff_foretells_every_order_and_leader_of_a_policy_that_is_to_enforce(ba
     changed.write_text(yaml.safe_dump({**kind, "metadata": names, "spec": {**live["spec"], "mode": "Enforce"}}))
     environment = {"KUBECONFIG": str(site.server.kubeconfig)}
     done = CliRunner().invoke(main, ["diff", "-f", str(changed), "--for", "1m", "-o", "json"], env=environment)
-    assert done.exit_code == 1, done.output
+    assert done.exit_code == 4, done.output
     (told,) = json.loads(done.stdout)
     assert [(s["field"], s["before"], s["after"]) for s in told["settings"]] == [("spec.mode", "Observe", "Enforce")]
     assert (told["current"]["changes"], told["changed"]["demoted"]) == ([], [2])

@@ -14,10 +14,12 @@ from typing import Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient, connect
+from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.durations import duration
+from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.policies.lint import check_files, read_all
 from bellwether.cli.policies.lint_output import as_table
 from bellwether.cli.policies.live_situation import carried_load, changed_fields, live_situation
@@ -28,15 +30,9 @@ from bellwether.core.signals import Override
 from bellwether.ports.errors import BellwetherError
 from bellwether.simulation.forecast import Forecast, NoReport, Situation, forecast
 
-DIFFERENT, UNREAD = 1, 4
-"""Exit statuses: other demotions or moves than with the current policy; something could not be read."""
+DIFFERENT = 4
+"""Exit status for other demotions or moves than with the current policy."""
 SHOWN_CHANGES = 20
-
-
-class Unread(click.ClickException):
-    """A file is invalid, or a cluster could not be read."""
-
-    exit_code = UNREAD
 
 
 @dataclass(frozen=True)
@@ -60,15 +56,15 @@ class PolicyDiff:
         return _result(self.current) != _result(self.changed)
 
 
-def diff(files: tuple[str, ...], namespace: str, duration_text: str, store: str | None, output: str) -> None:
-    """Show what the policies in the files would do. Exit status 1 if that differs from the current policies."""
+def diff(files: tuple[str, ...], target: Target, duration_text: str, store: str | None, output: str) -> None:
+    """Show what the policies in the files would do. Exit status 4 if that differs from the current policies."""
     seconds = duration(duration_text, "--for").total_seconds()
     policies, healths = _read(files)
     try:
-        api = connect()
+        api, namespace = connect(target)
         found = [_of(api, policy, healths, namespace, seconds, store) for policy in policies]
     except (BellwetherError, NoReport) as error:
-        raise Unread(str(error)) from None
+        raise click.ClickException(str(error)) from None
     if output == "json":
         click.echo(json.dumps([_document(one, seconds) for one in found], indent=2, ensure_ascii=False))
     else:
@@ -85,9 +81,9 @@ def _read(files: Sequence[str]) -> tuple[list[LeadershipPolicy], list[BrokerHeal
     checked = check_files(texts)
     errors = [p for p in (*problems, *checked.problems) if p.severity == ERROR]
     if errors:
-        raise Unread(f"the files have errors:\n{as_table(errors, files)}")
+        raise click.ClickException(f"the files have errors:\n{as_table(errors, files)}")
     if not checked.policies:
-        raise Unread(f"no LeadershipPolicy in {', '.join(files)}: name files that have one")
+        raise click.ClickException(f"no LeadershipPolicy in {', '.join(files)}: name files that have one")
     return [one.policy for one in checked.policies], checked.healths
 
 

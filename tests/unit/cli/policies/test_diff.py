@@ -45,7 +45,7 @@ class Live:
 @pytest.fixture
 def live(monkeypatch: pytest.MonkeyPatch) -> Live:
     live = Live()
-    monkeypatch.setattr("bellwether.cli.policies.diff.connect", lambda: live.api)
+    monkeypatch.setattr("bellwether.cli.policies.diff.connect", lambda _: (live.api, "default"))
     monkeypatch.setattr("bellwether.cli.policies.diff.live_situation", live.situation)
     return live
 
@@ -58,7 +58,7 @@ def diff(*bodies: api_objects.Body, options: tuple[str, ...] = ()) -> Result:
 def test_enforcing_shows_who_is_demoted_and_which_leaders_move(live: Live):
     live.api.put(POLICIES, api_objects.policy())
     done = diff(api_objects.policy(mode="Enforce"))
-    assert done.exit_code == 1, done.output
+    assert done.exit_code == 4, done.output
     lines = done.stdout.splitlines()
     assert lines[:2] == ["policy default/main: 1 settings change", '  spec.mode: "Observe" -> "Enforce"']
     current, changed = done.stdout.split("  with the changed policy:\n")
@@ -93,7 +93,7 @@ def test_json_has_each_move_and_the_leaders_before_and_after(live: Live):
 
 def test_a_new_policy_is_compared_with_no_policy(live: Live):
     done = diff(api_objects.policy(mode="Enforce"))
-    assert done.exit_code == 1
+    assert done.exit_code == 4
     assert done.stdout.startswith("policy default/main: new\n")
     assert "current policy" not in done.stdout
 
@@ -103,13 +103,13 @@ def test_an_override_in_the_files_is_part_of_the_change(live: Live):
     override = {"state": "Promoted", "reason": "keep"}
     done = diff(api_objects.policy(mode="Enforce"), api_objects.health(1, override=override), options=("-o", "json"))
     (found,) = json.loads(done.stdout)
-    assert (found["current"]["demoted"], found["changed"]["demoted"], done.exit_code) == ([1], [], 1)
+    assert (found["current"]["demoted"], found["changed"]["demoted"], done.exit_code) == ([1], [], 4)
 
 
 def test_files_with_errors_are_refused_before_anything_is_read(live: Live, tmp_path: Path):
     done = diff(api_objects.policy(mode="enforce"))
-    assert done.exit_code == 4
+    assert done.exit_code == 1
     assert "spec.mode: must be 'Observe' or 'Enforce' (did you mean Enforce?)" in done.stderr
-    assert diff({"kind": "Secret"}).exit_code == 4
-    assert CliRunner().invoke(main, ["diff", "-f", str(tmp_path / "none.yaml")]).exit_code == 4
+    assert diff({"kind": "Secret"}).exit_code == 1
+    assert CliRunner().invoke(main, ["diff", "-f", str(tmp_path / "none.yaml")]).exit_code == 1
     assert diff(api_objects.policy(), options=("--for", "soon")).exit_code == 2

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.common_options import NAMESPACE
+from bellwether.cli.commands.kubernetes_options import namespaced
 
 
 @click.command()
@@ -19,7 +19,7 @@ from bellwether.cli.commands.common_options import NAMESPACE
     metavar="FILE",
     help="File or folder with policies, or - for the standard input; repeatable.",
 )
-@NAMESPACE
+@namespaced
 @click.option(
     "--for",
     "duration_text",
@@ -47,8 +47,8 @@ def diff(**options: Any) -> None:
     \b
     Exit status:
       0  no other demotions or moves than with the current policies
-      1  other demotions or moves
-      4  the files have errors, or a cluster could not be read
+      1  the files have errors, or a cluster could not be read
+      4  other demotions or moves
     """
     from bellwether.cli.policies.diff import diff as run
 
