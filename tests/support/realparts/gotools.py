@@ -71,6 +71,9 @@ HELM = GoTool(
     ),
 )
 
+# What Argo CD and Flux judge objects with: gopher-lua, cel-go and kstatus.
+GITOPS_HEALTH = GoTool("gitopshealth", ".")
+
 
 def binary(tool: GoTool) -> Path:
     """The built program, from the cache or built now. Raises DownloadFailed when the build fails."""

@@ -8,7 +8,7 @@ objects through ``Object.read``, whose errors do not repeat strings from the obj
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Self
@@ -141,12 +141,23 @@ def explain(error: ValidationError, model: type[BaseModel] | None = None) -> str
 
     With the ``model`` of the object, an unknown field is answered with the name that was probably meant.
     """
-    messages = []
-    for details in error.errors(include_url=False):
+    return "; ".join(f"{path(location)}: {message}" for location, message in problems(error, model))
+
+
+def problems(
+    error: ValidationError, model: type[BaseModel] | None = None
+) -> Iterator[tuple[tuple[int | str, ...], str]]:
+    """Location and message of each invalid field, as in ``explain``."""
+    found = error.errors(include_url=False)
+    for details in found:
+        if details["type"] == "too_short" and any(_inside(other["loc"], details["loc"]) for other in found):
+            continue  # invalid entries are not counted
         below = details.get("ctx", {}).get("field", "") if details["type"] == RULE else ""
-        place = path((*details["loc"], *([below] if below else [])))
-        messages.append(f"{place}: {describe(details, model)}")
-    return "; ".join(messages)
+        yield (*details["loc"], *(below.split(".") if below else [])), describe(details, model)
+
+
+def _inside(location: tuple[int | str, ...], outer: tuple[int | str, ...]) -> bool:
+    return len(location) > len(outer) and location[: len(outer)] == outer
 
 
 def refusal(message: str, field: str) -> PydanticCustomError:
@@ -192,6 +203,18 @@ def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 DISTINCT = AfterValidator(_distinct)
 """Marks a list without duplicates for Python; ``AS_SET`` does the same for the API server."""
+
+
+def distinct_by(field: str) -> AfterValidator:
+    """Marks a list whose entries differ in a field for Python; ``as_map`` does the same for the API server."""
+
+    def check(entries: tuple[Any, ...]) -> tuple[Any, ...]:
+        _distinct(tuple(getattr(entry, field) for entry in entries))
+        return entries
+
+    return AfterValidator(check)
+
+
 AS_SET: dict[str, Any] = {"x-kubernetes-list-type": "set"}
 
 

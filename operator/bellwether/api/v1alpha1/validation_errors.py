@@ -40,14 +40,14 @@ def describe(error: ErrorDetails, model: type[BaseModel] | None) -> str:
     """What is wrong with the field and what to do; ``model`` is the model of the whole object, if it is known."""
     kind, context, given = error["type"], error.get("ctx", {}), error.get("input")
     if kind == "extra_forbidden":
-        parent = _model_at(model, error["loc"][:-1])
+        parent = model_at(model, error["loc"][:-1])
         moved = getattr(parent, "moved", {}).get(error["loc"][-1])
         if moved is not None:
             return str(moved)
-        return f"no such field{_nearest(error['loc'][-1], _field_names(parent), otherwise=': remove it')}"
+        return f"no such field{nearest(error['loc'][-1], _field_names(parent), otherwise=': remove it')}"
     if kind in ("enum", "literal_error"):
         expected = str(context.get("expected", ""))
-        return f"must be {expected}{_nearest(given, _QUOTED.findall(expected))}"
+        return f"must be {expected}{nearest(given, _QUOTED.findall(expected))}"
     if kind in ("greater_than_equal", "less_than_equal") and not isinstance(given, int | float):
         return error["msg"]
     if kind in _TEXTS:
@@ -55,14 +55,14 @@ def describe(error: ErrorDetails, model: type[BaseModel] | None) -> str:
     return error["msg"].removeprefix("Value error, ")
 
 
-def _nearest(given: Any, names: Iterable[str], *, otherwise: str = "") -> str:
+def nearest(given: Any, names: Iterable[str], *, otherwise: str = "") -> str:
     """The name that was probably meant, for the end of a message."""
     by_lower_case = {name.lower(): name for name in names}
     nearest = difflib.get_close_matches(str(given).lower(), by_lower_case, n=1)
     return f" (did you mean {by_lower_case[nearest[0]]}?)" if nearest else otherwise
 
 
-def _model_at(model: type[BaseModel] | None, location: tuple[int | str, ...]) -> type[BaseModel] | None:
+def model_at(model: type[BaseModel] | None, location: tuple[int | str, ...]) -> type[BaseModel] | None:
     """The model at that place of an object of ``model``; None if there is none."""
     in_mapping = False
     for part in location:

@@ -200,7 +200,7 @@ class Replay:
         self.reconciles += 1
         self._fresh = self._freshness()
         self.timeline.took(began, report, frozenset(before.record.demoted))
-        self._due = self._clock.monotonic() + _pause(report, self._memory, self._policy)
+        self._due = self._clock.monotonic() + pause_after(report, self._memory, self._policy)
 
     def _wanted(self) -> bool:
         """Whether a reconcile is due, or evidence has become fresh or stale."""
@@ -227,7 +227,7 @@ class Replay:
         return self._clock.now()
 
 
-def _pause(report: Report, memory: Memory, policy: Policy) -> float:
+def pause_after(report: Report, memory: Memory, policy: Policy) -> float:
     """How long until time alone may change something; infinite if all brokers are healthy and nothing is displaced."""
     ailing = [b for b in report.brokers if b.verdict.state != "Healthy" or b.hold is not None]
     if not ailing and report.settled and memory.record.empty:

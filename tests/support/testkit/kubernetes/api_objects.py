@@ -320,6 +320,18 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
         rebalance(objective={"capacities": [{"brokerId": 1, "capacity": 0}]}),
         "spec.rebalance.objective.capacities[0].capacity",
     ),
+    "a capacity twice": (
+        rebalance(objective={"capacities": [{"brokerId": 1, "capacity": 1}, {"brokerId": 1, "capacity": 2}]}),
+        "spec.rebalance.objective.capacities",
+    ),
+    "a preferred rack twice": (
+        rebalance(objective={"preferredRacks": ["a", "a"]}),
+        "spec.rebalance.objective.preferredRacks",
+    ),
+    "a matcher twice": (
+        policy(detection={"alertmanager": {"alerts": ["DiskSlow"], "matchers": OF_MAIN * 2}}),
+        "spec.detection.alertmanager.matchers",
+    ),
     "no move at all": (rebalance(objective={"maxMoves": 0}), "spec.rebalance.objective.maxMoves"),
     "a topic's name with a slash": (
         rebalance(objective={"excludedTopics": ["a/b"]}),

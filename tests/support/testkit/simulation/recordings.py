@@ -21,6 +21,7 @@ from bellwether.controllers.reporting.status import broker_status
 from bellwether.core.reporting.report import Report
 from bellwether.recording.recorder import Metadata, Recorder, Scope
 from bellwether.recording.traces.trace_lines import Header, Instant, read_instant
+from bellwether.simulation.fault_script import VERBS, Stage
 from bellwether.testing.memory_kafka import MemoryReader
 from bellwether.testing.memory_world import MemorySite
 from testkit.kubernetes import api_objects
@@ -125,6 +126,7 @@ def record(scenario: Mapping[str, Any], scope: Scope | None = None) -> tuple[Wat
     for second in range(int(scenario["seconds"]) + 1):
         for what in events.get(second, []):
             for verb, about in what.items():
-                scenarios.ACTS[verb](site, about)
+                if verb not in scenarios.APPROVALS:
+                    VERBS[verb](Stage(site), about)
         reports.append(watched.second())
     return watched, reports

@@ -7,20 +7,17 @@ conditions, notes. A turn is taken every second, so the timeline is also the mea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import timedelta
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.core.model.cluster import TopicPartition
-from bellwether.core.model.strimzi import Pod
 from bellwether.core.rebalance.rebalance_waves import ApprovedPlan, RebalanceInput
 from bellwether.core.reporting.report import Report
-from bellwether.core.signals import OverrideState, Reading, SignalType
-from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.simulation.fault_script import VERBS, Stage
+from bellwether.testing.cluster_description import description_of
 from bellwether.testing.memory_world import MemorySite
 from testkit.kubernetes import api_objects
 from testkit.loads.approved_plans import accepted, loadmove
@@ -29,7 +26,6 @@ from testkit.simulation.operators import Operator
 GOLDEN = "golden:\n"
 
 Said = dict[str, Any]
-Act = Callable[[MemorySite, Any], None]
 
 
 def read(path: Path) -> tuple[str, Said]:
@@ -60,8 +56,9 @@ def play(scenario: Mapping[str, Any]) -> list[Said]:
     for second in range(int(scenario["seconds"]) + 1):
         for what in events.get(second, []):
             for verb, about in what.items():
-                ACTS[verb](site, about)
-                if verb in APPROVALS:
+                if verb not in APPROVALS:
+                    VERBS[verb](Stage(site), about)
+                else:
                     operator.rebalance_input = RebalanceInput(plan if APPROVALS[verb] else None)
         report = operator.reconcile()
         now = _observed(report, site) if report is not None else {"turn": "none: the world did not answer"}
@@ -77,15 +74,7 @@ def play(scenario: Mapping[str, Any]) -> list[Said]:
 
 def site_of(said: Mapping[str, Any]) -> MemorySite:
     """The site that a scenario begins with."""
-    brokers = said["brokers"]
-    cluster = MemoryCluster(brokers if isinstance(brokers, int) else dict(brokers))
-    for topic, orders in said["topics"].items():
-        more = {"internal": topic.startswith("__"), "min_isr": said.get("minInsyncReplicas", 1)}
-        if isinstance(orders, int):
-            cluster.create_topic(topic, orders, **more)
-        else:
-            cluster.create_topic(topic, assignment=orders, **more)
-    return MemorySite(cluster, pods={})
+    return MemorySite(description_of(said).build(), pods={})
 
 
 def _changed(before: Any, now: Any) -> Any:
@@ -152,77 +141,6 @@ def _rebalance(report: Report | None) -> str:
         return f"{text}; {application.ended}: {application.message}"
     return text if progress.waits is None else f"{text}; {progress.waits.reason}: {progress.waits.message}"
 
-
-def _say(site: MemorySite, said: Mapping[str, Any]) -> None:
-    kind = said.get("type", "ExternalReachability")
-    external = kind == SignalType.EXTERNAL_REACHABILITY
-    latency = said.get("milliseconds")
-    for broker in said["brokers"]:
-        site.signals.say(
-            broker,
-            Reading(said["reading"]),
-            type=kind,
-            sources=said.get("from", ["eu-west-1a", "eu-west-1b"] if external else [f"disk-{broker}"]),
-            control=Reading(said.get("control", "Passing" if external else "Unknown")),
-            latency_seconds=None if latency is None else latency / 1000,
-        )
-
-
-def _override(site: MemorySite, said: Mapping[str, Any]) -> None:
-    seconds = said.get("forSeconds")
-    until = site.clock.now() + timedelta(seconds=seconds) if seconds is not None else None
-    site.signals.override(said["broker"], OverrideState(said["state"]), said.get("reason", ""), until)
-
-
-def _drain(site: MemorySite, said: Mapping[str, Any]) -> None:
-    until = site.clock.now() + timedelta(seconds=said["forSeconds"])
-    site.signals.drain(said["broker"], said["reason"], until)
-
-
-def _pod(site: MemorySite, said: Mapping[int, str]) -> None:
-    assert site.pods is not None
-    for broker, state in said.items():
-        site.pods.pop(broker, None)
-        if state != "gone":
-            site.pods[broker] = Pod(f"kafka-{broker}", ready=state == "ready", leaving=state == "terminating")
-
-
-def _each(act: Callable[[MemorySite, Any], object]) -> Act:
-    def of_all(site: MemorySite, several: Any) -> None:
-        for one in several:
-            act(site, one)
-
-    return of_all
-
-
-def _name(text: str) -> TopicPartition:
-    topic, _, index = text.rpartition("-")
-    return TopicPartition(topic, int(index))
-
-
-def _reorder(site: MemorySite, said: Mapping[str, Any]) -> None:
-    for name, order in said.items():
-        site.cluster.foreign_reorder(_name(name), order)
-
-
-ACTS: dict[str, Act] = {
-    "say": _say,
-    "override": _override,
-    "drain": _drain,
-    "pod": _pod,
-    "lift": _each(lambda s, broker: s.signals.lift(broker)),
-    "silence": _each(lambda s, source: s.signals.silence(source)),
-    "resume": _each(lambda s, source: s.signals.resume(source)),
-    "kill": _each(lambda s, broker: s.cluster.kill(broker)),
-    "fence": _each(lambda s, broker: s.cluster.fence(broker)),
-    "revive": _each(lambda s, broker: s.cluster.revive(broker)),
-    "recreate": _each(lambda s, topic: s.cluster.recreate_topic(topic)),
-    "delete": _each(lambda s, topic: s.cluster.delete_topic(topic)),
-    "reorder": _reorder,
-    "approve": lambda _site, _plan: None,
-    "withdraw": lambda _site, _plan: None,
-}
-"""What may befall a cluster: the verbs of a scenario's events."""
 
 APPROVALS = {"approve": True, "withdraw": False}
 """Verbs of people who approve the scenario's load plan, or take that back: they befall the operator alone."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, Rule, as_map, integer
+from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, Rule, as_map, distinct_by, integer
 from bellwether.api.v1alpha1.settings_model import SettingsModel
 from bellwether.api.v1alpha1.spec.kafka_spec import CA_MOVED, authorities_of
 from bellwether.api.v1alpha1.spec.promql import Scope
@@ -184,7 +184,7 @@ class Prometheus(Model):
         "Seconds between two runs of each query. An answer may take two thirds of it, and signals older than four"
         " periods are ignored.",
     )
-    rules_: tuple[PrometheusRule, ...] = Field(
+    rules_: Annotated[tuple[PrometheusRule, ...], distinct_by("name")] = Field(
         alias="rules",
         min_length=1,
         max_length=32,
@@ -236,7 +236,7 @@ class Alertmanager(SettingsModel[detection.Alertmanager]):
         ),
         DISTINCT,
     ]
-    matchers: tuple[Matcher, ...] = Field(
+    matchers: Annotated[tuple[Matcher, ...], distinct_by("name")] = Field(
         min_length=1,
         max_length=16,
         description="Labels that tell an alert of this Kafka cluster from one of another, for example namespace and"
@@ -265,7 +265,7 @@ class Plugin(SettingsModel[detection.Plugin]):
     """A signal type that a plug-in measures."""
 
     type: Annotated[KindName, Field(description="Signal type, as named by the plug-in's entry point.")]
-    settings: tuple[Setting, ...] = Field(
+    settings: Annotated[tuple[Setting, ...], distinct_by("name")] = Field(
         default=(),
         max_length=32,
         description="Settings that are passed to the plug-in unchanged.",

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, as_map, integer
+from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, as_map, distinct_by, integer
 from bellwether.api.v1alpha1.settings_model import SettingsModel
 from bellwether.api.v1alpha1.spec.detection_sources import Alertmanager, Plugin, Prometheus
 from bellwether.api.v1alpha1.spec.kafka_spec import HostPort
@@ -141,7 +141,7 @@ class Detection(Model):
         default=None,
         description="Alerts that an Alertmanager sends to the webhook of Bellwether. If unset, none is used.",
     )
-    plugins: tuple[Plugin, ...] = Field(
+    plugins: Annotated[tuple[Plugin, ...], distinct_by("type")] = Field(
         default=(),
         max_length=16,
         description="Signal types that plug-ins measure.",

@@ -9,7 +9,17 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 from pydantic_core import PydanticCustomError
 
-from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, RULE, Matching, Model, as_map, integer
+from bellwether.api.v1alpha1.base_model import (
+    AS_SET,
+    DISTINCT,
+    RULE,
+    Matching,
+    Model,
+    Rule,
+    as_map,
+    distinct_by,
+    integer,
+)
 from bellwether.api.v1alpha1.settings_model import SettingsModel
 from bellwether.core.settings import objective as core_objective
 from bellwether.core.settings import rebalance as core_rebalance
@@ -72,7 +82,7 @@ class LoadObjective(Model):
         description="All counts what producers send, followers fetch and consumers read. Produced leaves out the"
         " consumers, for clusters whose consumers read from the nearest replica.",
     )
-    capacities: tuple[BrokerCapacity, ...] = Field(
+    capacities: Annotated[tuple[BrokerCapacity, ...], distinct_by("broker_id")] = Field(
         default=(),
         max_length=1000,
         description=f"Brokers whose capacity differs from the default of {core_objective.WHOLE}.",
@@ -108,6 +118,16 @@ class LoadObjective(Model):
     moved: ClassVar[Mapping[str, str]] = {
         "weights": "has become traffic: set it to All, or to Produced if consumers read from the nearest replica"
     }
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            # The API server checks uniqueness only for sets, and the order of this list matters.
+            cel="!has(self.preferredRacks)"
+            " || self.preferredRacks.all(r, self.preferredRacks.exists_one(other, other == r))",
+            message="contains a rack twice: remove the duplicate",
+            field="preferredRacks",
+        ),
+    )
 
     def to_core(self) -> core_objective.Objective:
         """Convert to the objective of the core; capacities and excluded topics are separate there."""

@@ -1,0 +1,1 @@
+"""Commands for policies that are kept as files: lint, diff, simulate."""

@@ -1,0 +1,222 @@
+"""``bellwether diff``: what a change of policy files would do to the live clusters.
+
+In: policy files, and what the operators of these policies know now. Out: changed settings, demotions and moves with the
+current and with the changed policy, as table or JSON. Nothing is written: the reconcile runs on a copy in memory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import click
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
+from bellwether.api.v1alpha1.broker_health import BrokerHealth
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.durations import duration
+from bellwether.cli.kubernetes_target import connect
+from bellwether.cli.policies.lint import check_files, read_all
+from bellwether.cli.policies.lint_output import as_table
+from bellwether.cli.policies.live_situation import carried_load, changed_fields, live_situation
+from bellwether.cli.policies.object_checks import ERROR
+from bellwether.cli.text_table import rows_of
+from bellwether.core.model.cluster import Cluster
+from bellwether.core.signals import Override
+from bellwether.ports.errors import BellwetherError
+from bellwether.simulation.forecast import Forecast, NoReport, Situation, forecast
+
+DIFFERENT = 4
+"""Exit status for other demotions or moves than with the current policy."""
+SHOWN_CHANGES = 20
+
+
+@dataclass(frozen=True)
+class PolicyDiff:
+    """One policy: changed settings, and what happens with the current policy (None: it does not exist) and with the
+    changed one.
+    """
+
+    namespace: str
+    name: str
+    fields: tuple[tuple[str, Any, Any], ...]
+    situation: Situation
+    current: Forecast | None
+    changed: Forecast
+
+    @property
+    def differs(self) -> bool:
+        """Whether other leaders move, or other brokers are demoted."""
+        if self.current is None:
+            return bool(self.changed.changes or self.changed.demoted)
+        return _result(self.current) != _result(self.changed)
+
+
+def diff(files: tuple[str, ...], target: Target, duration_text: str, store: str | None, output: str) -> None:
+    """Show what the policies in the files would do. Exit status 4 if that differs from the current policies."""
+    seconds = duration(duration_text, "--for").total_seconds()
+    policies, healths = _read(files)
+    try:
+        api, namespace = connect(target)
+        found = [_of(api, policy, healths, namespace, seconds, store) for policy in policies]
+    except (BellwetherError, NoReport) as error:
+        raise click.ClickException(str(error)) from None
+    if output == "json":
+        click.echo(json.dumps([_document(one, seconds) for one in found], indent=2, ensure_ascii=False))
+    else:
+        for one in found:
+            for line in _text(one, duration_text):
+                click.echo(line)
+    if any(one.differs for one in found):
+        raise click.exceptions.Exit(DIFFERENT)
+
+
+def _read(files: Sequence[str]) -> tuple[list[LeadershipPolicy], list[BrokerHealth]]:
+    """The policies and overrides of the files, which must be free of errors."""
+    texts, problems = read_all(files)
+    checked = check_files(texts)
+    errors = [p for p in (*problems, *checked.problems) if p.severity == ERROR]
+    if errors:
+        raise click.ClickException(f"the files have errors:\n{as_table(errors, files)}")
+    if not checked.policies:
+        raise click.ClickException(f"no LeadershipPolicy in {', '.join(files)}: name files that have one")
+    return [one.policy for one in checked.policies], checked.healths
+
+
+def _of(
+    api: KubernetesClient,
+    policy: LeadershipPolicy,
+    healths: Sequence[BrokerHealth],
+    default_namespace: str,
+    seconds: float,
+    store: str | None,
+) -> PolicyDiff:
+    written = "namespace" in policy.metadata.model_fields_set
+    namespace, name = policy.metadata.namespace if written else default_namespace, policy.metadata.name
+    body = api.find(POLICIES, namespace, name)
+    live = LeadershipPolicy.read(body) if body is not None else None
+    # Status and its memory belong to the live policy, the connection and the rest to the changed one.
+    wanted = policy.model_copy(update={"status": live.status}) if live is not None else policy
+    with live_situation(api, wanted, namespace, store, SystemClock()) as situation:
+        overridden = _with_overrides(situation, healths, name)
+        return PolicyDiff(
+            namespace,
+            name,
+            tuple(changed_fields(live.spec.body() if live is not None else {}, policy.spec.body())),
+            situation,
+            forecast(situation, live.policy(), seconds) if live is not None else None,
+            forecast(overridden, policy.policy(), seconds),
+        )
+
+
+def _with_overrides(situation: Situation, healths: Sequence[BrokerHealth], policy: str) -> Situation:
+    """The situation with the overrides that the files set."""
+    mine = {h.spec.broker_id: h.override_() for h in healths if h.spec.policy_ref.name == policy}
+    kept: dict[int, Override] = {o.broker: o for o in situation.overrides if o.broker not in mine}
+    kept |= {broker: override for broker, override in mine.items() if override is not None}
+    return replace(situation, overrides=tuple(kept[broker] for broker in sorted(kept)))
+
+
+def _result(outcome: Forecast) -> tuple[frozenset[int], list[tuple[str, tuple[int, ...], int | None]]]:
+    return outcome.demoted, sorted((str(p.name), p.replicas, p.leader) for p in outcome.cluster.partitions)
+
+
+def _text(one: PolicyDiff, duration_text: str) -> Iterator[str]:
+    yield f"policy {one.namespace}/{one.name}: {'new' if one.current is None else f'{len(one.fields)} settings change'}"
+    if one.current is not None:
+        for field, before, after in one.fields:
+            yield f"  {field}: {_shown(before)} -> {_shown(after)}"
+    yield f"if the signals stay as they are, within {duration_text}:"
+    if one.current is not None:
+        yield "  with the current policy:"
+        yield from _happenings(one.current)
+        yield "  with the changed policy:"
+    yield from _happenings(one.changed)
+    heads = ("broker", "leaders now", *(("current policy",) if one.current is not None else ()), "changed policy")
+    yield from _table(heads, [tuple(map(str, row.values())) for row in _leaders(one)])
+    if one.situation.loads is not None:
+        yield from _table(("broker", "MB/s now", *heads[2:]), [_megabytes(row) for row in _loads(one)])
+
+
+def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    return (f"  {line}" for line in rows_of(heads, rows))
+
+
+def _megabytes(row: Mapping[str, int]) -> tuple[str, ...]:
+    return (str(row["broker"]), *(f"{value / 1e6:.1f}" for name, value in row.items() if name != "broker"))
+
+
+def _happenings(outcome: Forecast) -> Iterator[str]:
+    rows = [row for row in outcome.rows if row.what not in ("verdict", "holds back")]
+    yield from (f"    {row}" for row in rows)
+    for change in outcome.changes[:SHOWN_CHANGES]:
+        leader = f", leader {change.leader_before} -> {change.leader}" if change.moved else ""
+        yield f"      {change.at:%H:%M:%S} {change.name} {list(change.order_before)} -> {list(change.order)}{leader}"
+    if len(outcome.changes) > SHOWN_CHANGES:
+        yield f"      and {len(outcome.changes) - SHOWN_CHANGES} more partitions"
+    if not rows and not outcome.changes:
+        yield "    nothing moves, and no broker is demoted"
+
+
+def _clusters(one: PolicyDiff) -> dict[str, Cluster]:
+    """The cluster now, and at the end with each policy."""
+    current = {"current": one.current.cluster} if one.current is not None else {}
+    return {"now": one.situation.cluster, **current, "changed": one.changed.cluster}
+
+
+def _leaders(one: PolicyDiff) -> list[dict[str, int]]:
+    return _by_broker({name: cluster.leaders() for name, cluster in _clusters(one).items()})
+
+
+def _loads(one: PolicyDiff) -> list[dict[str, int]]:
+    """Load of each broker in bytes/s; empty if loads are not known."""
+    loads = one.situation.loads
+    if loads is None:
+        return []
+    return _by_broker({name: carried_load(loads, cluster) for name, cluster in _clusters(one).items()})
+
+
+def _by_broker(figures: Mapping[str, Mapping[int, int]]) -> list[dict[str, int]]:
+    return [{"broker": broker, **{n: of.get(broker, 0) for n, of in figures.items()}} for broker in figures["now"]]
+
+
+def _document(one: PolicyDiff, seconds: float) -> dict[str, Any]:
+    return {
+        "policy": one.name,
+        "namespace": one.namespace,
+        "seconds": seconds,
+        "settings": [{"field": f, "before": before, "after": after} for f, before, after in one.fields],
+        "current": _forecast(one.current) if one.current is not None else None,
+        "changed": _forecast(one.changed),
+        "leaders": _leaders(one),
+        "bytesPerSecond": _loads(one),
+        "differs": one.differs,
+    }
+
+
+def _forecast(outcome: Forecast) -> dict[str, Any]:
+    changes = [
+        {
+            "at": change.at.isoformat(),
+            "partition": str(change.name),
+            "orderBefore": list(change.order_before),
+            "order": list(change.order),
+            "leaderBefore": change.leader_before,
+            "leader": change.leader,
+        }
+        for change in outcome.changes
+    ]
+    return {
+        "demoted": sorted(outcome.demoted),
+        "leadersMoved": outcome.moved,
+        "timeline": [row.document() for row in outcome.rows],
+        "changes": changes,
+    }
+
+
+def _shown(value: Any) -> str:
+    return "unset" if value is None else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,237 @@
+"""Judge policy files together: two policies for one cluster, vantages without probers, Secrets, unknown racks.
+
+In: the objects of all files that were given. Out: problems that the API server cannot know. A check is made only if the
+files contain what it compares with: probers, Secrets, chart values, or a description of the cluster.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import PURPOSE, PURPOSE_LABEL
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.validation_errors import nearest
+from bellwether.cli.policies.object_checks import ERROR, WARNING, FoundObject, Problem
+from bellwether.cli.policies.yaml_documents import Path_
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPolicy:
+    """A valid policy, and where it is written."""
+
+    found: FoundObject
+    policy: LeadershipPolicy
+
+    def concerns(self, namespace: str, name: str) -> bool:
+        """Whether this is the policy; a namespace that is not written may be any."""
+        return name == self.found.name and (not namespace or self.found.namespace in ("", namespace))
+
+
+@dataclass(frozen=True, slots=True)
+class Prober:
+    """A prober of a vantage, from chart values or from a Deployment."""
+
+    namespace: str
+    policy: str
+    vantage: str
+    found: FoundObject
+    location: Path_
+
+
+def check_together(
+    policies: Sequence[FoundPolicy], others: Sequence[FoundObject], racks: Collection[str] | None
+) -> Iterator[Problem]:
+    """Problems between the objects of all files; ``racks`` are those of the described cluster, if there is one."""
+    yield from _one_policy_each(policies)
+    yield from _vantages(policies, [prober for one in others for prober in _probers(one)])
+    yield from _secrets(policies, [one for one in others if one.kind == "Secret"])
+    for values in others:
+        if is_chart_values(values.value):
+            yield from _secret_names(policies, values)
+    if racks is not None:
+        for one in policies:
+            yield from _racks(one, racks)
+
+
+def is_chart_values(value: Mapping[str, Any]) -> bool:
+    """Whether a document is a values file of the chart: it has no kind, and a part that concerns policies."""
+    return "kind" not in value and any(key in value for key in ("policies", "probers", "rbac"))
+
+
+def _one_policy_each(policies: Sequence[FoundPolicy]) -> Iterator[Problem]:
+    first: dict[str, FoundPolicy] = {}
+    names: dict[tuple[str, str], FoundPolicy] = {}
+    for one in policies:
+        found, kafka = one.found, one.policy.spec.kafka
+        same = names.setdefault((found.namespace, found.name), one)
+        if same is not one:
+            text = f"{found.title} is also in {_place(same.found)}: the one that is applied last replaces the other"
+            yield found.problem(WARNING, "duplicate", ("metadata", "name"), text)
+            continue
+        addresses = {address.lower(): ("spec", "kafka", "bootstrapServers") for address in kafka.bootstrap_servers}
+        if kafka.strimzi is not None:
+            namespace = kafka.strimzi.namespace or found.namespace
+            addresses = {f"Strimzi cluster {namespace}/{kafka.strimzi.cluster_name}": ("spec", "kafka", "strimzi")}
+        for address, location in addresses.items():
+            other = first.setdefault(address, one)
+            if other is not one:
+                text = (
+                    f"{address} is also the cluster of {other.found.title} in {_place(other.found)}: one policy manages"
+                    " a Kafka cluster, and the operator refuses the second: remove one of them"
+                )
+                yield found.problem(ERROR, "one-policy", location, text)
+                break
+
+
+def _vantages(policies: Sequence[FoundPolicy], probers: Sequence[Prober]) -> Iterator[Problem]:
+    location = ("spec", "detection", "externalReachability", "vantages")
+    for one in policies:
+        reachability = one.policy.policy().detection.reachability
+        mine = [prober for prober in probers if one.concerns(prober.namespace, prober.policy)]
+        if not mine or not reachability.enabled or not reachability.vantages:
+            continue
+        probed = {prober.vantage for prober in mine}
+        for index, vantage in enumerate(reachability.vantages):
+            if vantage not in probed:
+                text = (
+                    f"vantage {vantage} has no reachability prober in these files"
+                    f"{nearest(vantage, probed - set(reachability.vantages))}: it will not report, and counts as silent"
+                )
+                yield one.found.problem(WARNING, "vantage", (*location, index), text)
+        for prober in mine:
+            if prober.vantage not in reachability.vantages:
+                text = (
+                    f"vantage {prober.vantage} is not in spec.detection.externalReachability.vantages of"
+                    f" {one.found.title}{nearest(prober.vantage, set(reachability.vantages) - probed)}: its signals are"
+                    " ignored"
+                )
+                yield prober.found.problem(WARNING, "vantage", prober.location, text)
+
+
+def _probers(found: FoundObject) -> Iterator[Prober]:
+    """Reachability probers in chart values, or in the containers of a workload."""
+    if is_chart_values(found.value):
+        for index, entry in enumerate(_list(found.value.get("probers"))):
+            if isinstance(entry, Mapping) and entry.get("kind") == "Reachability":
+                namespace, policy, vantage = (str(entry.get(key) or "") for key in ("namespace", "policy", "vantage"))
+                yield Prober(namespace, policy, vantage, found, ("probers", index, "vantage"))
+        return
+    spec = _mapping(_mapping(_mapping(found.value.get("spec")).get("template")).get("spec"))
+    for index, container in enumerate(_list(spec.get("containers"))):
+        words = [str(word) for key in ("command", "args") for word in _list(_mapping(container).get(key))]
+        if "reachability" not in words or "probe" not in words:
+            continue
+        options = _options(words)
+        if "policy" in options and "vantage" in options:
+            place = ("spec", "template", "spec", "containers", index, "args")
+            namespace = options.get("namespace", options.get("n", ""))
+            yield Prober(namespace, options["policy"], options["vantage"], found, place)
+
+
+def _options(words: Iterable[str]) -> dict[str, str]:
+    """Options of a command line, as --name=value or --name value."""
+    found: dict[str, str] = {}
+    name = ""
+    for word in (part for text in words for part in (shlex.split(text) if " --" in text else [text])):
+        if word.startswith("-"):
+            name, equals, value = word.lstrip("-").partition("=")
+            if equals:
+                found[name], name = value, ""
+        elif name:
+            found[name], name = word, ""
+    return found
+
+
+def _secrets(policies: Sequence[FoundPolicy], secrets: Sequence[FoundObject]) -> Iterator[Problem]:
+    if not secrets:
+        return
+    by_name: dict[str, list[FoundObject]] = defaultdict(list)
+    for secret in secrets:
+        by_name[secret.name].append(secret)
+    for one in policies:
+        for location, name in secret_references(one.found.value):
+            mine = [s for s in by_name[name] if not s.namespace or one.found.namespace in ("", s.namespace)]
+            if not mine:
+                text = (
+                    f"Secret {name} is not among these files{nearest(name, by_name.keys() - {name})}: the policy is not"
+                    " Ready until it exists in the policy's namespace"
+                )
+                yield one.found.problem(WARNING, "secret", location, text)
+            for secret in mine:
+                if _mapping(secret.metadata.get("labels")).get(PURPOSE_LABEL) != PURPOSE:
+                    text = (
+                        f"Secret {name} lacks the label {PURPOSE_LABEL}={PURPOSE}: an operator that may read any Secret"
+                        f" (chart value rbac.anySecret) refuses it for {one.found.title}"
+                    )
+                    yield secret.problem(WARNING, "secret", ("metadata",), text)
+
+
+def _secret_names(policies: Sequence[FoundPolicy], values: FoundObject) -> Iterator[Problem]:
+    """Secrets of policies that the chart's RBAC does not name."""
+    rbac = values.value.get("rbac")
+    if not isinstance(rbac, Mapping) or rbac.get("anySecret") or "secretNames" not in rbac:
+        return
+    named = [str(name) for name in _list(rbac["secretNames"])]
+    for one in policies:
+        for location, name in secret_references(one.found.value):
+            if name not in named:
+                text = (
+                    f"Secret {name} is not in rbac.secretNames of {values.file}{nearest(name, named)}: the operator may"
+                    " not read it"
+                )
+                yield one.found.problem(WARNING, "secret", location, text)
+
+
+def secret_references(value: Any, location: Path_ = ()) -> Iterator[tuple[Path_, str]]:
+    """Names of Secrets in a policy: fields that end in SecretName, and the name in a field that ends in SecretRef."""
+    if isinstance(value, Mapping):
+        for key, inside in value.items():
+            place = (*location, key)
+            if key.endswith("SecretName") and isinstance(inside, str):
+                yield place, inside
+            elif key.endswith("SecretRef") and isinstance(inside, Mapping) and "name" in inside:
+                yield (*place, "name"), str(inside["name"])
+            else:
+                yield from secret_references(inside, place)
+    elif isinstance(value, list):
+        for index, inside in enumerate(value):
+            yield from secret_references(inside, (*location, index))
+
+
+def _racks(one: FoundPolicy, racks: Collection[str]) -> Iterator[Problem]:
+    for location, rack in _named_racks(one.found.value.get("spec"), ("spec",)):
+        if rack not in racks:
+            text = (
+                f"no broker is in rack {rack}{nearest(rack, racks)}: the racks are {', '.join(sorted(racks)) or 'none'}"
+            )
+            yield one.found.problem(ERROR, "rack", location, text)
+
+
+def _named_racks(value: Any, location: Path_) -> Iterator[tuple[Path_, str]]:
+    if isinstance(value, Mapping):
+        for key, inside in value.items():
+            if key in ("racks", "preferredRacks"):
+                yield from (((*location, key, index), rack) for index, rack in enumerate(_list(inside)))
+            elif key == "rack":
+                yield (*location, key), str(inside)
+            else:
+                yield from _named_racks(inside, (*location, key))
+    elif isinstance(value, list):
+        for index, inside in enumerate(value):
+            yield from _named_racks(inside, (*location, index))
+
+
+def _place(found: FoundObject) -> str:
+    return f"{found.file}:{found.document.position(found.prefix).line}"
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,167 @@
+"""``bellwether lint``: judge policy files offline, as the API server would and beyond it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bellwether.api.v1alpha1.base_model import API_VERSION
+from bellwether.api.v1alpha1.broker_health import BrokerHealth
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.policies.file_set_checks import FoundPolicy, check_together, is_chart_values
+from bellwether.cli.policies.lint_output import FORMATS
+from bellwether.cli.policies.object_checks import ERROR, FoundObject, Problem, check_object, is_ours
+from bellwether.cli.policies.yaml_documents import (
+    Document,
+    Position,
+    YamlProblem,
+    content_of,
+    documents_of,
+    read_bounded,
+    text_of,
+)
+
+SUFFIXES = (".yaml", ".yml", ".json")
+FILE_LIMIT = 5000
+STDIN = "-"
+_ENTRY = frozenset({"name", "namespace", "labels", "annotations", "spec"})
+"""Fields of an entry of the chart's value ``policies``."""
+
+
+def lint(files: tuple[str, ...], cluster: Path | None, strict: bool, output: str) -> None:
+    """Check the files and print what is wrong with them. Exit status 1 if there are errors."""
+    contents, problems = read_all(files)
+    problems += check_files(contents, _racks(cluster) if cluster is not None else None).problems
+    problems.sort(key=lambda p: (p.file, p.at, p.severity))
+    names = [name for name, _ in contents]
+    shown = FORMATS[output](problems, sorted({*names, *(p.file for p in problems)}))
+    click.echo(shown if output != "table" else _plain(shown))
+    if any(strict or p.severity == ERROR for p in problems):
+        raise click.exceptions.Exit(1)
+
+
+def read_all(files: Iterable[str]) -> tuple[list[tuple[str, str]], list[Problem]]:
+    """Names and texts of the files, those of folders included, and of files that cannot be read why."""
+    texts: list[tuple[str, str]] = []
+    problems = []
+    for name, error in _expanded(files):
+        try:
+            if error:
+                raise YamlProblem(error)
+            content = read_bounded(sys.stdin.buffer) if name == STDIN else content_of(Path(name))
+            texts.append((name, text_of(content)))
+        except YamlProblem as problem:
+            at = problem.at or Position(1, 1)
+            problems.append(Problem(name, at, ERROR, "file", problem.message))
+    return texts, problems
+
+
+def _expanded(files: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each file once, folders as their files, with an error for what is none."""
+    seen: set[str] = set()
+    for name in files:
+        path = Path(name)
+        found, error = [name], ""
+        if name != STDIN and path.is_dir():
+            found = sorted(str(one) for one in path.rglob("*") if one.suffix in SUFFIXES and one.is_file())
+            if not found:
+                found, error = [name], f"the folder has no file that ends in {', '.join(SUFFIXES)}"
+            elif len(found) > FILE_LIMIT:
+                found, error = [name], f"the folder has more than {FILE_LIMIT} files, the limit: name a smaller one"
+        elif name != STDIN and not path.exists():
+            error = "there is no such file"
+        for one in found:
+            if one not in seen:
+                seen.add(one)
+                yield one, error
+
+
+@dataclass
+class CheckedFiles:
+    """The valid objects of all files, and the problems."""
+
+    policies: list[FoundPolicy] = field(default_factory=list)
+    healths: list[BrokerHealth] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def check_files(texts: Iterable[tuple[str, str]], racks: frozenset[str] | None = None) -> CheckedFiles:
+    """Check files, given by name and text, alone and together."""
+    checked = CheckedFiles()
+    others: list[FoundObject] = []
+    for name, text in texts:
+        try:
+            for document in documents_of(text):
+                for found in _objects(name, document):
+                    if not is_ours(found.value):
+                        others.append(found)
+                        continue
+                    checked.problems += _duplicates(found)
+                    valid, wrong = check_object(found)
+                    checked.problems += wrong
+                    if isinstance(valid, LeadershipPolicy):
+                        checked.policies.append(FoundPolicy(found, valid))
+                    elif isinstance(valid, BrokerHealth):
+                        checked.healths.append(valid)
+        except YamlProblem as problem:
+            at = problem.at or Position(1, 1)
+            checked.problems.append(Problem(name, at, ERROR, "yaml", problem.message))
+    checked.problems += check_together(checked.policies, others, racks)
+    return checked
+
+
+def _objects(name: str, document: Document) -> Iterator[FoundObject]:
+    """The objects of a document: itself, the items of a List, the policies in values of the chart."""
+    value = document.value
+    if isinstance(value, list):
+        return  # another tool's file
+    if not isinstance(value, Mapping):
+        raise YamlProblem("is not a Kubernetes object: it must have apiVersion, kind and metadata", document.start)
+    if value.get("kind") == "List" and isinstance(value.get("items"), list):
+        for index, item in enumerate(value["items"]):
+            if isinstance(item, Mapping):
+                yield FoundObject(name, document, item, ("items", index))
+        return
+    yield FoundObject(name, document, value)
+    policies = value.get("policies") if is_chart_values(value) else None
+    for index, entry in enumerate(policies if isinstance(policies, list) else []):
+        if isinstance(entry, Mapping) and "spec" in entry and not set(entry) - _ENTRY:  # otherwise of another chart
+            yield FoundObject(name, document, _of_values(entry), ("policies", index))
+
+
+def _of_values(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The policy that the chart makes of an entry of its value ``policies``."""
+    metadata = {key: entry[key] for key in sorted(_ENTRY - {"spec"}) if entry.get(key)}
+    head = {"apiVersion": API_VERSION, "kind": "LeadershipPolicy", "metadata": metadata}
+    return {**head, "spec": entry["spec"]}
+
+
+def _duplicates(found: FoundObject) -> Iterator[Problem]:
+    depth = len(found.prefix)
+    for place, at in found.document.duplicates:
+        if place[:depth] == found.prefix:
+            text = f"{place[-1]} is written twice, and only the last one counts: remove one"
+            yield Problem(found.file, at, ERROR, "yaml", text, found.title)
+
+
+def _racks(cluster: Path) -> frozenset[str]:
+    """The racks of a cluster description. Raises ClickException if it is none."""
+    from bellwether.testing.cluster_description import description_of  # noqa: PLC0415 - needed with --cluster only
+
+    try:
+        values = [document.value for document in documents_of(text_of(content_of(cluster)))]
+        if len(values) != 1:
+            raise YamlProblem(f"has {len(values)} documents: a cluster description has one")
+        return frozenset(rack for rack in description_of(values[0]).brokers.values() if rack)
+    except (YamlProblem, ValueError) as error:
+        raise click.ClickException(f"--cluster {cluster}: {error}") from None
+
+
+def _plain(text: str) -> str:
+    """Without terminal control codes: a file may come from an untrusted source."""
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)

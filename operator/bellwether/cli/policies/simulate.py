@@ -1,0 +1,136 @@
+"""``bellwether simulate``: what a policy would do in a fault script, as text, JSON or a page with a picture."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.policies.lint import check_files
+from bellwether.cli.policies.lint_output import as_table
+from bellwether.cli.policies.object_checks import ERROR
+from bellwether.cli.policies.yaml_documents import YamlProblem, content_of, documents_of, text_of
+from bellwether.cli.text_table import rows_of
+from bellwether.core.settings.policy import Policy
+from bellwether.pages.simulation_page import simulation_page
+from bellwether.ports.errors import BellwetherError
+from bellwether.recording.replay.replay_settings import policy_of
+from bellwether.recording.trace_files import TraceReader
+from bellwether.recording.traces.cluster_section import read_cluster
+from bellwether.recording.traces.merge_patch import patched
+from bellwether.recording.traces.trace_lines import UnreadableTrace
+from bellwether.simulation.fault_script import script_of
+from bellwether.simulation.simulation import Simulation
+from bellwether.simulation.simulation import simulate as run_script
+from bellwether.testing.cluster_description import description_of
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.replayed_cluster import ReplayedCluster
+
+T = TypeVar("T")
+
+
+def simulate(
+    script: Path, cluster: Path | None, trace: Path | None, policy_file: Path | None, page: Path | None, output: str
+) -> None:
+    """Run the script and print what happens."""
+    try:
+        site, policy = _subject(cluster, trace, policy_file)
+        done = run_script(site, policy, _value(script, script_of))
+        if page is not None:
+            title = f"Simulation of policy {policy.namespace}/{policy.name}"
+            page.write_text(simulation_page(title, done.seconds, done.brokers, _rows(done)), encoding="utf-8")
+    except (BellwetherError, UnreadableTrace, YamlProblem, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: {error.strerror}") from None
+    if output == "json":
+        click.echo(json.dumps(_document(done), indent=2, ensure_ascii=False))
+        return
+    for row in _rows(done):
+        click.echo(row)
+    heads = ("broker", "state at the end", "leaders at the start", "least", "at the end")
+    rows = [
+        (str(b), spans[-1].state, str(spans[0].leaders), str(min(s.leaders for s in spans)), str(spans[-1].leaders))
+        for b, spans in done.brokers.items()
+    ]
+    for line in rows_of(heads, rows):
+        click.echo(line)
+
+
+def _subject(cluster: Path | None, trace: Path | None, policy_file: Path | None) -> tuple[MemoryCluster, Policy]:
+    """The cluster and the policy."""
+    if trace is not None and cluster is None:
+        recorded, settings = _of_trace(trace)
+        return recorded, settings if policy_file is None else _policy(policy_file)
+    if trace is not None or cluster is None:
+        raise click.UsageError("set either --cluster FILE or --trace FILE")
+    if policy_file is None:
+        raise click.UsageError("set --policy FILE: only a trace has settings of its own")
+    return _value(cluster, description_of).build(), _policy(policy_file)
+
+
+def _value(path: Path, read: Callable[[Any], T]) -> T:
+    """What a YAML file with one document describes. Raises ValueError with the file's name."""
+    try:
+        documents = list(documents_of(text_of(content_of(path))))
+        if len(documents) != 1:
+            raise ValueError(f"has {len(documents)} documents: it must have one")
+        if documents[0].duplicates:
+            location, at = documents[0].duplicates[0]
+            raise ValueError(f"line {at.line}: {location[-1]} is written twice: remove one")
+        return read(documents[0].value)
+    except YamlProblem as problem:
+        line = f"line {problem.at.line}: " if problem.at is not None else ""
+        raise ValueError(f"{path}: {line}{problem.message}") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _policy(path: Path) -> Policy:
+    checked = check_files([(str(path), text_of(content_of(path)))])
+    errors = [p for p in checked.problems if p.severity == ERROR]
+    if errors:
+        raise ValueError(as_table(errors, [str(path)]))
+    if len(checked.policies) != 1:
+        raise ValueError(f"{path} has {len(checked.policies)} LeadershipPolicies: it must have one")
+    found: LeadershipPolicy = checked.policies[0].policy
+    return found.policy()
+
+
+def _of_trace(trace: Path) -> tuple[MemoryCluster, Policy]:
+    """The cluster and the settings with which a trace begins."""
+    reader = TraceReader(trace)
+    state: dict[str, Any] = {}
+    for instant in reader.instants():
+        state = patched(state, instant.news)
+        if "cluster" in state and "policy" in state:
+            header = reader.header
+            policy = policy_of(state["policy"], header.policy, header.namespace, ()).policy()
+            return ReplayedCluster(read_cluster(state["cluster"])), policy
+    raise ValueError(f"{trace}: has no cluster and no policy: record it again")
+
+
+def _rows(done: Simulation) -> list[str]:
+    return [str(row) for row in done.rows]
+
+
+def _document(done: Simulation) -> dict[str, Any]:
+    return {
+        "seconds": done.seconds,
+        "timeline": [row.document() for row in done.rows],
+        "leadersMoved": sum(change.moved for change in done.changes),
+        "brokers": [
+            {
+                "broker": broker,
+                "spans": [
+                    {"from": s.start, "to": s.end, "state": s.state, "demoted": s.demoted, "leaders": s.leaders}
+                    for s in spans
+                ],
+            }
+            for broker, spans in done.brokers.items()
+        ],
+    }

@@ -1,0 +1,244 @@
+"""Read YAML files of Kubernetes objects with the position of every value, bounded in size, depth and aliases.
+
+Values are those that the API server gets through kubectl: times remain strings, keys become strings, integral floats
+become integers. In: a file. Out: documents, and problems with line and column.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import yaml
+
+SIZE_LIMIT = 4 * 1024 * 1024
+"""Longest file in bytes. An object of the API is at most 1.5 MiB; a file may have many."""
+VALUE_LIMIT = 200_000
+"""Most values in a file, and most values of a document after its aliases are expanded."""
+DEPTH_LIMIT = 64
+
+Path_ = tuple[str | int, ...]
+_TEMPLATE = "is a Helm template and not YAML: check the output of `helm template`"
+_PREFIX = "tag:yaml.org,2002:"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A place in a file, counted from 1."""
+
+    line: int
+    column: int
+
+
+class YamlProblem(Exception):
+    """Why a file, or a part of it, cannot be read; ``at`` is None for what concerns the whole file."""
+
+    def __init__(self, message: str, at: Position | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.at = at
+
+
+@dataclass
+class Document:
+    """One YAML document: its value, where each key and list entry begins, and keys that occur twice."""
+
+    value: Any = None
+    start: Position = Position(1, 1)
+    positions: dict[Path_, Position] = field(default_factory=dict)
+    duplicates: list[tuple[Path_, Position]] = field(default_factory=list)
+
+    def position(self, path: Path_) -> Position:
+        """Where this value is, or the nearest one around it."""
+        while path:
+            if path in self.positions:
+                return self.positions[path]
+            path = path[:-1]
+        return self.start
+
+
+def text_of(content: bytes) -> str:
+    """The text of a file. Raises YamlProblem with the line if it is not UTF-8 or too long."""
+    if len(content) > SIZE_LIMIT:
+        limit = f"{SIZE_LIMIT // 1024 // 1024} MiB"
+        raise YamlProblem(f"the file has more than {limit}, the limit: split it, or leave it out")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = content[: error.start]
+        at = Position(before.count(b"\n") + 1, error.start - (before.rfind(b"\n") + 1) + 1)
+        raise YamlProblem(f"byte 0x{content[error.start]:02x} is not UTF-8: save the file as UTF-8", at) from None
+
+
+def read_bounded(stream: BinaryIO) -> bytes:
+    """The content, or one byte more than ``text_of`` accepts."""
+    return stream.read(SIZE_LIMIT + 1)
+
+
+def content_of(path: Path) -> bytes:
+    """The content of a file, bounded. Raises YamlProblem if it cannot be read."""
+    try:
+        with path.open("rb") as stream:
+            return read_bounded(stream)
+    except OSError as error:
+        raise YamlProblem(f"cannot be read: {error.strerror}") from None
+
+
+def documents_of(text: str) -> Iterator[Document]:
+    """Every document that is not empty. Raises YamlProblem at the first that is not YAML."""
+    try:
+        _check_bounds(text)
+        for node in yaml.compose_all(text, Loader=_Loader):
+            document = Document(start=_position(node.start_mark))
+            document.value = _Builder(document).build(node, ())
+            if document.value is not None:
+                yield document
+    except yaml.YAMLError as error:
+        raise _described(error, text) from None
+    except YamlProblem as problem:
+        if problem.at is not None and "{{" in _line(text, problem.at.line):
+            raise YamlProblem(_TEMPLATE, problem.at) from None
+        raise
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Resolves plain scalars as Go's YAML 1.1 parser does: no times, no sexagesimal numbers, 1e3 is a number."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in entries if tag not in (f"{_PREFIX}timestamp", f"{_PREFIX}value")]
+    for first, entries in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(f"{_PREFIX}float", re.compile("^[-+]?[0-9]+[eE][-+]?[0-9]+$"), list("-+0123456789"))
+
+
+def _check_bounds(text: str) -> None:
+    """Count values and depth before anything is built."""
+    depth = count = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.NodeEvent):
+            count += 1
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEPTH_LIMIT:
+            raise YamlProblem(f"is nested more than {DEPTH_LIMIT} levels deep: flatten it", _position(event.start_mark))
+        if count > VALUE_LIMIT:
+            raise YamlProblem(f"the file has more than {VALUE_LIMIT} values, the limit: split it, or leave it out")
+
+
+class _Builder:
+    """Builds the value of one document; ``build`` raises YamlProblem for what JSON cannot express."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._left = VALUE_LIMIT
+        self._open: set[int] = set()
+
+    def build(self, node: yaml.Node, path: Path_) -> Any:
+        self._left -= 1
+        if self._left < 0:
+            raise YamlProblem(
+                f"the aliases of this document expand to more than {VALUE_LIMIT} values: write fewer of them",
+                self._document.start,
+            )
+        if isinstance(node, yaml.ScalarNode):
+            return _scalar(node)
+        if id(node) in self._open or len(path) > DEPTH_LIMIT:
+            raise YamlProblem(
+                "an alias refers to a value that contains it: write the value out", _position(node.start_mark)
+            )
+        self._open.add(id(node))
+        try:
+            if isinstance(node, yaml.SequenceNode):
+                return [self._entry(path, index, one) for index, one in enumerate(node.value)]
+            if isinstance(node, yaml.MappingNode):
+                return self._mapping(node, path)
+        finally:
+            self._open.discard(id(node))
+        raise YamlProblem(f"the tag {node.tag} is not supported: remove it", _position(node.start_mark))
+
+    def _entry(self, path: Path_, index: int, node: yaml.Node) -> Any:
+        self._document.positions.setdefault((*path, index), _position(node.start_mark))
+        return self.build(node, (*path, index))
+
+    def _mapping(self, node: yaml.MappingNode, path: Path_) -> dict[str, Any]:
+        merged: dict[str, Any] = {}
+        own: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            at = _position(key_node.start_mark)
+            if key_node.tag == f"{_PREFIX}merge":
+                merged = {**self._merged(value_node, path), **merged}
+                continue
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise YamlProblem("a list or an object is used as a key: write a string", at)
+            key = key_node.value
+            if key in own:
+                self._document.duplicates.append(((*path, key), at))
+            self._document.positions[(*path, key)] = at
+            own[key] = self.build(value_node, (*path, key))
+        return {**merged, **own}
+
+    def _merged(self, node: yaml.Node, path: Path_) -> dict[str, Any]:
+        parts = node.value if isinstance(node, yaml.SequenceNode) else [node]
+        found: dict[str, Any] = {}
+        for part in parts:
+            if not isinstance(part, yaml.MappingNode):
+                raise YamlProblem("<< must be followed by an alias of an object", _position(node.start_mark))
+            found = {**self.build(part, path), **found}
+        return found
+
+
+def _scalar(node: yaml.ScalarNode) -> Any:
+    tag, text = node.tag.removeprefix(_PREFIX), node.value
+    if tag == "null":
+        return None
+    if tag == "bool":
+        return text.lower() in ("true", "yes", "on", "y")
+    if tag == "int" and ":" not in text:
+        return _integer(text)
+    if tag == "float" and ":" not in text:
+        number = float(text.replace("_", "").replace(".inf", "inf").replace(".nan", "nan").lower())
+        return int(number) if number.is_integer() else number
+    if tag in ("str", "int", "float", "!"):
+        return text
+    raise YamlProblem(f"the tag {node.tag} is not supported: remove it", _position(node.start_mark))
+
+
+def _integer(text: str) -> int:
+    digits = text.replace("_", "").lower()
+    sign = -1 if digits.startswith("-") else 1
+    digits = digits.lstrip("+-")
+    if len(digits) > 1 and digits[0] == "0" and digits[1] not in "xbo":
+        return sign * int(digits, 8)
+    return sign * int(digits, 0)
+
+
+def _position(mark: Any) -> Position:
+    return Position(mark.line + 1, mark.column + 1)
+
+
+def _described(error: yaml.YAMLError, text: str) -> YamlProblem:
+    mark = getattr(error, "problem_mark", None)
+    if mark is None:
+        offset = getattr(error, "position", None)
+        before = text[: offset if isinstance(offset, int) else 0]
+        at = Position(before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1)
+        return YamlProblem("a control character is not allowed in YAML: remove it", at)
+    at = _position(mark)
+    line = _line(text, at.line)
+    if "\t" in line[: len(line) - len(line.lstrip())]:
+        return YamlProblem("the line is indented with a tab: use spaces", Position(at.line, line.index("\t") + 1))
+    began = getattr(error, "context_mark", None)
+    for number in range(_position(began).line if began is not None else at.line, at.line + 1):
+        if (column := _line(text, number).find("{{")) >= 0:
+            return YamlProblem(_TEMPLATE, Position(number, column + 1))
+    problem = getattr(error, "problem", None) or "cannot be parsed"
+    context = getattr(error, "context", None)
+    return YamlProblem(f"not YAML: {problem}{f' ({context})' if context else ''}", at)
+
+
+def _line(text: str, number: int) -> str:
+    lines = text.splitlines()
+    return lines[number - 1] if number <= len(lines) else ""

@@ -1,0 +1,178 @@
+"""Fault scripts: what happens to a simulated cluster, by second, as YAML values.
+
+In: values such as ``{seconds: 60, events: {5: [{say: {brokers: [1], reading: Failing}}]}}``. Out: a script, or
+ValueError with the second, the verb and the remedy.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from bellwether.core.model.cluster import TopicPartition
+from bellwether.core.model.strimzi import Pod
+from bellwether.core.signals import OverrideState, Reading, SignalType
+from bellwether.testing.memory_world import MemorySite
+
+SECONDS_LIMIT = 86400
+EVENT_LIMIT = 10_000
+
+Act = Callable[["Stage", Any], None]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where a script happens: the site, and the vantages that report if an event names none."""
+
+    site: MemorySite
+    vantages: tuple[str, ...] = ("eu-west-1a", "eu-west-1b")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event: a verb of ``VERBS`` and what it is about."""
+
+    verb: str
+    about: Any
+
+    def happen(self, stage: Stage) -> None:
+        """Change the site. Raises ValueError if the event does not fit to the cluster."""
+        try:
+            VERBS[self.verb](stage, self.about)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"{self}: {type(error).__name__}: {error}: see docs/simulate.md for its form") from None
+        except ValueError as error:
+            raise ValueError(f"{self}: {error}") from None
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.about}"
+
+
+@dataclass(frozen=True, slots=True)
+class FaultScript:
+    """Events by second, and how long the simulation lasts."""
+
+    seconds: int
+    events: Mapping[int, tuple[Event, ...]] = field(default_factory=dict)
+
+
+def script_of(values: Any) -> FaultScript:
+    """The script in these values. Raises ValueError."""
+    if not isinstance(values, Mapping) or not isinstance(values.get("events", {}), Mapping):
+        raise ValueError("a fault script is an object with seconds, and with events by second")
+    for name in values:
+        if name not in ("seconds", "events"):
+            raise ValueError(f"{name}: no such field: a fault script has seconds and events")
+    seconds = _second("seconds", values.get("seconds"))
+    events = {_second("events", at): _events(at, several) for at, several in values.get("events", {}).items()}
+    if sum(map(len, events.values())) > EVENT_LIMIT:
+        raise ValueError(f"events: more than {EVENT_LIMIT} events, the limit: write fewer")
+    late = [at for at in events if at > seconds]
+    if late:
+        raise ValueError(f"events.{min(late)}: is after the end (seconds: {seconds}): raise seconds, or remove it")
+    return FaultScript(seconds, events)
+
+
+def _events(at: Any, several: Any) -> tuple[Event, ...]:
+    if not isinstance(several, list) or not all(isinstance(one, Mapping) for one in several):
+        raise ValueError(f"events.{at}: must be a list of events, such as [{{kill: [1]}}]")
+    found = tuple(Event(str(verb), about) for one in several for verb, about in one.items())
+    for event in found:
+        if event.verb not in VERBS:
+            near = difflib.get_close_matches(event.verb, VERBS, n=1)
+            meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(VERBS)}"
+            raise ValueError(f"events.{at}: no such event {event.verb} ({meant})")
+    return found
+
+
+def _second(name: str, given: Any) -> int:
+    text = str(given)
+    if not text.isdecimal() or int(text) > SECONDS_LIMIT:
+        raise ValueError(f"{name}: {given!r} must be a number of seconds, at most {SECONDS_LIMIT}")
+    return int(text)
+
+
+def _say(stage: Stage, said: Mapping[str, Any]) -> None:
+    kind = said.get("type", SignalType.EXTERNAL_REACHABILITY)
+    external = kind == SignalType.EXTERNAL_REACHABILITY
+    latency = said.get("milliseconds")
+    for broker in said["brokers"]:
+        _known(stage, broker)
+        stage.site.signals.say(
+            broker,
+            Reading(said["reading"]),
+            type=kind,
+            sources=said.get("from", stage.vantages if external else [f"disk-{broker}"]),
+            control=Reading(said.get("control", "Passing" if external else "Unknown")),
+            latency_seconds=None if latency is None else latency / 1000,
+        )
+
+
+def _override(stage: Stage, said: Mapping[str, Any]) -> None:
+    seconds = said.get("forSeconds")
+    until = stage.site.clock.now() + timedelta(seconds=seconds) if seconds is not None else None
+    broker = _known(stage, said["broker"])
+    stage.site.signals.override(broker, OverrideState(said["state"]), said.get("reason", ""), until)
+
+
+def _drain(stage: Stage, said: Mapping[str, Any]) -> None:
+    until = stage.site.clock.now() + timedelta(seconds=said["forSeconds"])
+    stage.site.signals.drain(_known(stage, said["broker"]), said["reason"], until)
+
+
+def _pod(stage: Stage, said: Mapping[Any, str]) -> None:
+    pods = stage.site.pods
+    if pods is None:
+        raise ValueError("pods are not watched here")
+    for broker, state in said.items():
+        number = _known(stage, int(broker))
+        pods.pop(number, None)
+        if state != "gone":
+            pods[number] = Pod(f"kafka-{broker}", ready=state == "ready", leaving=state == "terminating")
+
+
+def _reorder(stage: Stage, said: Mapping[str, Any]) -> None:
+    for name, order in said.items():
+        topic, _, index = name.rpartition("-")
+        stage.site.cluster.foreign_reorder(TopicPartition(topic, int(index)), order)
+
+
+def _balance(stage: Stage, _: Any) -> None:
+    stage.site.cluster.auto_balance()
+
+
+def _known(stage: Stage, broker: int) -> int:
+    if broker not in stage.site.cluster.brokers:
+        known = ", ".join(map(str, sorted(stage.site.cluster.brokers)))
+        raise ValueError(f"there is no broker {broker}; there are {known}")
+    return broker
+
+
+def _each(act: Callable[[MemorySite, Any], object], *, brokers: bool = False) -> Act:
+    def of_all(stage: Stage, several: Any) -> None:
+        for one in several:
+            act(stage.site, _known(stage, one) if brokers else one)
+
+    return of_all
+
+
+VERBS: dict[str, Act] = {
+    "say": _say,
+    "override": _override,
+    "drain": _drain,
+    "pod": _pod,
+    "lift": _each(lambda s, broker: s.signals.lift(broker), brokers=True),
+    "silence": _each(lambda s, source: s.signals.silence(source)),
+    "resume": _each(lambda s, source: s.signals.resume(source)),
+    "kill": _each(lambda s, broker: s.cluster.kill(broker), brokers=True),
+    "fence": _each(lambda s, broker: s.cluster.fence(broker), brokers=True),
+    "revive": _each(lambda s, broker: s.cluster.revive(broker), brokers=True),
+    "recreate": _each(lambda s, topic: s.cluster.recreate_topic(topic)),
+    "delete": _each(lambda s, topic: s.cluster.delete_topic(topic)),
+    "reorder": _reorder,
+    "balance": _balance,
+}
+"""What may happen to a cluster."""

@@ -1,0 +1,148 @@
+"""Forecast what the operator would do with a policy from one moment on, if the signals stay as they are.
+
+In: what an operator knows at that moment, and a policy. Out: demotions, promotions and moves with their time. The real
+reconcile runs on a copy of the cluster in memory: nothing is written, and Kafka is not asked to move anything.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from bellwether.core.detection.health_states import HealthState
+from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.model.cluster import Cluster
+from bellwether.core.model.flap_damping import FlapCounter
+from bellwether.core.model.harm_history import HarmHistory
+from bellwether.core.model.loads import Loads
+from bellwether.core.model.strimzi import Pod, Strimzi
+from bellwether.core.model.undo_record import UndoRecord
+from bellwether.core.rebalance.rebalance_waves import RebalanceInput
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.policy import Policy
+from bellwether.core.signals import Override, Signal
+from bellwether.gather import Memory
+from bellwether.ports.kafka import ConfigReader
+from bellwether.ports.world import World
+from bellwether.recording.replay.replay_run import pause_after
+from bellwether.recording.replay.replay_timeline import Row
+from bellwether.simulation.simulated_operator import PartitionChange, SimulatedOperator
+from bellwether.testing.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
+from bellwether.testing.memory_records import MemoryRecords, MemoryRecordStore
+from bellwether.testing.memory_world import ManualClock, MemoryLeadership, MemoryLease
+from bellwether.testing.replayed_cluster import ReplayedCluster
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What an operator knows at one moment. ``configs`` reads settings of topics and brokers, and nothing else."""
+
+    now: datetime
+    cluster: Cluster
+    record: UndoRecord
+    signals: tuple[Signal, ...] = ()
+    overrides: tuple[Override, ...] = ()
+    verdicts: Mapping[int, Verdict] = field(default_factory=dict)
+    flaps: Mapping[int, FlapCounter] = field(default_factory=dict)
+    elections: tuple[float, ...] = ()
+    harm_history: HarmHistory = field(default_factory=HarmHistory)
+    strimzi: Strimzi | None = None
+    pods: Mapping[int, Pod] | None = None
+    configs: ConfigReader | None = None
+    loads: Loads | None = None
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What would happen: the rows of a timeline, each partition that changes, the cluster and the report at the end."""
+
+    rows: tuple[Row, ...]
+    changes: tuple[PartitionChange, ...]
+    cluster: Cluster
+    report: Report
+    demoted: frozenset[int]
+
+    @property
+    def moved(self) -> int:
+        """Number of leaders that move."""
+        return sum(change.moved for change in self.changes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unchanging:
+    """``ports.kubernetes.SignalSource``: every prober goes on reporting what it reported last."""
+
+    situation: Situation
+
+    def signals(self) -> tuple[Signal, ...]:
+        """The signals of the situation, as old as then."""
+        return self.situation.signals
+
+    def overrides(self) -> tuple[Override, ...]:
+        """The overrides of the situation; they end when their time has come."""
+        return self.situation.overrides
+
+
+def forecast(situation: Situation, policy: Policy, seconds: float) -> Forecast:
+    """What happens in that time. Raises Transient if no broker is alive."""
+    clock = ManualClock(situation.now)
+    operator = _operator(situation, policy, clock)
+    while True:
+        report = operator.reconcile()
+        pause = 1.0 if report is None else pause_after(report, operator.memory, policy)
+        pause = min([pause, *_ends(situation, clock.now())])
+        if not math.isfinite(pause) or clock.monotonic() + pause > seconds:
+            break
+        clock.advance(max(pause, 0.1))
+    if operator.report is None:
+        raise NoReport("no broker of the cluster is alive: nothing can be foretold")
+    return Forecast(
+        tuple(operator.timeline.rows),
+        tuple(operator.changes),
+        operator.cluster.snapshot(),
+        operator.report,
+        frozenset(operator.memory.record.demoted),
+    )
+
+
+class NoReport(ValueError):
+    """No reconcile could be made."""
+
+
+def _operator(situation: Situation, policy: Policy, clock: ManualClock) -> SimulatedOperator:
+    cluster = ReplayedCluster(situation.cluster)
+    records = MemoryRecords(MemoryRecordStore(situation.record))
+    route = MemoryRoute(cluster)
+    world = World(
+        clusters=MemoryReader(cluster, route),
+        leaders=MemoryMover(cluster, route=route),
+        records=records,
+        leadership=MemoryLeadership(MemoryLease(clock)),
+        signals=_Unchanging(situation),
+        clock=clock,
+        strimzi=situation.strimzi,
+        configs=situation.configs,
+        pods=situation.pods,
+    )
+    memory = Memory(
+        records.take_over(situation.cluster.cluster_id),
+        {broker: _noticed(verdict) for broker, verdict in situation.verdicts.items()},
+        flaps=situation.flaps,
+        elections=situation.elections,
+        harm_history=situation.harm_history,
+    )
+    return SimulatedOperator(cluster, world, policy, memory, RebalanceInput(loads=situation.loads))
+
+
+def _noticed(verdict: Verdict) -> Verdict:
+    """A status does not say when harm was noticed first: at the latest when the broker became Sick or Suspect."""
+    ailing = verdict.state in (HealthState.SICK, HealthState.SUSPECT)
+    return replace(verdict, noticed=verdict.since) if ailing and verdict.noticed is None else verdict
+
+
+def _ends(situation: Situation, now: datetime) -> list[float]:
+    """Seconds until overrides end."""
+    left = ((o.until - now).total_seconds() for o in situation.overrides if o.until is not None)
+    return [seconds for seconds in left if seconds > 0]

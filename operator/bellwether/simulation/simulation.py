@@ -1,0 +1,77 @@
+"""Simulate faults: second by second, what the operator of a policy would do with a cluster in memory.
+
+In: a cluster, a policy, a fault script. Out: the rows of a timeline, and state and leaders of each broker over time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.policy import Policy
+from bellwether.core.signals import Reading, SignalType
+from bellwether.gather import Memory
+from bellwether.pages.simulation_page import Span
+from bellwether.recording.replay.replay_timeline import Row
+from bellwether.simulation.fault_script import FaultScript, Stage
+from bellwether.simulation.simulated_operator import PartitionChange, SimulatedOperator
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_world import MemorySite
+
+VANTAGES = ("vantage-1", "vantage-2")
+"""Vantages of a policy that names none."""
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What happened: rows by time, changed partitions, and the spans of each broker."""
+
+    seconds: int
+    rows: tuple[Row, ...]
+    changes: tuple[PartitionChange, ...]
+    brokers: dict[int, tuple[Span, ...]]
+
+
+def simulate(cluster: MemoryCluster, policy: Policy, script: FaultScript) -> Simulation:
+    """Run the script. All brokers pass at the start. Raises ValueError for an event that does not fit the cluster."""
+    site = MemorySite(cluster, pods={})
+    stage = Stage(site, policy.detection.reachability.vantages or VANTAGES)
+    _all_pass(stage, policy)
+    world = site.process()
+    operator = SimulatedOperator(cluster, world, policy, Memory(world.records.take_over(site.cluster_id)))
+    seen: dict[int, list[tuple[int, str, bool, int]]] = {}
+    for second in range(script.seconds + 1):
+        for event in script.events.get(second, ()):
+            event.happen(stage)
+            operator.timeline.rows.append(Row(site.clock.now(), "event", f"event: {event}"))
+        report = operator.reconcile()
+        if report is not None:
+            _see(seen, second, report, cluster.snapshot().leaders())
+        site.clock.advance(1)
+    spans = {broker: _spans(moments, script.seconds) for broker, moments in sorted(seen.items())}
+    return Simulation(script.seconds, tuple(operator.timeline.rows), tuple(operator.changes), spans)
+
+
+def _all_pass(stage: Stage, policy: Policy) -> None:
+    for broker in sorted(stage.site.cluster.brokers):
+        if policy.detection.reachability.enabled:
+            stage.site.signals.say(broker, Reading.PASSING, sources=stage.vantages)
+        if policy.detection.storage.enabled:
+            source = f"disk-{broker}"
+            stage.site.signals.say(broker, Reading.PASSING, type=SignalType.STORAGE_LATENCY, sources=[source])
+
+
+def _see(
+    seen: dict[int, list[tuple[int, str, bool, int]]], second: int, report: Report, leaders: dict[int, int]
+) -> None:
+    for broker in report.brokers:
+        now = str(broker.verdict.state), broker.demoted is not None, leaders.get(broker.broker, 0)
+        moments = seen.setdefault(broker.broker, [])
+        if not moments or moments[-1][1:] != now:
+            moments.append((second, *now))
+
+
+def _spans(moments: list[tuple[int, str, bool, int]], end: int) -> tuple[Span, ...]:
+    closed = [*moments, (end, "", False, 0)]
+    return tuple(Span(a[0], b[0], *a[1:]) for a, b in pairwise(closed))

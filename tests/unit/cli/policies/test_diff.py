@@ -1,0 +1,115 @@
+"""``bellwether diff``: what changed policies would do, as text and JSON, and the exit status for CI."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from bellwether.adapters.kubernetes.api_client import POLICIES
+from bellwether.cli.main import main
+from bellwether.core.model.loads import Loads
+from bellwether.core.model.undo_record import UndoRecord
+from bellwether.core.signals import Reading
+from bellwether.simulation.forecast import Situation
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_world import MemorySite
+from testkit.kubernetes import api_objects
+from testkit.kubernetes.memory_api import MemoryApi
+
+
+class Live:
+    """Policies in the API, and a cluster of three brokers, the first of which fails at both vantages."""
+
+    def __init__(self) -> None:
+        self.api = MemoryApi()
+        self.site = MemorySite(MemoryCluster({1: "a", 2: "b", 3: "c"}))
+        self.site.cluster.create_topic("orders", assignment=[[1, 2, 3], [1, 3, 2], [2, 3, 1], [3, 1, 2]])
+        for broker in (1, 2, 3):
+            self.site.signals.say(broker, Reading.FAILING if broker == 1 else Reading.PASSING)
+        self.loads: Loads | None = None
+
+    @contextmanager
+    def situation(self, *_: Any) -> Iterator[Situation]:
+        cluster = self.site.cluster.snapshot()
+        signals = self.site.signals.signals()
+        yield Situation(self.site.clock.now(), cluster, UndoRecord(cluster.cluster_id), signals, loads=self.loads)
+
+
+@pytest.fixture
+def live(monkeypatch: pytest.MonkeyPatch) -> Live:
+    live = Live()
+    monkeypatch.setattr("bellwether.cli.policies.diff.connect", lambda _: (live.api, "default"))
+    monkeypatch.setattr("bellwether.cli.policies.diff.live_situation", live.situation)
+    return live
+
+
+def diff(*bodies: api_objects.Body, options: tuple[str, ...] = ()) -> Result:
+    text = "---\n".join(yaml.safe_dump(body) for body in bodies)
+    return CliRunner().invoke(main, ["diff", "-f", "-", *options], input=text)
+
+
+def test_enforcing_shows_who_is_demoted_and_which_leaders_move(live: Live):
+    live.api.put(POLICIES, api_objects.policy())
+    done = diff(api_objects.policy(mode="Enforce"))
+    assert done.exit_code == 4, done.output
+    lines = done.stdout.splitlines()
+    assert lines[:2] == ["policy default/main: 1 settings change", '  spec.mode: "Observe" -> "Enforce"']
+    current, changed = done.stdout.split("  with the changed policy:\n")
+    assert "broker 1 would be demoted" in current
+    assert "broker 1 is demoted, Signals ExternallyUnreachable" in changed
+    assert "orders-0 [1, 2, 3] -> [2, 3, 1], leader 1 -> 2" in changed or "leader 1 -> 3" in changed
+    assert [line.split() for line in lines if line.startswith("  1 ")] == [["1", "2", "2", "0"]]
+    assert live.api.writes == []
+    assert live.site.cluster.snapshot().leaders()[1] == 2
+
+
+def test_a_change_that_moves_nothing_else_ends_with_status_0(live: Live):
+    live.api.put(POLICIES, api_objects.policy())
+    done = diff(api_objects.policy(promotion={"stabilizationSeconds": 7}))
+    assert done.exit_code == 0
+    assert "spec.promotion.stabilizationSeconds: 60 -> 7" in done.stdout
+
+
+def test_json_has_each_move_and_the_leaders_before_and_after(live: Live):
+    live.loads = Loads({p.key: 1000 for p in live.site.cluster.partitions()}, following={1: 5})
+    live.api.put(POLICIES, api_objects.policy())
+    (found,) = json.loads(diff(api_objects.policy(mode="Enforce"), options=("-o", "json")).stdout)
+    assert found["current"]["leadersMoved"] == 0
+    assert (found["changed"]["demoted"], found["changed"]["leadersMoved"]) == ([1], 2)
+    assert {c["partition"] for c in found["changed"]["changes"] if c["leaderBefore"] != c["leader"]} == {
+        "orders-0",
+        "orders-1",
+    }
+    assert found["leaders"][0] == {"broker": 1, "now": 2, "current": 2, "changed": 0}
+    assert found["bytesPerSecond"][0] == {"broker": 1, "now": 2005, "current": 2005, "changed": 5}
+
+
+def test_a_new_policy_is_compared_with_no_policy(live: Live):
+    done = diff(api_objects.policy(mode="Enforce"))
+    assert done.exit_code == 4
+    assert done.stdout.startswith("policy default/main: new\n")
+    assert "current policy" not in done.stdout
+
+
+def test_an_override_in_the_files_is_part_of_the_change(live: Live):
+    live.api.put(POLICIES, api_objects.policy(mode="Enforce"))
+    override = {"state": "Promoted", "reason": "keep"}
+    done = diff(api_objects.policy(mode="Enforce"), api_objects.health(1, override=override), options=("-o", "json"))
+    (found,) = json.loads(done.stdout)
+    assert (found["current"]["demoted"], found["changed"]["demoted"], done.exit_code) == ([1], [], 4)
+
+
+def test_files_with_errors_are_refused_before_anything_is_read(live: Live, tmp_path: Path):
+    done = diff(api_objects.policy(mode="enforce"))
+    assert done.exit_code == 1
+    assert "spec.mode: must be 'Observe' or 'Enforce' (did you mean Enforce?)" in done.stderr
+    assert diff({"kind": "Secret"}).exit_code == 1
+    assert CliRunner().invoke(main, ["diff", "-f", str(tmp_path / "none.yaml")]).exit_code == 1
+    assert diff(api_objects.policy(), options=("--for", "soon")).exit_code == 2
