@@ -170,14 +170,16 @@ def test_a_release_whose_hook_failed_can_be_repaired_or_removed_without_the_hook
     repaired = installing.given({"image": {"tag": "repaired"}})
     with pytest.raises(HelmFailed, match="has no deployed releases"):
         installing.run("upgrade", RELEASE, chart, "--namespace", release, *repaired)
-    installing.run("rollback", RELEASE, "--namespace", release)
+    installing.run("rollback", RELEASE, "1", "--namespace", release)
     installing.run("upgrade", RELEASE, chart, "--namespace", release, *repaired)
     assert image(chartserver, release) == "bellwether:repaired"
 
     with FakeKubelet(chartserver, release, pulls=False), pytest.raises(HelmFailed, match="DeadlineExceeded"):
         installing.run("uninstall", RELEASE, "--namespace", release)
     installing.run("uninstall", RELEASE, "--namespace", release, "--no-hooks")
-    assert left_of(chartserver, release) == []
+    assert left_of(chartserver, release) == [f"job.batch/{RELEASE}-bellwether-uninstall"]
+    kept = json.loads(chartserver.kubectl("get", "jobs", "-n", release, "-o", "json"))["items"][0]["spec"]
+    assert kept["ttlSecondsAfterFinished"] == 24 * 3600, "Kubernetes removes it"
 
 
 @pytest.mark.slow
