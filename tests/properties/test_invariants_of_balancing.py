@@ -56,7 +56,7 @@ def test_the_bound_is_no_higher_than_what_is_possible(problem: Problem):
 def test_the_bound_is_what_its_members_must_carry_between_them(problem: Problem):
     brokers, whole = problem
     found = balance(pool(whole), brokers)
-    members = set(found.bound.members)
+    members = set(np.flatnonzero(found.bound.prices.weights).tolist())
     inside = sum(
         int(load)
         for load, row in zip(whole.loads, whole.eligible, strict=True)

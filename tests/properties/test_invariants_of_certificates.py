@@ -67,6 +67,25 @@ def test_no_plan_is_better_than_the_bound_of_any_weights(data: st.DataObject, dr
     assert figures["bound"] <= float(best) * (1 + 1e-12)
 
 
+@given(st.data(), load_problems(most=5), st.integers(0, 4), st.integers(0, 10**8))
+def test_no_plan_with_so_few_moves_is_better_than_the_bound_of_any_weights(
+    data: st.DataObject, drawn: Posed, most: int, move_weight: int
+) -> None:
+    free, known = drawn
+    terms = replace(free.header, objective=replace(free.header.objective, max_moves=most))
+    posed = replace(free, header=terms)
+    weights = data.draw(weights_for(posed))
+    weighed = weigh(posed, known)
+    # As few leaders change as can.
+    leaders = [w.slot.leader if w.slot.leader in w.eligible else w.eligible[0] if w.free else -1 for w in weighed]
+    leaders = [leader if w.free else w.slot.leader for w, leader in zip(weighed, leaders, strict=True)]
+    report = rechecked(posed, known, *planned(posed, known, leaders, weights, move_weight))
+    assert report.faults == ()
+    best = optimum(posed, known)
+    assert report.figures["dualBound"] == pytest.approx(float(bound(posed, weighed, weights, move_weight)), abs=1e-6)
+    assert report.figures["bound"] <= float(best) * (1 + 1e-12)
+
+
 @given(st.data(), load_problems())
 def test_the_moved_load_is_never_below_what_must_move(data: st.DataObject, drawn: Posed) -> None:
     posed, known = drawn

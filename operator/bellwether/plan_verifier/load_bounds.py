@@ -1,7 +1,8 @@
 """Lower bound on the largest load, and the balance before and after a plan, as exact fractions.
 
 Weak duality, in short: with weights w on open brokers, sum(w * load) <= T * sum(w * capacity) for the largest relative
-load T; and the left side is at least sum(w * base) + sum(load(p) * smallest w of those that may lead p).
+load T; and the left side is at least sum(w * base) + sum(load(p) * smallest w of those that may lead p). Where at most
+K leaders may change, each change may cost a weight m as well, and K * m is taken off the sum.
 """
 
 from __future__ import annotations
@@ -31,16 +32,22 @@ def balance(brokers: Sequence[Broker], sums: Sums, led: Mapping[int, int]) -> Ba
     return Balance(most, mean, most / mean - 1 if mean else Fraction(0))
 
 
-def dual_bound(brokers: Sequence[Broker], sums: Sums, weights: Mapping[int, int]) -> Fraction:
-    """The bound of these weights: whole numbers of open brokers, 0 or more, not all 0."""
-    total = sum(weights.get(b.id, 0) * sums.base[b.id] for b in brokers if b.open)
+def dual_bound(
+    brokers: Sequence[Broker], sums: Sums, weights: Mapping[int, int], change: int = 0, most: int = 0
+) -> Fraction:
+    """The bound of these weights: whole numbers of open brokers, 0 or more, not all 0.
+
+    ``change``: weight of a changed leader, of which there are at most ``most``.
+    """
+    total = sum(weights.get(b.id, 0) * sums.base[b.id] for b in brokers if b.open) - change * most
     weight = {b.id: weights.get(b.id, 0) for b in brokers if b.open}
     eligible, start = sums.eligible, 0
-    for load, end in zip(sums.loads, sums.ends, strict=True):
-        if load:
-            total += load * min([weight[b] for b in eligible[start:end]])
+    for load, home, end in zip(sums.loads, sums.homes, sums.ends, strict=True):
+        if load or change:
+            least = load * min([weight[b] for b in eligible[start:end]]) + change
+            total += min(least, load * weight[home]) if home in weight else least
         start = end
-    return Fraction(total, sum(weight[b.id] * b.capacity for b in brokers if b.open))
+    return max(Fraction(total, sum(weight[b.id] * b.capacity for b in brokers if b.open)), Fraction(0))
 
 
 def item_bound(brokers: Sequence[Broker], sums: Sums, floor: Fraction) -> Fraction:

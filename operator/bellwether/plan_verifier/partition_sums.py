@@ -39,7 +39,7 @@ class Sums:
     """What the pass adds up; loads in hundredths of a byte/s, those of brokers by id.
 
     ``loads`` holds the load of each partition that an open broker leads or will lead; those that may lead it are in
-    ``eligible``, up to its place in ``ends``.
+    ``eligible``, up to its place in ``ends``. ``homes`` has its leader, or -1 if that may not lead it.
     """
 
     base: dict[int, int]
@@ -55,6 +55,7 @@ class Sums:
     loads: array[int] = field(default_factory=lambda: array("q"))
     ends: array[int] = field(default_factory=lambda: array("q"))
     eligible: array[int] = field(default_factory=lambda: array("i"))
+    homes: array[int] = field(default_factory=lambda: array("i"))
     problem_digest: str = ""
     input_digest: str = ""
     plan_digest: str = ""
@@ -204,6 +205,7 @@ class _Account:
         if may:
             sums.loads.append(load)
             sums.eligible.extend(may)
+            sums.homes.append(leader if leader in may else _NO_BROKER)
             sums.ends.append(len(sums.eligible))
 
     def _costs(self, row: PartitionRow, carried: tuple[int, int] | None) -> tuple[int, int]:

@@ -61,6 +61,7 @@ class Plan:
     before: Figures
     after: Figures
     weights: dict[str, Any]
+    move_weight: int
     bound: float
     gap: float | None
     largest_item: float
@@ -107,7 +108,9 @@ def plan_of(document: Any) -> Plan:
     names = {*shared, "problemDigest", "digest", "before", "after", "certificate", "moved", "brokers", *sums}
     _object(document, "plan.json", names)
     _format(document)
-    certificate = _object(document["certificate"], "certificate", {"weights", "bound", "gap", "largestItem"})
+    certificate = _object(
+        document["certificate"], "certificate", {"weights", "moveWeight", "bound", "gap", "largestItem"}
+    )
     if not isinstance(certificate["weights"], dict):
         raise UnreadableDocument("certificate.weights: expected an object of broker ids and whole numbers")
     parts = ("partitions", "reordered", "load", "lowerBound")
@@ -124,6 +127,7 @@ def plan_of(document: Any) -> Plan:
         _figures(document, "before"),
         _figures(document, "after"),
         certificate["weights"],
+        _whole(certificate, "moveWeight", "certificate."),
         _number(certificate, "bound", "certificate."),
         None if certificate["gap"] is None else _number(certificate, "gap", "certificate."),
         _number(certificate, "largestItem", "certificate."),

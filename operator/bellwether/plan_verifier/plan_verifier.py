@@ -90,7 +90,7 @@ def _proved(problem: Problem, plan: Plan, sums: Sums, checks: list[Check], fault
     after = balance(problem.brokers, sums, sums.led_after)
     checks += [_brokers(problem.brokers, plan, sums)]
     checks += _balances("before", plan.before, before) + _balances("after", plan.after, after)
-    weights = _weights(problem.brokers, plan, faults)
+    weights = _weights(problem, plan, faults)
     checks.append(_of(WEIGHTS, faults, found=f"{len(weights)} above 0" if weights else ""))
     item = largest_item(problem.brokers, sums)
     least = least_moved(problem.brokers, sums, after.max)
@@ -109,7 +109,7 @@ def _proved(problem: Problem, plan: Plan, sums: Sums, checks: list[Check], fault
     }
     if not weights:
         return Report(plan.digest, tuple(checks), figures)
-    dual = dual_bound(problem.brokers, sums, weights)
+    dual = dual_bound(problem.brokers, sums, weights, plan.move_weight, _allowed(problem, sums) or 0)
     bound = item_bound(problem.brokers, sums, dual)
     gap = after.max / bound - 1 if bound else None if after.max else Fraction(0)
     checks += [_figure("bound", plan.bound, bound), _gap(plan.gap, gap)]
@@ -129,12 +129,16 @@ def _same(problem: Problem, plan: Plan, faults: Faults) -> None:
 
 
 def _cap(problem: Problem, sums: Sums) -> Check:
-    most = problem.max_moves
-    if most is None:
+    allowed = _allowed(problem, sums)
+    if allowed is None:
         return Check(CAP, said="none", found=f"{sums.moved:,}")
-    allowed = max(most, sums.forced)
     faults = () if sums.moved <= allowed else (f"{sums.moved} leaders change where {allowed} may",)
-    return Check(CAP, faults, f"{most:,}", f"{sums.moved:,}")
+    return Check(CAP, faults, f"{problem.max_moves:,}", f"{sums.moved:,}")
+
+
+def _allowed(problem: Problem, sums: Sums) -> int | None:
+    """How many leaders may change; None for any number."""
+    return None if problem.max_moves is None else max(problem.max_moves, sums.forced)
 
 
 def _counts(plan: Plan, sums: Sums) -> Check:
@@ -149,10 +153,10 @@ def _counts(plan: Plan, sums: Sums) -> Check:
     return Check(COUNTS, faults, found=f"{sums.moved:,} + {sums.reordered:,} orders")
 
 
-def _weights(brokers: Sequence[Broker], plan: Plan, faults: Faults) -> dict[int, int]:
+def _weights(problem: Problem, plan: Plan, faults: Faults) -> dict[int, int]:
     """The weights above 0, or none where something is wrong with them."""
-    free = {str(b.id): b.id for b in brokers if b.open}
-    known = {str(b.id) for b in brokers}
+    free = {str(b.id): b.id for b in problem.brokers if b.open}
+    known = {str(b.id) for b in problem.brokers}
     found = {}
     for name, weight in plan.weights.items():
         if not isinstance(weight, int) or isinstance(weight, bool) or not 0 <= weight <= LARGEST:
@@ -162,6 +166,8 @@ def _weights(brokers: Sequence[Broker], plan: Plan, faults: Faults) -> dict[int,
             faults.add(WEIGHTS, f"broker {name!r} has a weight and {what}")
         elif weight:
             found[free[name]] = weight
+    if plan.move_weight and problem.max_moves is None:
+        faults.add(WEIGHTS, f"a changed leader has the weight {plan.move_weight}, and the problem has no maxMoves")
     if not found and not faults.any(WEIGHTS):
         faults.add(WEIGHTS, "all are 0: they prove nothing")
     return {} if faults.any(WEIGHTS) else found

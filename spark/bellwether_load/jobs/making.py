@@ -187,12 +187,12 @@ def _balance(brokers: Brokers, carried: Int64s) -> rebalance_plan.LoadBalance:
 
 
 def _certificate(brokers: Brokers, survey: Survey, found: Balance, top: Fraction) -> rebalance_plan.Certificate:
-    members = set(found.bound.members)
-    weights = {int(brokers.ids[b]): int(b in members) for b in np.flatnonzero(brokers.open).tolist()}
+    prices = found.bound.prices
+    weights = {int(brokers.ids[b]): int(prices.weights[b]) for b in np.flatnonzero(brokers.open).tolist()}
     floor = max(found.bound.value, Fraction(found.heaviest))
     gap = float(top / floor - 1) if floor else None if top else 0.0
     item = max((Fraction(int(w), int(c)) for w, c in zip(survey.widest, brokers.capacity, strict=True)), default=0)
-    return rebalance_plan.Certificate(weights, float(floor), gap, float(item))
+    return rebalance_plan.Certificate(weights, prices.move, float(floor), gap, float(item))
 
 
 def _read(table: pa.Table) -> Iterator[rebalance_plan.RebalanceMove]:

@@ -39,6 +39,11 @@ class Block:
         """The same partitions with other leaders."""
         return replace(self, leader=leader)
 
+    def take(self, rows: NDArray[np.integer]) -> Block:
+        """Some of the partitions, in the order of ``rows``."""
+        picked = (a[rows] for a in (self.ids, self.loads, self.eligible, self.home, self.leader))
+        return Block(self.number, self.brokers, *picked)
+
     @property
     def changed(self) -> int:
         """Number of partitions with a changed leader."""

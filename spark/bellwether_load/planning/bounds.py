@@ -16,14 +16,15 @@ import numpy as np
 
 from bellwether_load.planning.blocks import Block, Int64s, sums
 from bellwether_load.planning.brokers import Brokers
+from bellwether_load.planning.prices import Prices
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A lower bound on the busiest broker's relative load, and the brokers (indices) that prove it."""
+    """A lower bound on the busiest broker's relative load, and the prices that prove it."""
 
     value: Fraction
-    members: tuple[int, ...]
+    prices: Prices
 
 
 def contained(block: Block, place: Int64s) -> Int64s:
@@ -46,7 +47,9 @@ def best_prefix(brokers: Brokers, place: Int64s, inside: Int64s) -> Bound:
     held = (brokers.fixed[order] + inside[: len(order)]).cumsum()
     capacity = brokers.capacity[order].cumsum()
     k = int((held / capacity).argmax())
-    return Bound(Fraction(int(held[k]), int(capacity[k])), tuple(sorted(order[: k + 1].tolist())))
+    weights = np.zeros(len(brokers), np.int64)
+    weights[order[: k + 1]] = 1
+    return Bound(Fraction(int(held[k]), int(capacity[k])), Prices(weights))
 
 
 def heaviest_item(block: Block, brokers: Brokers) -> float:

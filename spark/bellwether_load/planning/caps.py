@@ -1,15 +1,29 @@
-"""Balance with a limited number of moves: the higher the target, the fewer leaders move."""
+"""Balance with a limited number of changed leaders.
+
+A linear program over candidates gives prices; all partitions then name the moves that gain most at these prices, until
+none gains (column generation). The prices prove the bound with the limit; an integer program over the moves that are
+nearly worth it makes the plan.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
 
+import numpy as np
+
+from bellwether_load.planning.blocks import Block, Int64s, joined
+from bellwether_load.planning.bounds import Bound, better
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.pools import Pool
+from bellwether_load.planning.prices import Prices, best_of, bound_of
+from bellwether_load.planning.programs import CORE, Program
 from bellwether_load.planning.rounds import Balance, balance
 
-HALVINGS = 7
+MOST_ROUNDS = 60
+FRESH = 2_000
+"""New candidates in a round, or as many as leaders may change if that is more."""
+CLOSE = Fraction(1, 10_000)
 
 
 def capped(pool: Pool, brokers: Brokers, most: int | None, *, tell: Callable[[str], None] = lambda _: None) -> Balance:
@@ -19,22 +33,40 @@ def capped(pool: Pool, brokers: Brokers, most: int | None, *, tell: Callable[[st
     if most is None or pool.changed() <= max(most, forced):
         return found
     pool.reset()
-    low, high = Fraction(found.floor), _highest(pool, brokers)
-    best: Fraction | None = None
-    for _ in range(HALVINGS):
-        target = (low + high) / 2
-        pool.reset()
-        balance(pool, brokers, target=target)
-        moved = pool.changed()
-        tell(f"target {float(target):.4g} for the busiest broker: {moved} leaders move, limit {most}")
-        if moved <= max(most, forced):
-            best = high = target
-        else:
-            low = target
-    pool.reset()
-    return balance(pool, brokers, target=high if best is None else best)
+    return _limited(pool, brokers, max(most, forced), forced, found, tell)
 
 
-def _highest(pool: Pool, brokers: Brokers) -> Fraction:
-    """Load of the busiest broker with mandatory moves only."""
-    return brokers.busiest(balance(pool, brokers, target=Fraction(2**62)).carried)
+def _limited(
+    pool: Pool, brokers: Brokers, most: int, forced: int, free: Balance, tell: Callable[[str], None]
+) -> Balance:
+    """Balance with at most ``most`` changed leaders from those at the start; ``free``: without that limit."""
+    start = brokers.fixed + np.sum([o.led for o in pool.open(brokers, np.zeros(len(brokers), np.int64))], axis=0)
+    bound, many = free.bound, max(FRESH, most)
+    prices = Prices(np.where(brokers.open & (start > free.carried), 1, 0).astype(np.int64))
+    candidates: list[Block] = []
+    highest = float("inf")
+    for _ in range(MOST_ROUNDS):
+        answers = pool.priced(prices, _ids(candidates), many)
+        led, changed = np.sum([a.led for a in answers], axis=0), sum(a.changed for a in answers)
+        bound = better([bound, Bound(bound_of(prices, brokers, led, changed, most), prices)])
+        fresh = best_of(answers, many)
+        if not fresh or highest <= float(bound.value * (1 + CLOSE)):
+            break
+        candidates = [joined(0, [*candidates, *fresh])]
+        found = Program(candidates[0], brokers, start, most - forced).relaxed()
+        highest, prices = found.highest, found.prices
+        over = highest / float(bound.value) - 1 if bound.value else 0.0
+        tell(f"{len(candidates[0]):,} candidates: the busiest broker is {over:.3%} over the bound")
+    near = best_of(pool.priced(prices, _ids(candidates), CORE, near=True), CORE)
+    if not candidates and not near:
+        return Balance(start, bound, free.heaviest, free.rounds)
+    program = Program(joined(0, [*candidates, *near]), brokers, start, most - forced)
+    before = program.block
+    after = before.led_by(program.rounded(program.relaxed()))
+    moved = np.flatnonzero(after.leader != before.leader)
+    pool.place(dict(zip(before.ids[moved].tolist(), after.leader[moved].tolist(), strict=True)))
+    return Balance(start - before.led + after.led, bound, free.heaviest, free.rounds)
+
+
+def _ids(blocks: list[Block]) -> Int64s:
+    return np.concatenate([np.empty(0, np.int64), *(b.ids for b in blocks)])

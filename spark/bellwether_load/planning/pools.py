@@ -13,6 +13,7 @@ from bellwether_load.planning.bounds import contained, heaviest_item
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.fits import Fit, fitting, place
 from bellwether_load.planning.offers import Pairs, Terms, offered, settle
+from bellwether_load.planning.prices import Priced, Prices, priced
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,10 @@ class Pool(Protocol):
 
     def offers(self, terms: Terms, place: Int64s) -> list[Offer]:
         """What each block offers under these terms; changes nothing."""
+        ...
+
+    def priced(self, prices: Prices, known: Int64s, most: int, *, near: bool = False) -> list[Priced]:
+        """What each block comes to at these prices, with its best candidates; changes nothing."""
         ...
 
     def settle(self, terms: Terms, asked: Mapping[int, Pairs]) -> list[Int64s]:
@@ -92,6 +97,10 @@ class LocalPool:
     def offers(self, terms: Terms, place: Int64s) -> list[Offer]:
         """See :class:`Pool`."""
         return [offer(b, terms, place) for b in self.blocks]
+
+    def priced(self, prices: Prices, known: Int64s, most: int, *, near: bool = False) -> list[Priced]:
+        """See :class:`Pool`."""
+        return [priced(b, prices, known, most, near=near) for b in self.blocks]
 
     def settle(self, terms: Terms, asked: Mapping[int, Pairs]) -> list[Int64s]:
         """See :class:`Pool`."""

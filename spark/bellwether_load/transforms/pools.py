@@ -20,6 +20,7 @@ from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.fits import Fit, fitting, place
 from bellwether_load.planning.offers import Pairs, Terms, settle
 from bellwether_load.planning.pools import Offer, Opening, offer, opening, together
+from bellwether_load.planning.prices import Priced, Prices, priced
 from bellwether_load.transforms.packing import each_block
 
 _Answer = TypeVar("_Answer")
@@ -43,6 +44,10 @@ class SparkPool:
     def offers(self, terms: Terms, place: Int64s) -> list[Offer]:
         """See ``Pool``."""
         return self._ask(lambda block: offer(block, terms, place))
+
+    def priced(self, prices: Prices, known: Int64s, most: int, *, near: bool = False) -> list[Priced]:
+        """See ``Pool``."""
+        return self._ask(lambda block: priced(block, prices, known, most, near=near))
 
     def settle(self, terms: Terms, asked: Mapping[int, Pairs]) -> list[Int64s]:
         """See ``Pool``."""

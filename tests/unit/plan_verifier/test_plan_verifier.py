@@ -302,6 +302,26 @@ def test_weights_that_are_none_are_refused_by_broker(weights: dict[int, int], sa
     assert said in "\n".join(with_weights(weights).faults)
 
 
+def test_a_weight_of_moves_that_nothing_limits_is_refused() -> None:
+    posed, known = usual()
+    plan, moves = planned(posed, known)
+    forged = replace(plan, certificate=replace(plan.certificate, move_weight=3))
+    said = "\n".join(rechecked(posed, known, forged, moves).faults)
+    assert "weights: a changed leader has the weight 3, and the problem has no maxMoves" in said
+
+
+def test_a_limit_of_moves_raises_the_bound_to_what_so_few_moves_can_reach() -> None:
+    unlimited = problem(*(slot(i, (1, 2)) for i in range(10)), brokers=2, objective=Objective(follow_weight=0))
+    posed = replace(unlimited, header=replace(unlimited.header, objective=Objective(follow_weight=0, max_moves=2)))
+    known = loads(posed, *[10.0] * 10)
+    leaders = [2, 2] + [1] * 8
+    load = 2 * 100 * 10  # produced, and sent to one follower, in hundredths
+    plan, moves = planned(posed, known, leaders, weights={1: 1}, move_weight=load)
+    assert (plan.certificate.bound, plan.certificate.gap) == (8 * load / 100, 0.0)
+    assert rechecked(posed, known, plan, moves).passed
+    assert planned(unlimited, known, leaders, weights={1: 1, 2: 1})[0].certificate.bound == 5 * load / 100
+
+
 def test_weights_that_prove_less_are_refused_by_the_bound() -> None:
     found = with_weights({3: 1})
     assert [c.name for c in found.checks if not c.passed] == ["bound", "gap"]

@@ -82,11 +82,13 @@ class LoadBalance:
 class Certificate:
     """Proof of a plan's quality: dual weights per eligible broker, the lower bound that they give, the gap to it.
 
+    ``move_weight`` is the weight of a changed leader, above 0 only where ``maxMoves`` limits them.
     ``gap`` is max after / bound - 1, None where the bound is 0 and the max is not. ``largest_item`` is the largest load
     / capacity of a partition that has a choice, in the same unit as the bound: loads are indivisible.
     """
 
     weights: Mapping[int, int]
+    move_weight: int
     bound: float
     gap: float | None
     largest_item: float
@@ -94,7 +96,13 @@ class Certificate:
     def document(self) -> dict[str, Any]:
         """As JSON."""
         weights = {str(b): w for b, w in sorted(self.weights.items())}
-        return {"weights": weights, "bound": self.bound, "gap": self.gap, "largestItem": self.largest_item}
+        return {
+            "weights": weights,
+            "moveWeight": self.move_weight,
+            "bound": self.bound,
+            "gap": self.gap,
+            "largestItem": self.largest_item,
+        }
 
     @classmethod
     def read(cls, fields: StrictObject) -> Certificate:
@@ -104,7 +112,13 @@ class Certificate:
         if not all(name.isdecimal() for name in raw):
             raise InvalidDocument("certificate.weights: each name must be the id of a broker")
         weights = {int(name): inner.integer(name) for name in sorted(raw)}
-        made = cls(weights, fields.number("bound"), fields.number_or_none("gap"), fields.number("largestItem"))
+        made = cls(
+            weights,
+            fields.integer("moveWeight"),
+            fields.number("bound"),
+            fields.number_or_none("gap"),
+            fields.number("largestItem"),
+        )
         fields.finish()
         return made
 

@@ -134,7 +134,24 @@ def optimum(posed: Problem, known: Loads) -> Fraction:
     """The smallest top that any plan can have, by trying them all."""
     weighed = weigh(posed, known)
     choices = [one.eligible or (NO_BROKER,) for one in weighed]
-    return min(top(posed, weighed, leaders) for leaders in itertools.product(*choices))
+    most = allowed(posed, weighed)
+    return min(
+        top(posed, weighed, leaders)
+        for leaders in itertools.product(*choices)
+        if most is None or changed(weighed, leaders) <= most
+    )
+
+
+def changed(weighed: Sequence[Weighed], leaders: Sequence[int]) -> int:
+    """How many partitions get another leader."""
+    return sum(to != one.slot.leader for one, to in zip(weighed, leaders, strict=True) if one.free)
+
+
+def allowed(posed: Problem, weighed: Sequence[Weighed]) -> int | None:
+    """How many leaders may change; None for any number."""
+    most = posed.header.objective.max_moves
+    forced = sum(one.free and one.slot.leader not in one.eligible for one in weighed)
+    return None if most is None else max(most, forced)
 
 
 def greedy(posed: Problem, weighed: Sequence[Weighed]) -> list[int]:
@@ -152,15 +169,19 @@ def greedy(posed: Problem, weighed: Sequence[Weighed]) -> list[int]:
     return leaders
 
 
-def bound(posed: Problem, weighed: Sequence[Weighed], weights: Mapping[int, int]) -> Fraction:
-    """The dual bound of these weights, without that of single partitions."""
+def bound(posed: Problem, weighed: Sequence[Weighed], weights: Mapping[int, int], move_weight: int = 0) -> Fraction:
+    """The dual bound of these weights, without that of single partitions; 0 if it is below."""
     free = {b.id: b for b in posed.header.brokers if b.open}
     following = carried(posed, weighed, [NO_BROKER] * len(weighed))
     total = sum(weights.get(b, 0) * following[b] for b in free)
     for one in weighed:
         if one.counts:
-            total += one.load * min(weights.get(b, 0) if b in free else 0 for b in one.eligible)
-    return Fraction(total, sum(weights.get(b, 0) * slot.capacity for b, slot in free.items()))
+            total += min(
+                one.load * (weights.get(b, 0) if b in free else 0) + move_weight * (b != one.slot.leader)
+                for b in one.eligible
+            )
+    total -= move_weight * (allowed(posed, weighed) or 0)
+    return max(Fraction(total, sum(weights.get(b, 0) * slot.capacity for b, slot in free.items())), Fraction(0))
 
 
 def planned(
@@ -168,6 +189,7 @@ def planned(
     known: Loads,
     leaders: Sequence[int] | None = None,
     weights: Mapping[int, int] | None = None,
+    move_weight: int = 0,
 ) -> tuple[RebalancePlan, tuple[RebalanceMove, ...]]:
     """A plan whose every claim is so: greedy, and with the best weights of a few, unless told."""
     weighed = weigh(posed, known)
@@ -189,7 +211,7 @@ def planned(
         for one in weighed
         if any(b in sizes for b in one.eligible)
     ]
-    proved = max([bound(posed, weighed, weights), *singles])
+    proved = max([bound(posed, weighed, weights, move_weight), *singles])
     tops = {when: top(posed, weighed, who) for when, who in (("before", before), ("after", chosen))}
     items = [Fraction(one.load, sizes[b]) for one in weighed if len(one.eligible) > 1 for b in one.eligible]
     gap = None if not proved and tops["after"] else float(tops["after"] / proved - 1) if proved else 0.0
@@ -205,7 +227,7 @@ def planned(
         objective=posed.header.objective,
         before=_balance(tops["before"], start, free),
         after=_balance(tops["after"], end, free),
-        certificate=Certificate(dict(weights), float(proved), gap, float(max(items, default=0))),
+        certificate=Certificate(dict(weights), move_weight, float(proved), gap, float(max(items, default=0))),
         moved=MoveTotals(
             partitions=sum(m.moves_leader for m in moves),
             reordered=sum(not m.moves_leader for m in moves),

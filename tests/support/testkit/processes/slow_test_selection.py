@@ -180,6 +180,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "spark/test_loads.py": ("/spark/bellwether_load/*",),
     "spark/test_processes.py": ("/spark/bellwether_load/jobs/*",),
     "spark/test_sessions.py": ("/spark/bellwether_load/jobs/*",),
+    "unit/bellwether_load/planning/test_exact.py": ("/spark/bellwether_load/planning/*",),
     "unit/cli/rebalance/test_verify_plan_at_size.py": ("plan_verifier/*", "cli/rebalance/verify_plan*"),
 }
 """What each file of slow tests is there for, as patterns of paths: of the product's, or with a slash of the tree's."""

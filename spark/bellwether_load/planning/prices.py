@@ -1,0 +1,87 @@
+"""Prices of brokers and of a changed leader, the cheapest leader of each partition at these prices, and the bound.
+
+A price for each unit of load on a broker, and one for each changed leader: if every partition takes its cheapest
+leader, what it then pays bounds every plan from below (weak duality). A partition that would pay less elsewhere is a
+candidate for a move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bellwether_load.planning.blocks import Block, Int64s, sums
+from bellwether_load.planning.brokers import Brokers
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Whole numbers, 0 or more: ``weights`` by broker (0 for closed ones), for a unit of load; ``move``: for a changed
+    leader."""
+
+    weights: Int64s
+    move: int = 0
+
+
+@dataclass(frozen=True)
+class Priced:
+    """One block at some prices: the load that each broker would lead, how many leaders would change, and the partitions
+    that would gain most by it, with their gains."""
+
+    led: Int64s
+    changed: int
+    candidates: Block
+    gains: NDArray[np.float64]
+
+
+def priced(block: Block, prices: Prices, known: Int64s, most: int, *, near: bool = False) -> Priced:
+    """Every partition of the block with its cheapest leader; up to ``most`` candidates that are not ``known``, by id.
+
+    ``near``: those that would lose least are candidates, too.
+    """
+    if not len(block):
+        return Priced(np.zeros(block.brokers, np.int64), 0, block, np.empty(0))
+    costs = costs_of(block, prices)
+    slot = costs.argmin(axis=1)
+    chosen = block.eligible[np.arange(len(block)), slot]
+    here = block.eligible == block.leader[:, None]
+    gain = np.where(here, costs, np.inf).min(axis=1) - np.where(here, np.inf, costs).min(axis=1)
+    able = np.flatnonzero((gain > (-np.inf if near else 0)) & ~np.isin(block.ids, known))
+    best = np.sort(able[np.lexsort((block.ids[able], -gain[able]))[:most]])
+    return Priced(
+        led=sums(chosen, block.loads, block.brokers),
+        changed=int((chosen != block.home).sum()),
+        candidates=block.take(best),
+        gains=gain[best],
+    )
+
+
+def best_of(answers: Sequence[Priced], most: int) -> list[Block]:
+    """The candidates of all blocks that gain most, up to ``most``."""
+    ids = np.concatenate([a.candidates.ids for a in answers])
+    kept = ids[np.lexsort((ids, -np.concatenate([a.gains for a in answers])))[:most]]
+    picked = [a.candidates.take(np.flatnonzero(np.isin(a.candidates.ids, kept))) for a in answers]
+    return [block for block in picked if len(block)]
+
+
+def costs_of(block: Block, prices: Prices) -> NDArray[np.float64]:
+    """What each partition pays with each eligible leader, in the shape of ``Block.eligible``; infinite for padding."""
+    weights = np.append(prices.weights, 0).astype(np.float64)
+    costs = weights[block.eligible] * block.loads[:, None]
+    costs += prices.move * (block.eligible != block.home[:, None])
+    costs[block.eligible == block.brokers] = np.inf
+    return costs
+
+
+def bound_of(prices: Prices, brokers: Brokers, led: Int64s, changed: int, most: int | None) -> Fraction:
+    """The bound of these prices, from what all blocks come to at them. ``most``: how many leaders may change."""
+    weights = prices.weights.tolist()
+    total = sum(w * (int(f) + int(x)) for w, f, x in zip(weights, brokers.fixed, led, strict=True) if w)
+    if most is not None:
+        total += prices.move * (changed - most)
+    capacity = sum(w * int(c) for w, c in zip(weights, brokers.capacity, strict=True) if w)
+    return Fraction(total, capacity) if capacity else Fraction(0)

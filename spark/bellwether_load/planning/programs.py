@@ -1,0 +1,137 @@
+"""The linear and the integer program over a few partitions: the lowest busiest broker with so many changed leaders.
+
+All other partitions stay where they are. HiGHS solves both; the same input gives the same answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.sparse import coo_array, csr_array
+
+from bellwether_load.planning.blocks import Block, Int32s, Int64s
+from bellwether_load.planning.brokers import Brokers
+from bellwether_load.planning.prices import Prices, costs_of
+
+Floats = NDArray[np.float64]
+CORE = 1_500
+"""Columns of which the integer program decides."""
+NODES = 300
+"""Nodes that it may search: a limit in seconds would not give the same plan twice."""
+GAP = 3e-3
+"""Relative distance to the optimum at which it stops."""
+
+_WEIGHT, _MOVE = 2.0**30, 2.0**62
+_DIVIDED = 1e-7
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The moves that are considered: row ``partition`` of the block to broker ``to``."""
+
+    partition: Int64s
+    to: Int32s
+
+    def __len__(self) -> int:
+        return len(self.to)
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    """The optimum of a linear program: the busiest broker's relative load, its prices, and each column's share."""
+
+    highest: float
+    prices: Prices
+    shares: Floats
+
+
+class Program:
+    """Minimize the busiest broker's relative load by moves of a block's partitions.
+
+    ``carried``: load of all brokers before these moves. ``most``: how many partitions may leave their home.
+    """
+
+    def __init__(self, block: Block, brokers: Brokers, carried: Int64s, most: int) -> None:
+        other = (block.eligible < block.brokers) & (block.eligible != block.leader[:, None])
+        partition, slot = np.nonzero(other)
+        self.block = block
+        self.columns = Columns(partition, block.eligible[partition, slot])
+        self._open = np.flatnonzero(brokers.open)
+        self._load = max(float(carried[self._open].mean()), 1.0)
+        self._capacity = float(brokers.capacity[self._open].mean())
+        self._matrix, self._most = self._rows(brokers, carried, most)
+
+    def relaxed(self) -> Relaxed:
+        """The optimum of divisible partitions."""
+        count = len(self.columns)
+        limits = np.stack([np.zeros(count + 1), np.append(np.ones(count), np.inf)], axis=1)
+        found = linprog(_objective(count), A_ub=self._matrix, b_ub=self._most, bounds=limits, method="highs-ds")
+        highest = float(found.x[-1]) * self._load / self._capacity
+        return Relaxed(highest, self._prices(-found.ineqlin.marginals), found.x[:-1])
+
+    def rounded(self, relaxed: Relaxed) -> Int32s:
+        """A leader for each partition: as divided where prices leave little doubt, else by the integer program."""
+        columns, count = self.columns, len(self.columns)
+        fixed = np.rint(relaxed.shares)
+        doubtful = self._doubtful(relaxed)[columns.partition]
+        lower, upper = (np.where(doubtful, limit, fixed) for limit in (0.0, 1.0))
+        found = milp(
+            _objective(count),
+            constraints=LinearConstraint(self._matrix, -np.inf, self._most),
+            bounds=Bounds(np.append(lower, 0), np.append(upper, np.inf)),
+            integrality=np.append(np.ones(count), 0),
+            options={"node_limit": NODES, "mip_rel_gap": GAP},
+        )
+        leader = self.block.leader.copy()
+        if found.x is not None:
+            taken = np.rint(found.x[:-1]) > 0
+            leader[columns.partition[taken]] = columns.to[taken]
+        return leader
+
+    def _doubtful(self, relaxed: Relaxed) -> NDArray[np.bool_]:
+        """Partitions that are divided or whose best two leaders cost nearly the same: up to ``CORE`` columns."""
+        block, costs = self.block, np.sort(costs_of(self.block, relaxed.prices), axis=1)
+        divided = np.zeros(len(block), np.bool_)
+        divided[self.columns.partition[np.abs(relaxed.shares - np.rint(relaxed.shares)) > _DIVIDED]] = True
+        order = np.lexsort((costs[:, 1] - costs[:, 0], ~divided))
+        width = np.bincount(self.columns.partition, minlength=len(block))
+        doubtful = np.zeros(len(block), np.bool_)
+        doubtful[order[width[order].cumsum() <= CORE]] = True
+        return doubtful
+
+    def _rows(self, brokers: Brokers, carried: Int64s, most: int) -> tuple[csr_array, Floats]:
+        """One row a broker, one for the moves, one for each partition with several columns."""
+        block, columns = self.block, self.columns
+        count, place = len(columns), np.full(block.brokers + 1, -1)
+        place[self._open] = np.arange(len(self._open))
+        at = np.arange(count)
+        loads = block.loads[columns.partition] / self._load
+        leaves = place[block.leader[columns.partition]]
+        cap = len(self._open)
+        home = np.flatnonzero(block.leader[columns.partition] == block.home[columns.partition])
+        several = np.bincount(columns.partition, minlength=len(block)) > 1
+        row = np.cumsum(several) + cap
+        shared = np.flatnonzero(several[columns.partition])
+        rows = [place[columns.to], leaves, np.arange(cap), np.full(len(home), cap), row[columns.partition[shared]]]
+        cols = [at, at, np.full(cap, count), home, shared]
+        capacity = -brokers.capacity[self._open] / self._capacity
+        values = [loads, -loads, capacity, np.ones(len(home)), np.ones(len(shared))]
+        limits = np.concatenate([-carried[self._open] / self._load, [most], np.ones(int(several.sum()))])
+        matrix = coo_array(
+            (np.concatenate(values), (np.concatenate(rows), np.concatenate(cols))), shape=(len(limits), count + 1)
+        )
+        return matrix.tocsr(), limits
+
+    def _prices(self, duals: Floats) -> Prices:
+        weights, move = np.maximum(duals[: len(self._open)], 0), max(float(duals[len(self._open)]), 0.0) * self._load
+        unit = min(_WEIGHT / max(float(weights.max()), 1e-300), _MOVE / max(move, 1e-300))
+        by_broker = np.zeros(self.block.brokers, np.int64)
+        by_broker[self._open] = np.rint(weights * unit)
+        return Prices(by_broker, int(move * unit))
+
+
+def _objective(columns: int) -> Floats:
+    return np.append(np.zeros(columns), 1.0)
