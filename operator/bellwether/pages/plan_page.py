@@ -67,11 +67,20 @@ def verdict(plan: RebalancePlan, unit: Unit) -> str:
         did = f"The busiest broker goes from {unit.said(plan.before.max)} to {most} ({less})"
     if proof.gap is None:
         return f"{did}. There is no proof of how much lower it could be."
-    bound = f"No plan can bring it below {unit.said(proof.bound)}"
+    few = f" that changes {plan.moved.partitions:,} leaders or fewer" if proof.move_weight else ""
+    bound = f"No plan{few} can bring it below {unit.said(proof.bound)}"
     if proof.gap <= 0:
         return f"{did}. {bound}, so this plan is optimal."
     near = "less than 0.01 %" if proof.gap < 0.0001 else f"at most {percent(proof.gap, 2)}"
     return f"{did}. {bound}, so this plan is {near} above the optimum."
+
+
+def unmeasured(partitions: int) -> str:
+    """What it means that the consumption of so many partitions is not measured."""
+    return (
+        f"The consumption of {partitions:,} partitions is not measured. It counts as 0, so brokers with many consumers"
+        " seem less loaded than they are: run the sampler with --prometheus."
+    )
 
 
 def _opening(plan: RebalancePlan, unit: Unit) -> Markup:
@@ -108,6 +117,7 @@ def _opening(plan: RebalancePlan, unit: Unit) -> Markup:
             class_="soft",
         ),
         tag("p", verdict(plan, unit), class_="lead"),
+        *([tag("p", unmeasured(plan.unmeasured), class_="lead")] if plan.unmeasured else []),
         tag("div", *tiles, class_="tiles"),
     )
 
@@ -228,6 +238,7 @@ def _asked(plan: RebalancePlan) -> Markup:
         ("cap on moves", cap),
         ("partitions", f"{plan.partitions:,}"),
         ("without a measured load (not moved)", f"{plan.without_load:,}"),
+        ("without measured consumption (counts as 0)", f"{plan.without_consumption:,}"),
         ("pinned (not moved)", f"{plan.held:,}"),
         ("largest load that has a choice", Unit.of(plan.certificate.largest_item).said(plan.certificate.largest_item)),
     )

@@ -1,7 +1,7 @@
 """Load table: the load of each partition by topic id and index, kept small.
 
-In: rows in the order of (topic id, partition). Out: P and C as whole bytes/s. A row is only judged when a partition of
-the problem asks for it: what others carry is of no concern.
+In: rows in the order of (topic id, partition). Out: P and C as whole bytes/s, no C where it is not measured. A row is
+only judged when a partition of the problem asks for it: what others carry is of no concern.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class LoadTable:
             self._partitions.append(row[1])
             self._produce.append(math.nan if row[2] is None else row[2])
             self._consume.append(0.0 if row[3] is None else row[3])
-            self._known.append(row[2] is not None)
+            self._known.append((row[2] is not None) + 2 * (row[3] is not None))
             self._ranges[row[0]] = (start, len(self))
 
-    def of(self, topic_id: str, partition: int) -> tuple[int, int] | None:
-        """P and C of a partition, or None where there is no row. Unusable names the column."""
+    def of(self, topic_id: str, partition: int) -> tuple[int, int | None] | None:
+        """P and C of a partition, or None where there is no row; C is None if null. Unusable names the column."""
         start, end = self._ranges.get(topic_id, (0, 0))
         partitions = self._partitions
         at = start + partition  # its row if no partition is missing
@@ -63,9 +63,10 @@ class LoadTable:
                 return None
         if (at + 1 < end and partitions[at + 1] == partition) or (at > start and partitions[at - 1] == partition):
             raise Unusable("the loads have more than one row for it")
-        if not self._known[at]:
+        if not self._known[at] & 1:
             raise Unusable(f"{self._columns[0]} is null")
-        return self._whole(self._produce[at], 0), self._whole(self._consume[at], 1)
+        consumed = self._whole(self._consume[at], 1) if self._known[at] & 2 else None
+        return self._whole(self._produce[at], 0), consumed
 
     def _whole(self, value: float, column: int) -> int:
         if not 0 <= value <= MOST:

@@ -47,6 +47,7 @@ class Sums:
     led_after: dict[int, int]
     partitions: int = 0
     without_load: int = 0
+    without_consumption: int = 0
     held: int = 0
     forced: int = 0
     moved: int = 0
@@ -90,7 +91,7 @@ def sweep(
             except Unusable as error:
                 faults.add(LOADS, f"{topic}-{number}: {error}")
             account.add(row, carried, moves.take(key))
-        p, c = ("-", "-") if carried is None else carried
+        p, c = ("-", "-") if carried is None else (carried[0], carried[1] or 0)
         line = f"{topic}\t{topic_id}\t{number}\t{joined(replicas)}\t{joined(isr)}\t{leader}\t{held}"
         lines.append(f"{line}\t{p}\t{c}")
         inputs.append(f"{line}\t-\t-")
@@ -177,11 +178,12 @@ class _Account:
         places = {rack: place for place, rack in reversed(list(enumerate(problem.racks)))}
         self._rank = {b.id: last if b.rack is None else places.get(b.rack, last) for b in problem.brokers}
 
-    def add(self, row: PartitionRow, carried: tuple[int, int] | None, move: MoveRow | None) -> None:
+    def add(self, row: PartitionRow, carried: tuple[int, int | None] | None, move: MoveRow | None) -> None:
         sums, replicas, leader = self._sums, row[3], row[5]
         follow, load = self._costs(row, carried)
         may = self._candidates(row) if carried is not None and not row[6] else []
         sums.without_load += carried is None
+        sums.without_consumption += carried is not None and carried[1] is None
         sums.held += bool(row[6])
         after = self._moved(row, carried, move, may, load) if move is not None else leader
         for broker in replicas:
@@ -208,12 +210,12 @@ class _Account:
             sums.homes.append(leader if leader in may else _NO_BROKER)
             sums.ends.append(len(sums.eligible))
 
-    def _costs(self, row: PartitionRow, carried: tuple[int, int] | None) -> tuple[int, int]:
+    def _costs(self, row: PartitionRow, carried: tuple[int, int | None] | None) -> tuple[int, int]:
         if carried is None:
             return 0, 0
         asked, (p, c) = self._problem, carried
         follow = asked.follow * p
-        load = asked.produce * p + asked.replication * p * (len(row[3]) - 1) + asked.consume * c - follow
+        load = asked.produce * p + asked.replication * p * (len(row[3]) - 1) + asked.consume * (c or 0) - follow
         if load < 0:
             what = f"would cost {load} hundredths of a byte/s more to lead than to follow"
             self._faults.add(LOADS, f"{row[0]}-{row[2]} {what}: the weights must not make it negative")
@@ -233,7 +235,7 @@ class _Account:
         return found
 
     def _moved(
-        self, row: PartitionRow, carried: tuple[int, int] | None, move: MoveRow, may: list[int], load: int
+        self, row: PartitionRow, carried: tuple[int, int | None] | None, move: MoveRow, may: list[int], load: int
     ) -> int:
         """Who leads after a move; the leader of before where the move may not be."""
         name, replicas, leader, to = f"{row[0]}-{row[2]}", row[3], row[5], move[6]

@@ -104,7 +104,7 @@ def problem_of(document: Any) -> Problem:
 def plan_of(document: Any) -> Plan:
     """What a document claims of a plan."""
     shared = {"format", "clusterId", "policy", "madeAt", "objective"}
-    sums = ("partitions", "withoutLoad", "held")
+    sums = ("partitions", "withoutLoad", "withoutConsumption", "held")
     names = {*shared, "problemDigest", "digest", "before", "after", "certificate", "moved", "brokers", *sums}
     _object(document, "plan.json", names)
     _format(document)

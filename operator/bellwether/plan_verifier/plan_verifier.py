@@ -145,6 +145,7 @@ def _counts(plan: Plan, sums: Sums) -> Check:
     pairs = (
         ("partitions", plan.counts["partitions"], sums.partitions),
         ("withoutLoad", plan.counts["withoutLoad"], sums.without_load),
+        ("withoutConsumption", plan.counts["withoutConsumption"], sums.without_consumption),
         ("held", plan.counts["held"], sums.held),
         ("moved.partitions", plan.moved["partitions"], sums.moved),
         ("moved.reordered", plan.moved["reordered"], sums.reordered),

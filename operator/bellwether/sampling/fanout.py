@@ -1,8 +1,9 @@
-"""Estimate the consumption of each partition from Prometheus' values by topic.
+"""Estimate the consumption of each partition from Prometheus' values by topic, or by broker and topic.
 
-In: bytes/s of topics, and the ends of logs in this round and in the one before. Out: bytes/s of partitions. A topic's
-bytes are dealt to its partitions as its new records are, since consumers mostly read what has just been written. Called
-by ``rounds``.
+In: bytes/s of topics, and the ends of logs in this round and in the one before. Out: bytes/s of partitions. The bytes
+of a topic are dealt to its partitions as its new records are, since consumers mostly read what has just been written.
+Where a broker's bytes are known apart, they are dealt to the topic's partitions that it leads; what consumers read from
+followers then counts for no partition, as it does not move with the leader. Called by ``rounds``.
 """
 
 from __future__ import annotations
@@ -17,25 +18,32 @@ from bellwether.core.model.cluster import Partition, PartitionKey
 _STEPS = 1 << 10
 
 
+Consumption = Mapping[str | tuple[str, int], float]
+"""Bytes/s by topic, or by topic and broker."""
+
+
 def spread(
-    topics: Mapping[str, float],
+    topics: Consumption,
     partitions: Sequence[Partition],
     ends: Sequence[int | None],
     before: Mapping[PartitionKey, int],
 ) -> list[float | None]:
     """Bytes/s of each partition, in their order; None: unknown.
 
-    Unknown is every partition of a topic that Prometheus does not name, or of which some partition's end is not known
-    now or was not known before (``before``, by topic id and partition), or that is read though nothing new came.
+    Unknown is every partition of a topic (or of a topic on its leader) that Prometheus does not name, or of which some
+    partition's end is not known now or was not known before (``before``, by topic id and partition), or that is read
+    though nothing new came.
     """
-    came: dict[str, list[int | None]] = defaultdict(list)
-    for partition, end in zip(partitions, ends, strict=True):
-        if partition.topic in topics:
-            came[partition.topic].append(_new(end, before.get(partition.key)))
-    shares = {topic: _share(topics[topic], new) for topic, new in came.items()}
+    apart = {key[0] for key in topics if isinstance(key, tuple)}
+    keys = [(p.topic, -1 if p.leader is None else p.leader) if p.topic in apart else p.topic for p in partitions]
+    came: dict[str | tuple[str, int], list[int | None]] = defaultdict(list)
+    for key, partition, end in zip(keys, partitions, ends, strict=True):
+        if key in topics:
+            came[key].append(_new(end, before.get(partition.key)))
+    shares = {key: _share(topics[key], new) for key, new in came.items()}
     found: list[float | None] = []
-    for partition, end in zip(partitions, ends, strict=True):
-        share = shares.get(partition.topic)
+    for key, partition, end in zip(keys, partitions, ends, strict=True):
+        share = shares.get(key)
         new = _new(end, before.get(partition.key))
         found.append(None if share is None or new is None else _coarse(share * new))
     return found

@@ -15,7 +15,7 @@ from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient, WrongCluster
 from bellwether.sampling.asking import Asking, BrokerAnswer, EndsReader, SizesReader
-from bellwether.sampling.fanout import spread
+from bellwether.sampling.fanout import Consumption, spread
 from bellwether.sampling.rows import Rows
 
 # What is left of the period is for writing.
@@ -33,8 +33,8 @@ class Maps(Protocol):
 class Readers(Protocol):
     """How much consumers read. Raises Transient or Terminal."""
 
-    def begin(self, timeout_seconds: float) -> Callable[[], Mapping[str, float]]:
-        """Ask; the result waits for the answer, bytes/s by topic."""
+    def begin(self, timeout_seconds: float) -> Callable[[], Consumption]:
+        """Ask; the result waits for the answer, bytes/s by topic or by (topic, broker)."""
         ...
 
 
@@ -114,9 +114,7 @@ class Rounds:
         self._cluster = cluster
         return cluster
 
-    def _rows(
-        self, cluster: Cluster, answers: Mapping[int, BrokerAnswer], topics: Mapping[str, float], at: datetime
-    ) -> Rows:
+    def _rows(self, cluster: Cluster, answers: Mapping[int, BrokerAnswer], topics: Consumption, at: datetime) -> Rows:
         partitions = sorted(cluster.partitions, key=lambda p: (p.topic, p.index))
         nothing = BrokerAnswer()
         by = [answers.get(p.leader, nothing) if p.leader is not None else nothing for p in partitions]
@@ -138,7 +136,7 @@ class Rounds:
         )
 
 
-def _collected(collect: Callable[[], Mapping[str, float]] | None, troubles: dict[str, str]) -> Mapping[str, float]:
+def _collected(collect: Callable[[], Consumption] | None, troubles: dict[str, str]) -> Consumption:
     if collect is None:
         return {}
     try:

@@ -14,9 +14,10 @@ from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.samples.sample_files import days as days_with_samples
 from bellwether.adapters.store.samples.sample_files import readable
 from bellwether.ports.errors import Terminal
-from bellwether.sampling import coverage, filenames
+from bellwether.sampling import coverage, filenames, fileplans
 from bellwether_load.jobs.reading import Source, Window
 
+_FUTURE = "is in the future, so a clock was wrong: move it out of the store"
 # A week contains every hour of every weekday once.
 USUAL_DAYS = 7
 
@@ -25,7 +26,8 @@ USUAL_DAYS = 7
 class Period:
     """Requested period. A moment without a time of day: the whole day, the last one included.
 
-    ``count``: so many days from ``start``, or up to ``end``, or up to the newest day that has samples.
+    ``count``: so many days from ``start``, or up to ``end``, or up to the newest day that has samples and
+    is not in the future.
     """
 
     start: date | datetime | None = None
@@ -61,13 +63,18 @@ def moment(text: str) -> date | datetime:
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 
-def choose(store: Store, period: Period, cluster_id: str | None = None) -> Choice:
-    """Select the files of a period. Raises StoreError; Terminal if they are of several clusters and none is given."""
-    there = days_with_samples(store)
+def choose(store: Store, period: Period, today: date, cluster_id: str | None = None) -> Choice:
+    """Select the files of a period. Raises StoreError; Terminal if they are of several clusters and none is given.
+
+    Days after tomorrow count for nothing: a clock was wrong.
+    """
+    found_days = days_with_samples(store)
+    future = fileplans.astray(found_days, today)
+    there = tuple(day for day in found_days if day not in future)
     window = Window(*_bounds(period, there))
     wanted = _days(window, there, clip=period.start is None and period.count is None)
     sources: list[Source] = []
-    skipped: list[str] = []
+    skipped = [f"{store.where(filenames.folder(day))}: {_FUTURE}" for day in future]
     missing: list[date] = []
     clusters: dict[str, str] = {}
     for day in wanted:

@@ -164,6 +164,7 @@ def _plan(
         ),
         partitions=survey.partitions,
         without_load=survey.without_load,
+        without_consumption=survey.without_consumption,
         held=survey.held,
         brokers=tuple(
             rebalance_plan.BrokerLoad(

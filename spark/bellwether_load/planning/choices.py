@@ -52,7 +52,8 @@ class Choices:
     """Partitions as arrays, a row each, in the batch's order.
 
     ``replicas`` and ``eligible`` hold broker indices, padded with ``brokers``; ``leader`` is ``brokers`` where there is
-    none. ``known``: has measured rates. ``held``: is held by name. ``stays``: is held, unknown, or without candidate.
+    none. ``known``: has measured rates. ``consumed``: so has its consumption. ``held``: is held by name. ``stays``: is
+    held, unknown, or without candidate.
     """
 
     replicas: Int32s
@@ -61,6 +62,7 @@ class Choices:
     loads: Int64s
     follows: Int64s
     known: NDArray[np.bool_]
+    consumed: NDArray[np.bool_]
     held: NDArray[np.bool_]
     stays: NDArray[np.bool_]
     brokers: int
@@ -97,6 +99,7 @@ def choices(batch: pa.RecordBatch, slots: Slots, costs: Costs) -> Choices:
     isr = _indices(batch.column("isr"), slots)
     leader = _index(batch.column("leader").to_numpy(zero_copy_only=False).astype(np.int64), slots)
     known = batch.column("produce").is_valid().to_numpy(zero_copy_only=False)
+    consumed = batch.column("consume").is_valid().to_numpy(zero_copy_only=False)
     produce, consume = rates(batch)
     lead = costs.produce * produce + costs.replication * produce * (rf - 1) + costs.consume * consume
     follow = costs.follow * produce
@@ -115,7 +118,7 @@ def choices(batch: pa.RecordBatch, slots: Slots, costs: Costs) -> Choices:
     stays = held | ~known | ~able.any(axis=1)
     eligible[stays] = brokers
     eligible[stays, 0] = leader[stays]
-    return Choices(replicas, eligible, leader, loads, follow, known, held, stays, brokers)
+    return Choices(replicas, eligible, leader, loads, follow, known, consumed, held, stays, brokers)
 
 
 def rates(batch: pa.RecordBatch) -> tuple[Int64s, Int64s]:

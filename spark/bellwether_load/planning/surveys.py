@@ -27,6 +27,7 @@ class Survey:
     widest: Int64s
     partitions: int
     without_load: int
+    without_consumption: int
     held: int
 
     @classmethod
@@ -47,6 +48,7 @@ class Survey:
             widest=widest[:count],
             partitions=len(choices.loads),
             without_load=int((~choices.known).sum()),
+            without_consumption=int((choices.known & ~choices.consumed).sum()),
             held=int(choices.held.sum()),
         )
 
@@ -62,6 +64,7 @@ class Survey:
             widest=np.max([p.widest for p in found], axis=0),
             partitions=sum(p.partitions for p in found),
             without_load=sum(p.without_load for p in found),
+            without_consumption=sum(p.without_consumption for p in found),
             held=sum(p.held for p in found),
         )
 
@@ -69,7 +72,7 @@ class Survey:
     def nothing(cls, brokers: int) -> Survey:
         """Of no partition."""
         none = np.zeros(brokers, np.int64)
-        return cls(none, none, none, np.zeros(brokers + 1, np.int64), none, 0, 0, 0)
+        return cls(none, none, none, np.zeros(brokers + 1, np.int64), none, 0, 0, 0, 0)
 
 
 def share_out(leaders: Int64s, most: int) -> Int64s:

@@ -193,6 +193,20 @@ def test_other_capacities_show_in_the_unit() -> None:
     assert "per 100 units" not in plan_page(tell(plan, moves))
 
 
+def test_consumption_that_is_not_measured_is_said_unless_it_weighs_nothing() -> None:
+    sentence = "The consumption of 1,200 partitions is not measured. It counts as 0"
+    assert sentence in page(12, without_consumption=1_200)
+    assert sentence not in page(12, without_consumption=1_200, objective=Objective(consume_weight=0))
+    assert "is not measured" not in page(12)
+
+
+def test_a_bound_that_rests_on_the_cap_says_so() -> None:
+    plan, moves = small_plan()
+    limited = replace(plan, certificate=replace(plan.certificate, move_weight=5))
+    text = said(taken_apart(plan_page(tell(limited, moves))))
+    assert f"No plan that changes {plan.moved.partitions} leaders or fewer can bring it below" in text
+
+
 def test_the_cap_and_the_racks_that_were_asked_for_are_told() -> None:
     text = said(taken_apart(page(12, objective=Objective(preferred_racks=("zone-a", "zone-b"), max_moves=1000))))
     assert "preferred racks zone-a, zone-b" in text

@@ -16,11 +16,12 @@ def test_a_partition_without_a_row_has_no_load() -> None:
 
 def test_rates_are_rounded_and_halves_go_to_the_even_number() -> None:
     table = LoadTable([("a", i, rate, None) for i, rate in enumerate((0.5, 1.5, 2.5, 2.4999))])
-    assert [table.of("a", i) for i in range(4)] == [(0, 0), (2, 0), (2, 0), (2, 0)]
+    assert [table.of("a", i) for i in range(4)] == [(0, None), (2, None), (2, None), (2, None)]
 
 
-def test_nothing_measured_of_consumers_counts_as_nothing() -> None:
-    assert LoadTable([("a", 0, 7.0, None)]).of("a", 0) == (7, 0)
+def test_consumption_that_is_not_measured_is_known_from_none() -> None:
+    table = LoadTable([("a", 0, 7.0, None), ("a", 1, 7.0, 0.0)])
+    assert (table.of("a", 0), table.of("a", 1)) == ((7, None), (7, 0))
 
 
 @pytest.mark.parametrize(

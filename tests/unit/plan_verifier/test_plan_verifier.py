@@ -302,6 +302,16 @@ def test_weights_that_are_none_are_refused_by_broker(weights: dict[int, int], sa
     assert said in "\n".join(with_weights(weights).faults)
 
 
+def test_consumption_that_is_not_measured_is_counted() -> None:
+    posed = problem(*(slot(i, (1, 2)) for i in range(3)), brokers=2)
+    known = loads(posed, 10.0, 10.0, consume=None) | loads(posed, 10.0)
+    plan, moves = planned(posed, known)
+    assert plan.without_consumption == 1
+    assert rechecked(posed, known, plan, moves).passed
+    said = "\n".join(rechecked(posed, known, replace(plan, without_consumption=0), moves).faults)
+    assert "counts: withoutConsumption is 0, there are 1" in said
+
+
 def test_a_weight_of_moves_that_nothing_limits_is_refused() -> None:
     posed, known = usual()
     plan, moves = planned(posed, known)

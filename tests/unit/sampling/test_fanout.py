@@ -27,6 +27,17 @@ def test_each_topic_has_its_own() -> None:
     assert found == [8.0, 2.0]
 
 
+def test_what_a_broker_sends_is_dealt_to_the_partitions_that_it_leads() -> None:
+    led = [Partition("t", "t", index, (1, 2), (1, 2), leader) for index, leader in enumerate((1, 1, 2, None))]
+    topics = {("t", 1): 900.0, ("t", 2): 50.0, ("t", 3): 7.0}
+    found = spread(topics, led, [10, 20, 30, 0], before("t", 0, 0, 0, 0))
+    assert found == [pytest.approx(300, rel=2e-3), pytest.approx(600, rel=2e-3), 50.0, None]
+
+
+def test_a_leader_of_which_nothing_is_said_has_unknown_consumption() -> None:
+    assert spread({("t", 2): 5.0}, partitions("t", 1), [1], before("t", 0)) == [None]
+
+
 def test_a_topic_that_prometheus_does_not_name_is_unknown() -> None:
     assert spread({"u": 5.0}, partitions("t", 2), [1, 1], before("t", 0, 0)) == [None, None]
 

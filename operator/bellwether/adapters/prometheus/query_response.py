@@ -15,7 +15,7 @@ from typing import Any
 from bellwether.ports.errors import Terminal, Transient
 
 SERIES_LIMIT = 10_000
-_LABEL_LIMIT = 256
+_LABEL_LIMIT = 512
 _WORDS_LIMIT = 200
 _WARNINGS_LIMIT = 3
 

@@ -1,7 +1,8 @@
-"""Bytes consumed per topic from Prometheus: one query, run on a thread of its own.
+"""Bytes consumed per broker and topic from Prometheus: one query, run on a thread of its own.
 
-In: a client and a query that yields one series for each topic. Out: bytes/s by topic, or Transient or Terminal with why
-not. Called by the sampler, which goes on without it. A question that hangs is left behind, and not doubled.
+In: a client and a query that yields one series for each topic, or for each broker and topic. Out: bytes/s by these, or
+Transient or Terminal with why not. Called by the sampler, which goes on without it. A question that hangs is left
+behind, and not doubled.
 """
 
 from __future__ import annotations
@@ -9,20 +10,24 @@ from __future__ import annotations
 import math
 import queue
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from bellwether.adapters.prometheus.query_client import PrometheusClient
 from bellwether.adapters.prometheus.query_response import QueryResponse
+from bellwether.core.model.broker_labels import broker_id
 from bellwether.ports.errors import Terminal, Transient
+from bellwether.sampling.fanout import Consumption
 
 LABEL = "topic"
 SERIES_LIMIT = 200_000
 BODY_LIMIT = 64 * 1024 * 1024
 # BytesOutPerSec, which leaves replication out, as the JMX exporter (Strimzi's rules) and Strimzi's reporter name it.
-DEFAULT_QUERY = " or ".join(
-    f'sum by ({LABEL}) (rate(kafka_server_brokertopicmetrics_{name}{{{LABEL}!=""}}[3m]))'
+# The pod's name, where there is one, is appended to the topic after a slash, which no topic has.
+_BY_BROKER = " or ".join(
+    f'sum by ({LABEL}, pod) (rate(kafka_server_brokertopicmetrics_{name}{{{LABEL}!=""}}[3m]))'
     for name in ("bytesout_total", "bytesoutpersec_total")
 )
+DEFAULT_QUERY = f'label_join({_BY_BROKER}, "{LABEL}", "/", "{LABEL}", "pod")'
 # Extra time for a query to report its own timeout.
 _GRACE_SECONDS = 0.5
 
@@ -37,8 +42,8 @@ class TopicReaders:
         self._query = query
         self._thread: threading.Thread | None = None
 
-    def begin(self, timeout_seconds: float) -> Callable[[], Mapping[str, float]]:
-        """Ask; the result waits for the answer and gives bytes/s by topic, or raises Transient or Terminal."""
+    def begin(self, timeout_seconds: float) -> Callable[[], Consumption]:
+        """Ask; the result waits for the answer, and gives bytes/s by topic or broker, or raises Transient or Terminal."""
         if self._thread is not None and self._thread.is_alive():
             return _raising(Transient("Prometheus has not answered the query of an earlier round"))
         answers: queue.SimpleQueue[_Outcome] = queue.SimpleQueue()
@@ -52,7 +57,7 @@ class TopicReaders:
         self._thread = threading.Thread(target=ask, name="consumers", daemon=True)
         self._thread.start()
 
-        def collect() -> Mapping[str, float]:
+        def collect() -> Consumption:
             try:
                 found = answers.get(timeout=timeout_seconds + _GRACE_SECONDS)
             except queue.Empty:
@@ -64,20 +69,28 @@ class TopicReaders:
         return collect
 
 
-def _by_topic(answer: QueryResponse) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for topic, value in answer.samples:
+def _by_topic(answer: QueryResponse) -> Consumption:
+    found: dict[str, dict[str, float]] = {}
+    for name, value in answer.samples:
         # Without the label a series is about all topics together.
-        if topic is None or value is None or not math.isfinite(value) or value < 0:
+        if name is None or value is None or not math.isfinite(value) or value < 0:
             continue
-        if topic in found:
-            raise Terminal(f"Prometheus returns several series for topic {topic}: aggregate the query by ({LABEL})")
-        found[topic] = value
-    return found
+        topic, _, broker = name.partition("/")
+        if broker in found.setdefault(topic, {}):
+            raise Terminal(f"Prometheus returns several series for topic {name}: aggregate the query by ({LABEL})")
+        found[topic][broker] = value
+    read: dict[str | tuple[str, int], float] = {}
+    for topic, by_broker in found.items():
+        brokers = {broker_id(broker): value for broker, value in by_broker.items()}
+        if None in brokers or len(brokers) < len(by_broker):
+            read[topic] = sum(by_broker.values())
+        else:
+            read |= {(topic, broker): value for broker, value in brokers.items() if broker is not None}
+    return read
 
 
-def _raising(error: Transient) -> Callable[[], Mapping[str, float]]:
-    def collect() -> Mapping[str, float]:
+def _raising(error: Transient) -> Callable[[], Consumption]:
+    def collect() -> Consumption:
         raise error
 
     return collect

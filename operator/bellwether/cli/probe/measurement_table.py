@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from bellwether.cli.commands import exit_status
 from bellwether.cli.output import print_rows
+from bellwether.core.model.broker_labels import broker_id
 from bellwether.core.settings.detection import (
     Comparison,
     Detection,
@@ -33,7 +34,7 @@ from bellwether.probes.plugins.plugin_api import Kind
 from bellwether.probes.plugins.plugin_call import attempted
 from bellwether.probes.plugins.plugin_discovery import Found
 from bellwether.probes.prometheus.prometheus_probe import QueryClient
-from bellwether.probes.prometheus.prometheus_rules import broker_id, figures, judge
+from bellwether.probes.prometheus.prometheus_rules import figures, judge
 from bellwether.probes.reachability.broker_watch import BrokerAddress, ListenerClient, NoAnswer
 from bellwether.probes.reachability.reachability_probe import Roster
 from bellwether.probes.reachability.reachability_state import ProbeAnswer, milliseconds

@@ -14,6 +14,7 @@ from bellwether.core.model.undo_record import SkippedPartition
 from bellwether.core.reasons import DESCRIPTIONS, reason_named
 from bellwether.core.rebalance.lifecycle import RebalanceFigures, RebalanceRun
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
+from bellwether.pages.plan_page import unmeasured
 
 _UNITS = ("B/s", "kB/s", "MB/s", "GB/s", "TB/s")
 
@@ -38,6 +39,8 @@ def show_figures(figures: RebalanceFigures, digest: str, console: Console) -> No
         f"load that moves  {rate(figures.load)}; minimum {rate(figures.least_load)}",
     ):
         console.print(line, highlight=False)
+    if figures.without_consumption:
+        console.print(unmeasured(figures.without_consumption), highlight=False)
 
 
 def show_run(run: RebalanceRun, console: Console) -> None:

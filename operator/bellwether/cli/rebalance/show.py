@@ -20,7 +20,7 @@ from bellwether.cli.rebalance.verify_plan import plain
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.pages.figures import Unit, change, percent
 from bellwether.pages.plan_history import moment
-from bellwether.pages.plan_page import measure, plan_page, unit_of_load, verdict
+from bellwether.pages.plan_page import measure, plan_page, unit_of_load, unmeasured, verdict
 from bellwether.pages.plan_summary import Story, tell
 from bellwether.ports.errors import BellwetherError, Terminal
 
@@ -88,6 +88,9 @@ def _show(story: Story, top: int) -> None:
     say()
     say(_sums(found, unit))
     say()
+    if found.unmeasured:
+        say(unmeasured(found.unmeasured), soft_wrap=True)
+        say()
     say(_brokers(found, unit, top, console.width))
     more = len(found.brokers) - top
     if more > 0:

@@ -71,6 +71,7 @@ class RebalanceFigures:
 
     Loads in bytes/s per 100 of capacity; spreads are max / mean - 1; ``gap`` is max after / bound - 1, or None where
     the bound is 0; ``load`` and ``least_load`` (the minimum that any such plan must move) in bytes/s.
+    ``without_consumption`` counts partitions whose consumption weighs and is not measured, so that it counts as 0.
     """
 
     before: float
@@ -83,6 +84,7 @@ class RebalanceFigures:
     reorders: int
     load: int
     least_load: int
+    without_consumption: int = 0
 
     @classmethod
     def of(cls, plan: RebalancePlan) -> RebalanceFigures:
@@ -98,6 +100,7 @@ class RebalanceFigures:
             plan.moved.reordered,
             plan.moved.load // 100,
             plan.moved.lower_bound // 100,
+            plan.unmeasured,
         )
 
     @property

@@ -194,7 +194,8 @@ class BrokerLoad:
 class RebalancePlan:
     """Content of ``plan.json``: policy, problem, balance before and after, the certificate, and sums.
 
-    ``partitions``, ``without_load`` and ``held`` count those of the problem.
+    ``partitions``, ``without_load``, ``without_consumption`` (a load, in which consumption counts as 0) and ``held``
+    count those of the problem.
     """
 
     cluster_id: str
@@ -209,8 +210,14 @@ class RebalancePlan:
     moved: MoveTotals
     partitions: int
     without_load: int
+    without_consumption: int
     held: int
     brokers: tuple[BrokerLoad, ...]
+
+    @property
+    def unmeasured(self) -> int:
+        """Number of partitions whose consumption should weigh and is not measured."""
+        return self.without_consumption if self.objective.consume_weight else 0
 
     def document(self) -> dict[str, Any]:
         """The plan as JSON."""
@@ -228,6 +235,7 @@ class RebalancePlan:
             "moved": self.moved.document(),
             "partitions": self.partitions,
             "withoutLoad": self.without_load,
+            "withoutConsumption": self.without_consumption,
             "held": self.held,
             "brokers": [b.document() for b in self.brokers],
         }
@@ -250,6 +258,7 @@ class RebalancePlan:
             MoveTotals.read(fields.nested("moved")),
             fields.integer("partitions"),
             fields.integer("withoutLoad"),
+            fields.integer("withoutConsumption"),
             fields.integer("held"),
             tuple(BrokerLoad.read(StrictObject(b, f"brokers[{i}]")) for i, b in enumerate(fields.array("brokers"))),
         )

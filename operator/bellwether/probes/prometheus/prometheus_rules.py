@@ -8,12 +8,12 @@ cannot be pinned to one broker, or is no figure, is never bad: it is no evidence
 from __future__ import annotations
 
 import math
-import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from bellwether.core.model.broker_labels import broker_id
 from bellwether.core.settings.detection import Comparison, PrometheusRule
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.probes.result_window import Streak, apart, signal_of
@@ -23,11 +23,6 @@ FIGURE_NEWS_SECONDS = 60.0
 _FIGURE_NEWS_RATIO = 2.0
 # ... compared above this share of the threshold: jitter far from it is no news.
 _FLOOR_SHARE = 0.25
-
-# The last number of a name. Not that of an address: 10.0.0.2, ip-10-0-0-2 and kafka-1:9092 name no broker.
-_ADDRESS = r"(?:.*[^0-9])?(?:[0-9]{1,3}-){3}[0-9]{1,3}\Z"
-_BROKER_ID = re.compile(rf"(?!{_ADDRESS})(?:.*[^0-9.:])?([0-9]{{1,10}})", re.DOTALL)
-_LARGEST_ID = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +54,6 @@ class Judgement:
     value: float | None = None
     peers: float | None = None
     problem: str = ""
-
-
-def broker_id(text: str) -> int | None:
-    """The broker that a label names: a number, or a name that ends in one; None when it names none."""
-    match = _BROKER_ID.fullmatch(text)
-    number = int(match[1]) if match else _LARGEST_ID + 1
-    return number if number <= _LARGEST_ID else None
 
 
 def figures(

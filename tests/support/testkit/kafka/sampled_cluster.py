@@ -12,6 +12,7 @@ from bellwether.adapters.kafka.brokers.log_dirs import Sizes
 from bellwether.adapters.kafka.brokers.log_ends import BrokerLogEnds
 from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
 from bellwether.ports.errors import BellwetherError
+from bellwether.sampling.fanout import Consumption
 from bellwether.sampling.rounds import Sources
 from bellwether.testing.memory_world import ManualClock
 
@@ -37,7 +38,7 @@ class Site:
     broken: dict[int, Exception] = field(default_factory=dict)
     unmapped: BellwetherError | None = None
     answer_takes: float = 0.0
-    topics: Mapping[str, float] | BellwetherError | None = None
+    topics: Consumption | BellwetherError | None = None
     asked: list[tuple[str, float, float]] = field(default_factory=list)
     questions: list[Mapping[TopicPartition, int]] = field(default_factory=list)
 
@@ -52,10 +53,10 @@ class Site:
         brokers = {number: Broker(number, host="h", port=number) for number in (1, 2, 3)}
         return Cluster(self.cluster_id, brokers, self.partitions)
 
-    def begin(self, timeout_seconds: float) -> Callable[[], Mapping[str, float]]:  # noqa: ARG002 - the port's
+    def begin(self, timeout_seconds: float) -> Callable[[], Consumption]:  # noqa: ARG002 - the port's
         """What consumers read."""
 
-        def collect() -> Mapping[str, float]:
+        def collect() -> Consumption:
             if isinstance(self.topics, BellwetherError):
                 raise self.topics
             return self.topics or {}

@@ -236,6 +236,7 @@ def planned(
         ),
         partitions=len(weighed),
         without_load=sum(w.rates is None for w in weighed),
+        without_consumption=sum(known.get(w.slot.key, (0, 0))[1] is None for w in weighed),
         held=sum(bool(w.slot.held) for w in weighed),
         brokers=tuple(
             BrokerLoad(b.id, b.rack, b.capacity, b.open, start[b.id] / b.capacity, end[b.id] / b.capacity)

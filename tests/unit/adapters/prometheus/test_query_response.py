@@ -62,7 +62,7 @@ def test_a_series_without_the_label_is_kept_as_nobodys(metric: Any) -> None:
 
 def test_an_endless_label_is_cut() -> None:
     ((name, _),) = read_answer(body([series("x" * 1_000_000, "1")]), "broker").samples
-    assert name == "x" * 256
+    assert name == "x" * 512
 
 
 @pytest.mark.parametrize(

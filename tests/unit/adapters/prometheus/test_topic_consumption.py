@@ -29,6 +29,17 @@ def test_bytes_are_told_by_topic(server: Any) -> None:
     assert readers(server).begin(5)() == {"orders": 1024.0, "eu.clicks": 0.5}
 
 
+def test_a_broker_after_the_topic_is_kept_apart(server: Any) -> None:
+    server.says("200 OK", body(({"topic": "orders/kafka-1"}, "3"), ({"topic": "orders/kafka-2"}, "5")))
+    assert readers(server).begin(5)() == {("orders", 1): 3.0, ("orders", 2): 5.0}
+
+
+@pytest.mark.parametrize("names", [("kafka-1", "other"), ("main-1", "spare-1"), ("", "kafka-1")])
+def test_where_a_name_does_not_tell_the_broker_the_topic_has_one_sum(server: Any, names: tuple[str, str]) -> None:
+    server.says("200 OK", body(*(({"topic": f"orders/{name}"}, "4") for name in names)))
+    assert readers(server).begin(5)() == {"orders": 8.0}
+
+
 def test_the_query_is_the_one_that_was_given(server: Any) -> None:
     server.says("200 OK", body())
     readers(server, "sum by (topic) (mine)").begin(5)()
@@ -87,4 +98,4 @@ def test_a_prometheus_that_hangs_costs_its_timeout_and_is_not_asked_again_meanwh
 def test_the_default_query_names_what_each_exporter_calls_it() -> None:
     assert "kafka_server_brokertopicmetrics_bytesout_total" in DEFAULT_QUERY
     assert "kafka_server_brokertopicmetrics_bytesoutpersec_total" in DEFAULT_QUERY
-    assert DEFAULT_QUERY.count("sum by (topic)") == 2
+    assert DEFAULT_QUERY.count("sum by (topic, pod)") == 2

@@ -60,7 +60,8 @@ def test_rates_are_rounded_half_to_even():
 
 
 def test_a_partition_without_consumers_measured_has_its_produce_alone():
-    assert of(row(consume=None)).loads.tolist() == [1000]
+    found = of(row(consume=None), row(partition=1, consume=0.0))
+    assert (found.loads.tolist(), found.consumed.tolist()) == ([1000, 1000], [False, True])
 
 
 def test_weights_that_make_leading_cheaper_than_following_are_refused():

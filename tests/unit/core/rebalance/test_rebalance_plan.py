@@ -68,17 +68,26 @@ def test_a_plan_is_read_as_it_was_written(drawn: tuple[Problem, Any]) -> None:
     assert problem_of(drawn[0].header.document()).max_moves == drawn[0].header.objective.max_moves
 
 
+PROOF = {"weights": {}, "moveWeight": 0, "bound": 1, "gap": 0, "largestItem": 0}
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"format": 0}, "format is 0"),
         ({"digest": ""}, "digest is ''"),
-        ({"certificate": {"weights": {"one": 1}, "bound": 1, "gap": 0, "largestItem": 0}}, "the id of a broker"),
         (
-            {"certificate": {"weights": {"1": -1}, "bound": 1, "gap": 0, "largestItem": 0}},
+            {"certificate": {"weights": {"one": 1}, "moveWeight": 0, "bound": 1, "gap": 0, "largestItem": 0}},
+            "the id of a broker",
+        ),
+        (
+            {"certificate": {**PROOF, "weights": {"1": -1}}},
             "certificate.weights.1 is -1",
         ),
-        ({"certificate": {"weights": {}, "bound": -1, "gap": 0, "largestItem": 0}}, "certificate.bound is -1"),
+        (
+            {"certificate": {"weights": {}, "moveWeight": 0, "bound": -1, "gap": 0, "largestItem": 0}},
+            "certificate.bound is -1",
+        ),
         ({"moved": {"partitions": 1}}, "moved.reordered is missing"),
         ({"before": {"max": 1, "mean": 1, "spread": 0, "median": 1}}, "unknown: before.median"),
         ({"brokers": [{"id": 1}]}, r"brokers\[0\].rack is missing"),

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bellwether.core.model.broker_labels import broker_id
 from bellwether.core.settings.detection import Comparison, PrometheusRule
 from bellwether.core.signals import Reading, SignalType
 from bellwether.probes.prometheus.prometheus_rules import (
@@ -18,7 +19,6 @@ from bellwether.probes.prometheus.prometheus_rules import (
     Figures,
     Judgement,
     RuleState,
-    broker_id,
     figures,
     judge,
 )

@@ -63,6 +63,11 @@ class PlanFigures(Reported):
     least_moved_bytes_per_second: Count = Field(
         description="Minimum load that any plan that reaches loadAfter has to move, in bytes per second."
     )
+    without_consumption: Count = Field(
+        default=0,
+        description="Number of partitions whose consumption is not measured. It counts as 0, so brokers with many"
+        " consumers seem less loaded than they are; run the sampler with Prometheus to measure it.",
+    )
 
     @classmethod
     def of(cls, figures: lifecycle.RebalanceFigures) -> PlanFigures:
@@ -78,6 +83,7 @@ class PlanFigures(Reported):
             reorders=figures.reorders,
             moved_bytes_per_second=figures.load,
             least_moved_bytes_per_second=figures.least_load,
+            without_consumption=figures.without_consumption,
         )
 
     def to_core(self) -> lifecycle.RebalanceFigures:
@@ -93,6 +99,7 @@ class PlanFigures(Reported):
             reorders=self.reorders,
             load=self.moved_bytes_per_second,
             least_load=self.least_moved_bytes_per_second,
+            without_consumption=self.without_consumption,
         )
 
 

@@ -26,6 +26,7 @@ FIGURES = st.builds(
     reorders=WHOLE,
     load=WHOLE,
     least_load=WHOLE,
+    without_consumption=WHOLE,
 )
 TIMES = st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC)).map(  # noqa: DTZ001
     lambda moment: moment.replace(microsecond=0)
