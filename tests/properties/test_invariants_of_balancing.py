@@ -81,7 +81,7 @@ def test_a_cap_holds_for_all_but_the_partitions_that_must_move(problem: Problem,
     brokers, whole = problem
     blocks = pool(whole)
     forced = blocks.changed()
-    found = capped(blocks, brokers, most)
+    found = capped(blocks, brokers, most, forced)
     assert blocks.changed() <= max(most, forced)
     assert found.carried.tolist() == carried(brokers, whole, leaders(blocks)).tolist()
 

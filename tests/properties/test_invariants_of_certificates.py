@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -19,6 +20,8 @@ from testkit.loads.small_planner import (
     Loads,
     again,
     bound,
+    carried,
+    level,
     loads,
     optimum,
     planned,
@@ -84,6 +87,33 @@ def test_no_plan_with_so_few_moves_is_better_than_the_bound_of_any_weights(
     best = optimum(posed, known)
     assert report.figures["dualBound"] == pytest.approx(float(bound(posed, weighed, weights, move_weight)), abs=1e-6)
     assert report.figures["bound"] <= float(best) * (1 + 1e-12)
+
+
+@given(st.data(), load_problems(most=5))
+def test_no_plan_that_keeps_settled_brokers_as_low_is_better_for_the_others_than_the_bound(
+    data: st.DataObject, drawn: Posed
+) -> None:
+    posed, known = drawn
+    free = {b.id: b.capacity for b in posed.header.brokers if b.open}
+    settled = data.draw(st.lists(st.sampled_from(sorted(free)), unique=True, max_size=len(free) - 1))
+    rest = set(free) - set(settled)
+    weights = data.draw(weights_for(posed))
+    assume(any(weights[b] for b in rest))
+    weighed = weigh(posed, known)
+    leaders = [data.draw(st.sampled_from(w.eligible)) if w.free else w.slot.leader for w in weighed]
+    plan, moves = planned(posed, known, leaders)
+    limit = data.draw(st.sampled_from([plan.certificate.bound, plan.after.max]))
+    claim = level(posed, weighed, leaders, settled, limit, weights)
+    certified = replace(plan, certificate=replace(plan.certificate, levels=(claim,)))
+    assert rechecked(posed, known, certified, moves).faults == ()
+    forged = replace(claim, bound=claim.bound * 1.01 + 1)
+    refused = replace(plan, certificate=replace(plan.certificate, levels=(forged,)))
+    assert any(f.startswith("levels: level 2: bound is") for f in rechecked(posed, known, refused, moves).faults)
+    for other in itertools.product(*(w.eligible or (-1,) for w in weighed)):
+        total = carried(posed, weighed, other)
+        if all(total[b] <= limit * free[b] for b in settled):
+            busiest = max(Fraction(total[b], free[b]) for b in rest)
+            assert float(busiest) >= claim.bound * (1 - 1e-12)
 
 
 @given(st.data(), load_problems())

@@ -15,6 +15,7 @@ from bellwether.pages.figures import Unit, change, percent
 from bellwether.pages.markup import Child, Markup, join, tag
 from bellwether.pages.page_style import STYLE
 from bellwether.pages.plan_history import history_charts, history_table, moment
+from bellwether.pages.plan_levels import level_table
 from bellwether.pages.plan_summary import Story
 from bellwether.pages.rack_views import by_rack, flow_table, rack_chart
 
@@ -39,6 +40,7 @@ def plan_page(story: Story) -> str:
     sections = (
         _opening(plan, unit),
         _brokers(story, unit),
+        level_table(plan, unit),
         _racks(story, unit),
         _moves(story),
         _history(story, unit),

@@ -14,6 +14,8 @@ from fractions import Fraction
 from bellwether.plan_verifier.partition_sums import Sums
 from bellwether.plan_verifier.plan_documents import Broker
 
+_NONE: Mapping[int, Fraction] = {}
+
 
 @dataclass(frozen=True)
 class Balance:
@@ -33,35 +35,66 @@ def balance(brokers: Sequence[Broker], sums: Sums, led: Mapping[int, int]) -> Ba
 
 
 def dual_bound(
-    brokers: Sequence[Broker], sums: Sums, weights: Mapping[int, int], change: int = 0, most: int = 0
+    brokers: Sequence[Broker],
+    sums: Sums,
+    weights: Mapping[int, int],
+    change: int = 0,
+    most: int = 0,
+    settled: Mapping[int, Fraction] = _NONE,
 ) -> Fraction:
     """The bound of these weights: whole numbers of open brokers, 0 or more, not all 0.
 
-    ``change``: weight of a changed leader, of which there are at most ``most``.
+    ``change``: weight of a changed leader, of which there are at most ``most``. ``settled`` brokers have at most
+    these relative loads, and the bound is one for the busiest of the others, of which one must have a weight.
     """
     total = sum(weights.get(b.id, 0) * sums.base[b.id] for b in brokers if b.open) - change * most
     weight = {b.id: weights.get(b.id, 0) for b in brokers if b.open}
+    size = {b.id: b.capacity for b in brokers}
     eligible, start = sums.eligible, 0
     for load, home, end in zip(sums.loads, sums.homes, sums.ends, strict=True):
         if load or change:
             least = load * min([weight[b] for b in eligible[start:end]]) + change
             total += min(least, load * weight[home]) if home in weight else least
         start = end
-    return max(Fraction(total, sum(weight[b.id] * b.capacity for b in brokers if b.open)), Fraction(0))
+    kept = sum((weight[b] * size[b] * limit for b, limit in settled.items()), Fraction(0))
+    capacity = sum(w * size[b] for b, w in weight.items() if b not in settled)
+    return max((total - kept) / capacity, Fraction(0))
 
 
-def item_bound(brokers: Sequence[Broker], sums: Sums, floor: Fraction) -> Fraction:
-    """The largest of ``floor`` and, for each partition, the minimum load of its leader."""
+def fixed_loads(brokers: Sequence[Broker], sums: Sums) -> dict[int, int]:
+    """What each broker carries in any case: its base, and the partitions that it leads and nobody else may lead."""
+    found = {b.id: sums.base[b.id] for b in brokers}
+    eligible, start = sums.eligible, 0
+    for load, home, end in zip(sums.loads, sums.homes, sums.ends, strict=True):
+        if end - start == 1 and home == eligible[start]:
+            found[home] += load
+        start = end
+    return found
+
+
+def item_bound(
+    brokers: Sequence[Broker],
+    sums: Sums,
+    fixed: Mapping[int, int],
+    floor: Fraction,
+    settled: Mapping[int, Fraction] = _NONE,
+) -> Fraction:
+    """The largest of ``floor``, of what brokers carry in any case, and of the minimum load of a partition's leader.
+
+    Of brokers that are not settled, and of partitions that only these may lead. ``fixed``: see :func:`fixed_loads`.
+    """
     size = {b.id: b.capacity for b in brokers}
-    base = sums.base
+    held = (Fraction(fixed[b.id], b.capacity) for b in brokers if b.open and b.id not in settled)
+    floor = max(floor, *held)
     high, low = floor.numerator, floor.denominator
     eligible, start = sums.eligible, 0
-    for load, end in zip(sums.loads, sums.ends, strict=True):
+    for load, home, end in zip(sums.loads, sums.homes, sums.ends, strict=True):
         first = eligible[start]
         # One broker that would stay below the best bound so far settles it.
-        if (base[first] + load) * low > high * size[first]:
-            least = min(Fraction(base[b] + load, size[b]) for b in eligible[start:end])
-            if least * low > high:
+        if (fixed[first] + load) * low > high * size[first] and (end - start > 1 or home != first):
+            may = eligible[start:end]
+            least = min(Fraction(fixed[b] + load, size[b]) for b in may)
+            if least * low > high and settled.keys().isdisjoint(may):
                 high, low = least.numerator, least.denominator
         start = end
     return Fraction(high, low)

@@ -51,6 +51,17 @@ class Figures(NamedTuple):
     spread: float
 
 
+class Level(NamedTuple):
+    """What a plan claims of the brokers that are not settled; ``weights`` are as in the file."""
+
+    settled: list[Any]
+    limit: float
+    weights: dict[str, Any]
+    move_weight: int
+    load: float
+    bound: float
+
+
 @dataclass(frozen=True)
 class Plan:
     """``plan.json``: what is claimed. ``weights`` are as in the file, with their names."""
@@ -65,6 +76,7 @@ class Plan:
     bound: float
     gap: float | None
     largest_item: float
+    levels: tuple[Level, ...]
     moved: dict[str, int]
     counts: dict[str, int]
     brokers: tuple[tuple[Broker, float, float], ...]
@@ -109,10 +121,8 @@ def plan_of(document: Any) -> Plan:
     _object(document, "plan.json", names)
     _format(document)
     certificate = _object(
-        document["certificate"], "certificate", {"weights", "moveWeight", "bound", "gap", "largestItem"}
+        document["certificate"], "certificate", {"weights", "moveWeight", "bound", "gap", "largestItem", "levels"}
     )
-    if not isinstance(certificate["weights"], dict):
-        raise UnreadableDocument("certificate.weights: expected an object of broker ids and whole numbers")
     parts = ("partitions", "reordered", "load", "lowerBound")
     moved = _object(document["moved"], "moved", set(parts))
     brokers = []
@@ -126,15 +136,36 @@ def plan_of(document: Any) -> Plan:
         _text(document, "digest"),
         _figures(document, "before"),
         _figures(document, "after"),
-        certificate["weights"],
+        _weights(certificate, "certificate."),
         _whole(certificate, "moveWeight", "certificate."),
         _number(certificate, "bound", "certificate."),
         None if certificate["gap"] is None else _number(certificate, "gap", "certificate."),
         _number(certificate, "largestItem", "certificate."),
+        tuple(_level(raw, f"certificate.levels[{i}]") for i, raw in enumerate(_list(certificate, "levels"))),
         {name: _whole(moved, name, "moved.") for name in parts},
         {name: _whole(document, name) for name in sums},
         tuple(brokers),
     )
+
+
+def _level(raw: Any, where: str) -> Level:
+    _object(raw, where, {"settled", "limit", "weights", "moveWeight", "load", "bound"})
+    inside = f"{where}."
+    return Level(
+        _list(raw, "settled"),
+        _number(raw, "limit", inside),
+        _weights(raw, inside),
+        _whole(raw, "moveWeight", inside),
+        _number(raw, "load", inside),
+        _number(raw, "bound", inside),
+    )
+
+
+def _weights(document: dict[str, Any], where: str) -> dict[str, Any]:
+    if not isinstance(document["weights"], dict):
+        raise UnreadableDocument(f"{where}weights: expected an object of broker ids and whole numbers")
+    found: dict[str, Any] = document["weights"]
+    return found
 
 
 def _object(value: Any, where: str, names: set[str]) -> dict[str, Any]:

@@ -6,12 +6,20 @@ Called by ``bellwether verify-plan``, and by the operator before a plan is shown
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from bellwether.plan_verifier.check_report import Check, Faults, Report
-from bellwether.plan_verifier.load_bounds import Balance, balance, dual_bound, item_bound, largest_item, least_moved
+from bellwether.plan_verifier.load_bounds import (
+    Balance,
+    balance,
+    dual_bound,
+    fixed_loads,
+    item_bound,
+    largest_item,
+    least_moved,
+)
 from bellwether.plan_verifier.load_table import LoadTable
 from bellwether.plan_verifier.move_stream import MOVES, MoveRow, MoveStream
 from bellwether.plan_verifier.partition_sums import (
@@ -43,6 +51,7 @@ DIGEST = "plan digest"
 CAP = "cap on moves"
 COUNTS = "counts"
 WEIGHTS = "weights"
+LEVELS = "levels"
 PER_BROKER = "load per broker"
 
 _SWEPT = (PROBLEM, LOADS, MOVES, FACTS, ORDERS, ELIGIBLE, STAY, FORCED, ORDERED)
@@ -90,7 +99,7 @@ def _proved(problem: Problem, plan: Plan, sums: Sums, checks: list[Check], fault
     after = balance(problem.brokers, sums, sums.led_after)
     checks += [_brokers(problem.brokers, plan, sums)]
     checks += _balances("before", plan.before, before) + _balances("after", plan.after, after)
-    weights = _weights(problem, plan, faults)
+    weights = _weights(problem, plan.weights, plan.move_weight, faults, WEIGHTS)
     checks.append(_of(WEIGHTS, faults, found=f"{len(weights)} above 0" if weights else ""))
     item = largest_item(problem.brokers, sums)
     least = least_moved(problem.brokers, sums, after.max)
@@ -110,9 +119,11 @@ def _proved(problem: Problem, plan: Plan, sums: Sums, checks: list[Check], fault
     if not weights:
         return Report(plan.digest, tuple(checks), figures)
     dual = dual_bound(problem.brokers, sums, weights, plan.move_weight, _allowed(problem, sums) or 0)
-    bound = item_bound(problem.brokers, sums, dual)
+    fixed = fixed_loads(problem.brokers, sums)
+    bound = item_bound(problem.brokers, sums, fixed, dual)
     gap = after.max / bound - 1 if bound else None if after.max else Fraction(0)
     checks += [_figure("bound", plan.bound, bound), _gap(plan.gap, gap)]
+    checks.append(_levels(problem, plan, sums, fixed, faults))
     aim = AIM + (item / bound if bound else 0)
     kept = gap is not None and gap <= aim
     figures |= {"dualBound": float(dual), "bound": float(bound), "gap": None if gap is None else float(gap)}
@@ -154,24 +165,55 @@ def _counts(plan: Plan, sums: Sums) -> Check:
     return Check(COUNTS, faults, found=f"{sums.moved:,} + {sums.reordered:,} orders")
 
 
-def _weights(problem: Problem, plan: Plan, faults: Faults) -> dict[int, int]:
+def _levels(problem: Problem, plan: Plan, sums: Sums, fixed: Mapping[int, int], faults: Faults) -> Check:
+    """What is claimed of the brokers below the busiest ones."""
+    free = {b.id: b for b in problem.brokers if b.open}
+    settled: dict[int, Fraction] = {}
+    least, most = plan.bound, plan.after.max
+    for number, level in enumerate(plan.levels, start=2):
+        name = f"level {number}"
+        if not all(type(b) is int and b in free and b not in settled for b in level.settled):
+            faults.add(LEVELS, f"{name} settles {level.settled}: expected ids of open brokers, each once")
+            break
+        if not least <= level.limit <= most:
+            faults.add(LEVELS, f"{name} has the limit {level.limit!r}: expected one from {least!r} to {most!r}")
+        settled |= dict.fromkeys(level.settled, Fraction(level.limit))
+        weights = _weights(problem, level.weights, level.move_weight, faults, LEVELS)
+        rest = [b for b in free.values() if b.id not in settled]
+        if not any(b.id in weights for b in rest):
+            faults.add(LEVELS, f"{name} has no weight on a broker that is not settled: it proves nothing")
+            break
+        moves = _allowed(problem, sums) or 0
+        dual = dual_bound(problem.brokers, sums, weights, level.move_weight, moves, settled)
+        bound = item_bound(problem.brokers, sums, fixed, dual, settled)
+        highest = max(Fraction(sums.base[b.id] + sums.led_after[b.id], b.capacity) for b in rest)
+        for what, said, found in (("load", level.load, highest), ("bound", level.bound, bound)):
+            if not _close(said, found):
+                faults.add(LEVELS, f"{name}: {what} is {said!r}, the files give {float(found)!r}")
+        least, most = level.bound, level.load
+    return _of(LEVELS, faults, found=f"{len(plan.levels) + 1}")
+
+
+def _weights(
+    problem: Problem, claimed: Mapping[str, Any], move_weight: int, faults: Faults, check: str
+) -> dict[int, int]:
     """The weights above 0, or none where something is wrong with them."""
     free = {str(b.id): b.id for b in problem.brokers if b.open}
     known = {str(b.id) for b in problem.brokers}
     found = {}
-    for name, weight in plan.weights.items():
+    for name, weight in claimed.items():
         if not isinstance(weight, int) or isinstance(weight, bool) or not 0 <= weight <= LARGEST:
-            faults.add(WEIGHTS, f"broker {name!r} has the weight {weight!r}: expected a whole number, 0 or more")
+            faults.add(check, f"broker {name!r} has the weight {weight!r}: expected a whole number, 0 or more")
         elif name not in free:
             what = "is closed" if name in known else "is no broker of the problem"
-            faults.add(WEIGHTS, f"broker {name!r} has a weight and {what}")
+            faults.add(check, f"broker {name!r} has a weight and {what}")
         elif weight:
             found[free[name]] = weight
-    if plan.move_weight and problem.max_moves is None:
-        faults.add(WEIGHTS, f"a changed leader has the weight {plan.move_weight}, and the problem has no maxMoves")
-    if not found and not faults.any(WEIGHTS):
-        faults.add(WEIGHTS, "all are 0: they prove nothing")
-    return {} if faults.any(WEIGHTS) else found
+    if move_weight and problem.max_moves is None:
+        faults.add(check, f"a changed leader has the weight {move_weight}, and the problem has no maxMoves")
+    if not found and not faults.any(check):
+        faults.add(check, "all are 0: they prove nothing")
+    return {} if faults.any(check) else found
 
 
 def _brokers(brokers: Sequence[Broker], plan: Plan, sums: Sums) -> Check:

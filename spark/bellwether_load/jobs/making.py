@@ -21,11 +21,10 @@ from bellwether.core.rebalance.problem import ProblemHeader
 from bellwether_load.jobs.problems import Posed, read_loads, read_posed
 from bellwether_load.planning.blocks import Int64s
 from bellwether_load.planning.brokers import Brokers
-from bellwether_load.planning.caps import capped
 from bellwether_load.planning.choices import Costs, Refused, Slots
 from bellwether_load.planning.exchanges import MOST_PARTITIONS
+from bellwether_load.planning.levels import Level, Levels, levelled
 from bellwether_load.planning.pools import LocalPool, Pool
-from bellwether_load.planning.rounds import Balance
 from bellwether_load.planning.surveys import Survey, share_out
 from bellwether_load.transforms.moves import moves
 from bellwether_load.transforms.packing import packed, surveyed
@@ -81,7 +80,7 @@ def make(
         blocks = packed(pieces, slots, costs, posed.starts, share_out(survey.leaders, BLOCK_PARTITIONS))
         pool = SparkPool(blocks, len(slots.ids))
         work: Pool = LocalPool(pool.all()) if survey.leaders.sum() <= few else pool
-        found = capped(work, brokers, terms.objective.max_moves, tell=tell)
+        found = levelled(work, brokers, terms.objective.max_moves, tell=tell)
         ids, to = work.changes()
         tell(f"{len(ids):,} leaders change")
         table = moves(pieces, slots, costs, posed.starts, ids, to).toArrow().sort_by(_ORDER)
@@ -134,11 +133,11 @@ def _survey(terms: ProblemHeader, pieces: DataFrame, slots: Slots, costs: Costs)
 
 def _brokers(terms: ProblemHeader, slots: Slots, survey: Survey) -> Brokers:
     capacity = np.array([b.capacity for b in sorted(terms.brokers, key=lambda b: b.id)], np.int64)
-    return Brokers(slots.ids, slots.open, capacity, survey.base, survey.base + survey.fixed)
+    return Brokers.of(slots.ids, slots.open, capacity, survey.base, survey.base + survey.fixed)
 
 
 def _plan(
-    terms: ProblemHeader, survey: Survey, brokers: Brokers, found: Balance, digest: str, table: pa.Table
+    terms: ProblemHeader, survey: Survey, brokers: Brokers, found: Levels, digest: str, table: pa.Table
 ) -> rebalance_plan.RebalancePlan:
     before, after = survey.base + survey.led, found.carried
     top = brokers.busiest(after)
@@ -187,13 +186,25 @@ def _balance(brokers: Brokers, carried: Int64s) -> rebalance_plan.LoadBalance:
     return rebalance_plan.LoadBalance(float(top), float(mean), float(top / mean - 1) if mean else 0.0)
 
 
-def _certificate(brokers: Brokers, survey: Survey, found: Balance, top: Fraction) -> rebalance_plan.Certificate:
-    prices = found.bound.prices
-    weights = {int(brokers.ids[b]): int(prices.weights[b]) for b in np.flatnonzero(brokers.open).tolist()}
-    floor = max(found.bound.value, Fraction(found.heaviest))
+def _certificate(brokers: Brokers, survey: Survey, found: Levels, top: Fraction) -> rebalance_plan.Certificate:
+    first, *others = found.levels
+    floor = Fraction(first.floor)
     gap = float(top / floor - 1) if floor else None if top else 0.0
     item = max((Fraction(int(w), int(c)) for w, c in zip(survey.widest, brokers.capacity, strict=True)), default=0)
-    return rebalance_plan.Certificate(weights, prices.move, float(floor), gap, float(item))
+    levels, settled = [], first.brokers.settled
+    for level in others:
+        more = tuple(int(b) for b in brokers.ids[level.brokers.settled & ~settled])
+        settled = level.brokers.settled
+        proof = (_weights(level), level.bound.prices.move, level.load, level.floor)
+        levels.append(rebalance_plan.CertificateLevel(more, level.limit, *proof))
+    return rebalance_plan.Certificate(
+        _weights(first), first.bound.prices.move, first.floor, gap, float(item), tuple(levels)
+    )
+
+
+def _weights(level: Level) -> dict[int, int]:
+    brokers = level.brokers
+    return {int(brokers.ids[b]): int(level.bound.prices.weights[b]) for b in np.flatnonzero(brokers.open)}
 
 
 def _read(table: pa.Table) -> Iterator[rebalance_plan.RebalanceMove]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import os
 import sys
 import time
+from collections.abc import Iterator
 
 import click
 
@@ -36,7 +40,8 @@ def plan(uri: str, problem: str, loads: str, master: str | None, memory: str) ->
         store = Store.open(uri)
         with session("plan", master=master, memory=memory, settings=SETTINGS) as spark:
             tell("Spark started")
-            made = plan_of(spark, uri, problem, loads, tell)
+            with _native_output_on_stderr():
+                made = plan_of(spark, uri, problem, loads, tell)
             folder = write_columns(store, made.plan, made.moves)
     except (BellwetherError, Refused) as error:
         click.echo(f"error: {error}", err=True)
@@ -47,3 +52,17 @@ def plan(uri: str, problem: str, loads: str, master: str | None, memory: str) ->
         f" {'?' if gap is None else format(gap, '.3%')} above the best possible; {folder}"
     )
     click.echo(made.plan.digest)
+
+
+@contextlib.contextmanager
+def _native_output_on_stderr() -> Iterator[None]:
+    """What libraries in C print, as HiGHS now and then does, must not follow the digest on stdout."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        ctypes.CDLL(None).fflush(None)
+        os.dup2(kept, 1)
+        os.close(kept)

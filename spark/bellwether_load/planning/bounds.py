@@ -34,30 +34,38 @@ def contained(block: Block, place: Int64s) -> Int64s:
 
 
 def busiest_first(brokers: Brokers, carried: Int64s) -> Int64s:
-    """Rank of every broker: open ones by relative load, the busiest first; closed ones last."""
-    order = np.lexsort((np.arange(len(carried)), -(carried / brokers.capacity), ~brokers.open))
+    """Rank of every broker: settled ones, open ones by relative load, the busiest first; closed ones last."""
+    busy = -(carried / brokers.capacity)
+    order = np.lexsort((np.arange(len(carried)), busy, ~brokers.settled, ~brokers.open))
     place = np.empty(len(carried), np.int64)
     place[order] = np.arange(len(carried))
     return place
 
 
 def best_prefix(brokers: Brokers, place: Int64s, inside: Int64s) -> Bound:
-    """The best bound among the sets of the first k brokers. ``inside`` is what :func:`contained` adds up to."""
+    """The best bound among the sets of the first k brokers. ``inside`` is what :func:`contained` adds up to.
+
+    Settled brokers are in every set, and carry at most their ceiling of it.
+    """
     order = np.argsort(place)[: int(brokers.open.sum())]
-    held = (brokers.fixed[order] + inside[: len(order)]).cumsum()
-    capacity = brokers.capacity[order].cumsum()
-    k = int((held / capacity).argmax())
+    settled = int((brokers.settled & brokers.open).sum())
+    held = (brokers.fixed[order] + inside[: len(order)] - np.maximum(brokers.ceiling[order], 0)).cumsum()
+    capacity = np.where(brokers.settled, 0, brokers.capacity)[order].cumsum()
+    if settled == len(order):
+        return Bound(Fraction(0), Prices(np.zeros(len(brokers), np.int64)))
+    k = settled + int((held[settled:] / capacity[settled:]).argmax())
     weights = np.zeros(len(brokers), np.int64)
     weights[order[: k + 1]] = 1
     return Bound(Fraction(int(held[k]), int(capacity[k])), Prices(weights))
 
 
 def heaviest_item(block: Block, brokers: Brokers) -> float:
-    """Heaviest partition: the relative load of its best broker with this partition alone."""
+    """Heaviest partition that no settled broker may lead: the least relative load of a broker that leads it."""
     if not len(block):
         return 0.0
-    fixed, capacity = np.append(brokers.base, 0), np.append(brokers.capacity, 1)
+    fixed, capacity = np.append(brokers.fixed, 0), np.append(brokers.capacity, 1)
     alone = (fixed[block.eligible] + block.loads[:, None]) / capacity[block.eligible]
+    alone[np.append(brokers.settled, False)[block.eligible]] = 0
     return float(np.where(block.eligible < block.brokers, alone, np.inf).min(axis=1).max())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,13 +10,17 @@ from numpy.typing import NDArray
 
 from bellwether_load.planning.blocks import Int64s
 
+_ROUNDED = 1e-5
+
 
 @dataclass(frozen=True)
 class Brokers:
     """One entry a broker, by index: ids ascend.
 
     ``open``: may lead. ``capacity``: relative, at least 1. ``base``: what following costs. ``fixed``: base and the
-    loads of partitions without a choice. Loads are in hundredths of a byte per second.
+    loads of partitions without a choice. ``ceiling``: load that a settled broker may not exceed, -1 for the others;
+    settled brokers are as low as they can be, and the busiest of the others is minimized. Loads are in hundredths of a
+    byte per second.
     """
 
     ids: Int64s
@@ -24,17 +28,43 @@ class Brokers:
     capacity: Int64s
     base: Int64s
     fixed: Int64s
+    ceiling: Int64s
+
+    @classmethod
+    def of(cls, ids: Int64s, open_: NDArray[np.bool_], capacity: Int64s, base: Int64s, fixed: Int64s) -> Brokers:
+        """None of them settled."""
+        return cls(ids, open_, capacity, base, fixed, np.full(len(ids), -1, np.int64))
+
+    @property
+    def settled(self) -> NDArray[np.bool_]:
+        """The brokers that are as low as they can be."""
+        return self.ceiling >= 0
+
+    @property
+    def free(self) -> NDArray[np.bool_]:
+        """The open brokers that are not settled."""
+        return self.open & ~self.settled
+
+    def settle(self, which: NDArray[np.bool_], top: Fraction) -> Brokers:
+        """The same brokers, more of them settled: at this relative load."""
+        limits = np.array([int(top * int(c)) for c in self.capacity], np.int64)
+        return replace(self, ceiling=np.where(which, limits, self.ceiling))
+
+    def kept(self, carried: Int64s) -> bool:
+        """Whether settled brokers keep to their ceilings."""
+        # The programs count in doubles.
+        return bool((carried <= self.ceiling * (1 + _ROUNDED) + 1)[self.settled].all())
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def busiest(self, carried: Int64s) -> Fraction:
-        """The highest relative load among the open brokers, exactly; 0 where none is open."""
+        """The highest relative load among the open brokers that are not settled, exactly; 0 where there is none."""
         return max(
-            (Fraction(int(carried[b]), int(self.capacity[b])) for b in np.flatnonzero(self.open)), default=Fraction(0)
+            (Fraction(int(carried[b]), int(self.capacity[b])) for b in np.flatnonzero(self.free)), default=Fraction(0)
         )
 
     def room(self, carried: Int64s, target: Fraction) -> Int64s:
-        """Remaining capacity of each broker under ``target``; negative above it, 0 for closed brokers."""
+        """Remaining capacity under ``target``, or under the ceiling; negative above it, 0 for closed brokers."""
         allowed = np.array([int(target * int(c)) for c in self.capacity], np.int64)
-        return np.where(self.open, allowed - carried, 0)
+        return np.where(self.open, np.where(self.settled, self.ceiling, allowed) - carried, 0)

@@ -21,14 +21,14 @@ MOST_STEPS = 400
 def exchange(block: Block, brokers: Brokers, carried: Int64s, goal: Fraction) -> Block:
     """The block with leaders exchanged while that lowers the busiest broker's load and it is above ``goal``."""
     leader, carried = block.leader.copy(), carried.copy()
-    reach = np.where(brokers.open, brokers.capacity, 0)
+    reach = np.where(brokers.free, brokers.capacity, 0)
     for _ in range(MOST_STEPS):
-        relative = np.where(brokers.open, carried / brokers.capacity, -np.inf)
+        relative = np.where(brokers.free, carried / brokers.capacity, -np.inf)
         busiest = int(relative.argmax())
         if relative[busiest] <= float(goal):
             break
         # Load limit of every broker after a step, so that none is as busy as this one was.
-        ceiling = np.ceil(relative[busiest] * reach).astype(np.int64) - 1
+        ceiling = np.where(brokers.settled, brokers.ceiling, np.ceil(relative[busiest] * reach).astype(np.int64) - 1)
         step = _step(block, leader, ceiling - carried, busiest)
         if step is None:
             break

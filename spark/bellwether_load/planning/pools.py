@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -82,6 +82,14 @@ class Pool(Protocol):
         """Undo all changes."""
         ...
 
+    def state(self) -> object:
+        """The present leaders, for :meth:`restore`."""
+        ...
+
+    def restore(self, state: object) -> None:
+        """Return to the leaders of :meth:`state`."""
+        ...
+
 
 class LocalPool:
     """All blocks in this process: for tests, and for clusters too small to be worth a task."""
@@ -134,6 +142,14 @@ class LocalPool:
     def reset(self) -> None:
         """See :class:`Pool`."""
         self.blocks = self._start
+
+    def state(self) -> tuple[Block, ...]:
+        """See :class:`Pool`."""
+        return self.blocks
+
+    def restore(self, state: Any) -> None:
+        """See :class:`Pool`."""
+        self.blocks = state
 
 
 def together(parts: Sequence[tuple[Int64s, Int32s]]) -> tuple[Int64s, Int32s]:

@@ -7,7 +7,7 @@ candidate for a move.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -77,11 +77,27 @@ def costs_of(block: Block, prices: Prices) -> NDArray[np.float64]:
     return costs
 
 
-def bound_of(prices: Prices, brokers: Brokers, led: Int64s, changed: int, most: int | None) -> Fraction:
-    """The bound of these prices, from what all blocks come to at them. ``most``: how many leaders may change."""
+def bound_of(
+    prices: Prices,
+    brokers: Brokers,
+    led: Int64s,
+    changed: int,
+    most: int | None,
+    limits: Mapping[int, Fraction] | None = None,
+) -> Fraction:
+    """The bound of these prices, from what all blocks come to at them. ``most``: how many leaders may change.
+
+    It is one on the busiest broker that is not settled, as long as settled ones keep to their ceilings, or to
+    ``limits``: relative loads by index.
+    """
     weights = prices.weights.tolist()
-    total = sum(w * (int(f) + int(x)) for w, f, x in zip(weights, brokers.fixed, led, strict=True) if w)
+    total: Fraction | int = sum(w * (int(f) + int(x)) for w, f, x in zip(weights, brokers.fixed, led, strict=True) if w)
     if most is not None:
         total += prices.move * (changed - most)
-    capacity = sum(w * int(c) for w, c in zip(weights, brokers.capacity, strict=True) if w)
-    return Fraction(total, capacity) if capacity else Fraction(0)
+    if limits is None:
+        total -= sum(w * max(int(c), 0) for w, c in zip(weights, brokers.ceiling, strict=True) if w)
+    else:
+        total -= sum((weights[b] * int(brokers.capacity[b]) * limit for b, limit in limits.items()), Fraction(0))
+    free = brokers.free.tolist()
+    capacity = sum(w * int(c) for w, c, ours in zip(weights, brokers.capacity, free, strict=True) if w and ours)
+    return Fraction(total) / capacity if capacity else Fraction(0)

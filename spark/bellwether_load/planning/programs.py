@@ -26,6 +26,7 @@ GAP = 3e-3
 
 _WEIGHT, _MOVE = 2.0**30, 2.0**62
 _DIVIDED = 1e-7
+_PENALTY = 1e3
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Relaxed:
 
 
 class Program:
-    """Minimize the busiest broker's relative load by moves of a block's partitions.
+    """Minimize the relative load of the busiest broker that is not settled, by moves of a block's partitions.
 
     ``carried``: load of all brokers before these moves. ``most``: how many partitions may leave their home.
     """
@@ -67,13 +68,16 @@ class Program:
     def relaxed(self) -> Relaxed:
         """The optimum of divisible partitions."""
         count = len(self.columns)
-        limits = np.stack([np.zeros(count + 1), np.append(np.ones(count), np.inf)], axis=1)
+        limits = np.stack([np.zeros(count + 2), np.append(np.ones(count), [np.inf, np.inf])], axis=1)
         found = linprog(_objective(count), A_ub=self._matrix, b_ub=self._most, bounds=limits, method="highs-ds")
-        highest = float(found.x[-1]) * self._load / self._capacity
-        return Relaxed(highest, self._prices(-found.ineqlin.marginals), found.x[:-1])
+        highest = float(found.x[-2]) * self._load / self._capacity
+        return Relaxed(highest, self._prices(-found.ineqlin.marginals), found.x[:-2])
 
-    def rounded(self, relaxed: Relaxed) -> Int32s:
-        """A leader for each partition: as divided where prices leave little doubt, else by the integer program."""
+    def rounded(self, relaxed: Relaxed) -> Int32s | None:
+        """A leader for each partition: as divided where prices leave little doubt, else by the integer program.
+
+        None where the search finds none.
+        """
         columns, count = self.columns, len(self.columns)
         fixed = np.rint(relaxed.shares)
         doubtful = self._doubtful(relaxed)[columns.partition]
@@ -81,14 +85,14 @@ class Program:
         found = milp(
             _objective(count),
             constraints=LinearConstraint(self._matrix, -np.inf, self._most),
-            bounds=Bounds(np.append(lower, 0), np.append(upper, np.inf)),
-            integrality=np.append(np.ones(count), 0),
+            bounds=Bounds(np.append(lower, [0, 0]), np.append(upper, [np.inf, 0])),
+            integrality=np.append(np.ones(count), [0, 0]),
             options={"node_limit": NODES, "mip_rel_gap": GAP},
         )
-        leader = self.block.leader.copy()
-        if found.x is not None:
-            taken = np.rint(found.x[:-1]) > 0
-            leader[columns.partition[taken]] = columns.to[taken]
+        if found.x is None:
+            return None
+        leader, taken = self.block.leader.copy(), np.rint(found.x[:-2]) > 0
+        leader[columns.partition[taken]] = columns.to[taken]
         return leader
 
     def _doubtful(self, relaxed: Relaxed) -> NDArray[np.bool_]:
@@ -103,7 +107,10 @@ class Program:
         return doubtful
 
     def _rows(self, brokers: Brokers, carried: Int64s, most: int) -> tuple[csr_array, Floats]:
-        """One row a broker, one for the moves, one for each partition with several columns."""
+        """One row a broker, one for the moves, one for each partition with several columns.
+
+        The last two columns are the highest relative load, and by how much settled brokers exceed their ceilings.
+        """
         block, columns = self.block, self.columns
         count, place = len(columns), np.full(block.brokers + 1, -1)
         place[self._open] = np.arange(len(self._open))
@@ -116,12 +123,13 @@ class Program:
         row = np.cumsum(several) + cap
         shared = np.flatnonzero(several[columns.partition])
         rows = [place[columns.to], leaves, np.arange(cap), np.full(len(home), cap), row[columns.partition[shared]]]
-        cols = [at, at, np.full(cap, count), home, shared]
+        cols = [at, at, count + brokers.settled[self._open], home, shared]
         capacity = -brokers.capacity[self._open] / self._capacity
         values = [loads, -loads, capacity, np.ones(len(home)), np.ones(len(shared))]
-        limits = np.concatenate([-carried[self._open] / self._load, [most], np.ones(int(several.sum()))])
+        room = (np.maximum(brokers.ceiling, 0) - carried)[self._open] / self._load
+        limits = np.concatenate([room, [most], np.ones(int(several.sum()))])
         matrix = coo_array(
-            (np.concatenate(values), (np.concatenate(rows), np.concatenate(cols))), shape=(len(limits), count + 1)
+            (np.concatenate(values), (np.concatenate(rows), np.concatenate(cols))), shape=(len(limits), count + 2)
         )
         return matrix.tocsr(), limits
 
@@ -134,4 +142,4 @@ class Program:
 
 
 def _objective(columns: int) -> Floats:
-    return np.append(np.zeros(columns), 1.0)
+    return np.append(np.zeros(columns), [1.0, _PENALTY])

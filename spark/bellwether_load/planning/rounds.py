@@ -41,6 +41,10 @@ class Balance:
     heaviest: float
     rounds: int
 
+    def tight(self, brokers: Brokers) -> bool:
+        """Whether the busiest broker is within the tolerance of the bound."""
+        return brokers.busiest(self.carried) <= Fraction(self.floor) * (1 + TOLERANCE)
+
     @property
     def floor(self) -> float:
         """The lower bound on the busiest broker: by a set of brokers, or by the heaviest partition alone."""
@@ -64,7 +68,7 @@ def balance(
         goal = max(bound.value, target, Fraction(heaviest))
         busiest = brokers.busiest(carried)
         tell(f"round {number}: the busiest broker is {_over(busiest, goal)} over the goal")
-        if busiest <= goal * (1 + TOLERANCE):
+        if busiest <= goal * (1 + TOLERANCE) and brokers.kept(carried):
             break
         excess_now = int(_excess(brokers.room(carried, goal)).sum())
         stale = stale + 1 if best is not None and excess_now >= best else 0
@@ -95,7 +99,8 @@ def _open(pool: Pool, brokers: Brokers) -> tuple[Int64s, Bound, float]:
     by_load = busiest_first(brokers, carried)
     again = pool.open(brokers, by_load)
     bound = better([bound, best_prefix(brokers, by_load, _total([s.inside for s in again], brokers))])
-    return carried, bound, max((s.heaviest for s in answers), default=0.0)
+    held = np.where(brokers.free, brokers.fixed / brokers.capacity, 0.0)
+    return carried, bound, max([s.heaviest for s in answers] + held.tolist(), default=0.0)
 
 
 def _fit(pool: Pool, brokers: Brokers, carried: Int64s, near: Fraction) -> Int64s:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -71,7 +71,7 @@ class SparkPool:
 
     def place(self, wanted: Mapping[int, int]) -> None:
         """See ``Pool``."""
-        self._placed |= wanted
+        self._placed = self._placed | wanted
 
     def size(self) -> int:
         """See ``Pool``."""
@@ -96,6 +96,14 @@ class SparkPool:
     def reset(self) -> None:
         """See ``Pool``."""
         self._moved, self._placed = {}, {}
+
+    def state(self) -> tuple[dict[int, tuple[Int64s, Int32s]], dict[int, int]]:
+        """See ``Pool``."""
+        return self._moved, self._placed
+
+    def restore(self, state: Any) -> None:
+        """See ``Pool``."""
+        self._moved, self._placed = state
 
     def close(self) -> None:
         """Free what is cached."""

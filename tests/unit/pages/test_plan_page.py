@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.core.rebalance.rebalance_plan import RebalancePlan
+from bellwether.core.rebalance.rebalance_plan import CertificateLevel, RebalancePlan
 from bellwether.core.settings.objective import Objective
 from bellwether.pages.plan_page import plan_page
 from bellwether.pages.plan_summary import tell
@@ -198,6 +198,16 @@ def test_consumption_that_is_not_measured_is_said_unless_it_weighs_nothing() -> 
     assert sentence in page(12, without_consumption=1_200)
     assert sentence not in page(12, without_consumption=1_200, objective=Objective(consume_weight=0))
     assert "is not measured" not in page(12)
+
+
+def test_the_brokers_below_the_busiest_have_their_own_figures_and_bound() -> None:
+    plan, moves = small_plan()
+    level = CertificateLevel((1,), 35e6, {2: 1, 3: 1}, 0, 30e6, 24e6)
+    lower = replace(plan, certificate=replace(plan.certificate, levels=(level,)))
+    text = said(taken_apart(plan_page(tell(lower, moves))))
+    before = max(b.before for b in plan.brokers if b.id != 1) / 1e6
+    assert f"1 {before:.2f} 30.00 24.00 25.00 %" in text
+    assert "Below the busiest" not in said(taken_apart(plan_page(tell(plan, moves))))
 
 
 def test_a_bound_that_rests_on_the_cap_says_so() -> None:

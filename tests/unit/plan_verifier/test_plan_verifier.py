@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from bellwether.core.rebalance.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, ProblemHeader
-from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan, move_of
+from bellwether.core.rebalance.rebalance_plan import CertificateLevel, RebalanceMove, RebalancePlan, move_of
 from bellwether.core.settings.objective import Objective
 from bellwether.plan_verifier.check_report import Report
 from testkit.loads.plan_verification import rechecked
-from testkit.loads.small_planner import Loads, again, loads, planned, problem, slot
+from testkit.loads.small_planner import Loads, again, level, loads, planned, problem, slot, weigh
 
 BROKERS = (BrokerInput(1, "a"), BrokerInput(2, "b"), BrokerInput(3, "c"), BrokerInput(4, "c", open=False, why="Sick"))
 
@@ -44,7 +45,7 @@ def forge(*moves: RebalanceMove, of: tuple[Problem, Loads] | None = None) -> str
 def test_a_true_plan_passes_every_check() -> None:
     posed, known = usual()
     report = rechecked(posed, known, *planned(posed, known))
-    assert (report.passed, report.faults, len(report.checks)) == (True, (), 28)
+    assert (report.passed, report.faults, len(report.checks)) == (True, (), 29)
     assert report.figures["aimKept"] is True
 
 
@@ -312,6 +313,35 @@ def test_consumption_that_is_not_measured_is_counted() -> None:
     assert "counts: withoutConsumption is 0, there are 1" in said
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"settled": (4,)}, "level 2 settles [4]: expected ids of open brokers"),
+        ({"limit": 1.0}, "level 2 has the limit 1.0: expected one from"),
+        ({"limit": 1e12}, "level 2 has the limit 1000000000000.0: expected one from"),
+        ({"settled": (1, 2, 3)}, "level 2 has no weight on a broker that is not settled"),
+        ({"weights": {1: 1}}, "level 2 has no weight on a broker that is not settled"),
+        ({"weights": {9: 1}}, "broker '9' has a weight and is no broker of the problem"),
+        ({"load": 1.0}, "level 2: load is 1.0"),
+        ({"bound": 1e9}, "level 2: bound is 1000000000.0"),
+    ],
+)
+def test_a_level_that_proves_nothing_or_claims_too_much_is_refused(change: dict[str, Any], said: str) -> None:
+    posed, known = usual()
+    plan, moves = planned(posed, known)
+    leaders = {m.key: m.to_leader for m in moves}
+    weighed = weigh(posed, known)
+    after = [leaders.get(p.key, p.leader) for p in posed.partitions]
+    sound = level(posed, weighed, after, [1], plan.after.max, {2: 1, 3: 1})
+
+    def faults(claim: CertificateLevel) -> str:
+        certified = replace(plan, certificate=replace(plan.certificate, levels=(claim,)))
+        return "\n".join(rechecked(posed, known, certified, moves).faults)
+
+    assert faults(sound) == ""
+    assert said in faults(replace(sound, **change))
+
+
 def test_a_weight_of_moves_that_nothing_limits_is_refused() -> None:
     posed, known = usual()
     plan, moves = planned(posed, known)
@@ -390,13 +420,14 @@ def test_a_plan_for_other_brokers_is_refused(change: dict[str, object]) -> None:
     assert "the plan's brokers are not those of the problem" in refusal(posed, known, forged, moves)
 
 
-def test_a_gap_is_none_only_where_the_bound_is_0_and_the_maximum_is_not() -> None:
+def test_what_brokers_carry_in_any_case_is_part_of_the_bound_whatever_the_weights() -> None:
     posed, known = posed_with(slot(0, (1, 2), leader=NO_BROKER, held="Displaced"))
     plan, moves = planned(posed, known, weights={3: 1})
-    assert (plan.certificate.bound, plan.after.max, plan.certificate.gap) == (0, 100, None)
+    assert (plan.certificate.bound, plan.after.max, plan.certificate.gap) == (100, 100, 0)
     assert rechecked(posed, known, plan, moves).passed
-    some = replace(plan, certificate=replace(plan.certificate, gap=0.5))
-    assert "gap: the plan says 0.5, and the bound of 0 leaves none" in refusal(posed, known, some, moves)
+
+
+def test_a_gap_that_is_none_is_refused() -> None:
     plan, moves = planned(*usual())
     none = replace(plan, certificate=replace(plan.certificate, gap=None))
     assert "gap: the plan says none, the files give 0.0" in refusal(*usual(), none, moves)

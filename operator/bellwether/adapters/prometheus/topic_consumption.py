@@ -43,7 +43,7 @@ class TopicReaders:
         self._thread: threading.Thread | None = None
 
     def begin(self, timeout_seconds: float) -> Callable[[], Consumption]:
-        """Ask; the result waits for the answer, and gives bytes/s by topic or broker, or raises Transient or Terminal."""
+        """Ask; the result waits for the answer: bytes/s by topic or broker. It raises Transient or Terminal."""
         if self._thread is not None and self._thread.is_alive():
             return _raising(Transient("Prometheus has not answered the query of an earlier round"))
         answers: queue.SimpleQueue[_Outcome] = queue.SimpleQueue()

@@ -20,6 +20,7 @@ from bellwether.cli.rebalance.verify_plan import plain
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.pages.figures import Unit, change, percent
 from bellwether.pages.plan_history import moment
+from bellwether.pages.plan_levels import levels
 from bellwether.pages.plan_page import measure, plan_page, unit_of_load, unmeasured, verdict
 from bellwether.pages.plan_summary import Story, tell
 from bellwether.ports.errors import BellwetherError, Terminal
@@ -115,6 +116,9 @@ def _sums(found: RebalancePlan, unit: Unit) -> Table:
     table.add_row("spread", percent(found.before.spread), percent(found.after.spread), "")
     gap = f"gap {percent(found.certificate.gap, 2)}"
     table.add_row("bound", "", unit.said(found.certificate.bound), gap)
+    for level in levels(found):
+        best = f"bound {unit.said(level.bound)}, gap {percent(level.gap, 2)}"
+        table.add_row(f"without the {level.settled:,} above", unit.said(level.before), unit.said(level.after), best)
     moved = f"{unit_of_load(found.moved.load)}; minimum {unit_of_load(found.moved.lower_bound)}"
     table.add_row("leaders moved", "", f"{found.moved.partitions:,}", moved)
     table.add_row("only reordered", "", f"{found.moved.reordered:,}", "")

@@ -79,12 +79,61 @@ class LoadBalance:
 
 
 @dataclass(frozen=True)
+class CertificateLevel:
+    """Proof for the brokers below the busiest ones.
+
+    ``settled`` are the brokers of the level above, in addition to those settled there; ``limit`` is their relative
+    load: the bound of the level above or, where the plan is not close to it, their highest one in this plan. ``load``
+    is the highest relative load of all other open brokers. As long as settled brokers keep to their limits, no plan
+    has a lower one than ``bound``.
+    """
+
+    settled: tuple[int, ...]
+    limit: float
+    weights: Mapping[int, int]
+    move_weight: int
+    load: float
+    bound: float
+
+    def document(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "settled": list(self.settled),
+            "limit": self.limit,
+            "weights": {str(b): w for b, w in sorted(self.weights.items())},
+            "moveWeight": self.move_weight,
+            "load": self.load,
+            "bound": self.bound,
+        }
+
+    @classmethod
+    def read(cls, raw: object, number: int) -> CertificateLevel:
+        """Read from JSON. Raises InvalidDocument, which names the field."""
+        where = f"certificate.levels[{number}]"
+        fields = StrictObject(raw, where)
+        settled = fields.array("settled")
+        if not all(type(b) is int for b in settled):
+            raise InvalidDocument(f"{where}.settled: expected ids of brokers")
+        made = cls(
+            tuple(settled),
+            fields.number("limit"),
+            _weights(fields, where),
+            fields.integer("moveWeight"),
+            fields.number("load"),
+            fields.number("bound"),
+        )
+        fields.finish()
+        return made
+
+
+@dataclass(frozen=True)
 class Certificate:
     """Proof of a plan's quality: dual weights per eligible broker, the lower bound that they give, the gap to it.
 
     ``move_weight`` is the weight of a changed leader, above 0 only where ``maxMoves`` limits them.
     ``gap`` is max after / bound - 1, None where the bound is 0 and the max is not. ``largest_item`` is the largest load
-    / capacity of a partition that has a choice, in the same unit as the bound: loads are indivisible.
+    / capacity of a partition that has a choice, in the same unit as the bound: loads are indivisible. ``levels`` prove
+    how low the brokers below the busiest ones are, level by level.
     """
 
     weights: Mapping[int, int]
@@ -92,6 +141,7 @@ class Certificate:
     bound: float
     gap: float | None
     largest_item: float
+    levels: tuple[CertificateLevel, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """As JSON."""
@@ -102,25 +152,30 @@ class Certificate:
             "bound": self.bound,
             "gap": self.gap,
             "largestItem": self.largest_item,
+            "levels": [level.document() for level in self.levels],
         }
 
     @classmethod
     def read(cls, fields: StrictObject) -> Certificate:
         """Read from JSON. Raises InvalidDocument, which names the field."""
-        raw = fields.mapping("weights")
-        inner = StrictObject(raw, "certificate.weights")
-        if not all(name.isdecimal() for name in raw):
-            raise InvalidDocument("certificate.weights: each name must be the id of a broker")
-        weights = {int(name): inner.integer(name) for name in sorted(raw)}
         made = cls(
-            weights,
+            _weights(fields, "certificate"),
             fields.integer("moveWeight"),
             fields.number("bound"),
             fields.number_or_none("gap"),
             fields.number("largestItem"),
+            tuple(CertificateLevel.read(raw, i) for i, raw in enumerate(fields.array("levels"))),
         )
         fields.finish()
         return made
+
+
+def _weights(fields: StrictObject, where: str) -> dict[int, int]:
+    raw = fields.mapping("weights")
+    inner = StrictObject(raw, f"{where}.weights")
+    if not all(name.isdecimal() for name in raw):
+        raise InvalidDocument(f"{where}.weights: each name must be the id of a broker")
+    return {int(name): inner.integer(name) for name in sorted(raw)}
 
 
 @dataclass(frozen=True, slots=True)

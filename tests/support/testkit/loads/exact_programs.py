@@ -6,6 +6,8 @@ nothing with the planner. And random problems with everything that makes plannin
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import lil_array
@@ -46,8 +48,18 @@ def hard_problem(seed: int, most_partitions: int = 60) -> tuple[Brokers, Block]:
     )
 
 
-def lowest(of: Brokers, whole: Block, most: int | None, *, divisible: bool = False) -> float:
-    """The lowest relative load of the busiest broker when at most ``most`` partitions leave their home."""
+def lowest(
+    of: Brokers,
+    whole: Block,
+    most: int | None,
+    *,
+    divisible: bool = False,
+    limits: Mapping[int, float] | None = None,
+) -> float:
+    """The lowest relative load of the busiest broker when at most ``most`` partitions leave their home.
+
+    Of those that are not settled; the others keep to their ceilings, or to the relative loads in ``limits``.
+    """
     columns = [(p, int(b)) for p, row in enumerate(whole.eligible) for b in row if b < whole.brokers]
     partitions, count = len(whole), len(columns)
     unit = max(1.0, float(whole.loads.sum() + of.fixed.sum()) / whole.brokers)
@@ -59,8 +71,10 @@ def lowest(of: Brokers, whole: Block, most: int | None, *, divisible: bool = Fal
         rows[partitions + b, at] = whole.loads[p] / unit
         rows[partitions + whole.brokers, at] = b != whole.home[p]
     for b in np.flatnonzero(of.open):
-        rows[partitions + b, count] = -of.capacity[b] / 100
-        high[partitions + b] = -of.fixed[b] / unit
+        settled = of.ceiling[b] >= 0
+        rows[partitions + b, count] = 0 if settled else -of.capacity[b] / 100
+        ceiling = of.ceiling[b] if limits is None else limits[b] * of.capacity[b] if settled else 0
+        high[partitions + b] = ((ceiling if settled else 0) - of.fixed[b]) / unit
     if most is not None:
         high[-1] = most
     found = milp(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -22,6 +22,7 @@ from bellwether.core.rebalance.problem import NO_BROKER, BrokerInput, PartitionI
 from bellwether.core.rebalance.rebalance_plan import (
     BrokerLoad,
     Certificate,
+    CertificateLevel,
     LoadBalance,
     MoveTotals,
     RebalanceMove,
@@ -169,8 +170,14 @@ def greedy(posed: Problem, weighed: Sequence[Weighed]) -> list[int]:
     return leaders
 
 
-def bound(posed: Problem, weighed: Sequence[Weighed], weights: Mapping[int, int], move_weight: int = 0) -> Fraction:
-    """The dual bound of these weights, without that of single partitions; 0 if it is below."""
+def bound(
+    posed: Problem,
+    weighed: Sequence[Weighed],
+    weights: Mapping[int, int],
+    move_weight: int = 0,
+    least: Fraction | None = Fraction(0),
+) -> Fraction:
+    """The dual bound of these weights, without that of single partitions; ``least`` if it is below."""
     free = {b.id: b for b in posed.header.brokers if b.open}
     following = carried(posed, weighed, [NO_BROKER] * len(weighed))
     total = sum(weights.get(b, 0) * following[b] for b in free)
@@ -181,7 +188,50 @@ def bound(posed: Problem, weighed: Sequence[Weighed], weights: Mapping[int, int]
                 for b in one.eligible
             )
     total -= move_weight * (allowed(posed, weighed) or 0)
-    return max(Fraction(total, sum(weights.get(b, 0) * slot.capacity for b, slot in free.items())), Fraction(0))
+    found = Fraction(total, sum(weights.get(b, 0) * slot.capacity for b, slot in free.items()))
+    return found if least is None else max(found, least)
+
+
+def least_loads(posed: Problem, weighed: Sequence[Weighed], settled: Collection[int] = ()) -> list[Fraction]:
+    """What unsettled brokers carry in any case, and at least with a partition that only they may lead."""
+    sizes = {b.id: b.capacity for b in posed.header.brokers if b.open}
+    fixed = carried(posed, weighed, [NO_BROKER] * len(weighed))
+    for one in weighed:
+        if one.eligible == (one.slot.leader,):
+            fixed[one.slot.leader] += one.load
+    movable = (w for w in weighed if w.free and w.eligible != (w.slot.leader,))
+    return [Fraction(fixed[b], size) for b, size in sizes.items() if b not in settled] + [
+        min(Fraction(fixed[b] + one.load, sizes[b]) for b in one.eligible)
+        for one in movable
+        if not set(one.eligible) & set(settled)
+    ]
+
+
+def level(
+    posed: Problem,
+    weighed: Sequence[Weighed],
+    leaders: Sequence[int],
+    settled: Sequence[int],
+    limit: float,
+    weights: Mapping[int, int],
+    move_weight: int = 0,
+) -> CertificateLevel:
+    """What a plan with these leaders may claim of the open brokers that are not settled, with these weights."""
+    total = carried(posed, weighed, leaders)
+    rest = [b for b in posed.header.brokers if b.open and b.id not in settled]
+    over = sum(weights.get(b.id, 0) * b.capacity for b in posed.header.brokers if b.open)
+    numerator = bound(posed, weighed, weights, move_weight, least=None) * over
+    size = {b.id: b.capacity for b in posed.header.brokers}
+    numerator -= sum((weights.get(b, 0) * size[b] * Fraction(limit) for b in settled), Fraction(0))
+    proved = numerator / sum(weights.get(b.id, 0) * b.capacity for b in rest)
+    return CertificateLevel(
+        tuple(settled),
+        limit,
+        dict(weights),
+        move_weight,
+        float(max(Fraction(total[b.id], b.capacity) for b in rest)),
+        float(max([Fraction(0), proved, *least_loads(posed, weighed, settled)])),
+    )
 
 
 def planned(
@@ -205,12 +255,7 @@ def planned(
         sets = [c for n in range(1, len(free) + 1) for c in itertools.combinations([b.id for b in free], n)]
         weights = dict.fromkeys(max(sets, key=lambda s: bound(posed, weighed, dict.fromkeys(s, 1))), 1)
     sizes = {b.id: b.capacity for b in free}
-    base = carried(posed, weighed, [NO_BROKER] * len(weighed))
-    singles = [
-        min(Fraction(base[b] + one.load, sizes[b]) for b in one.eligible if b in sizes)
-        for one in weighed
-        if any(b in sizes for b in one.eligible)
-    ]
+    singles = least_loads(posed, weighed)
     proved = max([bound(posed, weighed, weights, move_weight), *singles])
     tops = {when: top(posed, weighed, who) for when, who in (("before", before), ("after", chosen))}
     items = [Fraction(one.load, sizes[b]) for one in weighed if len(one.eligible) > 1 for b in one.eligible]

@@ -24,9 +24,9 @@ def brokers(
 ) -> Brokers:
     """Brokers 0 to count - 1 with a capacity of 100 each and nothing to carry, unless said otherwise."""
     base_ = np.array(base if base is not None else [0] * count, np.int64)
-    return Brokers(
+    return Brokers.of(
         ids=np.arange(count),
-        open=np.array([b not in closed for b in range(count)]),
+        open_=np.array([b not in closed for b in range(count)]),
         capacity=np.array(capacity if capacity is not None else [100] * count, np.int64),
         base=base_,
         fixed=base_ + np.array(fixed if fixed is not None else [0] * count, np.int64),

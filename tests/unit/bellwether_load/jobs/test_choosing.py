@@ -165,9 +165,7 @@ class TestDays:
         assert (choice.window.start, choice.window.end) == (int(noon.timestamp()), int(one.timestamp()))
 
     def test_a_moment_at_midnight_does_not_reach_into_the_next_day(self, store: Store):
-        assert chosen(store, Period(date(2026, 11, 17), datetime(2026, 11, 18, tzinfo=UTC))).days == days(
-            17
-        )
+        assert chosen(store, Period(date(2026, 11, 17), datetime(2026, 11, 18, tzinfo=UTC))).days == days(17)
 
     def test_a_period_without_samples_is_all_missing(self, store: Store):
         choice = chosen(store, Period(date(2026, 12, 1), date(2026, 12, 2)))

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from bellwether_load.planning.caps import capped
+from bellwether_load.planning.levels import levelled
 from bellwether_load.planning.rounds import balance
 from testkit.loads.exact_programs import hard_problem, lowest
-from testkit.loads.small_problems import pool
+from testkit.loads.small_problems import carried, leaders, pool
 
 FIXED = range(40)
 MORE = [range(start, start + 40) for start in range(40, 560, 40)]
@@ -26,7 +27,7 @@ def capped_plans_come_within_a_hundredth(seeds: range) -> int:
         share = np.random.default_rng(seed).choice([0.1, 0.3, 0.5, 0.7])
         most = max(int(free.changed() * share), 1)
         blocks = pool(whole, 2)
-        found = capped(blocks, of, most)
+        found = capped(blocks, of, most, forced)
         assert blocks.changed() <= max(most, forced), seed
         if not len(whole):
             continue
@@ -36,6 +37,35 @@ def capped_plans_come_within_a_hundredth(seeds: range) -> int:
         assert found.heaviest <= best * ROUNDED, seed
         limited += free.changed() > max(most, forced)
     return limited
+
+
+def levels_come_within_a_hundredth(seeds: range) -> int:
+    """Check every seed; how many levels there are below the first ones."""
+    lower = 0
+    for seed in seeds:
+        of, whole = hard_problem(seed, 40)
+        blocks = pool(whole, 2)
+        found = levelled(blocks, of, None)
+        assert found.carried.tolist() == carried(of, whole, leaders(blocks)).tolist()
+        limits: dict[int, float] = {}
+        for number, level in enumerate(found.levels if len(whole) else ()):
+            assert level.load <= lowest(level.brokers, whole, None) * 1.01, (seed, number)
+            more = [b for b in np.flatnonzero(level.brokers.settled).tolist() if b not in limits]
+            limits |= dict.fromkeys(more, level.limit)
+            divided = lowest(level.brokers, whole, None, divisible=True, limits=limits)
+            assert float(level.bound.value) <= divided * ROUNDED, (seed, number)
+            lower += number > 0
+    return lower
+
+
+def test_every_level_is_within_a_hundredth_of_the_best_and_its_bound_is_true():
+    assert levels_come_within_a_hundredth(FIXED) > len(FIXED)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", MORE, ids=str)
+def test_more_levels_are_within_a_hundredth_of_the_best(seeds: range):
+    assert levels_come_within_a_hundredth(seeds) > len(seeds)
 
 
 def test_a_capped_plan_is_within_a_hundredth_of_the_best_and_its_bound_is_true():

@@ -84,7 +84,7 @@ def test_a_cap_brings_the_busiest_as_low_as_so_many_moves_can():
     of, whole = expanded()
     free, bound_ = pool(whole), pool(whole)
     balance(free, of)
-    found = capped(bound_, of, free.changed() // 2)
+    found = capped(bound_, of, free.changed() // 2, 0)
     before = of.busiest(of.fixed + whole.led)
     assert bound_.changed() <= free.changed() // 2
     assert of.busiest(found.carried) < before

@@ -1,0 +1,104 @@
+"""Every broker as low as it can be: the busiest first, then the busiest of the others, and so on.
+
+The brokers that a level proves, or its busiest ones where the proof is loose, are settled at what they carry; the
+next level minimizes the busiest of the rest. Each level has prices of its own, which prove how low it can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bellwether_load.planning.blocks import Int64s
+from bellwether_load.planning.bounds import Bound
+from bellwether_load.planning.brokers import Brokers
+from bellwether_load.planning.caps import capped
+from bellwether_load.planning.pools import Pool
+from bellwether_load.planning.prices import bound_of
+from bellwether_load.planning.rounds import TOLERANCE, Balance
+
+MOST_LEVELS = 8
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level: ``brokers`` with the earlier levels settled, its bound, and that of its heaviest partition.
+
+    ``load``: the highest relative load of those that are not settled. ``limit``: of those settled last.
+    """
+
+    brokers: Brokers
+    limit: float
+    load: float
+    bound: Bound
+    heaviest: float
+
+    @property
+    def floor(self) -> float:
+        """The lower bound on the busiest broker that is not settled."""
+        return max(float(self.bound.value), self.heaviest)
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Result: the load of each broker, the levels, and the number of rounds."""
+
+    carried: Int64s
+    levels: tuple[Level, ...]
+    rounds: int
+
+
+def levelled(pool: Pool, brokers: Brokers, most: int | None, *, tell: Callable[[str], None] = lambda _: None) -> Levels:
+    """Lower all brokers level by level, with at most ``most`` changed leaders; mandatory changes always happen."""
+    forced = pool.changed()
+    found = capped(pool, brokers, most, forced, tell)
+    carried, rounds = found.carried, found.rounds
+    levels = [(brokers, found)]
+    while len(levels) < MOST_LEVELS and found.floor:
+        brokers = brokers.settle(_settling(brokers, found, carried), brokers.busiest(carried))
+        if not brokers.free.any():
+            break
+        tell(f"level {len(levels) + 1}: {int(brokers.settled.sum()):,} of {len(brokers):,} brokers are settled")
+        state = pool.state()
+        found = capped(pool, brokers, most, forced, tell)
+        rounds += found.rounds
+        if brokers.kept(found.carried) and brokers.busiest(found.carried) <= brokers.busiest(carried):
+            carried = found.carried
+        else:
+            pool.restore(state)
+        levels.append((brokers, found))
+    return Levels(carried, _proved(pool, levels, carried, None if most is None else max(most, forced)), rounds)
+
+
+def _settling(brokers: Brokers, found: Balance, carried: Int64s) -> NDArray[np.bool_]:
+    """The brokers that the prices prove to be as low as they can be if they do, and the busiest ones."""
+    top = float(brokers.busiest(carried))
+    busiest = carried / brokers.capacity >= top * (1 - float(TOLERANCE))
+    proved = found.bound.prices.weights > 0
+    return brokers.free & (busiest | (proved if top <= found.floor * (1 + 2 * float(TOLERANCE)) else False))
+
+
+def _proved(
+    pool: Pool, found: Sequence[tuple[Brokers, Balance]], carried: Int64s, most: int | None
+) -> tuple[Level, ...]:
+    """The levels with their bounds, given that settled brokers keep to the limits of their levels."""
+    levels: list[Level] = []
+    limits: dict[int, Fraction] = {}
+    for brokers, balance in found:
+        limit = 0.0
+        if levels:
+            above = levels[-1]
+            # A perfect plan is at the bound; where this one is close to it, the next level is judged by that.
+            limit = above.floor if above.load <= above.floor * (1 + 2 * float(TOLERANCE)) else above.load
+            more = np.flatnonzero(brokers.settled & ~above.brokers.settled)
+            limits |= dict.fromkeys(more.tolist(), Fraction(limit))
+        prices = balance.bound.prices
+        answers = pool.priced(prices, np.empty(0, np.int64), 0)
+        led, changed = np.sum([a.led for a in answers], axis=0), sum(a.changed for a in answers)
+        bound = Bound(max(bound_of(prices, brokers, led, changed, most, limits), Fraction(0)), prices)
+        levels.append(Level(brokers, limit, float(brokers.busiest(carried)), bound, balance.heaviest))
+    return tuple(levels)
