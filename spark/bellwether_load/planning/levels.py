@@ -22,6 +22,8 @@ from bellwether_load.planning.prices import bound_of
 from bellwether_load.planning.rounds import TOLERANCE, Balance
 
 MOST_LEVELS = 8
+WORTHWHILE = Fraction(995, 1000)
+"""A level that leaves the busiest broker with more of its load than this is not worth its moves."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def levelled(pool: Pool, brokers: Brokers, most: int | None, *, tell: Callable[[
         state = pool.state()
         found = capped(pool, brokers, most, forced, tell)
         rounds += found.rounds
-        if brokers.kept(found.carried) and brokers.busiest(found.carried) <= brokers.busiest(carried):
+        if brokers.kept(found.carried) and brokers.busiest(found.carried) < brokers.busiest(carried) * WORTHWHILE:
             carried = found.carried
         else:
             pool.restore(state)
