@@ -73,7 +73,7 @@ def lowest(
     for b in np.flatnonzero(of.open):
         settled = of.ceiling[b] >= 0
         rows[partitions + b, count] = 0 if settled else -of.capacity[b] / 100
-        ceiling = of.ceiling[b] * (1 + 1e-5) + 1 if limits is None else limits[b] * of.capacity[b] if settled else 0
+        ceiling = of.ceiling[b] * (1 + 1e-5) if limits is None else limits[b] * of.capacity[b] if settled else 0
         high[partitions + b] = ((ceiling if settled else 0) - of.fixed[b]) / unit
     if most is not None:
         high[-1] = most
