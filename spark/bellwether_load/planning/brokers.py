@@ -53,7 +53,7 @@ class Brokers:
     def kept(self, carried: Int64s) -> bool:
         """Whether settled brokers keep to their ceilings."""
         # The programs count in doubles.
-        return bool((carried <= self.ceiling * (1 + _ROUNDED) + 1)[self.settled].all())
+        return bool((carried <= self.ceiling * (1 + _ROUNDED))[self.settled].all())
 
     def __len__(self) -> int:
         return len(self.ids)

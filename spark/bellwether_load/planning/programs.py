@@ -6,6 +6,7 @@ All other partitions stay where they are. HiGHS solves both; the same input give
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,8 +69,12 @@ class Program:
     def relaxed(self) -> Relaxed:
         """The optimum of divisible partitions."""
         count = len(self.columns)
-        limits = np.stack([np.zeros(count + 2), np.append(np.ones(count), [np.inf, np.inf])], axis=1)
-        found = linprog(_objective(count), A_ub=self._matrix, b_ub=self._most, bounds=limits, method="highs-ds")
+        # The stubs know neither a sparse matrix nor an array of limits.
+        matrix: Any = self._matrix
+        limits: Any = np.stack([np.zeros(count + 2), np.append(np.ones(count), [np.inf, np.inf])], axis=1)
+        found = linprog(_objective(count), A_ub=matrix, b_ub=self._most, bounds=limits, method="highs-ds")
+        if found.x is None:
+            raise ArithmeticError(f"the linear program of {count:,} moves has no solution: {found.message}")
         highest = float(found.x[-2]) * self._load / self._capacity
         return Relaxed(highest, self._prices(-found.ineqlin.marginals), found.x[:-2])
 

@@ -70,10 +70,11 @@ def lowest(
         rows[p, at] = 1
         rows[partitions + b, at] = whole.loads[p] / unit
         rows[partitions + whole.brokers, at] = b != whole.home[p]
-    for b in np.flatnonzero(of.open):
+    for broker in np.flatnonzero(of.open):
+        b = int(broker)
         settled = of.ceiling[b] >= 0
         rows[partitions + b, count] = 0 if settled else -of.capacity[b] / 100
-        ceiling = of.ceiling[b] * (1 + 1e-5) + 1 if limits is None else limits[b] * of.capacity[b] if settled else 0
+        ceiling = of.ceiling[b] * (1 + 1e-5) if limits is None else limits[b] * of.capacity[b] if settled else 0
         high[partitions + b] = ((ceiling if settled else 0) - of.fixed[b]) / unit
     if most is not None:
         high[-1] = most
@@ -84,4 +85,5 @@ def lowest(
         integrality=np.append(np.zeros(count) if divisible else np.ones(count), 0),
         options={"mip_rel_gap": 1e-3},
     )
+    assert found.x is not None, found.message
     return float(found.x[-1]) * unit / 100
