@@ -175,8 +175,11 @@ def _levels(problem: Problem, plan: Plan, sums: Sums, fixed: Mapping[int, int], 
         if not all(type(b) is int and b in free and b not in settled for b in level.settled):
             faults.add(LEVELS, f"{name} settles {level.settled}: expected ids of open brokers, each once")
             break
+        # A level may be below its bound by what settled brokers are above their limits.
+        least, most = sorted((least, most))
         if not least <= level.limit <= most:
             faults.add(LEVELS, f"{name} has the limit {level.limit!r}: expected one from {least!r} to {most!r}")
+            break
         settled |= dict.fromkeys(level.settled, Fraction(level.limit))
         weights = _weights(problem, level.weights, level.move_weight, faults, LEVELS)
         rest = [b for b in free.values() if b.id not in settled]
