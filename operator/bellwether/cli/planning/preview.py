@@ -28,16 +28,17 @@ from bellwether.api.v1alpha1.status.policy_status import HarmEpisodes
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.kubernetes_target import connect_policy
 from bellwether.cli.leadership import broker_lookup
-from bellwether.cli.offline.offline_leadership import SharedRead
 from bellwether.core.demotion.decisions import Decisions, decide
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import Verdict, judge
+from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.planning.plan import Plan, build_plan
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Override
 from bellwether.gather import Memory, gather
 from bellwether.ports.clock import Clock
+from bellwether.ports.kafka import ClusterReader
 from bellwether.ports.kubernetes import SignalSource
 from bellwether.ports.world import World
 
@@ -75,6 +76,20 @@ class UnsavedRecord:
 
     def save(self, record: UndoRecord) -> None:
         """Nothing."""
+
+
+class SharedRead:
+    """A reader whose first snapshot was read a moment ago, so that it is not read twice."""
+
+    def __init__(self, reader: ClusterReader, known: Cluster) -> None:
+        self._known: Cluster | None = known
+        self._reader = reader
+        self.partitions, self.avoid = reader.partitions, reader.avoid
+
+    def read(self) -> Cluster:
+        """The known snapshot once, then fresh ones."""
+        known, self._known = self._known, None
+        return known if known is not None else self._reader.read()
 
 
 class NoLease:
