@@ -316,9 +316,7 @@ class TestOutstanding:
 
 
 def test_what_stands_is_remembered_as_displaced():
-    run = Run()
-    done = run.carry_out()
-    assert {e.state for e in done.record.entries.values()} == {EntryState.DISPLACED}
+    assert {e.state for e in Run().carry_out().record.entries.values()} == {EntryState.DISPLACED}
 
 
 def test_a_partition_that_changed_since_the_plan_is_held_and_not_sent():
@@ -404,46 +402,41 @@ class TestRaces:
 
     def test_a_topic_deleted_in_that_moment_is_no_harm(self):
         _, done = self.run(lambda made: made.cluster.delete_topic("orders"))
-        assert done.reordered == 0
-        assert done.holds
+        assert (done.reordered, bool(done.holds)) == (0, True)
 
     def test_what_our_reorder_set_moving_is_cancelled_at_once(self):
         run, done = self.run(lambda made: made.cluster.recreate_topic("orders", assignment=[(2, 3, 4)] * 4))
         self.stopped(done)
-        assert run.site.clock.monotonic() == Run(site(4, {"orders": 4})).site.clock.monotonic(), (
-            "nothing was waited for"
-        )
+        waited = run.site.clock.monotonic() - Run(site(4, {"orders": 4})).site.clock.monotonic()
+        assert waited == 0
 
     def test_the_replicas_that_are_named_are_those_after_the_cancel_shows(self):
         run, reads = Run(site(4, {"orders": 1})), list[tuple[Partition, ...]]()
-        inner = run.world.clusters
-        ask = inner.partitions
+        ask = run.world.clusters.partitions
 
         def late(topics: Collection[str]) -> tuple[Partition, ...]:
             reads.append(ask(topics))
             before = reads[-2] if len(reads) > 1 else reads[-1]
             return before if any(p.reassigning for p in before) else reads[-1]
 
-        inner.partitions = late  # type: ignore[method-assign]
+        run.world.clusters.partitions = late  # type: ignore[method-assign]
         run.faults.race("reorder", lambda: run.site.cluster.recreate_topic("orders", assignment=[(2, 3, 4)]))
         assert "its replicas are now [2, 3, 4]" in self.stopped(run.carry_out())
 
     def test_a_cancel_that_never_shows_is_waited_for_as_long_as_any_other(self):
         run, moving = Run(site(4, {"orders": 1})), list[tuple[Partition, ...]]()
-        inner = run.world.clusters
-        ask = inner.partitions
+        ask = run.world.clusters.partitions
 
         def stale(topics: Collection[str]) -> tuple[Partition, ...]:
             seen = ask(topics)
             moving.extend([seen] if any(p.reassigning for p in seen) else [])
             return moving[0] if moving else seen
 
-        inner.partitions = stale  # type: ignore[method-assign]
+        run.world.clusters.partitions = stale  # type: ignore[method-assign]
         run.faults.race("reorder", lambda: run.site.cluster.recreate_topic("orders", assignment=[(2, 3, 4)]))
         began = run.site.clock.monotonic()
         self.stopped(run.carry_out())
-        waited = run.site.clock.monotonic() - began
-        assert waited == pytest.approx(sum(READ_BACK_PAUSES))
+        assert run.site.clock.monotonic() - began == pytest.approx(sum(READ_BACK_PAUSES))
 
     @pytest.mark.parametrize(("touched", "more"), [(2, ""), (4, " (and 1 more)"), (6, " (and 3 more)")])
     def test_many_touched_partitions_are_summed_up(self, touched: int, more: str):

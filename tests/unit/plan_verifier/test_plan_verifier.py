@@ -12,6 +12,9 @@ from bellwether.core.rebalance.problem import NO_BROKER, BrokerInput, PartitionI
 from bellwether.core.rebalance.rebalance_plan import CertificateLevel, RebalanceMove, RebalancePlan, move_of
 from bellwether.core.settings.objective import Objective
 from bellwether.plan_verifier.check_report import Report
+from bellwether.plan_verifier.load_table import LoadTable
+from bellwether.plan_verifier.plan_documents import plan_of, problem_of
+from bellwether.plan_verifier.plan_verifier import verify
 from testkit.loads.plan_verification import rechecked
 from testkit.loads.small_planner import Loads, again, level, loads, planned, problem, slot, weigh
 
@@ -406,18 +409,16 @@ def test_a_claim_that_is_not_so_is_refused_by_its_own_check(path: str, check: st
 
 
 def test_a_brokers_load_that_is_not_so_is_refused_by_broker() -> None:
-    posed, known = usual()
-    plan, moves = planned(posed, known)
+    plan, moves = planned(*usual())
     forged = replace(plan, brokers=(*plan.brokers[:2], replace(plan.brokers[2], after=1.0), *plan.brokers[3:]))
-    assert "load per broker: broker 3 after is 1.0, there is" in refusal(posed, known, forged, moves)
+    assert "load per broker: broker 3 after is 1.0, there is" in refusal(*usual(), forged, moves)
 
 
 @pytest.mark.parametrize("change", [{"id": 9}, {"rack": "z"}, {"capacity": 1}, {"open": False}])
 def test_a_plan_for_other_brokers_is_refused(change: dict[str, object]) -> None:
-    posed, known = usual()
-    plan, moves = planned(posed, known)
+    plan, moves = planned(*usual())
     forged = replace(plan, brokers=(replace(plan.brokers[0], **change), *plan.brokers[1:]))  # type: ignore[arg-type]
-    assert "the plan's brokers are not those of the problem" in refusal(posed, known, forged, moves)
+    assert "the plan's brokers are not those of the problem" in refusal(*usual(), forged, moves)
 
 
 def test_what_brokers_carry_in_any_case_is_part_of_the_bound_whatever_the_weights() -> None:
@@ -429,26 +430,21 @@ def test_what_brokers_carry_in_any_case_is_part_of_the_bound_whatever_the_weight
 
 def test_a_gap_that_is_none_is_refused() -> None:
     plan, moves = planned(*usual())
-    none = replace(plan, certificate=replace(plan.certificate, gap=None))
-    assert "gap: the plan says none, the files give 0.0" in refusal(*usual(), none, moves)
+    none = replace(plan.certificate, gap=None)
+    assert "gap: the plan says none, the files give 0.0" in refusal(*usual(), replace(plan, certificate=none), moves)
 
 
 def test_many_faults_of_a_kind_are_counted_and_few_are_told() -> None:
     posed, known = posed_with(*(slot(i, (4, 1)) for i in range(40)))
-    plan, _ = planned(posed, known)
-    said = refusal(posed, known, again(plan, ()), ()).splitlines()
+    said = refusal(posed, known, again(planned(posed, known)[0], ()), ()).splitlines()
     told = [line for line in said if line.startswith("what must move moves")]
     assert (len(told), told[-1]) == (6, "what must move moves: and 35 more of this kind")
 
 
 def test_progress_is_told_at_the_end() -> None:
-    from bellwether.plan_verifier.load_table import LoadTable
-    from bellwether.plan_verifier.plan_documents import plan_of, problem_of
-    from bellwether.plan_verifier.plan_verifier import verify
-
     posed, known = usual()
     plan, moves = planned(posed, known)
     told: list[int] = []
-    terms, claims = problem_of(posed.header.document()), plan_of(plan.document())
-    verify(terms, posed.partitions, LoadTable(), claims, moves, told.append)
+    terms = problem_of(posed.header.document())
+    verify(terms, posed.partitions, LoadTable(), plan_of(plan.document()), moves, told.append)
     assert told == [6]
