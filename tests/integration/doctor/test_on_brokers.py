@@ -71,7 +71,7 @@ def test_case_1_and_case_2_are_told_and_whoever_is_awaited_leads(walk: Walk) -> 
 
 def test_the_cluster_of_a_policy_is_examined_and_another_is_refused(four: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     api = MemoryApi()
-    monkeypatch.setattr(policy_cluster, "connect", lambda: api)
+    monkeypatch.setattr(policy_cluster, "connect", lambda **_: api)
     spec = api_objects.policy(kafka=api_objects.kafka(bootstrapServers=four.bootstrap.split(",")))
     api.put(POLICIES, spec)
     seen = CliRunner().invoke(main, ["doctor", "--policy", "main", "--output", "json"])

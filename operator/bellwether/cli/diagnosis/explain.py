@@ -30,7 +30,7 @@ from bellwether.ports.errors import BellwetherError, Terminal
 def explain(broker: int, policy: str | None, namespace: str, output: str) -> None:
     """Explain the verdict on a broker."""
     try:
-        api = connect()
+        api = connect(timeout_seconds=broker_lookup.ANSWER_SECONDS)
         name = policy or only_policy(api, namespace)
         health = BrokerHealth.read(broker_lookup.find_health(api, namespace, name, broker))
         problem = broker_lookup.trouble(broker_lookup.find_policy(api, namespace, name))

@@ -18,7 +18,7 @@ from bellwether.adapters.kubernetes.api_client import connect
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
 from bellwether.cli import moments
 from bellwether.cli.durations import duration
-from bellwether.cli.leadership.broker_lookup import find_policy
+from bellwether.cli.leadership.broker_lookup import ANSWER_SECONDS, find_policy
 from bellwether.core.reporting.audit import AuditEntry, BrokerChange, MoveSummary
 from bellwether.ports.errors import BellwetherError
 
@@ -43,7 +43,7 @@ def history(policy: str, namespace: str, after: str | None, broker: int | None, 
     clock = SystemClock()
     since = moment(after, clock.now()) if after is not None else None
     try:
-        api = connect()
+        api = connect(timeout_seconds=ANSWER_SECONDS)
         found = ConfigMapAuditLog(api, namespace, policy, clock).read()
         if not found:  # the log remains when the policy is deleted: only without one must the policy exist
             find_policy(api, namespace, policy)

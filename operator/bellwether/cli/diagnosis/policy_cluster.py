@@ -44,7 +44,7 @@ def policy_cluster(namespace: str, policy: str, bootstrap: tuple[str, ...]) -> I
 
     The files that Secrets are written to exist as long as the context.
     """
-    api = connect()
+    api = connect(timeout_seconds=broker_lookup.ANSWER_SECONDS)
     found = LeadershipPolicy.read(broker_lookup.find_policy(api, namespace, policy))
     with SecretReader(api, namespace) as secrets:
         made = connection(found.spec.kafka, secrets, bootstrap)

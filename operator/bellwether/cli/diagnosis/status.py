@@ -19,13 +19,13 @@ from bellwether.api.v1alpha1.status.status_conditions import condition
 from bellwether.cli.diagnosis.explain import facts, only_policy
 from bellwether.cli.diagnosis.policy_view import PolicyView, Prober, read
 from bellwether.cli.diagnosis.remedies import runbook
+from bellwether.cli.leadership.broker_lookup import ANSWER_SECONDS
 from bellwether.cli.moments import age, ago, since
 from bellwether.cli.text_table import rows_of
 from bellwether.core.detection.health_states import HealthState
 from bellwether.ports.errors import BellwetherError, Transient
 
 WATCH_SECONDS = 2.0
-ANSWER_SECONDS = 3.0
 BROKERS_SHOWN = 30
 NAMED = 5
 LEASE_SECONDS = 30.0

@@ -12,6 +12,9 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, 
 from bellwether.core.reasons import Reason
 from bellwether.ports.errors import BellwetherError, Terminal
 
+ANSWER_SECONDS = 3.0
+"""How long a command waits for the API server, so that a person has an answer within 5 s."""
+
 
 def find_policy(api: KubernetesClient, namespace: str, policy: str) -> Object:
     """Get a LeadershipPolicy. Terminal if it does not exist."""

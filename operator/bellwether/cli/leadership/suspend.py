@@ -17,8 +17,6 @@ from bellwether.cli.leadership.demote import EXIT_HELD
 from bellwether.cli.leadership.wait import POLL_SECONDS
 from bellwether.ports.errors import BellwetherError, Terminal
 
-ANSWER_SECONDS = 3.0
-
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -42,7 +40,7 @@ def set_suspended(
     verb, failed = ("suspend" if suspended else "resume"), False
     changes: list[Change] = []
     try:
-        api = connect(timeout_seconds=ANSWER_SECONDS)
+        api = connect(timeout_seconds=broker_lookup.ANSWER_SECONDS)
         if everything:
             chosen = _all(api, namespace)
         else:

@@ -68,7 +68,7 @@ def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
     health["metadata"]["labels"] = {"bellwether.dev/policy": "main"}
     store.put(BROKER_HEALTHS, {**health, "status": judged_status()})
     store.put(BROKER_HEALTHS, api_objects.health(2))
-    monkeypatch.setattr(verb, "connect", lambda: store)
+    monkeypatch.setattr(verb, "connect", lambda **_: store)
     monkeypatch.setattr(verb.SystemClock, "now", lambda _: after(125))
     return store
 

@@ -31,7 +31,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
     made = MemoryApi()
-    monkeypatch.setattr(verb, "connect", lambda: made)
+    monkeypatch.setattr(verb, "connect", lambda **_: made)
     return made
 
 

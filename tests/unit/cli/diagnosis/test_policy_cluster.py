@@ -37,7 +37,7 @@ def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
             "data": {"password": password},
         },
     )
-    monkeypatch.setattr(policy_cluster, "connect", lambda: made)
+    monkeypatch.setattr(policy_cluster, "connect", lambda **_: made)
     return made
 
 

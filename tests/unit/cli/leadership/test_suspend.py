@@ -1,4 +1,4 @@
-"""``suspend`` and ``resume`` as a person meets them: one policy, all of them, and what an operator has not confirmed."""
+"""``suspend`` and ``resume`` of one policy and of all, and what no operator has confirmed."""
 
 from __future__ import annotations
 
