@@ -31,7 +31,7 @@ from demo.watch import Watch
 from realparts.processes import StartFailed
 from realparts.toolruns import DownloadFailed
 
-LOG_WIDTH = 100
+LOG_WIDTH = 80
 """Columns where there is no terminal to ask."""
 
 

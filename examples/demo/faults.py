@@ -19,6 +19,8 @@ class Window(StrEnum):
     BEFORE = "before"
     DURING = "during"
     AFTER = "after"
+    PAUSING = "pausing"
+    PAUSED = "paused"
     RETURNING = "returning"
     RESTORED = "restored"
 
@@ -30,8 +32,9 @@ class Fault:
     ``quiet`` is the last stretch before it in which nothing was broken. ``acting`` is false for the control: the policy
     only observes, and the leaders stay. ``judged`` is when Bellwether's verdict ``Sick`` was read, with its ``reason``
     and ``message``. ``led`` are the partitions that the broker led when the fault began, ``moved`` how many of them
-    left it. ``in_isr`` counts the partitions that had the demoted broker among their in-sync replicas just before the
-    repair.
+    left it. ``in_isr`` counts the partitions that had the demoted broker among their in-sync replicas before it was
+    paused or repaired. ``paused`` is when its process was stopped, ``out_of_isr`` when it had left every ISR,
+    ``released`` when it ran again; ``quarantined`` is whether the demo waits for that.
     """
 
     kind: FaultKind
@@ -44,6 +47,10 @@ class Fault:
     message: str = ""
     zero_leaders: float | None = None
     noticed_at: float | None = None
+    quarantined: bool = False
+    paused: float | None = None
+    out_of_isr: float | None = None
+    released: float | None = None
     repaired: float | None = None
     in_place: float | None = None
     ended: float | None = None
@@ -77,19 +84,39 @@ class Fault:
         return _between(self.began, self.noticed_at)
 
     @property
+    def seconds_to_paused(self) -> float | None:
+        """From the fault until the broker's process was stopped."""
+        return _between(self.began, self.paused)
+
+    @property
+    def seconds_to_out_of_isr(self) -> float | None:
+        """From the fault to the first poll that showed the paused broker in no ISR."""
+        return _between(self.began, self.out_of_isr)
+
+    @property
+    def seconds_to_released(self) -> float | None:
+        """From the repair until the broker's process ran again."""
+        return _between(self.repaired, self.released)
+
+    @property
     def seconds_to_in_place(self) -> float | None:
         """From the repair to the first poll that showed every order and every leader of the start."""
         return _between(self.repaired, self.in_place)
 
-    def windows(self) -> dict[Window, tuple[float, float]]:
+    def windows(self, now: float | None = None) -> dict[Window, tuple[float, float]]:
         """The stretches that were reached; the README of this folder explains their names.
 
-        Of the control, ``DURING`` lasts until the repair, as its leaders stay.
+        Of the control, ``DURING`` lasts until the repair, as its leaders stay. A stretch that has no end yet is left
+        out, or ends ``now``.
         """
+        repaired = self.repaired if self.repaired is not None else now
+        paused = self.paused if self.paused is not None else repaired
         bounds = {
             Window.BEFORE: self.quiet,
-            Window.DURING: (self.began, self.zero_leaders if self.acting else self.repaired),
-            Window.AFTER: (self.zero_leaders, self.repaired),
+            Window.DURING: (self.began, self.zero_leaders if self.acting else repaired),
+            Window.AFTER: (self.zero_leaders, paused),
+            Window.PAUSING: (self.paused, self.out_of_isr),
+            Window.PAUSED: (self.out_of_isr, repaired),
             Window.RETURNING: (self.repaired, self.in_place),
             Window.RESTORED: (self.in_place, self.ended),
         }

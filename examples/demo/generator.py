@@ -162,9 +162,14 @@ def consume(bootstrap: str, topics: Sequence[str], lines: Lines, stop: threading
 def fetch(bootstrap: str, partitions: Sequence[Name], lines: Lines, stop: threading.Event) -> None:
     """Ask one partition after the other for its first record, which is there: what a read costs, and nothing else.
 
-    Many may be waited for at once, so a broker that does not answer does not hide the others.
+    Many may be waited for at once, so a broker that does not answer does not hide the others. One partition of each
+    topic stays assigned: a client without any asks for the topic's metadata first, and any broker may be asked.
     """
+    known = {topic: TopicPartition(topic, partition, 0) for topic, partition in reversed(partitions)}
+    partitions = [name for name in partitions if known[name[0]].partition != name[1]]
     consumer = consuming(bootstrap, "demo-fetch", **{"fetch.wait.max.ms": 10, "enable.auto.commit": False})
+    consumer.assign(list(known.values()))
+    consumer.pause(list(known.values()))
     waiting: dict[Name, tuple[int, float]] = {}
     started = time.monotonic()
     sequence = 0

@@ -28,6 +28,7 @@ class BrokerWord:
     message: str = ""
     since: str = ""
     demoted: bool = False
+    paused: bool = False
     latencies: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -69,6 +70,7 @@ def broker_word(body: Mapping[str, Any]) -> BrokerWord:
         message=verdict.get("message", ""),
         since=verdict.get("since", ""),
         demoted=condition(status, "Demoted").get("status") == "True",
+        paused=condition(status, "Quarantined").get("status") == "True",
         latencies=latencies,
     )
 
@@ -110,15 +112,15 @@ class Health:
         observing = (policy.get("status") or {}).get("mode") == "Observe"
         return Words(policy_word(policy), {word.broker: word for word in brokers}, observing)
 
-    def set_mode(self, mode: str) -> None:
-        """Write the policy's ``spec.mode``, as a person would. Raises what the Kubernetes client raises."""
+    def change(self, **fields: object) -> None:
+        """Write fields of the policy's ``spec``, as a person would. Raises what the Kubernetes client raises."""
         self._api.patch_namespaced_custom_object(
             GROUP,
             VERSION,
             self._namespace,
             "leadershippolicies",
             self._policy,
-            {"spec": {"mode": mode}},
+            {"spec": fields},
             _content_type="application/merge-patch+json",
             _request_timeout=5,
         )

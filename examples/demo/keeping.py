@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from demo.stage import NAMESPACE, POLICY, Stage
+from demo.stage import NAMESPACE, POLICY, VANTAGES, Stage
 from realparts.kubernetes_binaries import kubectl
 
 
@@ -27,6 +27,7 @@ def _lines(stage: Stage, broker: int, delay: int) -> Iterator[str]:
     named = f"--namespace {NAMESPACE}"
     url = f"{stage.proxy_url}/proxies/{stage.kafka.broker(broker).proxy_name}"
     control = stage.kafka.slow_disk(broker).control
+    process, agent = stage.kafka.broker(broker).process.pid, stage.pid(f"agent-{broker}")
     yield "Everything is left up, and the traffic goes on. In another terminal:"
     yield ""
     yield f"  export KUBECONFIG={stage.api.kubeconfig}"
@@ -34,21 +35,30 @@ def _lines(stage: Stage, broker: int, delay: int) -> Iterator[str]:
     yield ""
     yield "To look at it (the names are those of README, whose commands work here, too):"
     yield ""
-    yield f"  kubectl {named} get lp,bh"
+    yield f"  bellwether status --policy {POLICY} {named}"
     yield f"  bellwether explain {broker} {named}"
     yield f"  bellwether history --policy {POLICY} {named}"
+    yield f"  kubectl {named} get lp,bh"
     yield ""
     yield f"To cut broker {broker}'s external listener again, and to repair it:"
     yield ""
     yield f"""  curl -d '{{"enabled": false}}' {url}"""
     yield f"""  curl -d '{{"enabled": true}}' {url}"""
     yield ""
-    yield f"To slow its disk by {delay} ms a write, and to make it fast again:"
+    yield f"To slow its disk by {delay} ms a write (half a minute after its leaders have left, it"
+    yield "is paused), and to make it fast again:"
     yield ""
     yield f"  printf '{octal(delay)}' 1<> {control}"
     yield f"  printf '{octal(0)}' 1<> {control}"
     yield ""
-    yield "To demote it by hand, and to end that:"
+    yield "To freeze its process, together with the agent that would resume it, and to go on:"
+    yield ""
+    yield f"  kill -STOP {agent} {process}"
+    yield f"  kill -CONT {process} {agent}"
+    yield ""
+    yield f"To end a prober: kill {stage.pid(f'reachability-{VANTAGES[-1]}')}"
+    yield ""
+    yield "To demote the broker by hand, and to end that:"
     yield ""
     yield f'  bellwether demote {broker} --policy {POLICY} {named} --reason "trying it" --for 10m'
     yield f"  bellwether release {broker} --policy {POLICY} {named}"

@@ -22,7 +22,7 @@ from demo.samples import Kind, Sample
 from demo.settings import Settings
 
 Report = dict[str, Any]
-SCHEMA = 2
+SCHEMA = 3
 OWN_TOPICS = ("__consumer_offsets",)
 """Kafka's own, which a consumer group brings about."""
 
@@ -71,6 +71,10 @@ def fault_figures(fault: Fault, samples: Sequence[Sample], seen: Observations) -
         "seconds_broken": fault.seconds_broken,
         "seconds_to_zero_leaders": fault.seconds_to_zero_leaders,
         "seconds_until_old_leader_notices": fault.seconds_until_old_leader_notices,
+        "quarantined": fault.quarantined,
+        "seconds_to_paused": fault.seconds_to_paused,
+        "seconds_to_out_of_isr": fault.seconds_to_out_of_isr,
+        "seconds_to_released": fault.seconds_to_released,
         "seconds_to_in_place": fault.seconds_to_in_place,
         "partitions_led": len(fault.led),
         "partitions_moved": fault.moved,

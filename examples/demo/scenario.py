@@ -23,8 +23,11 @@ from demo.watch import Watch
 HEALTHY_LIMIT = 120.0
 MODE_LIMIT = 30.0
 LEAVE_LIMIT = 120.0
+PAUSE_LIMIT = 120.0
 RETURN_LIMIT = 120.0
 TICK = 0.1
+QUARANTINE = {"mode": "Enabled", "spareIsrMembers": 0}
+"""Three replicas and min.insync.replicas=2 leave none to spare."""
 
 
 class TookTooLong(RuntimeError):
@@ -39,6 +42,9 @@ class Teller(Protocol):
 
     def say(self, label: str, sentence: str) -> None:
         """Something happened."""
+
+    def show(self, command: str, output: str) -> None:
+        """What a command prints."""
 
 
 class Scenario:
@@ -65,17 +71,13 @@ class Scenario:
     def play(self) -> None:
         """All the steps but the count. Raises TookTooLong, PartDied or TrafficFailed."""
         self._watch.ask(lambda seen: seen.begin())
-        for _ in self.progress.steps[:-1]:
-            step = self.begin()
-            match step.act:
-                case Act.BASELINE:
-                    self._calm = self._measure_calm(self._settings.hold)
-                case Act.WITHOUT:
-                    self._without(step)
-                case Act.WITH:
-                    self._with(step)
-                case Act.REPAIR:
-                    self._repair(self.faults[-1])
+        try:
+            for _ in self.progress.steps[:-1]:
+                self._act(self.begin())
+        except BaseException:
+            if self.faults and self.faults[-1].repaired is None:
+                self._fix(self.faults[-1])
+            raise
 
     def begin(self) -> Step:
         """Go on to the next step, and say so."""
@@ -84,14 +86,25 @@ class Scenario:
         self._tell.step(self.progress.heading(now))
         return step
 
+    def _act(self, step: Step) -> None:
+        match step.act:
+            case Act.BASELINE:
+                self._calm = self._measure_calm(self._settings.hold)
+            case Act.WITHOUT:
+                self._without(step)
+            case Act.WITH:
+                self._with(step)
+            case Act.PAUSE:
+                self._pause(self.faults[-1])
+            case Act.REPAIR:
+                self._repair(self.faults[-1])
+
     def _without(self, step: Step) -> None:
         """The control: the same fault while the policy only observes, for about as long."""
         self._switch("Observe", observing=True)
         fault = self._break(step, acting=False)
-        try:
-            self._rest(control_seconds(self._settings), fault)
-        finally:
-            self._fix(fault)
+        self._rest(control_seconds(self._settings), fault)
+        self._fix(fault)
         self._until(
             lambda: self._health.words.all_healthy(self._stage.brokers), HEALTHY_LIMIT, "every broker is Healthy again"
         )
@@ -101,27 +114,52 @@ class Scenario:
 
     def _with(self, step: Step) -> None:
         fault = self._break(step, acting=True)
-        try:
-            fault.zero_leaders = self._until(
-                lambda: self._seen_since(fault.began) and not self._watch.ask(lambda seen: seen.led_by(fault.broker)),
-                LEAVE_LIMIT,
-                f"broker {fault.broker} leads nothing",
-                fault,
-            )
-            fault.moved = len(fault.led)
-            self._tell.say(story.DID, story.moved(fault))
-            self._rest(self._settings.hold, fault)
-            fault.in_isr = self._watch.ask(lambda seen: seen.in_isr_of(fault.broker))
-            fault.repaired = time.monotonic()
-            control = next((f for f in self.faults if f.kind is step.kind and not f.acting), None)
-            self._tell.say(story.CLIENTS, story.felt_with(fault, self._samples(), control))
-        except BaseException:
-            self._fix(fault)
-            raise
+        fault.zero_leaders = self._until(
+            lambda: self._seen_since(fault.began) and not self._watch.ask(lambda seen: seen.led_by(fault.broker)),
+            LEAVE_LIMIT,
+            f"broker {fault.broker} leads nothing",
+            fault,
+        )
+        fault.moved = len(fault.led)
+        self._tell.say(story.DID, story.moved(fault))
+        self._rest(self._settings.hold, fault)
+        fault.in_isr = self._watch.ask(lambda seen: seen.in_isr_of(fault.broker))
+        control = next((f for f in self.faults if f.kind is step.kind and not f.acting), None)
+        self._tell.say(story.CLIENTS, story.felt_with(fault, self._samples(), control, time.monotonic()))
+
+    def _pause(self, fault: Fault) -> None:
+        """Let the policy quarantine; the fault goes on."""
+        self._tell.show(*self._stage.explain(fault.broker))
+        fault.quarantined = True
+        self._health.change(quarantine=QUARANTINE)
+        self._tell.say(story.CHANGED, story.quarantine_on(fault))
+        self._until(
+            lambda: self._stage.is_paused(fault.broker),
+            PAUSE_LIMIT,
+            f"broker {fault.broker}'s process is paused",
+            fault,
+        )
+        fault.paused = time.monotonic()
+        self._tell.say(story.DID, story.paused(fault))
+        fault.out_of_isr = self._until(
+            lambda: self._seen_since(fault.paused) and not self._watch.ask(lambda seen: seen.in_isr_of(fault.broker)),
+            LEAVE_LIMIT,
+            f"broker {fault.broker} is in no ISR",
+            fault,
+        )
+        self._tell.say(story.DID, story.out_of_isr(fault))
+        self._rest(self._settings.hold, fault)
+        self._tell.say(story.CLIENTS, story.felt_paused(fault, self._samples(), time.monotonic()))
 
     def _repair(self, fault: Fault) -> None:
         self._fix(fault)
         self._tell.say(story.REPAIRED, story.repaired(fault))
+        if fault.quarantined:
+            self._until(
+                lambda: not self._stage.is_paused(fault.broker), RETURN_LIMIT, f"broker {fault.broker}'s process runs"
+            )
+            fault.released = time.monotonic()
+            self._tell.say(story.DID, story.released(fault))
         fault.in_place = self._until(
             lambda: self._seen_since(fault.repaired) and not self._watch.ask(lambda seen: seen.out_of_place()),
             RETURN_LIMIT + self._settings.stabilization,
@@ -153,7 +191,7 @@ class Scenario:
 
     def _switch(self, mode: str, *, observing: bool) -> None:
         """Change the policy's mode, and wait until the operator says that it has read it."""
-        self._health.set_mode(mode)
+        self._health.change(mode=mode)
         self._until(lambda: self._health.words.observing is observing, MODE_LIMIT, f"the policy is in mode {mode}")
 
     def _measure_calm(self, seconds: float) -> tuple[float, float]:

@@ -42,6 +42,11 @@ class Story:
         row.add_row(label, Text(sentence))
         self._print(row)
 
+    def show(self, command: str, output: str) -> None:
+        """What a command prints, up to its first empty line."""
+        self._print(Text(f"$ {command}", style="bold"))
+        self._print(Text(output.partition("\n\n")[0], style="dim"))
+
     def _print(self, what: Text | Table) -> None:
         line = Table.grid(padding=(0, 2, 0, 0))
         line.add_column(width=STAMP, no_wrap=True, justify="right", style="dim")

@@ -7,13 +7,16 @@ real commands, started as processes of their own; their logs are in ``Settings.l
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import socket
+import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
+from bellwether.quarantine.pause_watchdog import STOPPED, state_of
 from demo.settings import ROOT, Settings
 from demo.startup import Startup
 from realparts.apiserver import ApiServer
@@ -25,6 +28,8 @@ from realparts.toxiproxy import Toxiproxy
 NAMESPACE = "kafka"
 POLICY = "orders"
 VANTAGES = ("zone-a", "zone-b")
+PROC = Path("/proc")
+PROGRAM = Path(sys.executable).parent / "bellwether"
 
 
 class PartDied(RuntimeError):
@@ -41,10 +46,12 @@ class Stage:
         self._processes: list[ManagedProcess] = []
         self.kafka = KafkaCluster(
             brokers=settings.brokers,
+            controllers=1,  # a broker that votes among three controllers is never paused
             proxied=True,
             slow_disk=True,
             heap="256m",
-            properties={"min.insync.replicas": "2"},
+            # With Kafka's default of one fetcher for each leader, a slow follower falls behind until it leaves the ISR.
+            properties={"min.insync.replicas": "2", "num.replica.fetchers": "6"},
         )
         self.api = ApiServer()
         self.metrics_port = free_port()
@@ -90,6 +97,27 @@ class Stage:
         """Where the load balancer's own API is."""
         return self._proxy.url
 
+    def pid(self, name: str) -> int:
+        """The process id of the operator, a prober or an agent."""
+        return next(process.pid for process in self._processes if process.name == name)
+
+    def is_paused(self, broker: int) -> bool:
+        """Whether a broker's process is stopped, by the kernel's word."""
+        return state_of(PROC, self.kafka.broker(broker).process.pid) == STOPPED
+
+    def explain(self, broker: int) -> tuple[str, str]:
+        """A command that explains a broker's verdict, and what it prints."""
+        arguments = ["explain", str(broker), "--namespace", NAMESPACE]
+        environment = {**os.environ, "KUBECONFIG": str(self.api.kubeconfig)}
+        command = f"bellwether {' '.join(arguments)}"
+        try:
+            done = subprocess.run(
+                [PROGRAM, *arguments], env=environment, capture_output=True, text=True, timeout=60, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return command, "(not finished within 60 s: this machine is busy)"
+        return command, done.stdout or done.stderr
+
     def check(self) -> None:
         """Raise PartDied when the operator or a prober has ended."""
         for process in self._processes:
@@ -122,17 +150,21 @@ class Stage:
         self.api.apply(*sorted((ROOT / "crds").glob("*.yaml")))
         self.api.create_namespace(NAMESPACE)
         self.api.kubectl("apply", "-f", "-", stdin=json.dumps(self._policy()))
-        self._run("operator", ["operator", "--metrics-port", str(self.metrics_port), "--health-port", "0"])
+        leases = ["--lease-namespace", NAMESPACE]
+        ports = ["--metrics-port", str(self.metrics_port), "--health-port", "0"]
+        self._run("operator", ["operator", *leases, *ports])
         followed = ["--policy", POLICY, "--namespace", NAMESPACE]
         for vantage in VANTAGES:
             self._run(f"reachability-{vantage}", ["probe", "reachability", *followed, "--vantage", vantage])
         for broker in self.kafka.brokers.values():
-            command = ["probe", "storage", *followed, "--broker", str(broker.id)]
+            followed_by = [*followed, "--broker", str(broker.id)]
             self._run(
                 f"storage-{broker.id}",
-                [*command, "--directory", str(broker.log_dir)],
+                ["probe", "storage", *followed_by, "--directory", str(broker.log_dir)],
                 self.kafka.slow_disk(broker.id).environment(),
             )
+            agent = ["quarantine-agent", *followed_by, *leases, "--pid", str(broker.process.pid)]
+            self._run(f"agent-{broker.id}", agent)
 
     def _policy(self) -> Mapping[str, object]:
         """The policy that the demo applies: everything that is not named here is the default."""
@@ -157,7 +189,7 @@ class Stage:
     def _run(self, name: str, arguments: list[str], environment: Mapping[str, str] | None = None) -> None:
         process = ManagedProcess(
             name,
-            [Path(sys.executable).parent / "bellwether", *arguments],
+            [PROGRAM, *arguments],
             log=self._settings.logs / f"{name}.log",
             environment={"KUBECONFIG": str(self.api.kubeconfig), **(environment or {})},
         )

@@ -25,8 +25,9 @@ KAFKA, BELLWETHER = "start Kafka", "start Bellwether"
 
 PLAN = (
     "A real Kafka cluster, real clients and Bellwether run on this machine, as plain processes. One broker's external"
-    " listener is cut and repaired, then another broker's disk becomes slow and is repaired. You see leaders move away"
-    " and come back, and at the end what the clients measured. That takes about two minutes once everything is up."
+    " listener is cut and repaired. Then another broker's disk becomes slow: leaders leave it and it is paused. Then"
+    " the disk is repaired. You see leaders move away and come back, and at the end what clients measured. That takes"
+    " about two and a half minutes once everything is up."
 )
 FIRST_TIME = (
     "The first time, parts are fetched and the Kubernetes API server is compiled: about 5 minutes on two idle cores."

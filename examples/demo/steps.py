@@ -13,10 +13,16 @@ from enum import StrEnum
 from demo.faults import FaultKind
 from demo.settings import Settings
 
-LEAVE_SECONDS = {FaultKind.REACHABILITY: 6.0, FaultKind.STORAGE: 44.0}
+LEAVE_SECONDS = {FaultKind.REACHABILITY: 6.0, FaultKind.STORAGE: 8.0}
 """From a fault until its broker leads nothing: what the default policy needs to be sure, and a second or two."""
 PASSING_SECONDS = {FaultKind.REACHABILITY: 3.0, FaultKind.STORAGE: 5.0}
 """How long the probes must pass before a repaired broker counts as well."""
+PAUSE_SECONDS = 30.0
+"""How long a broker must be demoted before it is paused."""
+SESSION_SECONDS = 10.0
+"""From the pause until Kafka has dropped the broker from every ISR: its session, and a second."""
+RELEASE_SECONDS = 6.0
+"""From the repair of the disk until the broker runs and is in every ISR."""
 WAVES_SECONDS = 7.0
 OBSERVED_SECONDS = 5.0
 """To change the policy's mode and back, and until the broker is Healthy after the repair."""
@@ -29,6 +35,7 @@ class Act(StrEnum):
     BASELINE = "baseline"
     WITHOUT = "fault while Bellwether only observes"
     WITH = "fault"
+    PAUSE = "quarantine"
     REPAIR = "repair"
     COUNT = "count"
 
@@ -45,16 +52,19 @@ class Step:
 
 
 def steps(settings: Settings, brokers: Sequence[int]) -> list[Step]:
-    """All steps of a run; a repetition takes other brokers. Only the first one has a control, as it changes nothing."""
+    """All steps of a run; a repetition takes other brokers. Only the first one has a control and a quarantine."""
     found = [Step(Act.BASELINE, "baseline, nothing is broken", settings.hold)]
     for number in range(settings.repeat):
         cut, slow = brokers[number % len(brokers)], brokers[(number + 1) % len(brokers)]
         if settings.only != "disk":
             if number == 0:
                 found.append(_without(cut, settings))
-            found += _with(FaultKind.REACHABILITY, cut, settings)
+            found += [_with(FaultKind.REACHABILITY, cut, settings), _repair(FaultKind.REACHABILITY, cut, settings)]
         if settings.only != "listener":
-            found += _with(FaultKind.STORAGE, slow, settings)
+            found.append(_with(FaultKind.STORAGE, slow, settings))
+            if number == 0:
+                found.append(_paused(slow, settings))
+            found.append(_repair(FaultKind.STORAGE, slow, settings, paused=number == 0))
     found.append(Step(Act.COUNT, "count what was lost", COUNT_SECONDS))
     return found
 
@@ -103,13 +113,17 @@ def _without(broker: int, settings: Settings) -> Step:
     return Step(Act.WITHOUT, title, control_seconds(settings) + OBSERVED_SECONDS, FaultKind.REACHABILITY, broker)
 
 
-def _with(kind: FaultKind, broker: int, settings: Settings) -> list[Step]:
-    if kind is FaultKind.REACHABILITY:
-        what, again = f"broker {broker}'s listener cut, Bellwether on", f"broker {broker}'s listener repaired"
-    else:
-        what, again = f"broker {broker}'s disk slow, Bellwether on", f"broker {broker}'s disk fast again"
-    back = PASSING_SECONDS[kind] + settings.stabilization + WAVES_SECONDS + settings.rest
-    return [
-        Step(Act.WITH, what, LEAVE_SECONDS[kind] + settings.hold, kind, broker),
-        Step(Act.REPAIR, again, back, kind, broker),
-    ]
+def _with(kind: FaultKind, broker: int, settings: Settings) -> Step:
+    what = "listener cut" if kind is FaultKind.REACHABILITY else "disk slow"
+    return Step(Act.WITH, f"broker {broker}'s {what}, Bellwether on", LEAVE_SECONDS[kind] + settings.hold, kind, broker)
+
+
+def _paused(broker: int, settings: Settings) -> Step:
+    seconds = max(0.0, PAUSE_SECONDS - settings.hold) + SESSION_SECONDS + settings.hold
+    return Step(Act.PAUSE, f"broker {broker}'s disk slow, quarantine on", seconds, FaultKind.STORAGE, broker)
+
+
+def _repair(kind: FaultKind, broker: int, settings: Settings, *, paused: bool = False) -> Step:
+    what = "listener repaired" if kind is FaultKind.REACHABILITY else "disk fast again"
+    seconds = PASSING_SECONDS[kind] + settings.stabilization + WAVES_SECONDS + settings.rest
+    return Step(Act.REPAIR, f"broker {broker}'s {what}", seconds + RELEASE_SECONDS * paused, kind, broker)

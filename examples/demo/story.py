@@ -13,6 +13,7 @@ from demo.samples import Kind, Sample
 
 BROKEN = "broken"
 REPAIRED = "repaired"
+CHANGED = "changed"
 SAW = "Bellwether saw"
 DID = "Bellwether did"
 CLIENTS = "clients felt"
@@ -46,8 +47,8 @@ def repaired(fault: Fault) -> str:
 
 
 def saw(fault: Fault) -> str:
-    """The verdict, with its reason and Bellwether's own words."""
-    message = f': "{fault.message}"' if fault.message else "."
+    """The verdict with its reason, and its message unless ``bellwether explain`` prints it later."""
+    message = f': "{fault.message}"' if fault.message and fault.kind is FaultKind.REACHABILITY else "."
     return (
         f"Broker {fault.broker} is Sick, {fault.reason}, {_seconds(fault.seconds_to_verdict)} after the fault{message}"
     )
@@ -69,6 +70,39 @@ def moved(fault: Fault) -> str:
     )
 
 
+def quarantine_on(fault: Fault) -> str:
+    """What is allowed now, and why it takes a while."""
+    return (
+        f"spec.quarantine.mode is Enabled now: Bellwether may pause broker {fault.broker} once it has been demoted for "
+        "30 s, as the cluster can spare it."
+    )
+
+
+def paused(fault: Fault) -> str:
+    """When the process was paused, and what happens next."""
+    return (
+        f"Broker {fault.broker}'s process is paused, {_seconds(fault.seconds_to_paused)} after the fault. It leads "
+        "nothing, and every partition keeps min.insync.replicas=2 without it. Kafka drops it from the ISRs when its "
+        "session ends."
+    )
+
+
+def out_of_isr(fault: Fault) -> str:
+    """From when on acks=all does not wait any more."""
+    return (
+        f"Broker {fault.broker} is in no ISR, {_seconds(fault.seconds_to_out_of_isr)} after the fault: acks=all no "
+        "longer waits for it."
+    )
+
+
+def released(fault: Fault) -> str:
+    """When the process ran again."""
+    return (
+        f"Broker {fault.broker}'s process runs again, {_seconds(fault.seconds_to_released)} after the repair, and "
+        "fetches what it missed."
+    )
+
+
 def restored(fault: Fault, stabilization: int) -> str:
     """How soon everything was back, and what that time consists of."""
     return (
@@ -82,16 +116,16 @@ def felt_without(fault: Fault, samples: Sequence[Sample]) -> str:
     during = _in(fault, samples, Kind.ACKS_1, Window.DURING)
     before = _in(fault, samples, Kind.ACKS_1, Window.BEFORE)
     return (
-        f"{len(fault.led):,} partitions were unavailable for {_seconds(fault.seconds_broken)}, until the demo repaired "
-        f"it. Writes (acks=1): p99 {spoken(during.p99_ms)}, {spoken(before.p99_ms)} before; {during.late:,} of "
-        f"{during.count:,} failed or took over 1 s."
+        f"No client reached the leader of {len(fault.led):,} partitions for {_seconds(fault.seconds_broken)}, until "
+        f"the demo repaired it. Writes (acks=1): p99 {spoken(during.p99_ms)}, {spoken(before.p99_ms)} before; "
+        f"{during.late:,} of {during.count:,} failed or took over 1 s."
     )
 
 
-def felt_with(fault: Fault, samples: Sequence[Sample], control: Fault | None) -> str:
+def felt_with(fault: Fault, samples: Sequence[Sample], control: Fault | None, now: float) -> str:
     """What clients felt until the leaders had left, and since."""
     during = _in(fault, samples, Kind.ACKS_1, Window.DURING)
-    after = _in(fault, samples, Kind.ACKS_1, Window.AFTER)
+    after = _in(fault, samples, Kind.ACKS_1, Window.AFTER, now)
     text = (
         f"Writes (acks=1): p99 {spoken(during.p99_ms)} until the leaders had left, {spoken(after.p99_ms)} since; "
         f"{during.late + after.late:,} of {during.count + after.count:,} failed or took over 1 s."
@@ -100,14 +134,24 @@ def felt_with(fault: Fault, samples: Sequence[Sample], control: Fault | None) ->
         without = _in(control, samples, Kind.ACKS_1, Window.DURING)
         text += f" Without Bellwether: p99 {spoken(without.p99_ms)}, {without.late:,} of {without.count:,}."
     if fault.kind is FaultKind.STORAGE:
-        reads = _in(fault, samples, Kind.FETCH, Window.AFTER)
-        text += f" Reads: p99 {spoken(reads.p99_ms)} since. {_strict(fault, samples)}"
+        reads = _in(fault, samples, Kind.FETCH, Window.AFTER, now)
+        text += f" Reads: p99 {spoken(reads.p99_ms)} since. {_strict(fault, samples, now)}"
     return text
 
 
-def _strict(fault: Fault, samples: Sequence[Sample]) -> str:
+def felt_paused(fault: Fault, samples: Sequence[Sample], now: float) -> str:
+    """What quarantine did for acks=all."""
+    windows = (Window.BEFORE, Window.AFTER, Window.PAUSED)
+    before, demoted, since = (_in(fault, samples, Kind.ACKS_ALL, window, now) for window in windows)
+    return (
+        f"acks=all: p50 {spoken(before.p50_ms)} before the fault, {spoken(demoted.p50_ms)} with broker {fault.broker} "
+        f"demoted, {spoken(since.p50_ms)} with it paused; {since.late:,} of {since.count:,} failed or took over 1 s."
+    )
+
+
+def _strict(fault: Fault, samples: Sequence[Sample], now: float) -> str:
     before = _in(fault, samples, Kind.ACKS_ALL, Window.BEFORE)
-    after = _in(fault, samples, Kind.ACKS_ALL, Window.AFTER)
+    after = _in(fault, samples, Kind.ACKS_ALL, Window.AFTER, now)
     text = f"acks=all: p50 {spoken(before.p50_ms)} before the fault, {spoken(after.p50_ms)} since."
     if fault.in_isr and much_slower(before, after):
         text += (
@@ -117,8 +161,8 @@ def _strict(fault: Fault, samples: Sequence[Sample]) -> str:
     return text
 
 
-def _in(fault: Fault, samples: Sequence[Sample], kind: Kind, window: Window) -> Latency:
-    return summarise(samples, kind, *fault.windows().get(window, (0.0, 0.0)))
+def _in(fault: Fault, samples: Sequence[Sample], kind: Kind, window: Window, now: float | None = None) -> Latency:
+    return summarise(samples, kind, *fault.windows(now).get(window, (0.0, 0.0)))
 
 
 def _seconds(value: float | None) -> str:

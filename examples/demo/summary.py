@@ -22,8 +22,9 @@ Figures = dict[str, Any]
 COLUMNS = {
     "before": 7,
     "without\nBellwether": 10,
-    "with it,\nuntil they\nhad left": 10,
-    "with it,\nleaders\ngone": 9,
+    "until\nleaders\nleft": 7,
+    "leaders\ngone": 7,
+    "broker\npaused": 7,
     "restored": 8,
 }
 """Headings and widths of the columns with figures: all fit 80 columns."""
@@ -60,9 +61,13 @@ def answers(report: Report) -> Iterator[str]:
             text += (
                 f"; without Bellwether none had left after {control['seconds_broken']:.1f} s, when the demo repaired it"
             )
+        if fault["seconds_to_out_of_isr"] is not None:
+            text += f"; {fault['seconds_to_out_of_isr']:.1f} s after the fault it was paused and in no ISR"
         if fault["seconds_to_in_place"] is not None:
             text += f". They were back {fault['seconds_to_in_place']:.1f} s after the repair"
         yield text + "."
+        if fault["quarantined"]:
+            yield f"acks=all next to broker {fault['broker']}, p50: {_cure(fault)}."
     lost = (report["acknowledged_lost"] or {}).get(Kind.ACKS_ALL.value)
     if lost is not None:
         yield f"{lost['lost']:,} of {lost['acknowledged']:,} records acknowledged with acks=all are lost."
@@ -75,7 +80,7 @@ def answers(report: Report) -> Iterator[str]:
 def compared(report: Report) -> Table:
     """p99 of each kind, without Bellwether and with it."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    table.add_column("p99", width=25, no_wrap=True)
+    table.add_column("p99", width=22)
     for name, width in COLUMNS.items():
         table.add_column(name, justify="right", width=width, no_wrap=True)
     controls = {f["fault"]: f for f in report["faults"] if not f["acting"]}
@@ -107,7 +112,10 @@ def shortcomings(report: Report) -> Iterator[str]:
             break
     for fault in report["faults"]:
         if held := fault["isr_held_back_by"]:
-            yield f"acks=all is not cured by demotion: {held}. spec.quarantine (off by default) pauses such a broker."
+            yield f"acks=all is not cured by demotion: {held}. spec.quarantine is off by default."
+        if fault["seconds_to_out_of_isr"] is not None:
+            seconds = fault["seconds_to_out_of_isr"] - fault["seconds_to_paused"]
+            yield f"For {seconds:.1f} s after the pause, until Kafka dropped the broker from the ISRs, acks=all waited."
     lost = (report["acknowledged_lost"] or {}).get(Kind.ACKS_1.value)
     if lost is not None and lost["lost"]:
         yield (
@@ -147,16 +155,22 @@ def invariants(report: Report) -> Table:
 
 
 def _rows(fault: Figures, control: Figures | None) -> Iterator[list[str]]:
-    windows = (Window.DURING, Window.AFTER, Window.RESTORED)
+    windows = (Window.DURING, Window.AFTER, Window.PAUSED, Window.RESTORED)
     for kind in Kind:
         of = fault["latency"][kind.value]
         before = (control or fault)["latency"][kind.value]
         without = control["latency"][kind.value] if control else {}
         cells = [_p99(before, Window.BEFORE), _p99(without, Window.DURING)]
         yield [f"  {kind.value}", *cells, *(_p99(of, window) for window in windows)]
-    late = [_late(control, Window.DURING) if control else "-", _late(fault, Window.DURING), _late(fault, Window.AFTER)]
-    yield ["  over 1 s or failed", "", *late, _late(fault, Window.RESTORED)]
-    yield [f"  leaders {_effect(fault)} for", "", _led(control), _led(fault), "", ""]
+    without = _late(control, Window.DURING) if control else "-"
+    yield ["  over 1 s or failed", "", without, *(_late(fault, window) for window in windows)]
+    yield [f"  {_effect(fault)} for", "", _led(control), _led(fault), "", "", ""]
+
+
+def _cure(fault: Figures) -> str:
+    of = fault["latency"][Kind.ACKS_ALL.value]
+    words = {Window.BEFORE: "before the fault", Window.AFTER: "with it demoted", Window.PAUSED: "with it paused"}
+    return ", ".join(f"{spoken(of[window.value]['p50_ms'])} {text}" for window, text in words.items() if window in of)
 
 
 def _busy(report: Report) -> float | None:

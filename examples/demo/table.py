@@ -20,7 +20,7 @@ from demo.samples import Kind, Sample
 RECENT_SECONDS = 5.0
 COLOURS = {"Healthy": "green", "Recovering": "cyan", "Suspect": "yellow", "Sick": "bold red", "Down": "bold red"}
 # The longest verdict is Recovering, the longest reason ExternallyUnreachable.
-COLUMNS = {"broker": 6, "verdict": 10, "reason": 21, "demoted": 7, "leaders": 7, "reach ms": 8, "disk ms": 7}
+COLUMNS = {"broker": 6, "verdict": 10, "reason": 21, "action": 7, "leaders": 7, "reach ms": 8, "disk ms": 7}
 NUMBERS = ("leaders", "reach ms", "disk ms")
 SIGNALS = ("ExternalReachability", "StorageLatency")
 
@@ -57,7 +57,7 @@ def drawn(scene: Scene) -> RenderableType:
             str(broker),
             Text(word.verdict, style=COLOURS.get(word.verdict, "dim")),
             word.reason,
-            Text("yes", style="magenta") if word.demoted else "",
+            Text(_action(word), style="magenta"),
             f"{scene.leaders.get(broker, 0):,}",
             *(_number(word.latencies.get(kind)) for kind in SIGNALS),
         )
@@ -76,14 +76,18 @@ def logged(scene: Scene) -> str:
     """The scene as one line for a log, without what changes all the time: equal lines are printed once."""
     leaders = " + ".join(f"{count:,}" for _, count in sorted(scene.leaders.items()))
     every_broker = [scene.words.of(broker) for broker in sorted(scene.leaders)]
-    words = [_word(word) for word in every_broker if word.verdict != "Healthy" or word.demoted]
+    words = [_word(word) for word in every_broker if word.verdict != "Healthy" or _action(word)]
     return f"leaders {leaders}" + (f"; {', '.join(words)}" if words else "")
 
 
 def _word(word: BrokerWord) -> str:
-    demoted = ", demoted" if word.demoted else ""
-    reason = f" ({word.reason}{demoted})" if word.reason else demoted
-    return f"broker {word.broker} {word.verdict}{reason}"
+    known = ", ".join(part for part in (word.reason, _action(word)) if part)
+    return f"broker {word.broker} {word.verdict}" + (f" ({known})" if known else "")
+
+
+def _action(word: BrokerWord) -> str:
+    """What Bellwether has done to a broker."""
+    return "paused" if word.paused else "demoted" if word.demoted else ""
 
 
 def _line(text: str, style: str) -> Text:

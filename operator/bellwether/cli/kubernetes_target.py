@@ -7,10 +7,11 @@ from bellwether.adapters.kubernetes.kubeconfig import api_access
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.leadership import broker_lookup
 
+ANSWER_SECONDS = 3.0
+"""How long a command waits for one answer of the API server, so that a person knows within 5 s that there is none."""
 
-def connect_policy(
-    target: Target, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
-) -> tuple[KubernetesClient, str, str]:
+
+def connect_policy(target: Target, timeout_seconds: float = ANSWER_SECONDS) -> tuple[KubernetesClient, str, str]:
     """A client, and namespace and name of the policy to use: without ``--policy`` the only one of the namespace.
 
     Raises as ``connect`` does, and Terminal if the namespace has no policy, or several.

@@ -19,12 +19,12 @@ def test_a_sick_broker_is_read_with_its_reason_and_its_worst_latency() -> None:
     word = broker_word(
         body(
             verdict={"state": "Sick", "reason": "StorageSlow", "since": "2026-01-01T10:20:30Z"},
-            conditions=[{"type": "Demoted", "status": "True"}],
+            conditions=[{"type": "Demoted", "status": "True"}, {"type": "Quarantined", "status": "False"}],
             signals=signals,
         )
     )
 
-    assert (word.verdict, word.reason, word.demoted) == ("Sick", "StorageSlow", True)
+    assert (word.verdict, word.reason, word.demoted, word.paused) == ("Sick", "StorageSlow", True, False)
     assert word.latencies == {"StorageLatency": 81.0}
 
 

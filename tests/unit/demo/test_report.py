@@ -8,7 +8,7 @@ from demo.losses import Loss
 from demo.observations import Observations
 from demo.report import fault_figures, held_back_by, loss_figures, repeated, save
 from demo.samples import Kind
-from testkit.processes.demo_runs import control, fault, observed, report, sample
+from testkit.processes.demo_runs import control, fault, observed, quarantined, report, sample
 
 
 def test_the_report_has_every_figure_that_is_promised(tmp_path: Path) -> None:
@@ -31,6 +31,15 @@ def test_latencies_fall_into_the_window_in_which_they_were_due() -> None:
     latency = fault_figures(fault(), samples, observed())["latency"]["acks=1"]
 
     assert [latency[w]["p50_ms"] for w in ("before", "during", "after", "restored")] == [1.0, 3000.0, 2.0, 4.0]
+
+
+def test_a_paused_broker_has_its_own_windows() -> None:
+    samples = [sample(due=d, seconds=s) for d, s in ((16, 0.001), (20, 3.0), (23, 0.002))]
+
+    found = fault_figures(quarantined(), samples, observed())
+
+    assert [found["latency"]["acks=1"][w]["p50_ms"] for w in ("after", "pausing", "paused")] == [1.0, 3000.0, 2.0]
+    assert [found[f"seconds_to_{what}"] for what in ("paused", "out_of_isr", "released")] == [8.0, 12.0, 5.0]
 
 
 def test_what_was_never_reached_has_no_figure() -> None:

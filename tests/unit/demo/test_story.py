@@ -3,7 +3,7 @@ import pytest
 from demo import story
 from demo.faults import FaultKind
 from demo.samples import Kind, Sample
-from testkit.processes.demo_runs import control, fault, sample
+from testkit.processes.demo_runs import control, fault, quarantined, sample
 
 
 def slow(*samples: tuple[float, float], kind: Kind = Kind.ACKS_1) -> list[Sample]:
@@ -15,6 +15,7 @@ def test_the_verdict_is_quoted_with_its_reason_its_time_and_its_words() -> None:
         'Broker 1 is Sick, ExternallyUnreachable, 3.0 s after the fault: "2 of 2 vantages cannot reach it"'
     )
     assert story.saw(fault(message="")).endswith("after the fault.")
+    assert story.saw(fault(FaultKind.STORAGE)).endswith("after the fault.")
 
 
 @pytest.mark.parametrize("kind", FaultKind)
@@ -33,12 +34,12 @@ def test_the_leaders_that_left_are_counted_and_timed() -> None:
 def test_without_bellwether_clients_wait_until_the_repair() -> None:
     said = story.felt_without(control(), slow((5, 0.004), (12, 13.0), (24, 0.004)))
 
-    assert "unavailable for 15.0 s, until the demo repaired it" in said
+    assert "No client reached the leader of 1 partitions for 15.0 s, until the demo repaired it" in said
     assert "p99 13.0 s, 4.0 ms before; 1 of 2 failed or took over 1 s" in said
 
 
 def test_with_bellwether_what_clients_felt_is_compared_with_the_control() -> None:
-    said = story.felt_with(fault(), slow((12, 4.0), (20, 0.005)), control())
+    said = story.felt_with(fault(), slow((12, 4.0), (20, 0.005)), control(), 25.0)
 
     assert "p99 4.0 s until the leaders had left, 5.0 ms since; 1 of 2 failed" in said
     assert "Without Bellwether: p99 4.0 s, 1 of 2." in said
@@ -47,7 +48,7 @@ def test_with_bellwether_what_clients_felt_is_compared_with_the_control() -> Non
 def test_slow_acks_all_after_a_demotion_is_said_with_its_cure() -> None:
     strict = slow((5, 0.002), (20, 4.0), kind=Kind.ACKS_ALL)
 
-    said = story.felt_with(fault(FaultKind.STORAGE), strict, None)
+    said = story.felt_with(fault(FaultKind.STORAGE), strict, None, 25.0)
 
     assert "acks=all: p50 2.0 ms before the fault, 4.0 s since." in said
     assert "spec.quarantine does" in said
@@ -56,7 +57,28 @@ def test_slow_acks_all_after_a_demotion_is_said_with_its_cure() -> None:
 def test_no_cure_is_named_for_acks_all_that_is_not_slow() -> None:
     fast = slow((5, 0.002), (20, 0.002), kind=Kind.ACKS_ALL)
 
-    assert "spec.quarantine" not in story.felt_with(fault(FaultKind.STORAGE), fast, None)
+    assert "spec.quarantine" not in story.felt_with(fault(FaultKind.STORAGE), fast, None, 25.0)
+
+
+def test_what_clients_feel_of_an_unfinished_fault_ends_now() -> None:
+    open_ = fault(repaired=None, in_place=None, ended=None)
+
+    assert "5.0 ms since" in story.felt_with(open_, slow((20, 0.005), (22, 4.0)), None, 21.0)
+
+
+def test_acks_all_before_a_pause_and_since_is_compared() -> None:
+    strict = slow((5, 0.002), (16, 4.0), (23, 0.003), kind=Kind.ACKS_ALL)
+
+    said = story.felt_paused(quarantined(), strict, 25.0)
+
+    assert "p50 2.0 ms before the fault, 4.0 s with broker 1 demoted, 3.0 ms with it paused" in said
+    assert "0 of 1 failed or took over 1 s" in said
+
+
+def test_pause_and_release_are_timed() -> None:
+    assert "8.0 s after the fault" in story.paused(quarantined())
+    assert "12.0 s after the fault" in story.out_of_isr(quarantined())
+    assert "5.0 s after the repair" in story.released(quarantined())
 
 
 def test_the_return_is_timed_from_the_repair() -> None:

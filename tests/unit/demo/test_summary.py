@@ -3,14 +3,14 @@ from io import StringIO
 from rich.console import Console
 
 from demo import summary
-from demo.faults import FaultKind
 from demo.report import Report, fault_figures
-from testkit.processes.demo_runs import control, fault, observed, report, sample
+from demo.samples import Kind
+from testkit.processes.demo_runs import control, fault, observed, quarantined, report, sample
 
 
 def compared() -> Report:
     samples = [sample(due=due, seconds=seconds) for due, seconds in ((5, 0.004), (12, 13.0), (20, 0.005))]
-    faults = [control(), fault(), fault(FaultKind.STORAGE)]
+    faults = [control(), fault(), quarantined()]
     return report(faults=[fault_figures(one, samples, observed()) for one in faults])
 
 
@@ -45,14 +45,25 @@ def test_everything_fits_80_columns_with_nothing_cut() -> None:
 def test_the_latencies_with_and_without_bellwether_are_in_one_row() -> None:
     row = next(line for line in printed(compared()) if line.strip().startswith("acks=1"))
 
-    assert row.split() == ["acks=1", "4.0", "ms", "13.0", "s", "13.0", "s", "5.0", "ms", "-"]
+    assert row.split() == ["acks=1", "4.0", "ms", "13.0", "s", "13.0", "s", "5.0", "ms", "-", "-"]
 
 
 def test_a_slow_disk_is_called_slow_and_not_unreachable() -> None:
     text = "\n".join(printed(compared()))
 
-    assert text.count("leaders unreachable for") == 1
-    assert text.count("leaders slow for") == 1
+    assert text.count("  unreachable for") == 1
+    assert text.count("  slow for") == 1
+
+
+def test_acks_all_with_the_broker_paused_is_in_the_answer() -> None:
+    strict = [sample(due=d, seconds=s, kind=Kind.ACKS_ALL) for d, s in ((5, 0.002), (16, 4.0), (23, 0.003))]
+    made = report(faults=[fault_figures(quarantined(), strict, observed())])
+
+    assert (
+        "acks=all next to broker 1, p50: 2.0 ms before the fault, 4.0 s with it demoted, 3.0 ms with it paused."
+        in set(summary.answers(made))
+    )
+    assert any("For 4.0 s after the pause" in sentence for sentence in summary.shortcomings(made))
 
 
 def test_a_machine_that_was_slow_before_any_fault_is_named() -> None:

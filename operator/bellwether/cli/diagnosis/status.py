@@ -21,7 +21,7 @@ from bellwether.cli.diagnosis import policy_list
 from bellwether.cli.diagnosis.explain import facts
 from bellwether.cli.diagnosis.policy_view import PolicyView, Prober, read
 from bellwether.cli.diagnosis.remedies import runbook
-from bellwether.cli.kubernetes_target import connect, connect_policy
+from bellwether.cli.kubernetes_target import ANSWER_SECONDS, connect, connect_policy
 from bellwether.cli.moments import age, ago, since
 from bellwether.cli.output import print_document
 from bellwether.cli.text_table import printed, rows_of
@@ -29,7 +29,6 @@ from bellwether.core.detection.health_states import HealthState
 from bellwether.ports.errors import BellwetherError, Transient
 
 WATCH_SECONDS = 2.0
-ANSWER_SECONDS = 3.0
 BROKERS_SHOWN = 30
 NAMED = 5
 LEASE_SECONDS = 30.0
@@ -46,7 +45,7 @@ def status(target: Target, everywhere: bool, lease_namespace: str | None, watch:
         if everywhere:
             _list(policy_list.all_policies(connect(target, ANSWER_SECONDS)[0]), output)
             return
-        api, namespace, name = connect_policy(target, ANSWER_SECONDS)
+        api, namespace, name = connect_policy(target)
         view = _look(api, namespace, name, lease_namespace)
     except BellwetherError as error:
         raise click.ClickException(str(error)) from error

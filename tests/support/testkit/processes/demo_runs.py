@@ -35,6 +35,12 @@ def control(**more: object) -> Fault:
     return fault(**{**kept, **more})  # type: ignore[arg-type]
 
 
+def quarantined(**more: object) -> Fault:
+    """A slow disk whose broker was paused 8 s after the fault and had left every ISR 4 s later."""
+    kept = {"quarantined": True, "paused": 18.0, "out_of_isr": 22.0, "released": 30.0}
+    return fault(FaultKind.STORAGE, **{**kept, **more})
+
+
 def observed() -> Observations:
     seen = Observations()
     for at, leader in ((9.0, 1), (15.0, 2), (45.0, 1)):

@@ -1,0 +1,112 @@
+"""``bellwether suspend`` and ``resume``: set or remove ``spec.suspend`` of policies, and wait for the operator.
+
+In: the Kubernetes API. Out: one line for each policy. Every policy is changed before the first one is waited for.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import click
+
+from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient, Object
+from bellwether.cli.commands import exit_status
+from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.kubernetes_target import ANSWER_SECONDS, connect, connect_policy
+from bellwether.cli.leadership import broker_lookup
+from bellwether.cli.leadership.wait import POLL_SECONDS
+from bellwether.ports.errors import BellwetherError, Terminal
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One policy after the request; ``before`` is whether it was suspended already."""
+
+    namespace: str
+    name: str
+    before: bool
+    generation: int
+
+    def __str__(self) -> str:
+        return f"policy {self.namespace}/{self.name}"
+
+
+def set_suspended(suspended: bool, *, target: Target, everything: bool, wait_seconds: int) -> None:
+    """Suspend or resume one policy, or all of the target's namespace (all namespaces if it names none)."""
+    if everything and target.policy is not None:
+        raise click.UsageError(f"--policy {target.policy} excludes --all")
+    failed = False
+    changes: list[Change] = []
+    try:
+        if everything:
+            api, _ = connect(target, ANSWER_SECONDS)
+            chosen = _all(api, target.namespace)
+        else:
+            api, namespace, name = connect_policy(target)
+            chosen = [broker_lookup.find_policy(api, namespace, name)]
+    except BellwetherError as error:
+        raise click.ClickException(str(error)) from None
+    for one in chosen:
+        try:
+            changes.append(_change(api, one, suspended))
+        except BellwetherError as error:
+            failed = True
+            click.echo(f"Error: {error}", err=True)
+    unconfirmed = _confirm(api, changes, suspended, wait_seconds)
+    if failed:
+        raise click.exceptions.Exit(1)
+    if unconfirmed:
+        raise click.exceptions.Exit(exit_status.BLOCKED)
+
+
+def _all(api: KubernetesClient, namespace: str | None) -> list[Object]:
+    found = api.list(POLICIES, namespace)
+    if not found:
+        where = f"namespace {namespace} has" if namespace else "this Kubernetes API has"
+        raise Terminal(f"{where} no LeadershipPolicy: {broker_lookup.elsewhere(api)}")
+    return sorted(found, key=lambda one: (one["metadata"]["namespace"], one["metadata"]["name"]))
+
+
+def _change(api: KubernetesClient, policy: Object, suspended: bool) -> Change:
+    namespace, name = policy["metadata"]["namespace"], policy["metadata"]["name"]
+    before = bool(policy["spec"].get("suspend"))
+    changed = api.merge(POLICIES, namespace, name, {"spec": {"suspend": suspended or None}})
+    return Change(namespace, name, before, int(changed["metadata"].get("generation") or 0))
+
+
+def _confirm(api: KubernetesClient, changes: list[Change], suspended: bool, seconds: float) -> list[Change]:
+    """Print each policy that the operator has read since; those that it has not read in time."""
+    end, waiting = time.monotonic() + seconds, list(changes)
+    while waiting:
+        for change in list(waiting):
+            try:
+                body = broker_lookup.find_policy(api, change.namespace, change.name)
+            except BellwetherError:
+                continue
+            if ((body.get("status") or {}).get("observedGeneration") or 0) >= change.generation:
+                click.echo(f"{change}: {_read(change, body, suspended)}")
+                waiting.remove(change)
+        if waiting and time.monotonic() >= end:
+            break
+        if waiting:
+            time.sleep(POLL_SECONDS)
+    for change in waiting:
+        click.echo(
+            f"{change}: spec.suspend is {str(suspended).lower()}, and no operator has read it within {seconds} s: check"
+            f" that one is running, with `bellwether status --policy {change.name} -n {change.namespace}`",
+            err=True,
+        )
+    return waiting
+
+
+def _read(change: Change, policy: Object, suspended: bool) -> str:
+    mode = policy["spec"].get("mode")
+    if not suspended:
+        was = "resumed" if change.before else "was not suspended"
+        return f"{was}; mode {mode}"
+    was = "was suspended already" if change.before else "suspended"
+    undo = f"bellwether resume --policy {change.name} -n {change.namespace}"
+    demoted = ((policy.get("status") or {}).get("brokers") or {}).get("demoted") or 0
+    still = f" ({demoted} brokers stay demoted)" if demoted else ""
+    return f"{was}: nothing is moved or restored{still} until `{undo}`"
