@@ -18,7 +18,7 @@ from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
 from bellwether.api.v1alpha1.broker_health import BrokerHealth, BrokerVerdict, EvidenceItem
 from bellwether.api.v1alpha1.status.signal_entries import SignalEntry
 from bellwether.cli.diagnosis.policy_view import prober_leases, renewed
-from bellwether.cli.diagnosis.remedies import remedy, runbook
+from bellwether.cli.diagnosis.remedies import remedy, runbook, typed
 from bellwether.cli.leadership import broker_lookup
 from bellwether.cli.moments import ago, clock, since
 from bellwether.cli.text_table import rows_of
@@ -81,7 +81,10 @@ def explanation(health: BrokerHealth, now: datetime, leases: Mapping[str, Object
     if verdict.change:
         yield f"  what would change it: {verdict.change}"
     if verdict.state is not HealthState.HEALTHY and remedy(verdict.reason):
-        yield f"  what to do: {remedy(verdict.reason)}"
+        text = typed(
+            remedy(verdict.reason), health.metadata.namespace, health.spec.policy_ref.name, str(health.spec.broker_id)
+        )
+        yield f"  what to do: {text}"
         yield f"  {runbook(verdict.reason)}"
     yield ""
     for condition in status.conditions:

@@ -58,7 +58,8 @@ def history(policy: str, namespace: str, after: str | None, broker: int | None, 
         click.echo(json.dumps([audit_codec.to_json(entry) for entry in shown], indent=2, ensure_ascii=False))
         return
     if not shown:
-        none = f"none of the {len(found)} entries matches" if found else "no entries"
+        moved = "no entries: Bellwether has moved no leader (moves by Kafka and by other tools are not recorded)"
+        none = f"none of the {len(found)} entries matches" if found else moved
         click.echo(f"audit log of policy {namespace}/{policy}: {none}")
     for entry in shown:
         for line in entry_lines(entry):

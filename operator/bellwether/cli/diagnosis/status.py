@@ -18,7 +18,7 @@ from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.status.status_conditions import condition
 from bellwether.cli.diagnosis.explain import facts, only_policy
 from bellwether.cli.diagnosis.policy_view import PolicyView, Prober, read
-from bellwether.cli.diagnosis.remedies import runbook
+from bellwether.cli.diagnosis.remedies import runbook, typed
 from bellwether.cli.leadership.broker_lookup import ANSWER_SECONDS
 from bellwether.cli.moments import age, ago, since
 from bellwether.cli.text_table import rows_of
@@ -97,9 +97,11 @@ def screen(view: PolicyView) -> Iterator[str]:
     if ready is None:
         yield f"{name} was never reconciled: check that an operator is running and watches this namespace"
         return
-    yield f"{name}: {ready.reason}, {since(ready.last_transition_time, view.now)}"
+    yield f"{name}: {ready.reason}"
     yield from (f"  {part}" for part in ready.message.split("; "))
-    yield f"Mode: {status.mode or view.policy.spec.mode}. Ready: {ready.status}. Kafka cluster: {status.cluster}."
+    moment = since(ready.last_transition_time, view.now)
+    yield f"Mode: {status.mode or view.policy.spec.mode}. Ready: {ready.status}, {moment}."
+    yield f"Kafka cluster: {status.cluster}."
     yield _operator(view)
     yield ""
     yield from _brokers(view)
@@ -191,8 +193,11 @@ def _next(view: PolicyView) -> Iterator[str]:
         yield "Nothing to do."
         return
     yield "What to do:"
+    metadata = view.policy.metadata
     for problem in problems:
-        yield f"- {problem.reason} ({_some(problem.about)}): {problem.remedy}"
+        broker = problem.about[0].removeprefix("broker ") if len(problem.about) == 1 else ""
+        text = typed(problem.remedy, metadata.namespace, metadata.name, broker)
+        yield f"- {problem.reason} ({_some(problem.about)}): {text}"
         yield f"  {runbook(problem.reason)}"
 
 

@@ -14,7 +14,7 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, NotFound, Object
 from bellwether.cli.commands.diagnosis.status import status
 from bellwether.cli.diagnosis import status as verb
-from bellwether.cli.diagnosis.remedies import remedy, runbook
+from bellwether.cli.diagnosis.remedies import remedy, runbook, typed
 from bellwether.controllers.reporting.status import broker_status, policy_status
 from bellwether.core.model.refusals import Hold
 from bellwether.core.planning.plan import Plan
@@ -87,12 +87,13 @@ def test_the_whole_screen_of_one_broker_left(site: Site):
     exit_status, text = run()
     assert exit_status == 0
     assert text.splitlines() == [
-        "Policy default/main: AtMinIsr, since 2026-01-01 00:00:00Z (2 min 5 s ago)",
+        "Policy default/main: AtMinIsr",
         "  60 partitions at min.insync.replicas: losing one more broker stops acks=all writes",
         "  broker 2 is Down: so it seems",
         "  partitions not moved: 1 NoHealthyIsrMember",
         "  broker 1 is demoted (ExternallyUnreachable)",
-        f"Mode: Enforce. Ready: True. Kafka cluster: {CLUSTER_ID}.",
+        "Mode: Enforce. Ready: True, since 2026-01-01 00:00:00Z (2 min 5 s ago).",
+        f"Kafka cluster: {CLUSTER_ID}.",
         "Operator: bellwether-7d9c; Lease renewed 3 s ago.",
         "",
         "BROKER  VERDICT  REASON                 SINCE      LEADERS  DEMOTED",
@@ -114,7 +115,21 @@ def test_the_whole_screen_of_one_broker_left(site: Site):
 
 
 def next_lines(reason: str, about: str) -> list[str]:
-    return [f"- {reason} ({about}): {remedy(reason)}", f"  {runbook(reason)}"]
+    text = remedy(reason).replace("NAME -n NAMESPACE", "main -n default")
+    return [f"- {reason} ({about}): {text}", f"  {runbook(reason)}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "broker", "command"),
+    [
+        ("bellwether explain BROKER --policy NAME -n NAMESPACE", "3", "bellwether explain 3 --policy orders -n kafka"),
+        ("bellwether explain BROKER --policy NAME", "", "bellwether explain BROKER --policy orders -n kafka"),
+        ("kubectl annotate lp NAME a=b", "3", "kubectl annotate lp orders -n kafka a=b"),
+        ("the ConfigMaps bellwether-undo-NAME", "3", "the ConfigMaps bellwether-undo-NAME"),
+    ],
+)
+def test_the_command_of_a_remedy_can_be_typed_as_it_is(text: str, broker: str, command: str):
+    assert typed(text, "kafka", "orders", broker) == command
 
 
 def test_every_reason_has_a_remedy_and_a_section_of_the_runbook():
