@@ -18,7 +18,7 @@ from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.status.status_conditions import condition
 from bellwether.cli.diagnosis.explain import facts, only_policy
 from bellwether.cli.diagnosis.policy_view import PolicyView, Prober, read
-from bellwether.cli.diagnosis.remedies import runbook, typed
+from bellwether.cli.diagnosis.remedies import DOCS, runbook, typed
 from bellwether.cli.leadership.broker_lookup import ANSWER_SECONDS
 from bellwether.cli.moments import age, ago, since
 from bellwether.cli.text_table import rows_of
@@ -28,8 +28,6 @@ from bellwether.ports.errors import BellwetherError, Transient
 WATCH_SECONDS = 2.0
 BROKERS_SHOWN = 30
 NAMED = 5
-LEASE_SECONDS = 30.0
-"""Age of the operator's Lease from which no operator is at work: a standby takes over long before."""
 
 
 def status(policy: str | None, namespace: str, lease_namespace: str | None, watch: bool, output: str) -> None:
@@ -97,6 +95,8 @@ def screen(view: PolicyView) -> Iterator[str]:
     if ready is None:
         yield f"{name} was never reconciled: check that an operator is running and watches this namespace"
         return
+    if view.unattended and view.renewed is not None:
+        yield f"{name}: no operator is at work, {since(view.renewed, view.now)}; what follows is as old"
     yield f"{name}: {ready.reason}"
     yield from (f"  {part}" for part in ready.message.split("; "))
     moment = since(ready.last_transition_time, view.now)
@@ -116,11 +116,6 @@ def _operator(view: PolicyView) -> str:
     pod = view.policy.status.operator or "unknown"
     if view.renewed is None:
         return f"Operator: {pod}; the age of its Lease is unknown (--lease-namespace, and permission to get Leases)."
-    if (view.now - view.renewed).total_seconds() > LEASE_SECONDS:
-        return (
-            f"Operator: none is at work: {pod} renewed the Lease {ago(view.renewed, view.now)}, and everything here is"
-            " as old. Check the operator's pods."
-        )
     return f"Operator: {pod}; Lease renewed {ago(view.renewed, view.now)}."
 
 
@@ -189,10 +184,13 @@ def _probers(view: PolicyView) -> Iterator[str]:
 def _next(view: PolicyView) -> Iterator[str]:
     problems = [p for p in view.problems if p.remedy]
     yield ""
-    if not problems:
+    if not problems and not view.unattended:
         yield "Nothing to do."
         return
     yield "What to do:"
+    if view.unattended:
+        yield f"- no operator is at work: check the pod {view.policy.status.operator}, its logs and its events"
+        yield f"  {DOCS}alerts/BellwetherOperatorDown.md"
     metadata = view.policy.metadata
     for problem in problems:
         broker = problem.about[0].removeprefix("broker ") if len(problem.about) == 1 else ""

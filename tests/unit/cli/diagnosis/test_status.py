@@ -45,6 +45,13 @@ def lease(name: str, holder: str, seconds_ago: float, **labels: str) -> Object:
     return {"metadata": metadata, "spec": {"holderIdentity": holder, "renewTime": moment}}
 
 
+def cluster_lease(seconds_ago: float) -> Object:
+    """The operator's Lease, in a namespace that is not the policy's."""
+    found = lease(object_names.cluster_lease(CLUSTER_ID), "bellwether-7d9c_x", seconds_ago)
+    found["metadata"]["namespace"] = "operators"
+    return found
+
+
 def prober_lease(source: str, seconds_ago: float, holder: str | None = None) -> Object:
     own = {object_names.PROBER_LABEL: "true", object_names.POLICY_LABEL: "main"}
     return lease(f"bellwether-prober-main-{source}", holder or f"uid-{source}", seconds_ago, **own)
@@ -57,7 +64,7 @@ class Site:
         self.api = MemoryApi()
 
     def show(self, report: Report, *entries: Object) -> None:
-        found = policy_status(report, 1, {}, None, operator="bellwether-7d9c")
+        found = policy_status(report, 1, {}, None, operator="operators/bellwether-7d9c")
         self.api.put(POLICIES, {**api_objects.policy(mode="Enforce"), "status": found})
         for broker in report.brokers:
             body = api_objects.health(broker.broker)
@@ -83,7 +90,7 @@ def test_the_whole_screen_of_one_broker_left(site: Site):
     site.show(one_left(), api_objects.entry("zone-1"), api_objects.entry("zone-2"))
     site.api.put(LEASES, prober_lease("zone-1", 2))
     site.api.put(LEASES, prober_lease("zone-2", 90))
-    site.api.put(LEASES, lease(object_names.cluster_lease(CLUSTER_ID), "bellwether-7d9c_x", 3))
+    site.api.put(LEASES, cluster_lease(3))
     exit_status, text = run()
     assert exit_status == 0
     assert text.splitlines() == [
@@ -94,7 +101,7 @@ def test_the_whole_screen_of_one_broker_left(site: Site):
         "  broker 1 is demoted (ExternallyUnreachable)",
         "Mode: Enforce. Ready: True, since 2026-01-01 00:00:00Z (2 min 5 s ago).",
         f"Kafka cluster: {CLUSTER_ID}.",
-        "Operator: bellwether-7d9c; Lease renewed 3 s ago.",
+        "Operator: operators/bellwether-7d9c; Lease renewed 3 s ago.",
         "",
         "BROKER  VERDICT  REASON                 SINCE      LEADERS  DEMOTED",
         "1       Sick     ExternallyUnreachable  2 min 5 s  0        yes (ExternallyUnreachable)",
@@ -148,8 +155,11 @@ def test_a_policy_of_which_no_operator_has_said_anything(site: Site):
 
 def test_an_operator_that_no_longer_renews_its_lease_is_named(site: Site):
     site.show(said(policy=ENFORCE))
-    site.api.put(LEASES, lease(object_names.cluster_lease(CLUSTER_ID), "bellwether-7d9c_x", 120))
-    assert "none is at work: bellwether-7d9c renewed the Lease 2 min ago" in run()[1]
+    site.api.put(LEASES, cluster_lease(120))
+    lines = run()[1].splitlines()
+    assert lines[0].startswith("Policy default/main: no operator is at work, since 2026-01-01 00:00:05Z (2 min ago)")
+    assert "- no operator is at work: check the pod operators/bellwether-7d9c, its logs and its events" in lines
+    assert "Nothing to do." not in lines
 
 
 @pytest.mark.parametrize("seen", ["denied", "held by another prober"])
