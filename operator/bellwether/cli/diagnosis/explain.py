@@ -18,7 +18,7 @@ from bellwether.api.v1alpha1.broker_health import BrokerHealth, BrokerVerdict, E
 from bellwether.api.v1alpha1.status.signal_entries import SignalEntry
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis.policy_view import prober_leases, renewed
-from bellwether.cli.diagnosis.remedies import remedy, runbook
+from bellwether.cli.diagnosis.remedies import remedy, runbook, typed
 from bellwether.cli.kubernetes_target import connect_policy
 from bellwether.cli.leadership import broker_lookup
 from bellwether.cli.moments import ago, clock, since
@@ -72,7 +72,10 @@ def explanation(health: BrokerHealth, now: datetime, leases: Mapping[str, Object
     if verdict.change:
         yield f"  what would change it: {verdict.change}"
     if verdict.state is not HealthState.HEALTHY and remedy(verdict.reason):
-        yield f"  what to do: {remedy(verdict.reason)}"
+        text = typed(
+            remedy(verdict.reason), health.metadata.namespace, health.spec.policy_ref.name, str(health.spec.broker_id)
+        )
+        yield f"  what to do: {text}"
         yield f"  {runbook(verdict.reason)}"
     yield ""
     for condition in status.conditions:

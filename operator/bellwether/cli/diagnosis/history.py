@@ -59,7 +59,8 @@ def history(target: Target, after: str | None, broker: int | None, output: str) 
         print_document([audit_codec.to_json(entry) for entry in shown], output)
         return
     if not shown:
-        none = f"none of the {len(found)} entries matches" if found else "no entries"
+        moved = "no entries: Bellwether has moved no leader (moves by Kafka and by other tools are not recorded)"
+        none = f"none of the {len(found)} entries matches" if found else moved
         click.echo(f"audit log of policy {namespace}/{policy}: {none}")
     for entry in shown:
         for line in entry_lines(entry):

@@ -25,6 +25,9 @@ from bellwether.ports.errors import BellwetherError
 STALE_SECONDS = 45.0
 """Age from which a prober's reports are called stale: that of the alert BellwetherProberDown."""
 
+LEASE_SECONDS = 30.0
+"""Age of the operator's Lease from which no operator is at work: a standby takes over long before."""
+
 _FINE = frozenset(
     {Reason.UP_TO_DATE, Reason.SIGNALS_PASSING, Reason.LEADERS_MOVING, Reason.NOT_BLOCKING_ACKS, Reason.STABILIZING}
 )
@@ -69,6 +72,11 @@ class PolicyView:
     probers: tuple[Prober, ...]
     renewed: datetime | None
     now: datetime
+
+    @property
+    def unattended(self) -> bool:
+        """Whether the operator's Lease is known to have expired, so that everything else is as old."""
+        return self.renewed is not None and (self.now - self.renewed).total_seconds() > LEASE_SECONDS
 
     @property
     def ready(self) -> Condition | None:
@@ -118,9 +126,7 @@ def read(api: KubernetesClient, namespace: str, name: str, lease_namespace: str 
         key=lambda health: health.spec.broker_id,
     )
     leases = prober_leases(api, namespace, name)
-    return PolicyView(
-        policy, tuple(healths), probers(healths, leases), _operator(api, policy, lease_namespace or namespace), now
-    )
+    return PolicyView(policy, tuple(healths), probers(healths, leases), _operator(api, policy, lease_namespace), now)
 
 
 def prober_leases(api: KubernetesClient, namespace: str, policy: str) -> dict[str, Object]:
@@ -150,7 +156,8 @@ def renewed(entry: SignalEntry, leases: Mapping[str, Object]) -> datetime | None
     return _time(spec) if spec.get("holderIdentity") == entry.prober_uid else None
 
 
-def _operator(api: KubernetesClient, policy: LeadershipPolicy, namespace: str) -> datetime | None:
+def _operator(api: KubernetesClient, policy: LeadershipPolicy, lease_namespace: str | None) -> datetime | None:
+    namespace = lease_namespace or policy.status.operator.rpartition("/")[0] or policy.metadata.namespace
     if not policy.status.cluster_id:
         return None
     try:

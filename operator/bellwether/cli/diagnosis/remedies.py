@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
@@ -20,6 +21,12 @@ def _table() -> Mapping[str, Mapping[str, str]]:
 def remedy(reason: str) -> str:
     """What to do; empty for a reason that this version does not know."""
     return _table().get(reason, {}).get("remedy", "")
+
+
+def typed(text: str, namespace: str, policy: str, broker: str = "") -> str:
+    """A remedy whose commands can be typed: with the policy's name and namespace, and the broker's id if known."""
+    text = re.sub(r"(?<= )NAME( -n NAMESPACE)?\b", lambda _: f"{policy} -n {namespace}", text)
+    return re.sub(r"(?<= )BROKER\b", broker, text) if broker.isdecimal() else text
 
 
 def runbook(reason: str) -> str:

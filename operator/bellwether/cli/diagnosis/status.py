@@ -20,7 +20,7 @@ from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis import policy_list
 from bellwether.cli.diagnosis.explain import facts
 from bellwether.cli.diagnosis.policy_view import PolicyView, Prober, read
-from bellwether.cli.diagnosis.remedies import runbook
+from bellwether.cli.diagnosis.remedies import DOCS, runbook, typed
 from bellwether.cli.kubernetes_target import ANSWER_SECONDS, connect, connect_policy
 from bellwether.cli.moments import age, ago, since
 from bellwether.cli.output import print_document
@@ -31,8 +31,6 @@ from bellwether.ports.errors import BellwetherError, Transient
 WATCH_SECONDS = 2.0
 BROKERS_SHOWN = 30
 NAMED = 5
-LEASE_SECONDS = 30.0
-"""Age of the operator's Lease from which no operator is at work: a standby takes over long before."""
 
 
 def status(target: Target, everywhere: bool, lease_namespace: str | None, watch: bool, output: str) -> None:
@@ -113,9 +111,13 @@ def screen(view: PolicyView) -> Iterator[str]:
     if ready is None:
         yield f"{name} was never reconciled: check that an operator is running and watches this namespace"
         return
-    yield f"{name}: {ready.reason}, {since(ready.last_transition_time, view.now)}"
+    if view.unattended and view.renewed is not None:
+        yield f"{name}: no operator is at work, {since(view.renewed, view.now)}; what follows is as old"
+    yield f"{name}: {ready.reason}"
     yield from (f"  {part}" for part in ready.message.split("; "))
-    yield f"Mode: {status.mode or view.policy.spec.mode}. Ready: {ready.status}. Kafka cluster: {status.cluster}."
+    moment = since(ready.last_transition_time, view.now)
+    yield f"Mode: {status.mode or view.policy.spec.mode}. Ready: {ready.status}, {moment}."
+    yield f"Kafka cluster: {status.cluster}."
     yield _operator(view)
     yield ""
     yield from _brokers(view)
@@ -130,11 +132,6 @@ def _operator(view: PolicyView) -> str:
     pod = view.policy.status.operator or "unknown"
     if view.renewed is None:
         return f"Operator: {pod}; the age of its Lease is unknown (--lease-namespace, and permission to get Leases)."
-    if (view.now - view.renewed).total_seconds() > LEASE_SECONDS:
-        return (
-            f"Operator: none is active: {pod} last renewed the Lease {ago(view.renewed, view.now)}, and everything"
-            " below is at least as old. Check the operator's pods."
-        )
     return f"Operator: {pod}; Lease renewed {ago(view.renewed, view.now)}."
 
 
@@ -203,12 +200,18 @@ def _probers(view: PolicyView) -> Iterator[str]:
 def _next(view: PolicyView) -> Iterator[str]:
     problems = [p for p in view.problems if p.remedy]
     yield ""
-    if not problems:
+    if not problems and not view.unattended:
         yield "Nothing to do."
         return
     yield "What to do:"
+    if view.unattended:
+        yield f"- no operator is at work: check the pod {view.policy.status.operator}, its logs and its events"
+        yield f"  {DOCS}alerts/BellwetherOperatorDown.md"
+    metadata = view.policy.metadata
     for problem in problems:
-        yield f"- {problem.reason} ({_some(problem.about)}): {problem.remedy}"
+        broker = problem.about[0].removeprefix("broker ") if len(problem.about) == 1 else ""
+        text = typed(problem.remedy, metadata.namespace, metadata.name, broker)
+        yield f"- {problem.reason} ({_some(problem.about)}): {text}"
         yield f"  {runbook(problem.reason)}"
 
 

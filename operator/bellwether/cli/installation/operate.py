@@ -87,7 +87,7 @@ def operator(
             HealthServer(health, metrics_port, metrics.registry)
         except OSError as error:
             raise click.ClickException(f"--metrics-port {metrics_port}: {error.strerror}; choose another") from None
-    reporter = StatusReporter(api, clock, socket.gethostname(), metrics)
+    reporter = StatusReporter(api, clock, f"{lease_namespace}/{socket.gethostname()}", metrics)
     finalizer = PolicyFinalizer(api, BaselineExports(api, refuge=lease_namespace), lease_namespace)
     times = LeaseTimes(lease_duration, lease_renew)
 

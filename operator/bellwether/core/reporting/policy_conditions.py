@@ -23,7 +23,7 @@ from bellwether.core.rebalance.rebalance_waves import WaveResult
 from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.reporting.external_operations import waiting_for_external_operations
 from bellwether.core.reporting.placement_conditions import placement_conditions
-from bellwether.core.reporting.readiness import PolicyState, ready
+from bellwether.core.reporting.readiness import PolicyState, named, ready
 
 
 def policy_conditions(
@@ -98,6 +98,9 @@ def _contested(held: tuple[Hold, ...]) -> Condition:
 def _held(plan: Plan) -> Condition:
     held = plan.decisions.held
     if held:
-        text = "; ".join(f"broker {h.broker}: {h.message}" for h in held)
+        texts: dict[str, list[int]] = {}
+        for hold in held:
+            texts.setdefault(hold.message, []).append(hold.broker)
+        text = "; ".join(f"{named(sorted(brokers))}: {message}" for message, brokers in texts.items())
         return Condition("DemotionBlocked", True, held[0].reason, text[:1024])
     return Condition("DemotionBlocked", False, Reason.UP_TO_DATE, "no demotion or promotion is blocked")

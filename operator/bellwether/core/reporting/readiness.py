@@ -79,7 +79,8 @@ def ready(state: PolicyState) -> Condition:
     # A committed suspend or Observe mode is a decision: tools that wait for Ready (kstatus, Argo CD, Flux) must not
     # wait for its end.
     able = not state.policy.acts or not any(finding.blocks for finding in found)
-    return Condition("Ready", able, found[0].reason, "; ".join(f.message for f in found)[:MESSAGE_LIMIT])
+    text = "; ".join(finding.message.replace("; ", ", ") for finding in found)
+    return Condition("Ready", able, found[0].reason, text[:MESSAGE_LIMIT])
 
 
 def _offline(state: PolicyState) -> Finding | None:
@@ -92,9 +93,12 @@ def _under_min_isr(state: PolicyState) -> Finding | None:
 
 
 def _blocked(state: PolicyState) -> Finding | None:
-    for hold in _blocked_demotions(state):
-        return Finding(hold.reason, f"broker {hold.broker} is sick and still leads: {hold.message}", blocks=True)
-    return None
+    holds = list(_blocked_demotions(state))
+    if not holds:
+        return None
+    brokers = sorted(hold.broker for hold in holds if hold.message == holds[0].message)
+    text = "is sick and still leads" if len(brokers) == 1 else "are sick and still lead"
+    return Finding(holds[0].reason, f"{named(brokers)} {text}: {holds[0].message}", blocks=True)
 
 
 def _blocked_demotions(state: PolicyState) -> Iterable[BrokerHold]:
@@ -115,7 +119,7 @@ def _inactive(state: PolicyState) -> Finding | None:
     """A policy that would demote a broker and may not."""
     if state.policy.acts or not state.would:
         return None
-    return Finding(Reason.NOT_ENFORCING, f"{_mode(state)}: would demote {_named(state.would)}")
+    return Finding(Reason.NOT_ENFORCING, f"{_mode(state)}: would demote {named(state.would)}")
 
 
 def _sick(state: PolicyState) -> Finding | None:
@@ -147,7 +151,7 @@ def _blind(state: PolicyState) -> Finding | None:
     why = unknown[0].verdict.message
     if all(b.verdict.state is HealthState.UNKNOWN for b in live):
         return Finding(Reason.NO_EVIDENCE, f"no broker can be judged: {why}", blocks=True)
-    return Finding(Reason.NO_EVIDENCE, f"{_named([b.broker for b in unknown])} cannot be judged: {why}")
+    return Finding(Reason.NO_EVIDENCE, f"{named([b.broker for b in unknown])} cannot be judged: {why}")
 
 
 def _delaying(state: PolicyState) -> Finding | None:
@@ -195,7 +199,7 @@ def _demoted(state: PolicyState) -> Finding | None:
     if not demoted:
         return None
     reasons = dict.fromkeys(b.demoted.reason for b in demoted if b.demoted is not None)
-    text = f"{_named([b.broker for b in demoted])} {_is(demoted)} demoted ({', '.join(reasons)})"
+    text = f"{named([b.broker for b in demoted])} {_is(demoted)} demoted ({', '.join(reasons)})"
     return Finding(Reason.BROKER_DEMOTED, text)
 
 
@@ -231,7 +235,7 @@ def _judged(brokers: list[BrokerReport], state: str) -> Finding | None:
         return None
     verdict = brokers[0].verdict
     why = verdict.message if len(brokers) == 1 else str(verdict.reason)
-    return Finding(verdict.reason, f"{_named([b.broker for b in brokers])} {_is(brokers)} {state}: {why}")
+    return Finding(verdict.reason, f"{named([b.broker for b in brokers])} {_is(brokers)} {state}: {why}")
 
 
 def _is(brokers: list[BrokerReport]) -> str:
@@ -242,7 +246,8 @@ def _mode(state: PolicyState) -> str:
     return "suspended (spec.suspend)" if state.policy.suspend else "mode Observe"
 
 
-def _named(brokers: Iterable[int]) -> str:
+def named(brokers: Iterable[int]) -> str:
+    """Brokers by id, at most five of them."""
     ids = [str(b) for b in brokers]
     more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
     return f"{'broker' if len(ids) == 1 else 'brokers'} {', '.join(ids[:NAMED])}{more}"

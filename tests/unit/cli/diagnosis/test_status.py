@@ -14,7 +14,7 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, NotFound, Object
 from bellwether.cli.commands.diagnosis.status import status
 from bellwether.cli.diagnosis import status as verb
-from bellwether.cli.diagnosis.remedies import remedy, runbook
+from bellwether.cli.diagnosis.remedies import remedy, runbook, typed
 from bellwether.controllers.reporting.status import broker_status, policy_status
 from bellwether.core.model.refusals import Hold
 from bellwether.core.planning.plan import Plan
@@ -45,6 +45,13 @@ def lease(name: str, holder: str, seconds_ago: float, **labels: str) -> Object:
     return {"metadata": metadata, "spec": {"holderIdentity": holder, "renewTime": moment}}
 
 
+def cluster_lease(seconds_ago: float) -> Object:
+    """The operator's Lease, in a namespace that is not the policy's."""
+    found = lease(object_names.cluster_lease(CLUSTER_ID), "bellwether-7d9c_x", seconds_ago)
+    found["metadata"]["namespace"] = "operators"
+    return found
+
+
 def prober_lease(source: str, seconds_ago: float, holder: str | None = None) -> Object:
     own = {object_names.PROBER_LABEL: "true", object_names.POLICY_LABEL: "main"}
     return lease(f"bellwether-prober-main-{source}", holder or f"uid-{source}", seconds_ago, **own)
@@ -57,7 +64,7 @@ class Site:
         self.api = MemoryApi()
 
     def show(self, report: Report, *entries: Object) -> None:
-        found = policy_status(report, 1, {}, None, operator="bellwether-7d9c")
+        found = policy_status(report, 1, {}, None, operator="operators/bellwether-7d9c")
         self.api.put(POLICIES, {**api_objects.policy(mode="Enforce"), "status": found})
         for broker in report.brokers:
             body = api_objects.health(broker.broker)
@@ -83,17 +90,18 @@ def test_the_whole_screen_of_one_broker_left(site: Site):
     site.show(one_left(), api_objects.entry("zone-1"), api_objects.entry("zone-2"))
     site.api.put(LEASES, prober_lease("zone-1", 2))
     site.api.put(LEASES, prober_lease("zone-2", 90))
-    site.api.put(LEASES, lease(object_names.cluster_lease(CLUSTER_ID), "bellwether-7d9c_x", 3))
+    site.api.put(LEASES, cluster_lease(3))
     exit_status, text = run()
     assert exit_status == 0
     assert text.splitlines() == [
-        "Policy default/main: AtMinIsr, since 2026-01-01 00:00:00Z (2 min 5 s ago)",
+        "Policy default/main: AtMinIsr",
         "  60 partitions at min.insync.replicas: losing one more broker stops acks=all writes",
         "  broker 2 is Down: so it seems",
         "  partitions not moved: 1 NoHealthyIsrMember",
         "  broker 1 is demoted (ExternallyUnreachable)",
-        f"Mode: Enforce. Ready: True. Kafka cluster: {CLUSTER_ID}.",
-        "Operator: bellwether-7d9c; Lease renewed 3 s ago.",
+        "Mode: Enforce. Ready: True, since 2026-01-01 00:00:00Z (2 min 5 s ago).",
+        f"Kafka cluster: {CLUSTER_ID}.",
+        "Operator: operators/bellwether-7d9c; Lease renewed 3 s ago.",
         "",
         "BROKER  VERDICT  REASON                 SINCE      LEADERS  DEMOTED",
         "1       Sick     ExternallyUnreachable  2 min 5 s  0        yes (ExternallyUnreachable)",
@@ -114,7 +122,21 @@ def test_the_whole_screen_of_one_broker_left(site: Site):
 
 
 def next_lines(reason: str, about: str) -> list[str]:
-    return [f"- {reason} ({about}): {remedy(reason)}", f"  {runbook(reason)}"]
+    text = remedy(reason).replace("NAME -n NAMESPACE", "main -n default")
+    return [f"- {reason} ({about}): {text}", f"  {runbook(reason)}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "broker", "command"),
+    [
+        ("bellwether explain BROKER --policy NAME -n NAMESPACE", "3", "bellwether explain 3 --policy orders -n kafka"),
+        ("bellwether explain BROKER --policy NAME", "", "bellwether explain BROKER --policy orders -n kafka"),
+        ("kubectl annotate lp NAME a=b", "3", "kubectl annotate lp orders -n kafka a=b"),
+        ("the ConfigMaps bellwether-undo-NAME", "3", "the ConfigMaps bellwether-undo-NAME"),
+    ],
+)
+def test_the_command_of_a_remedy_can_be_typed_as_it_is(text: str, broker: str, command: str):
+    assert typed(text, "kafka", "orders", broker) == command
 
 
 def test_every_reason_has_a_remedy_and_a_section_of_the_runbook():
@@ -135,8 +157,11 @@ def test_a_policy_of_which_no_operator_has_said_anything(site: Site):
 
 def test_an_operator_that_no_longer_renews_its_lease_is_named(site: Site):
     site.show(said(policy=ENFORCE))
-    site.api.put(LEASES, lease(object_names.cluster_lease(CLUSTER_ID), "bellwether-7d9c_x", 120))
-    assert "none is active: bellwether-7d9c last renewed the Lease 2 min ago" in run()[1]
+    site.api.put(LEASES, cluster_lease(120))
+    lines = run()[1].splitlines()
+    assert lines[0].startswith("Policy default/main: no operator is at work, since 2026-01-01 00:00:05Z (2 min ago)")
+    assert "- no operator is at work: check the pod operators/bellwether-7d9c, its logs and its events" in lines
+    assert "Nothing to do." not in lines
 
 
 @pytest.mark.parametrize("seen", ["denied", "held by another prober"])

@@ -261,7 +261,9 @@ class LeadershipPolicyStatus(Reported):
         default=None, description="What the policy does now: Observe, Enforce, or Suspended (spec.suspend)."
     )
     operator: str = Field(
-        default="", max_length=253, description="Pod of the operator that holds the Lease of the Kafka cluster."
+        default="",
+        max_length=317,
+        description="Operator that holds the Lease of the Kafka cluster: the namespace of the Lease, and the pod.",
     )
     epoch: Count | None = Field(default=None, description="Epoch of the undo record that the operator writes.")
     brokers: BrokerCounts | None = Field(default=None, description="Number of brokers by health state.")

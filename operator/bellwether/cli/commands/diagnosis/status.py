@@ -16,7 +16,7 @@ from bellwether.cli.commands.kubernetes_options import policy_options
 @click.option(
     "--lease-namespace",
     envvar="POD_NAMESPACE",
-    help="Namespace of the operator's Leases.  [default: the policy's namespace]",
+    help="Namespace of the operator's Leases.  [default: that of the operator that reconciled last]",
 )
 @click.option("--watch", "-w", is_flag=True, help="Refresh every two seconds until interrupted.")
 @OUTPUT
