@@ -18,6 +18,7 @@ import click
 from pyspark import StorageLevel
 from pyspark.sql import SparkSession
 
+from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.store.filesystems import Store
 from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether_load.histories.rules import Rules
@@ -110,7 +111,7 @@ def loads(
         # Executors may run in another directory.
         uri = uri if ":" in uri else str(Path(uri).absolute())
         choice = choose(
-            Store.open(uri), Period(start, end, count), datetime.fromtimestamp(time.time(), UTC).date(), cluster_id
+            Store.open(uri), Period(start, end, count), SystemClock().now().date(), cluster_id
         )
         _tell_choice(choice, tell)
         if not choice.sources:
