@@ -83,11 +83,11 @@ def test_an_import_against_a_contract_is_found(copied_tree: Path, module: str, s
 @pytest.mark.parametrize(
     ("module", "statement", "contract"),
     [
-        ("jobs/reading.py", "import kafka", "The jobs know the store and the core's words"),
+        ("jobs/reading.py", "import kafka", "The jobs know the store, the clock and the core's words"),
         (
             "jobs/loads.py",
             "from bellwether.controllers import policy_controller",
-            "The jobs know the store and the core's words",
+            "The jobs know the store, the clock and the core's words",
         ),
         ("transforms/loads.py", "import pathlib", "From frame to frame there is no IO"),
         (

@@ -62,7 +62,7 @@ def dual_bound(
 
 
 def fixed_loads(brokers: Sequence[Broker], sums: Sums) -> dict[int, int]:
-    """What each broker carries in any case: its base, and the partitions that no other broker may lead."""
+    """What each broker carries in any case: its base, and the partitions that it leads and no other may lead."""
     found = {b.id: sums.base[b.id] for b in brokers}
     eligible, start = sums.eligible, 0
     for load, home, end in zip(sums.loads, sums.homes, sums.ends, strict=True):

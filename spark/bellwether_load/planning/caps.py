@@ -18,7 +18,7 @@ from bellwether_load.planning.bounds import Bound, better
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.exchanges import MOST_PARTITIONS
 from bellwether_load.planning.pools import Pool
-from bellwether_load.planning.prices import Prices, best_of, bound_of
+from bellwether_load.planning.prices import Prices, best_of, bound_of, total_of
 from bellwether_load.planning.programs import CORE, Program
 from bellwether_load.planning.rounds import Balance, balance
 
@@ -63,7 +63,7 @@ def _programmed(
     highest = float("inf")
     for _ in range(MOST_ROUNDS):
         answers = pool.priced(prices, _ids(candidates), many)
-        led, changed = np.sum([a.led for a in answers], axis=0), sum(a.changed for a in answers)
+        led, changed = total_of(answers, brokers)
         bound = better([bound, Bound(bound_of(prices, brokers, led, changed, most), prices)])
         fresh = best_of(answers, many)
         if not fresh or highest <= float(bound.value * (1 + CLOSE)):

@@ -18,7 +18,7 @@ from bellwether_load.planning.bounds import Bound
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.caps import capped
 from bellwether_load.planning.pools import Pool
-from bellwether_load.planning.prices import bound_of
+from bellwether_load.planning.prices import bound_of, total_of
 from bellwether_load.planning.rounds import TOLERANCE, Balance
 
 MOST_LEVELS = 8
@@ -100,7 +100,7 @@ def _proved(
             limits |= dict.fromkeys(more.tolist(), Fraction(limit))
         prices = balance.bound.prices
         answers = pool.priced(prices, np.empty(0, np.int64), 0)
-        led, changed = np.sum([a.led for a in answers], axis=0), sum(a.changed for a in answers)
+        led, changed = total_of(answers, brokers)
         bound = Bound(max(bound_of(prices, brokers, led, changed, most, limits), Fraction(0)), prices)
         levels.append(Level(brokers, limit, float(brokers.busiest(carried)), bound, balance.heaviest))
     return tuple(levels)

@@ -60,8 +60,16 @@ def priced(block: Block, prices: Prices, known: Int64s, most: int, *, near: bool
     )
 
 
+def total_of(answers: Sequence[Priced], brokers: Brokers) -> tuple[Int64s, int]:
+    """The load that each broker would lead, and how many leaders would change, over all blocks."""
+    led = np.sum([np.zeros(len(brokers), np.int64), *(a.led for a in answers)], axis=0)
+    return led, sum(a.changed for a in answers)
+
+
 def best_of(answers: Sequence[Priced], most: int) -> list[Block]:
     """The candidates of all blocks that gain most, up to ``most``."""
+    if not answers:
+        return []
     ids = np.concatenate([a.candidates.ids for a in answers])
     kept = ids[np.lexsort((ids, -np.concatenate([a.gains for a in answers])))[:most]]
     picked = [a.candidates.take(np.flatnonzero(np.isin(a.candidates.ids, kept))) for a in answers]

@@ -71,7 +71,7 @@ class SparkPool:
 
     def place(self, wanted: Mapping[int, int]) -> None:
         """See ``Pool``."""
-        self._placed = self._placed | wanted
+        self._placed = {**self._placed, **wanted}
 
     def size(self) -> int:
         """See ``Pool``."""

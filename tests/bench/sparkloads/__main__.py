@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -107,7 +108,7 @@ def _row(spark: SparkSession, folder: Path, case: Case, seed: int, before: Seque
         filling = time.perf_counter() - began
         with PeakMemory() as memory:
             cpu, began = _cpu_seconds(), time.perf_counter()
-            choice = choose(Store.open(store), Period())
+            choice = choose(Store.open(store), Period(), datetime.fromtimestamp(time.time(), UTC).date())
             _, count = run(spark, store, "bench", choice, Rules(), console.print)
             seconds = time.perf_counter() - began
             cpu = _cpu_seconds() - cpu

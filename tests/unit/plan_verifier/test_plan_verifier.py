@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from bellwether.core.rebalance.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, ProblemHeader
-from bellwether.core.rebalance.rebalance_plan import CertificateLevel, RebalanceMove, RebalancePlan, move_of
+from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan, move_of
 from bellwether.core.settings.objective import Objective
 from bellwether.plan_verifier.check_report import Report
 from bellwether.plan_verifier.load_table import LoadTable
 from bellwether.plan_verifier.plan_documents import plan_of, problem_of
 from bellwether.plan_verifier.plan_verifier import verify
 from testkit.loads.plan_verification import rechecked
-from testkit.loads.small_planner import Loads, again, level, loads, planned, problem, slot, weigh
+from testkit.loads.small_planner import Loads, again, loads, planned, problem, slot
 
 BROKERS = (BrokerInput(1, "a"), BrokerInput(2, "b"), BrokerInput(3, "c"), BrokerInput(4, "c", open=False, why="Sick"))
 
@@ -304,65 +303,6 @@ def with_weights(weights: dict[int, int]) -> Report:
 )
 def test_weights_that_are_none_are_refused_by_broker(weights: dict[int, int], said: str) -> None:
     assert said in "\n".join(with_weights(weights).faults)
-
-
-def test_consumption_that_is_not_measured_is_counted() -> None:
-    posed = problem(*(slot(i, (1, 2)) for i in range(3)), brokers=2)
-    known = loads(posed, 10.0, 10.0, consume=None) | loads(posed, 10.0)
-    plan, moves = planned(posed, known)
-    assert plan.without_consumption == 1
-    assert rechecked(posed, known, plan, moves).passed
-    said = "\n".join(rechecked(posed, known, replace(plan, without_consumption=0), moves).faults)
-    assert "counts: withoutConsumption is 0, there are 1" in said
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"settled": (4,)}, "level 2 settles [4]: expected ids of open brokers"),
-        ({"limit": 1.0}, "level 2 has the limit 1.0: expected one from"),
-        ({"limit": 1e12}, "level 2 has the limit 1000000000000.0: expected one from"),
-        ({"settled": (1, 2, 3)}, "level 2 has no weight on a broker that is not settled"),
-        ({"weights": {1: 1}}, "level 2 has no weight on a broker that is not settled"),
-        ({"weights": {9: 1}}, "broker '9' has a weight and is no broker of the problem"),
-        ({"load": 1.0}, "level 2: load is 1.0"),
-        ({"bound": 1e9}, "level 2: bound is 1000000000.0"),
-    ],
-)
-def test_a_level_that_proves_nothing_or_claims_too_much_is_refused(change: dict[str, Any], said: str) -> None:
-    posed, known = usual()
-    plan, moves = planned(posed, known)
-    leaders = {m.key: m.to_leader for m in moves}
-    weighed = weigh(posed, known)
-    after = [leaders.get(p.key, p.leader) for p in posed.partitions]
-    sound = level(posed, weighed, after, [1], plan.after.max, {2: 1, 3: 1})
-
-    def faults(claim: CertificateLevel) -> str:
-        certified = replace(plan, certificate=replace(plan.certificate, levels=(claim,)))
-        return "\n".join(rechecked(posed, known, certified, moves).faults)
-
-    assert faults(sound) == ""
-    assert said in faults(replace(sound, **change))
-
-
-def test_a_weight_of_moves_that_nothing_limits_is_refused() -> None:
-    posed, known = usual()
-    plan, moves = planned(posed, known)
-    forged = replace(plan, certificate=replace(plan.certificate, move_weight=3))
-    said = "\n".join(rechecked(posed, known, forged, moves).faults)
-    assert "weights: a changed leader has the weight 3, and the problem has no maxMoves" in said
-
-
-def test_a_limit_of_moves_raises_the_bound_to_what_so_few_moves_can_reach() -> None:
-    unlimited = problem(*(slot(i, (1, 2)) for i in range(10)), brokers=2, objective=Objective(follow_weight=0))
-    posed = replace(unlimited, header=replace(unlimited.header, objective=Objective(follow_weight=0, max_moves=2)))
-    known = loads(posed, *[10.0] * 10)
-    leaders = [2, 2] + [1] * 8
-    load = 2 * 100 * 10  # produced, and sent to one follower, in hundredths
-    plan, moves = planned(posed, known, leaders, weights={1: 1}, move_weight=load)
-    assert (plan.certificate.bound, plan.certificate.gap) == (8 * load / 100, 0.0)
-    assert rechecked(posed, known, plan, moves).passed
-    assert planned(unlimited, known, leaders, weights={1: 1, 2: 1})[0].certificate.bound == 5 * load / 100
 
 
 def test_weights_that_prove_less_are_refused_by_the_bound() -> None:

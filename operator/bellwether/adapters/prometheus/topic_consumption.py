@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 from bellwether.adapters.prometheus.query_client import PrometheusClient
 from bellwether.adapters.prometheus.query_response import QueryResponse
-from bellwether.core.model.broker_labels import broker_id
 from bellwether.ports.errors import Terminal, Transient
+from bellwether.sampling.broker_labels import broker_id
 from bellwether.sampling.fanout import Consumption
 
 LABEL = "topic"

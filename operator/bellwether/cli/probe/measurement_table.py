@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 from bellwether.cli.commands import exit_status
 from bellwether.cli.output import print_rows
-from bellwether.core.model.broker_labels import broker_id
 from bellwether.core.settings.detection import (
     Comparison,
     Detection,
@@ -45,6 +44,7 @@ from bellwether.probes.replication.replication_probe import reading as lag_readi
 from bellwether.probes.storage.read_probe import Reader, read_once
 from bellwether.probes.storage.storage_probe import Writer, measure_once, reading
 from bellwether.probes.storage.write_latency import Sample
+from bellwether.sampling.broker_labels import broker_id
 
 CANARY_SECONDS = 10.0
 """How long a single measurement waits for the canary's records."""

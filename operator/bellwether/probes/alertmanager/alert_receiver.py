@@ -13,7 +13,6 @@ from typing import Protocol
 
 import structlog
 
-from bellwether.core.model.broker_labels import broker_id
 from bellwether.core.settings.detection import Alertmanager
 from bellwether.core.signals import Signal
 from bellwether.ports.clock import Clock
@@ -22,6 +21,7 @@ from bellwether.probes.alertmanager.alert_payload import Alert, read
 from bellwether.probes.alertmanager.alert_state import AlertState, carried_on
 from bellwether.probes.measuring_thread import MeasuringThread, SignalObserver
 from bellwether.probes.plugins.plugin_window import worded
+from bellwether.sampling.broker_labels import broker_id
 
 # Limits how often an alternating reading, and a changed message of the same reading, are written.
 NEWS_SECONDS = 1.0

@@ -13,10 +13,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from bellwether.core.model.broker_labels import broker_id
 from bellwether.core.settings.detection import Comparison, PrometheusRule
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.probes.result_window import Streak, apart, signal_of
+from bellwether.sampling.broker_labels import broker_id
 
 # Another problem, or a figure that has more than doubled or halved, is news at most this often.
 FIGURE_NEWS_SECONDS = 60.0

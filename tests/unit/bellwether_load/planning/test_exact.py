@@ -7,9 +7,10 @@ import pytest
 
 from bellwether_load.planning.caps import capped
 from bellwether_load.planning.levels import levelled
+from bellwether_load.planning.pools import LocalPool
 from bellwether_load.planning.rounds import balance
 from testkit.loads.exact_programs import hard_problem, lowest
-from testkit.loads.small_problems import carried, leaders, pool
+from testkit.loads.small_problems import brokers, carried, leaders, pool
 
 FIXED = range(40)
 MORE = [range(start, start + 40) for start in range(40, 560, 40)]
@@ -56,6 +57,12 @@ def levels_come_within_a_hundredth(seeds: range) -> int:
             assert float(level.bound.value) <= divided * ROUNDED, (seed, number)
             lower += number > 0
     return lower
+
+
+def test_without_partitions_every_broker_is_a_level_of_what_it_carries_in_any_case():
+    of = brokers(3, base=[300, 200, 100])
+    found = levelled(LocalPool([]), of, 1)
+    assert [level.load for level in found.levels] == [level.floor for level in found.levels] == [3, 2, 1]
 
 
 def test_every_level_is_within_a_hundredth_of_the_best_and_its_bound_is_true():

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.core.model.broker_labels import broker_id
 from bellwether.core.settings.detection import Comparison, PrometheusRule
 from bellwether.core.signals import Reading, SignalType
 from bellwether.probes.prometheus.prometheus_rules import (
@@ -22,6 +21,7 @@ from bellwether.probes.prometheus.prometheus_rules import (
     figures,
     judge,
 )
+from bellwether.sampling.broker_labels import broker_id
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 BROKERS = (1, 2, 3)

@@ -46,7 +46,7 @@ def read_loads(
             try:
                 rates = table.of(topic_id, number)
                 if rates is not None:
-                    found.add(PartitionKey(topic_id, number), members, *rates)
+                    found.add(PartitionKey(topic_id, number), members, rates[0], rates[1] or 0)
             except Unusable as error:
                 where = store.where(f"{LOADS}/{name}")
                 raise StoreDamaged(f"{where}: partition {number} of topic id {topic_id}: {error}") from None
