@@ -110,9 +110,7 @@ def loads(
             )
         # Executors may run in another directory.
         uri = uri if ":" in uri else str(Path(uri).absolute())
-        choice = choose(
-            Store.open(uri), Period(start, end, count), SystemClock().now().date(), cluster_id
-        )
+        choice = choose(Store.open(uri), Period(start, end, count), SystemClock().now().date(), cluster_id)
         _tell_choice(choice, tell)
         if not choice.sources:
             folder, found = write_loads(uri, name, None, 0, _account(choice, rules, {}, ())), 0
