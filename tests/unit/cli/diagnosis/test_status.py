@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -214,7 +215,7 @@ def test_watching_shows_each_change_and_outlives_an_api_that_is_away(site: Site,
             case _:
                 site.api.refuse("get", POLICIES, Terminal("it is gone"))
 
-    monkeypatch.setattr(verb.time, "sleep", sleep)
+    monkeypatch.setattr(verb, "time", SimpleNamespace(sleep=sleep))  # other threads of this process sleep, too
     exit_status, text = run("--watch")
     assert exit_status == 1
     states = [line for line in text.splitlines() if line.startswith(("Policy", "retrying", "Error"))]
