@@ -61,7 +61,7 @@ def test_suspend_freezes_what_is_demoted_and_what_is_not(site: Site) -> None:
     assert site.status()["observedGeneration"] == generation
     assert site.partitions() == frozen
 
-    assert commanded(site, "resume", "main") == f"policy {site.namespace}/main: resumed; mode Enforce\n"
+    assert commanded(site, "resume") == f"policy {site.namespace}/main: resumed; mode Enforce\n"
     site.until_demoted(3, before)
     site.lift(3)
     site.until_restored(before)
