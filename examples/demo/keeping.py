@@ -63,6 +63,11 @@ def _lines(stage: Stage, broker: int, delay: int) -> Iterator[str]:
     yield f'  bellwether demote {broker} --policy {POLICY} {named} --reason "trying it" --for 10m'
     yield f"  bellwether release {broker} --policy {POLICY} {named}"
     yield ""
+    yield "To stop every move of leaders, and to allow moves again:"
+    yield ""
+    yield "  bellwether suspend --all"
+    yield "  bellwether resume --all"
+    yield ""
     yield f"Kafka, internal listeners  {stage.kafka.bootstrap}"
     yield f"Kafka, external listeners  {stage.kafka.external_bootstrap}"
     yield f"Bellwether's metrics       http://127.0.0.1:{stage.metrics_port}/metrics"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
 
+from bellwether.cli.main import main
 from bellwether.core.signals import Reading
 from testkit.processes.sites import demoted
 
@@ -49,8 +51,8 @@ def test_suspend_freezes_what_is_demoted_and_what_is_not(site: Site) -> None:
     before = site.orders()
     site.demote(1)
     site.until_demoted(1, before)
-    site.change(suspend=True)
-    site.until(lambda: site.status()["mode"] == "Suspended", 30, "it is suspended", site.status)
+    assert commanded(site, "suspend", "--all").startswith(f"policy {site.namespace}/main: suspended: nothing is moved")
+    assert site.status()["mode"] == "Suspended"
     frozen = site.partitions()
     site.lift(1)
     site.demote(3, "must wait")
@@ -59,7 +61,15 @@ def test_suspend_freezes_what_is_demoted_and_what_is_not(site: Site) -> None:
     assert site.status()["observedGeneration"] == generation
     assert site.partitions() == frozen
 
-    site.change(suspend=False)
+    assert commanded(site, "resume") == f"policy {site.namespace}/main: resumed; mode Enforce\n"
     site.until_demoted(3, before)
     site.lift(3)
     site.until_restored(before)
+
+
+def commanded(site: Site, *arguments: str) -> str:
+    """What a command prints that ends well."""
+    environment = {"KUBECONFIG": str(site.server.kubeconfig)}
+    found = CliRunner().invoke(main, [*arguments, "-n", site.namespace, "--wait", "60"], env=environment)
+    assert found.exit_code == 0, found.output
+    return found.output
