@@ -17,7 +17,6 @@ from bellwether_load.planning.blocks import Block
 from bellwether_load.planning.brokers import Brokers
 from testkit.loads.small_problems import block, brokers
 
-
 INFEASIBLE = 2
 """Status of HiGHS in scipy."""
 
