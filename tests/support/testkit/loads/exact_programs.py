@@ -6,6 +6,7 @@ nothing with the planner. And random problems with everything that makes plannin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -15,6 +16,9 @@ from scipy.sparse import lil_array
 from bellwether_load.planning.blocks import Block
 from bellwether_load.planning.brokers import Brokers
 from testkit.loads.small_problems import block, brokers
+
+INFEASIBLE = 2
+"""Status of HiGHS in scipy."""
 
 
 def hard_problem(seed: int, most_partitions: int = 60) -> tuple[Brokers, Block]:
@@ -58,7 +62,8 @@ def lowest(
 ) -> float:
     """The lowest relative load of the busiest broker when at most ``most`` partitions leave their home.
 
-    Of those that are not settled; the others keep to their ceilings, or to the relative loads in ``limits``.
+    Of those that are not settled; the others keep to their ceilings, or to the relative loads in ``limits``. Infinite
+    where they cannot.
     """
     columns = [(p, int(b)) for p, row in enumerate(whole.eligible) for b in row if b < whole.brokers]
     partitions, count = len(whole), len(columns)
@@ -85,5 +90,7 @@ def lowest(
         integrality=np.append(np.zeros(count) if divisible else np.ones(count), 0),
         options={"mip_rel_gap": 1e-3},
     )
+    if found.status == INFEASIBLE:
+        return math.inf
     assert found.x is not None, found.message
     return float(found.x[-1]) * unit / 100
