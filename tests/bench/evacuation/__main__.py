@@ -33,6 +33,8 @@ ROOT = Path(__file__).resolve().parents[3]
 PICTURE = ROOT / "docs/images/evacuation.svg"
 BROKERS = 3
 TOPICS = 10
+PATIENT = {"replica.lag.time.max.ms": "300000", "broker.session.timeout.ms": "60000"}
+"""A machine that stalls takes no broker out of an ISR: elections would be refused, whoever asks for them."""
 PATIENCE_SECONDS = 60.0
 QUIET_SECONDS = 1.0
 
@@ -88,7 +90,7 @@ def main() -> int:
 def run(settings: Settings, partitions: int, server: ApiServer, logs: Path) -> list[Row]:
     """One size, on brokers of its own."""
     with ExitStack() as stack:
-        kafka = stack.enter_context(KafkaCluster(brokers=BROKERS, proxied=False, heap="512m"))
+        kafka = stack.enter_context(KafkaCluster(brokers=BROKERS, proxied=False, heap="512m", properties=PATIENT))
         topics = {f"bench-{number}": partitions // TOPICS for number in range(TOPICS)}
         logs.mkdir(parents=True, exist_ok=True)
         trees = {"": ROOT} | ({f" ({settings.against.resolve().name})": settings.against} if settings.against else {})

@@ -61,6 +61,17 @@ def test_leaders_are_moved_by_hand_without_any_client(verb: str, tmp_path: Path)
     assert imported == ["kafka"]
 
 
+def test_the_cluster_is_read_before_the_rest_of_the_command_is_imported(tmp_path: Path) -> None:
+    program = (
+        "import sys\n"
+        "from bellwether.cli.main import main\n"
+        "from bellwether.cli.offline import early_reader\n"
+        "early_reader.EarlyReader = lambda *_: sys.exit('bellwether.reconcile' in sys.modules)\n"
+        f"main(['demote', '1', '--bootstrap', 'a:1', '--record', {str(tmp_path / 'undo.json')!r}])\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
 def test_an_override_is_set_without_a_kafka_client() -> None:
     done, imported = started("demote", "1", "--policy", "main", KUBECONFIG="/nowhere")
     assert done.returncode == 1
