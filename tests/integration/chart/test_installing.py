@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from bellwether.cli.commands import exit_status
 from realparts.apiserver import ApiServer, KubectlFailed
 from realparts.helm import Helm, HelmFailed
 from realparts.ports import HeldPorts
@@ -220,7 +221,7 @@ def test_helm_test_asks_the_operator_itself(
         operator.kill()
         ports.release()
     early, late = kubelet.ran
-    assert (early.status, late.status) == (1, 0), late.output
+    assert (early.status, late.status) == (exit_status.FOUND, 0), late.output
     assert "FAILED  operator" in early.output
     assert "this account has all permissions of the operator" in late.output
     assert f"http://127.0.0.1:{health}/readyz: 200" in late.output
