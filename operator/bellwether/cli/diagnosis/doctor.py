@@ -19,7 +19,7 @@ import click
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.admin_config_reader import AdminConfigs
 from bellwether.adapters.kafka.brokers.log_ends import LogEnds
-from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
+from bellwether.adapters.kafka.connection.broker_pool import BY_HAND, BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
 from bellwether.adapters.store.store_uri import Redacted
@@ -102,7 +102,7 @@ def _by_options(kafka: Mapping[str, Any]) -> _Target:
             "'--policy NAME'."
         )
     connection = connection_from(**kafka)
-    return _Target(connection, BrokerPool(connection), _tools(connection, kafka))
+    return _Target(connection, BrokerPool(connection, BY_HAND), _tools(connection, kafka))
 
 
 def _of_policy(opened: ExitStack, policy: str, namespace: str, kafka: Mapping[str, Any]) -> _Target:
@@ -119,7 +119,7 @@ def _of_policy(opened: ExitStack, policy: str, namespace: str, kafka: Mapping[st
     tools = replace(
         _tools(found.connection, {}), policy=f" --policy {shlex.quote(policy)} --namespace {namespace}", options=options
     )
-    return _Target(found.connection, BrokerPool(found.connection), tools, found.notes, found.check)
+    return _Target(found.connection, BrokerPool(found.connection, BY_HAND), tools, found.notes, found.check)
 
 
 def _examination(target: _Target, uri: str | None) -> Callable[[Collection[str]], Examination]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.files.undo_record_file import FileLeadership, FileRecords
-from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
+from bellwether.adapters.kafka.connection.broker_pool import BY_HAND, BrokerPool
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.demotion.decisions import DecisionFunction
@@ -91,7 +91,7 @@ def run_offline(
 
     Raises Terminal, Transient or Fenced; the record is kept then, and the same command continues.
     """
-    nodes = BrokerPool(connection)
+    nodes = BrokerPool(connection, BY_HAND)
     nodes.avoid(brokers)
     reader, mover, leadership, clock = KafkaReader(nodes), KafkaMover(nodes), FileLeadership(record), SystemClock()
     if not dry_run:  # a dry run writes nothing, not even a lock

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from bellwether.adapters.kafka.connection.broker_connection import BrokerConnection, Observe
 from bellwether.adapters.kafka.connection.connection_errors import BrokerConnectionError, from_attempts
-from bellwether.adapters.kafka.connection.response_decoding import LARGE_LIMIT
+from bellwether.adapters.kafka.connection.response_decoding import LARGE_LIMIT, LARGEST_LIMIT
 from bellwether.adapters.kafka.connection.transport import READ_RATE, Deadline
 from bellwether.core.model.cluster import Broker
 from bellwether.kafka_connection import Connection, join_address
@@ -50,6 +50,10 @@ class Limits:
     def longest_read_seconds(self) -> float:
         """The longest that a read takes: two brokers that each send the largest answer, and second choices."""
         return self.read_seconds + 2 * (self.request_seconds + self.metadata_bytes / READ_RATE)
+
+
+BY_HAND = Limits(metadata_bytes=LARGEST_LIMIT)
+"""Limits of a person's own command: the cluster is the one that they named."""
 
 
 class BrokerPool:
