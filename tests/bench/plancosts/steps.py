@@ -25,7 +25,7 @@ from bellwether.core.settings.placement import Placement, Preference, TopicRule
 from bellwether.core.settings.policy import Election, Policy
 from bellwether.core.signals import OverrideState, Reading, SignalType
 from bellwether.testing.memory_world import ManualClock
-from detectioncosts.manybrokers import CLUSTER_ID, address
+from detectioncosts.manybrokers import address, cluster_id
 from realparts.ports import HeldPorts
 from testkit.kafka.kafka_site import KafkaSite, PassingTime
 from testkit.simulation.operators import POLICY, Operator
@@ -66,12 +66,12 @@ def wanted() -> Policy:
 def many_brokers(brokers: int, partitions: int) -> Iterator[KafkaSite]:
     """The cluster in a process of its own, as a site for an operator; every broker has passing signals."""
     ports = HeldPorts()
-    internal, external = ports.take(), ports.take()
+    internal, external, traffic = ports.take(), ports.take(), ports.take()
     sizes = ("--count", str(brokers), "--partitions", str(partitions))
-    listeners = ("--internal-port", str(internal), "--external-port", str(external))
+    listeners = ("--internal-port", str(internal), "--external-port", str(external), "--traffic-port", str(traffic))
     process = subprocess.Popen([sys.executable, "-m", "detectioncosts.manybrokers", *sizes, *listeners])
     try:
-        kafka = SimpleNamespace(bootstrap=f"{address(SICK + 1)}:{internal}", cluster_id=CLUSTER_ID)
+        kafka = SimpleNamespace(bootstrap=f"{address(SICK + 1)}:{internal}", cluster_id=cluster_id())
         site = KafkaSite(kafka, clock=cast(PassingTime, ManualClock()))
         site.lease.duration_seconds = 1e6  # of a clock that only turns advance
         until(lambda: _answers(site), 120, "brokers that answer", every=0.2)

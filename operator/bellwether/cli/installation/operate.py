@@ -24,6 +24,7 @@ from bellwether.controllers.cluster_connection import Connector, LeaseTimes
 from bellwether.controllers.crd_watch import Watches
 from bellwether.controllers.deletion.baseline_export import BaselineExports
 from bellwether.controllers.deletion.finalizer import PolicyFinalizer
+from bellwether.controllers.lease_watch import LeaseWatch
 from bellwether.controllers.policy_controller import PolicyController
 from bellwether.controllers.policy_manager import PolicyManager, register
 from bellwether.controllers.policy_quota import PolicyQuota
@@ -119,8 +120,10 @@ def operator(
     register(registry, loops, pulse=pulse)
     watches = Watches(api, registry, namespaces, lambda: loops.request_stop(timeout_seconds=20), clock.sleep)
     readiness = Readiness(api, namespaces, loops.known, clock, watches.begin_anew)
+    leases = [LeaseWatch(api, namespace, loops.lease, clock) for namespace in namespaces or (None,)]
     health.watch(lambda: [text for text in (pulse.unhealthy_reason(stuck_after),) if text])
     health.watch(lambda: loops.problems(stuck_after))
+    health.watch(lambda: [text for watch in leases for text in watch.problems(stuck_after)])
     health.watch(waiting.problems)
     health.watch(readiness.stuck)
     health.require(readiness.problems)
@@ -130,8 +133,8 @@ def operator(
             HealthServer(health, health_port)
         except OSError as error:
             raise click.ClickException(f"--health-port {health_port}: {error.strerror}; choose another") from None
-    waiting.start()
-    readiness.start()
+    for thread in (waiting, readiness, *leases):
+        thread.start()
     preflight.log_missing_permissions(api, namespaces, lease_namespace)
     named = {"stores": sorted(config.stores), "profiles": sorted(config.profiles)}
     log.info("operator_started", namespaces=list(namespaces) or "all", pid=os.getpid(), **named)

@@ -37,7 +37,7 @@ def topic(name: str, *partitions: Any, error: int = 0, internal: bool = False) -
     return TOPIC(error_code=error, name=name, topic_id=identity, is_internal=internal, partitions=list(partitions))
 
 
-def frame(*topics: Any, version: int = 13, controller: int = 1, throttle: int = 0, host: str = "a") -> bytes:
+def frame(*topics: Any, version: int = 13, controller: int = 1, throttle: int = 0, host: str = "a") -> bytearray:
     made = MetadataResponse(
         throttle_time_ms=throttle,
         brokers=[
@@ -51,7 +51,7 @@ def frame(*topics: Any, version: int = 13, controller: int = 1, throttle: int = 
     )
     made.API_VERSION = version
     made.with_header(correlation_id=0)
-    return bytes(made.encode(header=True, framed=False))
+    return bytearray(made.encode(header=True, framed=False))
 
 
 def of(found: Metadata, name: str) -> Any:
