@@ -90,14 +90,15 @@ class LeaseWatch(threading.Thread):
 
     def watch(self, version: str) -> str:
         """Deliver events until the API server ends the watch; returns the version to go on from."""
-        self._heartbeat.beat()
+        self._heartbeat.rest()  # while it waits for an event, only the time limit of its connection matters
         for event, lease in self._api.watch(LEASES, self._namespace, PROBERS, version, WATCH_SECONDS):
             self._heartbeat.beat()
             version = lease["metadata"]["resourceVersion"]
-            if self._stop_requested.is_set():
-                break
             if event != "BOOKMARK":
                 self._take(event, lease)
+            if self._stop_requested.is_set():
+                break
+            self._heartbeat.rest()
         return version
 
     def _take(self, event: str | None, lease: Object) -> None:

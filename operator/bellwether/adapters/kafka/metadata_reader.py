@@ -34,6 +34,7 @@ from bellwether.adapters.kafka.connection.connection_errors import (
     from_code,
 )
 from bellwether.adapters.kafka.connection.metadata_decoding import Metadata, TopicMetadata, decode_metadata, topic_id
+from bellwether.adapters.kafka.connection.response_decoding import LARGE_LIMIT
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey, TopicPartition
 from bellwether.ports.errors import Terminal, Transient, Unauthorized
@@ -183,7 +184,7 @@ def _metadata(
     )
     if topics is None:
         # A broker sends nothing before it has put the whole answer together.
-        deadline.expect(dialogue.large_limit if last is None else last.size)
+        deadline.expect(min(dialogue.large_limit, LARGE_LIMIT) if last is None else last.size)
     read = partial(decode_metadata, version=version, last=last)
     answer: Metadata = dialogue.ask(request, MetadataResponse, deadline, large=True, read=read)
     if answer.error_code:

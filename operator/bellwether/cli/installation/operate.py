@@ -58,20 +58,27 @@ def operator(
     stuck_after: float,
     max_policies: int,
     load_config: Path | None,
+    metadata_mebibytes: int,
     log_format: logs.Format,
     log_level: str,
 ) -> None:
     """Run the operator."""
+    limits = Limits(metadata_bytes=metadata_mebibytes << 20)
     if lease_renew * 3 > lease_duration:
         raise click.UsageError(
             f"--lease-duration ({lease_duration} s) must be at least three times --lease-renew ({lease_renew:g} s), so "
             "that one renewal may fail"
         )
-    if lease_duration - lease_renew <= Limits().mutation_seconds:
+    if lease_duration - lease_renew <= limits.mutation_seconds:
         raise click.UsageError(
             f"--lease-duration ({lease_duration} s) must exceed --lease-renew ({lease_renew:g} s) by more than "
-            f"{Limits().mutation_seconds:g} s, the time limit of a request to Kafka: the Lease must not expire before "
+            f"{limits.mutation_seconds:g} s, the time limit of a request to Kafka: the Lease must not expire before "
             "the answer"
+        )
+    if stuck_after <= limits.longest_read_seconds:
+        raise click.UsageError(
+            f"--stuck-after ({stuck_after:g} s) must exceed {limits.longest_read_seconds:.0f} s, the longest that a read "
+            f"of {metadata_mebibytes} MiB (--metadata-limit) takes"
         )
     collect_seldom()
     logs.configure(log_format, log_level)
@@ -94,7 +101,9 @@ def operator(
 
     def connector(signals: SignalCache) -> Connector:
         watched = metrics.exchanges.kafka, metrics.exchanges.certificate
-        return Connector(api, clock, signals, times, lease_namespace, *watched, labelled_secrets=labelled_secrets)
+        return Connector(
+            api, clock, signals, times, lease_namespace, *watched, labelled_secrets=labelled_secrets, limits=limits
+        )
 
     def rebalance_controller(run: RebalanceRun, wake: Callable[[], None]) -> RebalanceController:
         made = RebalanceController(run, config.settings, partial(rebalance_backend, api, clock, config), clock, wake)

@@ -64,8 +64,9 @@ class PolicyGauge(Collector):
     """
 
     def __init__(self, name: str, text: str, labels: Iterable[str], registry: CollectorRegistry) -> None:
-        self._name, self._text = name, text
-        self._labels = ("namespace", "policy", *labels)
+        # Named as in the library's own metrics, for the page of all metrics.
+        self._name, self._type, self._documentation = name, "gauge", text
+        self._labelnames = ("namespace", "policy", *labels)
         self._series: dict[tuple[str, str], Mapping[tuple[str, ...], float]] = {}
         registry.register(self)
 
@@ -93,4 +94,4 @@ class PolicyGauge(Collector):
         return [family]
 
     def _family(self) -> GaugeMetricFamily:
-        return GaugeMetricFamily(self._name, self._text, labels=self._labels)
+        return GaugeMetricFamily(self._name, self._documentation, labels=self._labelnames)

@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from bellwether.adapters.kafka.connection.broker_connection import BrokerConnection, Observe
 from bellwether.adapters.kafka.connection.connection_errors import BrokerConnectionError, from_attempts
-from bellwether.adapters.kafka.connection.response_decoding import LARGE_LIMIT
+from bellwether.adapters.kafka.connection.response_decoding import LARGEST_LIMIT
 from bellwether.adapters.kafka.connection.transport import READ_RATE, Deadline
 from bellwether.core.model.cluster import Broker
 from bellwether.kafka_connection import Connection, join_address
@@ -38,14 +38,15 @@ class Limits:
 
     ``opening_seconds`` to open one conversation, ``finding_seconds`` to find a broker that takes a mutation,
     ``request_seconds`` for the answers of one broker, ``read_seconds`` for a read with all its second choices. The time
-    of a read grows with the bytes that arrive, up to ``metadata_bytes``; that of a mutation never does.
+    of a read grows with the bytes that arrive, up to ``metadata_bytes``; that of a mutation never does. The default of
+    ``metadata_bytes`` is for a person's own command, which reads a cluster that the person named.
     """
 
     opening_seconds: float = 1.5
     finding_seconds: float = 2.0
     request_seconds: float = 2.0
     read_seconds: float = 5.0
-    metadata_bytes: int = LARGE_LIMIT
+    metadata_bytes: int = LARGEST_LIMIT
 
     @property
     def mutation_seconds(self) -> float:

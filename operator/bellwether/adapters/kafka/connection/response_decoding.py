@@ -16,9 +16,9 @@ SMALL_LIMIT = 8 << 20
 """Bytes of an ordinary response: 10,000 partitions with names of 249 characters take 3 MB."""
 
 LARGE_LIMIT = 24 << 20
-"""Bytes of a response about the whole cluster, unless an administrator allows more (``--metadata-limit``): metadata of
-200,000 partitions takes 8.5 MB, and 22 MB if each of them is a topic of its own. Decoding the worst content takes about
-0.7 s and 19 MB of memory for each MB."""
+"""Bytes of a response about the whole cluster that a process reads from a tenant's cluster, unless an administrator
+allows more (``--metadata-limit``): metadata of 200,000 partitions takes 8.5 MB, and 22 MB if each of them is a topic of
+its own. Decoding the worst content takes about 0.7 s and 19 MB of memory for each MB."""
 
 LARGEST_LIMIT = 192 << 20
 """The most that can be allowed. What claims to be longer is no frame: these are the first bytes of TLS or HTTP. Two
