@@ -1,8 +1,8 @@
 """A large cluster behind the real adapter, step by step: at rest, a broker demoted, promoted; then with racks.
 
 In: how many brokers and partitions. Out: for each step the CPU time of one plan, of the reconciles that change
-something and of those that follow and find nothing new, and the memory of the process until then. The brokers are a process of their own
-(``detectioncosts.manybrokers``), signals and the undo record are in memory.
+something and of those that follow and find nothing new, and the memory of the process until then. The brokers are a
+process of their own (``detectioncosts.manybrokers``), signals and the undo record are in memory.
 """
 
 from __future__ import annotations

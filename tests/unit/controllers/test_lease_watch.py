@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.api_client import KubernetesClient, Object, Resource
+from bellwether.adapters.kubernetes.api_client import KubernetesClient, Object
 from bellwether.controllers import lease_watch
 from bellwether.controllers.lease_watch import LeaseWatch
 from bellwether.ports.errors import Transient
@@ -28,18 +28,14 @@ class Feed(KubernetesClient):
         self._lists, self._watches = lists, watches
         self.since: list[str] = []
 
-    def list_version(
-        self, resource: Resource, namespace: str | None, labels: Mapping[str, str] | None = None
-    ) -> tuple[list[Object], str]:
+    def list_version(self, *_: Any) -> tuple[list[Object], str]:
         found = self._lists.pop(0)
         if isinstance(found, Exception):
             raise found
         return found, "100"
 
-    def watch(
-        self, resource: Resource, namespace: str | None, labels: Mapping[str, str], version: str, seconds: int
-    ) -> Iterator[tuple[str, Object]]:
-        self.since.append(version)
+    def watch(self, *about: Any) -> Iterator[tuple[str, Object]]:
+        self.since.append(about[3])
         for event in self._watches.pop(0):
             if isinstance(event, Exception):
                 raise event

@@ -306,7 +306,7 @@ class KubernetesClient:
         content_type: str,
         timeout: float | tuple[float, float],
     ) -> Any:
-        """The answer to one request, of which only the head has been read. ``timeout`` as the official client has it."""
+        """The answer to one request, of which only the head has been read; ``timeout`` is the official client's."""
         headers = {"Accept": "application/json", "Content-Type": content_type, **self._api.default_headers}
         pairs: list[tuple[str, str]] = list((query or {}).items())
         self._api.update_params_for_auth(headers, pairs, ["BearerToken"], path, method, body)

@@ -77,8 +77,8 @@ def operator(
         )
     if stuck_after <= limits.longest_read_seconds:
         raise click.UsageError(
-            f"--stuck-after ({stuck_after:g} s) must exceed {limits.longest_read_seconds:.0f} s, the longest that a read "
-            f"of {metadata_mebibytes} MiB (--metadata-limit) takes"
+            f"--stuck-after ({stuck_after:g} s) must exceed {limits.longest_read_seconds:.0f} s, the longest that a "
+            f"read of {metadata_mebibytes} MiB (--metadata-limit) takes"
         )
     collect_seldom()
     logs.configure(log_format, log_level)

@@ -27,7 +27,6 @@ from bellwether.core.planning.plan import Plan
 from bellwether.core.quarantine.pause_decision import QuarantineDecisions
 from bellwether.core.reasons import DESCRIPTIONS, Reason, reason_named
 
-
 _NOT_LAGGING = Condition("HoldsBackISR", False, Reason.NOT_BLOCKING_ACKS, "replication is not lagging")
 
 

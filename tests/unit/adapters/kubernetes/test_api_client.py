@@ -307,7 +307,7 @@ class TestWatches:
             watched(b"{" * 1100)
 
     def test_a_refused_watch_is_named_by_what_to_do_next(self, watched: Callable[..., list[Any]]) -> None:
-        with pytest.raises(Terminal, match="watch leases ns/.*: forbidden: it said so"):
+        with pytest.raises(Terminal, match=r"watch leases ns/.*: forbidden: it said so"):
             watched(json.dumps({"message": "it said so"}).encode(), 403)
         with pytest.raises(Transient, match="not reachable"):
             list(client_of(1).watch(LEASES, None, {}, "7", 5))

@@ -139,12 +139,14 @@ def _topic(frame: bytes, at: int, name: str, after_name: int, ids: _Ids) -> tupl
     count, at = _varint(frame, at + 1)
     found, at = _alike(frame, at, count - 1, ids) or _each(frame, at, count - 1, ids)
     partitions = [
-        Partition(name, identity, index, replicas, isr, leader if leader >= 0 else None, leader_epoch, internal=internal)
+        Partition(
+            name, identity, index, replicas, isr, leader if leader >= 0 else None, leader_epoch, internal=internal
+        )
         for index, leader, leader_epoch, replicas, isr in found
     ]
     at = _after_tags(frame, at + 4)  # topic_authorized_operations come first
     partitions.sort(key=attrgetter("index"))
-    short = any([len(p.isr) < len(p.replicas) for p in partitions])
+    short = any(len(p.isr) < len(p.replicas) for p in partitions)
     return TopicMetadata(name, error_code, tuple(partitions), short), at
 
 
@@ -189,7 +191,7 @@ def _alike(frame: bytes, at: int, count: int, ids: _Ids) -> tuple[Iterable[_Fiel
     head = frame[at + 14 : at + 15]
     after = at + 15 + 4 * (head[0] - 1) if head else at
     lengths = (head, frame[after : after + 1])
-    if count < 2 or any(not 0 < len(one) or not 0 < one[0] < 0x80 for one in lengths):
+    if count < 2 or any(not len(one) > 0 or not 0 < one[0] < 0x80 for one in lengths):
         return None
     replicas, in_sync = (4 * (one[0] - 1) for one in lengths)
     layout = struct.Struct(f">2x3ix{replicas}sx{in_sync}s2x")

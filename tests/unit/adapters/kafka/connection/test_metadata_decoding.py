@@ -17,6 +17,7 @@ from bellwether.core.model.cluster import Broker
 
 TOPIC = MetadataResponse.MetadataResponseTopic
 UNREADABLE = (ValueError, IndexError, struct.error)
+ARRAYS = ("replica_nodes", "isr_nodes", "offline_replicas")
 NUMBERS = st.integers(0, 2**31 - 1)
 
 
@@ -117,7 +118,7 @@ def test_topics_are_read_as_the_library_reads_them(drawn: list[Any]) -> None:
     st.integers(1, 6),
     st.integers(0, 6),
     st.integers(2, 5),
-    st.lists(st.tuples(st.integers(0, 4), st.sampled_from(["replicas", "isr", "offline", "leader"])), max_size=2),
+    st.lists(st.tuples(st.integers(0, 4), st.sampled_from(ARRAYS)), max_size=2),
     st.integers(0, 2**31 - 1),
 )
 def test_topics_whose_partitions_are_nearly_alike_are_read_as_the_library_reads_them(
@@ -127,14 +128,8 @@ def test_topics_whose_partitions_are_nearly_alike_are_read_as_the_library_reads_
         partition(n, [(first + k + n) % 2**31 for k in range(replicas)], [first] * in_sync, led, offline=())
         for n, led in zip(range(count), (-1, 1, first, 300, 0), strict=False)
     ]
-    for at, what in others:
-        one = made[at % count]
-        {
-            "replicas": lambda: one.replica_nodes.append(1),
-            "isr": lambda: one.isr_nodes.append(0x01000001),
-            "offline": lambda: one.offline_replicas.append(3),
-            "leader": lambda: setattr(one, "leader_id", 0x02020202),
-        }[what]()
+    for at, array in others:
+        getattr(made[at % count], array).append(0x01000001)
     answer = frame(topic("a", *made), topic("b", *made))
     theirs = MetadataResponse.decode(answer, version=13, header=True).topics[0].partitions
     for name in ("a", "b"):
