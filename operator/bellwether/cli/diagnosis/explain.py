@@ -80,8 +80,10 @@ def explanation(health: BrokerHealth, now: datetime, leases: Mapping[str, Object
     yield f"  {verdict.message or DESCRIPTIONS[reason_named(verdict.reason)]}"
     if verdict.change:
         yield f"  what would change it: {verdict.change}"
-    if verdict.state is not HealthState.HEALTHY and remedy(verdict.reason):
-        yield f"  what to do: {remedy(verdict.reason)}"
+    known = {"NAME": health.spec.policy_ref.name, "NAMESPACE": health.metadata.namespace}
+    todo = remedy(verdict.reason, {**known, "BROKER": str(health.spec.broker_id)})
+    if verdict.state is not HealthState.HEALTHY and todo:
+        yield f"  what to do: {todo}"
         yield f"  {runbook(verdict.reason)}"
     yield ""
     for condition in status.conditions:

@@ -20,7 +20,11 @@ from bellwether.cli.leadership import broker_lookup
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.lifecycle import RunState
+from bellwether.core.rebalance.rebalance_waves import EXPIRED_MESSAGE
 from bellwether.ports.errors import BellwetherError
+
+LEASE_SECONDS = 30.0
+"""Age of the operator's Lease from which no operator is at work: a standby takes over long before."""
 
 STALE_SECONDS = 45.0
 """Age from which a prober's reports are called stale: that of the alert BellwetherProberDown."""
@@ -30,6 +34,10 @@ _FINE = frozenset(
 )
 """Reasons that call for no action."""
 
+NO_ACTIVE_OPERATOR = "NoActiveOperator"
+"""A reason of ours alone: an operator that is not at work cannot say so."""
+
+_BROKER = "broker "
 _UNFINISHED = (RunState.FAILED, RunState.STALE, RunState.PROPOSED)
 
 
@@ -49,15 +57,11 @@ class Prober:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong: its reason, and what it is about."""
+    """One thing that is wrong: its reason, what it is about, and what to do."""
 
     reason: str
     about: tuple[str, ...]
-
-    @property
-    def remedy(self) -> str:
-        """What to do."""
-        return remedy(self.reason)
+    remedy: str
 
 
 @dataclass(frozen=True)
@@ -76,16 +80,30 @@ class PolicyView:
         return condition(self.policy.status.conditions, "Ready")
 
     @property
+    def unattended(self) -> bool:
+        """Whether it is known that no operator is at work: everything else is as old as its Lease."""
+        return self.renewed is not None and (self.now - self.renewed).total_seconds() > LEASE_SECONDS
+
+    @property
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong, the worst first, each reason once."""
         found: dict[str, dict[str, None]] = {}
         for reason, about in self._problems():
             if reason not in _FINE:
                 found.setdefault(reason, {})[about] = None
-        return tuple(Problem(reason, tuple(about)) for reason, about in found.items())
+        return tuple(Problem(reason, tuple(about), self._remedy(reason, *about)) for reason, about in found.items())
+
+    def _remedy(self, reason: str, *about: str) -> str:
+        metadata = self.policy.metadata
+        known = {"NAME": metadata.name, "NAMESPACE": metadata.namespace}
+        if len(about) == 1 and about[0].startswith(_BROKER):
+            known["BROKER"] = about[0].removeprefix(_BROKER)
+        return remedy(reason, known)
 
     def _problems(self) -> Iterable[tuple[str, str]]:
         status = self.policy.status
+        if self.unattended:
+            yield NO_ACTIVE_OPERATOR, "operator"
         if self.ready is not None:
             yield self.ready.reason, "policy"
         for health in self.brokers:
@@ -96,12 +114,12 @@ class PolicyView:
             if prober.stale(self.now):
                 yield str(Reason.NO_EVIDENCE), f"prober {prober.source}"
         run = status.rebalance
-        if run is not None and run.state in _UNFINISHED:
+        if run is not None and (run.state in _UNFINISHED or run.message == EXPIRED_MESSAGE):
             yield run.reason, "rebalance"
 
 
 def _of_broker(health: BrokerHealth) -> Iterable[tuple[str, str]]:
-    status, name = health.status, f"broker {health.spec.broker_id}"
+    status, name = health.status, f"{_BROKER}{health.spec.broker_id}"
     if status.verdict is not None and status.verdict.state is not HealthState.HEALTHY:
         yield status.verdict.reason, name
     for type_, wrong in (("Demoted", None), ("HoldsBackISR", "True"), ("Drained", "False"), ("Quarantined", None)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
@@ -17,9 +18,13 @@ def _table() -> Mapping[str, Mapping[str, str]]:
     return table
 
 
-def remedy(reason: str) -> str:
-    """What to do; empty for a reason that this version does not know."""
-    return _table().get(reason, {}).get("remedy", "")
+def remedy(reason: str, known: Mapping[str, str]) -> str:
+    """What to do; empty for a reason that this version does not know.
+
+    ``known`` are values of the placeholders in its commands: NAME, NAMESPACE, BROKER.
+    """
+    text = _table().get(reason, {}).get("remedy", "")
+    return re.sub(r"\b(?:NAME|NAMESPACE|BROKER)\b", lambda found: known.get(found[0], found[0]), text)
 
 
 def runbook(reason: str) -> str:

@@ -28,8 +28,6 @@ WATCH_SECONDS = 2.0
 ANSWER_SECONDS = 3.0
 BROKERS_SHOWN = 30
 NAMED = 5
-LEASE_SECONDS = 30.0
-"""Age of the operator's Lease from which no operator is at work: a standby takes over long before."""
 
 
 def status(policy: str | None, namespace: str, lease_namespace: str | None, watch: bool, output: str) -> None:
@@ -99,7 +97,8 @@ def screen(view: PolicyView) -> Iterator[str]:
         return
     yield f"{name}: {ready.reason}, {since(ready.last_transition_time, view.now)}"
     yield from (f"  {part}" for part in ready.message.split("; "))
-    yield f"Mode: {status.mode or view.policy.spec.mode}. Ready: {ready.status}. Kafka cluster: {status.cluster}."
+    mode, cluster = status.mode or view.policy.spec.mode, status.cluster or "unknown"
+    yield f"Mode: {mode}. Ready: {ready.status}. Kafka cluster: {cluster}."
     yield _operator(view)
     yield ""
     yield from _brokers(view)
@@ -112,17 +111,21 @@ def screen(view: PolicyView) -> Iterator[str]:
 
 def _operator(view: PolicyView) -> str:
     pod = view.policy.status.operator or "unknown"
+    if not view.policy.status.cluster_id:
+        return "Operator: it holds no Lease for this policy before it has reached the Kafka cluster."
     if view.renewed is None:
         return f"Operator: {pod}; the age of its Lease is unknown (--lease-namespace, and permission to get Leases)."
-    if (view.now - view.renewed).total_seconds() > LEASE_SECONDS:
+    if view.unattended:
         return (
             f"Operator: none is at work: {pod} renewed the Lease {ago(view.renewed, view.now)}, and everything here is"
-            " as old. Check the operator's pods."
+            " as old."
         )
     return f"Operator: {pod}; Lease renewed {ago(view.renewed, view.now)}."
 
 
 def _brokers(view: PolicyView) -> Iterator[str]:
+    if not view.brokers:
+        return
     first = sorted(view.brokers, key=lambda health: (_well(health), health.spec.broker_id))
     head = ("BROKER", "VERDICT", "REASON", "SINCE", "LEADERS", "DEMOTED")
     yield from rows_of(head, [_row(health, view) for health in first[:BROKERS_SHOWN]])

@@ -95,7 +95,7 @@ class TestText:
 
     def test_what_to_do_comes_with_the_page_of_the_runbook(self):
         lines = run("1")[1].splitlines()
-        assert lines[3] == f"  what to do: {remedy('ExternallyUnreachable')}"
+        assert lines[3] == f"  what to do: {remedy('ExternallyUnreachable', {})}"
         assert lines[4] == "  https://bellwether.dev/docs/runbook.md#reasons-of-a-brokers-verdict"
 
     def test_each_signal_has_the_age_of_its_last_report(self, api: MemoryApi):

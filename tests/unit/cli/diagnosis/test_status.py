@@ -113,12 +113,23 @@ def test_the_whole_screen_of_one_broker_left(site: Site):
     ]
 
 
+KNOWN = {"NAME": "main", "NAMESPACE": "default"}
+
+
 def next_lines(reason: str, about: str) -> list[str]:
-    return [f"- {reason} ({about}): {remedy(reason)}", f"  {runbook(reason)}"]
+    return [f"- {reason} ({about}): {remedy(reason, KNOWN)}", f"  {runbook(reason)}"]
 
 
 def test_every_reason_has_a_remedy_and_a_section_of_the_runbook():
-    assert [reason for reason in Reason if not remedy(reason) or "#" not in runbook(reason)] == []
+    assert [reason for reason in Reason if not remedy(reason, {}) or "#" not in runbook(reason)] == []
+
+
+def test_a_command_of_what_to_do_can_be_copied_as_it_is(site: Site):
+    site.show(one_left())
+    assert "bellwether doctor --policy main -n default names them" in run()[1]
+    assert "bellwether drain 7 --policy kafka -n streaming --end" in remedy(
+        "InMaintenance", {"NAME": "kafka", "NAMESPACE": "streaming", "BROKER": "7"}
+    )
 
 
 def test_where_all_is_well_there_is_nothing_to_do(site: Site):
@@ -134,7 +145,18 @@ def test_a_policy_of_which_no_operator_has_said_anything(site: Site):
 def test_an_operator_that_no_longer_renews_its_lease_is_named(site: Site):
     site.show(said(policy=ENFORCE))
     site.api.put(LEASES, lease(object_names.cluster_lease(CLUSTER_ID), "bellwether-7d9c_x", 120))
-    assert "none is at work: bellwether-7d9c renewed the Lease 2 min ago" in run()[1]
+    text = run()[1]
+    assert "none is at work: bellwether-7d9c renewed the Lease 2 min ago" in text
+    assert "- NoActiveOperator (operator): start the operator, or find out why" in text
+    assert "Nothing to do" not in text
+
+
+def test_of_a_policy_that_has_not_reached_kafka_no_lease_is_looked_for(site: Site):
+    site.show(said(policy=ENFORCE))
+    policy = site.api.get(POLICIES, "default", "main")
+    del policy["status"]["clusterId"]
+    site.api.put(POLICIES, policy)
+    assert "Operator: it holds no Lease for this policy before it has reached the Kafka cluster." in run()[1]
 
 
 @pytest.mark.parametrize("seen", ["denied", "held by another prober"])
@@ -168,7 +190,7 @@ def test_programs_get_status_and_problems(site: Site):
     assert found["problems"][0] == {
         "reason": "AtMinIsr",
         "about": ["policy"],
-        "remedy": remedy("AtMinIsr"),
+        "remedy": remedy("AtMinIsr", KNOWN),
         "runbook": runbook("AtMinIsr"),
     }
 
