@@ -14,6 +14,7 @@ from typing import Any
 from realparts.processes import ManagedProcess
 from realparts.prometheus import PrometheusServer
 from testkit.alerts import alert_rules
+from testkit.loads import load_configs
 from testkit.processes.sites import POLICY, Site
 
 ZONES = ("zone-a", "zone-b")
@@ -27,12 +28,14 @@ class WatchedSite:
         self.site = site
         self.ports: dict[str, int] = {}
         self.processes: dict[str, ManagedProcess] = {}
+        self.store = directory / "store"
         self._directory = directory
         self._prometheus: PrometheusServer | None = None
 
     def operator(self, name: str = "operator") -> ManagedProcess:
         """Start an operator; under a name that ran before, in its place."""
-        process = self.site.operator("--metrics-port", str(self._port(name)))
+        config = load_configs.options(self._directory, str(self.store))
+        process = self.site.operator("--metrics-port", str(self._port(name)), *config)
         self.processes[name] = process
         return process
 

@@ -49,6 +49,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "e2e/test_demo.py": ("/examples/demo/*",),
     "e2e/test_faults.py": ("/tests/bench/faults/*",),
     "integration/alerts/test_a_broker_cut_off.py": ("/helm/bellwether/files/*", "telemetry/*", "probes/*"),
+    "integration/alerts/test_scenes.py": ("/helm/bellwether/files/alerts/*", "cli/diagnosis/*", "core/reporting/*"),
     "integration/alerts/test_real_faults.py": (
         "/helm/bellwether/files/alerts/*",
         "telemetry/metrics/operator_metrics*",
@@ -160,6 +161,13 @@ SOURCES: Mapping[str, Sequence[str]] = {
         "adapters/kafka/connection/*",
         "adapters/kubernetes/leases*",
         "adapters/pem*",
+    ),
+    "integration/runbooks/test_runbooks.py": (
+        "/docs/alerts/*",
+        "/docs/runbook.md",
+        "/helm/bellwether/templates/*",
+        "/tests/support/testkit/runbooks/*",
+        "cli/diagnosis/*",
     ),
     "integration/security/test_acls.py": ("adapters/kafka/connection/tls_sasl*", "/docs/security/kafka-acls.md"),
     "integration/security/test_bad_input.py": (
