@@ -55,16 +55,17 @@ def set_suspended(suspended: bool, *, target: Target, everything: bool, wait_sec
             click.echo(f"Error: {error}", err=True)
     unconfirmed = _confirm(api, changes, suspended, wait_seconds)
     if failed:
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(exit_status.ERROR)
     if unconfirmed:
         raise click.exceptions.Exit(exit_status.BLOCKED)
 
 
 def _all(api: KubernetesClient, namespace: str | None) -> list[Object]:
-    found = api.list(POLICIES, namespace)
+    found = broker_lookup.policies(api, namespace)
+    if not found and namespace is None:
+        raise Terminal("there is no LeadershipPolicy in any namespace")
     if not found:
-        where = f"namespace {namespace} has" if namespace else "this Kubernetes API has"
-        raise Terminal(f"{where} no LeadershipPolicy: {broker_lookup.elsewhere(api)}")
+        raise Terminal(f"namespace {namespace} has no LeadershipPolicy: {broker_lookup.elsewhere(api)}")
     return sorted(found, key=lambda one: (one["metadata"]["namespace"], one["metadata"]["name"]))
 
 

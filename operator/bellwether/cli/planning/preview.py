@@ -22,7 +22,7 @@ from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import sur
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
-from bellwether.api.v1alpha1.broker_health import BrokerHealth
+from bellwether.api.v1alpha1.broker_health import BrokerHealth, reported_flaps, reported_verdicts
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.policy_status import HarmEpisodes
 from bellwether.cli.commands.kubernetes_options import Target
@@ -30,15 +30,13 @@ from bellwether.cli.kubernetes_target import connect_policy
 from bellwether.cli.leadership import broker_lookup
 from bellwether.core.demotion.decisions import Decisions, decide
 from bellwether.core.detection.context import Context
-from bellwether.core.detection.verdicts import Verdict, judge
-from bellwether.core.model.cluster import Cluster
+from bellwether.core.detection.verdicts import judge
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.planning.plan import Plan, build_plan
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Override
 from bellwether.gather import Memory, gather
 from bellwether.ports.clock import Clock
-from bellwether.ports.kafka import ClusterReader
 from bellwether.ports.kubernetes import SignalSource
 from bellwether.ports.world import World
 
@@ -78,20 +76,6 @@ class UnsavedRecord:
         """Nothing."""
 
 
-class SharedRead:
-    """A reader whose first snapshot was read a moment ago, so that it is not read twice."""
-
-    def __init__(self, reader: ClusterReader, known: Cluster) -> None:
-        self._known: Cluster | None = known
-        self._reader = reader
-        self.partitions, self.avoid = reader.partitions, reader.avoid
-
-    def read(self) -> Cluster:
-        """The known snapshot once, then fresh ones."""
-        known, self._known = self._known, None
-        return known if known is not None else self._reader.read()
-
-
 class NoLease:
     """Lease of commands that only elect preferred leaders: an election needs none, however late it arrives."""
 
@@ -112,34 +96,19 @@ class PolicyInputs:
 
     def preview(self) -> Preview:
         """Read the cluster and plan. Raises what reading raises, and WrongCluster."""
-        cluster = self.world.clusters.read()
-        world = replace(self.world, clusters=SharedRead(self.world.clusters, cluster))
         policy = self.policy.policy()
         status = self.policy.status
         memory = Memory(
-            self.record or UndoRecord(cluster.cluster_id),
-            self._verdicts(),
-            flaps={
-                h.spec.broker_id: h.status.flapping.to_core() for h in self.healths if h.status.flapping is not None
-            },
+            self.record or UndoRecord(self.world.clusters.read().cluster_id),
+            reported_verdicts(self.healths),
+            flaps=reported_flaps(self.healths),
             elections=status.move_cost.elections if status.move_cost is not None else (),
             harm_history=HarmEpisodes.to_core(status.harm_episodes),
         )
-        observed = gather(world, replace(policy, mode=Mode.OBSERVE), memory)
+        observed = gather(self.world, replace(policy, mode=Mode.OBSERVE), memory)
         judged = judge(observed.snapshot, policy, memory.verdicts)
         verdicts = {broker: memory.verdicts.get(broker, verdict) for broker, verdict in judged.items()}
         return _planned(self.policy, Context(observed.snapshot, verdicts, policy), self.notes)
-
-    def _verdicts(self) -> dict[int, Verdict]:
-        """Verdicts as the operator last reported them."""
-        found = {}
-        for health in self.healths:
-            verdict = (
-                health.status.verdict.to_core(health.spec.broker_id) if health.status.verdict is not None else None
-            )
-            if verdict is not None:
-                found[verdict.broker] = verdict
-        return found
 
 
 def _planned(policy: LeadershipPolicy, context: Context, notes: tuple[str, ...]) -> Preview:

@@ -17,21 +17,21 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.commands import exit_status
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.durations import duration
 from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.policies.lint import check_files, read_all
 from bellwether.cli.policies.lint_output import as_table
-from bellwether.cli.policies.live_situation import carried_load, changed_fields, live_situation
+from bellwether.cli.policies.live_situation import live_situation
 from bellwether.cli.policies.object_checks import ERROR
 from bellwether.cli.text_table import rows_of
 from bellwether.core.model.cluster import Cluster
+from bellwether.core.model.loads import Loads
 from bellwether.core.signals import Override
 from bellwether.ports.errors import BellwetherError
 from bellwether.simulation.forecast import Forecast, NoReport, Situation, forecast
 
-DIFFERENT = 4
-"""Exit status for other demotions or moves than with the current policy."""
 SHOWN_CHANGES = 20
 
 
@@ -72,7 +72,7 @@ def diff(files: tuple[str, ...], target: Target, duration_text: str, store: str 
             for line in _text(one, duration_text):
                 click.echo(line)
     if any(one.differs for one in found):
-        raise click.exceptions.Exit(DIFFERENT)
+        raise click.exceptions.Exit(exit_status.FOUND)
 
 
 def _read(files: Sequence[str]) -> tuple[list[LeadershipPolicy], list[BrokerHealth]]:
@@ -106,7 +106,7 @@ def _of(
         return PolicyDiff(
             namespace,
             name,
-            tuple(changed_fields(live.spec.body() if live is not None else {}, policy.spec.body())),
+            tuple(_changed_fields(live.spec.body() if live is not None else {}, policy.spec.body())),
             situation,
             forecast(situation, live.policy(), seconds) if live is not None else None,
             forecast(overridden, policy.policy(), seconds),
@@ -177,7 +177,7 @@ def _loads(one: PolicyDiff) -> list[dict[str, int]]:
     loads = one.situation.loads
     if loads is None:
         return []
-    return _by_broker({name: carried_load(loads, cluster) for name, cluster in _clusters(one).items()})
+    return _by_broker({name: _carried_load(loads, cluster) for name, cluster in _clusters(one).items()})
 
 
 def _by_broker(figures: Mapping[str, Mapping[int, int]]) -> list[dict[str, int]]:
@@ -220,3 +220,21 @@ def _forecast(outcome: Forecast) -> dict[str, Any]:
 
 def _shown(value: Any) -> str:
     return "unset" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _changed_fields(before: Any, after: Any, path: str = "spec") -> Iterator[tuple[str, Any, Any]]:
+    """Fields that differ, with both values; None where there is none."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key in dict.fromkeys([*before, *after]):
+            yield from _changed_fields(before.get(key), after.get(key), f"{path}.{key}")
+    elif before != after:
+        yield path, before, after
+
+
+def _carried_load(loads: Loads, cluster: Cluster) -> dict[int, int]:
+    """Load of each broker in bytes/s, as leader and as follower."""
+    carried = {broker: loads.following.get(broker, 0) for broker in sorted(cluster.named)}
+    for partition in cluster.partitions:
+        if partition.leader is not None:
+            carried[partition.leader] += loads.partitions.get(partition.key, 0)
+    return carried

@@ -6,9 +6,8 @@ names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from bellwether.adapters.job_commands import file_name
 from bellwether.adapters.kafka.config_reader import KafkaConfigs
@@ -21,11 +20,10 @@ from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import sur
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
-from bellwether.api.v1alpha1.broker_health import BrokerHealth
+from bellwether.api.v1alpha1.broker_health import BrokerHealth, reported_flaps, reported_verdicts
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.policy_status import HarmEpisodes
 from bellwether.cli.leadership import broker_lookup
-from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.loads import Loads
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.ports.clock import Clock
@@ -47,8 +45,6 @@ def live_situation(
         nodes = BrokerPool(connection)
         signals = _heard(api, namespace, name, clock)
         healths = [BrokerHealth.read(body) for body in broker_lookup.healths(api, namespace, name)]
-        statuses = {health.spec.broker_id: health.status for health in healths}
-        verdicts = {b: s.verdict.to_core(b) for b, s in statuses.items() if s.verdict is not None}
         pods = PodWatch(api, clock)
         pods.want(Wanted.of(policy))
         cluster = KafkaReader(nodes).read()
@@ -66,8 +62,8 @@ def live_situation(
             record,
             signals.signals(),
             signals.overrides(),
-            {broker: verdict for broker, verdict in verdicts.items() if verdict is not None},
-            {b: s.flapping.to_core() for b, s in statuses.items() if s.flapping is not None},
+            reported_verdicts(healths),
+            reported_flaps(healths),
             cost.elections if cost is not None else (),
             HarmEpisodes.to_core(policy.status.harm_episodes),
             strimzi,
@@ -104,21 +100,3 @@ def _loads(store: str, policy: LeadershipPolicy, namespace: str, cluster_id: str
     for name in plans.finished(file_name(namespace, policy.metadata.name, "")):
         return plans.measured(name, rebalance.objective, rebalance.capacities)
     return None
-
-
-def changed_fields(before: Any, after: Any, path: str = "spec") -> Iterator[tuple[str, Any, Any]]:
-    """Fields that differ, with both values; None where there is none."""
-    if isinstance(before, Mapping) and isinstance(after, Mapping):
-        for key in dict.fromkeys([*before, *after]):
-            yield from changed_fields(before.get(key), after.get(key), f"{path}.{key}")
-    elif before != after:
-        yield path, before, after
-
-
-def carried_load(loads: Loads, cluster: Cluster) -> dict[int, int]:
-    """Load of each broker in bytes/s, as leader and as follower."""
-    carried = {broker: loads.following.get(broker, 0) for broker in sorted(cluster.named)}
-    for partition in cluster.partitions:
-        if partition.leader is not None:
-            carried[partition.leader] += loads.partitions.get(partition.key, 0)
-    return carried

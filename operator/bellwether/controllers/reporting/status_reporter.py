@@ -28,7 +28,7 @@ from bellwether.adapters.kubernetes.objects.broker_health_objects import BrokerH
 from bellwether.adapters.kubernetes.objects.event_recorder import EventWriter
 from bellwether.adapters.kubernetes.objects.status_writer import StatusWriter
 from bellwether.api.v1alpha1.base_model import API_VERSION, InvalidObject
-from bellwether.api.v1alpha1.broker_health import BrokerHealth
+from bellwether.api.v1alpha1.broker_health import BrokerHealth, reported_flaps, reported_verdicts
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.policy_status import LeadershipPolicyStatus, Mode
 from bellwether.api.v1alpha1.status.status_conditions import Condition
@@ -93,7 +93,7 @@ class StatusReporter:
         said = self._of(namespace, name)
         said.conditions = {c.type: c for c in policy.status.conditions}
         said.status = policy.status.body()
-        verdicts, flaps = {}, {}
+        read = []
         for body in healths:
             self._statuses.saw(BROKER_HEALTHS, body)
             try:
@@ -101,14 +101,9 @@ class StatusReporter:
             except InvalidObject as error:
                 log.warning("broker_health_not_read", error=str(error))
                 continue
-            broker = health.spec.broker_id
-            said.brokers[broker] = {c.type: c for c in health.status.conditions}
-            verdict = health.status.verdict.to_core(broker) if health.status.verdict is not None else None
-            if verdict is not None:
-                verdicts[broker] = verdict
-            if health.status.flapping is not None:
-                flaps[broker] = health.status.flapping.to_core()
-        return verdicts, flaps
+            said.brokers[health.spec.broker_id] = {c.type: c for c in health.status.conditions}
+            read.append(health)
+        return reported_verdicts(read), reported_flaps(read)
 
     def run_of(self, policy: LeadershipPolicy) -> RebalanceRun:
         """State of the policy's rebalance as last written to status. Raises Transient or Terminal."""
