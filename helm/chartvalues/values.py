@@ -52,6 +52,14 @@ class Values(Model):
         default_factory=list,
         description="Namespaces that the operator watches, with a Role in each. Empty: all, with a ClusterRole.",
     )
+    metadata_limit_mebibytes: int = Field(
+        default=24,
+        ge=8,
+        le=192,
+        description="Largest metadata response that the operator, the Replication probers and the sampler read from a"
+        " Kafka cluster, in MiB: 24 is enough for 200,000 partitions, 128 for 2,000,000. Raise the operator's memory"
+        " limit with it.",
+    )
     log: Log = Field(default_factory=Log, description="Logging of all components.")
     crds: Crds = Field(default_factory=Crds, description="The custom resource definitions.")
     rbac: Rbac = Field(default_factory=Rbac, description="Permissions.")

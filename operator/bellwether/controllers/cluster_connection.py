@@ -13,7 +13,7 @@ from functools import partial
 from typing import cast
 
 from bellwether.adapters.kafka.config_reader import KafkaConfigs
-from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.connection.tls_sasl import certificate_ends
 from bellwether.adapters.kafka.fault_tolerance_reader import KafkaFaultTolerance
 from bellwether.adapters.kafka.leader_mover import KafkaMover
@@ -102,8 +102,10 @@ class Connector:
         certificate: TellCertificate = lambda *_: None,
         *,
         labelled_secrets: bool = False,
+        limits: Limits | None = None,
     ) -> None:
         self._labelled_secrets = labelled_secrets
+        self._limits = limits
         self._observe = observe
         self._certificate = certificate
         self._api = api
@@ -215,7 +217,7 @@ class Connector:
         who = (policy.metadata.namespace, policy.metadata.name)
         for which, ends in certificate_ends(made.security).items():
             self._certificate(*who, which, ends)
-        nodes = BrokerPool(made, None, partial(self._observe, *who), partial(self._certificate, *who, "broker"))
+        nodes = BrokerPool(made, self._limits, partial(self._observe, *who), partial(self._certificate, *who, "broker"))
         return KafkaReader(nodes), KafkaMover(nodes), KafkaFaultTolerance(nodes), KafkaConfigs(nodes)
 
     def _over(self, made: Connection, link: ClusterConnection, policy: LeadershipPolicy) -> ClusterConnection:

@@ -1,4 +1,4 @@
-"""Watch the policies with kopf and start, update, wake and stop one policy controller for each.
+"""Watch policies and BrokerHealths with kopf, and start, update, wake and stop one policy controller for each policy.
 
 Only ``kopf.on.event`` is used: it needs neither finalizers nor annotations, so a settled cluster causes no write.
 """
@@ -60,14 +60,18 @@ class PolicyManager:
         self._ending: dict[tuple[str, str], PolicyController] = {}
         self._waiting: dict[tuple[str, str], object] = {}
         self._deleted: list[tuple[tuple[str, str], PolicyController]] = []
-        # BrokerHealths and Leases may arrive before their policy does.
+        # BrokerHealths and Leases may arrive before their policy does. Leases by namespace and the label of the policy,
+        # then by name; kopf does not watch them, so that they outlast a run of it.
         self._healths: dict[tuple[str, str], dict[str, Any]] = {}
-        self._leases: dict[tuple[str, str], dict[str, Any]] = {}
+        self._leases: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
+        self._labels: dict[tuple[str, str], tuple[str, str]] = {}
 
     def policy(self, event: str | None, body: dict[str, Any]) -> None:
         """A LeadershipPolicy was seen, changed or deleted."""
         key = (body["metadata"]["namespace"], body["metadata"]["name"])
+        label = (key[0], object_names.legal(key[1]))
         with self._lock:
+            self._labels[label] = key
             changed = self._quota.gone(key) if event == "DELETED" else self._quota.seen(body)
             for other in changed - {key}:
                 self._place_changed(other)
@@ -77,6 +81,7 @@ class PolicyManager:
                 self._loops.pop(key, None)
                 self._waiting.pop(key, None)
                 self._ending.pop(key, None)
+                self._labels.pop(label)
                 if loop is not None:
                     loop.request_stop()
                     self._deleted.append((key, loop))
@@ -96,7 +101,7 @@ class PolicyManager:
                 loop = self._loops[key] = self._make(body)
                 for found in [h for h in self._healths.values() if _policy_of(h) == key]:
                     loop.signals.on_broker_health(found)
-                for found in [one for one in self._leases.values() if _labelled(one, key)]:
+                for found in self._leases.get(label, {}).values():
                     loop.signals.on_lease(found)
                 loop.start()
                 return
@@ -121,17 +126,20 @@ class PolicyManager:
 
     def lease(self, event: str | None, body: dict[str, Any]) -> None:
         """A prober's Lease was seen, renewed or deleted."""
-        key = (body["metadata"]["namespace"], body["metadata"]["name"])
-        gone = event == "DELETED"
+        metadata, gone = body["metadata"], event == "DELETED"
+        label = (metadata["namespace"], (metadata.get("labels") or {}).get(object_names.POLICY_LABEL, ""))
         with self._lock:
+            known = self._leases.setdefault(label, {})
             if gone:
-                self._leases.pop(key, None)
+                known.pop(metadata["name"], None)
             else:
-                self._leases[key] = body
-            loops = [loop for policy, loop in self._loops.items() if _labelled(body, policy)]
-        for loop in loops:
-            if loop.signals.on_lease_gone(body) if gone else loop.signals.on_lease(body):
-                loop.wake()
+                known[metadata["name"]] = body
+            if not known:
+                del self._leases[label]
+            key = self._labels.get(label)
+            loop = self._loops.get(key) if key is not None else None
+        if loop is not None and (loop.signals.on_lease_gone(body) if gone else loop.signals.on_lease(body)):
+            loop.wake()
 
     def _forget_deleted(self) -> None:
         """Forget deleted policies again once their loops have ended: a last reconcile may have reported since."""
@@ -195,7 +203,7 @@ class PolicyManager:
         """End all loops, giving their Leases up, and forget what was seen."""
         with self._lock:
             loops = dict(self._loops)
-            for known in (self._loops, self._healths, self._leases, self._ending, self._waiting, self._quota):
+            for known in (self._loops, self._healths, self._labels, self._ending, self._waiting, self._quota):
                 known.clear()
         for loop in loops.values():
             loop.request_stop()
@@ -236,12 +244,6 @@ def register(registry: kopf.OperatorRegistry, loops: PolicyManager, *, pulse: He
     def health_seen(event: Mapping[str, Any], body: kopf.Body, **_: Any) -> None:
         loops.health(event.get("type"), dict(body))
 
-    @kopf.on.event(
-        "coordination.k8s.io", "v1", "leases", labels={object_names.PROBER_LABEL: kopf.PRESENT}, registry=registry
-    )
-    def lease_seen(event: Mapping[str, Any], body: kopf.Body, **_: Any) -> None:
-        loops.lease(event.get("type"), dict(body))
-
     @kopf.on.cleanup(registry=registry)
     async def rest(**_: Any) -> None:
         while beating:
@@ -270,10 +272,3 @@ async def _beat(pulse: Heartbeat) -> None:
 def _policy_of(health: dict[str, Any]) -> tuple[str, str]:
     spec = health.get("spec") or {}
     return health["metadata"]["namespace"], str((spec.get("policyRef") or {}).get("name", ""))
-
-
-def _labelled(lease: dict[str, Any], policy: tuple[str, str]) -> bool:
-    labels = lease["metadata"].get("labels") or {}
-    return lease["metadata"]["namespace"] == policy[0] and labels.get(object_names.POLICY_LABEL) == object_names.legal(
-        policy[1]
-    )

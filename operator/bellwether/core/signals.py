@@ -5,9 +5,11 @@ Probers write them, the Kubernetes adapter reads them back and ages them on its 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class SignalType(StrEnum):
@@ -87,6 +89,15 @@ class Signal:
             self.value,
             self.harm,
         )
+
+
+class SourceSignals(NamedTuple):
+    """All signals of one source: their type, their age as in ``Signal``, and how many have each reading."""
+
+    type: str
+    source: str
+    age_seconds: float | None
+    readings: Mapping[Reading, int]
 
 
 @dataclass(frozen=True, slots=True)

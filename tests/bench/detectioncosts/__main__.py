@@ -23,7 +23,7 @@ from rich.table import Table
 
 from detectioncosts import judging
 from detectioncosts.measuring import WRITES, between, rates, sample, usage
-from detectioncosts.stage import LEASES, POLICY, Stage
+from detectioncosts.stage import LEASES, Stage
 from realparts.apiserver import ApiServer
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -33,10 +33,13 @@ READS = ("GET", "LIST", "WATCH")
 def main() -> int:
     """Run once; see the module for the exit status."""
     parser = argparse.ArgumentParser(prog="python -m detectioncosts", description=__doc__)
-    parser.add_argument("--brokers", type=int, default=1000, help="brokers (%(default)s)")
-    parser.add_argument("--partitions", type=int, default=10_000, help="partitions of the cluster (%(default)s)")
+    parser.add_argument("--policies", type=int, default=1, help="policies, each of its own cluster (%(default)s)")
+    parser.add_argument("--brokers", type=int, default=1000, help="brokers of a cluster (%(default)s)")
+    parser.add_argument("--partitions", type=int, default=10_000, help="partitions of a cluster (%(default)s)")
     parser.add_argument("--vantages", type=int, default=3, help="vantages that report (%(default)s)")
-    parser.add_argument("--probers", type=int, default=1, help="of these, how many really probe (%(default)s)")
+    parser.add_argument(
+        "--probers", type=int, default=1, help="of these, how many really probe the first cluster (%(default)s)"
+    )
     parser.add_argument("--seconds", type=float, default=60, help="how long to measure (%(default)s)")
     parser.add_argument("--reports", type=Path, default=ROOT / "reports", help="folder for the figures (%(default)s)")
     asked = parser.parse_args()
@@ -44,14 +47,14 @@ def main() -> int:
     shutil.rmtree(logs, ignore_errors=True)
     with ApiServer() as server:
         server.apply(ROOT / "crds")
-        sizes = {name: getattr(asked, name) for name in ("brokers", "partitions", "vantages", "probers")}
+        sizes = {name: getattr(asked, name) for name in ("policies", "brokers", "partitions", "vantages", "probers")}
         with Stage(server, logs, **sizes) as stage:
             stage.start()
             stage.settle(300)
             found = {**sizes, **measure(stage, server, asked.brokers, asked.seconds), "machine": _machine()}
             stage.demote(1)
             stage.quiet(300)
-            found["one_demoted"] = operator_use(stage, asked.seconds)
+            found["one_demoted"] = one_demoted(stage, asked.seconds)
     found["judge_milliseconds"] = _judge(asked.brokers, asked.partitions, asked.vantages)
     report = asked.reports / "detection-costs.json"
     report.parent.mkdir(parents=True, exist_ok=True)
@@ -68,9 +71,9 @@ def measure(stage: Stage, server: ApiServer, brokers: int, seconds: float) -> di
     probers = [name for name in watched if name.startswith("prober ")]
     before, requests_before = {name: usage(pid) for name, pid in watched.items()}, stage.requests()
     said_before = {name: stage.metrics(name) for name in (*probers, "operator")}
-    began = time.monotonic()
+    traffic_before, began = stage.traffic(), time.monotonic()
     time.sleep(seconds)
-    lasted = time.monotonic() - began
+    traffic, lasted = stage.traffic(), time.monotonic() - began
     after, requests_after = {name: usage(pid) for name, pid in watched.items()}, stage.requests()
     said_after = {name: stage.metrics(name) for name in (*probers, "operator")}
     writes = rates(requests_before, requests_after, lasted, WRITES)
@@ -79,8 +82,8 @@ def measure(stage: Stage, server: ApiServer, brokers: int, seconds: float) -> di
     def grown(name: str, metric: str, **labels: str) -> float:
         return sample(said_after[name], metric, **labels) - sample(said_before[name], metric, **labels)
 
-    turns = grown("operator", "bellwether_reconcile_duration_seconds_count", policy=POLICY)
-    turn_seconds = grown("operator", "bellwether_reconcile_duration_seconds_sum", policy=POLICY)
+    turns = grown("operator", "bellwether_reconcile_duration_seconds_count")
+    turn_seconds = grown("operator", "bellwether_reconcile_duration_seconds_sum")
     return {
         "seconds": round(lasted, 1),
         "lease_writes_per_second": round(leases, 3),
@@ -95,6 +98,7 @@ def measure(stage: Stage, server: ApiServer, brokers: int, seconds: float) -> di
             }
             for name in probers
         },
+        "kafka": traffic_before.until(traffic, lasted),
         "operator_turns": turns,
         "operator_turn_mean_seconds": round(turn_seconds / turns, 4) if turns else None,
         "all_well_throughout": all(
@@ -105,17 +109,19 @@ def measure(stage: Stage, server: ApiServer, brokers: int, seconds: float) -> di
     }
 
 
-def operator_use(stage: Stage, seconds: float) -> dict[str, float]:
-    """What the operator uses over so many seconds."""
+def one_demoted(stage: Stage, seconds: float) -> dict[str, Any]:
+    """What the operator uses, and asks of the brokers, over so many seconds."""
     pid = stage.processes["operator"].pid
-    before = usage(pid)
+    before, traffic = usage(pid), stage.traffic()
     time.sleep(seconds)
-    return between(before, usage(pid))
+    used = between(before, usage(pid))
+    return {**used, "kafka": traffic.until(stage.traffic(), seconds)}
 
 
 def show(found: dict[str, Any]) -> None:
     """The figures for a person."""
-    title = f"{found['brokers']} brokers, {found['vantages']} vantages, nothing happens for {found['seconds']:g} s"
+    sizes = f"{found['policies']} x {found['brokers']} brokers and {found['partitions']:,} partitions"
+    title = f"{sizes}, {found['vantages']} vantages, nothing happens for {found['seconds']:g} s"
     table = Table("process", "CPU (cores)", "resident MB", "peak MB", "threads", title=title)
     for name, used in found["processes"].items():
         cells = (used[key] for key in ("cpu_cores", "resident_megabytes", "peak_megabytes", "threads"))
@@ -124,6 +130,11 @@ def show(found: dict[str, Any]) -> None:
     table.add_row("operator, one broker demoted", *map(str, cells))
     console = Console(width=100)
     console.print(table)
+    for when, asked in (("settled", found["kafka"]), ("one demoted", found["one_demoted"]["kafka"])):
+        console.print(
+            f"asked of Kafka, {when}: {asked['megabytes_per_minute']} MB and {asked['requests_per_minute']} requests a"
+            f" minute; {asked['brokers_asked']} brokers, the largest share {asked['largest_share']:.0%}"
+        )
     leases, others = found["lease_writes_per_second"], found["other_writes_per_second"]
     judged = found["judge_milliseconds"]
     for turn, said in (("at_rest", "while nothing is new"), ("anew", "when each is judged in full")):

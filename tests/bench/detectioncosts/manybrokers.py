@@ -1,17 +1,23 @@
-"""``python -m detectioncosts.manybrokers``: so many brokers in one process, all well, each at an address of its own.
+"""``python -m detectioncosts.manybrokers``: the brokers of one or more clusters in one process, all well.
 
-Broker n listens at 127.1.x.y on the same two ports as all others. It answers what a prober and an operator ask, mostly
-with frames made once; anything else closes the connection. Called by benchmarks as a process, and by their tests.
+Each broker has an address of its own, 127.1.x.y, with the same two ports as all others. It answers what a prober and an
+operator ask, mostly with frames made once; anything else closes the connection. A third port says what was asked of
+whom until now (``Traffic``). Called by benchmarks as a process, and by their tests.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import resource
+import socket
 import struct
 import sys
-from collections.abc import Callable
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
@@ -27,30 +33,63 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest, Metadat
 from detectioncosts.manypartitions import METADATA_VERSION, ManyPartitions
 from testkit.kafka.scripted_broker import versions
 
-CLUSTER_ID = "detection-costs-bench0"
 _HEAD = struct.Struct(">hhi")
 
 
-def address(broker: int) -> str:
-    """Where broker n lives."""
-    return f"127.1.{broker // 250}.{broker % 250 + 1}"
+def cluster_id(number: int = 0) -> str:
+    """Id of a cluster; 22 characters, as Kafka's are."""
+    return f"detection-costs-{number:06}"
 
 
-def broker_at(host: str) -> int:
-    """Who lives there."""
+def address(number: int) -> str:
+    """The address of a broker; those of all clusters are numbered from 1."""
+    return f"127.1.{number // 250}.{number % 250 + 1}"
+
+
+def number_at(host: str) -> int:
+    """The number of the broker at an address."""
     _, _, high, low = host.split(".")
     return int(high) * 250 + int(low) - 1
 
 
-class ManyBrokers:
-    """What each of them says. Broker ids are 1 to ``count``; ``asked`` and ``changes`` count requests."""
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What brokers were asked: requests, and bytes of the answers by broker."""
 
-    def __init__(self, count: int, partitions: int, internal_port: int, external_port: int) -> None:
+    requests: int
+    sent: Mapping[int, int]
+
+    @classmethod
+    def at(cls, port: int) -> Traffic:
+        """As of now."""
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+            text = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+        found = json.loads(text)
+        return cls(found["requests"], {int(broker): size for broker, size in found["sent"].items()})
+
+    def until(self, later: Traffic, seconds: float) -> dict[str, float]:
+        """Figures of the traffic from this moment until a later one."""
+        sent = {broker: size - self.sent.get(broker, 0) for broker, size in later.sent.items()}
+        asked = {broker: size for broker, size in sent.items() if size}
+        total = sum(asked.values())
+        return {
+            "requests_per_minute": round((later.requests - self.requests) / seconds * 60, 1),
+            "megabytes_per_minute": round(total / seconds * 60 / 1e6, 2),
+            "brokers_asked": len(asked),
+            "largest_share": round(max(asked.values()) / total, 3) if total else 0.0,
+        }
+
+
+class ManyBrokers:
+    """What the brokers of one cluster say. Broker ids are 1 to ``count``, their addresses begin after ``first``."""
+
+    def __init__(self, number: int, count: int, partitions: int, internal_port: int, external_port: int) -> None:
+        self.number = number
+        self.first = number * count
         self.count = count
         self.partitions = ManyPartitions(count, partitions)
         self.internal_port = internal_port
         self.external_port = external_port
-        self.asked = self.changes = 0
         self._frames: dict[tuple[int, int, int, int], bytearray] = {}
         self._makers: dict[int, Callable[[int, int, int], Any]] = {
             ApiVersionsRequest.API_KEY: self._versions,
@@ -67,16 +106,14 @@ class ManyBrokers:
     def answer(self, frame: bytes, broker: int, port: int) -> bytes | None:
         """The whole response frame to a request frame; None where none is known."""
         key, version, correlation = _HEAD.unpack_from(frame)
-        self.asked += 1
         if key in self._changers:
-            self.changes += 1
             kind, change = self._changers[key]
             changed = _encoded(change(kind.decode(frame, version=version, header=True)), version)
             struct.pack_into(">i", changed, 4, correlation)
             return bytes(changed)
         of_broker = broker if key == DescribeConfigsRequest.API_KEY else 0
         kept = (key, version, of_broker, port)
-        made = self._frames.get(kept)
+        made = self._frames.get(kept) if key != ApiVersionsRequest.API_KEY else None
         if made is None:
             maker = self._makers.get(key)
             if maker is None:
@@ -94,12 +131,15 @@ class ManyBrokers:
         answer = self.partitions.metadata(bytes(empty[4:]), names)
         return struct.pack(">i", len(answer)) + answer
 
+    def _host(self, broker: int) -> str:
+        return address(self.first + broker)
+
     def _versions(self, _version: int, _broker: int, _port: int) -> Any:
-        return versions()(None)
+        return versions(offset=lambda: int(2 * time.monotonic()))(None)  # KRaft writes a record twice a second
 
     def _configs(self, _version: int, broker: int, _port: int) -> Any:
         result = DescribeConfigsResponse.DescribeConfigsResult
-        host = address(broker)
+        host = self._host(broker)
         listeners = f"INTERNAL://{host}:{self.internal_port},EXTERNAL://{host}:{self.external_port}"
         configs = [
             result.DescribeConfigsResourceResult(
@@ -121,10 +161,10 @@ class ManyBrokers:
             error_code=0,
             error_message=None,
             endpoint_type=1,
-            cluster_id=CLUSTER_ID,
+            cluster_id=cluster_id(self.number),
             controller_id=1,
             brokers=[
-                kind(broker_id=b, host=address(b), port=port, rack=f"rack-{b % 3}", is_fenced=False)
+                kind(broker_id=b, host=self._host(b), port=port, rack=f"rack-{b % 3}", is_fenced=False)
                 for b in range(1, self.count + 1)
             ],
         )
@@ -135,9 +175,9 @@ class ManyBrokers:
         return MetadataResponse(
             throttle_time_ms=0,
             brokers=[
-                kind(node_id=b, host=address(b), port=port, rack=f"rack-{b % 3}") for b in range(1, self.count + 1)
+                kind(node_id=b, host=self._host(b), port=port, rack=f"rack-{b % 3}") for b in range(1, self.count + 1)
             ],
-            cluster_id=CLUSTER_ID,
+            cluster_id=cluster_id(self.number),
             controller_id=1,
             topics=[],
             error_code=0,
@@ -153,18 +193,40 @@ def _encoded(response: Any, version: int) -> bytearray:
     return bytearray(response.encode(header=True, framed=True))
 
 
+class _Site:
+    """All clusters, and what they were asked."""
+
+    def __init__(self, clusters: list[ManyBrokers]) -> None:
+        self._clusters = clusters
+        self._requests = 0
+        self._sent: Counter[int] = Counter()
+
+    def answer(self, frame: bytes, number: int, port: int) -> bytes | None:
+        """The whole response frame of a broker; None where none is known."""
+        cluster, broker = divmod(number - 1, self._clusters[0].count)
+        answer = self._clusters[cluster].answer(frame, broker + 1, port)
+        self._requests += 1
+        self._sent[number] += len(answer or b"")
+        return answer
+
+    async def tell(self, _: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Write the traffic until now."""
+        writer.write(json.dumps({"requests": self._requests, "sent": self._sent}).encode())
+        writer.close()
+
+
 class _Conversation(asyncio.Protocol):
-    def __init__(self, brokers: ManyBrokers) -> None:
-        self._brokers = brokers
+    def __init__(self, site: _Site) -> None:
+        self._site = site
         self._got = b""
         self._transport: asyncio.Transport | None = None
-        self._broker = self._port = 0
+        self._number = self._port = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         host, self._port = transport.get_extra_info("sockname")[:2]
-        self._broker = broker_at(host)
+        self._number = number_at(host)
 
     def data_received(self, data: bytes) -> None:
         assert self._transport is not None
@@ -174,31 +236,35 @@ class _Conversation(asyncio.Protocol):
             if len(self._got) < 4 + size:
                 return
             frame, self._got = self._got[4 : 4 + size], self._got[4 + size :]
-            answer = self._brokers.answer(frame, self._broker, self._port)
+            answer = self._site.answer(frame, self._number, self._port)
             if answer is None:
-                print(f"broker {self._broker} was asked for {_HEAD.unpack_from(frame)}", file=sys.stderr, flush=True)
+                print(f"broker {self._number} was asked for {_HEAD.unpack_from(frame)}", file=sys.stderr, flush=True)
                 self._transport.close()
                 return
             self._transport.write(answer)
 
 
-async def serve(brokers: ManyBrokers) -> None:
-    """Serve for ever on both ports."""
+async def serve(site: _Site, ports: tuple[int, int], traffic_port: int) -> None:
+    """Serve for ever: the brokers on both ports, the traffic on a third one."""
     loop = asyncio.get_running_loop()
-    for port in (brokers.internal_port, brokers.external_port):
-        await loop.create_server(lambda: _Conversation(brokers), "0.0.0.0", port, backlog=4096)  # noqa: S104
+    await asyncio.start_server(site.tell, "127.0.0.1", traffic_port)
+    for port in ports:
+        await loop.create_server(lambda: _Conversation(site), "0.0.0.0", port, backlog=4096)  # noqa: S104
     await asyncio.Event().wait()
 
 
 def main() -> None:
     """Read the command line and serve until killed."""
     parser = argparse.ArgumentParser()
-    for name in ("count", "partitions", "internal-port", "external-port"):
+    for name in ("count", "partitions", "internal-port", "external-port", "traffic-port"):
         parser.add_argument(f"--{name}", type=int, required=True)
+    parser.add_argument("--clusters", type=int, default=1)
     asked = parser.parse_args()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    asyncio.run(serve(ManyBrokers(asked.count, asked.partitions, asked.internal_port, asked.external_port)))
+    ports = asked.internal_port, asked.external_port
+    site = _Site([ManyBrokers(number, asked.count, asked.partitions, *ports) for number in range(asked.clusters)])
+    asyncio.run(serve(site, ports, asked.traffic_port))
 
 
 if __name__ == "__main__":

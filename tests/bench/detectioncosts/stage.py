@@ -1,6 +1,6 @@
 """The processes that are measured, and those that they need: API server, brokers, operator, probers.
 
-In: sizes, an API server that runs. Out: a ``Stage`` whose processes are up and whose cluster has settled. Called by
+In: sizes, an API server that runs. Out: a ``Stage`` whose processes are up and whose clusters have settled. Called by
 ``__main__``.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, KubernetesClient, connect
-from detectioncosts.manybrokers import address
+from detectioncosts.manybrokers import Traffic, address
 from detectioncosts.measuring import requests
 from realparts.apiserver import ApiServer
 from realparts.ports import HeldPorts
@@ -25,55 +25,78 @@ from realparts.processes import ManagedProcess
 from waiting import until
 
 NAMESPACE = "detection-costs"
-POLICY = "main"
 LEASES = "leases"
 
 
 class Stage:
-    """One policy over many brokers, seen from some vantages, of which the first ``probers`` really probe."""
+    """Policies, each over a cluster of many brokers, seen from some vantages.
+
+    The first ``probers`` of the vantages really probe the first policy's brokers; all others are simulated.
+    """
 
     def __init__(
-        self, server: ApiServer, directory: Path, *, brokers: int, partitions: int, vantages: int, probers: int
+        self,
+        server: ApiServer,
+        directory: Path,
+        *,
+        policies: int,
+        brokers: int,
+        partitions: int,
+        vantages: int,
+        probers: int,
     ) -> None:
         self._server = server
         self._directory = directory
+        self._policies = [f"main-{number}" for number in range(policies)]
         self._brokers = brokers
         self._partitions = partitions
         self._vantages = [f"vantage-{letter}" for letter in "abcdefghijklmnop"[:vantages]]
         self._probers = probers
         self._ports = HeldPorts()
         self._metrics: dict[str, int] = {}
+        self._traffic_port = 0
         self._api: KubernetesClient = connect(server.kubeconfig).with_timeout(60)
         self.processes: dict[str, ManagedProcess] = {}
 
     def start(self) -> None:
         """Start everything; returns when the operator has made an object for every broker."""
-        internal, external = self._ports.take(), self._ports.take()
+        internal, external, self._traffic_port = self._ports.take(), self._ports.take(), self._ports.take()
         self._run(
             "brokers",
             "detectioncosts.manybrokers",
-            *("--count", self._brokers, "--partitions", self._partitions),
-            *("--internal-port", internal, "--external-port", external),
+            *("--clusters", len(self._policies), "--count", self._brokers, "--partitions", self._partitions),
+            *("--internal-port", internal, "--external-port", external, "--traffic-port", self._traffic_port),
         )
         self._server.create_namespace(NAMESPACE)
-        bootstrap = [f"{address(broker)}:{internal}" for broker in range(1, min(3, self._brokers) + 1)]
-        kafka = {"bootstrapServers": bootstrap}
         detection = {"externalReachability": {"vantages": self._vantages}}
-        body = {
-            "apiVersion": POLICIES.api_version,
-            "kind": POLICIES.kind,
-            "metadata": {"name": POLICY, "namespace": NAMESPACE},
-            "spec": {"mode": "Enforce", "kafka": kafka, "detection": detection},
-        }
-        self._api.create(POLICIES, NAMESPACE, body)
+        for number, policy in enumerate(self._policies):
+            first = number * self._brokers + 1
+            bootstrap = [f"{address(broker)}:{internal}" for broker in range(first, first + min(3, self._brokers))]
+            kafka = {"bootstrapServers": bootstrap}
+            body = {
+                "apiVersion": POLICIES.api_version,
+                "kind": POLICIES.kind,
+                "metadata": {"name": policy, "namespace": NAMESPACE},
+                "spec": {"mode": "Enforce", "kafka": kafka, "detection": detection},
+            }
+            self._api.create(POLICIES, NAMESPACE, body)
         where = ("-n", NAMESPACE, "--lease-namespace", NAMESPACE, "--health-port", "0")
         self._measured("operator", "bellwether", "operator", *where)
-        self.until(lambda: len(self.healths()) == self._brokers, 180, "an object for every broker")
+        self.until(lambda: len(self.healths()) == self._all_brokers, 180, "an object for every broker")
         for vantage in self._vantages[: self._probers]:
-            follow = ("--policy", POLICY, "-n", NAMESPACE, "--vantage", vantage)
+            follow = ("--policy", self._policies[0], "-n", NAMESPACE, "--vantage", vantage)
             self._measured(f"prober {vantage}", "bellwether", "probe", "reachability", *follow)
-        whose = ("--namespace", NAMESPACE, "--policy", POLICY, "--brokers", self._brokers)
-        self._run("stand-ins", "detectioncosts.standins", *whose, *self._vantages[self._probers :])
+        size = ("--namespace", NAMESPACE, "--brokers", self._brokers)
+        vantages = [word for vantage in self._vantages[self._probers :] for word in ("--vantage", vantage)]
+        self._run("stand-ins", "detectioncosts.standins", *size, *vantages, *self._policies)
+
+    @property
+    def _all_brokers(self) -> int:
+        return len(self._policies) * self._brokers
+
+    def traffic(self) -> Traffic:
+        """What the brokers were asked until now."""
+        return Traffic.at(self._traffic_port)
 
     def healths(self) -> list[dict[str, Any]]:
         """Every BrokerHealth."""
@@ -94,14 +117,14 @@ class Stage:
 
         Raises TimeoutError with what stands instead.
         """
-        entries = self._brokers * len(self._vantages)
+        entries = self._all_brokers * len(self._vantages)
         self.until(lambda: self.readings() == {"Passing/Passing": entries}, seconds, "every vantage calling all well")
-        self.until(lambda: self.standings() == {"True": self._brokers}, seconds, "every broker judged healthy")
+        self.until(lambda: self.standings() == {"True": self._all_brokers}, seconds, "every broker judged healthy")
         self.quiet(seconds, quiet_seconds)
 
     def demote(self, broker: int) -> None:
-        """Demote a broker by an override; returns when its object says so."""
-        name = object_names.broker_health(POLICY, broker)
+        """Demote a broker of the first policy by an override; returns when its object says so."""
+        name = object_names.broker_health(self._policies[0], broker)
         override = {"state": "Demoted", "reason": "benchmark"}
         self._api.merge(BROKER_HEALTHS, NAMESPACE, name, {"spec": {"override": override}})
 
@@ -146,7 +169,8 @@ class Stage:
             said = "\n".join(f"--- {name}\n{process.tail(8)}" for name, process in self.processes.items())
             return f"{dict(self.readings())}, {dict(self.standings())}\n{said}"
 
-        until(wanted, seconds, what, every=1, seen=seen)
+        # Each look reads every BrokerHealth, which is a load of its own.
+        until(wanted, seconds, what, every=max(1, self._all_brokers / 200), seen=seen)
 
     def _measured(self, name: str, *command: object) -> None:
         port = self._metrics[name] = self._ports.take()

@@ -7,11 +7,12 @@ to the API server they are probers; a machine with few cores need not run them a
 from __future__ import annotations
 
 import argparse
+import itertools
 import threading
 import time
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import connect
+from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
 from bellwether.adapters.kubernetes.objects.signal_writer import ProberLease, SignalWriter
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.ports.errors import Transient
@@ -19,9 +20,9 @@ from bellwether.ports.errors import Transient
 KIND = SignalType.EXTERNAL_REACHABILITY
 
 
-def stand_in(namespace: str, policy: str, vantage: str, brokers: int) -> None:
-    """Be a vantage for ever."""
-    api, clock = connect(), SystemClock()
+def stand_in(api: KubernetesClient, namespace: str, policy: str, vantage: str, brokers: int) -> None:
+    """Be a vantage of one policy for ever."""
+    clock = SystemClock()
     lease = ProberLease(api, namespace, policy, KIND, vantage, clock)
     while not lease.acquire():
         time.sleep(1)
@@ -31,7 +32,7 @@ def stand_in(namespace: str, policy: str, vantage: str, brokers: int) -> None:
         word = Signal(broker, KIND, vantage, Reading.PASSING, clock.now(), control=Reading.PASSING, message="answers")
         while not _written(writer, word):
             time.sleep(1)
-    print(f"{vantage} has written {brokers} entries", flush=True)
+    print(f"{vantage} has written {brokers} entries of {policy}", flush=True)
 
 
 def _beat(lease: ProberLease) -> None:
@@ -52,13 +53,14 @@ def main() -> None:
     """Read the command line and report until killed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--namespace", required=True)
-    parser.add_argument("--policy", required=True)
     parser.add_argument("--brokers", type=int, required=True)
-    parser.add_argument("vantages", nargs="*")
+    parser.add_argument("--vantage", action="append", default=[])
+    parser.add_argument("policies", nargs="+")
     asked = parser.parse_args()
-    for vantage in asked.vantages:
+    api = connect()
+    for policy, vantage in itertools.product(asked.policies, asked.vantage):
         threading.Thread(
-            target=stand_in, args=(asked.namespace, asked.policy, vantage, asked.brokers), daemon=True
+            target=stand_in, args=(api, asked.namespace, policy, vantage, asked.brokers), daemon=True
         ).start()
     threading.Event().wait()
 

@@ -47,7 +47,7 @@ def observe(address: str, topics: Sequence[str]) -> None:
     with BrokerConnection.open(address, Connection((address,)), Deadline(limit(30))) as connection:
         while True:
             began = time.monotonic()
-            frame = connection.exchange(framed, Deadline(limit(30)), Stage.REQUEST, LARGE_LIMIT)
+            frame = bytes(connection.exchange(framed, Deadline(limit(30)), Stage.REQUEST, LARGE_LIMIT))
             at = time.monotonic()
             if frame not in known:
                 if len(known) > 50:

@@ -51,7 +51,7 @@ def measure(connection: Connection, rounds: int) -> None:
     received = 0
     plain = transport.Transport.receive
 
-    def counted(self: transport.Transport, *arguments: object) -> bytes:
+    def counted(self: transport.Transport, *arguments: object) -> bytearray:
         nonlocal received
         frame = plain(self, *arguments)  # type: ignore[arg-type]
         received += len(frame) + 4

@@ -27,12 +27,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m plancosts", description=__doc__)
     parser.add_argument("--brokers", type=int, default=1000, help="brokers (%(default)s)")
     parser.add_argument("--partitions", type=int, default=200_000, help="partitions (%(default)s)")
+    parser.add_argument("--no-racks", action="store_true", help="leave out the steps with preferred racks")
     parser.add_argument("--goal", type=float, default=2.0, help="seconds that a plan may take (%(default)s)")
     parser.add_argument("--reports", type=Path, default=ROOT / "reports", help="folder for the figures (%(default)s)")
     asked = parser.parse_args()
     collect_seldom()  # as the operator does
     with many_brokers(asked.brokers, asked.partitions) as site:
-        found = list(steps(site))
+        found = list(steps(site, racks=not asked.no_racks))
     sizes = {"brokers": asked.brokers, "partitions": asked.partitions, "goal_seconds": asked.goal}
     machine = {"cpus": os.cpu_count(), "python": platform.python_version(), "machine": platform.machine()}
     asked.reports.mkdir(parents=True, exist_ok=True)
@@ -50,11 +51,12 @@ def well(found: list[Step], goal: float) -> bool:
 
 def show(found: list[Step]) -> None:
     """The same as a table."""
-    table = Table("step", "moves", "plan s", "changing s", "quiet s", "reconciles", "mutations", "held")
+    table = Table("step", "moves", "plan s", "changing s", "quiet s", "reconciles", "mutations", "held", "peak MB")
     for s in found:
         times = (f"{seconds:.2f}" for seconds in (s.plan_seconds, s.changing_seconds, s.quiet_seconds))
-        table.add_row(s.name, f"{s.moves:,}", *times, str(s.turns), f"{s.mutations:,}", str(s.held))
-    Console().print(table)
+        counts = str(s.turns), f"{s.mutations:,}", str(s.held), f"{s.peak_megabytes:,.0f}"
+        table.add_row(s.name, f"{s.moves:,}", *times, *counts)
+    Console(width=120).print(table)
 
 
 if __name__ == "__main__":

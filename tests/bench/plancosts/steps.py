@@ -1,12 +1,13 @@
 """A large cluster behind the real adapter, step by step: at rest, a broker demoted, promoted; then with racks.
 
 In: how many brokers and partitions. Out: for each step the CPU time of one plan, of the reconciles that change
-something and of those that follow and find nothing new. The brokers are a process of their own
-(``detectioncosts.manybrokers``), signals and the undo record are in memory.
+something and of those that follow and find nothing new, and the memory of the process until then. The brokers are a
+process of their own (``detectioncosts.manybrokers``), signals and the undo record are in memory.
 """
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import cast
 
+from bellwether.adapters.kafka.connection.response_decoding import LARGEST_LIMIT
 from bellwether.core.demotion.decisions import decide
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import judge
@@ -25,7 +27,7 @@ from bellwether.core.settings.placement import Placement, Preference, TopicRule
 from bellwether.core.settings.policy import Election, Policy
 from bellwether.core.signals import OverrideState, Reading, SignalType
 from bellwether.testing.memory_world import ManualClock
-from detectioncosts.manybrokers import CLUSTER_ID, address
+from detectioncosts.manybrokers import address, cluster_id
 from realparts.ports import HeldPorts
 from testkit.kafka.kafka_site import KafkaSite, PassingTime
 from testkit.simulation.operators import POLICY, Operator
@@ -43,6 +45,7 @@ class Step:
 
     ``plan_seconds``: one plan. ``changing_seconds``: the longest reconcile that moved something, or found it moved.
     ``quiet_seconds``: the shortest of those that found nothing new. ``mutations``: orders and leaders changed.
+    ``peak_megabytes``: the most memory that the process has had so far.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Step:
     turns: int
     mutations: int
     held: int
+    peak_megabytes: float
 
 
 def wanted() -> Policy:
@@ -66,15 +70,16 @@ def wanted() -> Policy:
 def many_brokers(brokers: int, partitions: int) -> Iterator[KafkaSite]:
     """The cluster in a process of its own, as a site for an operator; every broker has passing signals."""
     ports = HeldPorts()
-    internal, external = ports.take(), ports.take()
+    internal, external, traffic = ports.take(), ports.take(), ports.take()
     sizes = ("--count", str(brokers), "--partitions", str(partitions))
-    listeners = ("--internal-port", str(internal), "--external-port", str(external))
+    listeners = ("--internal-port", str(internal), "--external-port", str(external), "--traffic-port", str(traffic))
     process = subprocess.Popen([sys.executable, "-m", "detectioncosts.manybrokers", *sizes, *listeners])
     try:
-        kafka = SimpleNamespace(bootstrap=f"{address(SICK + 1)}:{internal}", cluster_id=CLUSTER_ID)
+        kafka = SimpleNamespace(bootstrap=f"{address(SICK + 1)}:{internal}", cluster_id=cluster_id())
         site = KafkaSite(kafka, clock=cast(PassingTime, ManualClock()))
         site.lease.duration_seconds = 1e6  # of a clock that only turns advance
-        until(lambda: _answers(site), 120, "brokers that answer", every=0.2)
+        site.limits = replace(site.limits, metadata_bytes=LARGEST_LIMIT)
+        until(lambda: _answers(site), 300, "brokers that answer", every=0.2)
         for broker in range(1, brokers + 1):
             site.signals.say(broker, Reading.PASSING, sources=VANTAGES)
             site.signals.say(broker, Reading.PASSING, type=SignalType.STORAGE_LATENCY, sources=(f"broker-{broker}",))
@@ -92,11 +97,13 @@ def _answers(site: KafkaSite) -> bool:
         return False
 
 
-def steps(site: KafkaSite) -> Iterator[Step]:
-    """Every step in its turn; each one settles before the next begins."""
+def steps(site: KafkaSite, *, racks: bool = True) -> Iterator[Step]:
+    """Every step in its turn; each one settles before the next begins. ``racks``: those with preferred racks, too."""
     operator = Operator(site, POLICY)
     yield _step("first", site, operator)
     yield from _demoted_and_back("", site, operator)
+    if not racks:
+        return
     operator.policy = wanted()
     yield _step("racks preferred", site, operator)
     yield from _demoted_and_back(", racks", site, operator)
@@ -125,7 +132,8 @@ def _step(name: str, site: KafkaSite, operator: Operator) -> Step:
     if late:
         raise AssertionError(f"{name}: {late} changes were asked for at rest")
     fastest = min(seconds for seconds, *_ in quiet)
-    return Step(name, moves, plan_seconds, max(changing), fastest, len(changing), mutations, quiet[-1][3])
+    peak = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6, 1)
+    return Step(name, moves, plan_seconds, max(changing), fastest, len(changing), mutations, quiet[-1][3], peak)
 
 
 def _turn(site: KafkaSite, operator: Operator) -> tuple[float, int, bool, int]:

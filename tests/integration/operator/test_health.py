@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 
-BOUND = 10
+BOUND = 15
+BOUNDED = ("--stuck-after", str(BOUND), "--metadata-limit", "8")
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def stays_alive(port: int, seconds: float) -> None:
 @pytest.mark.slow
 def test_kafka_that_answers_nothing_makes_neither_stuck_nor_unready(bare_site: Site, deaf: int, port: int) -> None:
     bare_site.policy(kafka={"bootstrapServers": [f"127.0.0.1:{deaf}"]})
-    bare_site.operator("--health-port", str(port), "--stuck-after", str(BOUND))
+    bare_site.operator("--health-port", str(port), *BOUNDED)
     bare_site.until(lambda: bare_site.ready()[0] == "ClusterUnreachable", 60, "it is named", bare_site.ready)
     stays_alive(port, 1.5 * BOUND)
     # Not asserted at once: an API server that is slow for a moment makes it unready for as long.
@@ -85,8 +86,7 @@ def test_a_loop_that_hangs_in_a_reconcile_is_told(bare_site: Site, port: int) ->
     site.operator(
         "--health-port",
         str(port),
-        "--stuck-after",
-        str(BOUND),
+        *BOUNDED,
         program="testkit.processes.crash_points",
         HANGS_AT="before reorder 1",
     )
@@ -106,8 +106,7 @@ def test_an_event_loop_that_hangs_is_told(bare_site: Site, port: int) -> None:
     site.operator(
         "--health-port",
         str(port),
-        "--stuck-after",
-        str(BOUND),
+        *BOUNDED,
         program="testkit.processes.crash_points",
         HANGS_AT="event loop 1",
     )

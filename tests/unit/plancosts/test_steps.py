@@ -30,6 +30,6 @@ def test_a_demotion_moves_what_the_promotion_moves_back(found: dict[str, Step]):
 
 
 def test_a_plan_that_takes_too_long_fails_the_benchmark():
-    calm = Step("first", 0, 0.5, 1.0, 1.0, 1, 0, 0)
+    calm = Step("first", 0, 0.5, 1.0, 1.0, 1, 0, 0, 99.0)
     assert well([calm, calm], goal=2.0)
-    assert not well([calm, Step("one demoted", 5, 2.5, 1.0, 1.0, 1, 5, 0)], goal=2.0)
+    assert not well([calm, Step("one demoted", 5, 2.5, 1.0, 1.0, 1, 5, 0, 99.0)], goal=2.0)

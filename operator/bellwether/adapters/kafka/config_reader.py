@@ -65,7 +65,7 @@ class KafkaConfigs:
         found: dict[int, Mapping[str, str]] = {}
         if not names:
             return found
-        deadline = Deadline(self._nodes.limits.read_seconds)
+        deadline = Deadline(self._nodes.limits.read_seconds, grows=True)
         for broker in sorted(set(brokers)):
 
             def ask(dialogue: BrokerConnection, limit: Deadline, broker: int = broker) -> Mapping[str, str]:

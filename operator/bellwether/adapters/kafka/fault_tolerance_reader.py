@@ -73,7 +73,7 @@ class KafkaFaultTolerance:
     def _silent(self, peers: Collection[int]) -> frozenset[int]:
         """Who does not answer, asked twice: one lost packet is no lost broker."""
         silent = set()
-        deadline = Deadline(self._nodes.limits.read_seconds)
+        deadline = Deadline(self._nodes.limits.read_seconds, grows=True)
         for broker in sorted(peers)[:MOST_PEERS]:
             if not any(self._answers(broker, deadline) for _ in range(2)):
                 silent.add(broker)
@@ -81,7 +81,7 @@ class KafkaFaultTolerance:
 
     def _trails(self, broker: int, followed: Mapping[TopicPartition, int]) -> bool:
         """Whether a follower, asked after its leaders, had not come to where they were, in most of some looks."""
-        deadline, behind = Deadline(self._nodes.limits.read_seconds), 0
+        deadline, behind = Deadline(self._nodes.limits.read_seconds, grows=True), 0
         for _ in range(LOOKS):
             leaders: dict[TopicPartition, int] = {}
             for leader in sorted(set(followed.values())):

@@ -79,7 +79,7 @@ class KafkaMover:
             return bool(dialogue.ask(request, ListPartitionReassignmentsResponse, deadline).error_code == NONE)
 
         try:
-            return self._nodes.read_from(broker, ask, Deadline(self._nodes.limits.request_seconds))
+            return self._nodes.read_from(broker, ask, Deadline(self._nodes.limits.request_seconds, grows=True))
         except (Transient, Terminal):
             return False
 

@@ -62,18 +62,25 @@ class _Read(NamedTuple):
 class KafkaReader:
     """Metadata of one cluster. Every call is bounded by the limits of its ``BrokerPool``.
 
-    While nothing changes, ``read`` returns the same cluster, with all that was derived from it.
+    While nothing changes, ``read`` returns the same cluster, with all that was derived from it, and asks another broker
+    each time. One whose metadata is behind what was read before is not believed.
     """
 
     def __init__(self, nodes: BrokerPool) -> None:
         self._nodes = nodes
         self._last: _Read | None = None
+        self._offset = -1
+        self._settled = False
 
     def read(self) -> Cluster:
         """One snapshot of all brokers and partitions, from one broker. Raises Transient or Terminal."""
-        self._last = self._nodes.read(self._snapshot)
-        self._nodes.learn(self._last.cluster.brokers.values())
-        return self._last.cluster
+        last = self._last
+        answer = self._nodes.read_next(self._not_behind) if self._settled else None
+        found, self._offset = answer or self._nodes.read(self._snapshot)
+        if found is not last:
+            self._nodes.learn(found.cluster.brokers.values())
+        self._last, self._settled = found, found is last
+        return found.cluster
 
     def partitions(self, topics: Collection[str]) -> tuple[Partition, ...]:
         """Fresh partitions of these topics; a topic that is gone is absent. Raises Transient or Terminal."""
@@ -87,7 +94,21 @@ class KafkaReader:
         """From now on ask these brokers only when no other answers."""
         self._nodes.avoid(brokers)
 
-    def _snapshot(self, dialogue: BrokerConnection, deadline: Deadline) -> _Read:
+    def _not_behind(self, dialogue: BrokerConnection, deadline: Deadline) -> tuple[_Read, int] | None:
+        """What this broker shows; None if its metadata is older than the last answer, or may be."""
+        known = dialogue.metadata_offset
+        found, offset = self._snapshot(dialogue, deadline)
+        current = known >= self._offset if found is self._last else known > self._offset
+        return (found, offset) if current else None
+
+    def _snapshot(self, dialogue: BrokerConnection, deadline: Deadline) -> tuple[_Read, int]:
+        """What this broker shows, and an offset of the metadata log that is not below that state."""
+        found = self._read(dialogue, deadline)
+        if found is not self._last:
+            dialogue.refresh(deadline)
+        return found, dialogue.metadata_offset
+
+    def _read(self, dialogue: BrokerConnection, deadline: Deadline) -> _Read:
         last = self._last
         metadata, moves, elr = _described(dialogue, deadline, None, last.metadata if last is not None else None)
         if all(topic.name != _SENTINEL for topic in metadata.topics):
@@ -160,6 +181,9 @@ def _metadata(
         else [MetadataRequest.MetadataRequestTopic(topic_id=UUID(int=0), name=name) for name in topics],
         allow_auto_topic_creation=False,
     )
+    if topics is None:
+        # A broker sends nothing before it has put the whole answer together.
+        deadline.expect(dialogue.large_limit if last is None else last.size)
     read = partial(decode_metadata, version=version, last=last)
     answer: Metadata = dialogue.ask(request, MetadataResponse, deadline, large=True, read=read)
     if answer.error_code:

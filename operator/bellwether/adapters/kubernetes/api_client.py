@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ LIST_LIMIT = 64 << 20
 """Bytes of a whole list, and of any other response. An undo record and its audit log have 14 MB at most, 2,000
 BrokerHealths 10 MB; anyone who may write ConfigMaps with our labels could make lists longer."""
 
+_WATCH_CHUNK = 1 << 16
 _LONGEST_PAUSE_SECONDS = 30.0
 _MESSAGE_LENGTH = 4096  # admission webhooks of others write it, and it is searched by regular expressions
 
@@ -129,14 +131,11 @@ class KubernetesClient:
         except NotFound:
             return None
 
-    def list(self, resource: Resource, namespace: str | None, labels: Mapping[str, str] | None = None) -> list[Object]:
-        """List all objects with these labels, in one namespace or (None) in all, page by page.
-
-        Raises Terminal if they have more than ``LIST_LIMIT`` bytes in all.
-        """
-        query = {"limit": str(PAGE_SIZE)}
-        if labels:
-            query["labelSelector"] = ",".join(f"{key}={value}" for key, value in labels.items())
+    def list_version(
+        self, resource: Resource, namespace: str | None, labels: Mapping[str, str] | None = None
+    ) -> tuple[list[Object], str]:
+        """As ``list``, with the resource version of the list, from which ``watch`` goes on."""
+        query = {"limit": str(PAGE_SIZE), **_selector(labels)}
         items: list[Object] = []
         size = 0
         while True:
@@ -145,10 +144,48 @@ class KubernetesClient:
             page = json.loads(text)
             # Items of a list have no kind.
             items += [{"apiVersion": resource.api_version, "kind": resource.kind, **i} for i in page.get("items") or []]
-            following = (page.get("metadata") or {}).get("continue")
+            metadata = page.get("metadata") or {}
+            following = metadata.get("continue")
             if not following:
-                return items
+                return items, str(metadata.get("resourceVersion", ""))
             query["continue"] = following
+
+    def list(self, resource: Resource, namespace: str | None, labels: Mapping[str, str] | None = None) -> list[Object]:
+        """List all objects with these labels, in one namespace or (None) in all, page by page.
+
+        Raises Terminal if they have more than ``LIST_LIMIT`` bytes in all.
+        """
+        return self.list_version(resource, namespace, labels)[0]
+
+    def watch(
+        self, resource: Resource, namespace: str | None, labels: Mapping[str, str], version: str, seconds: int
+    ) -> Iterator[tuple[str, Object]]:
+        """Events after a resource version: their type, and the object. Ends after so many seconds.
+
+        Raises Transient when the connection is lost or the version is too old to go on from: then list again.
+        """
+        query = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": version,
+            "timeoutSeconds": str(seconds),
+            **_selector(labels),
+        }
+        what, rest = f"watch {resource.plural} {namespace or '*'}/*", b""
+        with self._unreachable(what):
+            limits = self.timeout_seconds, self.timeout_seconds + seconds
+            answer = self._open("GET", resource.path(namespace), query, None, "application/json", limits)
+        with closing(answer.response) as response, self._unreachable(what):
+            if answer.status != 200:
+                raise _refusal(answer.status, response.read(_MESSAGE_LENGTH), "GET", what)
+            for part in response.stream(_WATCH_CHUNK):
+                *lines, rest = (rest + part).split(b"\n")
+                if len(rest) > LIST_LIMIT:
+                    raise Transient(f"Kubernetes API: {what}: an event of more than {LIST_LIMIT} bytes")
+                for event in map(json.loads, lines):
+                    if event["type"] == "ERROR":
+                        raise Transient(f"Kubernetes API: {what}: {event['object'].get('message', '')}")
+                    yield event["type"], event["object"]
 
     def served(self, group: str, version: str) -> frozenset[str]:
         """Plurals of the kinds that discovery lists for a version of a group; empty if it does not list the group."""
@@ -245,23 +282,9 @@ class KubernetesClient:
     ) -> bytes:
         path = resource.path(namespace, name, sub)
         what = f"{resource.plural} {namespace or '*'}/{name or about or '*'}"
-        headers = {"Accept": "application/json", "Content-Type": content_type, **self._api.default_headers}
-        pairs: list[tuple[str, str]] = list((query or {}).items())
-        self._api.update_params_for_auth(headers, pairs, ["BearerToken"], path, method, body)
-        url = f"{self._api.configuration.host}{path}" + (f"?{urlencode(pairs)}" if pairs else "")
-        try:
-            answer = self._api.rest_client.request(
-                method, url, headers=headers, body=body, _request_timeout=self.timeout_seconds
-            )
+        with self._unreachable(f"{method} {what}"):
+            answer = self._open(method, path, query, body, content_type, self.timeout_seconds)
             text: bytes = answer.response.read(limit + 1)
-        except urllib3.exceptions.NewConnectionError as error:  # a subclass of TimeoutError
-            raise Transient(f"Kubernetes API: {method} {what}: not reachable (connection refused)") from error
-        except urllib3.exceptions.TimeoutError as error:
-            raise Transient(
-                f"Kubernetes API: {method} {what}: no response within {self.timeout_seconds:g} s"
-            ) from error
-        except (urllib3.exceptions.HTTPError, client.ApiException, OSError) as error:
-            raise Transient(f"Kubernetes API: {method} {what}: not reachable ({type(error).__name__})") from error
         if len(text) > limit:
             answer.response.close()
             raise Terminal(
@@ -273,6 +296,34 @@ class KubernetesClient:
                 self._paused[resource.plural] = time.monotonic() + _retry_after(answer.headers.get("Retry-After"))
             raise _refusal(answer.status, text, method, what)
         return text
+
+    def _open(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        body: Object | str | None,
+        content_type: str,
+        timeout: float | tuple[float, float],
+    ) -> Any:
+        """The answer to one request, of which only the head has been read; ``timeout`` is the official client's."""
+        headers = {"Accept": "application/json", "Content-Type": content_type, **self._api.default_headers}
+        pairs: list[tuple[str, str]] = list((query or {}).items())
+        self._api.update_params_for_auth(headers, pairs, ["BearerToken"], path, method, body)
+        url = f"{self._api.configuration.host}{path}" + (f"?{urlencode(pairs)}" if pairs else "")
+        return self._api.rest_client.request(method, url, headers=headers, body=body, _request_timeout=timeout)
+
+    @contextmanager
+    def _unreachable(self, what: str) -> Iterator[None]:
+        """Failures of a request without an answer become Transient."""
+        try:
+            yield
+        except urllib3.exceptions.NewConnectionError as error:  # a subclass of TimeoutError
+            raise Transient(f"Kubernetes API: {what}: not reachable (connection refused)") from error
+        except urllib3.exceptions.TimeoutError as error:
+            raise Transient(f"Kubernetes API: {what}: no response within {self.timeout_seconds:g} s") from error
+        except (urllib3.exceptions.HTTPError, client.ApiException, OSError) as error:
+            raise Transient(f"Kubernetes API: {what}: not reachable ({type(error).__name__})") from error
 
 
 def connect(kubeconfig: Path | None = None) -> KubernetesClient:
@@ -286,6 +337,10 @@ def from_configuration(configuration: Any, timeout_seconds: float = DEFAULT_TIME
     made = client.ApiClient(configuration)
     verify_as_kubectl(made.rest_client.pool_manager.connection_pool_kw)
     return KubernetesClient(made, timeout_seconds)
+
+
+def _selector(labels: Mapping[str, str] | None) -> dict[str, str]:
+    return {"labelSelector": ",".join(f"{key}={value}" for key, value in labels.items())} if labels else {}
 
 
 def _verb(method: str) -> str:

@@ -15,6 +15,15 @@ OUTPUT = click.option(
 METRICS_PORT = click.option(
     "--metrics-port", type=click.IntRange(1, 65535), help="Port of /metrics, /healthz and /readyz."
 )
+METADATA_LIMIT = click.option(
+    "--metadata-limit",
+    "metadata_mebibytes",
+    type=click.IntRange(8, 192),
+    default=24,
+    show_default=True,
+    help="Largest metadata response that is read from a Kafka cluster, in MiB: 24 is enough for 200,000 partitions, 128"
+    " for 2,000,000.",
+)
 LOG_FORMAT = click.option(
     "--log-format",
     type=click.Choice(["auto", "json", "console"]),

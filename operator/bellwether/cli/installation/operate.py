@@ -24,6 +24,7 @@ from bellwether.controllers.cluster_connection import Connector, LeaseTimes
 from bellwether.controllers.crd_watch import Watches
 from bellwether.controllers.deletion.baseline_export import BaselineExports
 from bellwether.controllers.deletion.finalizer import PolicyFinalizer
+from bellwether.controllers.lease_watch import LeaseWatch
 from bellwether.controllers.policy_controller import PolicyController
 from bellwether.controllers.policy_manager import PolicyManager, register
 from bellwether.controllers.policy_quota import PolicyQuota
@@ -57,20 +58,27 @@ def operator(
     stuck_after: float,
     max_policies: int,
     load_config: Path | None,
+    metadata_mebibytes: int,
     log_format: logs.Format,
     log_level: str,
 ) -> None:
     """Run the operator."""
+    limits = Limits(metadata_bytes=metadata_mebibytes << 20)
     if lease_renew * 3 > lease_duration:
         raise click.UsageError(
             f"--lease-duration ({lease_duration} s) must be at least three times --lease-renew ({lease_renew:g} s), so "
             "that one renewal may fail"
         )
-    if lease_duration - lease_renew <= Limits().mutation_seconds:
+    if lease_duration - lease_renew <= limits.mutation_seconds:
         raise click.UsageError(
             f"--lease-duration ({lease_duration} s) must exceed --lease-renew ({lease_renew:g} s) by more than "
-            f"{Limits().mutation_seconds:g} s, the time limit of a request to Kafka: the Lease must not expire before "
+            f"{limits.mutation_seconds:g} s, the time limit of a request to Kafka: the Lease must not expire before "
             "the answer"
+        )
+    if stuck_after <= limits.longest_read_seconds:
+        raise click.UsageError(
+            f"--stuck-after ({stuck_after:g} s) must exceed {limits.longest_read_seconds:.0f} s, the longest that a "
+            f"read of {metadata_mebibytes} MiB (--metadata-limit) takes"
         )
     collect_seldom()
     logs.configure(log_format, log_level)
@@ -93,7 +101,9 @@ def operator(
 
     def connector(signals: SignalCache) -> Connector:
         watched = metrics.exchanges.kafka, metrics.exchanges.certificate
-        return Connector(api, clock, signals, times, lease_namespace, *watched, labelled_secrets=labelled_secrets)
+        return Connector(
+            api, clock, signals, times, lease_namespace, *watched, labelled_secrets=labelled_secrets, limits=limits
+        )
 
     def rebalance_controller(run: RebalanceRun, wake: Callable[[], None]) -> RebalanceController:
         made = RebalanceController(run, config.settings, partial(rebalance_backend, api, clock, config), clock, wake)
@@ -119,8 +129,10 @@ def operator(
     register(registry, loops, pulse=pulse)
     watches = Watches(api, registry, namespaces, lambda: loops.request_stop(timeout_seconds=20), clock.sleep)
     readiness = Readiness(api, namespaces, loops.known, clock, watches.begin_anew)
+    leases = [LeaseWatch(api, namespace, loops.lease, clock) for namespace in namespaces or (None,)]
     health.watch(lambda: [text for text in (pulse.unhealthy_reason(stuck_after),) if text])
     health.watch(lambda: loops.problems(stuck_after))
+    health.watch(lambda: [text for watch in leases for text in watch.problems(stuck_after)])
     health.watch(waiting.problems)
     health.watch(readiness.stuck)
     health.require(readiness.problems)
@@ -130,8 +142,8 @@ def operator(
             HealthServer(health, health_port)
         except OSError as error:
             raise click.ClickException(f"--health-port {health_port}: {error.strerror}; choose another") from None
-    waiting.start()
-    readiness.start()
+    for thread in (waiting, readiness, *leases):
+        thread.start()
     preflight.log_missing_permissions(api, namespaces, lease_namespace)
     named = {"stores": sorted(config.stores), "profiles": sorted(config.profiles)}
     log.info("operator_started", namespaces=list(namespaces) or "all", pid=os.getpid(), **named)

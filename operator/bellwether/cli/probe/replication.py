@@ -9,7 +9,7 @@ import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.brokers.log_ends import LogEnds
-from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
@@ -35,10 +35,11 @@ def replication(
     once: bool,
     output: str,
     metrics_port: int | None,
+    metadata_mebibytes: int,
     **kafka: Any,
 ) -> None:
     """Measure replication lag and report slow followers."""
-    named = any(kafka.values())
+    named, limits = any(kafka.values()), Limits(metadata_bytes=metadata_mebibytes << 20)
     if named and not (once and kafka["bootstrap"]):
         raise click.UsageError(
             "--bootstrap and the TLS and SASL options require --once: with --policy the connection is the policy's."
@@ -46,17 +47,18 @@ def replication(
     need(policy or named, "--policy", f"{POLICY_NEEDED} (or --once with --bootstrap)")
     with reported():
         if named:
-            sys.exit(_once(connection_from(**kafka), ReplicationLag(), output))
+            sys.exit(_once(connection_from(**kafka), limits, ReplicationLag(), output))
         if once:
             api, namespace = connect(target)
             secrets = SecretReader(api, namespace)
             found = read_policy(api, namespace, str(policy))
-            sys.exit(_once(connection(found.spec.kafka, secrets), found.policy().detection.replication_lag, output))
+            settings = found.policy().detection.replication_lag
+            sys.exit(_once(connection(found.spec.kafka, secrets), limits, settings, output))
         process = ProberProcess.begin(target, str(policy), SignalType.REPLICATION_LAG, source, metrics_port)
-        _run(process, SecretReader(process.api, process.namespace))
+        _run(process, SecretReader(process.api, process.namespace), limits)
 
 
-def _run(process: ProberProcess, secrets: SecretReader) -> None:
+def _run(process: ProberProcess, secrets: SecretReader, limits: Limits) -> None:
     """Measure under the policy's settings until the process has to end."""
     prober, metrics = process.prober, LagMetrics(process.metrics)
     running = ReplicationProbe(prober.source, prober.post, prober.forget, prober.brokers, process.clock, metrics)
@@ -70,7 +72,7 @@ def _run(process: ProberProcess, secrets: SecretReader) -> None:
             return False
         made = connection(found.spec.kafka, secrets)
         if used is None or made != used[0]:
-            used = made, _lag_rounds(made)
+            used = made, _lag_rounds(made, limits)
         running.configure(used[1], found.policy().detection.replication_lag)
         return True
 
@@ -78,12 +80,12 @@ def _run(process: ProberProcess, secrets: SecretReader) -> None:
     process.run(running, follow)
 
 
-def _lag_rounds(made: Connection) -> LagRounds:
-    return LagRounds(KafkaReader(BrokerPool(made)), LogEnds(made), SystemClock())
+def _lag_rounds(made: Connection, limits: Limits) -> LagRounds:
+    return LagRounds(KafkaReader(BrokerPool(made, limits)), LogEnds(made), SystemClock())
 
 
-def _once(made: Connection, settings: ReplicationLag, output: str) -> int:
-    rounds = _lag_rounds(made)
+def _once(made: Connection, limits: Limits, settings: ReplicationLag, output: str) -> int:
+    rounds = _lag_rounds(made, limits)
     try:
         return measurement_table.replication(rounds, settings, SystemClock(), output)
     finally:

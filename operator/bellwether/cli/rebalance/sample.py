@@ -61,6 +61,7 @@ def sample(
     prometheus_token_file: Path | None,
     prometheus_ca: Path | None,
     compaction: bool,
+    metadata_mebibytes: int,
     metrics_port: int | None,
     health_port: int | None,
     log_format: Any,
@@ -90,8 +91,9 @@ def sample(
         sampled = cluster.policy
         labels = {"namespace": sampled.metadata.namespace, "policy": sampled.metadata.name} if sampled else {}
         clock, metrics = SystemClock(), SamplingMetrics(labels)
+        limits = _limits(period, metadata_mebibytes)
         rounds = Rounds(
-            _sources(cluster.connection, readers, period), clock, timeout_seconds=broker_timeout, period_seconds=period
+            _sources(cluster.connection, readers, limits), clock, timeout_seconds=broker_timeout, period_seconds=period
         )
         keeping = Upkeep(store, days, clock, metrics)
         writer = SampleWriter(store, keeping.start if compaction and not once else lambda _: None)
@@ -104,11 +106,11 @@ def sample(
             def prepare() -> None:
                 nonlocal readers
                 if cluster.read():
-                    rounds.sources = _sources(cluster.connection, readers, period)
+                    rounds.sources = _sources(cluster.connection, readers, limits)
                 again = consumers.read()
                 if again is not readers:
                     readers = again
-                    rounds.sources = _sources(cluster.connection, readers, period)
+                    rounds.sources = _sources(cluster.connection, readers, limits)
 
             sampler, health = Sampler(rounds, writer.write, Schedule(period), clock, metrics), Health()
             # A round may take a whole period, and the store another one.
@@ -177,9 +179,12 @@ class _Policy:
         return connection(policy.spec.kafka, self.secrets)
 
 
-def _sources(made: Connection, readers: TopicReaders | None, period: int) -> Sources:
+def _limits(period: int, metadata_mebibytes: int) -> Limits:
     seconds = max(2.0, min(_MAP_SECONDS, _MAP_SHARE * period))
-    limits = Limits(request_seconds=seconds, read_seconds=seconds)
+    return Limits(request_seconds=seconds, read_seconds=seconds, metadata_bytes=metadata_mebibytes << 20)
+
+
+def _sources(made: Connection, readers: TopicReaders | None, limits: Limits) -> Sources:
     return Sources(KafkaReader(BrokerPool(made, limits)), LogEnds(made), LogDirs(made), readers)
 
 

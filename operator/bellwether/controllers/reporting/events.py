@@ -44,7 +44,8 @@ def news(before: Report | None, now: Report) -> Iterator[News]:
     """
     last = {b.broker: b for b in before.brokers} if before is not None else {}
     for broker in now.brokers:
-        yield from _of_broker(last.get(broker.broker), broker)
+        if last.get(broker.broker) is not broker:
+            yield from _of_broker(last.get(broker.broker), broker)
     for note in now.notes[:NOTES_SHOWN]:
         text = f"{note.topic}-{note.partition}: {note.message}"
         yield News(note.reason, text, warning=note.reason is Reason.ORDER_OVERWRITTEN)
@@ -101,7 +102,7 @@ def _of_broker(before: BrokerReport | None, now: BrokerReport) -> Iterator[News]
         warning = verdict.state is HealthState.SICK or (verdict.state is HealthState.DOWN and unplanned)
         text = f"{verdict.state}: {verdict.message}"
         yield News(verdict.reason, text, now.broker, warning)
-    holds, held = now.condition("HoldsBackISR"), before is not None and before.condition("HoldsBackISR").status
+    holds, held = now.holds_back_isr, before is not None and before.holds_back_isr.status
     if holds.status and not held:
         yield News("HoldsBackISR", holds.message, now.broker, warning=True)
     was_demoted = before is not None and before.demoted is not None

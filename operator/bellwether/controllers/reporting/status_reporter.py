@@ -38,8 +38,9 @@ from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.lifecycle import RebalanceRun
+from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.reporting.report import Report
-from bellwether.core.signals import Signal
+from bellwether.core.signals import SourceSignals
 from bellwether.gather import Memory
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError
@@ -58,6 +59,8 @@ class _Said:
     status: Object = field(default_factory=dict)
     conditions: dict[str, Condition] = field(default_factory=dict)
     brokers: dict[int, dict[str, Condition]] = field(default_factory=dict)
+    written: dict[int, tuple[BrokerReport, int | None]] = field(default_factory=dict)
+    """What each broker's status was rendered from: its report, and the generation of its spec."""
     known: frozenset[int] = frozenset()
     tidied_at: float = float("-inf")
     report: Report | None = None
@@ -91,6 +94,7 @@ class StatusReporter:
         namespace, name = policy.metadata.namespace, policy.metadata.name
         self._statuses.forget(namespace, name)  # another process has written since
         said = self._of(namespace, name)
+        said.written.clear()
         said.conditions = {c.type: c for c in policy.status.conditions}
         said.status = policy.status.body()
         read = []
@@ -177,9 +181,9 @@ class StatusReporter:
             return False
         return True
 
-    def heard(self, namespace: str, name: str, signals: Iterable[Signal], patience: Patience) -> None:
+    def heard(self, namespace: str, name: str, sources: Iterable[SourceSignals], patience: Patience) -> None:
         """Export the ages of a policy's signals; ``patience`` are the limits."""
-        self._metrics.heard(namespace, name, signals, patience)
+        self._metrics.heard(namespace, name, sources, patience)
 
     def trouble(self, body: dict[str, Any], reason: Reason, message: str) -> None:
         """The policy could not be reconciled, and why."""
@@ -245,13 +249,19 @@ class StatusReporter:
             self._healths.collect(namespace, name)
             said.known, said.tidied_at = ids, now
             said.brokers = {b: told for b, told in said.brokers.items() if b in ids}
+            said.written = {b: known for b, known in said.written.items() if b in ids}
+        stored = self._statuses.stored_brokers(namespace, name, ids)
         for broker in report.brokers:
+            source = (broker, generations.get(broker.broker))
+            if broker.broker in stored and said.written.get(broker.broker) == source:
+                continue
             before = said.brokers.get(broker.broker, {})
-            generation = generations.get(broker.broker)
-            status = rendered_status.broker_status(broker, generation, before, report.now)
+            status = rendered_status.broker_status(*source, before, report.now)
             said.brokers[broker.broker] = {c["type"]: Condition.model_validate(c) for c in status["conditions"]}
             must_lead()
+            said.written.pop(broker.broker, None)
             self._statuses.write_broker_health(namespace, name, broker.broker, status)
+            said.written[broker.broker] = source
         last_election = said.status.get("lastElection")
         if report.result.elected:
             moment = report.now.replace(microsecond=0).isoformat().replace("+00:00", "Z")

@@ -198,18 +198,13 @@ class SignalIndex:
     def move_cost(self, broker: int) -> MoveCost:
         """What moving the broker's leaders away and back costs its clients."""
         cost = self.snapshot.move_cost
-        return cost.with_coordinators() if broker in self._coordinators else cost
+        return cost.with_coordinators() if broker in self.snapshot.cluster.coordinators else cost
 
     @cached_property
     def limit_factors(self) -> Mapping[HarmCause, LimitFactor]:
         """The limit of harm as a multiple of the cost, by cause, as past disturbances in this cluster recommend."""
         price = self.snapshot.move_cost.seconds * self.detection.tolerance
         return {cause: self.snapshot.harm_history.limit_factor(cause, price) for cause in HarmCause}
-
-    @cached_property
-    def _coordinators(self) -> frozenset[int]:
-        """Brokers with replicas of internal topics; by replicas, as leaders change with every move."""
-        return frozenset(r for p in self.snapshot.cluster.partitions if p.internal for r in p.replicas)
 
     @cached_property
     def writes(self) -> HarmOfBrokers:
@@ -250,25 +245,6 @@ class SignalIndex:
 
     def _of_type(self, type_: str) -> Iterable[tuple[int, Sequence[Signal]]]:
         return self.by_type.get(type_, _NOTHING).items()
-
-    @cached_property
-    def leaving(self) -> frozenset[int]:
-        """Brokers that hold replicas but are in no ISR together with another replica.
-
-        In a controlled shutdown the controller first removes the broker from every ISR (KIP-841).
-        """
-        together, apart = set[int](), set[int]()
-        for partition in self.snapshot.cluster.partitions:
-            if len(partition.isr) > 1:
-                together.update(partition.isr)
-            if len(partition.isr) < len(partition.replicas):
-                apart.update(r for r in partition.replicas if r not in partition.isr)
-        return frozenset(apart - together)
-
-    @cached_property
-    def leading(self) -> Mapping[int, int]:
-        """How many partitions each broker leads."""
-        return self.snapshot.cluster.leaders()
 
 
 def lost_seconds(signal: Signal) -> float:

@@ -134,7 +134,8 @@ def _disputed(words: Sequence[Signal], index: SignalIndex, past: ReachabilityHis
 def no_external_clients(broker: int, index: SignalIndex) -> bool:
     """Whether a broker that leads has no external clients while most of its peers have."""
     seen = index.external_clients_seen
-    if not index.detection.self_reachability.enabled or seen.get(broker, True) or not index.leading.get(broker):
+    leads = index.snapshot.cluster.leader_counts[broker]
+    if not index.detection.self_reachability.enabled or seen.get(broker, True) or not leads:
         return False
     return 2 * index.brokers_with_clients > len(seen) - 1
 
@@ -162,7 +163,7 @@ def _unreachable(
             text = f"{said}; it has restarted; the load balancer has {grace} s to detect it"
             change = "a quorum of vantages reaching it, or the end of startupGraceSeconds"
             return Finding(Evidence.DOUBTFUL, Reason.RESTARTING, text, change=change)
-        if broker in index.leaving and broker not in index.snapshot.record.demoted:
+        if broker in index.snapshot.cluster.leaving and broker not in index.snapshot.record.demoted:
             text = f"{said}; it is in controlled shutdown: it has left every ISR and has no leaders to move"
             change = "its return to an ISR, or Kafka fencing it"
             return Finding(Evidence.DOUBTFUL, Reason.RESTARTING, text, change=change)

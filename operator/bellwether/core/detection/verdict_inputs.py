@@ -23,7 +23,9 @@ _WORD = attrgetter(
 
 
 class SharedInputs(NamedTuple):
-    """Inputs that are the same for all brokers. ``limits`` are the seconds after which some signal is stale."""
+    """Inputs that are the same for all brokers. ``limits`` are the seconds after which some signal is stale,
+    ``factors`` the learned limits of harm.
+    """
 
     detection: Detection
     vantages: tuple[str, ...]
@@ -31,18 +33,18 @@ class SharedInputs(NamedTuple):
     canary_vantages: tuple[str, ...]
     canary_blind: frozenset[str]
     limits: tuple[float, ...]
+    factors: tuple[LimitFactor, ...]
 
 
 class VerdictInputs(NamedTuple):
     """All that the verdict of a registered, unfenced, undemoted broker depends on, except time and its last verdict.
 
-    ``cost`` is what moving its leaders costs, ``limits`` the learned limits of harm. ``words`` are its signals,
-    each with the number of staleness limits that its age exceeds, -1 if it was never renewed.
+    ``cost`` is what moving its leaders costs. ``words`` are its signals, each with the number of staleness limits that
+    its age exceeds, -1 if it was never renewed.
     """
 
     common: SharedInputs
     cost: float
-    limits: tuple[LimitFactor, ...]
     quiet: bool
     words: tuple[tuple[object, int], ...]
 
@@ -59,6 +61,7 @@ def shared_inputs(index: SignalIndex, former: Iterable[VerdictInputs]) -> Shared
         index.canary_vantages,
         index.canary_blind,
         _limits(index.detection),
+        tuple(index.limit_factors.values()),
     )
     known = next((inputs.common for inputs in former), None)
     return known if known == found else found
@@ -75,8 +78,7 @@ def verdict_inputs(broker: int, index: SignalIndex, shared: SharedInputs) -> Ver
             for signal in index.by_broker.get(broker, ())
         ]
     )
-    cost, factors = index.move_cost(broker).seconds, tuple(index.limit_factors.values())
-    return VerdictInputs(shared, cost, factors, no_external_clients(broker, index), words)
+    return VerdictInputs(shared, index.move_cost(broker).seconds, no_external_clients(broker, index), words)
 
 
 def _limits(detection: Detection) -> tuple[float, ...]:

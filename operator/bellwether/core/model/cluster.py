@@ -132,6 +132,22 @@ class Cluster:
         return Counter(chain.from_iterable([p.replicas for p in self.partitions]))
 
     @cached_property
+    def coordinators(self) -> frozenset[int]:
+        """Brokers with replicas of internal topics; by replicas, as leaders change with every move."""
+        return frozenset(chain.from_iterable([p.replicas for p in self.partitions if p.internal]))
+
+    @cached_property
+    def leaving(self) -> frozenset[int]:
+        """Brokers that hold replicas but are in no ISR together with another replica.
+
+        In a controlled shutdown the controller first removes the broker from every ISR (KIP-841).
+        """
+        apart = {r for p in self.without_full_isr for r in p.replicas if r not in p.isr}
+        if not apart:
+            return frozenset()
+        return frozenset(apart).difference(*{p.isr for p in self.partitions if len(p.isr) > 1})
+
+    @cached_property
     def without_full_isr(self) -> tuple[Partition, ...]:
         """Partitions that have no leader, or replicas outside the ISR."""
         return tuple([p for p in self.partitions if p.leader is None or len(p.isr) < len(p.replicas)])

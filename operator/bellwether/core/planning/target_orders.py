@@ -110,15 +110,14 @@ class _Planner:
         If the brokers that lead these lead unequally, all are considered.
         """
         demoted, returning, entries, rankings = self._demoted, self._returning, self._entries, self._rankings
+        if rankings is None:
+            return self._sorted_without_racks()
         account = LeaderLoads(dict.fromkeys(self._live, 0), self._capacity, self._loads)
         found = _SortedPartitions(account, dict.fromkeys(returning, 0))
-        counts, concerned = account.counts, found.concerned
-        # Loads are not needed while no broker is demoted or returning and no rack is preferred.
-        choices = bool(demoted or returning or entries or rankings is not None)
-        weighs = choices and account.weighs
+        counts, concerned, weighs = account.counts, found.concerned, account.weighs
         for key, partition in self._snapshot.cluster.by_key.items():
             replicas = partition.replicas
-            ranking = rankings.of(partition.topic) if rankings is not None else None
+            ranking = rankings.of(partition.topic)
             entry = entries.get(key)
             if (
                 entry is not None
@@ -147,6 +146,32 @@ class _Planner:
                 counts[leader] = counts.get(leader, 0) + 1
                 if weighs:
                     account.carry(leader, key)
+        return found
+
+    def _sorted_without_racks(self) -> _SortedPartitions:
+        """The same where no rack is preferred: few partitions are affected, and all others are counted at once."""
+        demoted, returning, entries, cluster = self._demoted, self._returning, self._entries, self._snapshot.cluster
+        leaders = {broker: count for broker, count in cluster.leader_counts.items() if broker is not None}
+        account = LeaderLoads(dict.fromkeys(self._live, 0) | leaders, self._capacity, self._loads)
+        found = _SortedPartitions(account, dict.fromkeys(returning, 0))
+        if not (demoted or returning or entries):
+            return found
+        affected = {
+            key: partition
+            for key, partition in cluster.by_key.items()
+            if key in entries
+            or not demoted.isdisjoint(partition.replicas)
+            or ((wave := returning.get(partition.replicas[0])) is not None and wave.withholds(key))
+        }
+        for key, partition in affected.items():
+            if partition.leader is not None:
+                account.counts[partition.leader] -= 1
+            baseline = self._baseline(partition, entries.get(key))
+            found.concerned.append(self._concern(partition, key, baseline, None, found.awaited))
+        if account.weighs:
+            for key, partition in cluster.by_key.items():
+                if key not in affected and partition.leader is not None:
+                    account.carry(partition.leader, key)
         return found
 
     @staticmethod

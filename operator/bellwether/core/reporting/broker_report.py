@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from operator import is_
 
 from bellwether.core.demotion.drain_check import stop_check
 from bellwether.core.demotion.dwell import dwell_left
@@ -25,6 +26,8 @@ from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.planning.plan import Plan
 from bellwether.core.quarantine.pause_decision import QuarantineDecisions
 from bellwether.core.reasons import DESCRIPTIONS, Reason, reason_named
+
+_NOT_LAGGING = Condition("HoldsBackISR", False, Reason.NOT_BLOCKING_ACKS, "replication is not lagging")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,7 @@ class BrokerReport:
         return (
             Condition("Healthy", healthy, self.verdict.reason, self.verdict.message),
             self._demoted(),
-            self._holds_back(),
+            self.holds_back_isr,
             *([self.drained] if self.drained is not None else []),
             *self._ended(),
             *self._quarantined(),
@@ -82,6 +85,22 @@ class BrokerReport:
     def condition(self, type_: str) -> Condition:
         """The condition of that type. Raises KeyError if there is none."""
         return of_type(self.conditions, type_)
+
+    @property
+    def holds_back_isr(self) -> Condition:
+        """Whether ``acks=all`` waits for this broker: a slow follower in an ISR, whether it leads or not."""
+        slow = self.verdict.slow
+        if slow is None:
+            return _NOT_LAGGING
+        if not self.waited_for:
+            return Condition(
+                "HoldsBackISR",
+                False,
+                Reason.NOT_BLOCKING_ACKS,
+                "it is slow, but in no ISR of a partition that another broker leads",
+            )
+        text = f"it is slow ({slow}) and in the ISR of partitions that other brokers lead: acks=all waits for it"
+        return Condition("HoldsBackISR", True, slow, text)
 
     def _ended(self) -> Iterable[Condition]:
         if self.ended is not None:
@@ -116,29 +135,21 @@ class BrokerReport:
         elif self.unpaused is not None:
             yield Condition("Quarantined", False, self.unpaused.reason, self.unpaused.message)
 
-    def _holds_back(self) -> Condition:
-        """Whether ``acks=all`` waits for this broker: a slow follower in an ISR, whether it leads or not."""
-        slow = self.verdict.slow
-        if slow is None:
-            return Condition("HoldsBackISR", False, Reason.NOT_BLOCKING_ACKS, "replication is not lagging")
-        if not self.waited_for:
-            return Condition(
-                "HoldsBackISR",
-                False,
-                Reason.NOT_BLOCKING_ACKS,
-                "it is slow, but in no ISR of a partition that another broker leads",
-            )
-        text = f"it is slow ({slow}) and in the ISR of partitions that other brokers lead: acks=all waits for it"
-        return Condition("HoldsBackISR", True, slow, text)
-
 
 def broker_reports(
-    context: Context, plan: Plan, demoted: Mapping[int, DemotedBroker], quarantines: QuarantineDecisions
+    context: Context,
+    plan: Plan,
+    demoted: Mapping[int, DemotedBroker],
+    quarantines: QuarantineDecisions,
+    last: tuple[BrokerReport, ...] = (),
 ) -> tuple[BrokerReport, ...]:
-    """One report per judged broker, by id. ``demoted`` are the brokers that the policy keeps demoted."""
+    """One report per judged broker, by id. ``demoted`` are the brokers that the policy keeps demoted.
+
+    A report that equals the broker's ``last`` one is that object, and ``last`` itself is returned if all are, so that
+    nothing is rendered twice.
+    """
     snapshot, verdicts, policy = context.snapshot, context.verdicts, context.policy
     cluster = snapshot.cluster
-    leaders = cluster.leaders()
     slow = {b for b, v in verdicts.items() if v.slow is not None}
     waited_for = (
         Counter(b for p in cluster.partitions for b in slow.intersection(p.isr) if p.leader != b) if slow else {}
@@ -147,38 +158,39 @@ def broker_reports(
     back = plan.decisions.returning if policy.acts else snapshot.record.returning
     waves = policy.promotion.waves
     ended = {o.broker: o.until for o in snapshot.overrides if o.until is not None and not o.active(snapshot.now)}
-    reports = []
+    known, reports = {b.broker: b for b in last}, []
     for broker, verdict in sorted(verdicts.items()):
         registered = cluster.brokers.get(broker)
         flaps = snapshot.flaps.get(broker)
-        reports.append(
-            BrokerReport(
-                broker=broker,
-                verdict=verdict,
-                rack=registered.rack if registered is not None else None,
-                registered=registered is not None,
-                leaders=leaders.get(broker, 0),
-                preferred_leaders=cluster.preferred_counts[broker],
-                replicas=cluster.replica_counts[broker],
-                demoted=demoted.get(broker),
-                hold=plan.decisions.hold_of(broker),
-                dwell_left=plan.decisions.dwelling.get(broker),
-                dwell_pending=verdict.state is HealthState.SICK and dwell_left(verdict, context) > 0,
-                waited_for=waited_for.get(broker, 0),
-                flaps=flaps,
-                stabilization_seconds=stabilization(flaps, policy),
-                pod=pods[broker].name if broker in pods else "",
-                restoration=RestorationProgress.of(
-                    back.get(broker), waves, plan.withheld.get(broker, 0), plan.decisions.waits.get(broker)
-                ),
-                drained=_drained(broker, context, plan, leaders.get(broker, 0)),
-                ended=ended.get(broker),
-                quarantine_order=quarantines.orders.get(broker),
-                unpaused=quarantines.held.get(broker),
-                paused=broker in quarantines.paused,
-            )
+        now = BrokerReport(
+            broker=broker,
+            verdict=verdict,
+            rack=registered.rack if registered is not None else None,
+            registered=registered is not None,
+            leaders=cluster.leader_counts[broker],
+            preferred_leaders=cluster.preferred_counts[broker],
+            replicas=cluster.replica_counts[broker],
+            demoted=demoted.get(broker),
+            hold=plan.decisions.hold_of(broker),
+            dwell_left=plan.decisions.dwelling.get(broker),
+            dwell_pending=verdict.state is HealthState.SICK and dwell_left(verdict, context) > 0,
+            waited_for=waited_for.get(broker, 0),
+            flaps=flaps,
+            stabilization_seconds=stabilization(flaps, policy),
+            pod=pods[broker].name if broker in pods else "",
+            restoration=RestorationProgress.of(
+                back.get(broker), waves, plan.withheld.get(broker, 0), plan.decisions.waits.get(broker)
+            ),
+            drained=_drained(broker, context, plan, cluster.leader_counts[broker]),
+            ended=ended.get(broker),
+            quarantine_order=quarantines.orders.get(broker),
+            unpaused=quarantines.held.get(broker),
+            paused=broker in quarantines.paused,
         )
-    return tuple(reports)
+        before = known.get(broker)
+        reports.append(before if before is not None and before == now else now)
+    unchanged = len(reports) == len(last) and all(map(is_, reports, last))
+    return last if unchanged else tuple(reports)
 
 
 def _drained(broker: int, context: Context, plan: Plan, leads: int) -> Condition | None:

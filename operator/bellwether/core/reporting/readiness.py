@@ -156,7 +156,7 @@ def _blind(state: PolicyState) -> Finding | None:
 
 def _delaying(state: PolicyState) -> Finding | None:
     for broker in state.brokers:
-        holds = broker.condition("HoldsBackISR")
+        holds = broker.holds_back_isr
         if holds.status:
             return Finding(holds.reason, f"broker {broker.broker}: {holds.message}")
     return None

@@ -114,7 +114,8 @@ def report(
         found = PlacementCounts(last.displaced, last.displaced_for_racks, last.leaders_out_of_place)
     else:
         found = count_placements(context, plan)
-    brokers = broker_reports(context, plan, demoted, quarantines or QuarantineDecisions())
+    known = last.brokers if last is not None else ()
+    brokers = broker_reports(context, plan, demoted, quarantines or QuarantineDecisions(), known)
     risks = partitions_at_risk(snapshot.cluster, snapshot.floors)
     return Report(
         now=snapshot.now,

@@ -6,13 +6,12 @@ cluster, health states, reasons, types of signals. There is no label for partiti
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.reporting.report import Report
-from bellwether.core.signals import Signal
+from bellwether.core.signals import SourceSignals
 from bellwether.telemetry.metrics.metric_registry import LabelledRegistry, PolicyGauge
 
 Patience = Callable[[str, str], float | None]
@@ -88,6 +87,8 @@ class BrokerMetrics:
             "type",
             "state",
         )
+        self._reported: dict[tuple[str, str], tuple[BrokerReport, ...]] = {}
+        """The broker reports that the series are made of."""
         self._of_brokers = (
             self._verdict,
             self._reason,
@@ -105,6 +106,11 @@ class BrokerMetrics:
 
     def judged(self, namespace: str, policy: str, report: Report) -> None:
         """The result of a reconcile for each broker."""
+        held = {(str(h.broker), str(h.reason)): 1.0 for h in report.plan.decisions.held}
+        self._blocked.set_series(namespace, policy, held)
+        if self._reported.get((namespace, policy)) is report.brokers:
+            return  # the same values
+        self._reported[namespace, policy] = report.brokers
 
         def set_all(gauge: PolicyGauge, value: Callable[[BrokerReport], float]) -> None:
             gauge.set_series(namespace, policy, {(str(b.broker),): value(b) for b in report.brokers})
@@ -113,7 +119,7 @@ class BrokerMetrics:
         set_all(self._leaders, lambda b: b.leaders)
         set_all(self._preferred, lambda b: b.preferred_leaders)
         set_all(self._demoted, lambda b: b.demoted is not None)
-        set_all(self._holds_back, lambda b: b.condition("HoldsBackISR").status is True)
+        set_all(self._holds_back, lambda b: b.holds_back_isr.status is True)
         verdicts = {(str(b.broker), str(s)): float(b.verdict.state is s) for b in report.brokers for s in HealthState}
         self._verdict.set_series(namespace, policy, verdicts)
         reasons = {(str(b.broker), str(b.verdict.reason)): 1.0 for b in report.brokers}
@@ -125,28 +131,29 @@ class BrokerMetrics:
         self._pending.set_series(namespace, policy, {(b,): float(way.withheld) for b, way in ways})
         waits = {(b, str(way.wait.reason)): 1.0 for b, way in ways if way.wait is not None}
         self._wave_blocked.set_series(namespace, policy, waits)
-        held = {(str(h.broker), str(h.reason)): 1.0 for h in report.plan.decisions.held}
-        self._blocked.set_series(namespace, policy, held)
 
-    def heard(self, namespace: str, policy: str, signals: Iterable[Signal], patience: Patience) -> None:
+    def heard(self, namespace: str, policy: str, sources: Iterable[SourceSignals], patience: Patience) -> None:
         """Age of each source, and count of signals by state."""
         ages: dict[tuple[str, ...], float] = {}
-        states: Counter[tuple[str, ...]] = Counter()
-        for signal in signals:
-            enough = patience(signal.type, signal.source)
+        states: dict[tuple[str, ...], int] = {}
+        for said in sources:
+            enough = patience(said.type, said.source)
             if enough is None:
                 continue  # the policy does not judge by it
-            kind, source = str(signal.type), (str(signal.type), signal.source)
-            age = -1.0 if signal.age_seconds is None else signal.age_seconds
+            kind, source = str(said.type), (str(said.type), said.source)
+            age = -1.0 if said.age_seconds is None else said.age_seconds
             last = ages.get(source, -1.0)
             ages[source] = age if last < 0 else last if age < 0 else min(last, age)
+            if (kind, "stale") not in states:
+                states |= {(kind, state): 0 for state in SIGNAL_STATES}
             stale = age < 0 or age > enough
-            states.update({(kind, state): 0 for state in SIGNAL_STATES})
-            states[kind, "stale" if stale else str(signal.reading).lower()] += 1
+            for reading, count in said.readings.items():
+                states[kind, "stale" if stale else str(reading).lower()] += count
         self._age.set_series(namespace, policy, ages)
         self._signals.set_series(namespace, policy, states)
 
     def forget(self, namespace: str, policy: str) -> None:
         """Remove the series of a policy that another process leads, or that was deleted."""
+        self._reported.pop((namespace, policy), None)
         for gauge in (*self._of_brokers, self._age, self._signals):
             gauge.forget(namespace, policy)

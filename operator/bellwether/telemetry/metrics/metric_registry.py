@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
-from prometheus_client.metrics_core import Metric
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from bellwether import __version__
 
@@ -55,26 +56,42 @@ class LabelledRegistry(CollectorRegistry):
 Labels = TypeVar("Labels", bound=tuple[str, ...])
 
 
-class PolicyGauge:
+class PolicyGauge(Collector):
     """A gauge by policy whose series are replaced as a whole, without a moment at which a current series is missing.
 
-    A scrape may come at any time, and a series that is absent from one scrape resets the `for:` of an alert.
+    A scrape may come at any time, and a series that is absent from one scrape resets the `for:` of an alert. Values are
+    kept as they are given and only rendered for a scrape: there are thousands, and few change between two reconciles.
     """
 
     def __init__(self, name: str, text: str, labels: Iterable[str], registry: CollectorRegistry) -> None:
-        self._gauge = Gauge(name, text, ("namespace", "policy", *labels), registry=registry)
-        self._series: dict[tuple[str, str], set[tuple[str, ...]]] = {}
+        # Named as in the library's own metrics, for the page of all metrics.
+        self._name, self._type, self._documentation = name, "gauge", text
+        self._labelnames = ("namespace", "policy", *labels)
+        self._series: dict[tuple[str, str], Mapping[tuple[str, ...], float]] = {}
+        registry.register(self)
 
     def set_series(self, namespace: str, policy: str, values: Mapping[Labels, float]) -> None:
-        """Set the values by their labels (in the order of the gauge's labels) and remove all other series."""
-        for labels, value in values.items():
-            self._gauge.labels(namespace, policy, *labels).set(value)
-        now: set[tuple[str, ...]] = set(values)
-        for gone in self._series.get((namespace, policy), set()) - now:
-            self._gauge.remove(namespace, policy, *gone)
-        self._series[namespace, policy] = now
+        """Replace all series of this policy by these values, by their labels in the order of the gauge's labels.
+
+        The values must not be changed afterwards.
+        """
+        self._series[namespace, policy] = cast(Mapping[tuple[str, ...], float], values)
 
     def forget(self, namespace: str, policy: str) -> None:
         """Remove all series of this policy."""
-        self.set_series(namespace, policy, {})
-        del self._series[namespace, policy]
+        self._series.pop((namespace, policy), None)
+
+    def describe(self) -> Iterable[Metric]:
+        """The gauge without series."""
+        return [self._family()]
+
+    def collect(self) -> Iterable[Metric]:
+        """The gauge with all series."""
+        family = self._family()
+        for about, values in self._series.copy().items():
+            for labels, value in values.items():
+                family.add_metric((*about, *labels), float(value))
+        return [family]
+
+    def _family(self) -> GaugeMetricFamily:
+        return GaugeMetricFamily(self._name, self._documentation, labels=self._labelnames)

@@ -15,7 +15,7 @@ from bellwether.core.planning.preferred_election import PreferredElectionStatus
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.lifecycle import RebalanceRun
 from bellwether.core.reporting.report import Report
-from bellwether.core.signals import Signal
+from bellwether.core.signals import SourceSignals
 from bellwether.telemetry.metrics.broker_metrics import BrokerMetrics, Patience
 from bellwether.telemetry.metrics.client_metrics import ClientMetrics
 from bellwether.telemetry.metrics.metric_registry import LabelledRegistry, PolicyGauge
@@ -203,10 +203,10 @@ class OperatorMetrics:
         if (namespace, policy) not in self._gone:
             self._rebalances.update(namespace, policy, run)
 
-    def heard(self, namespace: str, policy: str, signals: Iterable[Signal], patience: Patience) -> None:
+    def heard(self, namespace: str, policy: str, sources: Iterable[SourceSignals], patience: Patience) -> None:
         """Age of each source and count of signals by state; ``patience``: maximum ages by the policy."""
         if (namespace, policy) not in self._gone:
-            self._brokers.heard(namespace, policy, signals, patience)
+            self._brokers.heard(namespace, policy, sources, patience)
 
     def forget(self, namespace: str, policy: str) -> None:
         """Drop all series of a deleted policy, and ignore later updates by its controller."""

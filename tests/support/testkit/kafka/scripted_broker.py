@@ -47,8 +47,15 @@ _REQUESTS = (
 Answer = Callable[[Any], Any]
 
 
-def versions(limits: Mapping[Any, tuple[int, int]] | None = None, features: Mapping[str, int] | None = None) -> Answer:
-    """ApiVersions of a broker that knows every version of every request, but for ``limits``."""
+def versions(
+    limits: Mapping[Any, tuple[int, int]] | None = None,
+    features: Mapping[str, int] | None = None,
+    offset: Callable[[], int] = lambda: 1,
+) -> Answer:
+    """ApiVersions of a broker that knows every version of every request, but for ``limits``.
+
+    ``offset`` is that of the metadata log which it has read so far.
+    """
     known = {request: (0, request.max_version) for request in _REQUESTS} | dict(limits or {})
     return lambda _: ApiVersionsResponse(
         error_code=0,
@@ -57,7 +64,7 @@ def versions(limits: Mapping[Any, tuple[int, int]] | None = None, features: Mapp
             for request, (low, high) in known.items()
         ],
         throttle_time_ms=0,
-        finalized_features_epoch=1,
+        finalized_features_epoch=offset(),
         finalized_features=[
             ApiVersionsResponse.FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
             for name, level in (features or {}).items()

@@ -21,7 +21,7 @@ class Route(MemoryRoute):
 
 def lead_to(monkeypatch: pytest.MonkeyPatch, made: MemorySite) -> MemorySite:
     """Let commands meet that cluster."""
-    monkeypatch.setattr(early_reader, "BrokerPool", lambda _: Route(made.cluster))
+    monkeypatch.setattr(early_reader, "BrokerPool", lambda *_: Route(made.cluster))
     monkeypatch.setattr(early_reader, "KafkaReader", lambda route: MemoryReader(made.cluster, route))
     monkeypatch.setattr(offline_leadership, "KafkaMover", lambda route: MemoryMover(made.cluster, 2.0, route=route))
     monkeypatch.setattr(offline_leadership, "SystemClock", lambda: made.clock)

@@ -27,7 +27,7 @@ class Bench:
         self.said: Connection | Exception = OLD
         self.taken = {OLD, NEW}
         self.asked: list[Connection] = []
-        monkeypatch.setattr(reconnecting_reader, "BrokerPool", lambda connection: connection)
+        monkeypatch.setattr(reconnecting_reader, "BrokerPool", lambda connection, _limits: connection)
         monkeypatch.setattr(reconnecting_reader, "KafkaReader", self._reader)
         self.reader = RenewedReader(self._make, self.clock)
 

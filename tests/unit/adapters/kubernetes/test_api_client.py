@@ -7,7 +7,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -259,3 +259,55 @@ def test_a_list_whose_next_page_is_gone_is_to_be_read_again(paged: Paged) -> Non
     paged.refusal = (410, "")
     with pytest.raises(Transient, match="HTTP 410"):
         client_of(paged.server.server_port).list(CONFIG_MAPS, "ns")
+
+
+class TestWatches:
+    @pytest.fixture
+    def watched(self) -> Iterator[Callable[..., list[Any]]]:
+        """What a watch yields where the server sends these bytes, and then hangs up."""
+        sent, statuses = [b""], [200]
+
+        class Watched(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                query = parse_qs(urlsplit(self.path).query)
+                assert (query["watch"], query["resourceVersion"]) == (["true"], ["7"])
+                self.send_response(statuses[0])
+                self.end_headers()
+                for at in range(0, len(sent[0]), 5):
+                    self.wfile.write(sent[0][at : at + 5])
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        with ThreadingHTTPServer(("127.0.0.1", 0), Watched) as running:
+            threading.Thread(target=running.serve_forever, args=(0.05,), daemon=True).start()
+
+            def watch(text: bytes, status: int = 200) -> list[Any]:
+                sent[0], statuses[0] = text, status
+                return list(client_of(running.server_port).watch(LEASES, "ns", {"a": "b"}, "7", 5))
+
+            yield watch
+            running.shutdown()
+
+    def test_events_are_yielded_however_they_are_cut(self, watched: Callable[[bytes], list[Any]]) -> None:
+        first, second = ({"type": kind, "object": {"metadata": {"name": "ü"}}} for kind in ("ADDED", "DELETED"))
+        text = "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in (first, second))
+        assert watched(text.encode()) == [("ADDED", first["object"]), ("DELETED", second["object"])]
+
+    def test_a_version_that_is_too_old_is_transient(self, watched: Callable[[bytes], list[Any]]) -> None:
+        status = {"kind": "Status", "code": 410, "message": "too old resource version: 7 (9)"}
+        with pytest.raises(Transient, match=r"watch leases ns/\*: too old resource version: 7"):
+            watched(json.dumps({"type": "ERROR", "object": status}).encode() + b"\n")
+
+    def test_an_event_without_end_is_refused(
+        self, watched: Callable[[bytes], list[Any]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(api_client, "LIST_LIMIT", 1000)
+        with pytest.raises(Transient, match="an event of more than 1000 bytes"):
+            watched(b"{" * 1100)
+
+    def test_a_refused_watch_is_named_by_what_to_do_next(self, watched: Callable[..., list[Any]]) -> None:
+        with pytest.raises(Terminal, match=r"watch leases ns/.*: forbidden: it said so"):
+            watched(json.dumps({"message": "it said so"}).encode(), 403)
+        with pytest.raises(Transient, match="not reachable"):
+            list(client_of(1).watch(LEASES, None, {}, "7", 5))

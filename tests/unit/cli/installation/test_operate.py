@@ -13,9 +13,11 @@ from bellwether.cli.main import main
     [
         (["--lease-duration", "20", "--lease-renew", "8"], "three times --lease-renew"),
         (["--lease-duration", "5", "--lease-renew", "1"], "more than 4 s"),
+        (["--stuck-after", "21"], "must exceed 21 s, the longest that a read of 24 MiB (--metadata-limit) takes"),
+        (["--metadata-limit", "192", "--stuck-after", "100"], "must exceed 105 s"),
     ],
 )
-def test_a_lease_too_short_to_work_with_is_refused(arguments: list[str], said: str) -> None:
+def test_times_too_short_to_work_with_are_refused(arguments: list[str], said: str) -> None:
     found = CliRunner().invoke(main, ["operator", *arguments])
     assert found.exit_code == 2
     assert said in " ".join(found.output.split())

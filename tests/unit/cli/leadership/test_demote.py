@@ -165,7 +165,7 @@ class TestByHand:
         password.write_text("s3cr3t-as-none\n")
         sasl = ["--tls", "--sasl-mechanism", "PLAIN", "--sasl-username", "u", "--sasl-password-file", password]
         seen = []
-        monkeypatch.setattr(early_reader, "BrokerPool", lambda c: seen.append(c) or Route(kafka.cluster))
+        monkeypatch.setattr(early_reader, "BrokerPool", lambda c, _limits: seen.append(c) or Route(kafka.cluster))
         good = run("demote", 1, "--record", tmp_path / "undo.json", *BOOTSTRAP, *sasl)
         bad = run("demote", 9, "--record", tmp_path / "undo.json", *BOOTSTRAP, *sasl)
         assert seen[0].security.password == "s3cr3t-as-none"

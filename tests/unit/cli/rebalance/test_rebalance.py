@@ -115,7 +115,7 @@ class Hand:
             def said(_self, _run: str) -> list[str]:  # noqa: N805
                 return ["  0.1 s  Spark is up"]
 
-        monkeypatch.setattr(offline_rebalance, "BrokerPool", lambda _: MemoryRoute(made.cluster))
+        monkeypatch.setattr(offline_rebalance, "BrokerPool", lambda *_: MemoryRoute(made.cluster))
         monkeypatch.setattr(offline_rebalance, "KafkaReader", lambda route: MemoryReader(made.cluster, route))
         monkeypatch.setattr(offline_rebalance, "KafkaMover", lambda route: MemoryMover(made.cluster, 2.0, route=route))
         monkeypatch.setattr(offline_rebalance, "SystemClock", lambda: made.clock)

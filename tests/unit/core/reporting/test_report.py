@@ -109,3 +109,18 @@ def test_the_same_news_makes_the_same_report_whatever_the_time():
 )
 def test_settled_is_when_nothing_is_left_to_do(plan: Plan, result: ExecutionResult, settled: bool):
     assert said(plan=plan, result=result).settled is settled
+
+
+def test_reports_of_brokers_that_did_not_change_are_the_same_objects():
+    first = said()
+    assert said(last=first).brokers is first.brokers
+    later = said(judged=verdicts(cluster(partition()), sick=[2]), last=first)
+    kept = [before is now for before, now in zip(first.brokers, later.brokers, strict=True)]
+    assert kept == [True, False, True]
+
+
+def test_a_broker_that_is_gone_changes_the_reports_of_no_other():
+    first = said(snapshot(cluster(partition(), brokers=4)))
+    later = said(last=first)
+    assert later.brokers == first.brokers[:3]
+    assert all(before is now for before, now in zip(first.brokers, later.brokers, strict=False))

@@ -86,6 +86,13 @@ class BrokerConnection:
         self._versions: dict[int, tuple[int, int]] = {}
         self.observe: Observe | None = None
         self.features: dict[str, int] = {}
+        self.metadata_offset = -1
+        """Offset of the last record of the metadata log that the broker knew when it was asked; -1 if it does not say.
+
+        KRaft reports it as the epoch of the finalized features (``KRaftMetadataCache.features``).
+        """
+        self.large_limit = LARGE_LIMIT
+        """Bytes of the largest answer about the whole cluster that is read."""
 
     @property
     def address(self) -> str:
@@ -115,6 +122,10 @@ class BrokerConnection:
             raise
         return dialogue
 
+    def refresh(self, deadline: Deadline) -> None:
+        """Ask again how far the broker's metadata goes, and what it supports."""
+        self._agree(deadline, Stage.REQUEST)
+
     def version(self, request: Any, wanted: int) -> int | None:
         """The version of a request to use, at most ``wanted``; ``None`` where the broker does not know the request."""
         low, high = self._versions.get(request.API_KEY, (0, -1))
@@ -129,18 +140,18 @@ class BrokerConnection:
         stage: Stage = Stage.REQUEST,
         *,
         large: bool = False,
-        read: Callable[[bytes], Any] | None = None,
+        read: Callable[[bytearray], Any] | None = None,
     ) -> Any:
         """Send one request (with its version set) and decode its response, with ``read`` if that is given.
 
         ``large`` is for answers that take us seconds to decode, as metadata of 200,000 partitions does: the deadline is
-        for the broker, and is later by that time, which ``LARGE_LIMIT`` bounds.
+        for the broker, and is later by that time, which ``large_limit`` bounds.
         """
         began, outcome = time.monotonic(), "ok"
         request.with_header(correlation_id=0, client_id=self.client_id)
         try:
             framed = HiddenBytes(request.encode(framed=True, header=True))
-            frame = self.exchange(framed, deadline, stage, LARGE_LIMIT if large else SMALL_LIMIT)
+            frame = self.exchange(framed, deadline, stage, self.large_limit if large else SMALL_LIMIT)
             with deadline.paused() if large else nullcontext():
                 return self._read(read or partial(decode, response, request.API_VERSION), request, frame, stage)
         except BrokerConnectionError as broken:
@@ -153,9 +164,9 @@ class BrokerConnection:
     def ask_again(self, asked: PreparedRequest, deadline: Deadline, stage: Stage = Stage.REQUEST) -> Any:
         """A question that is put very often, by many: its bytes are made once, and equal answers are read once."""
         frame = self.exchange(asked.frame, deadline, stage)
-        return self._read(asked.read, asked.request, frame, stage)
+        return self._read(asked.read, asked.request, bytes(frame), stage)
 
-    def exchange(self, framed: HiddenBytes, deadline: Deadline, stage: Stage, limit: int = SMALL_LIMIT) -> bytes:
+    def exchange(self, framed: HiddenBytes, deadline: Deadline, stage: Stage, limit: int = SMALL_LIMIT) -> bytearray:
         """Send a framed request with any correlation id; returns the answer's frame, with correlation id 0.
 
         A frame of more than ``limit`` bytes is refused before it is read.
@@ -168,7 +179,8 @@ class BrokerConnection:
             raise BrokerConnectionError(
                 stage, self.address, "sent a response to another request: it is not a Kafka broker", lasting=True
             )
-        return _NO_CORRELATION + frame[4:]
+        frame[:4] = _NO_CORRELATION
+        return frame
 
     def check_brokers(self, number: int) -> None:
         """Raise Terminal if the cluster names more brokers than are supported: for each of them we keep an object."""
@@ -178,7 +190,7 @@ class BrokerConnection:
                 " bootstrapServers are those of the intended Kafka cluster"
             )
 
-    def _read(self, decode: Callable[[bytes], Any], request: Any, frame: bytes, stage: Stage) -> Any:
+    def _read(self, decode: Callable[[Any], Any], request: Any, frame: bytes | bytearray, stage: Stage) -> Any:
         try:
             return decode(frame)
         except (ValueError, LookupError, TypeError, OverflowError, AssertionError, struct.error) as error:
@@ -207,6 +219,7 @@ class BrokerConnection:
                 stage, self.address, f"answered ApiVersions with {error_name(answer.error_code)}"
             )
         self._versions = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
+        self.metadata_offset = answer.finalized_features_epoch
         self.features = {feature.name: feature.max_version_level for feature in answer.finalized_features or ()}
 
     def _authenticate(self, connection: Connection, sasl: Exchange, deadline: Deadline) -> None:

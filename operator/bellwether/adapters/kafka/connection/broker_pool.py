@@ -19,7 +19,8 @@ from typing import TypeVar
 
 from bellwether.adapters.kafka.connection.broker_connection import BrokerConnection, Observe
 from bellwether.adapters.kafka.connection.connection_errors import BrokerConnectionError, from_attempts
-from bellwether.adapters.kafka.connection.transport import Deadline
+from bellwether.adapters.kafka.connection.response_decoding import LARGE_LIMIT, LARGEST_LIMIT
+from bellwether.adapters.kafka.connection.transport import READ_RATE, Deadline
 from bellwether.core.model.cluster import Broker
 from bellwether.kafka_connection import Connection, join_address
 from bellwether.ports.errors import NotSent, Transient
@@ -36,18 +37,29 @@ class Limits:
     """Hard limits in seconds.
 
     ``opening_seconds`` to open one conversation, ``finding_seconds`` to find a broker that takes a mutation,
-    ``request_seconds`` for the answers of one broker, ``read_seconds`` for a read with all its second choices.
+    ``request_seconds`` for the answers of one broker, ``read_seconds`` for a read with all its second choices. The time
+    of a read grows with the bytes that arrive, up to ``metadata_bytes``; that of a mutation never does.
     """
 
     opening_seconds: float = 1.5
     finding_seconds: float = 2.0
     request_seconds: float = 2.0
     read_seconds: float = 5.0
+    metadata_bytes: int = LARGE_LIMIT
 
     @property
     def mutation_seconds(self) -> float:
         """The longest that a mutation takes: finding a broker that answers, and the request."""
         return self.finding_seconds + self.request_seconds
+
+    @property
+    def longest_read_seconds(self) -> float:
+        """The longest that a read takes: two brokers that each send the largest answer, and second choices."""
+        return self.read_seconds + 2 * (self.request_seconds + self.metadata_bytes / READ_RATE)
+
+
+BY_HAND = Limits(metadata_bytes=LARGEST_LIMIT)
+"""Limits of a person's own command: the cluster is the one that they named."""
 
 
 class BrokerPool:
@@ -76,6 +88,7 @@ class BrokerPool:
         self._kept: deque[tuple[float, BrokerConnection]] = deque()
         """The connection that answered last, and when."""
         weakref.finalize(self, _close_all, self._kept)
+        self._asked_next: str | None = None
 
     def learn(self, brokers: Iterable[Broker]) -> None:
         """Remember the addresses of the brokers that metadata names; those that it no longer names are forgotten."""
@@ -108,7 +121,7 @@ class BrokerPool:
 
     def read(self, ask: Callable[[BrokerConnection, Deadline], T]) -> T:
         """The answer of the first broker that gives one before the limit of a read; Transient or Terminal otherwise."""
-        deadline = Deadline(self.limits.read_seconds)
+        deadline = Deadline(self.limits.read_seconds, grows=True)
         attempts: list[BrokerConnectionError] = []
         for address in _until(deadline, self.addresses()):
             try:
@@ -123,6 +136,29 @@ class BrokerPool:
                 self._succeeded(address)
                 return answer
         raise from_attempts(attempts, proven=self._answered is not None)
+
+    def read_next(self, ask: Callable[[BrokerConnection, Deadline], T | None]) -> T | None:
+        """The answer of the broker after the one that was asked last, so that reads are spread over all of them.
+
+        It answers first from now on. None if there is no other broker, if it has no answer, or if ``ask`` returns None:
+        then the one that answered last still does.
+        """
+        usable = [a for broker, a in self._known.items() if broker not in self._avoided and not self._failed_lately(a)]
+        if len(usable) < 2 or self._answered is None:
+            return None
+        last = self._asked_next or self._answered
+        address = usable[(usable.index(last) + 1) % len(usable)] if last in usable else usable[0]
+        self._asked_next = address
+        try:
+            limit = Deadline(self.limits.request_seconds, grows=True)
+            with self._open(address, limit.within(self.limits.opening_seconds)) as dialogue:
+                answer = ask(dialogue, limit)
+        except (BrokerConnectionError, Transient):
+            self._shun(address)
+            return None
+        if answer is not None:
+            self._succeeded(address)
+        return answer
 
     def address_of(self, broker: int) -> str | None:
         """A broker's address from metadata; None if unknown."""
@@ -208,7 +244,7 @@ class BrokerPool:
             raise
         finally:
             self._observe("Open", outcome, time.monotonic() - began)
-        dialogue.observe = self._observe
+        dialogue.observe, dialogue.large_limit = self._observe, self.limits.metadata_bytes
         if (ends := dialogue.certificate_ends) is not None:
             self._ends[address] = ends
             self._certified(min(self._ends.values()))
@@ -227,8 +263,10 @@ class BrokerPool:
         self._answered = address
 
     def _rank(self, address: str) -> tuple[bool, bool]:
-        failed = time.monotonic() - self._failed_at.get(address, float("-inf")) < _SHUN_SECONDS
-        return failed, address != self._answered
+        return self._failed_lately(address), address != self._answered
+
+    def _failed_lately(self, address: str) -> bool:
+        return time.monotonic() - self._failed_at.get(address, float("-inf")) < _SHUN_SECONDS
 
 
 def _close_all(kept: deque[tuple[float, BrokerConnection]]) -> None:

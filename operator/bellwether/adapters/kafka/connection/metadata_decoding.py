@@ -1,8 +1,9 @@
 """Decode Metadata, and only the topics that changed since the last answer. Called by ``metadata_reader``.
 
 In: the frame of a Metadata response of version 10 to 13, and the last answer. Out: brokers and partitions. A topic with
-the same bytes keeps its partitions, and an answer that differs from the last one only in the throttle time and the
-controller, for which KRaft names a random broker, is the last one: comparing 8.5 MB takes 3 ms, decoding them seconds.
+the same bytes keeps its partitions, and an answer that differs from the last one only in the throttle time, the order,
+and the controller, for which KRaft names a random broker, is the last one: comparing 8.5 MB takes 3 ms, decoding them
+seconds.
 
 Time and memory are linear in the frame, whatever the peer sends: every element of an array takes bytes of the frame,
 and nothing is allocated for a length before its bytes are there.
@@ -12,7 +13,9 @@ from __future__ import annotations
 
 import base64
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import attrgetter, is_
 
 from bellwether.core.model.cluster import Broker, Partition
 
@@ -49,29 +52,44 @@ class Metadata:
     """Begin and end of each topic in the frame."""
 
     @property
+    def size(self) -> int:
+        """Bytes of the answer."""
+        return len(self._frame)
+
+    @property
     def short_topics(self) -> tuple[str, ...]:
         """Names of the topics that have replicas outside the ISR."""
         return tuple(topic.name for topic in self.topics if topic.short)
 
-    def repeated_by(self, frame: bytes) -> bool:
-        """Whether a frame says the same. The positions before each difference are equal, so the fields are the same."""
+    def same(self, other: Metadata) -> bool:
+        """Whether both say the same, in whatever order; topics are the same objects then."""
+        about = (self.cluster_id, self.brokers, self.error_code, len(self.topics))
+        unchanged = about == (other.cluster_id, other.brokers, other.error_code, len(other.topics))
+        return unchanged and all(map(is_, self.topics, other.topics))
+
+    def repeated_by(self, frame: bytearray) -> bool:
+        """Whether a frame says the same. All other bytes are equal, so the fields are the same."""
         if len(frame) != len(self._frame):
             return False
-        begin = 0
-        for position in self._volatile:
-            if frame[begin:position] != self._frame[begin:position]:
-                return False
-            begin = position + 4
-        return frame[begin:] == self._frame[begin:]
+        # No copy is made of a part of the frame: that would take longer than all the rest.
+        places = [slice(position, position + 4) for position in self._volatile]
+        values = [frame[place] for place in places]
+        for place in places:
+            frame[place] = self._frame[place]
+        same = frame == self._frame
+        for place, value in zip(places, values, strict=True):
+            frame[place] = value
+        return same
 
 
-def decode_metadata(frame: bytes, version: int, last: Metadata | None = None) -> Metadata:
+def decode_metadata(received: bytearray, version: int, last: Metadata | None = None) -> Metadata:
     """The answer in a frame, which begins with its header; ``last`` itself where it says the same.
 
     Raises ValueError, IndexError or struct.error for what is no such answer.
     """
-    if last is not None and last.repeated_by(frame):
+    if last is not None and last.repeated_by(received):
         return last
+    frame = bytes(received)
     throttle_at = at = _after_tags(frame, 4)  # a correlation id comes first
     count, at = _varint(frame, at + 4)
     brokers = []
@@ -86,13 +104,13 @@ def decode_metadata(frame: bytes, version: int, last: Metadata | None = None) ->
     count, at = _varint(frame, controller_at + 4)
     known = last._places if last is not None else {}
     seen = last._frame if last is not None else b""
-    shared: dict[bytes, tuple[int, ...]] = {}
+    ids = _Ids()
     places = {}
     for _ in range(count - 1):
         name, after_name = _string(frame, at + 2)
         begin, end, topic = known.get(name or "", (0, 0, None))
         if topic is None or frame[at : at + end - begin] != seen[begin:end]:
-            topic, following = _topic(frame, at, name or "", after_name, shared)
+            topic, following = _topic(frame, at, name or "", after_name, ids)
         else:
             following = at + end - begin
         places[topic.name] = at, following, topic
@@ -103,7 +121,9 @@ def decode_metadata(frame: bytes, version: int, last: Metadata | None = None) ->
     if _after_tags(frame, at + 2 * (version >= 13)) > len(frame):
         raise ValueError("the answer ends too early")
     topics = tuple(topic for _, (_, _, topic) in sorted(places.items()))
-    return Metadata(cluster_id or "", tuple(brokers), topics, error_code, frame, (throttle_at, controller_at), places)
+    brokers.sort(key=attrgetter("id"))
+    found = Metadata(cluster_id or "", tuple(brokers), topics, error_code, frame, (throttle_at, controller_at), places)
+    return last if last is not None and last.same(found) else found
 
 
 def topic_id(raw: bytes) -> str:
@@ -111,41 +131,76 @@ def topic_id(raw: bytes) -> str:
     return base64.urlsafe_b64encode(raw).decode("ascii").rstrip("=")
 
 
-def _topic(
-    frame: bytes, at: int, name: str, after_name: int, shared: dict[bytes, tuple[int, ...]]
-) -> tuple[TopicMetadata, int]:
+def _topic(frame: bytes, at: int, name: str, after_name: int, ids: _Ids) -> tuple[TopicMetadata, int]:
     """The topic that begins at ``at``, and the position after it."""
     (error_code,) = _INT16.unpack_from(frame, at)
     at = after_name + 16
     identity, internal = topic_id(frame[after_name:at]), frame[at] != 0
     count, at = _varint(frame, at + 1)
-    partitions, short = [], False
-    unpack = _PARTITION.unpack_from
-    for _ in range(count - 1):
-        _, index, leader, leader_epoch = unpack(frame, at)
-        replicas, at = _ids(frame, at + 14, shared)
-        isr, at = _ids(frame, at, shared)
-        _, at = _ids(frame, at, shared)  # replicas that are offline
-        at = _after_tags(frame, at)
-        short = short or len(isr) < len(replicas)
-        led = leader if leader >= 0 else None
-        partitions.append(Partition(name, identity, index, replicas, isr, led, leader_epoch, internal=internal))
+    found, at = _alike(frame, at, count - 1, ids) or _each(frame, at, count - 1, ids)
+    partitions = [
+        Partition(
+            name, identity, index, replicas, isr, leader if leader >= 0 else None, leader_epoch, internal=internal
+        )
+        for index, leader, leader_epoch, replicas, isr in found
+    ]
     at = _after_tags(frame, at + 4)  # topic_authorized_operations come first
-    partitions.sort(key=lambda p: p.index)
+    partitions.sort(key=attrgetter("index"))
+    short = any(len(p.isr) < len(p.replicas) for p in partitions)
     return TopicMetadata(name, error_code, tuple(partitions), short), at
 
 
-def _ids(frame: bytes, at: int, shared: dict[bytes, tuple[int, ...]]) -> tuple[tuple[int, ...], int]:
-    """An array of broker ids, one tuple for all that are equal."""
-    count, at = _varint(frame, at)
-    end = at + 4 * (count - 1)
-    raw = frame[at:end]
-    found = shared.get(raw)
-    if found is None or not count:
-        if not count or len(raw) != end - at:
+class _Ids(dict[bytes, tuple[int, ...]]):
+    """Arrays of broker ids by their bytes: one tuple for all that are equal."""
+
+    def __missing__(self, raw: bytes) -> tuple[int, ...]:
+        found = self[raw] = struct.unpack(f">{len(raw) // 4}i", raw)
+        return found
+
+    def at(self, frame: bytes, at: int) -> tuple[tuple[int, ...], int]:
+        """The array that begins at ``at``, and the position after it."""
+        count, at = _varint(frame, at)
+        end = at + 4 * (count - 1)
+        if not count or end > len(frame):
             raise ValueError("an array of brokers that is null or ends too early")
-        found = shared[raw] = struct.unpack(f">{count - 1}i", raw)
-    return found, end
+        return self[frame[at:end]], end
+
+
+_Fields = tuple[int, int, int, tuple[int, ...], tuple[int, ...]]
+"""Of one partition: its index, leader, leader epoch, replicas and ISR."""
+
+
+def _each(frame: bytes, at: int, count: int, ids: _Ids) -> tuple[Iterable[_Fields], int]:
+    """The partitions that begin at ``at``, one after the other, and the position after them."""
+    found = []
+    for _ in range(count):
+        _, index, leader, leader_epoch = _PARTITION.unpack_from(frame, at)
+        replicas, at = ids.at(frame, at + 14)
+        isr, at = ids.at(frame, at)
+        _, at = ids.at(frame, at)  # replicas that are offline
+        at = _after_tags(frame, at)
+        found.append((index, leader, leader_epoch, replicas, isr))
+    return found, at
+
+
+def _alike(frame: bytes, at: int, count: int, ids: _Ids) -> tuple[Iterable[_Fields], int] | None:
+    """The same, twice as fast, where all partitions of a topic have equally many replicas, and none is offline.
+
+    Each has as many bytes then, so that the lengths of its arrays are found at equal distances. None if they are not.
+    """
+    head = frame[at + 14 : at + 15]
+    after = at + 15 + 4 * (head[0] - 1) if head else at
+    lengths = (head, frame[after : after + 1])
+    if count < 2 or any(not len(one) > 0 or not 0 < one[0] < 0x80 for one in lengths):
+        return None
+    replicas, in_sync = (4 * (one[0] - 1) for one in lengths)
+    layout = struct.Struct(f">2x3ix{replicas}sx{in_sync}s2x")
+    step, end = layout.size, at + count * layout.size
+    places = (14, lengths[0]), (15 + replicas, lengths[1]), (step - 2, b"\1"), (step - 1, b"\0")
+    if end > len(frame) or any(frame[at + place : end : step] != value * count for place, value in places):
+        return None
+    found = layout.iter_unpack(frame[at:end])
+    return ((index, leader, epoch, ids[of], ids[synced]) for index, leader, epoch, of, synced in found), end
 
 
 def _string(frame: bytes, at: int) -> tuple[str | None, int]:

@@ -16,8 +16,13 @@ SMALL_LIMIT = 8 << 20
 """Bytes of an ordinary response: 10,000 partitions with names of 249 characters take 3 MB."""
 
 LARGE_LIMIT = 24 << 20
-"""Bytes of a response about the whole cluster: metadata of 200,000 partitions takes 8.5 MB, and 22 MB if each of them
-is a topic of its own. Decoding the worst content takes about 0.7 s and 19 MB of memory for each MB."""
+"""Bytes of a response about the whole cluster, unless an administrator allows more (``--metadata-limit``): metadata of
+200,000 partitions takes 8.5 MB, and 22 MB if each of them is a topic of its own. Decoding the worst content takes about
+0.7 s and 19 MB of memory for each MB."""
+
+LARGEST_LIMIT = 192 << 20
+"""The most that can be allowed. What claims to be longer is no frame: these are the first bytes of TLS or HTTP. Two
+answers of that size are received, or given up, before a reconcile counts as stuck (``Limits.longest_read_seconds``)."""
 
 MOST_BROKERS = 2000
 """Brokers of one cluster. Twice the largest cluster that Bellwether is measured with; each costs an object of ours."""
@@ -41,7 +46,7 @@ class _Frame(bytes):
         return bytes.__getitem__(self, key)
 
 
-def decode(response: Any, version: int, frame: bytes) -> Any:
+def decode(response: Any, version: int, frame: bytes | bytearray) -> Any:
     """The body of a response's frame, which begins with its header. Raises as decoding does, ValueError if hostile."""
     # Not by a regular expression, which would start again at each byte of a run that is too short.
     if _ENDLESS_LENGTH in frame.translate(_HIGHEST_BITS):

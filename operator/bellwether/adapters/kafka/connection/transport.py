@@ -18,13 +18,15 @@ from contextlib import contextmanager
 from types import TracebackType
 
 from bellwether.adapters.kafka.connection.connection_errors import BrokerConnectionError, Stage
+from bellwether.adapters.kafka.connection.response_decoding import LARGEST_LIMIT
 from bellwether.adapters.kafka.connection.tls_sasl import expiry, tls_context
 from bellwether.kafka_connection import Security, split_address
 from bellwether.ports.errors import Transient
 
+READ_RATE = 4 << 20
+"""Bytes a second at which the answer to a read must arrive, once the time limit of a request is over."""
+
 _CHUNK = 1 << 18
-# A frame that claims to be longer is no frame: these are the first bytes of TLS or of HTTP.
-_LONGEST_FRAME = 100 << 20
 # These errors mean a local problem, not one of the broker: no evidence.
 _OURS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EADDRNOTAVAIL}
 
@@ -39,12 +41,18 @@ class HiddenBytes(bytes):
 
 
 class Deadline:
-    """A moment on the monotonic clock."""
+    """A moment on the monotonic clock. One that ``grows`` is later for each byte that arrives: the deadline of a read.
 
-    __slots__ = ("_at",)
+    The limit of a frame bounds how much later. The deadline of a request that changes something never grows
+    (invariant 7).
+    """
 
-    def __init__(self, seconds: float) -> None:
+    __slots__ = ("_at", "_expected", "_grows")
+
+    def __init__(self, seconds: float, *, grows: bool = False) -> None:
         self._at = time.monotonic() + seconds
+        self._grows = grows
+        self._expected = 0
 
     @property
     def left(self) -> float:
@@ -52,8 +60,20 @@ class Deadline:
         return max(0.0, self._at - time.monotonic())
 
     def within(self, seconds: float) -> Deadline:
-        """The earlier of this deadline and one in ``seconds``."""
-        return Deadline(min(seconds, self.left))
+        """The earlier of this deadline and one in ``seconds``, of the same kind."""
+        return Deadline(min(seconds, self.left), grows=self._grows)
+
+    def expect(self, size: int) -> None:
+        """The next answer may have so many bytes: allow the time that they take at ``READ_RATE``, from now on."""
+        if self._grows:
+            self._at += size / READ_RATE
+            self._expected += size
+
+    def arrived(self, size: int) -> None:
+        """So many bytes have arrived: allow the time that they take at ``READ_RATE``, unless they were expected."""
+        if self._grows:
+            self._at += max(0, size - self._expected) / READ_RATE
+            self._expected = max(0, self._expected - size)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -108,13 +128,13 @@ class Transport:
         except OSError as error:
             raise _request_failure(error, self.address, stage, self._security) from error
 
-    def receive(self, deadline: Deadline, stage: Stage, limit: int) -> bytes:
+    def receive(self, deadline: Deadline, stage: Stage, limit: int) -> bytearray:
         """The next whole frame, without its length; one of more than ``limit`` bytes is refused unread."""
         (size,) = struct.unpack(">i", self._exactly(4, deadline, stage))
-        if limit < size <= _LONGEST_FRAME:
+        if limit < size <= LARGEST_LIMIT:
             message = (
                 f"sent a response of {size} bytes; at most {limit} are read: check that it is a broker of the intended"
-                " Kafka cluster"
+                " Kafka cluster, and for a larger cluster raise --metadata-limit"
             )
             raise BrokerConnectionError(stage, self.address, message, lasting=True)
         if not 4 <= size <= limit:
@@ -127,7 +147,7 @@ class Transport:
             )
         return self._exactly(size, deadline, stage)
 
-    def _exactly(self, size: int, deadline: Deadline, stage: Stage) -> bytes:
+    def _exactly(self, size: int, deadline: Deadline, stage: Stage) -> bytearray:
         got = bytearray()
         try:
             while len(got) < size:
@@ -136,9 +156,10 @@ class Transport:
                 if not chunk:
                     raise ConnectionResetError(errno.ECONNRESET, "closed by peer")
                 got += chunk
+                deadline.arrived(len(chunk))
         except OSError as error:
             raise _request_failure(error, self.address, stage, self._security) from error
-        return bytes(got)
+        return got
 
     def close(self) -> None:
         """Close without waiting."""

@@ -9,6 +9,7 @@ None, and it is no evidence. Called by ``controllers`` (writing) and through ``p
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,7 +23,7 @@ from bellwether.api.v1alpha1 import broker_health
 from bellwether.api.v1alpha1.base_model import explain
 from bellwether.api.v1alpha1.status.signal_entries import read_entries
 from bellwether.core.settings.detection import Detection
-from bellwether.core.signals import Override, Signal
+from bellwether.core.signals import Override, Signal, SourceSignals
 from bellwether.ports.clock import Clock
 
 GONE_SECONDS = 900.0
@@ -170,15 +171,35 @@ class SignalCache:
         """
         now = self._clock.monotonic()
         with self._lock:
-            if self._by_source is None:
-                self._by_source = _by_source(self._brokers)
             found = [
                 (signals, (age := _age(pulse, source.prober, now)) is not None and age <= patience)
-                for source, signals in self._by_source.items()
+                for source, signals in self._sources().items()
                 if (patience := detection.stale_after(source.type, source.source)) is not None
                 for pulse in (self._pulses.get(source.lease),)
             ]
         return tuple(found)
+
+    def sources(self) -> tuple[SourceSignals, ...]:
+        """How old the signals of each source are, and what they report."""
+        now = self._clock.monotonic()
+        with self._lock:
+            return tuple(
+                [
+                    SourceSignals(
+                        source.type,
+                        source.source,
+                        _age(self._pulses.get(source.lease), source.prober, now),
+                        Counter([signal.reading for signal in signals]),
+                    )
+                    for source, signals in self._sources().items()
+                ]
+            )
+
+    def _sources(self) -> Mapping[_Source, tuple[Signal, ...]]:
+        """All signals by source, sorted again only after a change. Call it with the lock held."""
+        if self._by_source is None:
+            self._by_source = _by_source(self._brokers)
+        return self._by_source
 
     def overrides(self) -> tuple[Override, ...]:
         """Overrides, including expired ones, ordered by broker."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from bellwether.adapters.kubernetes import object_names
@@ -49,6 +50,12 @@ class StatusWriter:
         if "signals" in status:
             raise ValueError("status.signals belongs to the probers: remove it")
         return self._write(BROKER_HEALTHS, namespace, object_names.broker_health(policy, broker), status)
+
+    def stored_brokers(self, namespace: str, policy: str, brokers: Collection[int]) -> frozenset[int]:
+        """Those of the brokers whose last written status is still stored, as far as is known."""
+        prefix = object_names.broker_health(policy, 0)[:-1]
+        with self._lock:
+            return frozenset(b for b in brokers if (BROKER_HEALTHS.plural, namespace, f"{prefix}{b}") in self._last)
 
     def overwritten(self, resource: Resource, found: Object) -> bool:
         """Whether a newer version of an object has another status than was last written; if so it will be written.

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.common_options import LOG_FORMAT, LOG_LEVEL
+from bellwether.cli.commands.common_options import LOG_FORMAT, LOG_LEVEL, METADATA_LIMIT
 from bellwether.controllers.policy_quota import PER_NAMESPACE
 from bellwether.telemetry.heartbeat import STUCK_SECONDS
 
-# The longest single request (metadata of a large cluster), with a margin.
+# A read of metadata may take longer, depending on --metadata-limit: the command checks that.
 SHORTEST_BOUND_SECONDS = 10.0
 
 
@@ -57,6 +57,7 @@ SHORTEST_BOUND_SECONDS = 10.0
     type=click.Path(dir_okay=False, path_type=Path),
     help="YAML file with the stores and job profiles of load rebalancing.  [default: none, no policy rebalances]",
 )
+@METADATA_LIMIT
 @LOG_FORMAT
 @LOG_LEVEL
 def operator(**options: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from bellwether.cli.commands.common_options import METADATA_LIMIT
 from bellwether.cli.commands.kafka_options import kafka_options
 from bellwether.cli.commands.probe.broker_id_option import BrokerId
 from bellwether.cli.commands.probe.prober_options import shared_options
@@ -150,6 +151,7 @@ def reachability() -> None:
         show_default=True,
         help="Stable name of this prober; its replicas share it, and one of them reports.",
     ),
+    METADATA_LIMIT,
     kafka_options,
 )
 def replication() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.common_options import LOG_FORMAT, LOG_LEVEL, METRICS_PORT, OUTPUT
+from bellwether.cli.commands.common_options import LOG_FORMAT, LOG_LEVEL, METADATA_LIMIT, METRICS_PORT, OUTPUT
 from bellwether.cli.commands.kafka_options import kafka_options
 from bellwether.cli.commands.kubernetes_options import namespaced
 
@@ -59,6 +59,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--compaction/--no-compaction", default=True, show_default=True, help="Compact files and delete expired days."
 )
+@METADATA_LIMIT
 @METRICS_PORT
 @click.option(
     "--health-port",

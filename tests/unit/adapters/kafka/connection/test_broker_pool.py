@@ -10,7 +10,7 @@ import ssl
 import struct
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from bellwether.adapters.kafka.connection import broker_pool
 from bellwether.adapters.kafka.connection.broker_connection import BrokerConnection
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.connection.connection_errors import BrokerConnectionError
-from bellwether.adapters.kafka.connection.transport import Deadline
+from bellwether.adapters.kafka.connection.transport import READ_RATE, Deadline
 from bellwether.core.model.cluster import Broker
 from bellwether.kafka_connection import Connection, Security
 from bellwether.ports.errors import Terminal, Transient
@@ -163,6 +163,81 @@ class TestSharedConnections:
             gc.collect()
             with pytest.raises(BrokerConnectionError):
                 dialogue.ask(SaslHandshakeRequest(version=1, mechanism="PLAIN"), SaslHandshakeResponse, Deadline(300))
+
+
+def left_after(size: int) -> Callable[[BrokerConnection, Deadline], float]:
+    def ask(_: BrokerConnection, deadline: Deadline) -> float:
+        deadline.arrived(size)
+        return deadline.left
+
+    return ask
+
+
+def test_only_the_time_of_reads_grows_with_the_answer() -> None:
+    limits = dataclasses.replace(PATIENT, request_seconds=600)
+    with ScriptedBroker() as one:
+        nodes = BrokerPool(Connection((one.address,)), limits)
+        nodes.learn([Broker(1, host="127.0.0.1", port=one.port)])
+        size = 1000 * READ_RATE
+        assert nodes.read(left_after(size)) > 900
+        assert nodes.read_from(1, left_after(size), Deadline(900, grows=True)) > 900
+        for change in (nodes.send_once(left_after(size)), nodes.send_to(1, left_after(size))):
+            assert change <= limits.request_seconds
+
+
+class TestReadsOfTheNextBroker:
+    @pytest.fixture
+    def brokers(self) -> Iterator[list[ScriptedBroker]]:
+        with contextlib.ExitStack() as stack:
+            yield [stack.enter_context(ScriptedBroker()) for _ in range(3)]
+
+    @pytest.fixture
+    def nodes(self, brokers: list[ScriptedBroker]) -> BrokerPool:
+        pool = BrokerPool(Connection((brokers[0].address,)), PATIENT)
+        pool.learn([Broker(n, host="127.0.0.1", port=one.port) for n, one in enumerate(brokers, 1)])
+        pool.read(address)
+        return pool
+
+    def test_each_is_asked_in_turn_and_answers_first_from_then_on(
+        self, nodes: BrokerPool, brokers: list[ScriptedBroker]
+    ) -> None:
+        asked = []
+        for _ in range(4):
+            asked.append(nodes.read_next(address))
+            assert nodes.addresses()[0] == asked[-1]
+        assert asked == [brokers[n].address for n in (1, 2, 0, 1)]
+
+    def test_one_that_says_nothing_usable_leaves_the_first_choice_and_is_not_asked_at_once_again(
+        self, nodes: BrokerPool, brokers: list[ScriptedBroker]
+    ) -> None:
+        asked: list[str] = []
+
+        def behind(dialogue: BrokerConnection, _: Deadline) -> str | None:
+            asked.append(dialogue.address)
+            return None
+
+        assert (nodes.read_next(behind), nodes.read_next(behind)) == (None, None)
+        assert asked == [brokers[1].address, brokers[2].address]
+        assert nodes.addresses()[0] == brokers[0].address
+
+    def test_one_that_is_to_be_avoided_or_has_failed_is_left_out(
+        self, nodes: BrokerPool, brokers: list[ScriptedBroker]
+    ) -> None:
+        nodes.avoid([2])
+        assert nodes.read_next(address) == brokers[2].address
+        nodes.avoid([])
+        brokers[0].forget(ApiVersionsRequest)
+        assert nodes.read_next(address) is None
+        assert nodes.read_next(address) == brokers[1].address
+        assert nodes.read_next(address) == brokers[2].address
+        assert nodes.read_next(address) == brokers[1].address
+
+    def test_there_is_no_next_one_while_only_one_is_known(self, brokers: list[ScriptedBroker]) -> None:
+        pool = BrokerPool(Connection((brokers[0].address,)), PATIENT)
+        assert pool.read_next(address) is None
+        pool.learn([Broker(1, host="127.0.0.1", port=brokers[0].port)])
+        pool.read(address)
+        assert pool.read_next(address) is None
 
 
 class TestNobodyAnswers:

@@ -17,10 +17,17 @@ from bellwether.core.model.cluster import Broker
 
 TOPIC = MetadataResponse.MetadataResponseTopic
 UNREADABLE = (ValueError, IndexError, struct.error)
+ARRAYS = ("replica_nodes", "isr_nodes", "offline_replicas")
 NUMBERS = st.integers(0, 2**31 - 1)
 
 
-def partition(index: int, replicas: Sequence[int] = (1, 2, 300), isr: Sequence[int] = (1,), leader: int = 1) -> Any:
+def partition(
+    index: int,
+    replicas: Sequence[int] = (1, 2, 300),
+    isr: Sequence[int] = (1,),
+    leader: int = 1,
+    offline: Sequence[int] = (300,),
+) -> Any:
     return TOPIC.MetadataResponsePartition(
         error_code=0,
         partition_index=index,
@@ -28,7 +35,7 @@ def partition(index: int, replicas: Sequence[int] = (1, 2, 300), isr: Sequence[i
         leader_epoch=7,
         replica_nodes=list(replicas),
         isr_nodes=list(isr),
-        offline_replicas=[300],
+        offline_replicas=list(offline),
     )
 
 
@@ -37,7 +44,7 @@ def topic(name: str, *partitions: Any, error: int = 0, internal: bool = False) -
     return TOPIC(error_code=error, name=name, topic_id=identity, is_internal=internal, partitions=list(partitions))
 
 
-def frame(*topics: Any, version: int = 13, controller: int = 1, throttle: int = 0, host: str = "a") -> bytes:
+def frame(*topics: Any, version: int = 13, controller: int = 1, throttle: int = 0, host: str = "a") -> bytearray:
     made = MetadataResponse(
         throttle_time_ms=throttle,
         brokers=[
@@ -51,7 +58,7 @@ def frame(*topics: Any, version: int = 13, controller: int = 1, throttle: int = 
     )
     made.API_VERSION = version
     made.with_header(correlation_id=0)
-    return bytes(made.encode(header=True, framed=False))
+    return bytearray(made.encode(header=True, framed=False))
 
 
 def of(found: Metadata, name: str) -> Any:
@@ -107,6 +114,54 @@ def test_topics_are_read_as_the_library_reads_them(drawn: list[Any]) -> None:
         ]
 
 
+@given(
+    st.integers(1, 6),
+    st.integers(0, 6),
+    st.integers(2, 5),
+    st.lists(st.tuples(st.integers(0, 4), st.sampled_from(ARRAYS)), max_size=2),
+    st.integers(0, 2**31 - 1),
+)
+def test_topics_whose_partitions_are_nearly_alike_are_read_as_the_library_reads_them(
+    replicas: int, in_sync: int, count: int, others: list[tuple[int, str]], first: int
+) -> None:
+    made = [
+        partition(n, [(first + k + n) % 2**31 for k in range(replicas)], [first] * in_sync, led, offline=())
+        for n, led in zip(range(count), (-1, 1, first, 300, 0), strict=False)
+    ]
+    for at, array in others:
+        getattr(made[at % count], array).append(0x01000001)
+    answer = frame(topic("a", *made), topic("b", *made))
+    theirs = MetadataResponse.decode(answer, version=13, header=True).topics[0].partitions
+    for name in ("a", "b"):
+        ours = of(decode_metadata(answer, 13), name)
+        assert [(p.index, p.replicas, p.isr, p.leader, p.leader_epoch) for p in ours.partitions] == [
+            (
+                p.partition_index,
+                tuple(p.replica_nodes),
+                tuple(p.isr_nodes),
+                p.leader_id if p.leader_id >= 0 else None,
+                p.leader_epoch,
+            )
+            for p in theirs
+        ]
+        assert ours.short == any(len(p.isr_nodes) < len(p.replica_nodes) for p in theirs)
+
+
+def test_an_answer_in_another_order_is_the_same_answer() -> None:
+    a, b = topic("a", partition(0)), topic("b", partition(0), partition(1))
+    first = decode_metadata(frame(a, b), 13)
+    assert decode_metadata(frame(b, a), 13, first) is first
+    assert decode_metadata(frame(b), 13, first) is not first
+    assert decode_metadata(frame(b, a, topic("c")), 13, first) is not first
+
+
+def test_a_frame_that_was_compared_is_as_it_came() -> None:
+    first, other = decode_metadata(frame(topic("a", partition(0))), 13), frame(topic("b", partition(0)), throttle=9)
+    kept = bytes(other)
+    assert decode_metadata(other, 13, first) is not first
+    assert other == kept
+
+
 def test_an_answer_that_names_another_controller_is_the_same_answer() -> None:
     first = decode_metadata(frame(topic("a", partition(0))), 13)
     assert decode_metadata(frame(topic("a", partition(0)), controller=300, throttle=5), 13, first) is first
@@ -160,8 +215,19 @@ ONE_TOPIC = b"\2" + bytes(2) + b"\2a" + bytes(16) + b"\0"
         ONE_TOPIC + b"\2" + bytes(14) + b"\0\0\0",
         ONE_TOPIC + b"\2" + bytes(14) + b"\xff\xff\xff\xff\x0f",
         ONE_TOPIC + b"\2" + bytes(14) + b"\1\1\1" + b"\xff\xff\xff\xff\x0f",
+        ONE_TOPIC + b"\xff\xff\xff\xff\x0f" + (bytes(14) + b"\1\1\1\0") * 9,
+        ONE_TOPIC + b"\3" + bytes(14) + b"\x7f" + bytes(40),
     ],
-    ids=["topics", "an endless length", "partitions", "null replicas", "replicas", "tagged fields"],
+    ids=[
+        "topics",
+        "an endless length",
+        "partitions",
+        "null replicas",
+        "replicas",
+        "tagged fields",
+        "alike partitions",
+        "alike replicas",
+    ],
 )
 def test_lengths_that_are_not_backed_by_bytes_are_refused(rest: bytes) -> None:
     with pytest.raises(UNREADABLE):

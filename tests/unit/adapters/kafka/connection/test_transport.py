@@ -9,17 +9,17 @@ import pytest
 
 from bellwether.adapters.kafka.connection import transport
 from bellwether.adapters.kafka.connection.connection_errors import BrokerConnectionError, Stage
-from bellwether.adapters.kafka.connection.transport import Deadline, HiddenBytes, Transport
+from bellwether.adapters.kafka.connection.transport import READ_RATE, Deadline, HiddenBytes, Transport
 from bellwether.kafka_connection import Security
 from bellwether.testing.memory_world import ManualClock
 from waiting import limit, until
 
 
 class Peer:
-    """A socket on a logical clock: each call takes ``seconds`` and passes one byte, or times out."""
+    """A socket on a logical clock: each call takes ``seconds`` and passes ``size`` bytes, or times out."""
 
-    def __init__(self, clock: ManualClock, seconds: float) -> None:
-        self._clock, self._seconds = clock, seconds
+    def __init__(self, clock: ManualClock, seconds: float, size: int = 1) -> None:
+        self._clock, self._seconds, self._size, self._left = clock, seconds, size, 0
         self.given: list[float] = []
 
     def settimeout(self, seconds: float) -> None:
@@ -29,9 +29,13 @@ class Peer:
         self._take()
         return 1
 
-    def recv(self, _most: int) -> bytes:
-        self._take()
-        return b"\0"
+    def recv(self, most: int) -> bytes:
+        if not self._left:
+            self._take()
+            self._left = self._size
+        passed = min(most, self._left)
+        self._left -= passed
+        return bytes(passed)
 
     def _take(self) -> None:
         self._clock.advance(min(self._seconds, self.given[-1]))
@@ -83,6 +87,42 @@ def test_a_pause_puts_the_deadline_off(clock: ManualClock) -> None:
     with deadline.paused():
         clock.advance(3600)
     assert deadline.left == 5
+
+
+def growing(seconds: float) -> Deadline:
+    return Deadline(seconds, grows=True)
+
+
+def test_the_deadline_of_a_read_grows_with_the_bytes_that_arrive(clock: ManualClock) -> None:
+    read, change = growing(2).within(2), Deadline(2).within(2)
+    for deadline in (read, change):
+        deadline.arrived(4 * READ_RATE)
+        deadline.expect(4 * READ_RATE)
+    assert (read.left, change.left) == (10, 2)
+
+
+def test_bytes_that_were_expected_do_not_count_twice(clock: ManualClock) -> None:
+    deadline = growing(2)
+    deadline.expect(3 * READ_RATE)
+    assert deadline.left == 5
+    for _ in range(4):
+        deadline.arrived(READ_RATE)
+    assert deadline.left == 6
+
+
+def test_a_large_answer_has_the_time_that_it_takes(clock: ManualClock) -> None:
+    steps = 20
+    with pytest.raises(BrokerConnectionError, match="no answer in time"):
+        wired(Peer(clock, 1, READ_RATE))._exactly(steps * READ_RATE, Deadline(2), Stage.REQUEST)
+    began = clock.monotonic()
+    whole = wired(Peer(clock, 1, READ_RATE))._exactly(steps * READ_RATE, growing(2), Stage.REQUEST)
+    assert (len(whole), clock.monotonic() - began) == (steps * READ_RATE, steps)
+
+
+def test_a_dripping_peer_is_given_up_however_long_it_drips(clock: ManualClock) -> None:
+    with pytest.raises(BrokerConnectionError, match="no answer in time"):
+        wired(Peer(clock, 1))._exactly(1 << 20, growing(5), Stage.REQUEST)
+    assert clock.monotonic() < 5.01
 
 
 def test_names_that_were_looked_up_in_vain_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:

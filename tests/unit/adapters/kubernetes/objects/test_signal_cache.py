@@ -9,6 +9,7 @@ import pytest
 
 from bellwether.adapters.kubernetes.objects.signal_cache import GONE_SECONDS, SignalCache
 from bellwether.core.settings.detection import Detection
+from bellwether.core.signals import Reading, SignalType, SourceSignals
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -283,3 +284,24 @@ class TestWhatAReconcileWouldJudge:
         before = book.judged(Detection())
         book.on_broker_health(health(entry(), entry(type="example.com/Unheard", source="x")))
         assert book.judged(Detection()) == before
+
+
+class TestSources:
+    def test_each_source_has_its_age_and_counts_what_it_reports(self, book: SignalCache, clock: HandClock) -> None:
+        book.on_broker_health(health(entry(), entry(source="zone-b", leaseName="lease-b")))
+        book.on_broker_health(health(entry(reading="Passing"), broker=2))
+        book.on_broker_health(health(entry(), broker=3))
+        book.on_lease(lease(0))
+        book.on_lease(lease(1))
+        clock.seconds += 3
+        kind = SignalType.EXTERNAL_REACHABILITY
+        assert book.sources() == (
+            SourceSignals(kind, "zone-a", 3.0, {Reading.FAILING: 2, Reading.PASSING: 1}),
+            SourceSignals(kind, "zone-b", None, {Reading.FAILING: 1}),
+        )
+
+    def test_a_changed_entry_is_counted_as_it_is_now(self, book: SignalCache) -> None:
+        book.on_broker_health(health(entry()))
+        assert [s.readings for s in book.sources()] == [{Reading.FAILING: 1}]
+        book.on_broker_health(health(entry(reading="Passing")))
+        assert [s.readings for s in book.sources()] == [{Reading.PASSING: 1}]
