@@ -17,13 +17,15 @@ from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient, 
 from bellwether.adapters.kubernetes.object_names import PROBER_LABEL
 from bellwether.jitter import jittered
 from bellwether.ports.clock import Clock
-from bellwether.ports.errors import BellwetherError
+from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
 
 WATCH_SECONDS = 30
 """After so long a watch is renewed; without an event for longer, its connection is dead."""
 
-RETRY_SECONDS = 2.0
+RETRY_SECONDS, REFUSED_SECONDS = 2.0, 15.0
+"""Pauses after a failure, and after one that a person must resolve."""
+
 PROBERS = {PROBER_LABEL: "true"}
 
 log = structlog.get_logger(__name__)
@@ -64,18 +66,21 @@ class LeaseWatch(threading.Thread):
         """Watch until stopped; after a failure, from a new list on."""
         problem: str | None = None
         while not self._stop_requested.is_set():
+            pause = RETRY_SECONDS
             try:
                 version = self.list()
-                problem = None
                 while not self._stop_requested.is_set():
                     version = self.watch(version)
+                    problem = None
             except BellwetherError as error:
                 if str(error) != problem:
                     problem = str(error)
                     log.warning("lease_watch_failed", error=problem)
+                if isinstance(error, Terminal):
+                    pause = REFUSED_SECONDS
             except Exception:
                 log.exception("lease_watch_failed_unexpectedly")
-            self._stop_requested.wait(jittered(RETRY_SECONDS))
+            self._stop_requested.wait(jittered(pause))
 
     def list(self) -> str:
         """Deliver all Leases as they are, and those that are gone since; returns the version to go on from."""

@@ -253,7 +253,7 @@ LACKS: dict[Key, Lack] = {
     (P, CM, "update"): Lack(led_away, demote, settle),
     (P, CM, "patch"): Lack(gone, delete, settle),
     (P, CM, "delete"): Lack(forgotten, delete, settle, recovers=False),
-    (P, LE, "list"): Lack(reported, begin),
+    (P, LE, "list"): Lack(led_away, hear_of_a_sick_broker),
     (P, LE, "watch"): Lack(led_away, hear_of_a_sick_broker),
     (P, "events", "create"): Lack(posted, demote, settle, recovers=False),
     (P, "events", "patch"): Lack(counted, demote, settle_and_demote_once, recovers=False),

@@ -76,9 +76,12 @@ class KafkaReader:
         """One snapshot of all brokers and partitions, from one broker. Raises Transient or Terminal."""
         last = self._last
         answer = self._nodes.read_next(self._not_behind) if self._settled else None
-        found, self._offset = answer or self._nodes.read(self._snapshot)
-        if found is not last:
+        found, offset = answer or self._nodes.read(self._snapshot)
+        if found is last:
+            offset = max(offset, self._offset)
+        else:
             self._nodes.learn(found.cluster.brokers.values())
+        self._offset = offset
         self._last, self._settled = found, found is last
         return found.cluster
 

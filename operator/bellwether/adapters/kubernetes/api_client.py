@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-import urllib3.exceptions
+import urllib3
 from kubernetes import client
 
 from bellwether.adapters.kubernetes.forbidden import denied
@@ -172,13 +172,13 @@ class KubernetesClient:
             **_selector(labels),
         }
         what, rest = f"watch {resource.plural} {namespace or '*'}/*", b""
+        limits = urllib3.Timeout(connect=self.timeout_seconds, read=self.timeout_seconds + seconds)
         with self._unreachable(what):
-            limits = self.timeout_seconds, self.timeout_seconds + seconds
             answer = self._open("GET", resource.path(namespace), query, None, "application/json", limits)
-        with closing(answer.response) as response, self._unreachable(what):
+        with closing(answer), self._unreachable(what):
             if answer.status != 200:
-                raise _refusal(answer.status, response.read(_MESSAGE_LENGTH), "GET", what)
-            for part in response.stream(_WATCH_CHUNK):
+                raise _refusal(answer.status, answer.read(_MESSAGE_LENGTH), "GET", what)
+            for part in answer.stream(_WATCH_CHUNK):
                 *lines, rest = (rest + part).split(b"\n")
                 if len(rest) > LIST_LIMIT:
                     raise Transient(f"Kubernetes API: {what}: an event of more than {LIST_LIMIT} bytes")
@@ -283,10 +283,10 @@ class KubernetesClient:
         path = resource.path(namespace, name, sub)
         what = f"{resource.plural} {namespace or '*'}/{name or about or '*'}"
         with self._unreachable(f"{method} {what}"):
-            answer = self._open(method, path, query, body, content_type, self.timeout_seconds)
-            text: bytes = answer.response.read(limit + 1)
+            answer = self._open(method, path, query, body, content_type, urllib3.Timeout(self.timeout_seconds))
+            text: bytes = answer.read(limit + 1)
         if len(text) > limit:
-            answer.response.close()
+            answer.close()
             raise Terminal(
                 f"Kubernetes API: {method} {what}: more than {LIST_LIMIT} bytes: delete objects that are not"
                 " Bellwether's but have its labels"
@@ -304,14 +304,20 @@ class KubernetesClient:
         query: Mapping[str, str] | None,
         body: Object | str | None,
         content_type: str,
-        timeout: float | tuple[float, float],
+        timeout: urllib3.Timeout,
     ) -> Any:
-        """The answer to one request, of which only the head has been read; ``timeout`` is the official client's."""
+        """The answer to one request, of which only the head has been read.
+
+        On the connections of the official client, but not by its ``request``, which takes a fifth longer.
+        """
         headers = {"Accept": "application/json", "Content-Type": content_type, **self._api.default_headers}
         pairs: list[tuple[str, str]] = list((query or {}).items())
         self._api.update_params_for_auth(headers, pairs, ["BearerToken"], path, method, body)
         url = f"{self._api.configuration.host}{path}" + (f"?{urlencode(pairs)}" if pairs else "")
-        return self._api.rest_client.request(method, url, headers=headers, body=body, _request_timeout=timeout)
+        text = body if body is None or isinstance(body, str) else json.dumps(body)
+        return self._api.rest_client.pool_manager.urlopen(
+            method, url, body=text, headers=headers, timeout=timeout, preload_content=False, retries=False
+        )
 
     @contextmanager
     def _unreachable(self, what: str) -> Iterator[None]:
@@ -322,7 +328,7 @@ class KubernetesClient:
             raise Transient(f"Kubernetes API: {what}: not reachable (connection refused)") from error
         except urllib3.exceptions.TimeoutError as error:
             raise Transient(f"Kubernetes API: {what}: no response within {self.timeout_seconds:g} s") from error
-        except (urllib3.exceptions.HTTPError, client.ApiException, OSError) as error:
+        except (urllib3.exceptions.HTTPError, OSError) as error:
             raise Transient(f"Kubernetes API: {what}: not reachable ({type(error).__name__})") from error
 
 
