@@ -141,6 +141,8 @@ class Strangers:
             with contextlib.suppress(OSError), self._hook.open() as one:
                 one.settimeout(None)
                 self._open.add(one)
+                if self._stop.is_set():
+                    return  # after those that ``__exit__`` shuts down: nothing else would close it
                 one.sendall(HALF_HELLO if self._hook.authority else HALF_HEADERS)
                 until_closed(one)
                 self._open.discard(one)
