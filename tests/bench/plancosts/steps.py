@@ -137,14 +137,15 @@ def _step(name: str, site: KafkaSite, operator: Operator) -> Step:
 
 
 def _turn(site: KafkaSite, operator: Operator) -> tuple[float, int, bool, int]:
-    """One reconcile: CPU seconds, mutations, whether it had nothing to move, and how many partitions are held."""
+    """One reconcile: CPU seconds, mutations, whether nothing is left to move, and how many partitions are held."""
     began = time.process_time()
     said = operator.reconcile()
     seconds = time.process_time() - began
     assert said is not None, "the brokers did not answer in time"
     operator.reports.clear()
     site.clock.advance(30)
-    return seconds, said.result.reordered + said.result.elected, said.plan.empty, len(said.held)
+    settled = said.plan.empty and not said.plan.decisions.waits  # a broker's leaders return in waves
+    return seconds, said.result.reordered + said.result.elected, settled, len(said.held)
 
 
 def _plan(site: KafkaSite, operator: Operator) -> tuple[int, float]:
