@@ -62,17 +62,18 @@ class BrokerHealths:
         unknown broker is left alone, and the policy's status names it.
         """
         namespace, name = policy["metadata"]["namespace"], policy["metadata"]["name"]
-        found = {o["metadata"]["name"]: o for o in self._api.list(BROKER_HEALTHS, namespace)}
+        labels = {MADE_LABEL: "bellwether", object_names.POLICY_LABEL: object_names.legal(name)}
+        found = {o["metadata"]["name"]: o for o in self._api.list(BROKER_HEALTHS, namespace, labels)}
         wanted = {object_names.broker_health(name, broker): broker for broker in ids}
         made = []
-        missing = [one for one in wanted if one not in found or not _ours(found[one], name)]
+        missing = [one for one in wanted if one not in found]
         for object_name in sorted(missing, key=wanted.__getitem__)[: self._afford(namespace, name, len(missing))]:
             broker = wanted[object_name]
             self._api.apply(BROKER_HEALTHS, namespace, object_name, _broker_health(policy, broker), MANAGER)
             made.append(broker)
         deleted = []
         for object_name, one in found.items():
-            if object_name in wanted or not _ours(one, name) or one["metadata"].get("deletionTimestamp"):
+            if object_name in wanted or one["metadata"].get("deletionTimestamp"):
                 continue
             try:
                 self._api.delete(BROKER_HEALTHS, namespace, object_name, one["metadata"]["resourceVersion"])
@@ -135,13 +136,6 @@ class BrokerHealths:
         except (NotFound, Conflict):
             return False  # a prober has just written: the next call tries again
         return True
-
-
-def _ours(found: Object, policy: str) -> bool:
-    labels = found["metadata"].get("labels") or {}
-    return labels.get(MADE_LABEL) == "bellwether" and labels.get(object_names.POLICY_LABEL) == object_names.legal(
-        policy
-    )
 
 
 def _broker_health(policy: Object, broker: int) -> Object:
