@@ -20,23 +20,31 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.core.model.cluster import TopicPartition
+from bellwether.kafka_connection import Connection
 from evacuation import plots
 from evacuation.contenders import ByHand, Contender, CruiseControl, Floor, KafkaTools, Operator
 from evacuation.figures import Row, markdown, merged, rows
 from evacuation.observer import Leaders, Observer
 from realparts.apiserver import ApiServer
 from realparts.kafka import KafkaCluster
-from testkit.kafka.kafka_site import KafkaSite
+from testkit.kafka.kafka_site import PATIENT, KafkaSite
 from testkit.processes.sites import Site
+from waiting import until
 
 ROOT = Path(__file__).resolve().parents[3]
 PICTURE = ROOT / "docs/images/evacuation.svg"
 BROKERS = 3
 TOPICS = 10
-PATIENT = {"replica.lag.time.max.ms": "300000", "broker.session.timeout.ms": "60000"}
+PATIENT_BROKERS = {"replica.lag.time.max.ms": "300000", "broker.session.timeout.ms": "60000"}
 """A machine that stalls takes no broker out of an ISR: elections would be refused, whoever asks for them."""
 PATIENCE_SECONDS = 60.0
 QUIET_SECONDS = 1.0
+
+Shown = dict[TopicPartition, tuple[int | None, tuple[int, ...], int]]
+"""Leader, replicas and leader epoch of each partition, as one broker shows them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +98,9 @@ def main() -> int:
 def run(settings: Settings, partitions: int, server: ApiServer, logs: Path) -> list[Row]:
     """One size, on brokers of its own."""
     with ExitStack() as stack:
-        kafka = stack.enter_context(KafkaCluster(brokers=BROKERS, proxied=False, heap="512m", properties=PATIENT))
+        kafka = stack.enter_context(
+            KafkaCluster(brokers=BROKERS, proxied=False, heap="512m", properties=PATIENT_BROKERS)
+        )
         topics = {f"bench-{number}": partitions // TOPICS for number in range(TOPICS)}
         logs.mkdir(parents=True, exist_ok=True)
         trees = {"": ROOT} | ({f" ({settings.against.resolve().name})": settings.against} if settings.against else {})
@@ -140,10 +150,20 @@ def settling(site: KafkaSite) -> Callable[[], None]:
     """
     site.restore_leaders()
     orders = {p.name: p.replicas for p in site.reader.read().partitions}
+    readers = [KafkaReader(BrokerPool(Connection((b.internal,)), PATIENT)) for b in site.kafka.brokers.values()]
+
+    def shown() -> list[Shown]:
+        return [{p.name: (p.leader, p.replicas, p.leader_epoch) for p in r.read().partitions} for r in readers]
+
+    def alike(found: list[Shown]) -> bool:
+        first = found[0]
+        restored = {name: order for name, (leader, order, _) in first.items() if leader == order[0]} == orders
+        return restored and all(one == first for one in found)
 
     def settle() -> None:
         site.restore_leaders()
-        site.everywhere(lambda now: {p.name: p.replicas for p in now.partitions if p.leader == p.replicas[0]} == orders)
+        # Epochs tell the leaders of now from those before the last turn, which were the same brokers.
+        until(shown, 120, "all brokers show the same leaders in the same epochs", so=alike, every=0.1)
 
     return settle
 

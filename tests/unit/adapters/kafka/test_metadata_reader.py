@@ -2,125 +2,40 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
 import pytest
-from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
+from kafka.protocol.admin.cluster import DescribeClusterRequest
 from kafka.protocol.admin.topics import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
     ListPartitionReassignmentsRequest,
-    ListPartitionReassignmentsResponse,
 )
-from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest, MetadataResponse
+from kafka.protocol.metadata import MetadataRequest
 
 from bellwether.adapters.kafka import metadata_reader
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
-from bellwether.adapters.kafka.connection.metadata_decoding import decode_metadata, topic_id
+from bellwether.adapters.kafka.connection.metadata_decoding import decode_metadata
 from bellwether.adapters.kafka.connection.response_decoding import MOST_BROKERS
-from bellwether.adapters.kafka.connection.transport import READ_RATE
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
-from bellwether.core.model.cluster import Broker, Cluster, Partition
+from bellwether.core.model.cluster import Broker, Partition
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal, Transient, Unauthorized
 from testkit.kafka.scripted_broker import ScriptedBroker, versions
-
-ID = UUID("e42f1285-8d55-4f11-9d4f-494cd7c59edc")
-KEPT = topic_id(ID.bytes)
-ELR = {"eligible.leader.replicas.version": 1}
-Answers = dict[Any, Callable[[Any], Any]]
-
-
-def partition(index: int, *, isr: Sequence[int] = (1, 2, 3), leader: int = 1) -> Any:
-    return MetadataResponse.MetadataResponseTopic.MetadataResponsePartition(
-        error_code=0,
-        partition_index=index,
-        leader_id=leader,
-        leader_epoch=5,
-        replica_nodes=[1, 2, 3],
-        isr_nodes=list(isr),
-        offline_replicas=[],
-    )
-
-
-def topic(name: str, *partitions: Any, error: int = 0, internal: bool = False) -> Any:
-    return MetadataResponse.MetadataResponseTopic(
-        error_code=error, name=name, topic_id=ID, is_internal=internal, partitions=list(partitions)
-    )
-
-
-def metadata(*topics: Any, brokers: Sequence[int] = (1, 2), error: int = 0) -> Callable[[Any], Any]:
-    return lambda _: MetadataResponse(
-        throttle_time_ms=0,
-        brokers=[
-            MetadataResponse.MetadataResponseBroker(node_id=n, host="127.0.0.1", port=n, rack=f"r{n}") for n in brokers
-        ],
-        cluster_id="the-cluster",
-        controller_id=1,
-        topics=list(topics),
-        error_code=error,
-    )
-
-
-def moves(
-    *found: Mapping[tuple[str, int], tuple[Sequence[int], Sequence[int]]], error: int = 0
-) -> Callable[[Any], Any]:
-    """Each call answers with the next of ``found``, the last one for good."""
-    left = list(found) or [{}]
-    kind = ListPartitionReassignmentsResponse.OngoingTopicReassignment
-
-    def answer(_: Any) -> Any:
-        now = left.pop(0) if len(left) > 1 else left[0]
-        return ListPartitionReassignmentsResponse(
-            throttle_time_ms=0,
-            error_code=error,
-            error_message=None,
-            topics=[
-                kind(
-                    name=name,
-                    partitions=[
-                        kind.OngoingPartitionReassignment(
-                            partition_index=index,
-                            replicas=[1, 2, 3],
-                            adding_replicas=list(adding),
-                            removing_replicas=list(removing),
-                        )
-                    ],
-                )
-                for (name, index), (adding, removing) in now.items()
-            ],
-        )
-
-    return answer
-
-
-def described(*fenced: int, error: int = 0) -> Callable[[Any], Any]:
-    return lambda _: DescribeClusterResponse(
-        throttle_time_ms=0,
-        error_code=error,
-        endpoint_type=1,
-        cluster_id="the-cluster",
-        controller_id=1,
-        brokers=[
-            DescribeClusterResponse.DescribeClusterBroker(
-                broker_id=n, host="127.0.0.1", port=n, rack=None, is_fenced=n in fenced
-            )
-            for n in (1, 2, *fenced)
-        ],
-    )
-
-
-def answers(*topics: Any, features: Mapping[str, int] | None = None, **others: Callable[[Any], Any]) -> Answers:
-    return {
-        ApiVersionsRequest: others.get("versions", versions(features=features)),
-        MetadataRequest: others.get("metadata", metadata(*topics)),
-        ListPartitionReassignmentsRequest: others.get("moves", moves()),
-        DescribeClusterRequest: others.get("described", described()),
-    }
+from testkit.kafka.scripted_metadata import (
+    ELR,
+    ID,
+    KEPT,
+    Answers,
+    answers,
+    described,
+    metadata,
+    moves,
+    partition,
+    topic,
+)
 
 
 def reader(broker: ScriptedBroker) -> KafkaReader:
@@ -376,120 +291,3 @@ class TestUnchangedMetadata:
         assert second != first
         with ScriptedBroker(now) as broker:
             assert reader(broker).read().partitions == second.partitions
-
-
-class Peers:
-    """Brokers that show the same topics, unless told otherwise; ``offsets`` is how far each one's metadata goes."""
-
-    def __init__(self, stack: contextlib.ExitStack, count: int = 3) -> None:
-        self.offsets = [10] * count
-        self.topics: list[Any] = [topic("a", partition(0))] * count
-        self.brokers = [stack.enter_context(ScriptedBroker(self._answers(at))) for at in range(count)]
-        limits = Limits(opening_seconds=300, request_seconds=300, read_seconds=900)
-        self.reader = KafkaReader(BrokerPool(Connection((self.brokers[0].address,)), limits))
-
-    def _answers(self, at: int) -> Answers:
-        def described_now(request: Any) -> Any:
-            found = metadata(self.topics[at])(request)
-            ports = [(n, one.port) for n, one in enumerate(self.brokers, 1)]
-            kind = MetadataResponse.MetadataResponseBroker
-            found.brokers = [kind(node_id=n, host="127.0.0.1", port=port, rack=None) for n, port in ports]
-            return found
-
-        offset = versions(offset=lambda: self.offsets[at])
-        return answers(metadata=described_now, versions=offset)
-
-    def read(self) -> tuple[Cluster, list[int]]:
-        """What is read, and which brokers were asked for it."""
-        before = [len(one.asked(MetadataRequest)) for one in self.brokers]
-        found = self.reader.read()
-        asked = [n for n, one in enumerate(self.brokers) if len(one.asked(MetadataRequest)) > before[n]]
-        return found, asked
-
-    def settle(self) -> Cluster:
-        """Read until the same was read twice, from the first broker."""
-        first, _ = self.read()
-        again, asked = self.read()
-        assert again is first
-        assert asked == [0]
-        return first
-
-
-@pytest.fixture
-def peers() -> Iterator[Peers]:
-    with contextlib.ExitStack() as stack:
-        yield Peers(stack)
-
-
-def test_while_nothing_changes_every_broker_is_read_in_turn(peers: Peers) -> None:
-    cluster = peers.settle()
-    read = [peers.read() for _ in range(4)]
-    assert [asked for _, asked in read] == [[1], [2], [0], [1]]
-    assert all(found is cluster for found, _ in read)
-
-
-def test_a_change_is_believed_from_a_broker_that_is_not_behind(peers: Peers) -> None:
-    before = peers.settle()
-    peers.offsets[1], peers.topics[1] = 11, topic("a", partition(0, leader=2))
-    after, asked = peers.read()
-    assert asked == [1]
-    assert (before.partitions[0].leader, after.partitions[0].leader) == (1, 2)
-
-
-@pytest.mark.parametrize("offset", [-1, 9, 10], ids=["unknown", "behind", "level"])
-def test_a_broker_that_may_be_behind_does_not_bring_back_what_was(peers: Peers, offset: int) -> None:
-    before = peers.settle()
-    peers.offsets[1], peers.topics[1] = offset, topic("a", partition(0, leader=2))
-    found, asked = peers.read()
-    assert found is before
-    assert asked == [0, 1], "the broker that was believed is asked again"
-
-
-def test_a_broker_whose_metadata_stands_still_does_not_hide_a_change(peers: Peers) -> None:
-    peers.settle()
-    peers.offsets[0] = peers.offsets[2] = 20
-    peers.topics[0] = peers.topics[2] = topic("a", partition(0, leader=2))
-    peers.read()  # the second broker is behind, and still shows what was
-    found, asked = peers.read()
-    assert asked == [2]
-    assert found.partitions[0].leader == 2
-
-
-def test_after_a_change_the_same_broker_is_asked_until_nothing_changes(peers: Peers) -> None:
-    peers.settle()
-    peers.offsets[0], peers.topics[0] = 30, topic("a", partition(0, leader=2))
-    peers.offsets[1], peers.topics[1] = 30, topic("a", partition(0, leader=2))
-    assert [peers.read()[1] for _ in range(3)] == [[1], [1], [1, 2]]
-
-
-def test_a_larger_answer_than_allowed_is_refused_with_the_remedy() -> None:
-    many = [topic(f"topic-{n:05}", partition(0)) for n in range(200)]
-    with ScriptedBroker(answers(*many)) as broker:
-        for limit, refused in ((1 << 12, True), (1 << 20, False)):
-            limits = Limits(opening_seconds=300, request_seconds=300, read_seconds=900, metadata_bytes=limit)
-            found = KafkaReader(BrokerPool(Connection((broker.address,)), limits))
-            if refused:
-                with pytest.raises(Terminal, match=r"at most 4096 are read: .* raise --metadata-limit"):
-                    found.read()
-            else:
-                assert len(found.read().partitions) == 200
-
-
-def test_the_first_answer_may_be_as_long_in_coming_as_the_largest_one_takes(leap: Callable[[float], None]) -> None:
-    def late(seconds: float) -> Callable[[Any], Any]:
-        def answer(request: Any) -> Any:
-            if request.topics is None:
-                leap(seconds)
-            return metadata(topic("a", partition(0)))(request)
-
-        return answer
-
-    limits = Limits(opening_seconds=200, request_seconds=200, read_seconds=1000, metadata_bytes=400 * READ_RATE)
-    for seconds, heard in ((500, True), (700, False)):
-        with ScriptedBroker(answers(metadata=late(seconds))) as broker:
-            found = KafkaReader(BrokerPool(Connection((broker.address,)), limits))
-            if heard:
-                assert len(found.read().partitions) == 1
-            else:
-                with pytest.raises(Transient, match="no answer in time"):
-                    found.read()

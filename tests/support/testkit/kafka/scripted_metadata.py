@@ -1,0 +1,110 @@
+"""Answers of a scripted broker about a cluster: metadata, reassignments and fenced brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
+from kafka.protocol.admin.topics import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest, MetadataResponse
+
+from bellwether.adapters.kafka.connection.metadata_decoding import topic_id
+from testkit.kafka.scripted_broker import versions
+
+ID = UUID("e42f1285-8d55-4f11-9d4f-494cd7c59edc")
+KEPT = topic_id(ID.bytes)
+ELR = {"eligible.leader.replicas.version": 1}
+Answers = dict[Any, Callable[[Any], Any]]
+
+
+def partition(index: int, *, isr: Sequence[int] = (1, 2, 3), leader: int = 1) -> Any:
+    return MetadataResponse.MetadataResponseTopic.MetadataResponsePartition(
+        error_code=0,
+        partition_index=index,
+        leader_id=leader,
+        leader_epoch=5,
+        replica_nodes=[1, 2, 3],
+        isr_nodes=list(isr),
+        offline_replicas=[],
+    )
+
+
+def topic(name: str, *partitions: Any, error: int = 0, internal: bool = False) -> Any:
+    return MetadataResponse.MetadataResponseTopic(
+        error_code=error, name=name, topic_id=ID, is_internal=internal, partitions=list(partitions)
+    )
+
+
+def metadata(*topics: Any, brokers: Sequence[int] = (1, 2), error: int = 0) -> Callable[[Any], Any]:
+    return lambda _: MetadataResponse(
+        throttle_time_ms=0,
+        brokers=[
+            MetadataResponse.MetadataResponseBroker(node_id=n, host="127.0.0.1", port=n, rack=f"r{n}") for n in brokers
+        ],
+        cluster_id="the-cluster",
+        controller_id=1,
+        topics=list(topics),
+        error_code=error,
+    )
+
+
+def moves(
+    *found: Mapping[tuple[str, int], tuple[Sequence[int], Sequence[int]]], error: int = 0
+) -> Callable[[Any], Any]:
+    """Each call answers with the next of ``found``, the last one for good."""
+    left = list(found) or [{}]
+    kind = ListPartitionReassignmentsResponse.OngoingTopicReassignment
+
+    def answer(_: Any) -> Any:
+        now = left.pop(0) if len(left) > 1 else left[0]
+        return ListPartitionReassignmentsResponse(
+            throttle_time_ms=0,
+            error_code=error,
+            error_message=None,
+            topics=[
+                kind(
+                    name=name,
+                    partitions=[
+                        kind.OngoingPartitionReassignment(
+                            partition_index=index,
+                            replicas=[1, 2, 3],
+                            adding_replicas=list(adding),
+                            removing_replicas=list(removing),
+                        )
+                    ],
+                )
+                for (name, index), (adding, removing) in now.items()
+            ],
+        )
+
+    return answer
+
+
+def described(*fenced: int, error: int = 0) -> Callable[[Any], Any]:
+    return lambda _: DescribeClusterResponse(
+        throttle_time_ms=0,
+        error_code=error,
+        endpoint_type=1,
+        cluster_id="the-cluster",
+        controller_id=1,
+        brokers=[
+            DescribeClusterResponse.DescribeClusterBroker(
+                broker_id=n, host="127.0.0.1", port=n, rack=None, is_fenced=n in fenced
+            )
+            for n in (1, 2, *fenced)
+        ],
+    )
+
+
+def answers(*topics: Any, features: Mapping[str, int] | None = None, **others: Callable[[Any], Any]) -> Answers:
+    return {
+        ApiVersionsRequest: others.get("versions", versions(features=features)),
+        MetadataRequest: others.get("metadata", metadata(*topics)),
+        ListPartitionReassignmentsRequest: others.get("moves", moves()),
+        DescribeClusterRequest: others.get("described", described()),
+    }
