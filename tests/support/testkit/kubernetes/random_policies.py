@@ -15,12 +15,15 @@ from bellwether.api.v1alpha1.schema.crd_manifests import KINDS
 
 SCHEMA = KINDS[0].schema()["properties"]["spec"]
 GOOD = {
+    "accessKeySecretName": ["aws"],
     "alerts": ["DiskSlow", "a", "9-x"],
+    "basicAuthSecretName": ["prom"],
     "bearerTokenSecretName": ["prom"],
     "bootstrapServers": ["kafka:9092", "[2001:db8::1]:9092", "k_1.example:65535", "10.0.0.1:1"],
     "brokerLabel": ["broker", "_id"],
     "caSecretName": ["kafka-ca"],
     "certificateSecretName": ["cert"],
+    "credentialsSecretName": ["proxy"],
     "clusterName": ["my-cluster", "a.b"],
     "excludedTopics": ["payments-*", "a?", "__x"],
     "key": ["password", "a_b.c"],
@@ -33,6 +36,7 @@ GOOD = {
     "preset": ["NodeIoStalled", "RequestHandlerIdle", "ProduceLocalTimeP99", ""],
     "profile": ["default", "big-1"],
     "query": ["up", "max by (broker) (x)", ""],
+    "region": ["eu-central-1", "us-gov-west-1"],
     "rack": ["eu-a", "eu-b"],
     "racks": ["eu-a", "eu-b"],
     "schedule": ["0 4 * * *", "*/5 1-3 * * 1"],
@@ -42,10 +46,12 @@ GOOD = {
     "tokenEndpoint": ["https://login.example.com/token"],
     "topic": ["bellwether-canary", "a.b"],
     "type": ["CertificateExpiry", "StorageLatency", "X"],
-    "url": ["http://prometheus:9090", "https://prometheus.example.com/x"],
+    "url": ["http://prometheus:9090", "https://prometheus.example.com/x", "http://proxy:3128"],
     "userName": ["bellwether"],
     "userSecretName": ["user"],
     "username": ["bellwether"],
+    "value": ["orders", "a b"],
+    "workloadIdentity": ["msk", "azure-1"],
     "vantages": ["eu-west-1a", "b", "c.d_e"],
 }
 ODD: list[Any] = [
