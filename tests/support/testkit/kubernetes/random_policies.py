@@ -26,6 +26,7 @@ GOOD = {
     "credentialsSecretName": ["proxy"],
     "clusterName": ["my-cluster", "a.b"],
     "excludedTopics": ["payments-*", "a?", "__x"],
+    "includedTopics": ["*", "orders-?"],
     "key": ["password", "a_b.c"],
     "listener": ["EXTERNAL", "tls"],
     "name": ["one", "two", "cluster", "x-1"],
