@@ -47,7 +47,7 @@ GOOD = {
     "tokenEndpoint": ["https://login.example.com/token"],
     "topic": ["bellwether-canary", "a.b"],
     "type": ["CertificateExpiry", "StorageLatency", "X"],
-    "url": ["http://prometheus:9090", "https://prometheus.example.com/x", "http://proxy:3128"],
+    "url": ["http://prometheus:9090", "https://prometheus.example.com/x", "https://proxy:3128"],
     "userName": ["bellwether"],
     "userSecretName": ["user"],
     "username": ["bellwether"],
@@ -71,6 +71,10 @@ def random_policy(rng: random.Random) -> str:
     if rng.random() < 0.8:  # otherwise hardly any connection were valid
         kafka.clear()
         kafka.update(bootstrapServers=["kafka:9092"])
+        for name in ("basicAuthSecretName", "bearerTokenSecretName"):
+            (body["spec"].get("detection", {}).get("prometheus") or {}).pop(name, None)
+        if "scope" in body["spec"]:
+            body["spec"]["scope"].setdefault("includedTopics", ["orders-?"])
     if rng.random() < 0.5:
         for _ in range(rng.randint(1, 3)):
             _change(body, rng)
