@@ -74,7 +74,9 @@ class HttpProxy:
     def __post_init__(self) -> None:
         object.__setattr__(self, "password", Hidden(self.password))
         if not _PROXY.fullmatch(self.url):
-            raise ValueError(f"{self.name} {self.url!r} is not http://host:port or https://host:port")
+            # It may hold a password, which belongs elsewhere.
+            shown = f" {self.url!r}" if "@" not in self.url else ""
+            raise ValueError(f"{self.name}{shown} is not http://host:port or https://host:port, without a user")
 
     @property
     def address(self) -> Hidden:

@@ -233,6 +233,7 @@ def _command_lines(
         ("demote, wrong key", [*demote, *reach, "--tls-cert", str(nonsense), "--tls-key", str(nonsense)]),
         ("demote, unreachable", [*demote, "--bootstrap", "127.0.0.1:1", "--tls", *scram, str(password)]),
         ("sample, wrong client", [*sample, *reach, *oauth, str(nonsense)]),
+        ("sample, wrong token", [*sample, *reach, *oauth[:2], "--oauth-token-file", str(nonsense)]),
         ("sample", [*sample, *reach, *scram, str(password)]),
         ("probe replication", ["probe", "replication", "--once", "--log-level", "debug", *here]),
         ("probe reachability", ["probe", "reachability", "--once", "--log-level", "debug", *here]),

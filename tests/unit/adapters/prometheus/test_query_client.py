@@ -211,3 +211,14 @@ def test_authority_that_is_no_certificate_is_named(secured: tuple[str, Path], tm
     bad.write_text("not a certificate")
     with pytest.raises(Terminal, match="check url's scheme and caSecretName"):
         PrometheusClient(secured[0], Access(ca=bad)).ask("up", "broker", 30)
+
+
+def test_a_user_and_a_tenant_travel_in_headers_and_in_no_representation(server: Any) -> None:
+    server.says("200 OK", GOOD)
+    access = Access(username="me", password="hunter2", headers=(("X-Scope-OrgID", "orders"),))
+    PrometheusClient(server.url, access).ask("up", "broker", 30)
+    (request,) = server.requests
+    assert b"\r\nAuthorization: Basic bWU6aHVudGVyMg==\r\n" in request
+    assert b"\r\nX-Scope-OrgID: orders\r\n" in request
+    assert "hunter2" not in repr(access)
+    assert "bWU6" not in repr(access.authorization)
