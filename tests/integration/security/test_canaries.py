@@ -144,7 +144,7 @@ def test_no_secret_comes_out_of_anything(
     alerts = ["alertmanager", *here, "--listen", door, "--token-file", str(webhook), *LEVEL]
     site.start("webhook", [*probe, *alerts])
     trace = tmp_path / "trace.jsonl"
-    record = [sys.executable, "-m", "bellwether", "record", *here, "-o", str(trace), "--duration", "60s"]
+    record = [sys.executable, "-m", "bellwether", "record", *here, "--output-file", str(trace), "--duration", "60s"]
     recorder = site.start("record", record)
     site.until_reported()
     site.until(lambda: site.ready("wrong")[0] == "CredentialsUnusable", 60, "a wrong password is refused")
