@@ -39,7 +39,7 @@ def test_a_token_that_ends_is_used_no_longer(file: TokenFile):
     assert grant.token not in repr(grant)
 
 
-@pytest.mark.parametrize("token", ["opaque-token", jwt(86_400)])
+@pytest.mark.parametrize("token", ["opaque-token", jwt(86_400)], ids=["opaque", "JWT"])
 def test_the_file_is_read_again_within_a_minute_however_long_its_token_lasts(file: TokenFile, token: str):
     put(file, f"{token}\n")
     grant = read(file)
