@@ -51,8 +51,9 @@ RUN --mount=type=secret,id=apt.conf,target=/etc/apt/apt.conf.d/zz-machine.conf \
     && rm -f /opt/bellwether/bin/*ctivate* \
     && pip --python /opt/build/bin/python install --only-binary :all: --require-hashes --requirement /requirements/build.lock
 
-# The operator's Python distributions, but for what nothing of ours imports: Arrow's Flight, and the second, asynchronous
-# half of the Kubernetes client. Files that a wheel holds three times become links.
+# The operator's Python distributions, but for what nothing of ours imports: Arrow's Flight, the second, asynchronous
+# half of the Kubernetes client, and the models of all AWS services but those that give credentials. Files that a wheel
+# holds three times become links.
 FROM backend AS distributions
 COPY requirements/runtime.lock /requirements/
 RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf \
@@ -60,6 +61,7 @@ RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf \
     pip --python /opt/bellwether/bin/python install --only-binary :all: --require-hashes --requirement /requirements/runtime.lock \
     && cd /opt/bellwether/lib/${PYTHON}/site-packages \
     && rm -rf */tests kubernetes/aio pyarrow/include pyarrow/src pyarrow/*flight* pyarrow/*_cpp_tests* \
+    && find botocore/data -mindepth 1 -maxdepth 1 -type d ! -name sts ! -name 'sso*' ! -name signin -exec rm -rf {} + \
     && find . \( -name '*.pxd' -o -name '*.pyx' -o -name '*.pyi' \) -delete \
     && for whole in pyarrow/lib*.so.*.*.*; do for copy in "$whole" "${whole%%.so.*}.so"; do \
         cmp --silent "$copy" "${whole%.*.*}" && ln --symbolic --force "$(basename "${whole%.*.*}")" "$copy"; done; done \

@@ -202,7 +202,7 @@ lock: setup ## Resolve the requirements and write them, with hashes and without 
 	@$(RESOLVE) $(if $(UPGRADE),--upgrade) pyproject.toml --all-extras \
 		--group lint --group test --group parts --group build --group bench --group dashboards -o $(LOCK)
 	@# The image gets what is tested: its locks are parts of the first one.
-	@$(RESOLVE) pyproject.toml --extra operator --extra load --constraint $(LOCK) -o requirements/runtime.lock
+	@$(RESOLVE) pyproject.toml --extra aws --extra operator --extra load --constraint $(LOCK) -o requirements/runtime.lock
 	@$(RESOLVE) pyproject.toml --all-extras --constraint $(LOCK) -o requirements/spark.lock
 	@$(RESOLVE) --group build --constraint $(LOCK) -o requirements/build.lock
 	@# And so does the demo.

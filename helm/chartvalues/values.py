@@ -6,6 +6,8 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
+from bellwether.api.config.field_types import ConfigName
+from bellwether.api.config.workload_identity import WorkloadIdentity
 from chartvalues.component_values import (
     Alertmanager,
     Operator,
@@ -65,6 +67,11 @@ class Values(Model):
     rbac: Rbac = Field(default_factory=Rbac, description="Permissions.")
     admission: Admission = Field(
         default_factory=Admission, description="Admission policies that restrict each prober to its own signals."
+    )
+    workload_identities: dict[ConfigName, WorkloadIdentity] = Field(
+        default_factory=dict,
+        description="Identities of Bellwether's own pods, by the names that policies use (sasl.workloadIdentity,"
+        " prometheus.workloadIdentity). See docs/security/workload-identities.md.",
     )
     pod_security: PodSecurity = Field(default_factory=PodSecurity, description="Security contexts of the pods.")
     operator: Operator = Field(default_factory=Operator, description="The operator.")

@@ -9,6 +9,7 @@ DISTRIBUTION = "bellwether-kafka"
 """What it is called on a package index; the command and the import package are called ``bellwether``."""
 
 EXTRAS = {
+    "botocore": "aws",
     "kopf": "operator",
     "numpy": "spark",
     "pandas": "spark",

@@ -7,8 +7,11 @@ any module may use it. Its secrets are hidden from ``repr``, hence from logs and
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import ClassVar
+from urllib.parse import quote
 
 
 class Protocol(StrEnum):
@@ -48,13 +51,64 @@ class Hidden(str):
         return "<hidden>"
 
 
+_PROXY = re.compile(r"https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
+_REGION = re.compile("[a-z]{2,4}(-[a-z]{2,12}){1,3}-[0-9]{1,2}")
+
 Names = tuple[tuple[str, str], ...]
 """Pairs of a field of ours and what the person who set it calls it, such as ``spec.kafka.tls.caSecretName``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OAuth:
-    """Where tokens for OAUTHBEARER come from: the client credentials of RFC 6749 (4.4).
+class HttpProxy:
+    """An HTTP proxy that a person chose; proxies of the environment are never used.
+
+    ``url`` is ``http://host:port`` or ``https://host:port``. Raises ValueError naming the field that is wrong.
+    """
+
+    url: str
+    username: str = ""
+    password: str = field(default="", repr=False)
+    name: str = field(default="proxy", repr=False, compare=False)
+    """What the person who set it calls it, for messages."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "password", Hidden(self.password))
+        if not _PROXY.fullmatch(self.url):
+            # It may hold a password, which belongs elsewhere.
+            shown = f" {self.url!r}" if "@" not in self.url else ""
+            raise ValueError(f"{self.name}{shown} is not http://host:port or https://host:port, without a user")
+
+    @property
+    def address(self) -> Hidden:
+        """The URL with the credentials in it, as HTTP clients want it."""
+        scheme, _, address = self.url.partition("://")
+        user = f"{quote(self.username, safe='')}:{quote(self.password, safe='')}@" if self.username else ""
+        return Hidden(f"{scheme}://{user}{address}")
+
+
+class _Origin:
+    """What the origins of tokens have in common: fields with names that people know, and hosts that may get a token."""
+
+    __slots__ = ()
+    hosts: tuple[str, ...]
+    names: Names
+
+    def allows(self, host: str) -> bool:
+        """Whether a token may go to that host: one of ``hosts`` names it, or is ``*`` or ``*.`` and its domain."""
+        host = host.lower().rstrip(".")
+        return any(
+            one == "*" or host == one or (one.startswith("*.") and host.endswith(one[1:]))
+            for one in map(str.lower, self.hosts)
+        )
+
+    def called(self, name: str) -> str:
+        """A field as the person who set it knows it."""
+        return dict(self.names).get(name, name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OAuth(_Origin):
+    """Tokens for OAUTHBEARER from a token endpoint, by the client credentials of RFC 6749 (4.4).
 
     ``ca_file`` empty means the system's trust store. Raises ValueError naming the field that is missing or wrong.
     """
@@ -64,7 +118,11 @@ class OAuth:
     client_secret: str = field(repr=False)
     scope: str = ""
     ca_file: str = ""
+    proxy: HttpProxy | None = None
     names: Names = field(default=(), repr=False, compare=False)
+    hosts: tuple[str, ...] = field(default=("*",), init=False, repr=False, compare=False)
+
+    remedy: ClassVar[str] = "check that the listener trusts the issuer, the audience and the scope of its tokens"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "client_secret", Hidden(self.client_secret))
@@ -74,9 +132,83 @@ class OAuth:
         if not self.token_endpoint.startswith("https://") or "@" in self.token_endpoint:
             raise ValueError("token_endpoint must begin with https:// and name no user: secrets travel to it")
 
-    def called(self, name: str) -> str:
-        """A field as the person who set it knows it."""
-        return dict(self.names).get(name, name)
+    @property
+    def whom(self) -> str:
+        """The principal, for messages."""
+        return f"client {self.client_id!r}"
+
+    @property
+    def where(self) -> str:
+        """What gives the tokens, for messages."""
+        return f"{self.called('token_endpoint')} {self.token_endpoint}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenFile(_Origin):
+    """Tokens for OAUTHBEARER from a file that something else renews, such as a projected ServiceAccount token.
+
+    ``hosts`` are the hosts that may receive a token (``allows``).
+    """
+
+    path: str
+    hosts: tuple[str, ...] = ("*",)
+    names: Names = field(default=(), repr=False, compare=False)
+
+    remedy: ClassVar[str] = OAuth.remedy
+
+    @property
+    def whom(self) -> str:
+        """The principal, for messages."""
+        return f"the subject of the token in {self.where}"
+
+    @property
+    def where(self) -> str:
+        """What gives the tokens, for messages."""
+        return f"{self.called('path')} {self.path}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwsMskIam(_Origin):
+    """Tokens for OAUTHBEARER of Amazon MSK: requests of ``kafka-cluster:Connect``, signed with AWS credentials.
+
+    Without an access key, credentials come from the standard chain of the AWS SDKs: environment variables, web identity
+    (IRSA), EKS Pod Identity, profiles, instance metadata. ``role_arn`` is a role to assume with them. ``hosts`` are the
+    hosts that may receive a token (``allows``).
+    """
+
+    region: str
+    access_key_id: str = ""
+    secret_access_key: str = field(default="", repr=False)
+    session_token: str = field(default="", repr=False)
+    role_arn: str = ""
+    proxy: HttpProxy | None = None
+    hosts: tuple[str, ...] = ("*",)
+    names: Names = field(default=(), repr=False, compare=False)
+
+    remedy: ClassVar[str] = (
+        "check that the region is that of the cluster, that IAM authentication is enabled on the listener, and that the"
+        " policies of this IAM principal allow kafka-cluster:Connect"
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "secret_access_key", Hidden(self.secret_access_key))
+        object.__setattr__(self, "session_token", Hidden(self.session_token))
+        if not _REGION.fullmatch(self.region):
+            raise ValueError(f"{self.called('region')} {self.region!r} is not an AWS region, such as eu-central-1")
+
+    @property
+    def whom(self) -> str:
+        """The principal, for messages."""
+        return f"AWS access key {self.access_key_id}" if self.access_key_id else f"AWS {self.role_arn or 'credentials'}"
+
+    @property
+    def where(self) -> str:
+        """What gives the tokens, for messages."""
+        return f"{self.called('region')} {self.region}: AWS"
+
+
+TokenOrigin = OAuth | TokenFile | AwsMskIam
+"""Where tokens for OAUTHBEARER come from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +224,7 @@ class Security:
     mechanism: Mechanism | None = None
     username: str = ""
     password: str = field(default="", repr=False)
-    oauth: OAuth | None = None
+    oauth: TokenOrigin | None = None
     ca_file: str = ""
     cert_file: str = ""
     key_file: str = ""
@@ -115,7 +247,7 @@ class Security:
     def whom(self) -> str:
         """The principal that the client presents, for messages."""
         if self.oauth is not None:
-            return f"client {self.oauth.client_id!r}"
+            return self.oauth.whom
         return f"user {self.username!r}" if self.protocol.sasl else "this client"
 
     def called(self, name: str) -> str:

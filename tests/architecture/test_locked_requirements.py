@@ -60,7 +60,7 @@ def wanted_in_the_image(root: Path) -> dict[str, list[str]]:
     project = tomllib.loads((root / "pyproject.toml").read_text())
     own = project["project"]["dependencies"]
     return {
-        "runtime": [*own, *_of_extras(project, "operator", "load")],
+        "runtime": [*own, *_of_extras(project, "aws", "operator", "load")],
         "spark": [*own, *_of_extras(project)],
         "build": [*project["build-system"]["requires"], *project["dependency-groups"]["build"]],
     }

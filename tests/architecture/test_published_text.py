@@ -16,6 +16,7 @@ INDEX_OPTION = re.compile(r"--(?:extra-)?index-url|--find-links|--trusted-host|\
 
 # Documentation, standards and names reserved for examples. Package registries are left to each user's own settings.
 PUBLIC = (
+    "amazonaws.com",
     "apache.org",
     "bellwether.dev",
     "example.com",

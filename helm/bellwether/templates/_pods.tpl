@@ -41,7 +41,7 @@ spec:
         {{- range concat .args ($workload.extraArgs | default list) }}
         - {{ toString . | quote }}
         {{- end }}
-      {{- with concat (.env | default list) ($workload.extraEnv | default list) }}
+      {{- with concat (.env | default list) (include "bellwether.workloadidentities.env" $root | fromJsonArray) ($workload.extraEnv | default list) }}
       env:
         {{- toYaml . | nindent 8 }}
       {{- end }}
@@ -67,14 +67,14 @@ spec:
       volumeMounts:
         - name: tmp
           mountPath: /tmp
-        {{- with concat (.mounts | default list) ($workload.extraVolumeMounts | default list) }}
+        {{- with concat (.mounts | default list) (include "bellwether.workloadidentities.mounts" $root | fromJsonArray) ($workload.extraVolumeMounts | default list) }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
   volumes:
     - name: tmp
       emptyDir:
         sizeLimit: {{ $root.Values.podSecurity.tmpSize }}
-    {{- with concat (.volumes | default list) ($workload.extraVolumes | default list) }}
+    {{- with concat (.volumes | default list) (include "bellwether.workloadidentities.volumes" $root | fromJsonArray) ($workload.extraVolumes | default list) }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
   {{- with $workload.nodeSelector }}
@@ -161,4 +161,20 @@ spec:
 {{- $alive := dict "httpGet" (dict "path" "/healthz" "port" "metrics") "initialDelaySeconds" 10 "periodSeconds" 10 "timeoutSeconds" 5 "failureThreshold" 6 }}
 {{- $ready := dict "httpGet" (dict "path" "/readyz" "port" "metrics") "periodSeconds" 5 "timeoutSeconds" 3 }}
 {{- dict "liveness" $alive "readiness" $ready | toJson }}
+{{- end }}
+
+{{/*
+What a pod needs to read the workload identities, each a JSON list that is empty without any. Pods read the file
+whenever they connect, so a change restarts nothing. In: the root.
+*/}}
+{{- define "bellwether.workloadidentities.env" -}}
+{{- .Values.workloadIdentities | empty | ternary list (list (dict "name" "BELLWETHER_WORKLOAD_IDENTITIES" "value" "/etc/bellwether-identities/identities.yaml")) | toJson }}
+{{- end }}
+{{- define "bellwether.workloadidentities.mounts" -}}
+{{- .Values.workloadIdentities | empty | ternary list (list (dict "name" "workload-identities" "mountPath" "/etc/bellwether-identities" "readOnly" true)) | toJson }}
+{{- end }}
+{{- define "bellwether.workloadidentities.volumes" -}}
+{{- /* Hooks run before it exists. */}}
+{{- $map := dict "name" (printf "%s-workload-identities" (include "bellwether.fullname" .)) "optional" true }}
+{{- .Values.workloadIdentities | empty | ternary list (list (dict "name" "workload-identities" "configMap" $map)) | toJson }}
 {{- end }}

@@ -8,7 +8,17 @@ from pathlib import Path
 import click
 
 from bellwether.adapters import pem
-from bellwether.kafka_connection import Connection, Mechanism, OAuth, Protocol, Security
+from bellwether.kafka_connection import (
+    AwsMskIam,
+    Connection,
+    HttpProxy,
+    Mechanism,
+    OAuth,
+    Protocol,
+    Security,
+    TokenFile,
+    TokenOrigin,
+)
 from bellwether.ports.errors import Unauthenticated
 
 
@@ -26,6 +36,9 @@ def connection_from(
     oauth_client_secret_file: Path | None = None,
     oauth_scope: str | None = None,
     oauth_ca: Path | None = None,
+    oauth_proxy: str | None = None,
+    oauth_token_file: Path | None = None,
+    aws_msk_region: str | None = None,
 ) -> Connection:
     """Build the connection from the options and the current content of their files.
 
@@ -36,14 +49,27 @@ def connection_from(
         f"SASL_{'SSL' if encrypted else 'PLAINTEXT'}" if sasl_mechanism else "SSL" if encrypted else "PLAINTEXT"
     )
     try:
-        oauth = None
-        if sasl_mechanism == Mechanism.OAUTHBEARER:
+        oauth: TokenOrigin | None = None
+        origins = [name for name in (oauth_token_endpoint, oauth_token_file, aws_msk_region) if name]
+        if len(origins) > 1:
+            raise click.UsageError("Set one of --oauth-token-endpoint, --oauth-token-file and --aws-msk-region.")
+        if origins and sasl_mechanism != Mechanism.OAUTHBEARER:
+            raise click.UsageError(
+                "--oauth-token-endpoint, --oauth-token-file and --aws-msk-region require --sasl-mechanism OAUTHBEARER."
+            )
+        proxy = HttpProxy(url=oauth_proxy, name="--oauth-proxy") if oauth_proxy else None
+        if oauth_token_file is not None:
+            oauth = TokenFile(path=str(oauth_token_file), names=(("path", "--oauth-token-file"),))
+        elif aws_msk_region:
+            oauth = AwsMskIam(region=aws_msk_region, proxy=proxy, names=(("region", "--aws-msk-region"),))
+        elif sasl_mechanism == Mechanism.OAUTHBEARER:
             oauth = OAuth(
                 token_endpoint=oauth_token_endpoint or "",
                 client_id=oauth_client_id or "",
                 client_secret=_secret(oauth_client_secret_file, "--oauth-client-secret-file"),
                 scope=oauth_scope or "",
                 ca_file=_certificates(oauth_ca, "--oauth-ca"),
+                proxy=proxy,
                 names=_OAUTH_NAMES,
             )
         security = Security(

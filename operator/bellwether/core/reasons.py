@@ -47,6 +47,7 @@ class Reason(StrEnum):
     ONLY_REPLICA = "OnlyReplica"
     NO_HEALTHY_ISR_MEMBER = "NoHealthyIsrMember"
     CAPACITY_REACHED = "CapacityReached"
+    OUT_OF_SCOPE = "OutOfScope"
     PREFERRED_NOT_IN_ISR = "PreferredNotInIsr"
     REASSIGNING = "Reassigning"
     ORDER_OVERWRITTEN = "OrderOverwritten"
@@ -151,6 +152,7 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.ONLY_REPLICA: "The demoted broker has the partition's only replica.",
     Reason.NO_HEALTHY_ISR_MEMBER: "No live, healthy ISR member that is not demoted can lead; the leader stays.",
     Reason.CAPACITY_REACHED: "Every other eligible replica is at the limit set by spec.demotion.capacity.",
+    Reason.OUT_OF_SCOPE: "The topic is out of scope (spec.scope), so its leader and its replica order stay.",
     Reason.PREFERRED_NOT_IN_ISR: "The preferred leader is not in the ISR, so Kafka would refuse the election.",
     Reason.REASSIGNING: "Replicas of the partition are being added or removed; the move waits for that.",
     Reason.ORDER_OVERWRITTEN: "Another tool keeps changing the replica order; retrying with backoff.",

@@ -11,6 +11,7 @@ import click
 import pytest
 import yaml
 
+from bellwether.api.config.workload_identity import WorkloadIdentities
 from bellwether.api.v1alpha1.schema.crd_manifests import KINDS
 from bellwether.cli.main import main
 from realparts.helm import Helm
@@ -368,3 +369,24 @@ def test_a_profile_with_executors_gets_the_charts_account_and_a_confined_templat
 
 def test_what_the_chart_configures_under_good_values_is_valid_for_the_operator(helm: Helm, chart: Path):
     assert set(of_chart(helm.template(chart, chart.parents[1] / "tests/integration/chart/good/everything.yaml")).stores)
+
+
+def test_every_pod_that_connects_can_read_the_workload_identities(helm: Helm, chart: Path):
+    role = {"namespaces": ["kafka"], "hosts": ["*.kafka.eu-central-1.amazonaws.com"]}
+    role["awsMskIam"] = {"region": "eu-central-1"}
+    prober = {"kind": "Reachability", "policy": "orders", "vantage": "a"}
+    values: Object = {"load": LOAD, "sampler": {"enabled": True, "policy": "orders"}, "probers": [prober]}
+    assert "workload-identities" not in str(helm.template(chart, values))
+    objects = helm.template(chart, {**values, "workloadIdentities": {"msk": role}})
+    (config,) = of(objects, "ConfigMap", "-workload-identities")
+    (name, text), *_ = config["data"].items()
+    assert WorkloadIdentities.model_validate(yaml.safe_load(text)).named("msk", "kafka", "sasl").aws_msk_iam is not None
+    deployments = of(objects, "Deployment")
+    assert len(deployments) == 3
+    for deployment in deployments:
+        spec = deployment["spec"]["template"]["spec"]
+        (container,) = spec["containers"]
+        (mount,) = [one for one in container["volumeMounts"] if one["name"] == "workload-identities"]
+        (volume,) = [one for one in spec["volumes"] if one["name"] == "workload-identities"]
+        assert volume["configMap"] == {"name": config["metadata"]["name"], "optional": True}
+        assert {"name": "BELLWETHER_WORKLOAD_IDENTITIES", "value": f"{mount['mountPath']}/{name}"} in container["env"]

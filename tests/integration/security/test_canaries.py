@@ -144,7 +144,7 @@ def test_no_secret_comes_out_of_anything(
     alerts = ["alertmanager", *here, "--listen", door, "--token-file", str(webhook), *LEVEL]
     site.start("webhook", [*probe, *alerts])
     trace = tmp_path / "trace.jsonl"
-    record = [sys.executable, "-m", "bellwether", "record", *here, "-o", str(trace), "--duration", "60s"]
+    record = [sys.executable, "-m", "bellwether", "record", *here, "--output-file", str(trace), "--duration", "60s"]
     recorder = site.start("record", record)
     site.until_reported()
     site.until(lambda: site.ready("wrong")[0] == "CredentialsUnusable", 60, "a wrong password is refused")
@@ -233,6 +233,7 @@ def _command_lines(
         ("demote, wrong key", [*demote, *reach, "--tls-cert", str(nonsense), "--tls-key", str(nonsense)]),
         ("demote, unreachable", [*demote, "--bootstrap", "127.0.0.1:1", "--tls", *scram, str(password)]),
         ("sample, wrong client", [*sample, *reach, *oauth, str(nonsense)]),
+        ("sample, wrong token", [*sample, *reach, *oauth[:2], "--oauth-token-file", str(nonsense)]),
         ("sample", [*sample, *reach, *scram, str(password)]),
         ("probe replication", ["probe", "replication", "--once", "--log-level", "debug", *here]),
         ("probe reachability", ["probe", "reachability", "--once", "--log-level", "debug", *here]),

@@ -13,10 +13,10 @@ from confluent_kafka.admin import AdminClient
 
 from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
 from bellwether.adapters.kafka.confluent_config import for_confluent
-from bellwether.adapters.kafka.connection import oauth_tokens
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.adapters.kafka.tokens import token_source
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.kafka_connection import Connection, Mechanism, OAuth, Protocol, Security
 from bellwether.ports.errors import Terminal, Transient, Unauthenticated
@@ -79,12 +79,12 @@ def ways(secured: SecuredKafka) -> dict[str, Connection]:
 @pytest.fixture
 def endpoint(secured: SecuredKafka) -> Iterator[SecuredKafka]:
     """The cluster with its token endpoint, which is mended afterwards; tokens of other tests are forgotten."""
-    oauth_tokens._sources.clear()
+    token_source._sources.clear()
     yield secured
     secured.tokens.answer, secured.tokens.delay_seconds, secured.tokens.life_seconds = None, 0.0, 300
     if secured.tokens._server is None:
         secured.tokens.start()
-    oauth_tokens._sources.clear()
+    token_source._sources.clear()
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -122,6 +122,7 @@ class KafkaCluster(Started):
         properties: Mapping[str, str] | None = None,
         features: Mapping[str, int] | None = None,
         jvm_options: Sequence[str] = (),
+        classes: Sequence[Path] = (),
     ) -> None:
         """Lay out a cluster; nothing runs yet.
 
@@ -129,8 +130,9 @@ class KafkaCluster(Started):
         gives that many nodes of their own (ids 101 on). ``racks`` are dealt to the brokers in turn. ``slow_disk`` puts
         a ``SlowDisk`` beneath each broker's log directory. ``sasl_ssl`` adds the listener SECURE; with ``external_ssl``
         EXTERNAL speaks SASL_SSL too, with certificates of its own; ``listener_names`` gives both other names.
-        ``properties`` go to every node's server.properties, ``jvm_options`` to every JVM; ``features`` get other levels
-        than this version's own. A directory that is given is kept at the end, one that is not is removed.
+        ``properties`` go to every node's server.properties, ``jvm_options`` and folders of further ``classes`` to every
+        JVM; ``features`` get other levels than this version's own. A directory that is given is kept at the end, one
+        that is not is removed.
         """
         if brokers < 1:
             raise ValueError("a cluster needs at least one broker")
@@ -139,6 +141,7 @@ class KafkaCluster(Started):
         self._ports = HeldPorts()
         self._heap = heap
         self._jvm_options = tuple(jvm_options)
+        self._classes = tuple(classes)
         self._external = (listener_names or {}).get("EXTERNAL", "EXTERNAL")
         self._sasl_ssl = sasl_ssl
         self._features = dict(features or {})
@@ -286,7 +289,11 @@ class KafkaCluster(Started):
         return ManagedProcess(
             node.folder.name,
             kafka_jars.command(
-                "kafka.Kafka", [node.folder / "server.properties"], heap=self._heap, options=self._jvm_options
+                "kafka.Kafka",
+                [node.folder / "server.properties"],
+                heap=self._heap,
+                options=self._jvm_options,
+                classes=self._classes,
             ),
             log=node.folder / "server.log",
             environment=disk.environment() if disk else None,

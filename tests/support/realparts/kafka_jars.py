@@ -39,10 +39,15 @@ def class_archive() -> Path:
 
 
 def command(
-    main_class: str, arguments: Sequence[str | Path], *, heap: str = "256m", options: Sequence[str] = ()
+    main_class: str,
+    arguments: Sequence[str | Path],
+    *,
+    heap: str = "256m",
+    options: Sequence[str] = (),
+    classes: Sequence[Path] = (),
 ) -> list[str]:
-    """The command line that runs a class of Kafka, with further options of the JVM."""
-    class_path = ":".join(str(jar) for jar in sorted(folder().iterdir()))
+    """The command line that runs a class of Kafka, with further options of the JVM and folders of classes."""
+    class_path = ":".join(map(str, (*sorted(folder().iterdir()), *classes)))
     archive = class_archive()
     return [
         str(jvm.java().path),

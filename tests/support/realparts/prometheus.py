@@ -27,7 +27,7 @@ class PrometheusServer(Started):
 
     ``job`` is the name of the one job that they belong to; labels that a target tells itself win (``honor_labels``).
     ``rules`` are rule files, evaluated each second. With ``certificate``, the files of a certificate and of its key, it
-    speaks TLS.
+    speaks TLS. ``users`` are names and bcrypt hashes of passwords: with any, it lets nobody else in.
     """
 
     def __init__(
@@ -36,6 +36,7 @@ class PrometheusServer(Started):
         *,
         targets: Mapping[str, Mapping[str, str]] | None = None,
         certificate: tuple[Path, Path] | None = None,
+        users: Mapping[str, str] | None = None,
         rules: Sequence[Path] = (),
         job: str = "kafka",
     ) -> None:
@@ -44,6 +45,7 @@ class PrometheusServer(Started):
         self._job = job
         self._targets = targets or {}
         self._certificate = certificate
+        self._users = dict(users or {})
         self._ports = HeldPorts()
         self._port = self._ports.take()
         self.url = f"{'https' if certificate else 'http'}://127.0.0.1:{self._port}"
@@ -127,11 +129,12 @@ class PrometheusServer(Started):
     def _web_configuration(self) -> Path:
         path = self._directory / "web.yml"
         files = dict(zip(("cert_file", "key_file"), map(str, self._certificate or ()), strict=False))
-        path.write_text(json.dumps({"tls_server_config": files} if files else {}))
+        words: dict[str, Any] = {"tls_server_config": files} if files else {}
+        path.write_text(json.dumps(words | ({"basic_auth_users": self._users} if self._users else {})))
         return path
 
     def _ready(self) -> bool:
-        if self._certificate is not None:
+        if self._certificate is not None or self._users:
             return accepts(self._port)
         try:
             with urlopen(f"{self.url}/-/ready", timeout=limit(5)) as answer:

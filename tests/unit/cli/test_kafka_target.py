@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from bellwether.cli.commands.leadership.demote import demote
 from bellwether.cli.kafka_target import connection_from
-from bellwether.kafka_connection import Connection, Mechanism, OAuth, Protocol
+from bellwether.kafka_connection import AwsMskIam, Connection, HttpProxy, Mechanism, OAuth, Protocol, TokenFile
 from bellwether.ports.errors import Unauthenticated
 from realparts.tls import Authority
 
@@ -119,6 +119,32 @@ def test_a_token_that_cannot_be_asked_for_is_a_usage_error(options: dict[str, An
 def test_a_token_endpoint_in_the_clear_is_a_usage_error(file: Path):
     with pytest.raises(click.UsageError, match="https://"):
         made(**{**BY_TOKEN, "oauth_client_secret_file": file, "oauth_token_endpoint": "http://login.example.com"})
+
+
+def test_tokens_come_from_a_file_or_from_aws_as_well(tmp_path: Path):
+    by_file = made(tls=True, sasl_mechanism="OAUTHBEARER", oauth_token_file=tmp_path / "token").security
+    assert by_file.oauth == TokenFile(path=str(tmp_path / "token"))
+    proxied = {"aws_msk_region": "eu-central-1", "oauth_proxy": "http://proxy:3128"}
+    by_aws = made(tls=True, sasl_mechanism="OAUTHBEARER", **proxied).security
+    assert by_aws.oauth == AwsMskIam(region="eu-central-1", proxy=HttpProxy(url="http://proxy:3128"))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"oauth_token_file": Path("t")}, "Set one of --oauth-token-endpoint, --oauth-token-file and --aws-msk-region"),
+        ({"oauth_token_endpoint": None, "aws_msk_region": "Mars"}, "--aws-msk-region 'Mars' is not an AWS region"),
+        ({"oauth_proxy": "proxy:3128"}, "--oauth-proxy 'proxy:3128' is not http://host:port"),
+        ({"oauth_proxy": "http://me:hunter2@proxy:3128"}, "--oauth-proxy is not http://host:port"),
+        ({"sasl_mechanism": "PLAIN"}, "require --sasl-mechanism OAUTHBEARER"),
+    ],
+)
+def test_origins_of_tokens_that_exclude_each_other_or_are_none_are_usage_errors(
+    file: Path, options: dict[str, Any], said: str
+):
+    with pytest.raises(click.UsageError, match=said) as caught:
+        made(**{**BY_TOKEN, "oauth_client_secret_file": file, **options})
+    assert "hunter2" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

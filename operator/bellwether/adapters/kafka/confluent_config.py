@@ -1,7 +1,7 @@
 """Configuration of a confluent-kafka client for one ``Connection``, with tokens from the shared source.
 
 In: a ``Connection``. Out: a dictionary to construct a client with. Our own connections (``broker_connection``) read the
-``Connection`` themselves. Called by ``admin_config_reader`` and tests.
+``Connection`` themselves. Called by ``admin_config_reader`` and ``canary_client``.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kafka.connection.oauth_tokens import TokenSource, source_of
+from bellwether.adapters.kafka.tokens.token_source import TokenSource, source_of
 from bellwether.kafka_connection import Connection
+from bellwether.ports.errors import Terminal
 
 TOKEN_SECONDS = 10.0
 """How long a client waits for its first token."""
@@ -21,7 +22,7 @@ _log.disabled = True
 
 
 def for_confluent(connection: Connection) -> dict[str, object]:
-    """The configuration of a confluent-kafka client (librdkafka's names)."""
+    """The configuration of a confluent-kafka client (librdkafka's names). Raises Terminal for limited hosts."""
     security = connection.security
     config: dict[str, object] = {
         "bootstrap.servers": ",".join(connection.bootstrap),
@@ -42,8 +43,13 @@ def for_confluent(connection: Connection) -> dict[str, object]:
         if security.oauth is None:
             config["sasl.username"] = security.username
             config["sasl.password"] = security.password
+        elif "*" not in security.oauth.hosts:
+            raise Terminal(
+                f"{security.oauth.called('hosts')} limits the hosts that may get a token, and librdkafka connects to"
+                " whatever addresses brokers advertise: it can only be used with hosts: ['*']"
+            )
         else:
-            config["oauth_cb"] = _Callback(source_of(security.oauth), security.oauth.client_id)
+            config["oauth_cb"] = _Callback(source_of(security.oauth), security.oauth.whom)
     return config
 
 

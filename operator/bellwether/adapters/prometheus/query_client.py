@@ -1,22 +1,26 @@
 """Prometheus client: one instant query at a time (``/api/v1/query``), bounded in time and in memory.
 
-In: a base URL, optionally a bearer token and the certificates of an authority. Out: a ``QueryResponse``, or Transient
-or Terminal with a sentence that is the same for the same failure and never holds the token. Called by ``bellwether
-probe prometheus``, from one thread per rule.
+In: a base URL, optionally credentials, headers, a proxy and the certificates of an authority. Out: a ``QueryResponse``,
+or Transient or Terminal with a sentence that is the same for the same failure and never holds a credential. Called by
+``bellwether probe prometheus``, from one thread per rule.
 """
 
 from __future__ import annotations
 
+import base64
 import ssl
 import threading
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import requests
 import urllib3.exceptions
 from requests.adapters import HTTPAdapter
 
+from bellwether.adapters.http_proxies import proxied, proxy_failure, refusal
 from bellwether.adapters.prometheus.query_response import SERIES_LIMIT, QueryResponse, error_of, read_answer
+from bellwether.kafka_connection import Hidden, HttpProxy
 from bellwether.ports.errors import Terminal, Transient
 
 # A thousand brokers at a kilobyte of labels each are a quarter of it.
@@ -25,15 +29,42 @@ _CHUNK = 65_536
 _CONNECTIONS = 32
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """How to get at a Prometheus: a bearer token, or a user and a password; headers, a proxy, certificates of CAs."""
+
+    token: str = field(default="", repr=False)
+    username: str = ""
+    password: str = field(default="", repr=False)
+    headers: tuple[tuple[str, str], ...] = ()
+    proxy: HttpProxy | None = None
+    ca: Path | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "token", Hidden(self.token))
+        object.__setattr__(self, "password", Hidden(self.password))
+
+    @property
+    def authorization(self) -> Hidden:
+        """The header Authorization; empty for none."""
+        if self.token:
+            return Hidden(f"Bearer {self.token}")
+        pair = f"{self.username}:{self.password}"
+        return Hidden(f"Basic {base64.b64encode(pair.encode()).decode()}" if self.username else "")
+
+
+OPEN = Access()
+"""Without credentials."""
+
+
 class PrometheusClient:
     """One Prometheus. Safe to use from several threads; one body at a time is read and held in memory."""
 
     def __init__(
         self,
         url: str,
+        access: Access = OPEN,
         *,
-        token: str = "",
-        ca: Path | None = None,
         body_limit: int = BODY_LIMIT,
         series_limit: int = SERIES_LIMIT,
     ) -> None:
@@ -42,15 +73,20 @@ class PrometheusClient:
         self._series_limit = series_limit
         self._reading = threading.Lock()
         self._session = requests.Session()
+        self._proxy = access.proxy
         # Neither a .netrc nor a proxy of the environment may decide where the token goes.
         self._session.trust_env = False
-        self._session.verify = str(ca) if ca is not None else (ssl.get_default_verify_paths().cafile or True)
+        self._session.proxies = proxied(access.proxy)
+        self._session.verify = (
+            str(access.ca) if access.ca is not None else (ssl.get_default_verify_paths().cafile or True)
+        )
         adapter = HTTPAdapter(pool_connections=1, pool_maxsize=_CONNECTIONS, max_retries=0)
         self._session.mount("http://", adapter)
         self._session.mount("https://", adapter)
         self._session.headers.update({"Accept": "application/json", "Accept-Encoding": "identity"})
-        if token:
-            self._session.headers["Authorization"] = f"Bearer {token}"
+        self._session.headers.update(dict(access.headers))
+        if access.authorization:
+            self._session.headers["Authorization"] = access.authorization
 
     def ask(self, query: str, label: str, timeout_seconds: float) -> QueryResponse:
         """The values of a query, by the value of ``label``. Raises Transient or Terminal.
@@ -89,6 +125,8 @@ class PrometheusClient:
                     return None
                 with _Slot(self._reading, deadline):
                     body = self._body(response, label, deadline)
+                    if response.status_code == 407:
+                        raise refusal(407, self._proxy, "url")
                     if response.status_code != 200:
                         raise error_of(response.status_code, body)
                     return read_answer(body, label, self._series_limit)
@@ -98,12 +136,14 @@ class PrometheusClient:
                     "presents a certificate that is not trusted: check caSecretName and url's host"
                 ) from None
             raise Terminal("does not complete a TLS handshake: check url's scheme and caSecretName") from None
+        except requests.exceptions.ProxyError as error:
+            raise proxy_failure(error, self._proxy, "url") from None
         except (requests.Timeout, urllib3.exceptions.TimeoutError):
             raise _too_slow() from None
         except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, requests.exceptions.MissingSchema):
             raise Terminal("cannot be queried: url is not that of an HTTP server") from None
         except (requests.exceptions.InvalidHeader, UnicodeEncodeError):
-            raise Terminal("cannot be queried: the bearer token has characters that a token cannot have") from None
+            raise Terminal("cannot be queried: the credentials have characters that no header can have") from None
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError):
             raise Transient("cannot be reached, or ends the connection") from None
 

@@ -57,7 +57,10 @@ def error_of(status: int, body: bytes) -> Transient | Terminal:
         words = ""
     why = f": {words}" if words else ""
     if status in (401, 403):
-        return Terminal(f"refuses the credentials ({status}): check bearerTokenSecretName")
+        return Terminal(
+            f"refuses the credentials ({status}): check bearerTokenSecretName, basicAuthSecretName or"
+            " workloadIdentity, and the tenant in headers"
+        )
     if status == 404:
         return Terminal("has no /api/v1/query (404): check url, and its path")
     if status in (400, 422):

@@ -18,12 +18,13 @@ from bellwether.api.v1alpha1.settings_model import SettingsModel
 from bellwether.api.v1alpha1.spec.detection_spec import Detection
 from bellwether.api.v1alpha1.spec.kafka_spec import Kafka
 from bellwether.api.v1alpha1.spec.maintenance_spec import Maintenance
-from bellwether.api.v1alpha1.spec.placement_spec import Capacity, Placement
+from bellwether.api.v1alpha1.spec.placement_spec import Capacity, Placement, Scope
 from bellwether.api.v1alpha1.spec.quarantine_spec import Quarantine
 from bellwether.api.v1alpha1.spec.rebalance_spec import Rebalance
 from bellwether.api.v1alpha1.status.policy_status import LeadershipPolicyStatus
 from bellwether.core.settings import policy as core_policy
 from bellwether.core.settings.capacity import UNBOUNDED
+from bellwether.core.settings.scope import EVERY_TOPIC
 
 _DEFAULTS = core_policy.Policy(name="")
 _CAP = "^([1-9]|[1-4][0-9])%$"
@@ -173,6 +174,10 @@ class LeadershipPolicySpec(Model):
     rebalance: Rebalance | None = Field(
         default=None, description="Rebalancing of leaders by measured load. If unset, load is not rebalanced."
     )
+    scope: Scope | None = Field(
+        default=None,
+        description="Topics whose leaders the policy may move. If unset, it may move all of them.",
+    )
     placement: Placement | None = Field(
         default=None, description="Preferred racks for leaders. If unset, replica orders decide."
     )
@@ -232,6 +237,7 @@ class LeadershipPolicy(Object):
     def policy(self) -> core_policy.Policy:
         """The policy as a value of the core. Connection settings are not part of it: they stay in ``spec.kafka``."""
         spec = self.spec
+        scope = spec.scope.to_core() if spec.scope is not None else EVERY_TOPIC
         return core_policy.Policy(
             name=self.metadata.name,
             namespace=self.metadata.namespace,
@@ -244,6 +250,7 @@ class LeadershipPolicy(Object):
             promotion=spec.promotion.to_core(),
             election=spec.election.to_core(),
             rebalance=spec.rebalance.to_core() if spec.rebalance is not None else None,
-            placement=spec.placement.to_core() if spec.placement is not None else None,
+            placement=replace(spec.placement.to_core(), scope=scope) if spec.placement is not None else None,
+            scope=scope,
             quarantine=spec.quarantine.to_core(),
         )

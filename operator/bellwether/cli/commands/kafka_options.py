@@ -31,6 +31,17 @@ def kafka_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--oauth-client-secret-file", type=_FILE, help="File with the OAuth client secret."),
         click.option("--oauth-scope", help="OAuth scope to request."),
         click.option("--oauth-ca", type=_FILE, help="PEM file of the CA certificates that the token endpoint uses."),
+        click.option("--oauth-proxy", metavar="URL", help="HTTP proxy to the token endpoint or to AWS STS."),
+        click.option(
+            "--oauth-token-file",
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="File with a token for OAUTHBEARER, instead of a token endpoint; it is read again when it is renewed.",
+        ),
+        click.option(
+            "--aws-msk-region",
+            metavar="REGION",
+            help="Amazon MSK with IAM in this region, for OAUTHBEARER: AWS credentials of the environment.",
+        ),
     )
     for option in reversed(options):
         command = option(command)

@@ -37,6 +37,9 @@ class View:
     preferred: int
     settled: bool
     held: bool
+    scope_alone: bool
+    """Whether moves are blocked for no other reason than that their topics are out of the policy's scope."""
+
     work: str
     """What is still in progress, for the message; empty if nothing."""
 
@@ -108,6 +111,8 @@ def look(api: KubernetesClient, namespace: str, policy: str, broker: int) -> Vie
         preferred=int(status.get("preferredLeaders") or 0),
         settled=done and _of_one_reconcile(found, broker_lookup.healths(api, namespace, policy)),
         held=settled is not None and settled.get("reason") == Reason.MOVES_BLOCKED,
+        scope_alone=[b["reason"] for b in (found.get("status") or {}).get("blockedByReason") or ()]
+        == [Reason.OUT_OF_SCOPE],
         work=work,
     )
 
@@ -120,10 +125,11 @@ def _of_one_reconcile(policy: Object, healths: list[Object]) -> bool:
 
 
 def demoted(reason: str) -> Outcome:
-    """Done when the broker leads nothing because of the override, or of an earlier demotion by signals."""
+    """Done when the broker leads nothing in scope because of the override, or of an earlier demotion by signals."""
 
     def outcome(view: View) -> str | None:
-        if not view.demoted or view.leaders:
+        stays = view.leaders and view.settled and view.held and view.scope_alone
+        if not view.demoted or (view.leaders and not stays):
             return None
         if view.reason == Reason.IN_MAINTENANCE:
             return None  # still the status of a drain
@@ -134,7 +140,8 @@ def demoted(reason: str) -> Outcome:
             )
         if view.reason == Reason.OVERRIDE_DEMOTED and not view.message.startswith(reason):
             return None  # still the status of an earlier override
-        return f"broker {view.broker} is demoted ({view.reason})"
+        left = f"; it leads {view.leaders} partitions out of scope (spec.scope)" if view.leaders else ""
+        return f"broker {view.broker} is demoted ({view.reason}){left}"
 
     return outcome
 

@@ -27,6 +27,9 @@ def plan_lines(preview: Preview) -> Iterator[str]:
     yield f"Policy {preview.name}, Kafka cluster {snapshot.cluster.cluster_id}: mode {mode}{acting}"
     for note in preview.notes:
         yield f"note: {note}"
+    total = len(snapshot.cluster.partitions)
+    if outside := total - len(preview.context.managed.partitions):
+        yield f"{outside} of {total} partitions are out of scope (spec.scope) and stay as they are"
     yield from _decided(preview.decisions, set(snapshot.record.demoted))
     led = sum(move.elect for move in plan.moves)
     yield f"{led} leaders move, {len(plan.moves) - led} partitions are only reordered"

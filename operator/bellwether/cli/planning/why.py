@@ -22,6 +22,8 @@ from bellwether.core.model.cluster import Partition
 from bellwether.core.model.undo_record import Cause
 from bellwether.ports.errors import BellwetherError, Terminal
 
+_OUT_OF_SCOPE = "spec.scope leaves this topic alone, so demotion, racks, elections and load plans do not move it"
+
 
 def why(partition: str, target: Target, output: str) -> None:
     """Explain the leader of a partition."""
@@ -80,6 +82,7 @@ class LeaderExplanation:
         self._baseline = partition.replicas if entry is None else entry.baseline
         self._replicas = tuple([self._replica(broker) for broker in partition.replicas])
         self._obstacles = {replica.broker: replica for replica in self._replicas if replica.obstacle}
+        self._outside = partition.key not in preview.context.managed.by_key
         self._move = _of(preview.plan.moves, partition)
         self._hold = _of(preview.plan.holds, partition)
 
@@ -90,6 +93,8 @@ class LeaderExplanation:
         yield f"{partition.topic}/{partition.index}: {leader}, replicas {list(partition.replicas)}"
         if self._baseline != partition.replicas:
             yield f"  its own order (the baseline) is {list(self._baseline)}"
+        if self._outside:
+            yield f"  out of scope: {_OUT_OF_SCOPE}"
         for note in self._preview.notes:
             yield f"  note: {note}"
         yield ""
@@ -121,6 +126,7 @@ class LeaderExplanation:
                 for one in self._replicas
             ],
             "baseline": list(self._baseline),
+            "inScope": not self._outside,
             "why": self.reason(),
             "changes": list(self.changes()),
             "move": None if move is None else {"replicas": list(move.order), "leader": move.leads_next},
@@ -168,7 +174,9 @@ class LeaderExplanation:
                 yield f"broker {broker} can lead: {self._obstacles[broker].change}"
         if present is not None and present != partition.replicas[0] and partition.replicas[0] not in self._obstacles:
             yield f"an election of broker {partition.replicas[0]}: bellwether elect{self._options}"
-        if present is not None and present not in self._obstacles:
+        if self._outside:
+            yield f"spec.scope: let it include topic {partition.topic}, or do not exclude it"
+        elif present is not None and present not in self._obstacles:
             yield f"a demotion of broker {present}, by its signals or with bellwether demote {present}{self._options}"
 
     @property

@@ -56,7 +56,8 @@ def canary(
             else:
                 api, namespace = connect(target)
                 found = read_policy(api, namespace, str(policy))
-                outside, detection = _outside(found, SecretReader(api, namespace)), found.policy().detection
+                secrets = SecretReader(api, namespace)  # its files last as long as it does
+                outside, detection = _outside(found, secrets), found.policy().detection
             client = ConfluentCanary(outside, detection.canary.topic, Canary.timeout_seconds)
             try:
                 sys.exit(_once(client, detection.objectives, output))

@@ -65,7 +65,8 @@ def plugin(
                 raise Terminal(
                     f"policy {namespace}/{policy} has no plugin of type {type_}: add it to spec.detection.plugins"
                 )
-            sys.exit(_once(kind, connection(found.spec.kafka, SecretReader(api, namespace)), chosen, output))
+            secrets = SecretReader(api, namespace)  # its files last as long as it does
+            sys.exit(_once(kind, connection(found.spec.kafka, secrets), chosen, output))
         need(source, "--source", "a stable name of this location, such as eu-west-1a")
         process = ProberProcess.begin(target, str(policy), str(type_), str(source), metrics_port)
         _run(process, kind, SecretReader(process.api, process.namespace))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from pathlib import Path
 
 import click
 
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
-from bellwether.adapters.kubernetes.kafka_cluster.kafka_user_secrets import authorities
+from bellwether.adapters.kubernetes.kafka_cluster.prometheus_access import prometheus_access
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-from bellwether.adapters.prometheus.query_client import PrometheusClient
+from bellwether.adapters.prometheus.query_client import Access, PrometheusClient
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.spec.detection_sources import Prometheus
 from bellwether.api.v1alpha1.spec.promql import Scope
@@ -80,9 +79,10 @@ def _once(api: KubernetesClient, namespace: str, policy: str, output: str) -> in
     section = read_policy(api, namespace, policy).spec.detection.prometheus
     if section is None:
         raise Terminal(f"policy {namespace}/{policy} has no spec.detection.prometheus: add one")
-    client = _Clients(SecretReader(api, namespace)).client(section)
     known = brokers_of(api, namespace, policy) or ()
-    return measurement_table.prometheus(client, section.to_core(), known, output)
+    # The reader removes its files, such as the CAs, at its end.
+    with SecretReader(api, namespace) as secrets:
+        return measurement_table.prometheus(_Clients(secrets).client(section), section.to_core(), known, output)
 
 
 def _run(process: ProberProcess, clients: _Clients) -> None:
@@ -117,20 +117,14 @@ class _Clients:
     def __init__(self, secrets: SecretReader) -> None:
         self._secrets = secrets
         self._client: PrometheusClient | None = None
-        self._made_of: tuple[str, str, Path | None] | None = None
+        self._made_of: tuple[str, Access] | None = None
 
     def client(self, section: Prometheus) -> QueryClient:
-        """Client for the present policy; a new token or certificate creates a new one."""
-        token, authority = section.bearer_token_secret_name, section.ca_secret_name
+        """Client for the present policy; a new token, password or certificate creates a new one."""
         try:
-            made_of = (
-                section.url,
-                self._secrets.value(token, "token") if token is not None else "",
-                Path(authorities(self._secrets, authority)) if authority is not None else None,
-            )
+            made_of = section.url, prometheus_access(section, self._secrets)
         except Terminal as error:
             return _Unable(error)
         if self._client is None or made_of != self._made_of:
-            url, secret, ca = made_of
-            self._client, self._made_of = PrometheusClient(url, token=secret, ca=ca), made_of
+            self._client, self._made_of = PrometheusClient(*made_of), made_of
         return self._client

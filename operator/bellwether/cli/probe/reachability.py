@@ -50,7 +50,8 @@ def reachability(
             sys.exit(_once_reachability(Connection(bootstrap), settings, no_internal, output))
         if once:
             api, namespace = connect(target)
-            made, settings = _connection(read_policy(api, namespace, str(policy)), SecretReader(api, namespace))
+            secrets = SecretReader(api, namespace)  # its files last as long as it does
+            made, settings = _connection(read_policy(api, namespace, str(policy)), secrets)
             sys.exit(_once_reachability(made, settings, no_internal, output))
         need(vantage, "--vantage", "a stable name of this vantage, such as eu-west-1a")
         kind = SignalType.EXTERNAL_REACHABILITY

@@ -24,6 +24,7 @@ from bellwether.ports.errors import BellwetherError, Terminal
 _KAFKA = (
     "bootstrap", "tls", "tls_ca", "tls_cert", "tls_key", "sasl_mechanism", "sasl_username", "sasl_password_file",
     "oauth_token_endpoint", "oauth_client_id", "oauth_client_secret_file", "oauth_scope", "oauth_ca",
+    "oauth_proxy", "oauth_token_file", "aws_msk_region",
 )  # fmt: skip
 _OFFLINE_OPTIONS = (
     "store", "record", "approve", "statistic", "preferred_rack", "max_moves", "exclude", "capacity", "days", "memory",

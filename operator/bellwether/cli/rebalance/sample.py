@@ -17,7 +17,7 @@ from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-from bellwether.adapters.prometheus.query_client import PrometheusClient
+from bellwether.adapters.prometheus.query_client import Access, PrometheusClient
 from bellwether.adapters.prometheus.topic_consumption import BODY_LIMIT, DEFAULT_QUERY, SERIES_LIMIT, TopicReaders
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.samples.compaction_worker import Upkeep
@@ -29,9 +29,9 @@ from bellwether.cli.kafka_target import connection_from
 from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe.prober import read_policy
 from bellwether.cli.probe.prober_process import need, reported, serve, stop_on_signals
+from bellwether.cli.rebalance.prometheus_options import PrometheusAccess
 from bellwether.cli.rebalance.sample_table import print_sample
-from bellwether.kafka_connection import Connection, Hidden
-from bellwether.ports.errors import Terminal
+from bellwether.kafka_connection import Connection
 from bellwether.sampling.rounds import Rounds, Sources
 from bellwether.sampling.sampler import Sampler
 from bellwether.sampling.schedules import Schedule
@@ -59,6 +59,10 @@ def sample(
     prometheus: str | None,
     consume_query: str | None,
     prometheus_token_file: Path | None,
+    prometheus_username: str | None,
+    prometheus_password_file: Path | None,
+    prometheus_header: tuple[str, ...],
+    prometheus_proxy: str | None,
     prometheus_ca: Path | None,
     compaction: bool,
     metadata_mebibytes: int,
@@ -86,7 +90,15 @@ def sample(
         need(uri, "--store", "the store of the samples (or --policy with --load-config)")
         days = retention_days or cluster.days
         store = Store.open(str(uri))
-        consumers = Consumers(prometheus, consume_query or DEFAULT_QUERY, prometheus_token_file, prometheus_ca)
+        access = PrometheusAccess(
+            token_file=prometheus_token_file,
+            username=prometheus_username,
+            password_file=prometheus_password_file,
+            headers=prometheus_header,
+            proxy=prometheus_proxy,
+            ca=prometheus_ca,
+        )
+        consumers = Consumers(prometheus, consume_query or DEFAULT_QUERY, access)
         readers = consumers.read()
         sampled = cluster.policy
         labels = {"namespace": sampled.metadata.namespace, "policy": sampled.metadata.name} if sampled else {}
@@ -189,29 +201,24 @@ def _sources(made: Connection, readers: TopicReaders | None, limits: Limits) -> 
 
 
 class Consumers:
-    """Client for consumer throughput per topic in Prometheus; the token file is read again in each round."""
+    """Client for consumer throughput per topic in Prometheus; its files are read again in each round."""
 
-    def __init__(self, url: str | None, query: str, token: Path | None, ca: Path | None) -> None:
-        if url is None and (token or ca):
-            raise click.UsageError("--prometheus-token-file and --prometheus-ca require --prometheus.")
+    def __init__(self, url: str | None, query: str, access: PrometheusAccess) -> None:
+        if url is None and access != PrometheusAccess():
+            raise click.UsageError("The options --prometheus-... require --prometheus.")
         if url is not None and not url.startswith(("http://", "https://")):
             raise click.UsageError(f"--prometheus {url!r} is not a URL: use a value such as http://prometheus:9090.")
-        self._url, self._query, self._token, self._ca = url, query, token, ca
+        self._url, self._query, self._files = url, query, access
         self._made: TopicReaders | None = None
-        self._secret = Hidden("")
+        self._access: Access | None = None
 
     def read(self) -> TopicReaders | None:
-        """The client, None without --prometheus; a new one if the token has changed. Terminal names a bad file."""
+        """The client, None without --prometheus; a new one if a file has changed. Terminal names a bad file."""
         if self._url is None:
             return None
-        try:
-            secret = Hidden(self._token.read_text().strip() if self._token else "")
-        except (OSError, UnicodeDecodeError):
-            raise Terminal(f"--prometheus-token-file {self._token} cannot be read as text") from None
-        if self._made is None or secret != self._secret:
-            self._secret = secret
-            client = PrometheusClient(
-                self._url, token=secret, ca=self._ca, body_limit=BODY_LIMIT, series_limit=SERIES_LIMIT
-            )
+        access = self._files.read()
+        if self._made is None or access != self._access:
+            self._access = access
+            client = PrometheusClient(self._url, access, body_limit=BODY_LIMIT, series_limit=SERIES_LIMIT)
             self._made = TopicReaders(client, self._query)
         return self._made

@@ -149,7 +149,7 @@ def _leaders_due(brokers: Collection[int], context: Context) -> dict[int, float]
     Where any broker in a rack may lead, each counts its fraction.
     """
     due = dict.fromkeys(brokers, 0.0)
-    for partition in context.snapshot.cluster.partitions:
+    for partition in context.managed.partitions:
         heirs = eligible_leaders(partition, context)
         for broker in heirs:
             if broker in due and (partition.leader, partition.replicas[0]) != (broker, broker):
@@ -206,7 +206,7 @@ def _out_of_sync(wave: ReturningBroker, context: Context) -> WaveBlocker | None:
     broker, share = wave.broker, context.policy.promotion.waves.after(wave.share)
     behind = [
         p.name
-        for p in context.snapshot.cluster.partitions
+        for p in context.managed.partitions
         if broker not in p.isr
         and broker in p.replicas
         and not p.reassigning

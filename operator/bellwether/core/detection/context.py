@@ -11,6 +11,7 @@ from functools import cached_property
 
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.rack_ranking import RackRankings
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.settings.policy import Policy
@@ -28,6 +29,20 @@ class Context:
     def rankings(self) -> RackRankings | None:
         """The policy's preferred racks on this cluster; None where it has none."""
         return RackRankings(self.policy.placement, self.snapshot.cluster) if self.policy.placement is not None else None
+
+    @cached_property
+    def managed(self) -> Cluster:
+        """The cluster with the partitions that the policy may move: those in its scope, and those of the undo record.
+
+        A partition that is displaced when its topic leaves the scope is managed until its own order is restored.
+        """
+        cluster = self.snapshot.cluster
+        inside = cluster.within(self.policy.scope)
+        if inside is cluster:
+            return cluster
+        entries = self.snapshot.record.entries
+        left = [cluster.by_key[key] for key in entries if key in cluster.by_key and key not in inside.by_key]
+        return replace(inside, partitions=(*inside.partitions, *left)) if left else inside
 
     @cached_property
     def not_healthy(self) -> frozenset[int]:

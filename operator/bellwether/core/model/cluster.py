@@ -13,6 +13,8 @@ from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
+from bellwether.core.settings.scope import Scope
+
 
 class PartitionKey(NamedTuple):
     """Identity of a partition that survives topic re-creation: a topic id is never reused (KIP-516)."""
@@ -165,6 +167,21 @@ class Cluster:
     @cached_property
     def _without_pinned(self) -> dict[str, Cluster]:
         return {}
+
+    @cached_property
+    def _within(self) -> dict[Scope, Cluster]:
+        return {}
+
+    def within(self, scope: Scope) -> Cluster:
+        """The same cluster with the partitions of topics in scope alone, made once."""
+        if scope.whole:
+            return self
+        if scope not in self._within:
+            covered = {topic for topic in self.topics if scope.covers(topic)}
+            same = len(covered) == len(self.topics)
+            kept = tuple([p for p in self.partitions if p.topic in covered])
+            self._within[scope] = self if same else replace(self, partitions=kept)
+        return self._within[scope]
 
     def without_pinned(self, topic: str) -> Cluster:
         """The same cluster without the partitions of a topic that have one replica, made once."""

@@ -166,6 +166,7 @@ def build_plan(context: Context, decisions: Decisions, last: Plan | None = None)
         if entry is not None and in_place and target == baseline and entry.state is not EntryState.RESTORED:
             done = replace(entry, written=baseline, replaced=None, state=EntryState.RESTORED)
             entries[key] = replace(done, finished_at=now, contests=0, contested_at=None)
+    holds.extend(_out_of_scope(context, demoted))
     moves.sort(key=_urgency)
     lasting = inputs if not (moves or entries or postponed) else None
     return Plan(tuple(moves), tuple(holds), decisions, entries, targets, found.awaited, found.resting, lasting)
@@ -200,6 +201,19 @@ def _phase(move: Move) -> int:
     if move.kind is MoveKind.DISPLACE:
         return 0 if move.internal else 1
     return 3 if move.internal else 2
+
+
+def _out_of_scope(context: Context, demoted: frozenset[int]) -> list[Hold]:
+    """Partitions that a demoted broker goes on leading because their topics are out of the policy's scope."""
+    cluster, managed = context.snapshot.cluster, context.managed
+    if managed is cluster or not demoted:
+        return []
+    text = DESCRIPTIONS[Reason.OUT_OF_SCOPE]
+    return [
+        Hold(p.key, p.topic, Reason.OUT_OF_SCOPE, text)
+        for p in cluster.partitions
+        if p.leader in demoted and p.key not in managed.by_key
+    ]
 
 
 def _worth_naming(partition: Partition, target: tuple[int, ...], demoted: frozenset[int]) -> bool:

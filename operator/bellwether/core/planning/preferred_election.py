@@ -114,7 +114,7 @@ def plan_preferred_election(
         return None
     now = snapshot.now
     rounds = rounds or PreferredElectionState(now)
-    imbalanced = snapshot.cluster.without_preferred_leader
+    imbalanced = context.managed.without_preferred_leader
     if rounds.last is not None and rounds.last.after is None and now - rounds.last.at >= READ_AFTER:
         rounds = replace(rounds, last=replace(rounds.last, after=len(imbalanced)))
     left = interval - (now - rounds.since).total_seconds()

@@ -78,6 +78,7 @@ class _Planner:
 
     def __init__(self, context: Context, decisions: Decisions) -> None:
         self._snapshot = snapshot = context.snapshot
+        self._cluster = context.managed
         self._entries = snapshot.record.entries
         self._live = snapshot.cluster.live
         self._demoted = frozenset(decisions.demoted)
@@ -112,10 +113,10 @@ class _Planner:
         demoted, returning, entries, rankings = self._demoted, self._returning, self._entries, self._rankings
         if rankings is None:
             return self._sorted_without_racks()
-        account = LeaderLoads(dict.fromkeys(self._live, 0), self._capacity, self._loads)
+        account = self._account({})
         found = _SortedPartitions(account, dict.fromkeys(returning, 0))
         counts, concerned, weighs = account.counts, found.concerned, account.weighs
-        for key, partition in self._snapshot.cluster.by_key.items():
+        for key, partition in self._cluster.by_key.items():
             replicas = partition.replicas
             ranking = rankings.of(partition.topic)
             entry = entries.get(key)
@@ -150,9 +151,9 @@ class _Planner:
 
     def _sorted_without_racks(self) -> _SortedPartitions:
         """The same where no rack is preferred: few partitions are affected, and all others are counted at once."""
-        demoted, returning, entries, cluster = self._demoted, self._returning, self._entries, self._snapshot.cluster
+        demoted, returning, entries, cluster = self._demoted, self._returning, self._entries, self._cluster
         leaders = {broker: count for broker, count in cluster.leader_counts.items() if broker is not None}
-        account = LeaderLoads(dict.fromkeys(self._live, 0) | leaders, self._capacity, self._loads)
+        account = self._account(leaders)
         found = _SortedPartitions(account, dict.fromkeys(returning, 0))
         if not (demoted or returning or entries):
             return found
@@ -173,6 +174,15 @@ class _Planner:
                 if key not in affected and partition.leader is not None:
                     account.carry(partition.leader, key)
         return found
+
+    def _account(self, leaders: Mapping[int, int]) -> LeaderLoads:
+        """An account with these leaders, and with those out of scope where a limit says what a broker may lead."""
+        account = LeaderLoads(dict.fromkeys(self._live, 0) | dict(leaders), self._capacity, self._loads)
+        if account.capacity.bounded and self._cluster is not self._snapshot.cluster:
+            for key, partition in self._snapshot.cluster.by_key.items():
+                if key not in self._cluster.by_key and partition.leader is not None:
+                    account.add(partition.leader, key)
+        return account
 
     @staticmethod
     def _baseline(partition: Partition, entry: UndoEntry | None) -> tuple[int, ...]:

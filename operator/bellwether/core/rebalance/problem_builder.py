@@ -21,6 +21,7 @@ from bellwether.core.model.rack_ranking import RackRanking, RackRankings
 from bellwether.core.model.undo_record import DemotedBroker, EntryState, UndoEntry, UndoRecord
 from bellwether.core.rebalance.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, ProblemHeader
 from bellwether.core.settings.objective import WHOLE, Objective
+from bellwether.core.settings.scope import EVERY_TOPIC, Scope
 
 
 class PinnedReason(StrEnum):
@@ -30,6 +31,7 @@ class PinnedReason(StrEnum):
     DISPLACED = "Displaced"
     INTERNAL = "Internal"
     EXCLUDED = "Excluded"
+    OUT_OF_SCOPE = "OutOfScope"
 
 
 class IneligibleReason(StrEnum):
@@ -67,13 +69,14 @@ def build_problem(
     excluded: Collection[str] = (),
     internal: bool = False,
     rankings: RackRankings | None = None,
+    scope: Scope = EVERY_TOPIC,
 ) -> Problem:
     """The problem of a cluster in its current state.
 
     ``ineligible`` says which brokers must not lead, and why; ``capacities`` the capacity of brokers where it is not
     ``WHOLE``; ``excluded`` holds topics (``*`` and ``?`` are wildcards); ``internal`` lets Kafka's internal topics
     move, too. ``rankings`` are the preferred racks: only the ISR members that may then lead are listed, so that no
-    plan can work against it.
+    plan can work against it. Topics out of ``scope`` stay.
     """
     sizes = capacities or {}
     slots = []
@@ -81,7 +84,7 @@ def build_problem(
         seen = cluster.brokers.get(broker)
         why = ineligible.get(broker, "")
         slots.append(BrokerInput(broker, seen.rack if seen else None, sizes.get(broker, WHOLE), not why, why))
-    stay = _PinnedPartitions(record, ineligible, excluded, internal, rankings)
+    stay = _PinnedPartitions(record, ineligible, excluded, internal, rankings, scope)
     partitions = sorted(_slot(p, stay.why(p), _free(p, ineligible, rankings)) for p in cluster.partitions if p.replicas)
     terms = ProblemHeader(cluster.cluster_id, policy, made_at, objective, tuple(slots))
     terms.validate()
@@ -108,6 +111,7 @@ def rebalance_problem(context: Context, demoted: Mapping[int, DemotedBroker]) ->
         capacities=settings.capacities,
         excluded=settings.excluded_topics,
         rankings=context.rankings,
+        scope=policy.scope,
     )
 
 
@@ -137,6 +141,7 @@ class _PinnedPartitions:
         excluded: Collection[str],
         internal: bool,
         rankings: RackRankings | None = None,
+        scope: Scope = EVERY_TOPIC,
     ) -> None:
         # A tombstone marks an order that is back: nothing is displaced any more.
         self._displaced = {k: e for k, e in record.entries.items() if e.state is not EntryState.RESTORED}
@@ -144,7 +149,8 @@ class _PinnedPartitions:
         self._ineligible = ineligible
         self._patterns = tuple(excluded)
         self._internal = internal
-        self._excluded: dict[str, bool] = {}
+        self._scope = scope
+        self._by_topic: dict[str, str] = {}
 
     def why(self, partition: Partition) -> str:
         if partition.reassigning:
@@ -153,8 +159,8 @@ class _PinnedPartitions:
             return PinnedReason.DISPLACED
         if partition.internal and not self._internal:
             return PinnedReason.INTERNAL
-        if self._matches(partition.topic):
-            return PinnedReason.EXCLUDED
+        if by_topic := self._of_topic(partition.topic):
+            return by_topic
         return "" if partition.leader is None else self._ineligible.get(partition.leader, "")
 
     def _rests(self, partition: Partition) -> bool:
@@ -163,10 +169,13 @@ class _PinnedPartitions:
         entry = self._displaced[partition.key]
         return ranking is not None and stands_for_racks(partition, entry, ranking)
 
-    def _matches(self, topic: str) -> bool:
-        if topic not in self._excluded:
-            self._excluded[topic] = any(fnmatchcase(topic, pattern) for pattern in self._patterns)
-        return self._excluded[topic]
+    def _of_topic(self, topic: str) -> str:
+        """Why all partitions of a topic must stay; empty where they need not."""
+        if topic not in self._by_topic:
+            excluded = any(fnmatchcase(topic, pattern) for pattern in self._patterns)
+            outside = "" if self._scope.covers(topic) else PinnedReason.OUT_OF_SCOPE
+            self._by_topic[topic] = outside or (PinnedReason.EXCLUDED if excluded else "")
+        return self._by_topic[topic]
 
 
 def stands_for_racks(partition: Partition, entry: UndoEntry, ranking: RackRanking) -> bool:

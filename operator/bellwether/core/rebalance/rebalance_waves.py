@@ -228,6 +228,7 @@ class _MoveChecks:
     def __init__(self, context: Context, decisions: Decisions) -> None:
         self.snapshot = snapshot = context.snapshot
         self._rankings = context.rankings
+        self._scope = context.policy.scope
         # A returning broker may be down for a year: only its own partitions wait for it.
         self._kept = frozenset(decisions.demoted).union(decisions.returning.keys() - snapshot.cluster.live)
         record = replace(snapshot.record, demoted=decisions.demoted)
@@ -282,6 +283,8 @@ class _MoveChecks:
         first = move.order[0]
         if self._stands(home, move) and (displaced or partition.leader == first):
             return None
+        if not self._scope.covers(partition.topic):
+            return Refusal(Reason.OUT_OF_SCOPE, DESCRIPTIONS[Reason.OUT_OF_SCOPE])
         if partition.reassigning:
             return Refusal(Reason.REASSIGNING, DESCRIPTIONS[Reason.REASSIGNING])
         if home not in (move.replicas, move.order):

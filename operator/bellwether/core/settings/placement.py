@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from bellwether.core.settings.scope import EVERY_TOPIC, Scope
+
 
 @dataclass(frozen=True, slots=True)
 class Preference:
@@ -36,11 +38,17 @@ class TopicRule:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Rack preferences of a policy: the first matching rule applies, or ``preference`` where no rule matches."""
+    """Rack preferences of a policy: the first matching rule applies, or ``preference`` where no rule matches.
+
+    Topics out of the policy's ``scope`` have none.
+    """
 
     preference: Preference | None = None
     rules: tuple[TopicRule, ...] = ()
+    scope: Scope = EVERY_TOPIC
 
     def of(self, topic: str) -> Preference | None:
         """The preference for a topic; None where there is none."""
+        if not self.scope.covers(topic):
+            return None
         return next((r.preference for r in self.rules if r.matches(topic)), self.preference)

@@ -16,6 +16,7 @@ from bellwether.core.settings.detection import Detection
 from bellwether.core.settings.field_doc import INTERNAL, FieldDoc
 from bellwether.core.settings.placement import Placement
 from bellwether.core.settings.rebalance import Rebalance
+from bellwether.core.settings.scope import EVERY_TOPIC, Scope
 
 
 class Mode(StrEnum):
@@ -228,6 +229,7 @@ class Policy:
     rebalance: Rebalance | None = None
     quarantine: Quarantine = field(default_factory=Quarantine)
     placement: Placement | None = None
+    scope: Scope = EVERY_TOPIC
     session_timeout_seconds: Annotated[int, INTERNAL] = 9
 
     @property

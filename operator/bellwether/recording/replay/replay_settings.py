@@ -53,7 +53,9 @@ def settings_section(policy: LeadershipPolicy) -> dict[str, Json]:
     prometheus = detection.get("prometheus")
     if prometheus:
         prometheus["url"] = "http://left-out"
-        for reference in ("bearerTokenSecretName", "caSecretName"):
+        for reference in (
+            "bearerTokenSecretName", "basicAuthSecretName", "workloadIdentity", "headers", "proxy", "caSecretName"
+        ):  # fmt: skip
             prometheus.pop(reference, None)
     (detection.get("alertmanager") or {}).pop("matchers", None)
     for plugin in detection.get("plugins") or ():

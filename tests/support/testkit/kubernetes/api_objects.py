@@ -98,12 +98,21 @@ def prometheus(**rule: Any) -> Body:
     return policy(detection={"prometheus": {"url": "http://prometheus:9090", "rules": rules}})
 
 
+def at_prometheus(**fields: Any) -> Body:
+    """A policy with one Prometheus rule, with further fields of its spec.detection.prometheus."""
+    body = prometheus(query="up")
+    body["spec"]["detection"]["prometheus"] |= fields
+    return body
+
+
 def rebalance(**fields: Any) -> Body:
     """A policy that rebalances by load, with further fields of its spec.rebalance."""
     return policy(rebalance=fields)
 
 
-_RULE = "spec.detection.prometheus.rules[0]"
+AWS = {"region": "eu-central-1", "accessKeySecretName": "aws"}
+_PROMETHEUS = "spec.detection.prometheus"
+_RULE = f"{_PROMETHEUS}.rules[0]"
 OF_MAIN = [{"name": "cluster", "value": "main"}]
 _LOAD_LIMIT = "spec.demotion.capacity.maxBytesPerSecond"
 
@@ -222,6 +231,35 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
     "a client without a secret": (
         policy(kafka=kafka(tls={}, sasl={"mechanism": "OAUTHBEARER", "oauth": without(OAUTH, "clientSecretRef")})),
         "spec.kafka.sasl.oauth.clientSecretRef",
+    ),
+    "two origins of tokens": (
+        policy(kafka=kafka(tls={}, sasl=oauth_sasl() | {"workloadIdentity": "msk"})),
+        "spec.kafka.sasl.oauth",
+    ),
+    "a workload identity with a password's mechanism": (
+        policy(kafka=kafka(tls={}, sasl={**SASL, "workloadIdentity": "msk"})),
+        "spec.kafka.sasl.oauth",
+    ),
+    "an AWS region that is none": (
+        policy(kafka=kafka(tls={}, sasl={"mechanism": "OAUTHBEARER", "awsMskIam": {**AWS, "region": "Frankfurt"}})),
+        "spec.kafka.sasl.awsMskIam.region",
+    ),
+    "a proxy with a password in it": (
+        policy(kafka=kafka(tls={}, sasl=oauth_sasl(proxy={"url": "http://me:hunter2@proxy:3128"}))),
+        "spec.kafka.sasl.oauth.proxy.url",
+    ),
+    "Prometheus with a password in the clear": (at_prometheus(basicAuthSecretName="prom"), f"{_PROMETHEUS}.url"),
+    "Prometheus with two credentials": (
+        at_prometheus(url="https://prometheus:9090", basicAuthSecretName="prom", bearerTokenSecretName="prom"),
+        f"{_PROMETHEUS}.bearerTokenSecretName",
+    ),
+    "a header that holds credentials": (
+        at_prometheus(headers=[{"name": "Authorization", "value": "x"}]),
+        f"{_PROMETHEUS}.headers[0].name",
+    ),
+    "a header with a line break": (
+        at_prometheus(headers=[{"name": "X-Scope-OrgID", "value": "a\r\nHost: b"}]),
+        f"{_PROMETHEUS}.headers[0].value",
     ),
     "a user's Secret without TLS": (
         policy(kafka=kafka(userSecretName="bellwether")),

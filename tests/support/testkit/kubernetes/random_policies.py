@@ -15,14 +15,18 @@ from bellwether.api.v1alpha1.schema.crd_manifests import KINDS
 
 SCHEMA = KINDS[0].schema()["properties"]["spec"]
 GOOD = {
+    "accessKeySecretName": ["aws"],
     "alerts": ["DiskSlow", "a", "9-x"],
+    "basicAuthSecretName": ["prom"],
     "bearerTokenSecretName": ["prom"],
     "bootstrapServers": ["kafka:9092", "[2001:db8::1]:9092", "k_1.example:65535", "10.0.0.1:1"],
     "brokerLabel": ["broker", "_id"],
     "caSecretName": ["kafka-ca"],
     "certificateSecretName": ["cert"],
+    "credentialsSecretName": ["proxy"],
     "clusterName": ["my-cluster", "a.b"],
     "excludedTopics": ["payments-*", "a?", "__x"],
+    "includedTopics": ["*", "orders-?"],
     "key": ["password", "a_b.c"],
     "listener": ["EXTERNAL", "tls"],
     "name": ["one", "two", "cluster", "x-1"],
@@ -33,6 +37,7 @@ GOOD = {
     "preset": ["NodeIoStalled", "RequestHandlerIdle", "ProduceLocalTimeP99", ""],
     "profile": ["default", "big-1"],
     "query": ["up", "max by (broker) (x)", ""],
+    "region": ["eu-central-1", "us-gov-west-1"],
     "rack": ["eu-a", "eu-b"],
     "racks": ["eu-a", "eu-b"],
     "schedule": ["0 4 * * *", "*/5 1-3 * * 1"],
@@ -42,10 +47,12 @@ GOOD = {
     "tokenEndpoint": ["https://login.example.com/token"],
     "topic": ["bellwether-canary", "a.b"],
     "type": ["CertificateExpiry", "StorageLatency", "X"],
-    "url": ["http://prometheus:9090", "https://prometheus.example.com/x"],
+    "url": ["http://prometheus:9090", "https://prometheus.example.com/x", "https://proxy:3128"],
     "userName": ["bellwether"],
     "userSecretName": ["user"],
     "username": ["bellwether"],
+    "value": ["orders", "a b"],
+    "workloadIdentity": ["msk", "azure-1"],
     "vantages": ["eu-west-1a", "b", "c.d_e"],
 }
 ODD: list[Any] = [
@@ -64,6 +71,10 @@ def random_policy(rng: random.Random) -> str:
     if rng.random() < 0.8:  # otherwise hardly any connection were valid
         kafka.clear()
         kafka.update(bootstrapServers=["kafka:9092"])
+        for name in ("basicAuthSecretName", "bearerTokenSecretName"):
+            (body["spec"].get("detection", {}).get("prometheus") or {}).pop(name, None)
+        if "scope" in body["spec"]:
+            body["spec"]["scope"].setdefault("includedTopics", ["orders-?"])
     if rng.random() < 0.5:
         for _ in range(rng.randint(1, 3)):
             _change(body, rng)

@@ -10,9 +10,9 @@ import pytest
 
 from bellwether.adapters.kafka import confluent_config
 from bellwether.adapters.kafka.confluent_config import for_confluent
-from bellwether.adapters.kafka.connection import oauth_tokens
-from bellwether.adapters.kafka.connection.oauth_tokens import TokenSource
-from bellwether.adapters.kafka.connection.token_endpoint import Grant
+from bellwether.adapters.kafka.tokens import token_source
+from bellwether.adapters.kafka.tokens.token_grant import Grant
+from bellwether.adapters.kafka.tokens.token_source import TokenSource
 from bellwether.kafka_connection import Connection, Hidden
 from testkit.values import security_settings
 from testkit.values.security_settings import FULL, OAUTH
@@ -25,7 +25,7 @@ def source(monkeypatch: pytest.MonkeyPatch) -> TokenSource:
     """A source whose tokens are good for a minute."""
     made = TokenSource(OAUTH, lambda *_: Grant(Hidden("t0ken"), 60.0))
     monkeypatch.setattr(confluent_config, "source_of", lambda _: made)
-    monkeypatch.setattr(oauth_tokens, "source_of", lambda _: made)
+    monkeypatch.setattr(token_source, "source_of", lambda _: made)
     return made
 
 
@@ -56,7 +56,7 @@ def test_a_plain_connection_says_nothing_of_tls_and_sasl() -> None:
 def test_librdkafka_and_our_own_connections_share_one_token(source: TokenSource) -> None:
     callback: Any = for_confluent(BY_TOKEN)["oauth_cb"]
     text, ends, principal, extensions = callback("")
-    assert (text, principal, extensions) == ("t0ken", "bellwether", {})
+    assert (text, principal, extensions) == ("t0ken", OAUTH.whom, {})
     assert ends > 1.7e9, "librdkafka counts seconds since the epoch"
     assert source.token(0).text == "t0ken"
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.prometheus.query_client import BODY_LIMIT, PrometheusClient
+from bellwether.adapters.prometheus.query_client import BODY_LIMIT, Access, PrometheusClient
 from bellwether.ports.errors import Terminal, Transient
 from realparts.ports import HeldPorts
 from realparts.tls import Authority
@@ -31,7 +31,7 @@ TOKEN = "very-secret-token"
 
 def test_a_query_is_posted_with_its_limits_and_the_token(server: Any) -> None:
     server.says("200 OK", GOOD)
-    found = PrometheusClient(server.url + "/prom/", token=TOKEN).ask('up{a="b"} > 1', "broker", 30)
+    found = PrometheusClient(server.url + "/prom/", Access(token=TOKEN)).ask('up{a="b"} > 1', "broker", 30)
     assert found.samples == (("1", 7.0),)
     (request,) = server.requests
     assert request.startswith(b"POST /prom/api/v1/query HTTP/1.1")
@@ -60,7 +60,7 @@ def test_a_server_that_takes_neither_method_is_named(server: Any) -> None:
 def test_a_redirect_is_not_followed_and_takes_the_token_nowhere(server: Any) -> None:
     server.says("302 Found", b"", "Location: http://127.0.0.1:1/steal\r\n")
     with pytest.raises(Terminal, match="redirects elsewhere") as error:
-        PrometheusClient(server.url, token=TOKEN).ask("up", "broker", 30)
+        PrometheusClient(server.url, Access(token=TOKEN)).ask("up", "broker", 30)
     assert len(server.requests) == 1
     assert "steal" not in str(error.value)
 
@@ -79,7 +79,7 @@ def test_what_is_no_answer_is_said_without_the_token(
 ) -> None:
     server.says(status, body)
     with pytest.raises(error) as caught:
-        PrometheusClient(server.url, token=TOKEN).ask("up", "broker", 30)
+        PrometheusClient(server.url, Access(token=TOKEN)).ask("up", "broker", 30)
     assert TOKEN not in str(caught.value)
 
 
@@ -151,7 +151,7 @@ def test_a_body_that_breaks_off_is_no_answer(server: Any) -> None:
 def test_nobody_there_is_transient_and_says_the_same_each_time() -> None:
     said = set()
     with HeldPorts() as ports:
-        client = PrometheusClient(f"http://127.0.0.1:{ports.take()}", token=TOKEN)
+        client = PrometheusClient(f"http://127.0.0.1:{ports.take()}", Access(token=TOKEN))
         for _ in range(2):
             with pytest.raises(Transient) as error:
                 client.ask("up", "broker", 30)
@@ -162,8 +162,8 @@ def test_nobody_there_is_transient_and_says_the_same_each_time() -> None:
 @pytest.mark.parametrize("token", ["two\nlines", "täg-\u4e2d"])
 def test_a_token_that_no_header_can_hold_is_refused_unsaid(server: Any, token: str) -> None:
     server.says("200 OK", GOOD)
-    with pytest.raises(Terminal, match="bearer token") as error:
-        PrometheusClient(server.url, token=token).ask("up", "broker", 30)
+    with pytest.raises(Terminal, match="the credentials have characters") as error:
+        PrometheusClient(server.url, Access(token=token)).ask("up", "broker", 30)
     assert token not in str(error.value)
 
 
@@ -195,9 +195,9 @@ def secured(tmp_path: Path) -> Iterator[tuple[str, Path]]:
 
 def test_a_certificate_is_trusted_by_the_authority_that_is_given_and_by_no_other(secured: tuple[str, Path]) -> None:
     url, authority = secured
-    assert PrometheusClient(url, token=TOKEN, ca=authority).ask("up", "broker", 30).samples == (("1", 7.0),)
+    assert PrometheusClient(url, Access(token=TOKEN, ca=authority)).ask("up", "broker", 30).samples == (("1", 7.0),)
     with pytest.raises(Terminal, match="certificate that is not trusted: check caSecretName") as error:
-        PrometheusClient(url, token=TOKEN).ask("up", "broker", 30)
+        PrometheusClient(url, Access(token=TOKEN)).ask("up", "broker", 30)
     assert TOKEN not in str(error.value)
 
 
@@ -210,4 +210,15 @@ def test_authority_that_is_no_certificate_is_named(secured: tuple[str, Path], tm
     bad = tmp_path / "bad.pem"
     bad.write_text("not a certificate")
     with pytest.raises(Terminal, match="check url's scheme and caSecretName"):
-        PrometheusClient(secured[0], ca=bad).ask("up", "broker", 30)
+        PrometheusClient(secured[0], Access(ca=bad)).ask("up", "broker", 30)
+
+
+def test_a_user_and_a_tenant_travel_in_headers_and_in_no_representation(server: Any) -> None:
+    server.says("200 OK", GOOD)
+    access = Access(username="me", password="hunter2", headers=(("X-Scope-OrgID", "orders"),))
+    PrometheusClient(server.url, access).ask("up", "broker", 30)
+    (request,) = server.requests
+    assert b"\r\nAuthorization: Basic bWU6aHVudGVyMg==\r\n" in request
+    assert b"\r\nX-Scope-OrgID: orders\r\n" in request
+    assert "hunter2" not in repr(access)
+    assert "bWU6" not in repr(access.authorization)

@@ -108,6 +108,25 @@ def test_an_override_is_set_and_its_effect_awaited(api: MemoryApi, monkeypatch: 
     ]
 
 
+@pytest.mark.parametrize(("blocked", "status"), [(["OutOfScope"], 0), (["OnlyReplica", "OutOfScope"], 3)])
+def test_leaders_out_of_scope_are_not_waited_for(
+    api: MemoryApi, monkeypatch: pytest.MonkeyPatch, blocked: list[str], status: int
+):
+    def settled() -> None:
+        says(api, "OverrideDemoted", 2, why="disk swap")
+        settles(api, demoted=1, held=True)
+        counted = [{"reason": reason, "count": 1, "message": "so it is"} for reason in blocked]
+        api.merge(POLICIES, "default", "main", {"status": {"blockedByReason": counted}})
+
+    says(api, "UpToDate", 4)
+    plays(monkeypatch, settled)
+    found = run("demote", 1, "--policy", "main", "--reason", "disk swap")
+    assert found.exit_code == status, found.output
+    if not status:
+        last = "broker 1 is demoted (OverrideDemoted); it leads 2 partitions out of scope (spec.scope)"
+        assert found.output.splitlines()[-1] == last
+
+
 def test_the_word_of_an_earlier_override_is_not_taken_for_this_one(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
     says(api, "OverrideDemoted", 0, why="disk swap")
     plays(monkeypatch, lambda: says(api, "OverrideDemoted", 0, why="new kernel"))

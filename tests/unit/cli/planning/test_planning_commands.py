@@ -163,6 +163,24 @@ class TestWhy:
         assert found["blocked"]["reason"] == "OnlyReplica"  # type: ignore[index]
         assert "the demoted broker has the only replica" in str(found["why"])
 
+    def test_a_partition_out_of_scope_says_so_and_stays_with_a_demoted_broker(self, operator: MemoryOperator):
+        operator.site.cluster.create_topic("private", assignment=[(2, 1, 3)])
+        loop = started(operator, scope={"excludedTopics": ["priv*"]})
+        found = run("why", "private/0")
+        assert "out of scope: spec.scope leaves this topic alone" in found.output
+        assert "spec.scope: let it include topic private, or do not exclude it" in found.output
+        assert "bellwether demote" not in found.output
+        override(operator, 2, "Demoted")
+        seen_by(operator, loop)
+        operator.step(loop, SETTLED)
+        assert operator.site.cluster.partition("private").leader == 2
+        assert not any(p.leader == 2 for p in operator.site.cluster.partitions() if p.topic != "private")
+        blocked = document("why", "private/0")
+        assert (blocked["inScope"], blocked["blocked"]["reason"]) == (False, "OutOfScope")  # type: ignore[index]
+        plan = run("plan").output
+        assert "1 of 7 partitions are out of scope (spec.scope) and stay as they are" in plan
+        assert "1 blocked, OutOfScope: The topic is out of scope (spec.scope)" in plan
+
     @pytest.mark.parametrize(
         ("partition", "status", "said"),
         [

@@ -48,4 +48,7 @@ def test_a_missing_secret_is_named_for_every_rule(api: MemoryApi) -> None:
     api.put(POLICIES, body)
     said = CliRunner().invoke(prometheus, ["--policy", "main", "--once"])
     assert said.exit_code == 4
-    assert "Prometheus cannot be queried: secret default/prom does not exist: create it with key 'token'" in said.output
+    assert (
+        "Prometheus cannot be queried: bearerTokenSecretName: secret default/prom does not exist: create it with key"
+        in said.output
+    )

@@ -2,13 +2,16 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from bellwether.adapters.prometheus.topic_consumption import DEFAULT_QUERY
 from bellwether.cli.kafka_target import connection_from
 from bellwether.cli.main import main
+from bellwether.cli.rebalance.prometheus_options import PrometheusAccess
 from bellwether.cli.rebalance.sample import Consumers, _Cluster
 from bellwether.ports.errors import Terminal, Unauthenticated
 
@@ -90,7 +93,7 @@ def test_a_file_that_goes_bad_is_said_and_what_was_read_before_stays(tmp_path: P
 def test_a_renewed_token_for_prometheus_makes_another_client(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("one")
-    consumers = Consumers("http://prometheus:9090", DEFAULT_QUERY, token, None)
+    consumers = Consumers("http://prometheus:9090", DEFAULT_QUERY, PrometheusAccess(token_file=token))
     first = consumers.read()
     assert consumers.read() is first
     token.write_text("two")
@@ -98,3 +101,29 @@ def test_a_renewed_token_for_prometheus_makes_another_client(tmp_path: Path) -> 
     token.unlink()
     with pytest.raises(Terminal, match=r"--prometheus-token-file .* cannot be read as text"):
         consumers.read()
+
+
+def test_a_user_and_headers_for_prometheus_come_from_options_and_a_file(tmp_path: Path) -> None:
+    password = tmp_path / "password"
+    password.write_text("pr0m\n")
+    found = PrometheusAccess(
+        username="me", password_file=password, headers=("X-Scope-OrgID=a=b",), proxy="http://proxy:3128"
+    ).read()
+    assert (found.username, found.password, found.headers) == ("me", "pr0m", (("X-Scope-OrgID", "a=b"),))
+    assert "pr0m" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"username": "me"}, "Set both --prometheus-username and --prometheus-password-file"),
+        ({"username": "me", "password_file": Path("p"), "token_file": Path("t")}, "Set either --prometheus-token-file"),
+        ({"headers": ("X-Scope-OrgID",)}, "--prometheus-header must be NAME=VALUE"),
+        ({"headers": ("X=a\r\nHost: b",)}, "--prometheus-header must be NAME=VALUE"),
+        ({"headers": ("authorization=x",)}, "--prometheus-header authorization is reserved"),
+        ({"proxy": "proxy"}, "--prometheus-proxy 'proxy' is not http://host:port"),
+    ],
+)
+def test_options_for_prometheus_that_cannot_work_are_usage_errors(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(click.UsageError, match=said):
+        PrometheusAccess(**options)

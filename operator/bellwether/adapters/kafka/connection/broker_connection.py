@@ -34,7 +34,7 @@ from bellwether.adapters.kafka.connection.connection_errors import (
 from bellwether.adapters.kafka.connection.response_decoding import LARGE_LIMIT, MOST_BROKERS, SMALL_LIMIT, decode
 from bellwether.adapters.kafka.connection.tls_sasl import Exchange
 from bellwether.adapters.kafka.connection.transport import Deadline, HiddenBytes, Transport
-from bellwether.kafka_connection import Connection
+from bellwether.kafka_connection import Connection, split_address
 from bellwether.ports.errors import Terminal
 
 # Every Kafka from 2.4 on answers it; topic ids, which we need, came with 2.8.
@@ -111,7 +111,11 @@ class BrokerConnection:
         When it returns, the broker has answered at least one request: a frozen one does not get this far.
         """
         # A token is fetched before the broker waits for us.
-        sasl = Exchange(connection.security, deadline.left) if connection.security.protocol.sasl else None
+        sasl = (
+            Exchange(connection.security, deadline.left, split_address(address)[0])
+            if connection.security.protocol.sasl
+            else None
+        )
         dialogue = cls(Transport.open(address, connection.security, deadline), connection.client_id)
         try:
             dialogue._agree(deadline, Stage.SASL if sasl else Stage.REQUEST)

@@ -105,17 +105,22 @@ class Exchange:
     """The client's side of one SASL exchange: PLAIN (RFC 4616), SCRAM (RFC 5802) or OAUTHBEARER (RFC 7628).
 
     Construct it before connecting: a token may have to be fetched first, for which ``wait_seconds`` is the limit.
-    Raises what fetching raises, which is no evidence about any broker.
+    ``host`` is where the token goes. Raises what fetching raises, which is no evidence about any broker.
     """
 
-    def __init__(self, security: Security, wait_seconds: float = 0.0) -> None:
+    def __init__(self, security: Security, wait_seconds: float = 0.0, host: str = "") -> None:
         self._security = security
         self._scram: ScramClient | None = None
         self._source = self._token = None
         # Each mechanism's client is imported where it is used: a command that connects without it starts sooner.
         if security.oauth is not None:
-            from bellwether.adapters.kafka.connection.oauth_tokens import source_of  # noqa: PLC0415 - see above
+            from bellwether.adapters.kafka.tokens.token_source import source_of  # noqa: PLC0415 - see above
 
+            if not security.oauth.allows(host):
+                raise Unauthenticated(
+                    f"{security.oauth.called('hosts')} does not allow {host}, so it gets no token: add the host there,"
+                    " or correct the address"
+                )
             self._source = source_of(security.oauth)
             self._token = self._source.token(wait_seconds)
         elif security.mechanism is not Mechanism.PLAIN:
@@ -161,7 +166,7 @@ class Exchange:
     def remedy(self) -> str:
         """What to check after a refusal."""
         if self._security.oauth is not None:
-            return "check that the listener trusts the issuer, the audience and the scope of its tokens"
+            return self._security.oauth.remedy
         named = dict(self._security.names)
         return f"check {named.get('username', 'username')}, {named.get('password', 'password')} and mechanism"
 

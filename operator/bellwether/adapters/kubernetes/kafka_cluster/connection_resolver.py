@@ -7,8 +7,6 @@ together. Unauthenticated names field, Secret and key; StrimziUnavailable names 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from bellwether.adapters.kubernetes.kafka_cluster.kafka_user_secrets import (
@@ -17,15 +15,30 @@ from bellwether.adapters.kubernetes.kafka_cluster.kafka_user_secrets import (
     client_certificate,
     user_credentials,
 )
+from bellwether.adapters.kubernetes.kafka_cluster.named_credentials import about, http_proxy, named_identity
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import Found, StrimziClusters
+from bellwether.api.v1alpha1.spec.credentials_spec import AwsMskIam as AwsMskIamSpec
 from bellwether.api.v1alpha1.spec.kafka_spec import Kafka, Sasl
 from bellwether.api.v1alpha1.spec.kafka_spec import OAuth as OAuthSpec
 from bellwether.core.model.strimzi import Strimzi
-from bellwether.kafka_connection import Connection, Names, OAuth, Protocol, Security
-from bellwether.ports.errors import Terminal, Unauthenticated
+from bellwether.kafka_connection import (
+    AwsMskIam,
+    Connection,
+    HttpProxy,
+    Names,
+    OAuth,
+    Protocol,
+    Security,
+    TokenFile,
+    TokenOrigin,
+)
+from bellwether.ports.errors import Terminal
 
 KAFKA, TLS, SASL, OAUTH = "spec.kafka", "spec.kafka.tls", "spec.kafka.sasl", "spec.kafka.sasl.oauth"
+AWS = f"{SASL}.awsMskIam"
+ACCESS_KEY, SECRET_KEY, SESSION_TOKEN = "aws_access_key_id", "aws_secret_access_key", "aws_session_token"
+"""Keys of a Secret with an AWS access key."""
 USER, STRIMZI = f"{KAFKA}.userSecretName", f"{KAFKA}.strimzi"
 
 
@@ -70,10 +83,17 @@ def _connection(
 ) -> Connection:
     try:
         if found is None:
-            return Connection(bootstrap or tuple(kafka.bootstrap_servers), _security(kafka, secrets))
-        return Connection(bootstrap or found.listener.bootstrap, _beside(found, kafka, secrets))
+            made = Connection(bootstrap or tuple(kafka.bootstrap_servers), _security(kafka, secrets))
+        else:
+            made = Connection(bootstrap or found.listener.bootstrap, _beside(found, kafka, secrets))
     except ValueError as error:
         raise Terminal(f"{KAFKA}: {error}") from None
+    shown = kafka.sasl is not None and kafka.sasl.workload_identity is not None
+    if shown and not (made.security.protocol.tls and made.security.verify_hostname):
+        raise Terminal(
+            f"{SASL}.workloadIdentity requires TLS that verifies host names: set {TLS}, without verifyHostname: false"
+        )
+    return made
 
 
 def _found(kafka: Kafka, clusters: StrimziClusters, outside_as: str = "") -> Found | None:
@@ -133,10 +153,10 @@ def _security(kafka: Kafka, secrets: SecretReader) -> Security:
         values["ca_file"] = _authorities(secrets, tls.ca_secret_name, f"{TLS}.caSecretName")
         values["verify_hostname"] = tls.verify_hostname
     if tls is not None and tls.certificate_secret_name is not None:
-        with _about(f"{TLS}.certificateSecretName"):
+        with about(f"{TLS}.certificateSecretName"):
             values["cert_file"], values["key_file"] = client_certificate(secrets, tls.certificate_secret_name)
     if (name := kafka.user_secret_name) is not None:
-        with _about(USER):
+        with about(USER):
             user = user_credentials(secrets, name)
         values |= {"cert_file": user.cert_file, "key_file": user.key_file, "mechanism": user.mechanism}
         values |= {"username": user.username, "password": user.password}
@@ -158,15 +178,19 @@ def _sasl(secrets: SecretReader, sasl: Sasl) -> dict[str, object]:
     values: dict[str, object] = {"mechanism": sasl.mechanism}
     if sasl.oauth is not None:
         return values | {"oauth": _oauth(secrets, sasl.oauth)}
+    if sasl.aws_msk_iam is not None:
+        return values | {"oauth": _aws_key(secrets, sasl.aws_msk_iam)}
+    if sasl.workload_identity is not None:
+        return values | {"oauth": _workload_identity(secrets, sasl.workload_identity)}
     values["username"] = sasl.username or ""
     if sasl.password_secret_name is not None:
-        with _about(f"{SASL}.passwordSecretName"):
+        with about(f"{SASL}.passwordSecretName"):
             values["password"] = secrets.value(sasl.password_secret_name, PASSWORD)
     return values
 
 
 def _oauth(secrets: SecretReader, oauth: OAuthSpec) -> OAuth:
-    with _about(f"{OAUTH}.clientSecretRef"):
+    with about(f"{OAUTH}.clientSecretRef"):
         secret = secrets.value(oauth.client_secret_ref.name, oauth.client_secret_ref.key)
     names: Names = (
         ("token_endpoint", f"{OAUTH}.tokenEndpoint"),
@@ -181,23 +205,45 @@ def _oauth(secrets: SecretReader, oauth: OAuthSpec) -> OAuth:
         client_secret=secret,
         scope=oauth.scope,
         ca_file=_authorities(secrets, oauth.ca_secret_name, f"{OAUTH}.caSecretName"),
+        proxy=http_proxy(secrets, oauth.proxy, f"{OAUTH}.proxy"),
         names=names,
     )
 
 
+def _aws_key(secrets: SecretReader, key: AwsMskIamSpec) -> AwsMskIam:
+    field = f"{AWS}.accessKeySecretName"
+    with about(field):
+        secret = secrets.open(key.access_key_secret_name, f"{ACCESS_KEY!r} and {SECRET_KEY!r}")
+        temporary = secret.text(SESSION_TOKEN) if SESSION_TOKEN in secret.keys else ""
+        return AwsMskIam(
+            region=key.region,
+            access_key_id=secret.text(ACCESS_KEY),
+            secret_access_key=secret.text(SECRET_KEY),
+            session_token=temporary,
+            names=(("region", f"{AWS}.region"), ("access_key_id", f"{field} ({key.access_key_secret_name})")),
+        )
+
+
+def _workload_identity(secrets: SecretReader, name: str) -> TokenOrigin:
+    field = f"{SASL}.workloadIdentity"
+    found = named_identity(name, secrets.namespace, field)
+    hosts = ("hosts", f"hosts of the workload identity {name}")
+    if (role := found.aws_msk_iam) is not None:
+        proxy = f"proxyUrl of the workload identity {name}"
+        return AwsMskIam(
+            region=role.region,
+            role_arn=role.role_arn or "",
+            proxy=HttpProxy(url=role.proxy_url, name=proxy) if role.proxy_url is not None else None,
+            hosts=found.hosts,
+            names=(("region", f"{field} ({name}):"), hosts),
+        )
+    return TokenFile(path=found.token_file or "", hosts=found.hosts, names=(("path", f"{field} ({name}):"), hosts))
+
+
 def _authorities(secrets: SecretReader, name: str | None, field: str) -> str:
     """File with the trusted CAs; empty for those of the system."""
-    with _about(field):
+    with about(field):
         return authorities(secrets, name) if name is not None else ""
-
-
-@contextmanager
-def _about(field: str) -> Iterator[None]:
-    """Add this field to errors raised inside the block."""
-    try:
-        yield
-    except Unauthenticated as error:
-        raise Unauthenticated(f"{field}: {error}") from None
 
 
 def _named(field: str, secret: str | None) -> str:

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, Rule, as_map, distinct_by, integer
 from bellwether.api.v1alpha1.settings_model import SettingsModel
+from bellwether.api.v1alpha1.spec.credentials_spec import Header, HttpProxy, IdentityName, workload_identity
 from bellwether.api.v1alpha1.spec.kafka_spec import CA_MOVED, authorities_of
 from bellwether.api.v1alpha1.spec.promql import Scope
 from bellwether.api.v1alpha1.spec.query_presets import BY_NAME, PRESETS
@@ -174,7 +175,23 @@ class Prometheus(Model):
     bearer_token_secret_name: ResourceName | None = Field(
         default=None,
         description="Secret in the policy's namespace with a bearer token, under the key token. Requires an https URL."
-        " If unset, requests are not authenticated.",
+        " At most one of bearerTokenSecretName, basicAuthSecretName and workloadIdentity is set; without any of"
+        " them, requests are not authenticated.",
+    )
+    basic_auth_secret_name: ResourceName | None = Field(
+        default=None,
+        description="Secret in the policy's namespace with the keys username and password, as of type"
+        " kubernetes.io/basic-auth. Requires an https URL.",
+    )
+    workload_identity: IdentityName | None = workload_identity("The bearer token")
+    headers: Annotated[tuple[Header, ...], distinct_by("name")] = Field(
+        default=(),
+        max_length=16,
+        description="Headers of each request, such as X-Scope-OrgID for the tenant of Mimir.",
+        json_schema_extra=as_map("name"),
+    )
+    proxy: HttpProxy | None = Field(
+        default=None, description="HTTP proxy to reach the server by. If unset, none is used."
     )
     ca_secret_name: ResourceName | None = authorities_of("the server's certificate")
     period_seconds: int = integer(
@@ -199,13 +216,27 @@ class Prometheus(Model):
     }
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            cel="!has(self.bearerTokenSecretName) || self.url.startsWith('https://')",
-            message="must be an https URL, because bearerTokenSecretName is set: change it, or remove"
-            " bearerTokenSecretName",
-            holds=lambda p: p.bearer_token_secret_name is None or p.url.startswith("https://"),
+            cel="!(has(self.bearerTokenSecretName) || has(self.basicAuthSecretName) || has(self.workloadIdentity))"
+            " || self.url.startsWith('https://')",
+            message="must be an https URL, because credentials are set: change it, or remove bearerTokenSecretName,"
+            " basicAuthSecretName and workloadIdentity",
+            holds=lambda p: not p.credentials or p.url.startswith("https://"),
             field="url",
         ),
+        Rule(
+            cel="[has(self.bearerTokenSecretName), has(self.basicAuthSecretName), has(self.workloadIdentity)]"
+            ".filter(one, one).size() <= 1",
+            message="bearerTokenSecretName, basicAuthSecretName and workloadIdentity exclude each other: keep one",
+            holds=lambda p: len(p.credentials) <= 1,
+            field="bearerTokenSecretName",
+        ),
     )
+
+    @property
+    def credentials(self) -> tuple[str, ...]:
+        """The names of the credentials that are set."""
+        named = (self.bearer_token_secret_name, self.basic_auth_secret_name, self.workload_identity)
+        return tuple(name for name in named if name is not None)
 
     def to_core(self) -> detection.Prometheus:
         """Convert to the settings of the core."""

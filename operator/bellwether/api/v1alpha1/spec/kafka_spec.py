@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, Rule
+from bellwether.api.v1alpha1.spec.credentials_spec import AwsMskIam, HttpProxy, IdentityName, workload_identity
 from bellwether.api.v1alpha1.spec.strimzi_spec import ResourceName, Strimzi
 from bellwether.core.settings import policy as core_policy
 from bellwether.kafka_connection import Mechanism
@@ -87,6 +88,9 @@ class OAuth(Model):
     client_secret_ref: SecretKeyRef = Field(description="Secret with the client secret.")
     scope: str = Field(default="", max_length=1024, description="Scope to request. If unset, none is requested.")
     ca_secret_name: ResourceName | None = authorities_of("the endpoint's certificate")
+    proxy: HttpProxy | None = Field(
+        default=None, description="HTTP proxy to reach the token endpoint by. If unset, none is used."
+    )
 
     moved: ClassVar[Mapping[str, str]] = CA_MOVED
 
@@ -106,10 +110,22 @@ class Sasl(Model):
         description="Secret in the policy's namespace with the password, under the key password. Required for all"
         " mechanisms except OAUTHBEARER.",
     )
-    oauth: OAuth | None = Field(default=None, description="Token endpoint and client. Required for OAUTHBEARER.")
+    oauth: OAuth | None = Field(
+        default=None,
+        description="Token endpoint and client. OAUTHBEARER requires one of oauth, awsMskIam and workloadIdentity.",
+    )
+    aws_msk_iam: AwsMskIam | None = Field(
+        default=None, description="Amazon MSK with IAM, by an access key. Its mechanism is OAUTHBEARER, too."
+    )
+    workload_identity: IdentityName | None = workload_identity("Tokens for OAUTHBEARER")
     allow_plaintext: bool = Field(
         default=False, strict=True, description="Allow sending credentials over connections without TLS."
     )
+
+    @property
+    def origins(self) -> tuple[object, ...]:
+        """Where tokens come from, as far as it is set."""
+        return tuple(one for one in (self.oauth, self.aws_msk_iam, self.workload_identity) if one is not None)
 
     moved: ClassVar[Mapping[str, str]] = {
         "passwordSecretRef": "has become passwordSecretName: set it to the name of a Secret with the key password"
@@ -128,15 +144,23 @@ class Sasl(Model):
             field="passwordSecretName",
         ),
         Rule(
-            cel="(self.mechanism == 'OAUTHBEARER') == has(self.oauth)",
-            message="is required for OAUTHBEARER and invalid for other mechanisms: set or remove it",
-            holds=lambda s: (s.mechanism is Mechanism.OAUTHBEARER) == (s.oauth is not None),
+            cel="(self.mechanism == 'OAUTHBEARER') =="
+            " (has(self.oauth) || has(self.awsMskIam) || has(self.workloadIdentity))",
+            message="OAUTHBEARER requires one of oauth, awsMskIam and workloadIdentity, other mechanisms none of them:"
+            " set one, or remove it",
+            holds=lambda s: (s.mechanism is Mechanism.OAUTHBEARER) == bool(s.origins),
+            field="oauth",
+        ),
+        Rule(
+            cel="[has(self.oauth), has(self.awsMskIam), has(self.workloadIdentity)].filter(one, one).size() <= 1",
+            message="excludes awsMskIam and workloadIdentity, and they exclude each other: keep one",
+            holds=lambda s: len(s.origins) <= 1,
             field="oauth",
         ),
         Rule(
             cel="self.mechanism != 'OAUTHBEARER' || !(has(self.username) || has(self.passwordSecretName))",
             message="OAUTHBEARER does not use username or passwordSecretName: set clientId and clientSecretRef in"
-            " oauth instead",
+            " oauth, or awsMskIam, or workloadIdentity instead",
             holds=lambda s: s.mechanism is not Mechanism.OAUTHBEARER or not (s.username or s.password_secret_name),
             field="mechanism",
         ),

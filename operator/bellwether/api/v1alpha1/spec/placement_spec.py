@@ -1,4 +1,4 @@
-"""``spec.placement`` and ``spec.demotion.capacity``: preferred racks, and limits per broker."""
+"""``spec.scope``, ``spec.placement`` and ``spec.demotion.capacity``: topics, preferred racks, limits per broker."""
 
 from __future__ import annotations
 
@@ -6,17 +6,55 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from bellwether.api.v1alpha1.base_model import DISTINCT, Model, Rule
+from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Model, Rule
 from bellwether.api.v1alpha1.spec.rebalance_spec import RackName, TopicPattern
 from bellwether.core.settings import capacity as core_capacity
 from bellwether.core.settings import placement as core_placement
+from bellwether.core.settings import scope as core_scope
 from bellwether.core.settings.objective import WHOLE
 
 RACK_LIMIT = 16
 RULE_LIMIT = 50
+PATTERN_LIMIT = 100
 _ATOMIC: dict[str, Any] = {"x-kubernetes-list-type": "atomic"}
 
 Racks = Annotated[tuple[RackName, ...], Field(max_length=RACK_LIMIT, json_schema_extra=_ATOMIC), DISTINCT]
+
+
+Patterns = Annotated[tuple[TopicPattern, ...], Field(max_length=PATTERN_LIMIT, json_schema_extra=AS_SET), DISTINCT]
+
+
+class Scope(Model):
+    """Topics whose leaders the policy may move, by demotion, placement, elections and load plans."""
+
+    included_topics: Patterns = Field(
+        default=(),
+        description="Names of topics in scope, with * and ? as wildcards. If empty, all topics are in scope.",
+    )
+    excluded_topics: Patterns = Field(
+        default=(),
+        description="Names of topics out of scope, with * and ? as wildcards, even if includedTopics has them.",
+    )
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            cel="(has(self.includedTopics) && size(self.includedTopics) > 0)"
+            " || (has(self.excludedTopics) && size(self.excludedTopics) > 0)",
+            message="is required unless excludedTopics is set: set one of them, or remove scope",
+            holds=lambda s: bool(s.included_topics or s.excluded_topics),
+            field="includedTopics",
+        ),
+        Rule(
+            cel="!has(self.excludedTopics) || !self.excludedTopics.exists(t, t.matches('^[*]+$'))",
+            message="leaves no topic in scope: narrow it, or set spec.suspend to true",
+            holds=lambda s: not any(t.strip("*") == "" for t in s.excluded_topics),
+            field="excludedTopics",
+        ),
+    )
+
+    def to_core(self) -> core_scope.Scope:
+        """Convert to the settings of the core."""
+        return core_scope.Scope(self.included_topics, self.excluded_topics)
 
 
 class RackWeight(Model):

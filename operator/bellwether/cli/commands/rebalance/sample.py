@@ -55,6 +55,15 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     " Strimzi's Metrics Reporter]",
 )
 @click.option("--prometheus-token-file", type=_FILE, help="File with the bearer token for Prometheus.")
+@click.option("--prometheus-username", help="User name for Prometheus (basic authentication).")
+@click.option("--prometheus-password-file", type=_FILE, help="File with the password for Prometheus.")
+@click.option(
+    "--prometheus-header",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Header of each request to Prometheus, such as X-Scope-OrgID=orders; repeatable.",
+)
+@click.option("--prometheus-proxy", metavar="URL", help="HTTP proxy to Prometheus.")
 @click.option("--prometheus-ca", type=_FILE, help="PEM file of the CA certificates of Prometheus.")
 @click.option(
     "--compaction/--no-compaction", default=True, show_default=True, help="Compact files and delete expired days."

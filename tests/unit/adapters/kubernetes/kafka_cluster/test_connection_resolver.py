@@ -12,9 +12,10 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import SECRETS
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.api.config.workload_identity import VARIABLE
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.kafka_connection import Connection, Mechanism, Protocol
-from bellwether.ports.errors import Unauthenticated
+from bellwether.kafka_connection import AwsMskIam, Connection, Mechanism, OAuth, Protocol, TokenFile
+from bellwether.ports.errors import Terminal, Unauthenticated
 from realparts.tls import Authority
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
@@ -114,7 +115,7 @@ def test_a_pair_is_written_to_files(desk: Desk):
 
 def test_a_client_s_secret_and_its_authority_come_from_secrets(desk: Desk):
     found = desk.connect(tls=CA, sasl=api_objects.oauth_sasl(scope="kafka", caSecretName="ca")).security.oauth
-    assert found is not None
+    assert isinstance(found, OAuth)
     assert (found.client_id, found.client_secret, found.scope) == ("bellwether", "hunter2", "kafka")
     assert Path(found.ca_file).exists()
 
@@ -215,3 +216,88 @@ def test_each_secret_is_read_once_so_that_a_pair_belongs_together(desk: Desk, mo
     monkeypatch.setattr(desk.api, "get", counted)
     desk.connect(tls={**CA, **PAIR}, sasl=api_objects.SASL)
     assert sorted(asked) == ["ca", "kafka-user", "pair"]
+
+
+AWS = {"region": "eu-central-1", "accessKeySecretName": "aws"}
+
+
+def by_token(**origin: Any) -> dict[str, Any]:
+    return {"tls": CA, "sasl": {"mechanism": "OAUTHBEARER", **origin}}
+
+
+def test_an_access_key_of_aws_comes_from_a_secret(desk: Desk):
+    desk.put("aws", aws_access_key_id=b"AKIA1\n", aws_secret_access_key=b"hunter2", aws_session_token=b"t")
+    found = desk.connect(**by_token(awsMskIam=AWS)).security.oauth
+    assert isinstance(found, AwsMskIam)
+    assert (found.region, found.access_key_id, found.session_token, found.hosts) == (
+        "eu-central-1",
+        "AKIA1",
+        "t",
+        ("*",),
+    )
+    assert found.secret_access_key == "hunter2"
+    assert "hunter2" not in repr(found)
+
+
+def test_half_an_access_key_names_the_other_half(desk: Desk):
+    field = "spec.kafka.sasl.awsMskIam.accessKeySecretName: secret default/aws"
+    assert f"{field} does not exist: create it with key" in desk.refusal(**by_token(awsMskIam=AWS))
+    desk.put("aws", aws_access_key_id=b"AKIA1")
+    assert f"{field} has no key 'aws_secret_access_key'" in desk.refusal(**by_token(awsMskIam=AWS))
+
+
+def test_a_proxy_has_its_user_from_a_secret(desk: Desk):
+    desk.put("proxy", username=b"me", password=b"hunter2")
+    proxy = {"url": "http://proxy:3128", "credentialsSecretName": "proxy"}
+    found = desk.connect(tls=CA, sasl=api_objects.oauth_sasl(proxy=proxy)).security.oauth
+    assert isinstance(found, OAuth)
+    assert found.proxy is not None
+    assert found.proxy.address == "http://me:hunter2@proxy:3128"
+    assert "hunter2" not in repr(found)
+    desk.put("proxy", username=b"me:you", password=b"hunter2")
+    said = desk.refusal(tls=CA, sasl=api_objects.oauth_sasl(proxy=proxy))
+    assert "spec.kafka.sasl.oauth.proxy.credentialsSecretName: secret default/proxy: key 'username' contains" in said
+
+
+@pytest.fixture
+def identities(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    path = tmp_path / "identities.yaml"
+    path.write_text("""workloadIdentities:
+      file: {namespaces: [default], hosts: [kafka], tokenFile: /var/run/token}
+      msk: {namespaces: ["*"], hosts: ["*"], awsMskIam: {region: eu-central-1, proxyUrl: "http://proxy:3128"}}
+      other: {namespaces: [other], hosts: ["*"], tokenFile: /var/run/token}
+    """)
+    monkeypatch.setenv(VARIABLE, str(path))
+    return path
+
+
+def test_an_identity_of_the_pod_is_named_by_the_policy_and_limited_by_the_administrator(desk: Desk, identities: Path):
+    found = desk.connect(**by_token(workloadIdentity="file")).security.oauth
+    assert found == TokenFile(path="/var/run/token", hosts=("kafka",))
+    role = desk.connect(**by_token(workloadIdentity="msk")).security.oauth
+    assert isinstance(role, AwsMskIam)
+    assert (role.access_key_id, role.proxy and role.proxy.url) == ("", "http://proxy:3128")
+    said = desk.refusal(**by_token(workloadIdentity="other"))
+    assert (
+        "spec.kafka.sasl.workloadIdentity is 'other', but policies in namespace default may use only file, msk" in said
+    )
+
+
+def test_identities_are_followed_without_a_restart(desk: Desk, identities: Path):
+    desk.connect(**by_token(workloadIdentity="msk"))
+    identities.write_text("workloadIdentities: {}")
+    assert "may use none" in desk.refusal(**by_token(workloadIdentity="msk"))
+
+
+@pytest.mark.parametrize(
+    "kafka",
+    [
+        {"tls": {**CA, "verifyHostname": False}},
+        {"tls": None},
+    ],
+)
+def test_an_identity_of_the_pod_goes_only_to_whom_tls_has_verified(desk: Desk, identities: Path, kafka: dict[str, Any]):
+    sasl = {"mechanism": "OAUTHBEARER", "workloadIdentity": "file", "allowPlaintext": True}
+    wanted = {name: value for name, value in {**kafka, "sasl": sasl}.items() if value is not None}
+    with pytest.raises(Terminal, match="workloadIdentity requires TLS that verifies host names"):
+        desk.connect(**wanted)

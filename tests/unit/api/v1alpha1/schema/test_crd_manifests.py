@@ -140,8 +140,15 @@ def test_the_full_example_names_every_field():
     strimzi = yaml.safe_load((EXAMPLES / "strimzi.yaml").read_text())["spec"]["kafka"]
     spec["kafka"] = {**spec["kafka"], **strimzi}
     # A user is named by a password, by tokens or by the Secret of a KafkaUser, never by two of them.
-    tokens, user = (yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text()) for name in ("oauth", "kafka-user"))
-    spec["kafka"]["sasl"] |= tokens["spec"]["kafka"]["sasl"]
+    user, *tokens = (
+        yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text())
+        for name in ("kafka-user", "oauth", "msk-iam", "workload-identity")
+    )
+    for one in tokens:
+        spec["kafka"]["sasl"] |= one["spec"]["kafka"]["sasl"]
+    # And so it is at Prometheus.
+    for one in (tokens[-1], yaml.safe_load((EXAMPLES / "prometheus.yaml").read_text())):
+        spec["detection"]["prometheus"] = one["spec"]["detection"]["prometheus"] | spec["detection"]["prometheus"]
     spec["kafka"]["userSecretName"] = user["spec"]["kafka"]["userSecretName"]
     # Racks are preferred in one place, by the policy or by its load plans.
     placed = yaml.safe_load((EXAMPLES / "placement.yaml").read_text())["spec"]

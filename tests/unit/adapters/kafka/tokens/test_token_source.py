@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import pytest
 
-from bellwether.adapters.kafka.connection.oauth_tokens import LONGEST_PAUSE_SECONDS, TokenSource, source_of
-from bellwether.adapters.kafka.connection.token_endpoint import Grant
+from bellwether.adapters.kafka.tokens.token_grant import Grant
+from bellwether.adapters.kafka.tokens.token_source import LONGEST_PAUSE_SECONDS, TokenSource, source_of
 from bellwether.kafka_connection import Hidden, OAuth
 from bellwether.ports.errors import BellwetherError, Transient, Unauthenticated
 from waiting import limit

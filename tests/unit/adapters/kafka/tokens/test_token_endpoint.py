@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from bellwether.adapters.kafka.connection.token_endpoint import ask
-from bellwether.kafka_connection import OAuth
+from bellwether.adapters.kafka.tokens.token_endpoint import ask
+from bellwether.kafka_connection import HttpProxy, OAuth
 from bellwether.ports.errors import BellwetherError, Terminal, Transient, Unauthenticated
+from realparts.httpproxy import HttpProxy as RealProxy
 from realparts.tls import Authority
 from realparts.tokenendpoint import TokenEndpoint
 
@@ -167,3 +168,41 @@ def scripted_http() -> Iterator[str]:
     yield f"https://127.0.0.1:{server.server_address[1]}/token"
     server.shutdown()
     server.server_close()
+
+
+def test_an_endpoint_is_reached_by_the_proxy_that_was_chosen(endpoint: TokenEndpoint, oauth: OAuth):
+    with RealProxy("me", "pr0xy & /?") as running:
+        chosen = HttpProxy(url=running.url, username="me", password="pr0xy & /?")
+        assert ask(replace(oauth, proxy=chosen), 5).token == endpoint.given[-1]
+        assert running.asked == [f"CONNECT {endpoint.url.removeprefix('https://').removesuffix('/token')}"]
+
+
+def test_a_proxy_of_the_environment_is_not_used(oauth: OAuth, monkeypatch: pytest.MonkeyPatch):
+    with RealProxy() as running:
+        for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, running.url)
+        ask(oauth, 5)
+        assert running.asked == []
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "said"),
+    [
+        (407, Unauthenticated, r"refuses its user \(407\): check its user name and password"),
+        (403, Terminal, r"does not let requests to tokenEndpoint .* pass \(403\): allow that there"),
+        (503, Transient, r"cannot reach tokenEndpoint .* now \(503\)"),
+    ],
+)
+def test_a_proxy_that_refuses_is_named_without_its_password(
+    oauth: OAuth, status: int, kind: type[BellwetherError], said: str
+):
+    with RealProxy() as running:
+        running.refuse = status
+        chosen = HttpProxy(url=running.url, username="me", password="pr0xy", name="proxy.url")
+        with pytest.raises(kind, match=rf"^proxy\.url http://127\.0\.0\.1:\d+ {said}") as caught:
+            ask(replace(oauth, proxy=chosen), 5)
+        assert "pr0xy" not in str(caught.value)
+        assert SECRET not in str(caught.value)
+        running.stop()
+        with pytest.raises(Transient, match=r"^proxy\.url .* cannot be reached"):
+            ask(replace(oauth, proxy=chosen), 5)

@@ -1,7 +1,7 @@
-"""OAUTHBEARER tokens, cached and renewed before they expire: one source per set of client credentials.
+"""OAUTHBEARER tokens, cached and renewed before they expire: one source per set of client credentials, file or role.
 
-In: ``kafka_connection.OAuth``. Out: a token that is good for a while yet. Our conversations and both clients ask the
-same source, so that one token serves all of them. Fetching happens in its own thread: a caller waits no longer
+In: a ``kafka_connection.TokenOrigin``. Out: a token that is good for a while yet. Our conversations and both clients
+ask the same source, so that one token serves all of them. Fetching happens in its own thread: a caller waits no longer
 than it can, and what comes late serves the next.
 """
 
@@ -13,9 +13,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from bellwether.adapters.kafka.connection import token_endpoint
-from bellwether.adapters.kafka.connection.token_endpoint import Grant
-from bellwether.kafka_connection import Hidden, OAuth
+from bellwether.adapters.kafka.tokens import token_endpoint, token_file
+from bellwether.adapters.kafka.tokens.token_grant import Grant
+from bellwether.kafka_connection import AwsMskIam, Hidden, OAuth, TokenOrigin
 from bellwether.ports.errors import BellwetherError, Transient
 
 FETCH_SECONDS = 10.0
@@ -39,16 +39,28 @@ class Token:
     ends_at: float
 
 
+def fetch_token(origin: TokenOrigin, timeout_seconds: float) -> Grant:
+    """One token. Raises Transient, Unauthenticated or Terminal."""
+    if isinstance(origin, AwsMskIam):
+        # The AWS SDK is an extra, and takes half a second to import.
+        from bellwether.adapters.kafka.tokens import aws_msk_iam  # noqa: PLC0415 - see above
+
+        return aws_msk_iam.sign(origin)
+    if isinstance(origin, OAuth):
+        return token_endpoint.ask(origin, timeout_seconds)
+    return token_file.read(origin)
+
+
 class TokenSource:
-    """The tokens of one client. Safe to share between threads."""
+    """The tokens of one origin. Safe to share between threads."""
 
     def __init__(
         self,
-        oauth: OAuth,
-        fetch: Callable[[OAuth, float], Grant] = token_endpoint.ask,
+        origin: TokenOrigin,
+        fetch: Callable[[TokenOrigin, float], Grant] = fetch_token,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._oauth = oauth
+        self._origin = origin
         self._fetch = fetch
         self._monotonic = monotonic
         self._lock = threading.Lock()
@@ -83,7 +95,7 @@ class TokenSource:
             if self._token is not None and self._monotonic() < self._token.useless_at:
                 return self._token
             failure = self._failure
-        raise _again(None if fetching.is_alive() else failure, self._oauth)
+        raise _again(None if fetching.is_alive() else failure, self._origin)
 
     def seconds_left(self, token: Token) -> float:
         """How long a token is good for."""
@@ -109,7 +121,7 @@ class TokenSource:
         grant: Grant | None = None
         failure: BellwetherError | None = None
         try:
-            grant = self._fetch(self._oauth, FETCH_SECONDS)
+            grant = self._fetch(self._origin, FETCH_SECONDS)
         except BellwetherError as error:
             failure = error
         finally:
@@ -127,19 +139,19 @@ class TokenSource:
         self._again_at = self._monotonic() + self._pause
 
 
-_sources: OrderedDict[OAuth, TokenSource] = OrderedDict()
+_sources: OrderedDict[TokenOrigin, TokenSource] = OrderedDict()
 _sources_lock = threading.Lock()
 
 
-def source_of(oauth: OAuth) -> TokenSource:
+def source_of(origin: TokenOrigin) -> TokenSource:
     """The source for these credentials, shared in this process; a renewed secret has a new one."""
     with _sources_lock:
-        source = _sources.get(oauth)
+        source = _sources.get(origin)
         if source is None:
-            source = _sources[oauth] = TokenSource(oauth)
+            source = _sources[origin] = TokenSource(origin)
             if len(_sources) > _MOST_SOURCES:
                 _sources.popitem(last=False)
-        _sources.move_to_end(oauth)
+        _sources.move_to_end(origin)
         return source
 
 
@@ -153,9 +165,8 @@ def _token(grant: Grant, asked_at: float) -> Token:
     return Token(grant.token, asked_at + RENEW_SHARE * grant.seconds, ends - margin, ends)
 
 
-def _again(failure: BellwetherError | None, oauth: OAuth | None = None) -> BellwetherError:
+def _again(failure: BellwetherError | None, origin: TokenOrigin | None = None) -> BellwetherError:
     """A failure for one more caller: an exception that is raised twice grows its traceback."""
     if failure is not None:
         return type(failure)(str(failure))
-    where = f"{oauth.called('token_endpoint')} {oauth.token_endpoint}" if oauth else "the token endpoint"
-    return Transient(f"{where} has given no token yet")
+    return Transient(f"{origin.where if origin else 'the origin of tokens'} has given no token yet")

@@ -2,18 +2,16 @@
 
 In: who asks, and where. Out: the token and how many seconds it is good for, or Transient, Unauthenticated or Terminal
 with a sentence that names the field at fault, the same for the same trouble, and holds neither secret nor token. Called
-by ``oauth_tokens``, from a thread of its own: looking up a name obeys no deadline.
+by ``token_source``, from a thread of its own: looking up a name obeys no deadline.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import re
 import ssl
 import time
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -21,33 +19,27 @@ import requests
 import urllib3.exceptions
 from requests.adapters import HTTPAdapter
 
+from bellwether.adapters.http_proxies import proxied, proxy_failure
+from bellwether.adapters.kafka.tokens.token_grant import TOKEN, Grant, seconds_of
 from bellwether.kafka_connection import Hidden, OAuth
 from bellwether.ports.errors import BellwetherError, Terminal, Transient, Unauthenticated
 
 _BODY_LIMIT = 256 * 1024
 _CHUNK = 16_384
-_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 _ERROR = re.compile(r"[a-z_]{1,64}")
 _LONGEST_SECONDS = 366 * 86400.0
-
-
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """A token (``repr`` hides it) and how many seconds it is good for from when it was asked for."""
-
-    token: Hidden
-    seconds: float
 
 
 def ask(oauth: OAuth, timeout_seconds: float) -> Grant:
     """One token. Raises Transient, Unauthenticated (who we are is not believed) or Terminal."""
     deadline = time.monotonic() + timeout_seconds
     form = {"grant_type": "client_credentials"} | ({"scope": oauth.scope} if oauth.scope else {})
-    where = f"{oauth.called('token_endpoint')} {oauth.token_endpoint}"
+    where = oauth.where
     try:
         with requests.Session() as session:
             # Neither a .netrc nor a proxy of the environment may decide where the secret goes.
             session.trust_env = False
+            session.proxies = proxied(oauth.proxy)
             session.verify = oauth.ca_file or ssl.get_default_verify_paths().cafile or True
             session.mount("https://", HTTPAdapter(max_retries=0))
             with session.post(
@@ -70,6 +62,8 @@ def ask(oauth: OAuth, timeout_seconds: float) -> Grant:
         raise Terminal(f"{where} does not complete a TLS handshake: check the URL") from None
     except (requests.Timeout, urllib3.exceptions.TimeoutError):
         raise _too_slow(where) from None
+    except requests.exceptions.ProxyError as error:
+        raise proxy_failure(error, oauth.proxy, where) from None
     except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, requests.exceptions.MissingSchema):
         raise Terminal(f"{where} is not the URL of an HTTPS server") from None
     except (requests.RequestException, urllib3.exceptions.HTTPError):
@@ -119,30 +113,16 @@ def _grant(body: bytes, where: str) -> Grant:
     """RFC 6749, 5.1."""
     answer = _object(body)
     token, kind = answer.get("access_token"), answer.get("token_type", "Bearer")
-    if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+    if not isinstance(token, str) or not TOKEN.fullmatch(token):
         raise Terminal(f"{where} answers without an access_token (RFC 6749, 5.1): it is no token endpoint")
     if not isinstance(kind, str) or kind.lower() != "bearer":
         raise Terminal(f"{where} returns tokens that are not of type Bearer, the only type that Kafka accepts")
     seconds = answer.get("expires_in")
     if seconds is None:
-        seconds = _life(token)
+        seconds = seconds_of(token)
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= _LONGEST_SECONDS:
         raise Terminal(f"{where} returns a token without a valid expires_in: the time of the next request is unknown")
     return Grant(Hidden(token), float(seconds))
-
-
-def _life(token: str) -> object:
-    """Of a JSON Web Token (RFC 7519) that says when it was issued and when it ends: the seconds between; else None."""
-    parts = token.split(".")
-    if len(parts) != 3:
-        return None
-    try:
-        claims = _object(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
-    except (binascii.Error, ValueError):
-        return None
-    ends, issued = claims.get("exp"), claims.get("iat")
-    both = isinstance(ends, int | float) and isinstance(issued, int | float)
-    return float(ends) - float(issued) if both else None  # type: ignore[arg-type]
 
 
 def _object(body: bytes) -> dict[str, Any]:
