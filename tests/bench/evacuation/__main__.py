@@ -20,17 +20,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
-from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.kafka_connection import Connection
 from evacuation import plots
 from evacuation.contenders import ByHand, Contender, CruiseControl, Floor, KafkaTools, Operator
 from evacuation.figures import Row, markdown, merged, rows
 from evacuation.observer import Leaders, Observer
 from realparts.apiserver import ApiServer
 from realparts.kafka import KafkaCluster
-from testkit.kafka.kafka_site import PATIENT, KafkaSite
+from testkit.kafka.kafka_site import KafkaSite
 from testkit.processes.sites import Site
 from waiting import until
 
@@ -38,7 +35,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PICTURE = ROOT / "docs/images/evacuation.svg"
 BROKERS = 3
 TOPICS = 10
-PATIENT_BROKERS = {"replica.lag.time.max.ms": "300000", "broker.session.timeout.ms": "60000"}
+PATIENT = {"replica.lag.time.max.ms": "300000", "broker.session.timeout.ms": "60000"}
 """A machine that stalls takes no broker out of an ISR: elections would be refused, whoever asks for them."""
 PATIENCE_SECONDS = 60.0
 QUIET_SECONDS = 1.0
@@ -98,9 +95,7 @@ def main() -> int:
 def run(settings: Settings, partitions: int, server: ApiServer, logs: Path) -> list[Row]:
     """One size, on brokers of its own."""
     with ExitStack() as stack:
-        kafka = stack.enter_context(
-            KafkaCluster(brokers=BROKERS, proxied=False, heap="512m", properties=PATIENT_BROKERS)
-        )
+        kafka = stack.enter_context(KafkaCluster(brokers=BROKERS, proxied=False, heap="512m", properties=PATIENT))
         topics = {f"bench-{number}": partitions // TOPICS for number in range(TOPICS)}
         logs.mkdir(parents=True, exist_ok=True)
         trees = {"": ROOT} | ({f" ({settings.against.resolve().name})": settings.against} if settings.against else {})
@@ -150,10 +145,10 @@ def settling(site: KafkaSite) -> Callable[[], None]:
     """
     site.restore_leaders()
     orders = {p.name: p.replicas for p in site.reader.read().partitions}
-    readers = [KafkaReader(BrokerPool(Connection((b.internal,)), PATIENT)) for b in site.kafka.brokers.values()]
 
     def shown() -> list[Shown]:
-        return [{p.name: (p.leader, p.replicas, p.leader_epoch) for p in r.read().partitions} for r in readers]
+        clusters = [site.shown_by(broker) for broker in site.kafka.brokers]
+        return [{p.name: (p.leader, p.replicas, p.leader_epoch) for p in one.partitions} for one in clusters]
 
     def alike(found: list[Shown]) -> bool:
         first = found[0]

@@ -11,9 +11,10 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, EVENTS, POLICIES, SECRETS, KubernetesClient
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.kubernetes.objects.broker_health_objects import BrokerHealths, Tidied
-from bellwether.adapters.kubernetes.objects.event_recorder import EventWriter
+from bellwether.adapters.kubernetes.objects.event_recorder import DISTINCT, SERIES_SECONDS, EventWriter
 from bellwether.adapters.kubernetes.objects.status_writer import StatusWriter
 from bellwether.ports.errors import Terminal
+from bellwether.testing.memory_world import ManualClock
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.usefixtures("crds")]
 
@@ -127,6 +128,16 @@ def test_the_same_words_are_told_once(api: KubernetesClient, namespace: str, pol
     assert sorted(e["note"] for e in found) == ["broker 2 is demoted", "broker 3 is demoted"]
     assert found[0]["regarding"]["name"] == "main"
     assert found[0]["type"] == "Warning"
+
+
+def test_many_texts_of_one_reason_are_counted_in_one_event(api: KubernetesClient, namespace: str, policy: Any) -> None:
+    clock = ManualClock()
+    events = EventWriter(api, clock, "pod-1")
+    for number in range(DISTINCT + 3):
+        clock.advance(SERIES_SECONDS)
+        assert events.post(policy, "OrderOverwritten", f"orders-{number}: another tool set the order")
+    counted = [e for e in api.list(EVENTS, namespace) if e.get("series")]
+    assert [(e["series"]["count"], e["note"].partition(":")[0]) for e in counted] == [(3, f"orders-{DISTINCT}")]
 
 
 def test_an_event_that_cannot_be_posted_breaks_nothing(api: KubernetesClient, policy: Any) -> None:

@@ -90,6 +90,7 @@ class KafkaReader:
         wanted = sorted(set(topics))
         if not wanted:
             return ()
+        self._settled = False  # a broker that is behind this answer must not be the next one to be believed
         last = self._last.metadata if self._last is not None else None
         return self._nodes.read(lambda dialogue, deadline: _some_partitions(dialogue, deadline, wanted, last))
 

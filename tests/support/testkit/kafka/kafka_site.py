@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from bellwether.adapters.clocks import SystemClock
@@ -117,9 +118,12 @@ class KafkaSite:
 
     def everywhere(self, holds: Callable[[Cluster], bool], seconds: float = 120) -> None:
         """Wait until ``holds`` is true of what each broker shows by itself: each learns in its own time."""
-        for broker in self.kafka.brokers.values():
-            reader = KafkaReader(BrokerPool(Connection((broker.internal,)), PATIENT))
-            until(reader.read, seconds, f"broker {broker.id} shows it", so=holds, every=0.1)
+        for broker in self.kafka.brokers:
+            until(partial(self.shown_by, broker), seconds, f"broker {broker} shows it", so=holds, every=0.1)
+
+    def shown_by(self, broker: int) -> Cluster:
+        """What this broker shows. The second read of a reader would go to another one."""
+        return KafkaReader(BrokerPool(Connection((self.kafka.broker(broker).internal,)), PATIENT)).read()
 
 
 class Race:

@@ -109,6 +109,15 @@ def test_after_a_change_the_same_broker_is_asked_until_nothing_changes(peers: Pe
     assert [peers.read()[1] for _ in range(3)] == [[1], [1], [1, 2]]
 
 
+def test_after_some_partitions_were_read_back_no_broker_behind_them_is_believed(peers: Peers) -> None:
+    peers.settle()
+    peers.offsets[0], peers.topics[0] = 30, topic("a", partition(0, leader=2))
+    assert [p.leader for p in peers.reader.partitions(["a"])] == [2]
+    peers.offsets[1], peers.topics[1] = 20, topic("a", partition(0, leader=3))  # newer than the last full read
+    found, asked = peers.read()
+    assert (found.partitions[0].leader, asked) == (2, [0])
+
+
 def test_a_larger_answer_than_allowed_is_refused_with_the_remedy() -> None:
     many = [topic(f"topic-{n:05}", partition(0)) for n in range(200)]
     with ScriptedBroker(answers(*many)) as broker:

@@ -2,7 +2,7 @@
 
 In: the object that an event is about, a reason and a message. Out: an Event for the first occurrence, and a series
 (count, last time) for the same text within ten minutes. If one reason of an object recurs with many different texts,
-they become one series with the latest text. The number of requests per minute is limited for each policy. Events expire
+they become one series with the first text. The number of requests per minute is limited for each policy. Events expire
 and can be lost; nothing depends on them. Called by ``controllers``.
 """
 
@@ -29,6 +29,7 @@ DISTINCT = 5
 """Maximum number of events of one reason with different texts; further ones become one series."""
 
 _NOTE_LENGTH = 1024
+_OTHERS = " (counted with others of this reason: the operator's log has each)"
 _Key = tuple[str, str, bool, str]
 
 log = structlog.get_logger(__name__)
@@ -157,7 +158,7 @@ class EventWriter:
             "reportingInstance": self._instance[:128],
             "action": "Report",
             "reason": reason[:128],
-            "note": note,
+            "note": note if key[3] else f"{note[: _NOTE_LENGTH - len(_OTHERS)]}{_OTHERS}",
             "type": "Warning" if warning else "Normal",
             "regarding": {
                 "apiVersion": about["apiVersion"],
@@ -182,7 +183,8 @@ class EventWriter:
             if now - standing.written < SERIES_SECONDS or not self._afford(standing.whose, now):
                 return False
         last = micro_time(self._clock.now())
-        patch = {"note": standing.note, "series": {"count": standing.count, "lastObservedTime": last}}
+        # The API server lets nobody change the note.
+        patch = {"series": {"count": standing.count, "lastObservedTime": last}}
         try:
             self._api.merge(EVENTS, standing.namespace, standing.name, patch)
         except (Transient, Terminal) as error:
