@@ -183,7 +183,7 @@ class EventWriter:
             if now - standing.written < SERIES_SECONDS or not self._afford(standing.whose, now):
                 return False
         last = micro_time(self._clock.now())
-        # The API server lets nobody change the note.
+        # The API server refuses a change of the note.
         patch = {"series": {"count": standing.count, "lastObservedTime": last}}
         try:
             self._api.merge(EVENTS, standing.namespace, standing.name, patch)
