@@ -65,7 +65,7 @@ def test_labels_and_annotations_for_all_reach_every_object_and_every_pod(helm: H
     given = {
         "commonLabels": {"example.com/team": "platform"},
         "commonAnnotations": {"example.com/contact": "a@example.com"},
-        "probers": [{"kind": "Replication", "policy": "a"}],
+        "probers": [{"kind": "Replication"}],
         "networkPolicy": {"enabled": True},
     }
     objects = helm.template(chart, given)
@@ -196,14 +196,45 @@ def test_two_releases_of_one_name_can_keep_their_leases_in_one_namespace(helm: H
     assert both == set()
 
 
-def test_policies_of_one_name_in_two_namespaces_each_have_their_prober(helm: Helm, chart: Path):
-    one: Object = {"kind": "Reachability", "policy": "main", "vantage": "zone-a"}
-    alone = of(helm.template(chart, {"probers": [one]}), "Deployment", "zone-a")
-    probers = [one, {**one, "namespace": "elsewhere"}]
-    beside = of(helm.template(chart, {"probers": probers}), "Deployment")
-    names = {o["metadata"]["name"] for o in beside}
-    assert {o["metadata"]["name"] for o in alone} < names, "the first keeps its name"
-    assert len([name for name in names if "zone-a" in name]) == 2
+def arguments(deployment: Object) -> list[str]:
+    return list(deployment["spec"]["template"]["spec"]["containers"][0]["args"])
+
+
+def test_a_prober_serves_every_policy_of_the_watched_namespaces_or_of_its_own(helm: Helm, chart: Path):
+    one: Object = {"kind": "Reachability", "vantage": "zone-a"}
+    chosen = ("--all-namespaces", "--namespace")
+
+    def served(**values: Any) -> list[str]:
+        (found,) = of(helm.template(chart, values), "Deployment", "-prober-reachability-zone-a")
+        return [argument for argument in arguments(found) if argument.startswith(chosen)]
+
+    assert served(probers=[one]) == ["--all-namespaces"]
+    assert served(probers=[one], watchNamespaces=["a", "b"]) == ["--namespace=a", "--namespace=b"]
+    own = {"probers": [{**one, "namespaces": ["c"]}], "watchNamespaces": ["a", "b"]}
+    (found,) = of(helm.template(chart, own), "Deployment", "-zone-a-c")
+    assert "--namespace=c" in arguments(found)
+
+
+def test_shards_share_the_policies_and_an_account(helm: Helm, chart: Path):
+    prober = {"kind": "Reachability", "vantage": "zone-a", "shards": 2}
+    objects = helm.template(chart, {"probers": [prober], "networkPolicy": {"enabled": True}})
+    found = [o for o in of(objects, "Deployment") if "zone-a" in o["metadata"]["name"]]
+    assert [one["metadata"]["name"][-8:] for one in found] == ["zone-a-1", "zone-a-2"]
+    assert [next(a for a in arguments(one) if "shard" in a) for one in found] == ["--shard=1/2", "--shard=2/2"]
+    selectors = [one["spec"]["selector"]["matchLabels"] for one in found]
+    assert selectors[0] != selectors[1]
+    guarded = [o["spec"]["podSelector"]["matchLabels"] for o in of(objects, "NetworkPolicy")]
+    assert all(selector in guarded for selector in selectors)
+    assert {one["spec"]["template"]["spec"]["serviceAccountName"] for one in found} == {
+        "bellwether-prober-reachability-zone-a"
+    }
+
+
+def test_where_any_secret_may_be_read_only_labelled_ones_are(helm: Helm, chart: Path):
+    probers = [{"kind": "Replication"}, {"kind": "Reachability", "vantage": "z", "secretNames": ["own"]}]
+    objects = helm.template(chart, {"rbac": {"anySecret": True}, "probers": probers})
+    labelled = {o["metadata"]["name"] for o in of(objects, "Deployment") if "--labelled-secrets" in arguments(o)}
+    assert labelled == {"bellwether-operator", "bellwether-prober-replication"}
 
 
 def test_definitions_are_the_products_own_and_stay(helm: Helm, chart: Path):
@@ -246,7 +277,7 @@ def test_replicas_are_kept_apart_and_one_may_be_evicted(helm: Helm, chart: Path)
 def test_a_prober_runs_in_its_zone_whatever_affinity_it_has_besides(helm: Helm, chart: Path):
     terms = [{"matchExpressions": [{"key": "a", "operator": "Exists"}]}, {"matchFields": []}]
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
-    prober = {"kind": "Reachability", "policy": "a", "vantage": "z1", "zones": ["z1", "z2"], "affinity": affinity}
+    prober = {"kind": "Reachability", "vantage": "z1", "zones": ["z1", "z2"], "affinity": affinity}
     (found,) = of(helm.template(chart, {"probers": [prober]}), "Deployment", "-prober-reachability-z1")
     node = found["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
     zone = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["z1", "z2"]}
@@ -258,10 +289,11 @@ def test_a_prober_runs_in_its_zone_whatever_affinity_it_has_besides(helm: Helm, 
 
 def test_each_prober_has_an_account_of_its_own_and_reads_only_its_secrets(helm: Helm, chart: Path):
     given = {
+        "watchNamespaces": ["kafka"],
         "rbac": {"secretNames": ["shared"]},
         "probers": [
-            {"kind": "Reachability", "policy": "a", "vantage": "z1"},
-            {"kind": "Replication", "policy": "a", "secretNames": ["own"]},
+            {"kind": "Reachability", "vantage": "z1"},
+            {"kind": "Replication", "secretNames": ["own"]},
         ],
     }
     objects = helm.template(chart, given)
@@ -328,7 +360,7 @@ def test_without_a_store_nothing_is_configured_for_rebalancing(helm: Helm, chart
 
 
 def test_operator_and_sampler_read_what_policies_may_name(helm: Helm, chart: Path):
-    objects = helm.template(chart, {"load": LOAD, "sampler": {"enabled": True, "policy": "orders"}})
+    objects = helm.template(chart, {"load": LOAD, "sampler": {"enabled": True}})
     config = of_chart(objects)
     assert config.stores["default"].uri == "s3://loads"
     assert str(config.profiles["default"].image).startswith("bellwether-spark:")
