@@ -136,8 +136,35 @@ class Prober(Scheduling):
     secret_names: list[Name] = Field(
         default_factory=list, description="Secrets that it may read. Empty: those of the operator."
     )
+    image: str = Field(
+        default="",
+        pattern=r"^\S*$",
+        description="Reference of another image, such as one with a plug-in. Empty: that of image.",
+    )
+    service_account_annotations: Labels = Field(
+        default_factory=dict, description="Annotations of its ServiceAccount, for example for a cloud identity."
+    )
     resources: Resources = Field(default_factory=Resources, description="CPU and memory. Empty: prober.resources.")
     extra_args: list[str] = Field(default_factory=list, description="Further arguments of the command.")
+
+
+class IssuerReference(Model):
+    """An issuer of cert-manager."""
+
+    name: OptionalName = Field(default="", description="Name of the issuer. Required.")
+    kind: Literal["Issuer", "ClusterIssuer"] = Field(default="Issuer", description="Issuer or ClusterIssuer.")
+    group: str = Field(default="cert-manager.io", min_length=1, description="API group of the issuer.")
+
+
+class Certificate(Model):
+    """A Certificate of cert-manager for the Service of the webhook."""
+
+    enabled: bool = Field(
+        default=False, description="Create it; cert-manager must be installed. Its Secret is tlsSecretName."
+    )
+    issuer_ref: IssuerReference = Field(default_factory=IssuerReference, description="Its issuer.")
+    duration: str = Field(default="2160h", pattern=r"^[0-9]+h$", description="Validity of the certificate.")
+    renew_before: str = Field(default="720h", pattern=r"^[0-9]+h$", description="Time before its end to renew it.")
 
 
 class Alertmanager(Workload):
@@ -161,6 +188,12 @@ class Alertmanager(Workload):
         default="",
         description="Secret of type kubernetes.io/tls with the certificate of the webhook. Required unless"
         " allowPlaintext is set.",
+    )
+    certificate: Certificate = Field(
+        default_factory=Certificate, description="cert-manager Certificate that makes tlsSecretName."
+    )
+    service_account_annotations: Labels = Field(
+        default_factory=dict, description="Annotations of its ServiceAccount, for example for a cloud identity."
     )
     allow_plaintext: bool = Field(
         default=False, description="Serve the webhook without TLS: its token is then sent in the clear."
@@ -301,6 +334,11 @@ class Sampler(Workload):
 class SparkImage(Model):
     """The image of the Spark jobs."""
 
+    registry: str = Field(
+        default="",
+        pattern=r"^[^/\s]*$",
+        description="Registry before the repository. Empty: global.imageRegistry.",
+    )
     repository: str = Field(default="bellwether-spark", min_length=1, description="Repository of the image.")
     tag: str = Field(default="", description="Tag of the image. Empty: the chart's appVersion.")
 

@@ -14,7 +14,7 @@ its own entries.
 
 {{/*
 JSON {"items": [...]} with, for each prober and the webhook: name (of its account), component, namespaces (of its policies;
-empty: all), signal, source, secrets (rules), item (of values.probers) and deployments, one for each shard with name,
+empty: all), signal, source, secrets (rules), annotations, item (of values.probers) and deployments, one for each shard with name,
 component and shard. Fails on errors that the schema cannot detect. In: the root.
 */}}
 {{- define "bellwether.identities" -}}
@@ -63,6 +63,7 @@ component and shard. Fails on errors that the schema cannot detect. In: the root
 {{- end }}
 {{- $_ := set . "deployments" (include "bellwether.shards" (dict "full" $full "component" .component "shards" .values.shards) | fromJsonArray) }}
 {{- $_ := set . "component" (include "bellwether.legal" .component) }}
+{{- $_ := set . "annotations" (.values.serviceAccountAnnotations | default dict) }}
 {{- $_ := unset . "values" }}
 {{- end }}
 {{- dict "items" $items | toJson }}

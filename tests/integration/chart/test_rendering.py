@@ -215,6 +215,72 @@ def test_a_prober_serves_every_policy_of_the_watched_namespaces_or_of_its_own(he
     assert "--namespace=c" in arguments(found)
 
 
+def test_images_come_from_the_registry_of_the_parent_chart_or_from_their_own(helm: Helm, chart: Path):
+    mirror = {"global": {"imageRegistry": "mirror.example.com", "imagePullSecrets": [{"name": "a"}]}}
+    values = {"imagePullSecrets": [{"name": "b"}], "image": {"repository": "kafka/bellwether", "tag": "1"}}
+    prober = {"kind": "Plugin", "plugin": "VolumeHealth", "vantage": "z", "image": "plugins.example.com/own:2"}
+
+    def images(**more: Any) -> set[str]:
+        objects = helm.template(chart, {**values, **more, "probers": [prober]})
+        return {c["image"] for _, spec in pods(objects) for c in spec["containers"]}
+
+    own = "plugins.example.com/own:2"
+    assert images() == {"kafka/bellwether:1", own}
+    assert images(**mirror) == {"mirror.example.com/kafka/bellwether:1", own}
+    nearer = {"image": {**values["image"], "registry": "near.example.com"}}
+    assert images(**mirror, **nearer) == {"near.example.com/kafka/bellwether:1", own}
+    objects = helm.template(chart, {**values, **mirror})
+    assert all(spec["imagePullSecrets"] == [{"name": "b"}, {"name": "a"}] for _, spec in pods(objects))
+
+
+def test_what_a_platform_team_sets_reaches_its_objects(helm: Helm, chart: Path):
+    objects = helm.template(chart, chart.parents[1] / "tests/integration/chart/good/platform-team.yaml")
+    (prober,) = of(objects, "Deployment", "-prober-reachability-eu-west-1a")
+    spec = prober["spec"]["template"]["spec"]
+    zone, host = spec["topologySpreadConstraints"]
+    assert zone["labelSelector"]["matchLabels"] == prober["spec"]["selector"]["matchLabels"]
+    assert host["labelSelector"]["matchLabels"] == {"app.kubernetes.io/name": "bellwether"}
+    assert spec["priorityClassName"] == "system-cluster-critical"
+    (operator,) = of(objects, "Deployment", "-operator")
+    assert operator["spec"]["strategy"]["rollingUpdate"] == {"maxUnavailable": 1}
+    roles = {o["metadata"].get("annotations", {}).get("example.com/role") for o in of(objects, "ServiceAccount")}
+    assert roles == {None, "probe", "alerts"}
+    for monitor, endpoints in (("ServiceMonitor", "endpoints"), ("PodMonitor", "podMetricsEndpoints")):
+        (found,) = of(objects, monitor)
+        assert found["metadata"]["annotations"] == {"example.com/team": "kafka"}
+        assert found["spec"][endpoints][0]["scrapeTimeout"] == "20s"
+        assert found["spec"][endpoints][0]["relabelings"] == [{"targetLabel": "cluster", "replacement": "eu-west-1"}]
+        assert found["spec"][endpoints][0]["metricRelabelings"][0]["action"] == "drop"
+    for _, pod in pods(objects):
+        container, bundle = pod["containers"][0], "/etc/bellwether-trust/bundle.pem"
+        assert {"name": "SSL_CERT_FILE", "value": bundle} in container["env"]
+        assert {"name": "trust-bundle", "configMap": {"name": "corporate-ca"}} in pod["volumes"]
+
+
+def test_cert_manager_makes_the_certificate_of_the_webhook(helm: Helm, chart: Path):
+    issued = {"enabled": True, "issuerRef": {"name": "corporate", "kind": "ClusterIssuer"}}
+    webhook = {"enabled": True, "tokenSecret": {"name": "t"}, "tlsSecretName": "webhook-tls", "certificate": issued}
+    objects = helm.template(chart, {"alertmanager": webhook})
+    (certificate,) = of(objects, "Certificate")
+    (service,) = of(objects, "Service", "-alertmanager")
+    name = f"{service['metadata']['name']}.{service['metadata']['namespace']}.svc"
+    assert certificate["spec"]["dnsNames"] == [name, f"{name}.cluster.local"]
+    assert certificate["spec"]["secretName"] == "webhook-tls"
+    assert certificate["spec"]["issuerRef"] == {
+        "name": "corporate",
+        "kind": "ClusterIssuer",
+        "group": "cert-manager.io",
+    }
+
+
+def test_further_containers_are_added(helm: Helm, chart: Path):
+    more = {"extraContainers": [{"name": "proxy", "image": "proxy"}], "initContainers": [{"name": "a", "image": "a"}]}
+    (operator,) = of(helm.template(chart, {"operator": more}), "Deployment", "-operator")
+    spec = operator["spec"]["template"]["spec"]
+    assert [c["name"] for c in spec["containers"]] == ["operator", "proxy"]
+    assert spec["initContainers"] == [{"name": "a", "image": "a"}]
+
+
 def test_shards_share_the_policies_and_an_account(helm: Helm, chart: Path):
     prober = {"kind": "Reachability", "vantage": "zone-a", "shards": 2}
     objects = helm.template(chart, {"probers": [prober], "networkPolicy": {"enabled": True}})
