@@ -14,13 +14,13 @@ from prometheus_client import CollectorRegistry
 
 from bellwether.telemetry.metrics.canary_metrics import CanaryMetrics
 from bellwether.telemetry.metrics.lag_metrics import LagMetrics
-from bellwether.telemetry.metrics.metric_registry import LATENCY_BUCKETS
+from bellwether.telemetry.metrics.metric_registry import LATENCY_BUCKETS, JointRegistry
 from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
 from bellwether.telemetry.metrics.plugin_metrics import PluginMetrics
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from bellwether.telemetry.metrics.query_metrics import QueryMetrics
 from bellwether.telemetry.metrics.sampler_metrics import SamplingMetrics
-from bellwether.telemetry.metrics.webhook_metrics import WebhookMetrics
+from bellwether.telemetry.metrics.webhook_metrics import WebhookMetrics, WebhookServerMetrics
 
 PAGE = Path(__file__).parent / "reference" / "metrics.md"
 
@@ -96,7 +96,10 @@ def table(found: Iterable[Any]) -> str:
 
 def page() -> str:
     """The whole page."""
-    common = metrics(ProbeMetrics().registry)
+    common = metrics(ProbeMetrics().registry) | metrics(JointRegistry("prober"))
+    webhook, server = ProbeMetrics(), JointRegistry("prober")
+    WebhookMetrics(webhook)
+    WebhookServerMetrics(server)
 
     def own(kind: Any) -> str:
         base = ProbeMetrics()
@@ -111,9 +114,9 @@ def page() -> str:
         canary=own(CanaryMetrics),
         lags=own(LagMetrics),
         queries=own(QueryMetrics),
-        webhook=own(WebhookMetrics),
+        webhook=table(m for name, m in (metrics(webhook.registry) | metrics(server)).items() if name not in common),
         plugins=own(PluginMetrics),
-        sampler=table(metrics(SamplingMetrics().registry).values()),
+        sampler=table((metrics(SamplingMetrics().registry) | metrics(JointRegistry("sampler"))).values()),
     )
 
 

@@ -95,14 +95,27 @@ class ProberDefaults(Workload):
     )
 
 
+Served = Annotated[
+    list[Namespace], Field(description="Namespaces whose policies it serves. Empty: watchNamespaces, or all.")
+]
+Shards = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=100,
+        description="Deployments that share the policies, each with its part by a hash of their names, where one"
+        " process is not enough.",
+    ),
+]
+
+
 class Prober(Scheduling):
-    """One prober, with its own Deployment and ServiceAccount."""
+    """One prober of every policy, with its own Deployment and ServiceAccount."""
 
     kind: Literal["Reachability", "Canary", "Replication", "Prometheus", "Plugin"] = Field(
         description="Type of the prober: Reachability, Canary, Replication, Prometheus or Plugin."
     )
-    policy: Name = Field(description="Name of the LeadershipPolicy.")
-    namespace: OptionalNamespace = Field(default="", description="The policy's namespace. Empty: the release's.")
+    namespaces: Served = Field(default_factory=list)
     vantage: Vantage = Field(
         default="",
         description="Stable name of the place that it probes from, such as eu-west-1a. Required for Reachability,"
@@ -116,21 +129,56 @@ class Prober(Scheduling):
     zones: list[Name] = Field(
         default_factory=list, description="Zones (topology.kubernetes.io/zone) in which it must run. Empty: any."
     )
-    replicas: int = Field(default=1, ge=0, le=5, description="One replica reports, the others are on standby.")
+    replicas: int = Field(
+        default=1, ge=0, le=5, description="For each policy one replica reports, the others are on standby."
+    )
+    shards: Shards = 1
     secret_names: list[Name] = Field(
-        default_factory=list, description="Secrets that it may read. Empty: rbac.secretNames."
+        default_factory=list, description="Secrets that it may read. Empty: those of the operator."
+    )
+    image: str = Field(
+        default="",
+        pattern=r"^\S*$",
+        description="Reference of another image, such as one with a plug-in. Empty: that of image.",
+    )
+    service_account_annotations: Labels = Field(
+        default_factory=dict, description="Annotations of its ServiceAccount, for example for a cloud identity."
     )
     resources: Resources = Field(default_factory=Resources, description="CPU and memory. Empty: prober.resources.")
     extra_args: list[str] = Field(default_factory=list, description="Further arguments of the command.")
+
+
+class IssuerReference(Model):
+    """An issuer of cert-manager."""
+
+    name: OptionalName = Field(default="", description="Name of the issuer. Required.")
+    kind: Literal["Issuer", "ClusterIssuer"] = Field(default="Issuer", description="Issuer or ClusterIssuer.")
+    group: str = Field(default="cert-manager.io", min_length=1, description="API group of the issuer.")
+
+
+class Certificate(Model):
+    """A Certificate of cert-manager for the Service of the webhook."""
+
+    enabled: bool = Field(
+        default=False, description="Create it; cert-manager must be installed. Its Secret is tlsSecretName."
+    )
+    issuer_ref: IssuerReference = Field(default_factory=IssuerReference, description="Its issuer.")
+    duration: str = Field(default="2160h", pattern=r"^[0-9]+h$", description="Validity of the certificate.")
+    renew_before: str = Field(default="720h", pattern=r"^[0-9]+h$", description="Time before its end to renew it.")
 
 
 class Alertmanager(Workload):
     """The webhook that receives alerts from Alertmanager."""
 
     enabled: bool = Field(default=False, description="Enable it.")
-    policy: OptionalName = Field(default="", description="Name of the LeadershipPolicy.")
-    namespace: OptionalNamespace = Field(default="", description="The policy's namespace. Empty: the release's.")
-    replicas: int = Field(default=1, ge=0, le=5, description="One replica receives alerts, the others are on standby.")
+    namespaces: Served = Field(default_factory=list)
+    replicas: int = Field(
+        default=1,
+        ge=0,
+        le=1,
+        description="0 or 1: several replicas could each report for some policies, and none take every alert."
+        " Alertmanager sends again what it could not deliver.",
+    )
     port: Port = Field(default=9098, description="Port of the Service and of the webhook.")
     metrics_port: Port = Field(default=9464, description="Port of /metrics.")
     token_secret: SecretKey = Field(
@@ -140,6 +188,12 @@ class Alertmanager(Workload):
         default="",
         description="Secret of type kubernetes.io/tls with the certificate of the webhook. Required unless"
         " allowPlaintext is set.",
+    )
+    certificate: Certificate = Field(
+        default_factory=Certificate, description="cert-manager Certificate that makes tlsSecretName."
+    )
+    service_account_annotations: Labels = Field(
+        default_factory=dict, description="Annotations of its ServiceAccount, for example for a cloud identity."
     )
     allow_plaintext: bool = Field(
         default=False, description="Serve the webhook without TLS: its token is then sent in the clear."
@@ -240,15 +294,19 @@ class Consumption(Model):
     """A Prometheus with consumption metrics."""
 
     url: Url = Field(default="", description="URL of Prometheus. Empty: consumption is not measured.")
-    query: str = Field(default="", description="PromQL query with one series per topic. Empty: the default query.")
+    query: str = Field(
+        default="",
+        description="PromQL query with one series per topic; $namespace and $policy are replaced by those of each"
+        " policy, and it must contain one of them. Required with url.",
+    )
 
 
 class Sampler(Workload):
     """The sampler of partition loads."""
 
     enabled: bool = Field(default=False, description="Enable it.")
-    policy: OptionalName = Field(default="", description="Name of the LeadershipPolicy whose cluster is sampled.")
-    namespace: OptionalNamespace = Field(default="", description="The policy's namespace. Empty: the release's.")
+    namespaces: Served = Field(default_factory=list)
+    shards: Shards = 1
     period_seconds: int = Field(default=60, ge=1, le=3600, description="Seconds between rounds.")
     metrics_port: Port = Field(default=9464, description="Port of /metrics.")
     persistent_volume_claim: OptionalName = Field(
@@ -265,7 +323,7 @@ class Sampler(Workload):
         default_factory=Consumption, description="Prometheus with metrics of what consumers read."
     )
     secret_names: list[Name] = Field(
-        default_factory=list, description="Secrets that it may read. Empty: rbac.secretNames."
+        default_factory=list, description="Secrets that it may read. Empty: those of the operator."
     )
     resources: Resources = Field(
         default_factory=lambda: requests_and_limits("100m", "256Mi", "1Gi"), description="CPU and memory."
@@ -276,6 +334,11 @@ class Sampler(Workload):
 class SparkImage(Model):
     """The image of the Spark jobs."""
 
+    registry: str = Field(
+        default="",
+        pattern=r"^[^/\s]*$",
+        description="Registry before the repository. Empty: global.imageRegistry.",
+    )
     repository: str = Field(default="bellwether-spark", min_length=1, description="Repository of the image.")
     tag: str = Field(default="", description="Tag of the image. Empty: the chart's appVersion.")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
 
 from chartvalues.shared_values import (
     KubernetesObject,
@@ -12,6 +13,7 @@ from chartvalues.shared_values import (
     Model,
     Name,
     Namespace,
+    OptionalName,
     OptionalNamespace,
     Port,
     Quantity,
@@ -20,11 +22,17 @@ from chartvalues.shared_values import (
 )
 
 Seconds = Annotated[str, Field(pattern=r"^[0-9]+(ms|s|m)$")]
+OptionalSeconds = Annotated[str, Field(pattern=r"^([0-9]+(ms|s|m))?$")]
 
 
 class Image(Model):
     """The image of operator, probers and sampler."""
 
+    registry: str = Field(
+        default="",
+        pattern=r"^[^/\s]*$",
+        description="Registry before the repository. Empty: global.imageRegistry.",
+    )
     repository: str = Field(default="bellwether", min_length=1, description="Repository of the image.")
     tag: str = Field(default="", description="Tag of the image. Empty: the chart's appVersion.")
     digest: str = Field(
@@ -41,6 +49,26 @@ class PullSecret(Model):
     """A Secret with the credentials of a registry."""
 
     name: Name = Field(description="Name of the Secret.")
+
+
+class Global(BaseModel):
+    """Values that all charts of a parent chart share; unknown ones are ignored."""
+
+    model_config = ConfigDict(extra="allow", alias_generator=to_camel, populate_by_name=True)
+
+    image_registry: str = Field(default="", pattern=r"^[^/\s]*$", description="Registry of all images.")
+    image_pull_secrets: list[PullSecret] = Field(
+        default_factory=list, description="Further Secrets with credentials for the image registry."
+    )
+
+
+class TrustBundle(Model):
+    """CA certificates that all pods trust in place of those of the image: for Prometheus, OAuth and object stores."""
+
+    config_map_name: OptionalName = Field(
+        default="", description="ConfigMap in the release's namespace, such as one of trust-manager. Empty: none."
+    )
+    key: str = Field(default="ca-bundle.crt", min_length=1, max_length=253, description="Key with PEM certificates.")
 
 
 class Log(Model):
@@ -121,7 +149,15 @@ class Monitor(Model):
 
     enabled: bool = Field(default=False, description="Create it; its CRD must be installed.")
     interval: Seconds = Field(default="15s", description="Time between scrapes.")
+    scrape_timeout: OptionalSeconds = Field(default="", description="Timeout of a scrape. Empty: that of Prometheus.")
     labels: Labels = Field(default_factory=dict, description="Labels by which Prometheus selects it.")
+    annotations: Labels = Field(default_factory=dict, description="Annotations.")
+    relabelings: list[KubernetesObject] = Field(
+        default_factory=list, description="Relabelings of targets (RelabelConfig objects)."
+    )
+    metric_relabelings: list[KubernetesObject] = Field(
+        default_factory=list, description="Relabelings of samples (RelabelConfig objects)."
+    )
 
 
 class Rules(Model):

@@ -64,6 +64,19 @@ class Workload(Scheduling):
     extra_volume_mounts: list[KubernetesObject] = Field(
         default_factory=list, description="Mounts of the additional volumes."
     )
+    extra_containers: list[KubernetesObject] = Field(
+        default_factory=list, description="Additional containers of the pods (Container objects)."
+    )
+    init_containers: list[KubernetesObject] = Field(
+        default_factory=list, description="Init containers of the pods (Container objects)."
+    )
+    topology_spread_constraints: list[KubernetesObject] = Field(
+        default_factory=list,
+        description="Topology spread constraints of the pods. Without a labelSelector: of the pods of this Deployment.",
+    )
+    strategy: KubernetesObject = Field(
+        default_factory=dict, description="Strategy of the Deployment. Empty: that of the component."
+    )
 
 
 class ServiceAccount(Model):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pydantic import ConfigDict, Field
 
 from bellwether.api.config.field_types import ConfigName
@@ -22,6 +20,7 @@ from chartvalues.load_values import Load
 from chartvalues.platform_values import (
     Admission,
     Crds,
+    Global,
     Image,
     Log,
     Maintenance,
@@ -32,6 +31,7 @@ from chartvalues.platform_values import (
     Rbac,
     Strimzi,
     Tests,
+    TrustBundle,
     Uninstall,
 )
 from chartvalues.shared_values import KubernetesObject, Labels, Model, Namespace, OptionalName
@@ -50,6 +50,7 @@ class Values(Model):
     image_pull_secrets: list[PullSecret] = Field(
         default_factory=list, description="Secrets with credentials for the image registry."
     )
+    trust_bundle: TrustBundle = Field(default_factory=TrustBundle, description="CA certificates that all pods trust.")
     watch_namespaces: list[Namespace] = Field(
         default_factory=list,
         description="Namespaces that the operator watches, with a Role in each. Empty: all, with a ClusterRole.",
@@ -105,6 +106,4 @@ class Values(Model):
     extra_objects: list[KubernetesObject] = Field(
         default_factory=list, description="Additional objects of the release; rendered as templates."
     )
-    global_: dict[str, Any] = Field(
-        default_factory=dict, alias="global", description="Global values of a parent chart; not used."
-    )
+    global_: Global = Field(default_factory=Global, alias="global", description="Values of a parent chart.")

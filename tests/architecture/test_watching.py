@@ -152,7 +152,7 @@ def test_a_page_that_tells_too_little_is_found() -> None:
 
 
 def test_every_alert_is_told_by_policy_but_for_those_of_a_whole_process() -> None:
-    whole = {"BellwetherKubernetesWritesFailing"}
+    whole = {"BellwetherKubernetesWritesFailing", "BellwetherWebhookRejecting"}
     for rule in alert_rules.alerts():
         if rule["alert"] not in whole:
             assert "namespace_policy:" in rule["expr"] or "namespace, policy" in rule["expr"], rule["alert"]

@@ -43,8 +43,8 @@ Whether the account has a grant for a type and a source. Sidecars of several bro
 distinguished by their pod, and their sources contain the broker id. In: policy, type, source (CEL); broker (CEL), or none.
 */}}
 {{- define "bellwether.admission.own" -}}
-({{ .policy }} + '/' + {{ .type }} + '/' + {{ .source }}) in variables.grants
-|| ({{ .policy }} + '/' + {{ .type }} + '/*') in variables.grants
+({{ .policy }} != '' && (('*/' + {{ .type }} + '/' + {{ .source }}) in variables.grants
+|| ('*/' + {{ .type }} + '/*') in variables.grants))
 || (({{ .policy }} + '/' + {{ .type }} + '/@pod') in variables.grants
 {{- with .broker }}
 && variables.ordinal == string({{ . }})

@@ -13,22 +13,14 @@ its own entries.
 {{- end }}
 
 {{/*
-JSON {"items": [...]} with, for each prober, name, component, policy, namespace, signal, source, secrets, and its item of
-values.probers. Fails on errors that the schema cannot detect. In: the root.
+JSON {"items": [...]} with, for each prober and the webhook: name (of its account), component, namespaces (of its policies;
+empty: all), signal, source, secrets (rules), annotations, item (of values.probers) and deployments, one for each shard with name,
+component and shard. Fails on errors that the schema cannot detect. In: the root.
 */}}
 {{- define "bellwether.identities" -}}
 {{- $root := . }}
 {{- $full := include "bellwether.fullname" . }}
 {{- $items := list }}
-{{- $policies := list }}
-{{- $namespaces := list }}
-{{- range .Values.probers }}
-{{- $policies = append $policies .policy | uniq }}
-{{- $namespaces = append $namespaces (.namespace | default $root.Release.Namespace) | uniq }}
-{{- end }}
-{{- if .Values.alertmanager.enabled }}
-{{- $policies = append $policies (required "alertmanager.policy is required: the name of the LeadershipPolicy" .Values.alertmanager.policy) | uniq }}
-{{- end }}
 {{- range $index, $one := .Values.probers }}
 {{- $where := printf "probers[%d]" $index }}
 {{- $kind := lower $one.kind }}
@@ -49,37 +41,75 @@ values.probers. Fails on errors that the schema cannot detect. In: the root.
 {{- if and $one.vantage (eq $one.kind "Prometheus") }}
 {{- fail (printf "%s.vantage is not allowed for kind Prometheus: remove it" $where) }}
 {{- end }}
-{{- $component := printf "prober-%s%s%s" $kind (empty $one.vantage | ternary "" (printf "-%s" $one.vantage)) (gt (len $policies) 1 | ternary (printf "-%s" $one.policy) "") }}
-{{- $namespace := $one.namespace | default $root.Release.Namespace }}
-{{- if and (gt (len $namespaces) 1) (ne $namespace $root.Release.Namespace) }}
-{{- $component = printf "%s-%s" $component $namespace }}
-{{- end }}
+{{- $component := printf "prober-%s%s%s" $kind (empty $one.vantage | ternary "" (printf "-%s" $one.vantage)) (empty $one.namespaces | ternary "" (printf "-%s" (join "-" $one.namespaces))) }}
 {{- $source := $one.vantage | default (eq $one.kind "Prometheus" | ternary "*" "replication") }}
-{{- $items = append $items (dict "name" (include "bellwether.legal" (printf "%s-%s" $full $component)) "component" (include "bellwether.legal" $component) "policy" $one.policy "namespace" $namespace "signal" (include "bellwether.signal" $one) "source" $source "secrets" ($one.secretNames | default $root.Values.rbac.secretNames) "prober" $one "where" $where) }}
+{{- $items = append $items (dict "component" $component "signal" (include "bellwether.signal" $one) "source" $source "secrets" (include "bellwether.rules.credentials" (dict "root" $root "names" $one.secretNames)) "values" $one "item" $one "where" $where) }}
 {{- end }}
 {{- with .Values.alertmanager }}
 {{- if .enabled }}
-{{- $items = append $items (dict "name" (include "bellwether.legal" (printf "%s-prober-alertmanager" $full)) "component" "prober-alertmanager" "policy" .policy "namespace" (.namespace | default $root.Release.Namespace) "signal" "Alertmanager" "source" "*" "secrets" list "where" "alertmanager") }}
+{{- $items = append $items (dict "component" "prober-alertmanager" "signal" "Alertmanager" "source" "*" "secrets" "" "values" . "where" "alertmanager") }}
 {{- end }}
 {{- end }}
 {{- $seen := dict }}
 {{- range $items }}
+{{- $_ := set . "name" (include "bellwether.legal" (printf "%s-%s" $full .component)) }}
+{{- $_ := set . "namespaces" (.values.namespaces | default $root.Values.watchNamespaces | uniq) }}
 {{- if hasKey $seen .name }}
-{{- fail (printf "%s is a duplicate of %s: use one item for each policy, kind and vantage, and set its replicas" .where (get $seen .name)) }}
+{{- fail (printf "%s is a duplicate of %s: use one item for each kind and vantage, and set its replicas or shards" .where (get $seen .name)) }}
 {{- end }}
 {{- $_ := set $seen .name .where }}
+{{- if and (empty .namespaces) $root.Values.rbac.create (not $root.Values.admission.enabled) }}
+{{- fail (printf "%s would get the right to write any Lease of the Kubernetes cluster: set admission.enabled, or name namespaces in watchNamespaces or %s.namespaces" .where .where) }}
+{{- end }}
+{{- $_ := set . "deployments" (include "bellwether.shards" (dict "full" $full "component" .component "shards" .values.shards) | fromJsonArray) }}
+{{- $_ := set . "component" (include "bellwether.legal" .component) }}
+{{- $_ := set . "annotations" (.values.serviceAccountAnnotations | default dict) }}
+{{- $_ := unset . "values" }}
 {{- end }}
 {{- dict "items" $items | toJson }}
 {{- end }}
 
 {{/*
+Deployments that share the policies, as a JSON list of name, component and shard (K/N). In: full, component, shards.
+*/}}
+{{- define "bellwether.shards" -}}
+{{- $in := . }}
+{{- $parts := int (default 1 .shards) }}
+{{- $found := list }}
+{{- range $part := untilStep 1 (int (add $parts 1)) 1 }}
+{{- $component := gt $parts 1 | ternary (printf "%s-%d" $in.component $part) $in.component }}
+{{- $found = append $found (dict "name" (include "bellwether.legal" (printf "%s-%s" $in.full $component)) "component" (include "bellwether.legal" $component) "shard" (printf "%d/%d" $part $parts)) }}
+{{- end }}
+{{- toJson $found }}
+{{- end }}
+
+{{/* Arguments that choose the policies of a prober or the sampler, as JSON. In: root, namespaces, secretNames, shard. */}}
+{{- define "bellwether.selection" -}}
+{{- $args := list }}
+{{- range .namespaces }}
+{{- $args = append $args (printf "--namespace=%s" .) }}
+{{- end }}
+{{- if empty .namespaces }}
+{{- $args = append $args "--all-namespaces" }}
+{{- end }}
+{{- $args = append $args (printf "--max-policies-per-namespace=%d" (int .root.Values.operator.maxPoliciesPerNamespace)) }}
+{{- if ne .shard "1/1" }}
+{{- $args = append $args (printf "--shard=%s" .shard) }}
+{{- end }}
+{{- if and .root.Values.rbac.anySecret (empty .secretNames) }}
+{{- $args = append $args "--labelled-secrets" }}
+{{- end }}
+{{- toJson $args }}
+{{- end }}
+
+{{/*
 The entries that each account may write, as YAML: a map from account to a list of POLICY/SIGNAL/SOURCE, where * is any
-source and @pod the broker whose id is at the end of the pod's name. In: the root.
+policy or source, within what RBAC permits, and @pod the broker whose id is at the end of the pod's name. In: the root.
 */}}
 {{- define "bellwether.grants" -}}
 {{- $grants := dict }}
 {{- range (include "bellwether.identities" . | fromJson).items }}
-{{- $_ := set $grants (printf "system:serviceaccount:%s:%s" $.Release.Namespace .name) (list (printf "%s/%s/%s" .policy .signal .source)) }}
+{{- $_ := set $grants (printf "system:serviceaccount:%s:%s" $.Release.Namespace .name) (list (printf "*/%s/%s" .signal .source)) }}
 {{- end }}
 {{- range .Values.sidecars.accounts }}
 {{- $account := printf "system:serviceaccount:%s:%s" (.namespace | default .policyNamespace | default $.Release.Namespace) .name }}

@@ -67,17 +67,24 @@ annotations:
 {{- end }}
 {{- end }}
 
+{{/* The reference of an image. In: root, image (registry, repository, tag, digest). */}}
+{{- define "bellwether.reference" -}}
+{{- $registry := .image.registry | default .root.Values.global.imageRegistry }}
+{{- $repository := empty $registry | ternary .image.repository (printf "%s/%s" $registry .image.repository) }}
+{{- if .image.digest }}
+{{- printf "%s@%s" $repository .image.digest }}
+{{- else }}
+{{- printf "%s:%s" $repository (.image.tag | default .root.Chart.AppVersion) }}
+{{- end }}
+{{- end }}
+
 {{/* The image. In: the root. */}}
 {{- define "bellwether.image" -}}
 {{- with .Values.image }}
 {{- if ne .repository (lower .repository) }}
 {{- fail (printf "image.repository is %s, but image names are lower case: name the registry that your nodes pull from, as in registry.example.com/bellwether (docs/image.md)" .repository) }}
 {{- end }}
-{{- if .digest }}
-{{- printf "%s@%s" .repository .digest }}
-{{- else }}
-{{- printf "%s:%s" .repository (.tag | default $.Chart.AppVersion) }}
-{{- end }}
+{{- include "bellwether.reference" (dict "root" $ "image" .) }}
 {{- end }}
 {{- end }}
 

@@ -6,6 +6,7 @@ zones, spread (values.Spread), grace.
 {{- define "bellwether.pod" -}}
 {{- $root := .root }}
 {{- $workload := .workload }}
+{{- $trust := include "bellwether.trust" $root | fromJson }}
 {{- $selector := include "bellwether.selector" (dict "root" $root "component" .component) | fromYaml -}}
 metadata:
   labels:
@@ -18,7 +19,7 @@ spec:
   serviceAccountName: {{ .account }}
   automountServiceAccountToken: true
   enableServiceLinks: false
-  {{- with $root.Values.imagePullSecrets }}
+  {{- with concat $root.Values.imagePullSecrets ($root.Values.global.imagePullSecrets | default list) | uniq }}
   imagePullSecrets:
     {{- toYaml . | nindent 4 }}
   {{- end }}
@@ -33,15 +34,19 @@ spec:
   {{- end }}
   securityContext:
     {{- toYaml $root.Values.podSecurity.pod | nindent 4 }}
+  {{- with $workload.initContainers }}
+  initContainers:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
   containers:
     - name: {{ .container | default "bellwether" }}
-      image: {{ include "bellwether.image" $root | quote }}
+      image: {{ .image | default (include "bellwether.image" $root) | quote }}
       imagePullPolicy: {{ $root.Values.image.pullPolicy }}
       args:
         {{- range concat .args ($workload.extraArgs | default list) }}
         - {{ toString . | quote }}
         {{- end }}
-      {{- with concat (.env | default list) (include "bellwether.workloadidentities.env" $root | fromJsonArray) ($workload.extraEnv | default list) }}
+      {{- with concat (.env | default list) (include "bellwether.workloadidentities.env" $root | fromJsonArray) $trust.env ($workload.extraEnv | default list) }}
       env:
         {{- toYaml . | nindent 8 }}
       {{- end }}
@@ -67,14 +72,17 @@ spec:
       volumeMounts:
         - name: tmp
           mountPath: /tmp
-        {{- with concat (.mounts | default list) (include "bellwether.workloadidentities.mounts" $root | fromJsonArray) ($workload.extraVolumeMounts | default list) }}
+        {{- with concat (.mounts | default list) (include "bellwether.workloadidentities.mounts" $root | fromJsonArray) $trust.mounts ($workload.extraVolumeMounts | default list) }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
+    {{- with $workload.extraContainers }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
   volumes:
     - name: tmp
       emptyDir:
         sizeLimit: {{ $root.Values.podSecurity.tmpSize }}
-    {{- with concat (.volumes | default list) (include "bellwether.workloadidentities.volumes" $root | fromJsonArray) ($workload.extraVolumes | default list) }}
+    {{- with concat (.volumes | default list) (include "bellwether.workloadidentities.volumes" $root | fromJsonArray) $trust.volumes ($workload.extraVolumes | default list) }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
   {{- with $workload.nodeSelector }}
@@ -89,8 +97,13 @@ spec:
   affinity:
     {{- toYaml . | nindent 4 }}
   {{- end }}
-  {{- if and .spread .spread.enabled }}
+  {{- $defaults := and .spread .spread.enabled }}
+  {{- if or $defaults $workload.topologySpreadConstraints }}
   topologySpreadConstraints:
+    {{- range $workload.topologySpreadConstraints }}
+    - {{- toYaml (hasKey . "labelSelector" | ternary . (merge (dict "labelSelector" (dict "matchLabels" $selector)) .)) | nindent 6 }}
+    {{- end }}
+    {{- if $defaults }}
     {{- range $key := list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
     - maxSkew: 1
       topologyKey: {{ $key }}
@@ -101,7 +114,23 @@ spec:
       # Spread only the pods of the same rollout.
       matchLabelKeys: [pod-template-hash]
     {{- end }}
+    {{- end }}
   {{- end }}
+{{- end }}
+
+{{/* Environment, volumes and mounts for the trust bundle, as JSON. In: the root. */}}
+{{- define "bellwether.trust" -}}
+{{- $found := dict "env" list "volumes" list "mounts" list }}
+{{- with .Values.trustBundle }}
+{{- if .configMapName }}
+{{- $file := printf "/etc/bellwether-trust/%s" .key }}
+{{- $env := list (dict "name" "SSL_CERT_FILE" "value" $file) (dict "name" "AWS_CA_BUNDLE" "value" $file) }}
+{{- $volume := dict "name" "trust-bundle" "configMap" (dict "name" .configMapName) }}
+{{- $mount := dict "name" "trust-bundle" "mountPath" "/etc/bellwether-trust" "readOnly" true }}
+{{- $found = dict "env" $env "volumes" (list $volume) "mounts" (list $mount) }}
+{{- end }}
+{{- end }}
+{{- toJson $found }}
 {{- end }}
 
 {{/* Affinity of a workload, merged with the required zones. In: workload, zones. */}}
@@ -136,7 +165,9 @@ spec:
   replicas: {{ int .replicas }}
   revisionHistoryLimit: 5
   strategy:
-    {{- if .recreate }}
+    {{- if .workload.strategy }}
+    {{- toYaml .workload.strategy | nindent 4 }}
+    {{- else if .recreate }}
     type: Recreate
     {{- else }}
     type: RollingUpdate

@@ -20,13 +20,7 @@
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]
-{{- if .Values.rbac.anySecret }}
-- apiGroups: [""]
-  resources: [secrets]
-  verbs: [get]
-{{- else }}
-{{- include "bellwether.rules.secrets" .Values.rbac.secretNames }}
-{{- end }}
+{{- include "bellwether.rules.credentials" (dict "root" .) }}
 {{- if .Values.maintenance.watchPods }}
 - apiGroups: [""]
   resources: [pods]
@@ -82,11 +76,11 @@ to it, too. In: the root.
   verbs: [list]
 {{- end }}
 
-{{/* A prober, in its policy's namespace. In: names of Secrets. */}}
+{{/* A prober, in the namespaces of its policies. In: several (whether it serves several policies), secrets (rules). */}}
 {{- define "bellwether.rules.prober" -}}
 - apiGroups: [bellwether.dev]
   resources: [leadershippolicies]
-  verbs: [get]
+  verbs: {{ .several | ternary "[get, list]" "[get]" }}
 - apiGroups: [bellwether.dev]
   resources: [brokerhealths]
   verbs: [get, list]
@@ -96,7 +90,7 @@ to it, too. In: the root.
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   verbs: [get, create, update]
-{{- include "bellwether.rules.secrets" . }}
+{{- .secrets }}
 {{- end }}
 
 {{/* A quarantine agent, in the namespace of the orders. In: names of the orders' Leases; empty: all. */}}
@@ -109,12 +103,12 @@ to it, too. In: the root.
   verbs: [get]
 {{- end }}
 
-{{/* The sampler, in its policy's namespace. In: names of Secrets. */}}
+{{/* The sampler, in the namespaces of its policies. In: rules for Secrets. */}}
 {{- define "bellwether.rules.sampler" -}}
 - apiGroups: [bellwether.dev]
   resources: [leadershippolicies]
-  verbs: [get]
-{{- include "bellwether.rules.secrets" . }}
+  verbs: [get, list]
+{{- . }}
 {{- end }}
 
 {{/* Spark driver in client mode: creates executors and deletes them by label. */}}
@@ -131,6 +125,17 @@ to it, too. In: the root.
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
   verbs: [list, deletecollection]
+{{- end }}
+
+{{/* Read the Secrets that policies name: these, or those of rbac. In: root, names. */}}
+{{- define "bellwether.rules.credentials" -}}
+{{- if or .names (not .root.Values.rbac.anySecret) }}
+{{- include "bellwether.rules.secrets" (.names | default .root.Values.rbac.secretNames) }}
+{{- else }}
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [get]
+{{- end }}
 {{- end }}
 
 {{/* Read these Secrets by name. In: names. */}}
@@ -168,6 +173,20 @@ subjects:
   - kind: ServiceAccount
     name: {{ .account }}
     namespace: {{ .accountNamespace | default .root.Release.Namespace }}
+{{- end }}
+
+{{/*
+The same in each of some namespaces, or, without any, in all by a ClusterRole. In: the arguments of bellwether.role, with
+namespaces in place of namespace and cluster.
+*/}}
+{{- define "bellwether.roles" }}
+{{- $in := . }}
+{{- range .namespaces }}
+{{- include "bellwether.role" (merge (dict "namespace" . "cluster" false) $in) }}
+{{- end }}
+{{- if empty .namespaces }}
+{{- include "bellwether.role" (merge (dict "name" (include "bellwether.clustername" (dict "root" .root "name" .name)) "cluster" true) $in) }}
+{{- end }}
 {{- end }}
 
 {{/* A ServiceAccount. In: root, name, component, annotations; namespace. */}}

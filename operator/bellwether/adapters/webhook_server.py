@@ -54,7 +54,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Webhook:
-    """The server. ``receive`` raises ValueError for a body that is not understood, Transient when it is to come again.
+    """The server. ``receive`` gets a body, and namespace and name of the policy that the path names, if it does. It
+    raises ValueError for a body that is not understood, Transient when it is to come again.
 
     ``token`` None accepts every client. ``on_answer`` receives each answer's status. Port 0 takes a free one.
     """
@@ -63,7 +64,7 @@ class Webhook:
         self,
         host: str,
         port: int,
-        receive: Callable[[bytes], None],
+        receive: Callable[[bytes, tuple[str, str] | None], None],
         token: TokenFile | None,
         files: ServerFiles | None,
         clock: Clock,
@@ -128,6 +129,7 @@ class Webhook:
         self._loop.set_exception_handler(lambda _loop, facts: self._warn("connection_failed", facts.get("exception")))
         app = web.Application(client_max_size=BODY_LIMIT, middlewares=[self._guarded])
         app.router.add_post("/alerts", self._alerts)
+        app.router.add_post("/alerts/{namespace}/{policy}", self._alerts)
         runner = web.AppRunner(
             app, access_log=None, logger=_SILENT, auto_decompress=False, lingering_time=0, shutdown_timeout=0.5
         )
@@ -206,9 +208,9 @@ class Webhook:
                 return web.Response(status=401, headers={"WWW-Authenticate": "Bearer"})
         if not self._places.admit(request.protocol):
             return web.Response(status=503, headers={"Retry-After": "5"})
-        body = await request.read()
+        body, path = await request.read(), request.match_info
         try:
-            self._receive(body)
+            self._receive(body, (path["namespace"], path["policy"]) if path else None)
         except ValueError as error:
             self._warn("notification_invalid", error)
             return web.Response(status=400)

@@ -1,12 +1,15 @@
 """Limit on the policies of one namespace that are reconciled: the oldest ones have a place, the others wait.
 
-Pure bookkeeping for ``policy_manager``, which calls it under its lock. The order is that of creation, which the API
+Pure bookkeeping for ``policy_manager``, which calls it under its lock, and for probers and the sampler, which serve the
+same policies. The order is that of creation, which the API
 server sets, so that all replicas choose the same policies and a new policy displaces no older one. Policies that are
 being deleted come first: they restore their baselines.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any
 
 PER_NAMESPACE = 100
@@ -14,6 +17,14 @@ PER_NAMESPACE = 100
 
 Named = tuple[str, str]
 _Rank = tuple[bool, str, str]
+
+
+def oldest(bodies: Iterable[dict[str, Any]], limit: int) -> frozenset[Named]:
+    """Those of these policies that have a place; ``limit`` 0: all."""
+    ranks: defaultdict[str, list[_Rank]] = defaultdict(list)
+    for body in bodies:
+        ranks[body["metadata"]["namespace"]].append(_rank(body["metadata"]))
+    return frozenset((space, rank[-1]) for space, found in ranks.items() for rank in sorted(found)[: limit or None])
 
 
 class PolicyQuota:
@@ -29,7 +40,7 @@ class PolicyQuota:
         metadata = body["metadata"]
         namespace, name = metadata["namespace"], metadata["name"]
         known = self._ranks.setdefault(namespace, {})
-        rank = (not metadata.get("deletionTimestamp"), str(metadata.get("creationTimestamp") or ""), name)
+        rank = _rank(metadata)
         if known.get(name) == rank:
             return frozenset()
         known[name] = rank
@@ -71,3 +82,7 @@ class PolicyQuota:
         before, now = self._placed.get(namespace, frozenset()), frozenset(ranked[: self._limit or None])
         self._placed[namespace] = now
         return frozenset((namespace, name) for name in before ^ now)
+
+
+def _rank(metadata: dict[str, Any]) -> _Rank:
+    return not metadata.get("deletionTimestamp"), str(metadata.get("creationTimestamp") or ""), metadata["name"]

@@ -66,7 +66,7 @@ def test_labels_and_annotations_for_all_reach_every_object_and_every_pod(helm: H
     given = {
         "commonLabels": {"example.com/team": "platform"},
         "commonAnnotations": {"example.com/contact": "a@example.com"},
-        "probers": [{"kind": "Replication", "policy": "a"}],
+        "probers": [{"kind": "Replication"}],
         "networkPolicy": {"enabled": True},
     }
     objects = helm.template(chart, given)
@@ -197,16 +197,6 @@ def test_two_releases_of_one_name_can_keep_their_leases_in_one_namespace(helm: H
     assert both == set()
 
 
-def test_policies_of_one_name_in_two_namespaces_each_have_their_prober(helm: Helm, chart: Path):
-    one: Object = {"kind": "Reachability", "policy": "main", "vantage": "zone-a"}
-    alone = of(helm.template(chart, {"probers": [one]}), "Deployment", "zone-a")
-    probers = [one, {**one, "namespace": "elsewhere"}]
-    beside = of(helm.template(chart, {"probers": probers}), "Deployment")
-    names = {o["metadata"]["name"] for o in beside}
-    assert {o["metadata"]["name"] for o in alone} < names, "the first keeps its name"
-    assert len([name for name in names if "zone-a" in name]) == 2
-
-
 def test_definitions_are_the_products_own_and_stay(helm: Helm, chart: Path):
     objects = {o["metadata"]["name"]: o for o in of(helm.template(chart), "CustomResourceDefinition")}
     assert set(objects) == {f"{kind.plural}.bellwether.dev" for kind in KINDS}
@@ -247,7 +237,7 @@ def test_replicas_are_kept_apart_and_one_may_be_evicted(helm: Helm, chart: Path)
 def test_a_prober_runs_in_its_zone_whatever_affinity_it_has_besides(helm: Helm, chart: Path):
     terms = [{"matchExpressions": [{"key": "a", "operator": "Exists"}]}, {"matchFields": []}]
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
-    prober = {"kind": "Reachability", "policy": "a", "vantage": "z1", "zones": ["z1", "z2"], "affinity": affinity}
+    prober = {"kind": "Reachability", "vantage": "z1", "zones": ["z1", "z2"], "affinity": affinity}
     (found,) = of(helm.template(chart, {"probers": [prober]}), "Deployment", "-prober-reachability-z1")
     node = found["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
     zone = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["z1", "z2"]}
@@ -259,10 +249,11 @@ def test_a_prober_runs_in_its_zone_whatever_affinity_it_has_besides(helm: Helm, 
 
 def test_each_prober_has_an_account_of_its_own_and_reads_only_its_secrets(helm: Helm, chart: Path):
     given = {
+        "watchNamespaces": ["kafka"],
         "rbac": {"secretNames": ["shared"]},
         "probers": [
-            {"kind": "Reachability", "policy": "a", "vantage": "z1"},
-            {"kind": "Replication", "policy": "a", "secretNames": ["own"]},
+            {"kind": "Reachability", "vantage": "z1"},
+            {"kind": "Replication", "secretNames": ["own"]},
         ],
     }
     objects = helm.template(chart, given)
@@ -329,7 +320,7 @@ def test_without_a_store_nothing_is_configured_for_rebalancing(helm: Helm, chart
 
 
 def test_operator_and_sampler_read_what_policies_may_name(helm: Helm, chart: Path):
-    objects = helm.template(chart, {"load": LOAD, "sampler": {"enabled": True, "policy": "orders"}})
+    objects = helm.template(chart, {"load": LOAD, "sampler": {"enabled": True}})
     config = of_chart(objects)
     assert config.stores["default"].uri == "s3://loads"
     assert str(config.profiles["default"].image).startswith("bellwether-spark:")

@@ -38,7 +38,7 @@ def test_bad_values_are_refused_by_the_name_of_the_field(helm: Helm, chart: Path
 
 
 def test_what_is_refused_without_its_fault_is_accepted(helm: Helm, chart: Path):
-    mended = {"probers": [{"kind": "Reachability", "policy": "a", "vantage": "b"}], "operator": {"replicas": 2}}
+    mended = {"probers": [{"kind": "Reachability", "vantage": "b"}], "operator": {"replicas": 2}}
     assert helm.template(chart, mended)
 
 

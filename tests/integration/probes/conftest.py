@@ -44,11 +44,15 @@ class Bench:
         made = self.api.create(POLICIES, self.namespace, body)
         BrokerHealths(self.api, SystemClock()).ensure_broker_healths(made, brokers)
 
-    def start(self, *arguments: str, environment: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
+    def start(
+        self, *arguments: str, environment: dict[str, str] | None = None, policies: tuple[str, ...] = ()
+    ) -> subprocess.Popen[bytes]:
+        """A prober of the policy, or of those that these options name."""
+        which = policies or ("--policy", "main", "-n", self.namespace)
         log = self.directory / f"prober-{len(self.processes)}.log"
         with log.open("wb") as out:
             process = subprocess.Popen(
-                [sys.executable, "-m", "bellwether", "probe", *arguments, "--policy", "main", "-n", self.namespace],
+                [sys.executable, "-m", "bellwether", "probe", *arguments, *which],
                 env={**os.environ, "KUBECONFIG": str(self.server.kubeconfig), **(environment or {})},
                 stdout=out,
                 stderr=out,

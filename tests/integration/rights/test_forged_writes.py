@@ -157,16 +157,13 @@ FORGED: dict[str, tuple[str, Forge]] = {
             BROKER_HEALTHS, s.namespace, "main-9", {"spec": {"brokerId": 9, "policyRef": {"name": "main"}}}, "m"
         ),
     ),
-    "another policy's broker": (
+    "another vantage's entry for another policy": (
         "write only",
-        lambda s, a: a.apply(
-            BROKER_HEALTHS,
-            s.namespace,
-            "other-1",
-            {"status": {"signals": [entry(OUTSIDE, "zone-a", policy="other")]}},
-            "m",
-            sub="status",
-        ),
+        lambda s, a: other_policy(s, a, OUTSIDE, "zone-b"),
+    ),
+    "a Lease of no policy": (
+        "may not write the Lease",
+        lambda s, a: lease(s, a, "zone-a", name="bellwether-prober-x", annotations={}),
     ),
     "another prober's Lease": ("may not write the Lease", lambda s, a: renew(s, a, NAME_B)),
     "another prober's Lease, relabelled as its own": (
@@ -192,6 +189,21 @@ FORGED: dict[str, tuple[str, Forge]] = {
     ),
     "a Lease of other software": ("may not write the Lease", lambda s, a: lease(s, a, "x", name="some-controller")),
 }
+
+
+def other_policy(stage: Stage, account: KubernetesClient, type_: str, source: str) -> Any:
+    body = {"status": {"signals": [entry(type_, source, policy="other")]}}
+    return account.apply(BROKER_HEALTHS, stage.namespace, "other-1", body, "m", sub="status")
+
+
+def test_a_vantages_token_writes_its_own_entries_for_every_policy(stage: Stage) -> None:
+    other_policy(stage, stage.by(ZONE_A), OUTSIDE, "zone-a")
+    assert (stage.health(1, "other").get("status") or {})["signals"][0]["source"] == "zone-a"
+
+
+def test_a_sidecars_token_writes_for_its_own_policy_only(stage: Stage) -> None:
+    with pytest.raises(Terminal, match="write only these entries"):
+        other_policy(stage, stage.by(SIDECARS, "kafka-1"), "StorageLatency", "broker-1")
 
 
 @pytest.mark.parametrize("what", FORGED)
@@ -263,7 +275,7 @@ def test_a_prober_of_many_sources_writes_any_of_them_under_its_one_lease(stage: 
     for rule in ("FlushTime", "disk.latency"):
         stage.apply(rules, 3, entry("Prometheus", rule), manager=rule)
     assert ("Prometheus", "disk.latency") in stage.signals(3)
-    with pytest.raises(Terminal, match="write only these entries: main/Prometheus"):
+    with pytest.raises(Terminal, match=r"write only these entries: \*/Prometheus"):
         stage.apply(rules, 3, entry("Alertmanager", "FlushTime"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -97,10 +98,10 @@ def start_probers(crew: Crew, folder: Path) -> None:
     token.write_text(TOKEN)
     disk.mkdir()
     listener = site.kafka.broker(1).external_listen.rpartition(":")[2]
-    crew.prober(REACHABILITY, "reachability", "--vantage", "zone-a")
-    crew.prober(REPLICATION, "replication")
-    crew.prober(RULES, "prometheus")
-    crew.prober(ALERTS, "alertmanager", "--listen", f"127.0.0.1:{port}", "--token-file", str(token))
+    crew.prober(REACHABILITY, "reachability", "--vantage", "zone-a", policy=None)
+    crew.prober(REPLICATION, "replication", policy=None)
+    crew.prober(RULES, "prometheus", policy=None)
+    crew.prober(ALERTS, "alertmanager", "--listen", f"127.0.0.1:{port}", "--token-file", str(token), policy=None)
     crew.prober(SIDECARS, "storage", "--broker", "1", "--directory", str(disk), pod="kafka-1")
     crew.agent(1)
     crew.prober(SIDECARS, "self", "--broker", "1", "--port", listener, pod="kafka-1")
@@ -134,10 +135,13 @@ def commands_of_people(crew: Crew, folder: Path) -> None:
 
 
 def sample(crew: Crew, folder: Path) -> None:
-    """One round, over the listener whose credentials are in a Secret."""
-    where, store = ("--policy", POLICY, "-n", crew.site.namespace), ("--store", str(folder / "samples"), "--once")
-    done = crew.ran(crew.accounts.kubeconfig(SAMPLER), "sample", *where, *store)
-    assert done.returncode == 0, done.stdout + done.stderr
+    """Every policy of the namespace, over the listener whose credentials are in a Secret."""
+    kubeconfig, samples = crew.accounts.kubeconfig(SAMPLER), folder / "samples"
+    where = ["-n", crew.site.namespace, "--period", "1", *options(folder, str(samples))]
+    command = [sys.executable, "-m", "bellwether", "sample", "--log-format", "json", *where]
+    sampler = crew.site.start("sampler", command, {"KUBECONFIG": str(kubeconfig)})
+    crew.site.until(lambda: list(samples.rglob("*.parquet")), 60, "samples are written", crew.site.logs)
+    sampler.stop()
 
 
 def over_tls(crew: Crew) -> None:

@@ -22,7 +22,6 @@ WHERE = {Where.POLICIES: POLICIES, Where.LEASES: HOME}
 
 def values(**changed: Any) -> dict[str, Any]:
     """Everything is wanted."""
-    where = {"policy": "main", "namespace": POLICIES}
     kinds = [{"kind": "Reachability", "vantage": "zone-a"}, {"kind": "Replication"}, {"kind": "Prometheus"}]
     plugin = {"kind": "Plugin", "plugin": "CertificateExpiry", "vantage": "zone-a"}
     return {
@@ -31,16 +30,15 @@ def values(**changed: Any) -> dict[str, Any]:
         "spark": {"enabled": True, "namespaces": [POLICIES]},
         "strimzi": {"enabled": True},
         "maintenance": {"watchPods": True},
-        "probers": [{**where, **kind} for kind in (*kinds, plugin)],
+        "probers": [*kinds, plugin],
         "alertmanager": {
-            **where,
             "enabled": True,
             "tokenSecret": {"name": "hook", "key": "token"},
             "tlsSecretName": "hook-tls",
         },
         "sidecars": {"accounts": [{"name": "brokers", "policy": "main", "policyNamespace": POLICIES}]},
         "load": {"stores": {"default": {"namespaces": ["*"], "uri": "s3://samples"}}},
-        "sampler": {**where, "enabled": True},
+        "sampler": {"enabled": True},
         **changed,
     }
 
@@ -86,15 +84,22 @@ def test_a_prober_that_asks_kafka_is_granted_its_table_in_its_policys_namespace(
     assert given(account) == needed(PROBER)
 
 
-@pytest.mark.parametrize("account", [f"{FULL}-prober-alertmanager", "brokers"])
-def test_webhook_and_sidecars_read_no_secret(account: str) -> None:
-    assert given(account) == needed(PROBER, Only.SECRETS, Only.STRIMZI)
+def test_webhook_and_sidecars_read_no_secret_and_a_sidecar_serves_one_policy() -> None:
+    assert given(f"{FULL}-prober-alertmanager") == needed(PROBER, Only.SECRETS, Only.STRIMZI)
+    assert given("brokers") == needed(PROBER, Only.SECRETS, Only.STRIMZI, Only.SEVERAL)
+
+
+@pytest.mark.parametrize("account", [f"{FULL}-prober-replication", SAMPLERS])
+def test_with_all_namespaces_probers_and_sampler_have_their_rights_everywhere(account: str) -> None:
+    table = SAMPLER if account == SAMPLERS else PROBER
+    everywhere = {(group, resource, verb, "") for group, resource, verb, _ in needed(table)}
+    assert given(account, watchNamespaces=[]) == everywhere
 
 
 def test_a_quarantine_agent_reads_its_order_in_the_operators_namespace_and_gets_nothing_else() -> None:
     account = {"name": "brokers", "policy": "main", "policyNamespace": POLICIES}
     agent = {"sidecars": {"accounts": [account], "quarantineAgent": {"enabled": True}}}
-    prober = needed(PROBER, Only.SECRETS, Only.STRIMZI)
+    prober = needed(PROBER, Only.SECRETS, Only.STRIMZI, Only.SEVERAL)
     assert given("brokers", **agent) == prober | needed(QUARANTINE_AGENT)
     assert given("brokers", **agent, admission={"enabled": False}) == prober | needed(QUARANTINE_AGENT)
 

@@ -125,9 +125,9 @@ def values(internal: Sequence[str], brokers_account: str, brokers_namespace: str
         "spark": {"enabled": True, "image": {"repository": SPARK_IMAGE}},
         # The sampler's own, which it writes to /tmp; a test configures the one of its plans.
         "load": {"stores": {"default": {"namespaces": [NAMESPACE], "uri": "/tmp/loads"}}},
-        "probers": [{"kind": "Reachability", "policy": POLICY, "vantage": vantage} for vantage in VANTAGES],
+        "probers": [{"kind": "Reachability", "vantage": vantage} for vantage in VANTAGES],
         "sidecars": {"accounts": [{"name": brokers_account, "namespace": brokers_namespace, "policy": POLICY}]},
-        "sampler": {"enabled": True, "policy": POLICY, "periodSeconds": 10},
+        "sampler": {"enabled": True, "periodSeconds": 10},
         "policies": [
             {
                 "name": POLICY,

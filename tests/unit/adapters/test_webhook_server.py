@@ -55,7 +55,7 @@ class Hook:
         )
         self.server.start()
 
-    def _received(self, body: bytes) -> None:
+    def _received(self, body: bytes, _policy: tuple[str, str] | None) -> None:
         self.receive(body)
 
     def take(self, body: bytes) -> None:
@@ -433,7 +433,7 @@ def test_it_listens_on_every_address_when_no_host_is_given(tmp_path: Path) -> No
 
 
 def test_an_address_that_is_taken_is_named(hook: Hook) -> None:
-    second = Webhook("127.0.0.1", hook.server.port, hook.take, None, None, SystemClock())
+    second = Webhook("127.0.0.1", hook.server.port, hook._received, None, None, SystemClock())
     with pytest.raises(Terminal, match=r"--listen 127.0.0.1:\d+: .*choose a free address"):
         second.start()
 

@@ -34,7 +34,7 @@ def test_one_storage_measurement_needs_no_cluster_and_leaves_nothing(tmp_path: P
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["reachability"], "--policy"),
+        (["reachability", "--once"], "--policy"),
         (["reachability", "--policy", "p", "--bootstrap", "h:1"], "--bootstrap requires --once"),
         (["reachability", "--once", "--bootstrap", "nonsense"], "not host:port"),
         (["storage", "--policy", "p"], "--directory"),

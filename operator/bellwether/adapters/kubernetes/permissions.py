@@ -35,6 +35,7 @@ class Only(StrEnum):
     JOBS = "load plans are computed in Jobs"
     STRIMZI = "policies name a Strimzi cluster"
     RESTARTS = "policies detect restarts"
+    SEVERAL = "one process serves several policies"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +105,11 @@ _CLIENT_OF_STRIMZI = (
     Need(STRIMZI, "kafkausers", ("get",), "user for the connection", only=Only.STRIMZI),
 )
 
+_SEVERAL = Need(BELLWETHER, "leadershippolicies", ("list",), "which policies there are", only=Only.SEVERAL)
+
 PROBER = (
     Need(BELLWETHER, "leadershippolicies", ("get",), "what to measure, and how"),
+    _SEVERAL,
     Need(BELLWETHER, "brokerhealths", ("get", "list"), "brokers, and its own entries"),
     Need(BELLWETHER, "brokerhealths/status", ("patch",), "its own entries in status.signals"),
     Need(COORDINATION, "leases", ("get", "create", "update"), "its own Lease"),
@@ -119,6 +123,7 @@ QUARANTINE_AGENT = (Need(COORDINATION, "leases", ("get",), "the order to pause i
 
 SAMPLER = (
     Need(BELLWETHER, "leadershippolicies", ("get",), "how to connect, and where to store samples"),
+    _SEVERAL,
     Need("", "secrets", ("get",), "credentials for Kafka", only=Only.SECRETS),
     *_CLIENT_OF_STRIMZI,
 )

@@ -54,7 +54,8 @@ def _listed(context: click.Context, kind: str, *, everywhere: bool = False) -> l
     from bellwether.cli.kubernetes_target import connect
 
     options = context.params
-    target = Target(None, options.get("namespace"), options.get("context"), options.get("kubeconfig"))
+    namespace = options.get("namespace") or next(iter(options.get("namespaces") or ()), None)
+    target = Target(None, namespace, options.get("context"), options.get("kubeconfig"))
     api, namespace = connect(target, SECONDS)
     return api.list(getattr(api_client, kind), None if everywhere else namespace)
 

@@ -26,16 +26,19 @@ class FoundPolicy:
     found: FoundObject
     policy: LeadershipPolicy
 
-    def concerns(self, namespace: str, name: str) -> bool:
-        """Whether this is the policy; a namespace that is not written may be any."""
-        return name == self.found.name and (not namespace or self.found.namespace in ("", namespace))
+    def served_by(self, prober: Prober) -> bool:
+        """Whether the prober serves this policy; a namespace that is not written may be any."""
+        named = prober.policy in ("", self.found.name)
+        return named and (not prober.namespaces or self.found.namespace in ("", *prober.namespaces))
 
 
 @dataclass(frozen=True, slots=True)
 class Prober:
-    """A prober of a vantage, from chart values or from a Deployment."""
+    """A prober of a vantage, from chart values or from a Deployment: of one policy, or (empty) of every policy of some
+    namespaces, or (none) of all.
+    """
 
-    namespace: str
+    namespaces: Collection[str]
     policy: str
     vantage: str
     found: FoundObject
@@ -91,7 +94,7 @@ def _vantages(policies: Sequence[FoundPolicy], probers: Sequence[Prober]) -> Ite
     location = ("spec", "detection", "externalReachability", "vantages")
     for one in policies:
         reachability = one.policy.policy().detection.reachability
-        mine = [prober for prober in probers if one.concerns(prober.namespace, prober.policy)]
+        mine = [prober for prober in probers if one.served_by(prober)]
         if not mine or not reachability.enabled or not reachability.vantages:
             continue
         probed = {prober.vantage for prober in mine}
@@ -103,7 +106,7 @@ def _vantages(policies: Sequence[FoundPolicy], probers: Sequence[Prober]) -> Ite
                 )
                 yield one.found.problem(WARNING, "vantage", (*location, index), text)
         for prober in mine:
-            if prober.vantage not in reachability.vantages:
+            if prober.policy and prober.vantage not in reachability.vantages:
                 text = (
                     f"vantage {prober.vantage} is not in spec.detection.externalReachability.vantages of"
                     f" {one.found.title}{nearest(prober.vantage, set(reachability.vantages) - probed)}: its signals are"
@@ -117,8 +120,9 @@ def _probers(found: FoundObject) -> Iterator[Prober]:
     if is_chart_values(found.value):
         for index, entry in enumerate(_list(found.value.get("probers"))):
             if isinstance(entry, Mapping) and entry.get("kind") == "Reachability":
-                namespace, policy, vantage = (str(entry.get(key) or "") for key in ("namespace", "policy", "vantage"))
-                yield Prober(namespace, policy, vantage, found, ("probers", index, "vantage"))
+                namespaces = _list(entry.get("namespaces")) or _list(found.value.get("watchNamespaces"))
+                served = tuple(str(one) for one in namespaces)
+                yield Prober(served, "", str(entry.get("vantage") or ""), found, ("probers", index, "vantage"))
         return
     spec = _mapping(_mapping(_mapping(found.value.get("spec")).get("template")).get("spec"))
     for index, container in enumerate(_list(spec.get("containers"))):
@@ -126,23 +130,26 @@ def _probers(found: FoundObject) -> Iterator[Prober]:
         if "reachability" not in words or "probe" not in words:
             continue
         options = _options(words)
-        if "policy" in options and "vantage" in options:
+        if "vantage" in options:
             place = ("spec", "template", "spec", "containers", index, "args")
-            namespace = options.get("namespace", options.get("n", ""))
-            yield Prober(namespace, options["policy"], options["vantage"], found, place)
+            named = (*options.get("namespace", ()), *options.get("n", ()))
+            policy = options.get("policy", [""])[-1]
+            yield Prober(named, policy, options["vantage"][-1], found, place)
 
 
-def _options(words: Iterable[str]) -> dict[str, str]:
-    """Options of a command line, as --name=value or --name value."""
-    found: dict[str, str] = {}
+def _options(words: Iterable[str]) -> dict[str, list[str]]:
+    """Values of the options of a command line, given as --name=value or --name value."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
     name = ""
     for word in (part for text in words for part in (shlex.split(text) if " --" in text else [text])):
         if word.startswith("-"):
             name, equals, value = word.lstrip("-").partition("=")
             if equals:
-                found[name], name = value, ""
+                found[name].append(value)
+                name = ""
         elif name:
-            found[name], name = word, ""
+            found[name].append(word)
+            name = ""
     return found
 
 

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import ipaddress
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import click
 import structlog
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.adapters.webhook_auth import ServerFiles, TokenFile
 from bellwether.adapters.webhook_server import Webhook
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.commands.policy_selection import Selection
 from bellwether.cli.kubernetes_target import connect
-from bellwether.cli.probe.prober import Prober
-from bellwether.cli.probe.prober_process import POLICY_NEEDED, need, reported, serve_metrics, stop_on_signals
+from bellwether.cli.probe.prober_process import PolicyProber, ProberProcess, need, reported
 from bellwether.core.signals import SignalType
 from bellwether.kafka_connection import split_address
 from bellwether.probes.alertmanager.alert_receiver import Alerts
-from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
-from bellwether.telemetry.metrics.webhook_metrics import WebhookMetrics
+from bellwether.probes.alertmanager.alert_router import AlertRouter
+from bellwether.telemetry.metrics.webhook_metrics import WebhookMetrics, WebhookServerMetrics
 
 SOURCE = "webhook"
 BROKERS_SECONDS = 5.0
@@ -42,11 +42,11 @@ def alertmanager(
     insecure_no_auth: bool,
     forget_after_seconds: int,
     metrics_port: int | None,
+    selection: Selection,
 ) -> None:
-    """Receive alerts from Alertmanager, and report those in detection.alertmanager of the policy."""
+    """Receive alerts from Alertmanager, and report those that policies name in detection.alertmanager."""
     if once:
         raise click.UsageError("--once is not supported: Alertmanager decides when it sends.")
-    need(policy, "--policy", POLICY_NEEDED)
     host, port = _address(listen)
     if bool(tls_cert) != bool(tls_key):
         raise click.UsageError("--tls-cert and --tls-key must be set together.")
@@ -65,92 +65,84 @@ def alertmanager(
             files.context()
         if token is not None and files is None and not _loopback(host):
             structlog.get_logger(__name__).warning("token_sent_unencrypted", remedy="set --tls-cert and --tls-key")
-        api, namespace = connect(target)
-        metrics = serve_metrics(metrics_port, namespace, str(policy), SignalType.ALERTMANAGER, SOURCE)
-        receiver = _Receiver(api, namespace, str(policy), metrics, forget_after_seconds)
-        receiver.run(host, port, token, files, stop_on_signals())
+        default = (connect(target)[1], policy) if policy else None
+        process = ProberProcess.begin(selection, SignalType.ALERTMANAGER, SOURCE, metrics_port, many=True)
+        metrics = WebhookServerMetrics(process.metrics)
+        router = AlertRouter(default, metrics.unclaimed)
+        webhook = Webhook(host, port, router.receive, token, files, SystemClock(), on_answer=metrics.answered)
+        process.health.require(router.problems)
+        process.health.watch(lambda: [] if webhook.alive() else ["the webhook does not serve"])
+        webhook.start()
+        structlog.get_logger(__name__).info("webhook_listening", port=webhook.port, tls=files is not None)
+        try:
+            process.run(lambda one: _Receiver(one, webhook, forget_after_seconds).run(router))
+        finally:
+            webhook.stop()
 
 
 class _Receiver:
-    """The prober and its webhook. As a probe it is alive while the webhook serves and alerts are processed."""
+    """The alerts of one policy. As a probe it is alive while the webhook serves and alerts are processed."""
 
-    def __init__(
-        self, api: KubernetesClient, namespace: str, policy: str, metrics: ProbeMetrics, forget_after_seconds: int
-    ) -> None:
-        self._clock = SystemClock()
-        self._metrics = WebhookMetrics(metrics)
-        self._prober = Prober(api, namespace, policy, SignalType.ALERTMANAGER, SOURCE, self._clock, metrics, many=True)
-        self._alerts = Alerts(
-            self._prober.standing,
-            self._prober.leads,
-            self._prober.post,
-            self._prober.forget,
-            self._clock,
-            self._metrics,
+    def __init__(self, policy: PolicyProber, webhook: Webhook, forget_after_seconds: int) -> None:
+        self._policy = policy
+        self._webhook = webhook
+        prober = policy.prober
+        self.alerts = Alerts(
+            prober.standing,
+            prober.leads,
+            prober.post,
+            prober.forget,
+            policy.clock,
+            WebhookMetrics(policy.metrics),
             forget_after_seconds=float(forget_after_seconds),
         )
-        self._webhook: Webhook | None = None
         self._wanted = False
-        metrics.health.require(lambda: [] if self._alerts.ready() else ["not reporting for this policy now"])
 
-    def run(
-        self, host: str, port: int, token: TokenFile | None, files: ServerFiles | None, stop: threading.Event
-    ) -> None:
-        """Serve until ``stop``."""
-        self._webhook = Webhook(
-            host,
-            port,
-            self._alerts.receive,
-            token,
-            files,
-            self._clock,
-            on_answer=self._metrics.answered,
-        )
-        self._webhook.start()
-        self._alerts.start()
-        structlog.get_logger(__name__).info("webhook_listening", port=self._webhook.port, tls=files is not None)
+    def run(self, router: AlertRouter) -> None:
+        """Take alerts from the router until the policy's run has to end."""
+        policy, key = self._policy, self._policy.prober.policy
         ended = threading.Event()
 
         def end() -> None:
             # Report accepted alerts first: nothing is reported after the prober has stopped.
-            stop.wait()
-            self._close()
+            policy.stop.wait()
+            router.remove(key)
+            self.alerts.stop()
             ended.set()
 
+        self.alerts.start()
+        router.add(key, self.alerts)
         threading.Thread(target=end, name="end", daemon=True).start()
-        threading.Thread(target=lambda: self._follow_brokers(stop), name="brokers", daemon=True).start()
         try:
-            self._prober.run(self, self._follow, ended)
+            replace(policy, stop=ended).run(self, self._follow, self._refresh)
         finally:
-            self._close()
+            policy.stop.set()
 
     def repeat(self) -> None:
         """Report the present state again."""
-        self._alerts.repeat()
+        self.alerts.repeat()
 
     def alive(self) -> bool:
         """Whether alerts would be received and reported."""
-        return self._alerts.alive() and self._webhook is not None and self._webhook.alive()
+        return self.alerts.alive() and self._webhook.alive()
+
+    def stop(self) -> None:
+        """Post what is pending, and stop."""
+        self.alerts.stop()
 
     def _follow(self, found: LeadershipPolicy | None) -> bool:
         settings = None if found is None else found.policy().detection.alertmanager
         self._wanted = settings is not None and bool(settings.alerts)
-        self._alerts.configure(settings if self._wanted else None)
+        self.alerts.configure(settings if self._wanted else None)
         if settings is not None:
-            self._prober.keep(settings.alerts)
+            self._policy.prober.keep(settings.alerts)
         return self._wanted
 
-    def _follow_brokers(self, stop: threading.Event) -> None:
-        while not stop.is_set():
-            there = self._prober.brokers() if self._wanted else None
-            if there is not None:
-                self._alerts.refresh(there)
-            stop.wait(BROKERS_SECONDS if there is not None else 0.5)
-
-    def _close(self) -> None:
-        if self._webhook is not None:
-            self._webhook.stop()
-        self._alerts.stop()
+    def _refresh(self) -> float:
+        there = self._policy.prober.brokers() if self._wanted else None
+        if there is not None:
+            self.alerts.refresh(there)
+        return BROKERS_SECONDS if there is not None else 0.5
 
 
 def _address(listen: str) -> tuple[str, int]:

@@ -16,10 +16,11 @@ from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import sid
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.commands.policy_selection import Selection
 from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe import measurement_table
 from bellwether.cli.probe.prober import read_policy
-from bellwether.cli.probe.prober_process import POLICY_NEEDED, ProberProcess, need, reported
+from bellwether.cli.probe.prober_process import POLICY_NEEDED, PolicyProber, ProberProcess, need, reported
 from bellwether.core.settings.detection import CANARY_TOPIC, Canary, Detection
 from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import SignalType
@@ -42,13 +43,14 @@ def canary(
     bootstrap: tuple[str, ...],
     topic: str | None,
     metrics_port: int | None,
+    selection: Selection,
 ) -> None:
     """Produce and fetch one small record per broker and second."""
     if bootstrap and not once:
         raise click.UsageError("--bootstrap requires --once: signals can be reported to Kubernetes only.")
     if topic and not bootstrap:
         raise click.UsageError("--topic requires --bootstrap: with --policy the topic is detection.canary.topic.")
-    need(policy or bootstrap, "--policy", f"{POLICY_NEEDED} (or --once with --bootstrap)")
+    need(policy or bootstrap or not once, "--policy", f"{POLICY_NEEDED} (or --bootstrap)")
     with reported():
         if once:
             if bootstrap:
@@ -64,10 +66,17 @@ def canary(
             finally:
                 client.close()
         need(vantage, "--vantage", "a stable name of this vantage, such as eu-west-1a")
-        process = ProberProcess.begin(target, str(policy), SignalType.CANARY, str(vantage), metrics_port)
-        running = _Running(process, SecretReader(process.api, process.namespace))
-        running.probe.start()
-        process.run(running.probe, running.follow, running.refresh)
+        ProberProcess.begin(selection, SignalType.CANARY, str(vantage), metrics_port).run(_run)
+
+
+def _run(policy: PolicyProber) -> None:
+    """Measure under the policy's settings until it has to end."""
+    running = _Running(policy)
+    running.probe.start()
+    try:
+        policy.run(running.probe, running.follow, running.refresh)
+    finally:
+        running.close()
 
 
 @dataclass(frozen=True)
@@ -82,15 +91,15 @@ class _Used:
 class _Running:
     """The probe of one policy, with the client that its present settings need."""
 
-    def __init__(self, process: ProberProcess, secrets: SecretReader) -> None:
-        prober, metrics = process.prober, CanaryMetrics(process.metrics)
+    def __init__(self, policy: PolicyProber) -> None:
+        prober, metrics = policy.prober, CanaryMetrics(policy.metrics)
         self._prober = prober
-        self._secrets = secrets
+        self._secrets = policy.secrets
         self._policy: LeadershipPolicy | None = None
         self._used: _Used | None = None
         self._log = structlog.get_logger(__name__)
         self._trouble = ""
-        self.probe = CanaryProbe(prober.source, prober.post, prober.forget, process.clock, metrics)
+        self.probe = CanaryProbe(prober.source, prober.post, prober.forget, policy.clock, metrics)
 
     def follow(self, found: LeadershipPolicy | None) -> bool:
         """Apply the policy's settings; returns whether to measure."""
@@ -126,6 +135,11 @@ class _Running:
         self._say("")
         self.probe.refresh(used.client if used is not None else None, partitions, brokers)
         return REFRESH_SECONDS
+
+    def close(self) -> None:
+        """Close the client."""
+        self._policy = None
+        self._use(None)
 
     def _use(self, used: _Used | None) -> None:
         before, self._used = self._used, used

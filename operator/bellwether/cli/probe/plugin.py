@@ -13,10 +13,11 @@ from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import con
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.commands.policy_selection import Selection
 from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe import measurement_table
 from bellwether.cli.probe.prober import read_policy
-from bellwether.cli.probe.prober_process import POLICY_NEEDED, ProberProcess, need, reported
+from bellwether.cli.probe.prober_process import POLICY_NEEDED, PolicyProber, ProberProcess, need, reported
 from bellwether.core.settings.detection import Plugin
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal
@@ -40,6 +41,7 @@ def plugin(
     bootstrap: tuple[str, ...],
     settings: tuple[str, ...],
     metrics_port: int | None,
+    selection: Selection,
 ) -> None:
     """Measure every broker with a plugin."""
     if list_:
@@ -51,7 +53,7 @@ def plugin(
             "--setting requires --bootstrap: with --policy the settings are those in detection.plugins[].settings."
         )
     need(type_, "--type", "the signal type to measure (--list shows the installed ones)")
-    need(policy or bootstrap, "--policy", f"{POLICY_NEEDED} (or --once with --bootstrap)")
+    need(policy or bootstrap or not once, "--policy", f"{POLICY_NEEDED} (or --bootstrap)")
     with reported():
         kind = plugin_discovery.load(str(type_))
         if bootstrap:
@@ -68,13 +70,13 @@ def plugin(
             secrets = SecretReader(api, namespace)  # its files last as long as it does
             sys.exit(_once(kind, connection(found.spec.kafka, secrets), chosen, output))
         need(source, "--source", "a stable name of this location, such as eu-west-1a")
-        process = ProberProcess.begin(target, str(policy), str(type_), str(source), metrics_port)
-        _run(process, kind, SecretReader(process.api, process.namespace))
+        process = ProberProcess.begin(selection, str(type_), str(source), metrics_port)
+        process.run(lambda policy: _run(policy, kind))
 
 
-def _run(process: ProberProcess, kind: Kind, secrets: SecretReader) -> None:
-    """Measure under the policy's settings until the process has to end."""
-    prober, clock, metrics = process.prober, process.clock, PluginMetrics(process.metrics)
+def _run(policy: PolicyProber, kind: Kind) -> None:
+    """Measure under the policy's settings until it has to end."""
+    prober, clock, metrics = policy.prober, policy.clock, PluginMetrics(policy.metrics)
     running = PluginProbe(kind, prober.source, Plugin(type=kind.type), prober.post, prober.forget, clock, metrics)
     used: tuple[Connection, Listeners] | None = None
     wanted = False
@@ -86,7 +88,7 @@ def _run(process: ProberProcess, kind: Kind, secrets: SecretReader) -> None:
         if found is None or chosen is None:
             running.rest()
             return False
-        made = connection(found.spec.kafka, secrets)
+        made = connection(found.spec.kafka, policy.secrets)
         if used is None or made != used[0]:
             used = made, Listeners(BrokerDirectory(made).brokers, BrokerProbe(made), clock)
         running.configure(chosen)
@@ -101,7 +103,7 @@ def _run(process: ProberProcess, kind: Kind, secrets: SecretReader) -> None:
         return ROSTER_SECONDS if used is not None else 0.2
 
     running.start()
-    process.run(running, follow, refresh)
+    policy.run(running, follow, refresh)
 
 
 def _chosen(found: LeadershipPolicy, type_: str) -> Plugin | None:

@@ -98,6 +98,7 @@ class Prober:
         }
         self._leading = False
         self._wanted = False
+        self.policy = (namespace, policy)
         self._sources: frozenset[str] | None = None
         self._check_due = 0.0
         self._said: dict[str, str] = {}

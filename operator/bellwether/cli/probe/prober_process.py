@@ -1,4 +1,4 @@
-"""Process of a prober, shared by the commands of ``bellwether probe``: policy, metrics, signals, exit."""
+"""Process of a prober, shared by the commands of ``bellwether probe``: policies, metrics, signals, exit."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import KubernetesClient
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.commands.policy_selection import Selection
 from bellwether.cli.commands.probe.prober_options import HEALTH_PORT
 from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe.prober import Probe, ProbeDied, Prober
+from bellwether.cli.watched_policies import PolicyList, WatchedPolicies
 from bellwether.core.settings.detection import Detection
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError
 from bellwether.telemetry.health_server import Health, HealthServer
+from bellwether.telemetry.metrics.metric_registry import JointRegistry
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 
 POLICY_NEEDED = "the LeadershipPolicy to read settings from"
@@ -49,15 +52,14 @@ class Sidecar(StoppableProbe, Protocol):
 
 
 @dataclass(frozen=True)
-class ProberProcess:
-    """A prober of one policy with its metrics. ``stop`` is set when the process has to end."""
+class PolicyProber:
+    """A prober of one policy with its metrics. ``stop`` is set when it has to end."""
 
-    api: KubernetesClient
-    namespace: str
     prober: Prober
     metrics: ProbeMetrics
     clock: Clock
     stop: threading.Event
+    secrets: SecretReader
 
     @classmethod
     def begin(
@@ -68,16 +70,13 @@ class ProberProcess:
         source: str,
         metrics_port: int | None,
         *,
-        many: bool = False,
         further_types: Collection[str] = (),
-    ) -> ProberProcess:
-        """Serve metrics and health, connect to Kubernetes, and handle SIGTERM and SIGINT."""
+    ) -> PolicyProber:
+        """Of a sidecar: serve metrics and health, connect to Kubernetes, and handle SIGTERM and SIGINT."""
         api, namespace = connect(target)
         metrics, clock = serve_metrics(metrics_port, namespace, policy, signal_type, source), SystemClock()
-        prober = Prober(
-            api, namespace, policy, signal_type, source, clock, metrics, many=many, further_types=further_types
-        )
-        return cls(api, namespace, prober, metrics, clock, stop_on_signals())
+        prober = Prober(api, namespace, policy, signal_type, source, clock, metrics, further_types=further_types)
+        return cls(prober, metrics, clock, stop_on_signals(), SecretReader(api, namespace))
 
     def run(
         self,
@@ -116,6 +115,67 @@ class ProberProcess:
             self.stop.wait(refresh())
 
 
+@dataclass(frozen=True)
+class _Run:
+    """``PolicyRun`` of a prober. Secrets' files and metrics go with it."""
+
+    prober: PolicyProber
+    measure: Callable[[PolicyProber], None]
+    served: JointRegistry
+
+    def run(self) -> None:
+        """Measure until the prober's stop event is set."""
+        self.served.add(self.prober.metrics.registry)
+        try:
+            self.measure(self.prober)
+        finally:
+            self.served.remove(self.prober.metrics.registry)
+            self.prober.secrets.close()
+
+    def problems(self, bound_seconds: float) -> list[str]:
+        """Failures that only a restart fixes."""
+        return self.prober.prober.problems(bound_seconds)
+
+
+@dataclass(frozen=True)
+class ProberProcess:
+    """A prober of every policy of a selection: ``measure`` runs for each of them, on a thread of its own."""
+
+    selection: Selection
+    signal_type: str
+    source: str
+    metrics: JointRegistry
+    health: Health
+    many: bool = False
+
+    @classmethod
+    def begin(
+        cls, selection: Selection, signal_type: str, source: str, metrics_port: int | None, *, many: bool = False
+    ) -> ProberProcess:
+        """Serve metrics and health."""
+        metrics, health = JointRegistry("prober", {"type": signal_type, "source": source}), Health()
+        serve(health, metrics, metrics_port, _health_port())
+        return cls(selection, signal_type, source, metrics, health, many)
+
+    def run(self, measure: Callable[[PolicyProber], None]) -> None:
+        """Connect to Kubernetes, and measure until SIGTERM or SIGINT."""
+        api, default = connect(self.selection.target)
+        clock, stop = SystemClock(), stop_on_signals()
+
+        def begin(namespace: str, policy: str, ended: threading.Event) -> _Run:
+            labels = {"namespace": namespace, "policy": policy, "type": self.signal_type, "source": self.source}
+            metrics = ProbeMetrics(labels)
+            prober = Prober(api, namespace, policy, self.signal_type, self.source, clock, metrics, many=self.many)
+            secrets = SecretReader(api, namespace, labelled=self.selection.labelled_secrets)
+            return _Run(PolicyProber(prober, metrics, clock, ended, secrets), measure, self.metrics)
+
+        listed = PolicyList(api, default, self.selection)
+        policies = WatchedPolicies(listed.read, begin, clock)
+        self.health.watch(policies.problems)
+        self.health.require(listed.unread)
+        policies.run(stop)
+
+
 def need(value: object, option: str, what: str) -> None:
     """Raise UsageError if an option is missing."""
     if not value:
@@ -139,9 +199,14 @@ def serve_metrics(port: int | None, namespace: str, policy: str, signal_type: st
     Health is also served on ``--health-port``.
     """
     labels = {"namespace": namespace, "policy": policy, "type": signal_type, "source": source}
-    metrics, context = ProbeMetrics(labels), click.get_current_context(silent=True)
-    serve(metrics.health, metrics.registry, port, context.meta.get(HEALTH_PORT) if context is not None else None)
+    metrics = ProbeMetrics(labels)
+    serve(metrics.health, metrics.registry, port, _health_port())
     return metrics
+
+
+def _health_port() -> int | None:
+    context = click.get_current_context(silent=True)
+    return context.meta.get(HEALTH_PORT) if context is not None else None
 
 
 def serve(health: Health, registry: CollectorRegistry, metrics_port: int | None, health_port: int | None) -> None:

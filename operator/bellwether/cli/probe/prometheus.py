@@ -16,10 +16,11 @@ from bellwether.api.v1alpha1.spec.detection_sources import Prometheus
 from bellwether.api.v1alpha1.spec.promql import Scope
 from bellwether.api.v1alpha1.spec.query_presets import PRESETS, Preset
 from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.commands.policy_selection import Selection
 from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe import measurement_table
 from bellwether.cli.probe.prober import brokers_of, read_policy
-from bellwether.cli.probe.prober_process import ProberProcess, need, reported
+from bellwether.cli.probe.prober_process import PolicyProber, ProberProcess, need, reported
 from bellwether.core.settings import detection
 from bellwether.core.signals import SignalType
 from bellwether.ports.errors import Terminal
@@ -38,18 +39,17 @@ def prometheus(
     output: str,
     presets: bool,
     metrics_port: int | None,
+    selection: Selection,
 ) -> None:
     """Evaluate the rules in detection.prometheus of the policy, once per period."""
     if presets:
         click.echo("\n\n".join(described(preset) for preset in PRESETS))
         return
-    need(policy, "--policy", "the LeadershipPolicy to read rules from (or --presets)")
+    need(policy or not once, "--policy", "the LeadershipPolicy to read rules from (or --presets)")
     with reported():
         if once:
             sys.exit(_once(*connect(target), str(policy), output))
-        kind = SignalType.PROMETHEUS
-        process = ProberProcess.begin(target, str(policy), kind, SOURCE, metrics_port, many=True)
-        _run(process, _Clients(SecretReader(process.api, process.namespace)))
+        ProberProcess.begin(selection, SignalType.PROMETHEUS, SOURCE, metrics_port, many=True).run(_run)
 
 
 def described(preset: Preset) -> str:
@@ -85,10 +85,10 @@ def _once(api: KubernetesClient, namespace: str, policy: str, output: str) -> in
         return measurement_table.prometheus(_Clients(secrets).client(section), section.to_core(), known, output)
 
 
-def _run(process: ProberProcess, clients: _Clients) -> None:
-    """Evaluate the policy's rules until the process has to end."""
-    prober = process.prober
-    running = PrometheusProbe(prober.post, process.clock, QueryMetrics(process.metrics))
+def _run(policy: PolicyProber) -> None:
+    """Evaluate the policy's rules until it has to end."""
+    prober, clients = policy.prober, _Clients(policy.secrets)
+    running = PrometheusProbe(prober.post, policy.clock, QueryMetrics(policy.metrics))
 
     def follow(found: LeadershipPolicy | None) -> bool:
         section = found.spec.detection.prometheus if found is not None else None
@@ -108,7 +108,7 @@ def _run(process: ProberProcess, clients: _Clients) -> None:
         return BROKERS_SECONDS if known is not None else 1.0
 
     running.start()
-    process.run(running, follow, refresh)
+    policy.run(running, follow, refresh)
 
 
 class _Clients:

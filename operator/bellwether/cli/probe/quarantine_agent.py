@@ -14,7 +14,7 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.commands import exit_status
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.output import print_rows
-from bellwether.cli.probe.prober_process import POLICY_NEEDED, ProberProcess, need, reported
+from bellwether.cli.probe.prober_process import POLICY_NEEDED, PolicyProber, need, reported
 from bellwether.core.quarantine.agent import ProcessState
 from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import QuarantineMode
@@ -51,9 +51,9 @@ def quarantine_agent(
         need(broker is not None, "--broker", "the id of the broker in this pod")
         need(lease_namespace, "--lease-namespace", "the namespace of the operator's Leases, which has the orders")
         number, source = int(broker or 0), f"broker-{broker}"
-        process = ProberProcess.begin(target, str(policy), QUARANTINE_AGENT, source, metrics_port)
+        process = PolicyProber.begin(target, str(policy), QUARANTINE_AGENT, source, metrics_port)
         orders, prober = (
-            BrokerOrders(process.api, str(lease_namespace), process.namespace, str(policy), number),
+            BrokerOrders(process.secrets.api, str(lease_namespace), process.secrets.namespace, str(policy), number),
             process.prober,
         )
         running = QuarantineAgent(

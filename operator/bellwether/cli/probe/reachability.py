@@ -13,10 +13,11 @@ from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import sid
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.commands.policy_selection import Selection
 from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe import measurement_table
 from bellwether.cli.probe.prober import read_policy
-from bellwether.cli.probe.prober_process import POLICY_NEEDED, ProberProcess, need, reported
+from bellwether.cli.probe.prober_process import POLICY_NEEDED, PolicyProber, ProberProcess, need, reported
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import SignalType
 from bellwether.kafka_connection import Connection
@@ -37,13 +38,14 @@ def reachability(
     bootstrap: tuple[str, ...],
     listener: str | None,
     metrics_port: int | None,
+    selection: Selection,
 ) -> None:
     """Probe every broker at its external address, and at its internal one as the control."""
     if bootstrap and not once:
         raise click.UsageError("--bootstrap requires --once: signals can be reported to Kubernetes only.")
     if listener and not bootstrap:
         raise click.UsageError("--listener requires --bootstrap: with --policy the listener is the policy's.")
-    need(policy or bootstrap, "--policy", f"{POLICY_NEEDED} (or --once with --bootstrap)")
+    need(policy or bootstrap or not once, "--policy", f"{POLICY_NEEDED} (or --bootstrap)")
     with reported():
         if bootstrap:
             settings = Reachability(listener=listener) if listener else Reachability()
@@ -55,8 +57,8 @@ def reachability(
             sys.exit(_once_reachability(made, settings, no_internal, output))
         need(vantage, "--vantage", "a stable name of this vantage, such as eu-west-1a")
         kind = SignalType.EXTERNAL_REACHABILITY
-        process = ProberProcess.begin(target, str(policy), kind, str(vantage), metrics_port)
-        _run(process, SecretReader(process.api, process.namespace), no_internal)
+        process = ProberProcess.begin(selection, kind, str(vantage), metrics_port)
+        process.run(lambda policy: _run(policy, no_internal))
 
 
 def _connection(found: LeadershipPolicy, secrets: SecretReader) -> tuple[Connection, Reachability]:
@@ -66,13 +68,13 @@ def _connection(found: LeadershipPolicy, secrets: SecretReader) -> tuple[Connect
     return both.connection, replace(settings, listener=both.listener, bootstrap_servers=both.outside)
 
 
-def _run(process: ProberProcess, secrets: SecretReader, no_internal: bool) -> None:
-    """Probe under the policy's settings until the process has to end."""
-    prober = process.prober
+def _run(policy: PolicyProber, no_internal: bool) -> None:
+    """Probe under the policy's settings until it has to end."""
+    prober = policy.prober
     # Replaced before the first request, and when the credentials change.
     asker = BrokerProbe(Connection(("unknown.invalid:9092",)))
     running = ReachabilityProbe(
-        prober.source, asker, Reachability(), prober.post, prober.forget, process.clock, process.metrics
+        prober.source, asker, Reachability(), prober.post, prober.forget, policy.clock, policy.metrics
     )
     listed_by: tuple[Connection, tuple[str, ...]] | None = None
     roster: TwoSides | None = None
@@ -84,7 +86,7 @@ def _run(process: ProberProcess, secrets: SecretReader, no_internal: bool) -> No
         if found is None or not wanted:
             running.stop()
             return False
-        made, settings = _connection(found, secrets)
+        made, settings = _connection(found, policy.secrets)
         if (made, settings.bootstrap_servers) != listed_by or roster is None:
             listed_by = made, settings.bootstrap_servers
             roster = _sides(made, settings, no_internal)
@@ -97,7 +99,7 @@ def _run(process: ProberProcess, secrets: SecretReader, no_internal: bool) -> No
             running.refresh(roster, prober.brokers())
         return ROSTER_SECONDS if roster is not None else 0.2
 
-    process.run(running, follow, refresh)
+    policy.run(running, follow, refresh)
 
 
 def _sides(made: Connection, settings: Reachability, no_internal: bool) -> TwoSides:

@@ -15,11 +15,12 @@ from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import con
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.commands.policy_selection import Selection
 from bellwether.cli.kafka_target import connection_from
 from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe import measurement_table
 from bellwether.cli.probe.prober import read_policy
-from bellwether.cli.probe.prober_process import POLICY_NEEDED, ProberProcess, need, reported
+from bellwether.cli.probe.prober_process import POLICY_NEEDED, PolicyProber, ProberProcess, need, reported
 from bellwether.core.settings.detection import ReplicationLag
 from bellwether.core.signals import SignalType
 from bellwether.kafka_connection import Connection
@@ -36,6 +37,7 @@ def replication(
     output: str,
     metrics_port: int | None,
     metadata_mebibytes: int,
+    selection: Selection,
     **kafka: Any,
 ) -> None:
     """Measure replication lag and report slow followers."""
@@ -44,7 +46,7 @@ def replication(
         raise click.UsageError(
             "--bootstrap and the TLS and SASL options require --once: with --policy the connection is the policy's."
         )
-    need(policy or named, "--policy", f"{POLICY_NEEDED} (or --once with --bootstrap)")
+    need(policy or named or not once, "--policy", f"{POLICY_NEEDED} (or --bootstrap)")
     with reported():
         if named:
             sys.exit(_once(connection_from(**kafka), limits, ReplicationLag(), output))
@@ -54,14 +56,14 @@ def replication(
             found = read_policy(api, namespace, str(policy))
             settings = found.policy().detection.replication_lag
             sys.exit(_once(connection(found.spec.kafka, secrets), limits, settings, output))
-        process = ProberProcess.begin(target, str(policy), SignalType.REPLICATION_LAG, source, metrics_port)
-        _run(process, SecretReader(process.api, process.namespace), limits)
+        process = ProberProcess.begin(selection, SignalType.REPLICATION_LAG, source, metrics_port)
+        process.run(lambda policy: _run(policy, limits))
 
 
-def _run(process: ProberProcess, secrets: SecretReader, limits: Limits) -> None:
-    """Measure under the policy's settings until the process has to end."""
-    prober, metrics = process.prober, LagMetrics(process.metrics)
-    running = ReplicationProbe(prober.source, prober.post, prober.forget, prober.brokers, process.clock, metrics)
+def _run(policy: PolicyProber, limits: Limits) -> None:
+    """Measure under the policy's settings until it has to end."""
+    prober, metrics = policy.prober, LagMetrics(policy.metrics)
+    running = ReplicationProbe(prober.source, prober.post, prober.forget, prober.brokers, policy.clock, metrics)
     used: tuple[Connection, LagRounds] | None = None
 
     def follow(found: LeadershipPolicy | None) -> bool:
@@ -70,14 +72,14 @@ def _run(process: ProberProcess, secrets: SecretReader, limits: Limits) -> None:
             running.configure(None, ReplicationLag())
             used = None
             return False
-        made = connection(found.spec.kafka, secrets)
+        made = connection(found.spec.kafka, policy.secrets)
         if used is None or made != used[0]:
             used = made, _lag_rounds(made, limits)
         running.configure(used[1], found.policy().detection.replication_lag)
         return True
 
     running.start()
-    process.run(running, follow)
+    policy.run(running, follow)
 
 
 def _lag_rounds(made: Connection, limits: Limits) -> LagRounds:

@@ -12,7 +12,7 @@ from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe import measurement_table
 from bellwether.cli.probe.prober import read_policy
-from bellwether.cli.probe.prober_process import POLICY_NEEDED, ProberProcess, need, reported
+from bellwether.cli.probe.prober_process import POLICY_NEEDED, PolicyProber, need, reported
 from bellwether.core.settings.detection import SelfReachability
 from bellwether.core.signals import SignalType
 from bellwether.probes.connections.self_reachability import SelfReachabilityProbe
@@ -48,7 +48,7 @@ def selfcheck(
         need(policy, "--policy", POLICY_NEEDED)
         need(broker is not None, "--broker", "the id of the broker in this pod")
         name, kind = source or f"broker-{broker}", SignalType.SELF_REACHABILITY
-        process = ProberProcess.begin(target, str(policy), kind, name, metrics_port)
+        process = PolicyProber.begin(target, str(policy), kind, name, metrics_port)
         table, settings, post = _open(at, networks), SelfReachability(), process.prober.post
         running = SelfReachabilityProbe(
             int(broker or 0), name, at, table, settings, post, process.clock, process.metrics

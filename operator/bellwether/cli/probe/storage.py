@@ -11,7 +11,7 @@ from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe import measurement_table
 from bellwether.cli.probe.prober import read_policy
-from bellwether.cli.probe.prober_process import POLICY_NEEDED, ProberProcess, need, reported
+from bellwether.cli.probe.prober_process import POLICY_NEEDED, PolicyProber, need, reported
 from bellwether.core.settings.detection import Detection
 from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import SignalType
@@ -46,7 +46,7 @@ def storage(
         need(policy, "--policy", POLICY_NEEDED)
         need(broker is not None, "--broker", "the id of the broker that owns the volume")
         name = source or f"broker-{broker}"
-        process = ProberProcess.begin(
+        process = PolicyProber.begin(
             target,
             str(policy),
             SignalType.STORAGE_LATENCY,
@@ -62,7 +62,7 @@ def storage(
 class _DiskProbes:
     """The writes and the reads of one log directory, each on threads of its own."""
 
-    def __init__(self, process: ProberProcess, broker: int, source: str, directory: Path) -> None:
+    def __init__(self, process: PolicyProber, broker: int, source: str, directory: Path) -> None:
         post, clock, metrics = process.prober.post, process.clock, process.metrics
         self._writes = StorageProbe(broker, source, DiskWriter(directory), Objectives(), post, clock, metrics)
         self._reads = ReadProbe(broker, source, DiskReader(directory), post, clock, metrics)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from bellwether.adapters.kafka.brokers.log_dirs import LogDirs
 from bellwether.adapters.kafka.brokers.log_ends import LogEnds
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.prometheus.query_client import Access, PrometheusClient
@@ -25,12 +28,14 @@ from bellwether.adapters.store.samples.sample_writer import SampleWriter
 from bellwether.api.config.load_config import LoadConfig
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.commands.policy_selection import Selection
 from bellwether.cli.kafka_target import connection_from
 from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe.prober import read_policy
 from bellwether.cli.probe.prober_process import need, reported, serve, stop_on_signals
 from bellwether.cli.rebalance.prometheus_options import PrometheusAccess
 from bellwether.cli.rebalance.sample_table import print_sample
+from bellwether.cli.watched_policies import PolicyList, WatchedPolicies
 from bellwether.kafka_connection import Connection
 from bellwether.sampling.rounds import Rounds, Sources
 from bellwether.sampling.sampler import Sampler
@@ -38,17 +43,20 @@ from bellwether.sampling.schedules import Schedule
 from bellwether.telemetry.health_server import Health
 from bellwether.telemetry.heartbeat import STUCK_SECONDS
 from bellwether.telemetry.logs import configure
+from bellwether.telemetry.metrics.metric_registry import JointRegistry
 from bellwether.telemetry.metrics.sampler_metrics import SamplingMetrics
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 # Time limit for the metadata of a large cluster; the rest of the period is for the requests of the same round.
 _MAP_SECONDS, _MAP_SHARE = 20.0, 1 / 3
 _DEFAULT_DAYS = 14
+_MARKS = ("$namespace", "$policy")
 
 
 def sample(
     policy: str | None,
     target: Target,
+    selection: Selection,
     uri: str | None,
     load_config: Path | None,
     period: int,
@@ -74,22 +82,21 @@ def sample(
 ) -> None:
     """Record log end offsets and log sizes of all leaders once per minute, as Parquet files."""
     configure(log_format, "warning" if once and log_level == "info" else log_level)
-    if bool(policy) == bool(kafka["bootstrap"]):
+    by_hand = bool(kafka["bootstrap"])
+    if by_hand and (policy or selection.namespaces or selection.everywhere):
         raise click.UsageError("Set either --policy, or --bootstrap with the TLS and SASL options.")
-    if policy and any(value for name, value in kafka.items() if name != "bootstrap"):
+    if not by_hand and any(value for name, value in kafka.items() if name != "bootstrap"):
         raise click.UsageError(
             "TLS and SASL options require --bootstrap: with --policy the connection is the policy's."
         )
-    if load_config is not None and not policy:
+    if load_config is not None and by_hand:
         raise click.UsageError("--load-config requires --policy, which names a store in it: set --store instead.")
+    if by_hand or policy:
+        need(uri or (policy and load_config), "--store", "the store of the samples (or --policy with --load-config)")
+    else:
+        need(not once, "--policy", "the LeadershipPolicy to sample once (or --bootstrap)")
+        _check_several(uri, load_config, prometheus, consume_query)
     with reported():
-        options = partial(connection_from, **kafka)
-        cluster = _Cluster.of_policy(policy, target) if policy else _Cluster(options(), options)
-        if uri is None and load_config is not None and cluster.policy is not None:
-            uri = LoadConfig.read(load_config).uri(cluster.policy)
-        need(uri, "--store", "the store of the samples (or --policy with --load-config)")
-        days = retention_days or cluster.days
-        store = Store.open(str(uri))
         access = PrometheusAccess(
             token_file=prometheus_token_file,
             username=prometheus_username,
@@ -99,40 +106,155 @@ def sample(
             ca=prometheus_ca,
         )
         consumers = Consumers(prometheus, consume_query or DEFAULT_QUERY, access)
-        readers = consumers.read()
-        sampled = cluster.policy
-        labels = {"namespace": sampled.metadata.namespace, "policy": sampled.metadata.name} if sampled else {}
-        clock, metrics = SystemClock(), SamplingMetrics(labels)
-        limits = _limits(period, metadata_mebibytes)
-        rounds = Rounds(
-            _sources(cluster.connection, readers, limits), clock, timeout_seconds=broker_timeout, period_seconds=period
+        settings = _Settings(
+            uri,
+            LoadConfig.read(load_config) if load_config is not None else None,
+            period,
+            broker_timeout,
+            retention_days,
+            consumers,
+            compaction and not once,
+            _limits(period, metadata_mebibytes),
         )
-        keeping = Upkeep(store, days, clock, metrics)
-        writer = SampleWriter(store, keeping.start if compaction and not once else lambda _: None)
-        try:
-            if once:
-                sys.exit(
-                    print_sample(rounds.take(clock.now().replace(microsecond=0)), writer.write, str(store), output)
-                )
-
-            def prepare() -> None:
-                nonlocal readers
-                if cluster.read():
-                    rounds.sources = _sources(cluster.connection, readers, limits)
-                again = consumers.read()
-                if again is not readers:
-                    readers = again
-                    rounds.sources = _sources(cluster.connection, readers, limits)
-
-            sampler, health = Sampler(rounds, writer.write, Schedule(period), clock, metrics), Health()
-            # A round may take a whole period, and the store another one.
-            health.watch(lambda: sampler.problems(STUCK_SECONDS + 2 * period))
+        options = partial(connection_from, **kafka)
+        if once:
+            cluster = _Cluster(options(), options) if by_hand else _Cluster.of_policy(str(policy), *connect(target))
+            sys.exit(_ClusterSampler(settings, lambda: cluster, SamplingMetrics(), threading.Event()).once(output))
+        health = Health()
+        if by_hand:
+            cluster, metrics = _Cluster(options(), options), SamplingMetrics()
             serve(health, metrics.registry, metrics_port, health_port)
-            sampler.run(stop_on_signals(), prepare)
+            alone = _ClusterSampler(settings, lambda: cluster, metrics, stop_on_signals())
+            health.watch(lambda: alone.problems(STUCK_SECONDS))
+            alone.run()
+        else:
+            registry = JointRegistry("sampler")
+            serve(health, registry, metrics_port, health_port)
+            _sample_policies(selection, settings, registry, health)
+
+
+def _check_several(uri: str | None, load_config: Path | None, prometheus: str | None, query: str | None) -> None:
+    """Refuse options that would mix the samples of several Kafka clusters."""
+    if uri:
+        raise click.UsageError(
+            "--store requires --policy or --bootstrap: with --load-config each policy has a directory of its own."
+        )
+    need(load_config, "--load-config", "the stores that policies name (or --policy or --bootstrap, and --store)")
+    if prometheus and not any(mark in (query or "") for mark in _MARKS):
+        raise click.UsageError(
+            "--prometheus for several policies requires a --consume-query with $namespace or $policy: topics of"
+            " different Kafka clusters may have the same name."
+        )
+
+
+def _sample_policies(selection: Selection, settings: _Settings, registry: JointRegistry, health: Health) -> None:
+    """Sample the cluster of every policy of the selection, each on threads of its own."""
+    api, default = connect(selection.target)
+    if selection.policy is not None:
+        read_policy(api, default, selection.policy)  # a name that is wrong ends the command instead of waiting
+
+    def begin(namespace: str, name: str, stop: threading.Event) -> _ClusterSampler:
+        def cluster() -> _Cluster:
+            return _Cluster.of_policy(name, api, namespace, labelled_secrets=selection.labelled_secrets)
+
+        metrics = SamplingMetrics({"namespace": namespace, "policy": name})
+        return _ClusterSampler(settings, cluster, metrics, stop, registry)
+
+    listed = PolicyList(api, default, selection)
+    policies = WatchedPolicies(listed.read, begin, SystemClock())
+    health.watch(policies.problems)
+    health.require(listed.unread)
+    policies.run(stop_on_signals())
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """Options that all sampled clusters share. The store is ``uri``, or the one that each policy names in ``loads``."""
+
+    uri: str | None
+    loads: LoadConfig | None
+    period: int
+    broker_timeout: float
+    retention_days: int | None
+    consumers: Consumers
+    compaction: bool
+    limits: Limits
+
+
+class _ClusterSampler:
+    """The sampler of one cluster. As a ``PolicyRun`` it samples until ``stop``, its metrics in ``served`` meanwhile."""
+
+    def __init__(
+        self,
+        settings: _Settings,
+        cluster: Callable[[], _Cluster],
+        metrics: SamplingMetrics,
+        stop: threading.Event,
+        served: JointRegistry | None = None,
+    ) -> None:
+        self._settings = settings
+        self._find = cluster
+        self._metrics = metrics
+        self._stop = stop
+        self._served = served
+        self._sampler: Sampler | None = None
+
+    def problems(self, bound_seconds: float) -> list[str]:
+        """Failures that only a restart fixes. A round may take a whole period, and the store another one."""
+        sampler = self._sampler
+        return [] if sampler is None else sampler.problems(bound_seconds + 2 * self._settings.period)
+
+    def run(self) -> None:
+        """Sample until ``stop``. Raises Transient or Terminal before the first round."""
+        if self._served is not None:
+            self._served.add(self._metrics.registry)
+        try:
+            self._work(self._sample)
         finally:
-            keeping.stop()
-            rounds.close()
+            if self._served is not None:
+                self._served.remove(self._metrics.registry)
+
+    def once(self, output: str) -> int:
+        """Sample once, print the result, and return the exit status. Raises Transient or Terminal."""
+
+        def take(_cluster: _Cluster, rounds: Rounds, writer: SampleWriter, store: Store) -> int:
+            sampled = rounds.take(SystemClock().now().replace(microsecond=0))
+            return print_sample(sampled, writer.write, str(store), output)
+
+        return self._work(take)
+
+    def _work(self, work: Callable[[_Cluster, Rounds, SampleWriter, Store], int]) -> int:
+        """Call ``work`` with what it needs, and clean up."""
+        settings, cluster, clock = self._settings, self._find(), SystemClock()
+        try:
+            store = Store.open(settings.uri or cluster.uri(settings.loads))
+            rounds = Rounds(
+                _sources(cluster.connection, settings.consumers.read(cluster.policy), settings.limits),
+                clock,
+                timeout_seconds=settings.broker_timeout,
+                period_seconds=settings.period,
+            )
+            keeping = Upkeep(store, settings.retention_days or cluster.days, clock, self._metrics)
+            writer = SampleWriter(store, keeping.start if settings.compaction else lambda _: None)
+            try:
+                return work(cluster, rounds, writer, store)
+            finally:
+                keeping.stop()
+                rounds.close()
+        finally:
             cluster.close()
+
+    def _sample(self, cluster: _Cluster, rounds: Rounds, writer: SampleWriter, _store: Store) -> int:
+        settings = self._settings
+
+        def prepare() -> None:
+            changed, readers = cluster.read(), settings.consumers.read(cluster.policy)
+            if changed or readers is not rounds.sources.readers:
+                rounds.sources = _sources(cluster.connection, readers, settings.limits)
+
+        self._sampler = Sampler(rounds, writer.write, Schedule(settings.period), SystemClock(), self._metrics)
+        self._sampler.run(self._stop, prepare)
+        return 0
 
 
 class _Cluster:
@@ -146,15 +268,22 @@ class _Cluster:
         self._again: _Policy | None = None
 
     @classmethod
-    def of_policy(cls, policy: str, target: Target) -> _Cluster:
+    def of_policy(
+        cls, policy: str, api: KubernetesClient, namespace: str, *, labelled_secrets: bool = False
+    ) -> _Cluster:
         """Cluster of a policy. Raises Transient or Terminal."""
-        again = _Policy(target, policy)
+        again = _Policy(api, namespace, policy, labelled_secrets)
         found = again.read()
         cluster = cls(again.connection(found))
         cluster._again, cluster.policy = again, found
         if found.spec.rebalance is not None:
             cluster.days = found.spec.rebalance.history_days
         return cluster
+
+    def uri(self, loads: LoadConfig | None) -> str:
+        """The policy's directory in the store that it names. Raises NotConfigured."""
+        assert loads is not None and self.policy is not None  # noqa: S101, PT018 - the options were checked
+        return loads.uri(self.policy)
 
     def read(self) -> bool:
         """Read the policy and its Secrets, or the options' files, again; returns whether the connection changed.
@@ -177,10 +306,10 @@ class _Cluster:
 class _Policy:
     """A policy in the Kubernetes API."""
 
-    def __init__(self, target: Target, name: str) -> None:
-        self._api, self._namespace = connect(target)
+    def __init__(self, api: KubernetesClient, namespace: str, name: str, labelled_secrets: bool) -> None:
+        self._api, self._namespace = api, namespace
         self._name = name
-        self.secrets = SecretReader(self._api, self._namespace)
+        self.secrets = SecretReader(api, namespace, labelled=labelled_secrets)
 
     def read(self) -> LeadershipPolicy:
         """Read the policy. Raises Transient or Terminal."""
@@ -201,7 +330,7 @@ def _sources(made: Connection, readers: TopicReaders | None, limits: Limits) -> 
 
 
 class Consumers:
-    """Client for consumer throughput per topic in Prometheus; its files are read again in each round."""
+    """Clients for consumer throughput per topic in Prometheus; their files are read again in each round."""
 
     def __init__(self, url: str | None, query: str, access: PrometheusAccess) -> None:
         if url is None and access != PrometheusAccess():
@@ -209,16 +338,22 @@ class Consumers:
         if url is not None and not url.startswith(("http://", "https://")):
             raise click.UsageError(f"--prometheus {url!r} is not a URL: use a value such as http://prometheus:9090.")
         self._url, self._query, self._files = url, query, access
-        self._made: TopicReaders | None = None
-        self._access: Access | None = None
+        self._lock = threading.Lock()
+        self._made: dict[str, tuple[Access, TopicReaders]] = {}
 
-    def read(self) -> TopicReaders | None:
-        """The client, None without --prometheus; a new one if a file has changed. Terminal names a bad file."""
+    def read(self, policy: LeadershipPolicy | None = None) -> TopicReaders | None:
+        """The client for a cluster, None without --prometheus; a new one if a file has changed. The query has the
+        policy's namespace and name in place of $namespace and $policy. Terminal names a bad file.
+        """
         if self._url is None:
             return None
-        access = self._files.read()
-        if self._made is None or access != self._access:
-            self._access = access
-            client = PrometheusClient(self._url, access, body_limit=BODY_LIMIT, series_limit=SERIES_LIMIT)
-            self._made = TopicReaders(client, self._query)
-        return self._made
+        access, query = self._files.read(), self._query
+        if policy is not None:
+            for mark, value in zip(_MARKS, (policy.metadata.namespace, policy.metadata.name), strict=True):
+                query = query.replace(mark, value)
+        with self._lock:
+            known = self._made.get(query)
+            if known is None or known[0] != access:
+                client = PrometheusClient(self._url, access, body_limit=BODY_LIMIT, series_limit=SERIES_LIMIT)
+                known = self._made[query] = access, TopicReaders(client, query)
+            return known[1]

@@ -1,8 +1,8 @@
 """Receive the alerts of one policy from its Alertmanager, and convert those that the policy names to signals.
 
-In: bodies that the webhook was sent, from its thread; the policy's settings; the brokers that exist; the entries of an
-earlier process. Out: signals, posted on news. Called by ``bellwether probe alertmanager``. Nothing is kept of an alert
-that the policy does not name, or of a broker that does not exist, so memory is bounded for any input.
+In: notifications from ``alert_router``, on the webhook's thread; the policy's settings; the brokers that exist; the
+entries of an earlier process. Out: signals, posted on news. Called by ``bellwether probe alertmanager``. Nothing is
+kept of an alert that the policy does not name, or of a broker that does not exist, so memory is bounded for any input.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bellwether.core.settings.detection import Alertmanager
 from bellwether.core.signals import Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.probes.alertmanager.alert_payload import Alert, read
+from bellwether.probes.alertmanager.alert_payload import Alert, Notification
 from bellwether.probes.alertmanager.alert_state import AlertState, carried_on
 from bellwether.probes.measuring_thread import MeasuringThread, SignalObserver
 from bellwether.probes.plugins.plugin_window import worded
@@ -85,6 +85,8 @@ class Alerts(MeasuringThread):
         self._recalled = False
         self._said: dict[str, set[str]] = {}
         self._wake = threading.Event()
+        self.idle = False
+        """Whether the policy names no alerts. False until that is known."""
 
     def stop(self, timeout_seconds: float = 2.0) -> None:
         """Post what is pending, and stop."""
@@ -96,6 +98,7 @@ class Alerts(MeasuringThread):
         """Take these alerts from now on; None takes none. What is known of others is dropped."""
         with self._lock:
             before, self._settings = self._settings, settings
+            self.idle = settings is None
             if before is not None and settings is not None and before.matchers != settings.matchers:
                 self._drop(list(self._firing))  # of which Kafka cluster they are is no longer known
             self._keep()
@@ -121,11 +124,18 @@ class Alerts(MeasuringThread):
         known = self._recalled and self._settings is not None and self._brokers is not None
         return known and self._leading()
 
-    def receive(self, body: bytes) -> None:
-        """Take one notification. Raises ValueError for one that is not understood, NotReady; nothing is kept then."""
-        if not self.ready():
-            raise NotReady("not reporting for this policy now")
-        found = read(body)
+    def concerned(self, alert: Alert) -> bool:
+        """Whether the policy names this alert and has matchers, and they match: it is about this Kafka cluster."""
+        settings = self._settings
+        return (
+            settings is not None
+            and bool(settings.matchers)
+            and alert.name in settings.alerts
+            and all(alert.labels.get(name) == wanted for name, wanted in settings.matchers)
+        )
+
+    def receive(self, found: Notification) -> None:
+        """Take one notification. Raises NotReady; nothing is kept then."""
         with self._lock:
             settings, brokers = self._settings, self._brokers
             if settings is None or brokers is None or not self.ready():

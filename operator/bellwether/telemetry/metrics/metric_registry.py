@@ -53,6 +53,35 @@ class LabelledRegistry(CollectorRegistry):
             yield metric
 
 
+class JointRegistry(LabelledRegistry):
+    """A process's own metrics, and those of the registries of the policies that it serves, as one page."""
+
+    def __init__(self, component: str, labels: Mapping[str, str] | None = None) -> None:
+        super().__init__(component, labels)
+        self._policies: list[CollectorRegistry] = []
+        self.gauge("bellwether_policies_served", "Policies that this process serves now.").set_function(
+            lambda: len(self._policies)
+        )
+
+    def add(self, registry: CollectorRegistry) -> None:
+        """Serve this registry, too."""
+        self._policies.append(registry)
+
+    def remove(self, registry: CollectorRegistry) -> None:
+        """Serve it no longer."""
+        self._policies.remove(registry)
+
+    def collect(self) -> Iterable[Metric]:
+        """Every metric once, with the series of all registries."""
+        found = {metric.name: metric for metric in super().collect()}
+        for registry in tuple(self._policies):
+            for metric in registry.collect():
+                known = found.setdefault(metric.name, metric)
+                if known is not metric:
+                    known.samples.extend(metric.samples)
+        return found.values()
+
+
 Labels = TypeVar("Labels", bound=tuple[str, ...])
 
 

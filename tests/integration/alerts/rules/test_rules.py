@@ -7,16 +7,16 @@ import re
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import pytest
-from prometheus_client import generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
 
+from bellwether.telemetry.metrics.metric_registry import JointRegistry
 from bellwether.telemetry.metrics.plugin_metrics import PluginMetrics
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from bellwether.telemetry.metrics.query_metrics import QueryMetrics
 from bellwether.telemetry.metrics.sampler_metrics import SamplingMetrics
-from bellwether.telemetry.metrics.webhook_metrics import WebhookMetrics
+from bellwether.telemetry.metrics.webhook_metrics import WebhookMetrics, WebhookServerMetrics
 from testkit.alerts import alert_rules
 from testkit.alerts.cases import ALL
 from testkit.alerts.cases.alert_case import Case, of_policy, series
@@ -94,9 +94,9 @@ def test_every_query_of_the_dashboards_is_promql(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def used(metrics: Any) -> str:
+def used(registry: CollectorRegistry) -> str:
     """What a process serves that has something to tell."""
-    return generate_latest(metrics.registry).decode()
+    return generate_latest(registry).decode()
 
 
 def sampler() -> SamplingMetrics:
@@ -107,17 +107,21 @@ def sampler() -> SamplingMetrics:
     return metrics
 
 
-def webhook() -> ProbeMetrics:
+def webhook() -> JointRegistry:
     metrics = ProbeMetrics({"namespace": "kafka", "policy": "main", "source": "webhook"})
     own = WebhookMetrics(metrics)
-    own.answered(200)
     own.took("firing")
+    joint = JointRegistry("prober", {"source": "webhook"})
+    joint.add(metrics.registry)
+    of_process = WebhookServerMetrics(joint)
+    of_process.answered(200)
+    of_process.unclaimed(1)
     PluginMetrics(metrics).measured(1, "passing")
     QueryMetrics(metrics).asked("latency", "ok", 0.1)
-    return metrics
+    return joint
 
 
-@pytest.mark.parametrize("served", [used(sampler()), used(webhook())], ids=["sampler", "webhook"])
+@pytest.mark.parametrize("served", [used(sampler().registry), used(webhook())], ids=["sampler", "webhook"])
 def test_promtool_has_nothing_to_say_against_metrics(served: str) -> None:
     done = alert_rules.promtool("check", "metrics", "--lint=all", stdin=served)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -17,8 +17,8 @@ from realparts.apiserver import ApiServer
 from testkit.kubernetes.chart_accounts import FULL, OPERATOR, Accounts, Grant
 
 BROKERS = (1, 2, 3)
-ZONE_A, ZONE_B = f"{FULL}-prober-reachability-zone-a-main", f"{FULL}-prober-reachability-zone-b-main"
-RULES, SIDECARS, STRANGER = f"{FULL}-prober-prometheus-main", "brokers", "default"
+ZONE_A, ZONE_B = f"{FULL}-prober-reachability-zone-a", f"{FULL}-prober-reachability-zone-b"
+RULES, SIDECARS, STRANGER = f"{FULL}-prober-prometheus", "brokers", "default"
 GENEROUS = {
     "rules": [
         {"apiGroups": ["bellwether.dev"], "resources": ["*"], "verbs": ["*"]},
@@ -37,10 +37,9 @@ class Stage:
         self.namespace = server.create_namespace(f"bound-{uuid.uuid4().hex[:8]}")
         self.admin: KubernetesClient = connect(server.kubeconfig)
         probers: list[dict[str, Any]] = [
-            {"kind": "Reachability", "policy": "main", "vantage": "zone-a"},
-            {"kind": "Reachability", "policy": "main", "vantage": "zone-b"},
-            {"kind": "Reachability", "policy": "other", "vantage": "zone-a"},
-            {"kind": "Prometheus", "policy": "main"},
+            {"kind": "Reachability", "vantage": "zone-a"},
+            {"kind": "Reachability", "vantage": "zone-b"},
+            {"kind": "Prometheus"},
         ]
         self.accounts = Accounts(
             server,

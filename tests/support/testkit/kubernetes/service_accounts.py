@@ -57,18 +57,16 @@ class Crew:
         self.home = server.create_namespace(f"home-{uuid.uuid4().hex[:8]}")
         self.everywhere = everywhere
         self.directory = directory
-        where = {"policy": POLICY, "namespace": self.site.namespace}
         whole: dict[str, Any] = {
             "watchNamespaces": [] if everywhere else [self.site.namespace],
             "rbac": {"secretNames": [CREDENTIALS]},
             "spark": {"enabled": True, "namespaces": [self.site.namespace]},
             "probers": [
-                {**where, "kind": "Reachability", "vantage": "zone-a"},
-                {**where, "kind": "Replication"},
-                {**where, "kind": "Prometheus"},
+                {"kind": "Reachability", "vantage": "zone-a"},
+                {"kind": "Replication"},
+                {"kind": "Prometheus"},
             ],
             "alertmanager": {
-                **where,
                 "enabled": True,
                 "tokenSecret": {"name": "hook", "key": "token"},
                 "tlsSecretName": "hook-tls",
@@ -85,7 +83,7 @@ class Crew:
                 ],
             },
             "load": {"stores": {"default": {"namespaces": ["*"], "uri": "s3://samples"}}},
-            "sampler": {**where, "enabled": True},
+            "sampler": {"enabled": True},
             **values,
         }
         self.accounts = Accounts(server, self.home, whole)
@@ -104,9 +102,12 @@ class Crew:
         variables = {"KUBECONFIG": kubeconfig, **environment}
         return self.site.start("operator", [*command, "--log-format", "json", *arguments], variables)
 
-    def prober(self, account: str, kind: str, *arguments: str, pod: str = "") -> ManagedProcess:
-        """``bellwether probe KIND`` by that account."""
-        command = [sys.executable, "-m", "bellwether", "probe", kind, "--policy", POLICY, "-n", self.site.namespace]
+    def prober(
+        self, account: str, kind: str, *arguments: str, pod: str = "", policy: str | None = POLICY
+    ) -> ManagedProcess:
+        """``bellwether probe KIND`` by that account, for a policy or for all of the namespace."""
+        which = ["--policy", policy] if policy else []
+        command = [sys.executable, "-m", "bellwether", "probe", kind, *which, "-n", self.site.namespace]
         kubeconfig = self.accounts.kubeconfig(account, pod)
         return self.site.start(kind, [*command, "--log-format", "json", *arguments], {"KUBECONFIG": str(kubeconfig)})
 

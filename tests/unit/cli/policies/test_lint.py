@@ -172,7 +172,7 @@ def test_the_same_policy_twice_is_a_warning(tmp_path: Path):
 
 
 VANTAGES = POLICY + "  detection: {externalReachability: {vantages: [eu-a, eu-b]}}\n"
-VALUES = "probers:\n- {kind: Reachability, policy: main, namespace: kafka, vantage: eu-a}\n"
+VALUES = "probers:\n- {kind: Reachability, namespaces: [kafka, pay], vantage: eu-a}\n"
 DEPLOYMENT = """\
 apiVersion: apps/v1
 kind: Deployment
@@ -194,7 +194,7 @@ def test_vantages_are_held_against_probers_if_there_are_any(tmp_path: Path):
     messages = [str(p["message"]) for p in problems(policy, values, prober)]
     assert messages[0].startswith("vantage eu-b has no reachability prober in these files (did you mean eu-c?)")
     assert messages[1].startswith("vantage eu-c is not in spec.detection.externalReachability.vantages")
-    assert problems(policy, written(tmp_path, "values.yaml", VALUES.replace("main", "other"))) == []
+    assert problems(policy, written(tmp_path, "values.yaml", VALUES.replace("kafka", "other"))) == []
 
 
 WITH_SECRET = POLICY + "    tls: {caSecretName: kafka-ca}\n"

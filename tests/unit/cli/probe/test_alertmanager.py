@@ -25,7 +25,7 @@ def token(tmp_path: Path) -> str:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "--policy"),
+        ([], "--token-file"),
         (["--policy", "p"], "--token-file"),
         (["--policy", "p", "--once"], "--once is not supported"),
         (["--policy", "p", "--listen", "nonsense"], "not HOST:PORT"),

@@ -25,7 +25,11 @@ def run(*arguments: str) -> Any:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ([], "Missing option '--policy': the LeadershipPolicy to read settings from (or --once with --bootstrap)"),
+        (["--once"], "Missing option '--policy': the LeadershipPolicy to read settings from (or --bootstrap)"),
+        (["--policy", "main", "-A"], "--all-namespaces excludes --policy and --namespace"),
+        (["--policy", "main", "-n", "a", "-n", "b"], "--policy requires a single --namespace"),
+        (["--shard", "3/2"], "'3/2' is not K/N with 1 <= K <= N: use a value such as 2/3"),
+        ([], "Missing option '--vantage'"),
         (["--policy", "main", "--bootstrap", "h:9092"], "--bootstrap requires --once"),
         (["--policy", "main", "--topic", "t"], "--topic requires --bootstrap"),
         (["--policy", "main"], "Missing option '--vantage'"),

@@ -18,7 +18,7 @@ def run(*arguments: str) -> tuple[int, str]:
     ("arguments", "said"),
     [
         (["--policy", "p"], "--type"),
-        (["--type", "Kind"], "--policy"),
+        (["--type", "Kind", "--once"], "--policy"),
         (["--type", "Kind", "--bootstrap", "h:1"], "--bootstrap requires --once"),
         (["--type", "Kind", "--policy", "p", "--setting", "a=b"], "--setting requires --bootstrap"),
         (

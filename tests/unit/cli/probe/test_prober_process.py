@@ -13,8 +13,9 @@ import pytest
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import POLICIES
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.cli.probe.prober import Prober
-from bellwether.cli.probe.prober_process import ProberProcess
+from bellwether.cli.probe.prober_process import PolicyProber
 from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import SignalType
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
@@ -51,7 +52,7 @@ def beside(api: MemoryApi, stop: threading.Event) -> list[object]:
     clock, metrics = SystemClock(), ProbeMetrics()
     prober = Prober(api, "default", "main", SignalType.STORAGE_LATENCY, "broker-1", clock, metrics)
     sidecar = Sidecar(stop)
-    ProberProcess(api, "default", prober, metrics, clock, stop).run_sidecar(
+    PolicyProber(prober, metrics, clock, stop, SecretReader(api, "default")).run_sidecar(
         sidecar, lambda detection: (detection.objectives, detection.storage.enabled)
     )
     return sidecar.told

@@ -28,8 +28,8 @@ def test_presets_are_listed_with_their_promql_without_a_cluster() -> None:
             assert f"\n  {dialect}: " in said.output
 
 
-def test_a_policy_is_needed() -> None:
-    said = CliRunner().invoke(prometheus, [])
+def test_one_measurement_needs_a_policy() -> None:
+    said = CliRunner().invoke(prometheus, ["--once"])
     assert said.exit_code == 2
     assert "Missing option '--policy'" in said.output
 

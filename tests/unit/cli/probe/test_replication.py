@@ -21,7 +21,7 @@ def run(*arguments: str) -> Any:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ([], "Missing option '--policy': the LeadershipPolicy to read settings from (or --once with --bootstrap)"),
+        (["--once"], "Missing option '--policy': the LeadershipPolicy to read settings from (or --bootstrap)"),
         (["--policy", "main", "--bootstrap", "h:9092"], "require --once"),
         (["--policy", "main", "--once", "--tls"], "require --once"),
         (["--once", "--bootstrap", "h"], "'h' is not host:port"),

@@ -24,7 +24,11 @@ def sample(*arguments: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "Set either --policy, or --bootstrap"),
+        ((), "Missing option '--load-config'"),
+        (("--store", "/x"), "--store requires --policy or --bootstrap"),
+        (("--once",), "Missing option '--policy'"),
+        (("--load-config", "x", "--prometheus", "http://p", "--consume-query", "up"), "with $namespace or $policy"),
+        (("-A", "--bootstrap", "h:1"), "Set either --policy"),
         (("--policy", "p", "--bootstrap", "h:1"), "Set either --policy"),
         (("--policy", "p", "--tls"), "require --bootstrap"),
         (("--bootstrap", "h:1"), "Missing option '--store'"),

@@ -16,6 +16,7 @@ from bellwether.core.settings.detection import Alertmanager
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.errors import Transient
 from bellwether.probes.alertmanager import alert_receiver
+from bellwether.probes.alertmanager.alert_payload import Notification, read
 from bellwether.probes.alertmanager.alert_receiver import Alerts, NotReady
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from bellwether.telemetry.metrics.webhook_metrics import WebhookMetrics
@@ -40,8 +41,8 @@ def alert(
     }
 
 
-def body(*sent: dict[str, Any], **more: Any) -> bytes:
-    return json.dumps({"version": "4", "alerts": sent, **more}).encode()
+def body(*sent: dict[str, Any], **more: Any) -> Notification:
+    return read(json.dumps({"version": "4", "alerts": sent, **more}).encode())
 
 
 @pytest.fixture(autouse=True)

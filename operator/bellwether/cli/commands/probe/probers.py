@@ -35,7 +35,9 @@ def _bootstrap(verb: str) -> Option:
     )
 
 
-def _prober(*options: Option, name: str | None = None) -> Callable[[Callable[[], None]], click.Command]:
+def _prober(
+    *options: Option, name: str | None = None, sidecar: bool = False
+) -> Callable[[Callable[[], None]], click.Command]:
     """Command with the shared options and these. It configures logs and calls the function of the same name in
     ``cli.probe``, which is imported when the command runs. The decorated function has the help as its docstring.
     """
@@ -52,7 +54,7 @@ def _prober(*options: Option, name: str | None = None) -> Callable[[Callable[[],
         command: Callable[..., Any] = run
         for option in reversed(options):
             command = option(command)
-        return click.command(name or verb.replace("_", "-"))(shared_options(command))
+        return click.command(name or verb.replace("_", "-"))(shared_options(command, sidecar=sidecar))
 
     return command_of
 
@@ -179,6 +181,7 @@ def replication() -> None:
     ),
     _SIDECAR_SOURCE,
     name="self",
+    sidecar=True,
 )
 def selfcheck() -> None:
     """Check for external clients connected to a broker.
@@ -196,6 +199,7 @@ def selfcheck() -> None:
         help="Log directory of the broker; the prober writes a hidden file of 4 KiB in it and reads segments.",
     ),
     _SIDECAR_SOURCE,
+    sidecar=True,
 )
 def storage() -> None:
     """Measure write and read latency in a broker's log directory.
@@ -227,6 +231,7 @@ def storage() -> None:
         help="Regular expression that matches the broker's command line (arguments end with a zero byte)."
         "  [default: java kafka.Kafka]",
     ),
+    sidecar=True,
 )
 def quarantine_agent() -> None:
     """Run the quarantine agent: pause the broker on order.

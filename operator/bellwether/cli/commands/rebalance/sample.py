@@ -9,14 +9,13 @@ import click
 
 from bellwether.cli.commands.common_options import LOG_FORMAT, LOG_LEVEL, METADATA_LIMIT, METRICS_PORT, OUTPUT
 from bellwether.cli.commands.kafka_options import kafka_options
-from bellwether.cli.commands.kubernetes_options import namespaced
+from bellwether.cli.commands.policy_selection import selecting
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.option("--policy", metavar="NAME", help="LeadershipPolicy whose cluster is sampled.")
-@namespaced
+@selecting
 @kafka_options
 @click.option(
     "--store",
@@ -51,7 +50,8 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--consume-query",
     metavar="PROMQL",
-    help="Query for bytes/s to consumers, one series per topic.  [default: BytesOutPerSec of the JMX exporter or of"
+    help="Query for bytes/s to consumers, one series per topic; $namespace and $policy are replaced by the policy's."
+    "  [default: BytesOutPerSec of the JMX exporter or of"
     " Strimzi's Metrics Reporter]",
 )
 @click.option("--prometheus-token-file", type=_FILE, help="File with the bearer token for Prometheus.")
@@ -81,8 +81,9 @@ def sample(**options: Any) -> None:
     """Record the load of every partition once per minute.
 
     Requests the log end offsets and log sizes from all leaders and writes them as Parquet files; `bellwether rebalance`
-    reads them. Installs nothing on the brokers and changes nothing in Kafka. It can be stopped and restarted at any
-    time, and two replicas may run.
+    reads them. Without --policy or --bootstrap it samples the clusters of all policies of the namespaces, each into the
+    store that it names. Installs nothing on the brokers and changes nothing in Kafka. It can be stopped and restarted
+    at any time, and two replicas may run.
     """
     from bellwether.cli.rebalance.sample import sample as run
 

@@ -110,7 +110,7 @@ CASES = (
         "the token is wrong",
         "10m",
         {webhook("401"): "0+1x60"},
-        (of_policy(source="webhook"),),
+        ({"namespace": "kafka", "source": "webhook"},),
     ),
     Case(
         "BellwetherWebhookRejecting",

@@ -1,0 +1,118 @@
+"""Options of a process that serves one policy, or every policy of some namespaces: probers and the sampler."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+
+from bellwether.cli.commands import completion
+from bellwether.cli.commands.kubernetes_options import Target, clusterwide
+from bellwether.controllers.policy_quota import PER_NAMESPACE
+
+_SHARD = re.compile(r"([1-9][0-9]{0,2})/([1-9][0-9]{0,2})")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which policies a process serves: the one named, or all of ``namespaces``, or of every namespace.
+
+    ``shard`` k/n: only those whose name falls into part k of n.
+    """
+
+    target: Target = field(default_factory=Target)
+    policy: str | None = None
+    namespaces: tuple[str, ...] = ()
+    everywhere: bool = False
+    shard: tuple[int, int] = (1, 1)
+    max_policies: int = PER_NAMESPACE
+    labelled_secrets: bool = False
+
+
+class Shard(click.ParamType[tuple[int, int]]):
+    """``2/3``: the second of three parts."""
+
+    name = "k/n"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        """Both numbers. Fails unless 1 <= k <= n."""
+        found = _SHARD.fullmatch(str(value))
+        part, parts = (int(found[1]), int(found[2])) if found else (1, 0)
+        if part > parts:
+            self.fail(f"{value!r} is not K/N with 1 <= K <= N: use a value such as 2/3", param, ctx)
+        return part, parts
+
+
+def selecting(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options; the command gets them as ``selection``, and their policy and Kubernetes API as ``policy`` and
+    ``target``.
+    """
+
+    @functools.wraps(command)
+    def run(
+        target: Target,
+        policy: str | None,
+        namespaces: tuple[str, ...],
+        everywhere: bool,
+        shard: tuple[int, int],
+        max_policies: int,
+        labelled_secrets: bool,
+        **options: Any,
+    ) -> Any:
+        if everywhere and (policy or namespaces):
+            raise click.UsageError("--all-namespaces excludes --policy and --namespace: leave it out.")
+        if policy and len(namespaces) > 1:
+            raise click.UsageError("--policy requires a single --namespace: leave --policy out to serve all policies.")
+        named = Target(None, namespaces[0] if namespaces else None, target.context, target.kubeconfig)
+        selection = Selection(named, policy, namespaces, everywhere, shard, max_policies, labelled_secrets)
+        return command(policy=policy, target=named, selection=selection, **options)
+
+    for option in reversed(
+        (
+            click.option(
+                "--policy",
+                metavar="NAME",
+                shell_complete=completion.policies,
+                help="LeadershipPolicy to serve.  [default: every policy of the namespaces]",
+            ),
+            click.option(
+                "--namespace",
+                "-n",
+                "namespaces",
+                multiple=True,
+                shell_complete=completion.namespaces,
+                help="Namespace of the policies; repeatable.  [default: that of the context]",
+            ),
+            click.option(
+                "--all-namespaces", "-A", "everywhere", is_flag=True, help="Serve policies of all namespaces."
+            ),
+            click.option(
+                "--shard",
+                type=Shard(),
+                default="1/1",
+                show_default=True,
+                help="Serve only part K of N of the policies, chosen by a hash of their names.",
+            ),
+            click.option(
+                "--max-policies-per-namespace",
+                "max_policies",
+                type=click.IntRange(0),
+                default=PER_NAMESPACE,
+                show_default=True,
+                help="Serve at most this many policies of a namespace, the oldest ones; 0: all.",
+            ),
+            click.option(
+                "--labelled-secrets/--all-secrets",
+                default=False,
+                show_default=True,
+                help="Let policies name only Secrets with the label bellwether.dev/purpose=kafka; for a process whose"
+                " permissions cover every Secret.",
+            ),
+        )
+    ):
+        run = option(run)
+    return clusterwide(run)
