@@ -56,6 +56,9 @@ def news(before: Report | None, now: Report) -> Iterator[News]:
     former, was_former = _former(now), _former(before) if before is not None else None
     if former is not None and (was_former is None or was_former.message != former.message):
         yield News(former.reason, former.message, warning=True)
+    idle, was_idle = _inactive(now), _inactive(before) if before is not None else None
+    if idle is not None and was_idle is None:
+        yield News(idle.reason, idle.message)
     worst, was_worst = _worst(now), _worst(before) if before is not None else None
     if worst is not None and (was_worst is None or was_worst.reason != worst.reason):
         yield News(worst.reason, worst.message, warning=True)
@@ -78,6 +81,12 @@ def _worst(report: Report) -> Condition | None:
     since = max((b.verdict.since for b in report.brokers), default=report.now)
     lasting = blind and report.now - since >= BLIND_AFTER
     return ready if lasting or ready.reason in WARNED else None
+
+
+def _inactive(report: Report) -> Condition | None:
+    """The condition Ready of a policy that is set not to act."""
+    ready = report.condition("Ready")
+    return ready if ready.reason is Reason.NOT_ENFORCING else None
 
 
 def _former(report: Report) -> Condition | None:

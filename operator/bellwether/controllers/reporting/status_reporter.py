@@ -62,6 +62,7 @@ class _Said:
     written: dict[int, tuple[BrokerReport, int | None]] = field(default_factory=dict)
     """What each broker's status was rendered from: its report, and the generation of its spec."""
     known: frozenset[int] = frozenset()
+    uids: Mapping[int, str] = field(default_factory=dict)
     tidied_at: float = float("-inf")
     report: Report | None = None
     run: RebalanceRun | None = None
@@ -245,7 +246,7 @@ class StatusReporter:
         ids = frozenset(b.broker for b in report.brokers)
         now = self._clock.monotonic()
         if ids != said.known or now - said.tidied_at > TIDY_SECONDS:
-            self._healths.ensure_broker_healths(about, ids)
+            said.uids = self._healths.ensure_broker_healths(about, ids).uids
             self._healths.collect(namespace, name)
             said.known, said.tidied_at = ids, now
             said.brokers = {b: told for b, told in said.brokers.items() if b in ids}
@@ -274,7 +275,7 @@ class StatusReporter:
         must_lead()
         self._statuses.write_policy(namespace, name, status)
         for item in (*news(said.report, report), *of_run(said.run, run)):
-            about_item = about if item.broker is None else _health_of(policy, item.broker)
+            about_item = about if item.broker is None else _health_of(policy, item.broker, said.uids)
             log.info(
                 "event_emitted", reason=str(item.reason), broker=item.broker, message=item.message, warning=item.warning
             )
@@ -312,9 +313,11 @@ def _object_of(policy: LeadershipPolicy) -> Object:
     return _about({"metadata": {"name": metadata.name, "namespace": metadata.namespace, "uid": metadata.uid}})
 
 
-def _health_of(policy: LeadershipPolicy, broker: int) -> Object:
+def _health_of(policy: LeadershipPolicy, broker: int, uids: Mapping[int, str]) -> Object:
+    """With its uid, without which ``kubectl describe`` does not find its events."""
     metadata = {
         "name": object_names.broker_health(policy.metadata.name, broker),
         "namespace": policy.metadata.namespace,
+        "uid": uids.get(broker, ""),
     }
     return {"apiVersion": API_VERSION, "kind": "BrokerHealth", "metadata": metadata}

@@ -53,6 +53,13 @@ def test_a_verdict_is_news_when_it_changes_and_after_a_start_when_out_of_the_ord
     assert told(now, now) == []
 
 
+def test_a_policy_that_is_suspended_is_an_event_once():
+    idle = said(policy=replace(ENFORCE, suspend=True))
+    assert told(WELL, idle) == [("NotEnforcing", None, False)]
+    assert told(None, idle) == [("NotEnforcing", None, False)]
+    assert told(idle, idle) == []
+
+
 def test_a_broker_that_is_down_for_maintenance_is_no_warning():
     planned = verdict(1, HealthState.DOWN, Reason.IN_MAINTENANCE)
     assert told(WELL, said(policy=ENFORCE, judged={**verdicts(SEEN), 1: planned})) == [("InMaintenance", 1, False)]

@@ -137,6 +137,14 @@ def test_the_objects_of_decommissioned_brokers_go(desk: Desk):
     assert [h["metadata"]["name"] for h in desk.api.all(BROKER_HEALTHS)] == ["main-1", "main-2"]
 
 
+def test_an_event_about_a_broker_has_the_uid_by_which_kubectl_describe_finds_it(desk: Desk):
+    desk.publish()
+    seen = cluster(partition())
+    desk.publish(said(policy=ENFORCE, judged=verdicts(seen, down=[1])))
+    (event,) = [e for e in desk.api.all(EVENTS) if e["regarding"]["name"] == "main-1"]
+    assert event["regarding"]["uid"] == desk.api.get(BROKER_HEALTHS, "default", "main-1")["metadata"]["uid"]
+
+
 def test_news_become_events_on_what_they_are_about(desk: Desk):
     desk.publish()
     sick = said(

@@ -7,8 +7,8 @@ reconcile; a settled cluster causes one list request and no write.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -38,10 +38,11 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Tidied:
-    """What a call changed, by broker id."""
+    """What a call changed, by broker id; ``uids`` are those of the objects that exist now."""
 
     made: tuple[int, ...] = ()
     deleted: tuple[int, ...] = ()
+    uids: Mapping[int, str] = field(default_factory=dict, compare=False)
 
 
 class BrokerHealths:
@@ -69,7 +70,8 @@ class BrokerHealths:
         missing = [one for one in wanted if one not in found]
         for object_name in sorted(missing, key=wanted.__getitem__)[: self._afford(namespace, name, len(missing))]:
             broker = wanted[object_name]
-            self._api.apply(BROKER_HEALTHS, namespace, object_name, _broker_health(policy, broker), MANAGER)
+            body = _broker_health(policy, broker)
+            found[object_name] = self._api.apply(BROKER_HEALTHS, namespace, object_name, body, MANAGER)
             made.append(broker)
         deleted = []
         for object_name, one in found.items():
@@ -80,7 +82,8 @@ class BrokerHealths:
             except (NotFound, Conflict):
                 continue  # deleted already, or just changed: the next call decides again
             deleted.append(int(one["spec"]["brokerId"]))
-        return Tidied(tuple(made), tuple(sorted(deleted)))
+        uids = {broker: found[one]["metadata"]["uid"] for one, broker in wanted.items() if one in found}
+        return Tidied(tuple(made), tuple(sorted(deleted)), uids)
 
     def collect(self, namespace: str, policy: str, gone_after_seconds: float = GONE_AFTER_SECONDS) -> tuple[str, ...]:
         """Remove the entries of probers whose Lease has been missing or not renewed for that long, by this process's
