@@ -365,8 +365,8 @@ def test_what_the_chart_configures_under_good_values_is_valid_for_the_operator(h
 def test_every_pod_that_connects_can_read_the_workload_identities(helm: Helm, chart: Path):
     role = {"namespaces": ["kafka"], "hosts": ["*.kafka.eu-central-1.amazonaws.com"]}
     role["awsMskIam"] = {"region": "eu-central-1"}
-    prober = {"kind": "Reachability", "policy": "orders", "vantage": "a"}
-    values: Object = {"load": LOAD, "sampler": {"enabled": True, "policy": "orders"}, "probers": [prober]}
+    prober = {"kind": "Reachability", "vantage": "a"}
+    values: Object = {"load": LOAD, "sampler": {"enabled": True}, "probers": [prober]}
     assert "workload-identities" not in str(helm.template(chart, values))
     objects = helm.template(chart, {**values, "workloadIdentities": {"msk": role}})
     (config,) = of(objects, "ConfigMap", "-workload-identities")
