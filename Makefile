@@ -86,6 +86,10 @@ cluster-test: setup ## Install Bellwether on a whole Kubernetes node and break t
 chart-test: setup parts ## Only the tests of the Helm chart: values, objects, install, upgrade, rollback, uninstall
 	@$(PYTEST) -m chart $(PYTEST_ARGS)
 
+.PHONY: runbook-test
+runbook-test: setup parts ## Run every command of the alert pages and of the runbook on a real, broken installation
+	@$(PYTEST) tests/integration/runbooks $(PYTEST_ARGS)
+
 .PHONY: mutation-test
 mutation-test: setup ## Change the deciding modules in small ways and count which tests notice (20 minutes; MUTANTS_ARGS=...)
 	@$(BIN)/python -m mutants $(MUTANTS_ARGS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,10 +14,30 @@ import yaml
 from sourcetree import ROOT
 from testkit.alerts import alert_rules
 from testkit.alerts.dashboard_panels import boards, panels
+from testkit.runbooks import page_commands
+from testkit.runbooks.acts import ACTS, PARTINGS
+from testkit.runbooks.looks import LOOKS
+from testkit.runbooks.page_commands import PageCommand
 
 METRIC = re.compile(r"\bbellwether_[a-z_]+\b")
 LISTED = re.compile(r"^\| `(bellwether_[a-z_]+)` \| (\w+) \|", re.MULTILINE)
-SECTIONS = ("Meaning", "Impact", "Diagnosis", "Mitigation", "What not to do")
+SECTIONS = ("Meaning", "Impact", "Diagnosis", "Mitigation", "What not to do", "How to stop everything")
+WHERE = "[Where these commands run](../runbook.md#where-the-commands-run):\n\n```"
+STOP = """\
+`bellwether suspend --policy NAME -n NAMESPACE` stops every move of the policy
+([without the CLI, and all policies at once](../runbook.md#stop-everything))."""
+CAUSE = "bellwether status --policy NAME -n NAMESPACE"
+OTHER_CAUSES = {
+    "BellwetherCertificateExpiringSoon",  # a metric alone has the time
+    "BellwetherErrorBudgetBurnSlow",  # the past is in Prometheus
+    "BellwetherKubernetesWritesFailing",  # about a process, not a policy
+    "BellwetherOperatorDown",  # status is old
+    "BellwetherReplicaSetConflict",  # an event names the partitions
+    "BellwetherSamplerGaps",  # the sampler has no status
+    "BellwetherSamplerRoundsPartial",
+    "BellwetherWebhookRejecting",  # a metric of the webhook
+}
+"""Pages whose cause another command shows than that of all others."""
 SEVERITIES = {"critical", "warning", "info"}
 
 
@@ -37,7 +57,7 @@ def unknown_metrics(expressions: Iterable[str], page: str) -> list[str]:
 
 
 def expressions() -> list[str]:
-    """All PromQL of the rule files and of the dashboards."""
+    """All PromQL of the rule files, of the dashboards and of the runbook pages."""
     rules = [
         rule["expr"]
         for path in alert_rules.files()
@@ -45,7 +65,8 @@ def expressions() -> list[str]:
         for rule in group["rules"]
     ]
     marks = [mark["expr"] for board in boards().values() for mark in board["annotations"]["list"]]
-    return rules + marks + [target["expr"] for panel in panels() for target in panel.targets]
+    queries = [one.text for page in page_commands.PAGES for one in page_commands.commands(page) if one.query]
+    return rules + marks + queries + [target["expr"] for panel in panels() for target in panel.targets]
 
 
 def faults(rule: alert_rules.Rule) -> list[str]:
@@ -68,8 +89,22 @@ def unmatched(names: Iterable[str], folder: Path) -> list[str]:
 
 def incomplete(page: str) -> list[str]:
     """What a runbook page does not tell."""
-    parts = dict(re.findall(r"^## (.+)\n\n((?:(?!^## ).*\n?)+)", page, re.MULTILINE))
-    return [title for title in SECTIONS if not parts.get(title, "").strip()]
+    parts = page_commands.sections(page)
+    found = [title for title in SECTIONS if not parts.get(title)]
+    if not parts.get("Diagnosis", "").startswith(WHERE):
+        found.append("where the commands run")
+    if parts.get("How to stop everything", STOP) != STOP:
+        found.append("the common way to stop")
+    return found
+
+
+def unsuitable(page: str, commands: Sequence[PageCommand]) -> list[str]:
+    """What is wrong with the number and the order of the commands of a page's diagnosis."""
+    diagnosis = [one.text for one in commands if one.section == "Diagnosis"]
+    found = [] if len(diagnosis) == 3 else [f"{len(diagnosis)} commands, not three"]
+    if diagnosis and (diagnosis[0] == CAUSE) == (page in OTHER_CAUSES):
+        found.append(f"begins with {diagnosis[0]}")
+    return found
 
 
 def metrics_page() -> str:
@@ -147,8 +182,45 @@ def test_a_runbook_page_tells_all_that_is_needed_at_night(page: Path) -> None:
 
 
 def test_a_page_that_tells_too_little_is_found() -> None:
-    page = "# A\n\nwarning, now\n\n## Meaning\n\nx\n\n## Impact\n\n## Diagnosis\n\nx\n"
-    assert incomplete(page) == ["Impact", "Mitigation", "What not to do"]
+    page = (
+        "# A\n\nwarning, now\n\n## Meaning\n\nx\n\n## Impact\n\n## Diagnosis\n\nx\n\n## How to stop everything\n\nx\n"
+    )
+    missing = ["Impact", "Mitigation", "What not to do", "where the commands run", "the common way to stop"]
+    assert incomplete(page) == missing
+
+
+@pytest.mark.parametrize("page", sorted(alert_rules.PAGES.glob("Bellwether*.md")), ids=lambda page: page.stem)
+def test_the_diagnosis_is_three_commands_and_the_first_one_shows_the_cause(page: Path) -> None:
+    assert unsuitable(page.stem, page_commands.commands(page)) == []
+
+
+def test_a_diagnosis_of_two_commands_that_does_not_begin_with_the_cause_is_found() -> None:
+    two = [PageCommand("A", "Diagnosis", text) for text in ("kubectl get bh", CAUSE)]
+    assert unsuitable("A", two) == ["2 commands, not three", "begins with kubectl get bh"]
+    assert unsuitable("BellwetherOperatorDown", [two[1], *two]) == [f"begins with {CAUSE}"]
+
+
+def test_every_command_of_the_pages_is_one_that_a_test_runs_and_the_other_way_round() -> None:
+    commands = {one.text for page in page_commands.PAGES for one in page_commands.commands(page) if not one.query}
+    assert commands == {*LOOKS, *ACTS, *PARTINGS}
+
+
+def test_a_block_a_continued_line_a_comment_and_a_span_are_read_as_commands(tmp_path: Path) -> None:
+    text = "# P\n\n`kubectl get lp`\n## D\n\n```sh\nkubectl get \\\n  bh    # all\n```\n\n```promql\nup{a='B'}\n```\n\n"
+    (tmp_path / "p.md").write_text(text + "Then `bellwether doctor`, `bellwether drain\n1`.\n")
+    assert page_commands.commands(tmp_path / "p.md") == (
+        PageCommand("p", "#", "kubectl get lp"),
+        PageCommand("p", "D", "kubectl get bh", "all"),
+        PageCommand("p", "D", "up{a='B'}", query=True),
+        PageCommand("p", "D", "bellwether drain 1"),
+    )
+
+
+def test_a_placeholder_without_a_value_is_refused() -> None:
+    values = {"NAME": "orders", "BROKER": "2", "BROKER:PORT": "b:9093"}
+    assert page_commands.filled("x NAME-BROKER BROKER:PORT -CONT {Name}", values) == "x orders-2 b:9093 -CONT {Name}"
+    with pytest.raises(KeyError, match="POD"):
+        page_commands.filled("kubectl logs POD", values)
 
 
 def test_every_alert_is_told_by_policy_but_for_those_of_a_whole_process() -> None:

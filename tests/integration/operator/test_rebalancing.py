@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bellwether.adapters.job_commands import file_name
-from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import JOBS
 from bellwether.adapters.store.filesystems import Store
 from bellwether.core.model.cluster import TopicPartition
 from testkit.loads.load_configs import options
 from testkit.processes.crash_points import REACHED
+from testkit.processes.plan_jobs import complete, end_job, met
 from testkit.processes.sites import condition
 from testkit.simulation.rebalance_fixture import Planner
 from waiting import limit
@@ -83,17 +82,7 @@ class Rebalanced:
 
     def finish(self, job: Mapping[str, Any]) -> None:
         """What a node and Kubernetes' controllers would do."""
-        self.planner.work(file_name(self.site.namespace, "main", job["metadata"]["labels"][object_names.RUN_LABEL]))
-        self.say(job, succeeded=1, completionTime=MOMENT, conditions=[_met("SuccessCriteriaMet"), _met("Complete")])
-
-    def say(self, job: Mapping[str, Any], **status: Any) -> None:
-        self.site.api.merge(
-            JOBS,
-            self.site.namespace,
-            job["metadata"]["name"],
-            {"status": {"startTime": MOMENT, "ready": 0, "terminating": 0, "uncountedTerminatedPods": {}, **status}},
-            sub="status",
-        )
+        complete(self.site, job, self.planner)
 
     def proposed(self) -> str:
         """Ask for a plan and let the Job bring it; its digest."""
@@ -117,13 +106,6 @@ class Rebalanced:
             return orders == dict(wanted) and all(p.leader == p.replicas[0] for p in now.values())
 
         self.site.until(stands, 10, "every partition stands as planned", self.site.partitions)
-
-
-MOMENT = "2026-11-21T12:00:00Z"
-
-
-def _met(kind: str) -> dict[str, str]:
-    return {"type": kind, "status": "True", "reason": "Test", "message": "", "lastTransitionTime": MOMENT}
 
 
 @pytest.fixture
@@ -209,11 +191,11 @@ def test_a_job_that_fails_on_a_node_says_why_in_status_and_is_not_made_again(reb
     rebalanced.annotate(rebalance="now")
     job = rebalanced.job()
     failed = {
-        **_met("Failed"),
+        **met("Failed"),
         "reason": "DeadlineExceeded",
         "message": "Job was active longer than specified deadline",
     }
-    rebalanced.say(job, failed=1, conditions=[{**_met("FailureTarget"), "reason": "DeadlineExceeded"}, failed])
+    end_job(rebalanced.site, job, failed=1, conditions=[{**met("FailureTarget"), "reason": "DeadlineExceeded"}, failed])
     rebalanced.until("Failed")
     assert "DeadlineExceeded: Job was active longer than specified deadline" in rebalanced.status["message"]
     assert len(rebalanced.site.api.list(JOBS, rebalanced.site.namespace)) == 1

@@ -12,6 +12,7 @@ from pathlib import Path
 from realparts import jars, jvm, kafka_jars
 
 SCRIPTS = {
+    "kafka-cluster.sh": "org.apache.kafka.tools.ClusterTool",
     "kafka-topics.sh": "org.apache.kafka.tools.TopicCommand",
     "kafka-configs.sh": "kafka.admin.ConfigCommand",
     "kafka-metadata-quorum.sh": "org.apache.kafka.tools.MetadataQuorumCommand",

@@ -161,6 +161,13 @@ SOURCES: Mapping[str, Sequence[str]] = {
         "adapters/kubernetes/leases*",
         "adapters/pem*",
     ),
+    "integration/runbooks/test_runbooks.py": (
+        "/docs/alerts/*",
+        "/docs/runbook.md",
+        "/helm/bellwether/templates/*",
+        "/tests/support/testkit/runbooks/*",
+        "cli/diagnosis/*",
+    ),
     "integration/security/test_acls.py": ("adapters/kafka/connection/tls_sasl*", "/docs/security/kafka-acls.md"),
     "integration/security/test_bad_input.py": (
         "adapters/kubernetes/kafka_cluster/secret_reader*",

@@ -19,6 +19,7 @@ LOTS = {
     "integration/load": THREE_MORE,
     "integration/alerts": THREE_MORE,
     "integration/rights": THREE_MORE,
+    "integration/runbooks": THREE_MORE,
     "integration/moving": FOUR_BROKERS,
     "contract": FOUR_BROKERS,
     "integration/doctor": FOUR_BROKERS,

@@ -1,0 +1,49 @@
+"""The Job that computes a load plan, played by a test: nobody runs pods here, and no controller ends Jobs.
+
+In: a ``Site`` whose policy rebalances, and a small planner. Out: the Job with the status that a controller would give
+it. Called by tests of rebalances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bellwether.adapters.job_commands import file_name
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import JOBS, Object
+from testkit.processes.sites import POLICY, Site
+from testkit.simulation.rebalance_fixture import Planner
+
+MOMENT = "2026-11-21T12:00:00Z"
+
+
+def waiting_job(site: Site) -> Object:
+    """The one Job that has not ended."""
+
+    def begun() -> list[Object]:
+        return [job for job in site.api.list(JOBS, site.namespace) if not job.get("status")]
+
+    site.until(begun, 60, "there is a Job", lambda: site.status().get("rebalance"))
+    (job,) = begun()
+    return job
+
+
+def complete(site: Site, job: Mapping[str, Any], planner: Planner) -> str:
+    """Do a Job's work, and say that it is complete; the name of its files in the store."""
+    name = file_name(site.namespace, POLICY, job["metadata"]["labels"][object_names.RUN_LABEL])
+    planner.work(name)
+    conditions = [met("SuccessCriteriaMet"), met("Complete")]
+    end_job(site, job, succeeded=1, completionTime=MOMENT, conditions=conditions)
+    return name
+
+
+def end_job(site: Site, job: Mapping[str, Any], **status: Any) -> None:
+    """Give a Job a status."""
+    ended = {"startTime": MOMENT, "ready": 0, "terminating": 0, "uncountedTerminatedPods": {}, **status}
+    site.api.merge(JOBS, site.namespace, job["metadata"]["name"], {"status": ended}, sub="status")
+
+
+def met(kind: str) -> dict[str, str]:
+    """A condition of a Job that holds."""
+    return {"type": kind, "status": "True", "reason": "Test", "message": "", "lastTransitionTime": MOMENT}
