@@ -249,6 +249,7 @@ def import_export(it: Installation, text: str) -> None:
     """The policy that is made again, and does not act yet, has the record."""
     it.make_policy(suspend=True)
     it.site.until(lambda: it.site.status().get("mode") == "Suspended", 60, "the policy is made again", it.site.ready)
+    it.site.until(lambda: it.site.record() is not None, 60, "the operator has reached Kafka", it.site.ready)
     _ended_well(it.run(text))
     record = it.site.record()
     assert record is not None
