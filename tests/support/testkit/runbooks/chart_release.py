@@ -76,18 +76,17 @@ class ChartRelease:
         return {**variables, "KUBECONFIG": str(self._server.service_account_kubeconfig(HOME, account))}
 
     def _values(self) -> dict[str, Any]:
-        where = {"policy": POLICY, "namespace": self._namespace}
         hook = {"tokenSecret": {"name": "hook", "key": "token"}, "tlsSecretName": "hook-tls"}
         brokers = {"name": _BROKER_ACCOUNT, "policy": POLICY, "policyNamespace": self._namespace}
         return {
             "crds": {"install": False},
             "rbac": {"secretNames": [CREDENTIALS, MISSING]},
-            "probers": [{**where, "kind": "Reachability", "vantage": zone} for zone in ZONES],
-            "alertmanager": {**where, **hook, "enabled": True},
+            "probers": [{"kind": "Reachability", "vantage": zone} for zone in ZONES],
+            "alertmanager": {**hook, "enabled": True},
             "sidecars": {"quarantineAgent": {"enabled": True}, "accounts": [brokers]},
             "spark": {"enabled": True, "namespaces": [self._namespace]},
             "load": {"stores": {"default": {"namespaces": ["*"], "uri": str(self.store)}}},
-            "sampler": {**where, "enabled": True},
+            "sampler": {"enabled": True},
         }
 
     def _config_map(self, name: str) -> Mapping[str, str]:
