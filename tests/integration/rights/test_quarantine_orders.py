@@ -58,7 +58,7 @@ def scene(audited: AuditedApiServer) -> Iterator[Scene]:
     values = {
         "watchNamespaces": [policies],
         "admission": {"enabled": False},
-        "probers": [{"kind": "Replication", "namespaces": [policies]}],
+        "probers": [{"kind": "Replication"}],
         "sidecars": {"accounts": [account], "quarantineAgent": {"enabled": True}},
     }
     made = Scene(Accounts(audited, home, values), connect(audited.kubeconfig), home, policies)
