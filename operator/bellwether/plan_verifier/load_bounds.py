@@ -2,19 +2,21 @@
 
 Weak duality, in short: with weights w on open brokers, sum(w * load) <= T * sum(w * capacity) for the largest relative
 load T; and the left side is at least sum(w * base) + sum(load(p) * smallest w of those that may lead p). Where at most
-K leaders may change, each change may cost a weight m as well, and K * m is taken off the sum.
+K leaders may change, each change may cost a weight m as well, and K * m is taken off the sum. A plan that is below a
+threshold cannot have every leader: either it is not, or a higher bound holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from bellwether.plan_verifier.partition_sums import Sums
-from bellwether.plan_verifier.plan_documents import Broker
+from bellwether.plan_verifier.plan_documents import LARGEST, Broker
 
 _NONE: Mapping[int, Fraction] = {}
+_ABLE: Mapping[int, int] = {}
 
 
 @dataclass(frozen=True)
@@ -41,24 +43,41 @@ def dual_bound(
     change: int = 0,
     most: int = 0,
     settled: Mapping[int, Fraction] = _NONE,
+    able: Mapping[int, int] = _ABLE,
+    threshold: Fraction | None = None,
 ) -> Fraction:
     """The bound of these weights: whole numbers of open brokers, 0 or more, not all 0.
 
     ``change``: weight of a changed leader, of which there are at most ``most``. ``settled`` brokers have at most
-    these relative loads, and the bound is one for the busiest of the others, of which one must have a weight.
+    these relative loads, and the bound is one for the busiest of the others, of which one must have a weight. ``able``:
+    the heaviest partition that a broker may lead below the ``threshold``, see :func:`able_below`.
     """
+    light = min(able.values(), default=LARGEST)
     total = sum(weights.get(b.id, 0) * sums.base[b.id] for b in brokers if b.open) - change * most
     weight = {b.id: weights.get(b.id, 0) for b in brokers if b.open}
     size = {b.id: b.capacity for b in brokers}
     eligible, start = sums.eligible, 0
     for load, home, end in zip(sums.loads, sums.homes, sums.ends, strict=True):
         if load or change:
-            least = load * min([weight[b] for b in eligible[start:end]]) + change
-            total += min(least, load * weight[home]) if home in weight else least
+            may: Sequence[int] = eligible[start:end]
+            stays = home in weight
+            if load > light and (left := [b for b in may if load <= able.get(b, load)]):
+                may, stays = left, home in left
+            least = load * min([weight[b] for b in may]) + change
+            total += min(least, load * weight[home]) if stays else least
         start = end
     kept = sum((weight[b] * size[b] * limit for b, limit in settled.items()), Fraction(0))
     capacity = sum(w * size[b] for b, w in weight.items() if b not in settled)
-    return max((total - kept) / capacity, Fraction(0))
+    bound = max((total - kept) / capacity, Fraction(0))
+    return bound if threshold is None else min(bound, threshold)
+
+
+def able_below(
+    brokers: Sequence[Broker], fixed: Mapping[int, int], threshold: Fraction, settled: Container[int]
+) -> dict[int, int]:
+    """The heaviest partition that each broker may lead if all that are not settled are below the threshold."""
+    free = (b for b in brokers if b.open and b.id not in settled)
+    return {b.id: -(-threshold * b.capacity // 1) - 1 - fixed[b.id] for b in free}
 
 
 def fixed_loads(brokers: Sequence[Broker], sums: Sums) -> dict[int, int]:

@@ -58,6 +58,7 @@ class Level(NamedTuple):
     limit: float
     weights: dict[str, Any]
     move_weight: int
+    threshold: float | None
     load: float
     bound: float
 
@@ -73,6 +74,7 @@ class Plan:
     after: Figures
     weights: dict[str, Any]
     move_weight: int
+    threshold: float | None
     bound: float
     gap: float | None
     largest_item: float
@@ -121,7 +123,9 @@ def plan_of(document: Any) -> Plan:
     _object(document, "plan.json", names)
     _format(document)
     certificate = _object(
-        document["certificate"], "certificate", {"weights", "moveWeight", "bound", "gap", "largestItem", "levels"}
+        document["certificate"],
+        "certificate",
+        {"weights", "moveWeight", "threshold", "bound", "gap", "largestItem", "levels"},
     )
     parts = ("partitions", "reordered", "load", "lowerBound")
     moved = _object(document["moved"], "moved", set(parts))
@@ -138,8 +142,9 @@ def plan_of(document: Any) -> Plan:
         _figures(document, "after"),
         _weights(certificate, "certificate."),
         _whole(certificate, "moveWeight", "certificate."),
+        _number_or_none(certificate, "threshold", "certificate."),
         _number(certificate, "bound", "certificate."),
-        None if certificate["gap"] is None else _number(certificate, "gap", "certificate."),
+        _number_or_none(certificate, "gap", "certificate."),
         _number(certificate, "largestItem", "certificate."),
         tuple(_level(raw, f"certificate.levels[{i}]") for i, raw in enumerate(_list(certificate, "levels"))),
         {name: _whole(moved, name, "moved.") for name in parts},
@@ -149,13 +154,14 @@ def plan_of(document: Any) -> Plan:
 
 
 def _level(raw: Any, where: str) -> Level:
-    _object(raw, where, {"settled", "limit", "weights", "moveWeight", "load", "bound"})
+    _object(raw, where, {"settled", "limit", "weights", "moveWeight", "threshold", "load", "bound"})
     inside = f"{where}."
     return Level(
         _list(raw, "settled"),
         _number(raw, "limit", inside),
         _weights(raw, inside),
         _whole(raw, "moveWeight", inside),
+        _number_or_none(raw, "threshold", inside),
         _number(raw, "load", inside),
         _number(raw, "bound", inside),
     )
@@ -229,6 +235,10 @@ def _number(document: dict[str, Any], name: str, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise UnreadableDocument(f"{where}{name} is {_short(value)}: expected a number")
     return float(value)
+
+
+def _number_or_none(document: dict[str, Any], name: str, where: str) -> float | None:
+    return None if document[name] is None else _number(document, name, where)
 
 
 def _short(value: Any) -> str:

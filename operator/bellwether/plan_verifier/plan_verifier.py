@@ -13,6 +13,7 @@ from typing import Any
 from bellwether.plan_verifier.check_report import Check, Faults, Report
 from bellwether.plan_verifier.load_bounds import (
     Balance,
+    able_below,
     balance,
     dual_bound,
     fixed_loads,
@@ -35,7 +36,7 @@ from bellwether.plan_verifier.partition_sums import (
     Sums,
     sweep,
 )
-from bellwether.plan_verifier.plan_documents import LARGEST, Broker, Figures, Plan, Problem
+from bellwether.plan_verifier.plan_documents import LARGEST, Broker, Figures, Level, Plan, Problem
 
 ERROR = Fraction(1, 10**9)
 """Relative error that is allowed to figures that were rounded to a double."""
@@ -118,8 +119,8 @@ def _proved(problem: Problem, plan: Plan, sums: Sums, checks: list[Check], fault
     }
     if not weights:
         return Report(plan.digest, tuple(checks), figures)
-    dual = dual_bound(problem.brokers, sums, weights, plan.move_weight, _allowed(problem, sums) or 0)
     fixed = fixed_loads(problem.brokers, sums)
+    dual = _dual(problem, sums, weights, plan, fixed, {})
     bound = item_bound(problem.brokers, sums, fixed, dual)
     gap = after.max / bound - 1 if bound else None if after.max else Fraction(0)
     checks += [_figure("bound", plan.bound, bound), _gap(plan.gap, gap)]
@@ -186,8 +187,7 @@ def _levels(problem: Problem, plan: Plan, sums: Sums, fixed: Mapping[int, int], 
         if not any(b.id in weights for b in rest):
             faults.add(LEVELS, f"{name} has no weight on a broker that is not settled: it proves nothing")
             break
-        moves = _allowed(problem, sums) or 0
-        dual = dual_bound(problem.brokers, sums, weights, level.move_weight, moves, settled)
+        dual = _dual(problem, sums, weights, level, fixed, settled)
         bound = item_bound(problem.brokers, sums, fixed, dual, settled)
         highest = max(Fraction(sums.base[b.id] + sums.led_after[b.id], b.capacity) for b in rest)
         for what, said, found in (("load", level.load, highest), ("bound", level.bound, bound)):
@@ -195,6 +195,21 @@ def _levels(problem: Problem, plan: Plan, sums: Sums, fixed: Mapping[int, int], 
                 faults.add(LEVELS, f"{name}: {what} is {said!r}, the files give {float(found)!r}")
         least, most = level.bound, level.load
     return _of(LEVELS, faults, found=f"{len(plan.levels) + 1}")
+
+
+def _dual(
+    problem: Problem,
+    sums: Sums,
+    weights: Mapping[int, int],
+    claimed: Plan | Level,
+    fixed: Mapping[int, int],
+    settled: Mapping[int, Fraction],
+) -> Fraction:
+    """The bound of the claimed weights and threshold."""
+    threshold = None if claimed.threshold is None else Fraction(claimed.threshold)
+    able = {} if threshold is None else able_below(problem.brokers, fixed, threshold, settled)
+    most = _allowed(problem, sums) or 0
+    return dual_bound(problem.brokers, sums, weights, claimed.move_weight, most, settled, able, threshold)
 
 
 def _weights(

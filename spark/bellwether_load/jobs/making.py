@@ -195,16 +195,16 @@ def _certificate(brokers: Brokers, survey: Survey, found: Levels, top: Fraction)
     for level in others:
         more = tuple(int(b) for b in brokers.ids[level.brokers.settled & ~settled])
         settled = level.brokers.settled
-        proof = (_weights(level), level.bound.prices.move, level.load, level.floor)
+        proof = (*_proof(level), level.load, level.floor)
         levels.append(rebalance_plan.CertificateLevel(more, level.limit, *proof))
-    return rebalance_plan.Certificate(
-        _weights(first), first.bound.prices.move, first.floor, gap, float(item), tuple(levels)
-    )
+    return rebalance_plan.Certificate(*_proof(first), first.floor, gap, float(item), tuple(levels))
 
 
-def _weights(level: Level) -> dict[int, int]:
-    brokers = level.brokers
-    return {int(brokers.ids[b]): int(level.bound.prices.weights[b]) for b in np.flatnonzero(brokers.open)}
+def _proof(level: Level) -> tuple[dict[int, int], int, float | None]:
+    """The weights of brokers and of a changed leader, and the threshold."""
+    brokers, prices = level.brokers, level.bound.prices
+    weights = {int(brokers.ids[b]): int(prices.weights[b]) for b in np.flatnonzero(brokers.open)}
+    return weights, prices.move, prices.pruning.threshold if prices.pruning else None
 
 
 def _read(table: pa.Table) -> Iterator[rebalance_plan.RebalanceMove]:

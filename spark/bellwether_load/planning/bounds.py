@@ -26,6 +26,11 @@ class Bound:
     value: Fraction
     prices: Prices
 
+    @property
+    def by_weights(self) -> bool:
+        """Whether the weights decide it, not the threshold of pruning."""
+        return self.prices.pruning is None or self.value < Fraction(self.prices.pruning.threshold)
+
 
 def contained(block: Block, place: Int64s) -> Int64s:
     """Load by the place of the least busy eligible broker; ``place`` ranks the brokers, the busiest is 0."""

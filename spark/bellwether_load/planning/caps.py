@@ -1,31 +1,23 @@
 """Balance with a limited number of changed leaders.
 
-A linear program over candidates gives prices; all partitions then name the moves that gain most at these prices, until
-none gains (column generation). The prices prove the bound with the limit; an integer program over the moves that are
-nearly worth it makes the plan.
+An integer program over the moves that are worth it at the prices of a linear program, or nearly so, makes the plan.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 
-from bellwether_load.planning.blocks import Block, Int64s, joined
-from bellwether_load.planning.bounds import Bound, better
+from bellwether_load.planning.blocks import joined
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.exchanges import MOST_PARTITIONS
 from bellwether_load.planning.pools import Pool
-from bellwether_load.planning.prices import Prices, best_of, bound_of, total_of
+from bellwether_load.planning.prices import Prices, best_of
 from bellwether_load.planning.programs import CORE, Program
+from bellwether_load.planning.relaxations import Limit, candidate_ids, pruned_bound, relax
 from bellwether_load.planning.rounds import Balance, balance
-
-MOST_ROUNDS = 60
-FRESH = 2_000
-"""New candidates in a round, or as many as leaders may change if that is more."""
-CLOSE = Fraction(1, 10_000)
 
 
 def capped(
@@ -43,11 +35,16 @@ def capped(
         return found
     state = pool.state()
     pool.reset()
+    whole = pool.gathered() if few else None
     other = _programmed(pool, brokers, most, forced, found, tell)
     if over or brokers.busiest(other.carried) < brokers.busiest(found.carried):
-        return other
-    pool.restore(state)
-    return replace(found, bound=other.bound)
+        found = other
+    else:
+        pool.restore(state)
+        found = replace(found, bound=other.bound)
+    if whole is None or found.tight(brokers):
+        return found
+    return replace(found, bound=pruned_bound(whole, brokers, most, found.bound, found.floor, found.carried))
 
 
 def _programmed(
@@ -56,24 +53,10 @@ def _programmed(
     """Balance with at most ``most`` changed leaders, from those at the start; ``free``: without that limit."""
     size = pool.size()
     start = brokers.fixed + np.sum([o.led for o in pool.open(brokers, np.zeros(len(brokers), np.int64))], axis=0)
-    bound, limit = free.bound, size if most is None else most - forced
-    many = max(FRESH, min(limit, size))
+    limit = size if most is None else most - forced
     prices = Prices(np.where(brokers.open & (start > free.carried), 1, 0).astype(np.int64))
-    candidates: list[Block] = []
-    highest = float("inf")
-    for _ in range(MOST_ROUNDS):
-        answers = pool.priced(prices, _ids(candidates), many)
-        led, changed = total_of(answers, brokers)
-        bound = better([bound, Bound(bound_of(prices, brokers, led, changed, most), prices)])
-        fresh = best_of(answers, many)
-        if not fresh or highest <= float(bound.value * (1 + CLOSE)):
-            break
-        candidates = [joined(0, [*candidates, *fresh])]
-        found = Program(candidates[0], brokers, start, limit).relaxed()
-        highest, prices = found.highest, found.prices
-        over = highest / float(bound.value) - 1 if bound.value else 0.0
-        tell(f"{len(candidates[0]):,} candidates: the busiest broker is {over:.3%} over the bound")
-    near = best_of(pool.priced(prices, _ids(candidates), CORE, near=True), CORE)
+    bound, prices, candidates = relax(pool, brokers, start, Limit(most, limit, size), prices, free.bound, tell)
+    near = best_of(pool.priced(prices, candidate_ids(candidates), CORE, near=True), CORE)
     if not candidates and not near:
         return Balance(start, bound, free.heaviest, free.rounds)
     program = Program(joined(0, [*candidates, *near]), brokers, start, limit)
@@ -85,7 +68,3 @@ def _programmed(
     moved = np.flatnonzero(after.leader != before.leader)
     pool.place(dict(zip(before.ids[moved].tolist(), after.leader[moved].tolist(), strict=True)))
     return Balance(start - before.led + after.led, bound, free.heaviest, free.rounds)
-
-
-def _ids(blocks: list[Block]) -> Int64s:
-    return np.concatenate([np.empty(0, np.int64), *(b.ids for b in blocks)])

@@ -16,15 +16,17 @@ from numpy.typing import NDArray
 
 from bellwether_load.planning.blocks import Block, Int64s, sums
 from bellwether_load.planning.brokers import Brokers
+from bellwether_load.planning.pruning import Pruning
 
 
 @dataclass(frozen=True)
 class Prices:
     """Whole numbers, 0 or more: ``weights`` by broker (0 for closed ones), for a unit of load; ``move``: for a changed
-    leader."""
+    leader. ``pruning``: choices that do not count."""
 
     weights: Int64s
     move: int = 0
+    pruning: Pruning | None = None
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ def priced(block: Block, prices: Prices, known: Int64s, most: int, *, near: bool
     """
     if not len(block):
         return Priced(np.zeros(block.brokers, np.int64), 0, block, np.empty(0))
+    if prices.pruning:
+        block = prices.pruning.of_block(block)
     costs = costs_of(block, prices)
     slot = costs.argmin(axis=1)
     chosen = block.eligible[np.arange(len(block)), slot]
@@ -108,4 +112,5 @@ def bound_of(
         total -= sum((weights[b] * int(brokers.capacity[b]) * limit for b, limit in limits.items()), Fraction(0))
     free = brokers.free.tolist()
     capacity = sum(w * int(c) for w, c, ours in zip(weights, brokers.capacity, free, strict=True) if w and ours)
-    return Fraction(total) / capacity if capacity else Fraction(0)
+    value = Fraction(total) / capacity if capacity else Fraction(0)
+    return min(value, Fraction(prices.pruning.threshold)) if prices.pruning else value

@@ -79,3 +79,18 @@ def test_a_limit_of_moves_raises_the_bound_to_what_so_few_moves_can_reach() -> N
     assert (plan.certificate.bound, plan.certificate.gap) == (8 * load / 100, 0.0)
     assert rechecked(posed, known, plan, moves).passed
     assert planned(unlimited, known, leaders, weights={1: 1, 2: 1})[0].certificate.bound == 5 * load / 100
+
+
+def test_a_threshold_leaves_out_leaders_that_a_partition_would_bring_to_it() -> None:
+    # Two partitions stay on broker 1, and with a third it would be busier than any broker of the plan.
+    posed = problem(
+        slot(0, (1,)), slot(1, (1,)), slot(2, (1, 2)), slot(3, (1, 2)), brokers=2, objective=Objective(follow_weight=0)
+    )
+    known = loads(posed, 10.0, 10.0, 10.0, 10.0)
+    loosely, moves = planned(posed, known, [1, 1, 2, 2], weights={2: 1})
+    assert loosely.certificate.gap and loosely.certificate.gap > 0
+    plan, moves = planned(posed, known, [1, 1, 2, 2], weights={2: 1}, threshold=loosely.after.max)
+    assert plan.certificate.bound > loosely.certificate.bound
+    assert rechecked(posed, known, plan, moves).passed
+    forged = replace(plan, certificate=replace(plan.certificate, threshold=None))
+    assert "bound: the plan says" in "\n".join(rechecked(posed, known, forged, moves).faults)

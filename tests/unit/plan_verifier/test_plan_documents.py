@@ -62,6 +62,7 @@ def test_a_problem_that_cannot_be_understood_is_named_by_field(path: str, value:
         ("certificate.bound", None, "certificate.bound is None"),
         ("certificate.weights", [1], "certificate.weights: expected an object"),
         ("certificate.gap", "0", "certificate.gap is '0'"),
+        ("certificate.threshold", "high", "certificate.threshold is 'high'"),
         ("certificate.moveWeight", -1, "certificate.moveWeight is -1"),
         ("after.max", "much", "after.max is 'much'"),
         ("after", 1, "after: expected a JSON object"),

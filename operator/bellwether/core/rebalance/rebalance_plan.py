@@ -92,6 +92,7 @@ class CertificateLevel:
     limit: float
     weights: Mapping[int, int]
     move_weight: int
+    threshold: float | None
     load: float
     bound: float
 
@@ -102,6 +103,7 @@ class CertificateLevel:
             "limit": self.limit,
             "weights": {str(b): w for b, w in sorted(self.weights.items())},
             "moveWeight": self.move_weight,
+            "threshold": self.threshold,
             "load": self.load,
             "bound": self.bound,
         }
@@ -119,6 +121,7 @@ class CertificateLevel:
             fields.number("limit"),
             _weights(fields, where),
             fields.integer("moveWeight"),
+            fields.number_or_none("threshold"),
             fields.number("load"),
             fields.number("bound"),
         )
@@ -130,7 +133,8 @@ class CertificateLevel:
 class Certificate:
     """Proof of a plan's quality: dual weights per eligible broker, the lower bound that they give, the gap to it.
 
-    ``move_weight`` is the weight of a changed leader, above 0 only where ``maxMoves`` limits them.
+    ``move_weight`` is the weight of a changed leader, above 0 only where ``maxMoves`` limits them. ``threshold`` is a
+    relative load: the weights count only leaders that a plan below it can have. None where they count all.
     ``gap`` is max after / bound - 1, None where the bound is 0 and the max is not. ``largest_item`` is the largest load
     / capacity of a partition that has a choice, in the same unit as the bound: loads are indivisible. ``levels`` prove
     how low the brokers below the busiest ones are, level by level.
@@ -138,6 +142,7 @@ class Certificate:
 
     weights: Mapping[int, int]
     move_weight: int
+    threshold: float | None
     bound: float
     gap: float | None
     largest_item: float
@@ -149,6 +154,7 @@ class Certificate:
         return {
             "weights": weights,
             "moveWeight": self.move_weight,
+            "threshold": self.threshold,
             "bound": self.bound,
             "gap": self.gap,
             "largestItem": self.largest_item,
@@ -161,6 +167,7 @@ class Certificate:
         made = cls(
             _weights(fields, "certificate"),
             fields.integer("moveWeight"),
+            fields.number_or_none("threshold"),
             fields.number("bound"),
             fields.number_or_none("gap"),
             fields.number("largestItem"),

@@ -176,29 +176,49 @@ def bound(
     weights: Mapping[int, int],
     move_weight: int = 0,
     least: Fraction | None = Fraction(0),
+    threshold: float | None = None,
+    settled: Collection[int] = (),
 ) -> Fraction:
-    """The dual bound of these weights, without that of single partitions; ``least`` if it is below."""
+    """The dual bound of these weights, without that of single partitions; ``least`` if it is below.
+
+    With a threshold, of leaders that do not bring a broker to it, apart from settled ones; the threshold is not its
+    limit here.
+    """
     free = {b.id: b for b in posed.header.brokers if b.open}
     following = carried(posed, weighed, [NO_BROKER] * len(weighed))
     total = sum(weights.get(b, 0) * following[b] for b in free)
     for one in weighed:
         if one.counts:
+            may = one.eligible
+            if threshold is not None:
+                below = [b for b in may if b in settled or (b in free and _alone(posed, weighed, one, b) < threshold)]
+                may = tuple(below) or may
             total += min(
-                one.load * (weights.get(b, 0) if b in free else 0) + move_weight * (b != one.slot.leader)
-                for b in one.eligible
+                one.load * (weights.get(b, 0) if b in free else 0) + move_weight * (b != one.slot.leader) for b in may
             )
     total -= move_weight * (allowed(posed, weighed) or 0)
     found = Fraction(total, sum(weights.get(b, 0) * slot.capacity for b, slot in free.items()))
     return found if least is None else max(found, least)
 
 
-def least_loads(posed: Problem, weighed: Sequence[Weighed], settled: Collection[int] = ()) -> list[Fraction]:
-    """What unsettled brokers carry in any case, and at least with a partition that only they may lead."""
-    sizes = {b.id: b.capacity for b in posed.header.brokers if b.open}
+def _alone(posed: Problem, weighed: Sequence[Weighed], one: Weighed, broker: int) -> Fraction:
+    """Relative load of a broker with this partition and what the broker carries in any case."""
+    size = next(b.capacity for b in posed.header.brokers if b.id == broker)
+    return Fraction(_fixed(posed, weighed)[broker] + one.load, size)
+
+
+def _fixed(posed: Problem, weighed: Sequence[Weighed]) -> dict[int, int]:
     fixed = carried(posed, weighed, [NO_BROKER] * len(weighed))
     for one in weighed:
         if one.eligible == (one.slot.leader,):
             fixed[one.slot.leader] += one.load
+    return fixed
+
+
+def least_loads(posed: Problem, weighed: Sequence[Weighed], settled: Collection[int] = ()) -> list[Fraction]:
+    """What unsettled brokers carry in any case, and at least with a partition that only they may lead."""
+    sizes = {b.id: b.capacity for b in posed.header.brokers if b.open}
+    fixed = _fixed(posed, weighed)
     movable = (w for w in weighed if w.free and w.eligible != (w.slot.leader,))
     return [Fraction(fixed[b], size) for b, size in sizes.items() if b not in settled] + [
         min(Fraction(fixed[b] + one.load, sizes[b]) for b in one.eligible)
@@ -215,20 +235,24 @@ def level(
     limit: float,
     weights: Mapping[int, int],
     move_weight: int = 0,
+    threshold: float | None = None,
 ) -> CertificateLevel:
     """What a plan with these leaders may claim of the open brokers that are not settled, with these weights."""
     total = carried(posed, weighed, leaders)
     rest = [b for b in posed.header.brokers if b.open and b.id not in settled]
     over = sum(weights.get(b.id, 0) * b.capacity for b in posed.header.brokers if b.open)
-    numerator = bound(posed, weighed, weights, move_weight, least=None) * over
+    numerator = bound(posed, weighed, weights, move_weight, None, threshold, settled) * over
     size = {b.id: b.capacity for b in posed.header.brokers}
     numerator -= sum((weights.get(b, 0) * size[b] * Fraction(limit) for b in settled), Fraction(0))
     proved = numerator / sum(weights.get(b.id, 0) * b.capacity for b in rest)
+    if threshold is not None:
+        proved = min(max(proved, Fraction(0)), Fraction(threshold))
     return CertificateLevel(
         tuple(settled),
         limit,
         dict(weights),
         move_weight,
+        threshold,
         float(max(Fraction(total[b.id], b.capacity) for b in rest)),
         float(max([Fraction(0), proved, *least_loads(posed, weighed, settled)])),
     )
@@ -240,6 +264,7 @@ def planned(
     leaders: Sequence[int] | None = None,
     weights: Mapping[int, int] | None = None,
     move_weight: int = 0,
+    threshold: float | None = None,
 ) -> tuple[RebalancePlan, tuple[RebalanceMove, ...]]:
     """A plan whose every claim is so: greedy, and with the best weights of a few, unless told."""
     weighed = weigh(posed, known)
@@ -256,9 +281,12 @@ def planned(
         weights = dict.fromkeys(max(sets, key=lambda s: bound(posed, weighed, dict.fromkeys(s, 1))), 1)
     sizes = {b.id: b.capacity for b in free}
     singles = least_loads(posed, weighed)
-    proved = max([bound(posed, weighed, weights, move_weight), *singles])
+    dual = bound(posed, weighed, weights, move_weight, threshold=threshold)
+    proved = max([dual if threshold is None else min(dual, Fraction(threshold)), *singles])
     tops = {when: top(posed, weighed, who) for when, who in (("before", before), ("after", chosen))}
-    items = [Fraction(one.load, sizes[b]) for one in weighed if len(one.eligible) > 1 for b in one.eligible]
+    largest = max(
+        (Fraction(one.load, sizes[b]) for one in weighed if len(one.eligible) > 1 for b in one.eligible), default=0
+    )
     gap = None if not proved and tops["after"] else float(tops["after"] / proved - 1) if proved else 0.0
     start, end = carried(posed, weighed, before), carried(posed, weighed, chosen)
     must = sum((max(Fraction(0), start[b.id] - tops["after"] * b.capacity) for b in free), Fraction(0))
@@ -272,7 +300,7 @@ def planned(
         objective=posed.header.objective,
         before=_balance(tops["before"], start, free),
         after=_balance(tops["after"], end, free),
-        certificate=Certificate(dict(weights), move_weight, float(proved), gap, float(max(items, default=0))),
+        certificate=Certificate(dict(weights), move_weight, threshold, float(proved), gap, float(largest)),
         moved=MoveTotals(
             partitions=sum(m.moves_leader for m in moves),
             reordered=sum(not m.moves_leader for m in moves),

@@ -68,7 +68,7 @@ def test_a_plan_is_read_as_it_was_written(drawn: tuple[Problem, Any]) -> None:
     assert problem_of(drawn[0].header.document()).max_moves == drawn[0].header.objective.max_moves
 
 
-PROOF = {"weights": {}, "moveWeight": 0, "bound": 1, "gap": 0, "largestItem": 0}
+PROOF = {"weights": {}, "moveWeight": 0, "threshold": None, "bound": 1, "gap": 0, "largestItem": 0}
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,16 @@ PROOF = {"weights": {}, "moveWeight": 0, "bound": 1, "gap": 0, "largestItem": 0}
         ({"format": 0}, "format is 0"),
         ({"digest": ""}, "digest is ''"),
         (
-            {"certificate": {"weights": {"one": 1}, "moveWeight": 0, "bound": 1, "gap": 0, "largestItem": 0}},
+            {
+                "certificate": {
+                    "weights": {"one": 1},
+                    "moveWeight": 0,
+                    "threshold": None,
+                    "bound": 1,
+                    "gap": 0,
+                    "largestItem": 0,
+                }
+            },
             "the id of a broker",
         ),
         (
@@ -85,7 +94,16 @@ PROOF = {"weights": {}, "moveWeight": 0, "bound": 1, "gap": 0, "largestItem": 0}
             "certificate.weights.1 is -1",
         ),
         (
-            {"certificate": {"weights": {}, "moveWeight": 0, "bound": -1, "gap": 0, "largestItem": 0}},
+            {
+                "certificate": {
+                    "weights": {},
+                    "moveWeight": 0,
+                    "threshold": None,
+                    "bound": -1,
+                    "gap": 0,
+                    "largestItem": 0,
+                }
+            },
             "certificate.bound is -1",
         ),
         ({"moved": {"partitions": 1}}, "moved.reordered is missing"),
