@@ -50,6 +50,11 @@ class Block:
         return int((self.leader != self.home).sum())
 
     @property
+    def moved(self) -> int:
+        """Load of these partitions."""
+        return int(self.loads[self.leader != self.home].sum())
+
+    @property
     def changes(self) -> tuple[Int64s, Int32s]:
         """Ids of these partitions, and their new leaders."""
         away = self.leader != self.home

@@ -64,7 +64,5 @@ def _programmed(
     leader = program.rounded(program.relaxed())
     if leader is None:
         return Balance(start, bound, free.heaviest, free.rounds)
-    after = before.led_by(leader)
-    moved = np.flatnonzero(after.leader != before.leader)
-    pool.place(dict(zip(before.ids[moved].tolist(), after.leader[moved].tolist(), strict=True)))
-    return Balance(start - before.led + after.led, bound, free.heaviest, free.rounds)
+    program.place(pool, leader)
+    return Balance(start - before.led + before.led_by(leader).led, bound, free.heaviest, free.rounds)

@@ -17,6 +17,7 @@ from bellwether_load.planning.blocks import Int64s
 from bellwether_load.planning.bounds import Bound
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.caps import capped
+from bellwether_load.planning.fewest import Limits, fewer
 from bellwether_load.planning.pools import Pool
 from bellwether_load.planning.prices import bound_of, total_of
 from bellwether_load.planning.rounds import TOLERANCE, Balance
@@ -73,7 +74,24 @@ def levelled(pool: Pool, brokers: Brokers, most: int | None, *, tell: Callable[[
         else:
             pool.restore(state)
         levels.append((brokers, found))
+    limits = Limits(*(_limits(levels, carried, Fraction(part, 10) * TOLERANCE) for part in (5, 9)))
+    before = pool.changed()
+    carried = fewer(pool, levels[0][0], limits, carried, most, forced)
+    tell(f"{before:,} leaders change for these levels, {pool.changed():,} of them suffice")
     return Levels(carried, _proved(pool, levels, carried, None if most is None else max(most, forced)), rounds)
+
+
+def _limits(levels: Sequence[tuple[Brokers, Balance]], carried: Int64s, tolerance: Fraction) -> Int64s:
+    """The load that each broker may have: near its level's bound, or as it has if that is more."""
+    limits = np.zeros_like(carried)
+    for number, (brokers, found) in enumerate(levels):
+        near, top = Fraction(found.floor) * (1 + tolerance), brokers.busiest(carried)
+        if top > Fraction(found.floor) * (1 + TOLERANCE):
+            near = top
+        own = brokers.free & (levels[number + 1][0].settled if number + 1 < len(levels) else True)
+        own &= brokers.open
+        limits = np.where(own, np.maximum(brokers.room(np.zeros_like(carried), near), carried), limits)
+    return limits
 
 
 def _settling(brokers: Brokers, found: Balance, carried: Int64s) -> NDArray[np.bool_]:

@@ -74,6 +74,10 @@ class Pool(Protocol):
         """Number of partitions with a changed leader."""
         ...
 
+    def moved(self) -> int:
+        """Load of these partitions."""
+        ...
+
     def changes(self) -> tuple[Int64s, Int32s]:
         """Ids of these partitions, ascending, and their new leaders."""
         ...
@@ -134,6 +138,10 @@ class LocalPool:
     def changed(self) -> int:
         """See :class:`Pool`."""
         return sum(b.changed for b in self.blocks)
+
+    def moved(self) -> int:
+        """See :class:`Pool`."""
+        return sum(b.moved for b in self.blocks)
 
     def changes(self) -> tuple[Int64s, Int32s]:
         """See :class:`Pool`."""

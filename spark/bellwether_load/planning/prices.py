@@ -22,10 +22,12 @@ from bellwether_load.planning.pruning import Pruning
 @dataclass(frozen=True)
 class Prices:
     """Whole numbers, 0 or more: ``weights`` by broker (0 for closed ones), for a unit of load; ``move``: for a changed
-    leader. ``pruning``: choices that do not count."""
+    leader; ``moved``: for a unit of load that changes its leader, where few moves are searched for. ``pruning``:
+    choices that do not count."""
 
     weights: Int64s
     move: int = 0
+    moved: int = 0
     pruning: Pruning | None = None
 
 
@@ -84,7 +86,8 @@ def costs_of(block: Block, prices: Prices) -> NDArray[np.float64]:
     """What each partition pays with each eligible leader, in the shape of ``Block.eligible``; infinite for padding."""
     weights = np.append(prices.weights, 0).astype(np.float64)
     costs = weights[block.eligible] * block.loads[:, None]
-    costs += prices.move * (block.eligible != block.home[:, None])
+    changed = prices.move + float(prices.moved) * block.loads
+    costs += changed[:, None] * (block.eligible != block.home[:, None])
     costs[block.eligible == block.brokers] = np.inf
     return costs
 

@@ -15,6 +15,7 @@ from scipy.sparse import coo_array, csr_array
 
 from bellwether_load.planning.blocks import Block, Int32s, Int64s
 from bellwether_load.planning.brokers import Brokers
+from bellwether_load.planning.pools import Pool
 from bellwether_load.planning.prices import Prices, costs_of
 
 Floats = NDArray[np.float64]
@@ -24,6 +25,9 @@ NODES = 300
 """Nodes that it may search: a limit in seconds would not give the same plan twice."""
 GAP = 3e-3
 """Relative distance to the optimum at which it stops."""
+
+COST_GAP = 3e-2
+"""The same for the cost of moves."""
 
 _WEIGHT, _MOVE = 2.0**30, 2.0**62
 _DIVIDED = 1e-7
@@ -54,9 +58,20 @@ class Program:
     """Minimize the relative load of the busiest broker that is not settled, by moves of a block's partitions.
 
     ``carried``: load of all brokers before these moves. ``most``: how many partitions may leave their home.
+    With ``cost`` all are settled, and the cost of the partitions that leave their home is minimized: a part for each,
+    and a part for each unit of load, as shares of one; whole partitions may then exceed ceilings by ``slack``, in mean
+    relative loads.
     """
 
-    def __init__(self, block: Block, brokers: Brokers, carried: Int64s, most: int) -> None:
+    def __init__(
+        self,
+        block: Block,
+        brokers: Brokers,
+        carried: Int64s,
+        most: int,
+        cost: tuple[float, float] = (0.0, 0.0),
+        slack: float = 0.0,
+    ) -> None:
         other = (block.eligible < block.brokers) & (block.eligible != block.leader[:, None])
         partition, slot = np.nonzero(other)
         self.block = block
@@ -65,6 +80,10 @@ class Program:
         self._load = max(float(carried[self._open].mean()), 1.0)
         self._capacity = float(brokers.capacity[self._open].mean())
         self._matrix, self._most = self._rows(brokers, carried, most)
+        self._cost, self._slack = cost, slack
+        leaves = block.leader[partition] == block.home[partition]
+        costs = np.where(leaves, cost[0] + cost[1] * block.loads[partition], 0.0)
+        self._objective = np.append(costs, [0.0 if any(cost) else 1.0, _PENALTY])
 
     def relaxed(self) -> Relaxed:
         """The optimum of divisible partitions."""
@@ -72,7 +91,7 @@ class Program:
         # The stubs know neither a sparse matrix nor an array of limits.
         matrix: Any = self._matrix
         limits: Any = np.stack([np.zeros(count + 2), np.append(np.ones(count), [np.inf, np.inf])], axis=1)
-        found = linprog(_objective(count), A_ub=matrix, b_ub=self._most, bounds=limits, method="highs-ds")
+        found = linprog(self._objective, A_ub=matrix, b_ub=self._most, bounds=limits, method="highs-ds")
         if found.x is None:
             raise ArithmeticError(f"the linear program of {count:,} moves has no solution: {found.message}")
         highest = float(found.x[-2]) * self._load / self._capacity
@@ -88,16 +107,28 @@ class Program:
         doubtful = self._doubtful(relaxed)[columns.partition]
         lower, upper = (np.where(doubtful, limit, fixed) for limit in (0.0, 1.0))
         found = milp(
-            _objective(count),
+            self._objective,
             constraints=LinearConstraint(self._matrix, -np.inf, self._most),
-            bounds=Bounds(np.append(lower, [0, 0]), np.append(upper, [np.inf, 0])),
+            bounds=Bounds(np.append(lower, [0, 0]), np.append(upper, [np.inf, self._slack])),
             integrality=np.append(np.ones(count), [0, 0]),
-            options={"node_limit": NODES, "mip_rel_gap": GAP},
+            options={"node_limit": NODES, "mip_rel_gap": COST_GAP if any(self._cost) else GAP},
         )
         if found.x is None:
             return None
-        leader, taken = self.block.leader.copy(), np.rint(found.x[:-2]) > 0
-        leader[columns.partition[taken]] = columns.to[taken]
+        return self._leaders(found.x[:-2])
+
+    def nearest(self, relaxed: Relaxed) -> Int32s:
+        """A leader for each partition: the one with more than half of it, else the present one."""
+        return self._leaders(relaxed.shares)
+
+    def place(self, pool: Pool, leader: Int32s) -> None:
+        """Change the leaders in the pool to these."""
+        rows = np.flatnonzero(leader != self.block.leader)
+        pool.place(dict(zip(self.block.ids[rows].tolist(), leader[rows].tolist(), strict=True)))
+
+    def _leaders(self, shares: Floats) -> Int32s:
+        leader, taken = self.block.leader.copy(), np.rint(shares) > 0
+        leader[self.columns.partition[taken]] = self.columns.to[taken]
         return leader
 
     def _doubtful(self, relaxed: Relaxed) -> NDArray[np.bool_]:
@@ -139,12 +170,10 @@ class Program:
         return matrix.tocsr(), limits
 
     def _prices(self, duals: Floats) -> Prices:
-        weights, move = np.maximum(duals[: len(self._open)], 0), max(float(duals[len(self._open)]), 0.0) * self._load
-        unit = min(_WEIGHT / max(float(weights.max()), 1e-300), _MOVE / max(move, 1e-300))
+        weights = np.maximum(duals[: len(self._open)], 0)
+        move = (max(float(duals[len(self._open)]), 0.0) + self._cost[0]) * self._load
+        moved = self._cost[1] * self._load
+        unit = min(_WEIGHT / max(float(weights.max()), moved, 1e-300), _MOVE / max(move, 1e-300))
         by_broker = np.zeros(self.block.brokers, np.int64)
         by_broker[self._open] = np.rint(weights * unit)
-        return Prices(by_broker, int(move * unit))
-
-
-def _objective(columns: int) -> Floats:
-    return np.append(np.zeros(columns), [1.0, _PENALTY])
+        return Prices(by_broker, int(move * unit), int(moved * unit))

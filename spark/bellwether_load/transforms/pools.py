@@ -89,6 +89,10 @@ class SparkPool:
         """See ``Pool``."""
         return sum(self._ask(lambda block: block.changed))
 
+    def moved(self) -> int:
+        """See ``Pool``."""
+        return sum(self._ask(lambda block: block.moved))
+
     def changes(self) -> tuple[Int64s, Int32s]:
         """See ``Pool``."""
         return together(self._ask(lambda block: block.changes))

@@ -88,7 +88,8 @@ def test_a_threshold_leaves_out_leaders_that_a_partition_would_bring_to_it() -> 
     )
     known = loads(posed, 10.0, 10.0, 10.0, 10.0)
     loosely, moves = planned(posed, known, [1, 1, 2, 2], weights={2: 1})
-    assert loosely.certificate.gap and loosely.certificate.gap > 0
+    assert loosely.certificate.gap is not None
+    assert loosely.certificate.gap > 0
     plan, moves = planned(posed, known, [1, 1, 2, 2], weights={2: 1}, threshold=loosely.after.max)
     assert plan.certificate.bound > loosely.certificate.bound
     assert rechecked(posed, known, plan, moves).passed

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import lil_array
 
-from bellwether_load.planning.blocks import Block
+from bellwether_load.planning.blocks import Block, Int64s
 from bellwether_load.planning.brokers import Brokers
 from testkit.loads.small_problems import block, brokers
 
@@ -52,6 +52,26 @@ def hard_problem(seed: int, most_partitions: int = 60) -> tuple[Brokers, Block]:
     )
 
 
+def fewest(of: Brokers, whole: Block, limits: Int64s) -> int:
+    """The fewest partitions that leave their home where no broker is to have more load than its limit."""
+    columns = [(p, int(b)) for p, row in enumerate(whole.eligible) for b in row if b < whole.brokers]
+    partitions, unit = len(whole), max(1.0, float(whole.loads.mean()))
+    rows = lil_array((partitions + whole.brokers, len(columns)))
+    for at, (p, b) in enumerate(columns):
+        rows[p, at] = 1
+        rows[partitions + b, at] = whole.loads[p] / unit
+    room = np.where(of.open, limits - of.fixed, 0) / unit + 1e-9
+    low = np.append(np.ones(partitions), np.full(len(of), -np.inf))
+    found = milp(
+        np.array([float(b != whole.home[p]) for p, b in columns]),
+        constraints=LinearConstraint(rows.tocsr(), low, np.append(np.ones(partitions), room)),
+        bounds=Bounds(0, 1),
+        integrality=np.ones(len(columns), np.int64),
+    )
+    assert found.x is not None, found.message
+    return round(found.fun)
+
+
 def lowest(
     of: Brokers,
     whole: Block,
@@ -79,7 +99,7 @@ def lowest(
         b = int(broker)
         settled = of.ceiling[b] >= 0
         rows[partitions + b, count] = 0 if settled else -of.capacity[b] / 100
-        ceiling = of.ceiling[b] * (1 + 1e-5) if limits is None else limits[b] * of.capacity[b] if settled else 0
+        ceiling = of.ceiling[b] * (1 + 1e-4) if limits is None else limits[b] * of.capacity[b] if settled else 0
         high[partitions + b] = ((ceiling if settled else 0) - of.fixed[b]) / unit
     if most is not None:
         high[-1] = most

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from bellwether_load.planning.caps import capped
 from bellwether_load.planning.levels import levelled
 from bellwether_load.planning.pools import LocalPool
 from bellwether_load.planning.rounds import balance
-from testkit.loads.exact_programs import hard_problem, lowest
+from testkit.loads.exact_programs import fewest, hard_problem, lowest
 from testkit.loads.small_problems import brokers, carried, leaders, pool
 
 FIXED = range(40)
@@ -81,6 +83,36 @@ def gaps_that_pruning_closes(seeds: range) -> tuple[int, int]:
 def test_pruned_choices_prove_a_plan_that_divisible_partitions_do_not():
     gaps, closed = gaps_that_pruning_closes(FIXED)
     assert 0 < closed < gaps
+
+
+def changed_leaders_and_the_fewest(seeds: range) -> tuple[int, int]:
+    """How many leaders change, and how many must where no broker is busier than its level."""
+    changed = least = 0
+    for seed in seeds:
+        of, whole = hard_problem(seed)
+        if not len(whole):
+            continue
+        blocks = pool(whole, 2)
+        found = levelled(blocks, of, None)
+        limits = found.carried.copy()
+        for level, below in itertools.zip_longest(found.levels, found.levels[1:]):
+            own = level.brokers.free & (below.brokers.settled if below else True)
+            limits[own] = np.maximum(limits, np.floor(level.load * of.capacity))[own]
+        changed += blocks.changed()
+        least += fewest(of, whole, limits)
+    return changed, least
+
+
+def test_hardly_more_leaders_change_than_must():
+    changed, least = changed_leaders_and_the_fewest(FIXED)
+    assert least <= changed <= least * 1.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", MORE, ids=str)
+def test_in_more_problems_hardly_more_leaders_change_than_must(seeds: range):
+    changed, least = changed_leaders_and_the_fewest(seeds)
+    assert least <= changed <= least * 1.05
 
 
 def test_without_partitions_every_broker_is_a_level_of_what_it_carries_in_any_case():
