@@ -62,7 +62,7 @@ RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf \
     && cd /opt/bellwether/lib/${PYTHON}/site-packages \
     && rm -rf */tests kubernetes/aio pyarrow/include pyarrow/src pyarrow/*flight* pyarrow/*_cpp_tests* \
     && find botocore/data -mindepth 1 -maxdepth 1 -type d ! -name sts ! -name 'sso*' ! -name signin -exec rm -rf {} + \
-    && find . \( -name '*.pxd' -o -name '*.pyx' -o -name '*.pyi' \) -delete \
+    && find . \( -name '*.pxd' -o -name '*.pyx' -o -name '*.pyi' -o -path '*botocore/data*examples-*.json' \) -delete \
     && for whole in pyarrow/lib*.so.*.*.*; do for copy in "$whole" "${whole%%.so.*}.so"; do \
         cmp --silent "$copy" "${whole%.*.*}" && ln --symbolic --force "$(basename "${whole%.*.*}")" "$copy"; done; done \
     && ${PYTHON} -m compileall -q --invalidation-mode unchecked-hash .
