@@ -225,8 +225,10 @@ ACTS: Mapping[str, Act] = {
 
 
 def abandon(it: Installation, text: str) -> None:
-    """The deletion restores nothing, and the record is exported."""
+    """The deletion restores nothing, and the record is exported. The other policy would take over the cluster."""
     before = it.site.orders()
+    it.site.delete(name="second")
+    it.site.until(lambda: it.site.gone("second"), 30, "the other policy is gone")
     _ended_well(it.run(text))
     it.site.delete()
     it.site.until(it.site.gone, 30, "the policy is gone")
