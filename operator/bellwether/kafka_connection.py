@@ -133,7 +133,7 @@ class OAuth(_Origin):
             raise ValueError("token_endpoint must begin with https:// and name no user: secrets travel to it")
 
     @property
-    def whom(self) -> str:
+    def principal(self) -> str:
         """The principal, for messages."""
         return f"client {self.client_id!r}"
 
@@ -157,7 +157,7 @@ class TokenFile(_Origin):
     remedy: ClassVar[str] = OAuth.remedy
 
     @property
-    def whom(self) -> str:
+    def principal(self) -> str:
         """The principal, for messages."""
         return f"the subject of the token in {self.where}"
 
@@ -197,7 +197,7 @@ class AwsMskIam(_Origin):
             raise ValueError(f"{self.called('region')} {self.region!r} is not an AWS region, such as eu-central-1")
 
     @property
-    def whom(self) -> str:
+    def principal(self) -> str:
         """The principal, for messages."""
         return f"AWS access key {self.access_key_id}" if self.access_key_id else f"AWS {self.role_arn or 'credentials'}"
 
@@ -244,10 +244,10 @@ class Security:
             raise ValueError("key_file is set without cert_file: set both, or neither")
 
     @property
-    def whom(self) -> str:
+    def principal(self) -> str:
         """The principal that the client presents, for messages."""
         if self.oauth is not None:
-            return self.oauth.whom
+            return self.oauth.principal
         return f"user {self.username!r}" if self.protocol.sasl else "this client"
 
     def called(self, name: str) -> str:

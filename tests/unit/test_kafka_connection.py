@@ -94,4 +94,8 @@ def test_what_fields_are_called_makes_no_other_connection() -> None:
 
 
 def test_a_client_names_itself_by_user_by_client_id_or_not_at_all() -> None:
-    assert [s.whom for s in (FULL, BY_TOKEN, Security())] == ["user 'operator'", "client 'bellwether'", "this client"]
+    assert [s.principal for s in (FULL, BY_TOKEN, Security())] == [
+        "user 'operator'",
+        "client 'bellwether'",
+        "this client",
+    ]

@@ -15,7 +15,7 @@ _STATUS = re.compile(r"Tunnel connection failed: ([0-9]{3})")
 
 
 def proxied(proxy: HttpProxy | None) -> dict[str, str]:
-    """The ``proxies`` of a session; empty for none. Set ``trust_env`` to False, or the environment has a say."""
+    """The ``proxies`` of a session; empty for none. With ``trust_env`` those of the environment are used, too."""
     return {} if proxy is None else {"http": str(proxy.address), "https": str(proxy.address)}
 
 
@@ -27,7 +27,7 @@ def proxy_failure(error: Exception, proxy: HttpProxy | None, where: str) -> Bell
 
 def refusal(status: int, proxy: HttpProxy | None, where: str) -> BellwetherError:
     """What the status of a proxy means; 0: it was not reached."""
-    name = f"{proxy.name} {proxy.url}" if proxy is not None else "the proxy"
+    name = proxy_title(proxy)
     if status == 407:
         return Unauthenticated(f"{name} refuses its user ({status}): check its user name and password")
     if 400 <= status < 500:
@@ -35,3 +35,8 @@ def refusal(status: int, proxy: HttpProxy | None, where: str) -> BellwetherError
     if status:
         return Transient(f"{name} cannot reach {where} now ({status})")
     return Transient(f"{name} cannot be reached, or ends the connection")
+
+
+def proxy_title(proxy: HttpProxy | None) -> str:
+    """A proxy by the field that sets it and its URL, which has no password."""
+    return f"{proxy.name} {proxy.url}" if proxy is not None else "the proxy"

@@ -17,7 +17,7 @@ import structlog
 
 from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
 from bellwether.cli.commands.policy_selection import Selection
-from bellwether.controllers.policy_quota import oldest
+from bellwether.controllers.policy_quota import Named, oldest
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
@@ -31,9 +31,6 @@ PATIENCE_SECONDS = 900.0
 
 _TICK_SECONDS = 0.2
 _END_SECONDS = 20.0
-
-Named = tuple[str, str]
-"""Namespace and name of a policy."""
 
 
 class PolicyRun(Protocol):

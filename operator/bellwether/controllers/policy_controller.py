@@ -198,7 +198,9 @@ class PolicyController(threading.Thread):
         run = self._rebalance.run
         if self._reporter.publish(policy, report, memory, seconds, generations, run, self._must_lead):
             self._rebalance.on_published(run)
-        self._reporter.heard(self.namespace, self.policy_name, self.signals.sources(), self._detection.stale_after)
+        self._reporter.export_signal_ages(
+            self.namespace, self.policy_name, self.signals.sources(), self._detection.stale_after
+        )
         self._wakeups.judged(inputs)
         self._log_problems()
         return report

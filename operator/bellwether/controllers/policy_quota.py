@@ -1,9 +1,8 @@
 """Limit on the policies of one namespace that are reconciled: the oldest ones have a place, the others wait.
 
 Pure bookkeeping for ``policy_manager``, which calls it under its lock, and for probers and the sampler, which serve the
-same policies. The order is that of creation, which the API
-server sets, so that all replicas choose the same policies and a new policy displaces no older one. Policies that are
-being deleted come first: they restore their baselines.
+same policies. The order is that of creation, which the API server sets, so that all replicas choose the same policies
+and a new policy displaces no older one. Policies that are being deleted come first: they restore their baselines.
 """
 
 from __future__ import annotations
@@ -16,6 +15,8 @@ PER_NAMESPACE = 100
 """Default of the limit. Each policy has a thread of its own, and a second one while it holds a Lease."""
 
 Named = tuple[str, str]
+"""Namespace and name of a policy."""
+
 _Rank = tuple[bool, str, str]
 
 
@@ -24,7 +25,7 @@ def oldest(bodies: Iterable[dict[str, Any]], limit: int) -> frozenset[Named]:
     ranks: defaultdict[str, list[_Rank]] = defaultdict(list)
     for body in bodies:
         ranks[body["metadata"]["namespace"]].append(_rank(body["metadata"]))
-    return frozenset((space, rank[-1]) for space, found in ranks.items() for rank in sorted(found)[: limit or None])
+    return frozenset((space, name) for space, found in ranks.items() for name in _placed(found, limit))
 
 
 class PolicyQuota:
@@ -78,10 +79,14 @@ class PolicyQuota:
         )
 
     def _place(self, namespace: str) -> frozenset[Named]:
-        ranked = sorted(self._ranks[namespace], key=self._ranks[namespace].__getitem__)
-        before, now = self._placed.get(namespace, frozenset()), frozenset(ranked[: self._limit or None])
+        before, now = self._placed.get(namespace, frozenset()), _placed(self._ranks[namespace].values(), self._limit)
         self._placed[namespace] = now
         return frozenset((namespace, name) for name in before ^ now)
+
+
+def _placed(ranks: Iterable[_Rank], limit: int) -> frozenset[str]:
+    """Names of the policies of one namespace that have a place."""
+    return frozenset(rank[-1] for rank in sorted(ranks)[: limit or None])
 
 
 def _rank(metadata: dict[str, Any]) -> _Rank:

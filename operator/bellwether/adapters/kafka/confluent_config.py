@@ -49,7 +49,7 @@ def for_confluent(connection: Connection) -> dict[str, object]:
                 " whatever addresses brokers advertise: it can only be used with hosts: ['*']"
             )
         else:
-            config["oauth_cb"] = _Callback(source_of(security.oauth), security.oauth.whom)
+            config["oauth_cb"] = _Callback(source_of(security.oauth), security.oauth.principal)
     return config
 
 

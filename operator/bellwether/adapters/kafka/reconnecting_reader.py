@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from bellwether.adapters.kafka.connection.broker_pool import BY_HAND, BrokerPool
+from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.kafka_connection import Connection
@@ -26,7 +26,7 @@ class RenewedReader:
         self._clock = clock
         self._avoided: Collection[int] = ()
         self._made = make()
-        self._reader = KafkaReader(BrokerPool(self._made, BY_HAND))
+        self._reader = KafkaReader(BrokerPool(self._made, MANUAL_LIMITS))
         self._look_at = clock.monotonic() + LOOK_SECONDS
 
     def read(self) -> Cluster:
@@ -58,6 +58,6 @@ class RenewedReader:
             return error
         if made != self._made:
             self._made = made
-            self._reader = KafkaReader(BrokerPool(made, BY_HAND))
+            self._reader = KafkaReader(BrokerPool(made, MANUAL_LIMITS))
             self._reader.avoid(self._avoided)
         return None

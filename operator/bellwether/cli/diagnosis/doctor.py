@@ -18,7 +18,7 @@ import click
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.admin_config_reader import AdminConfigs
 from bellwether.adapters.kafka.brokers.log_ends import LogEnds
-from bellwether.adapters.kafka.connection.broker_pool import BY_HAND, BrokerPool
+from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
 from bellwether.adapters.store.store_uri import Redacted
@@ -91,7 +91,7 @@ class _Cluster:
 
 def _by_options(kafka: Mapping[str, Any]) -> _Cluster:
     connection = connection_from(**kafka)
-    return _Cluster(connection, BrokerPool(connection, BY_HAND), _tools(connection, kafka))
+    return _Cluster(connection, BrokerPool(connection, MANUAL_LIMITS), _tools(connection, kafka))
 
 
 def _of_policy(opened: ExitStack, target: Target, kafka: Mapping[str, Any]) -> _Cluster:
@@ -110,7 +110,7 @@ def _of_policy(opened: ExitStack, target: Target, kafka: Mapping[str, Any]) -> _
         policy=f" --policy {shlex.quote(found.policy)} --namespace {found.namespace}",
         options=options,
     )
-    return _Cluster(found.connection, BrokerPool(found.connection, BY_HAND), tools, found.notes, found.check)
+    return _Cluster(found.connection, BrokerPool(found.connection, MANUAL_LIMITS), tools, found.notes, found.check)
 
 
 def _examination(of: _Cluster, uri: str | None) -> Callable[[Collection[str]], Examination]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from threading import Thread
 
-from bellwether.adapters.kafka.connection.broker_pool import BY_HAND, BrokerPool
+from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import Cluster
 from bellwether.kafka_connection import Connection
@@ -18,7 +18,7 @@ class EarlyReader:
     """``ports.kafka.ClusterReader`` whose first read begins at once. ``nodes`` are for requests to the same brokers."""
 
     def __init__(self, connection: Connection, avoided: Collection[int]) -> None:
-        self.nodes = BrokerPool(connection, BY_HAND)
+        self.nodes = BrokerPool(connection, MANUAL_LIMITS)
         self.nodes.avoid(avoided)
         self._reader = KafkaReader(self.nodes)
         self.partitions, self.avoid = self._reader.partitions, self._reader.avoid

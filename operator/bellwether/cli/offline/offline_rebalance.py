@@ -15,7 +15,7 @@ from pathlib import Path
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.files.undo_record_file import FileLeadership, FileRecords
 from bellwether.adapters.job_commands import Work, file_name
-from bellwether.adapters.kafka.connection.broker_pool import BY_HAND, BrokerPool
+from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.process_jobs import ProcessJobs
@@ -74,7 +74,7 @@ class Applied:
 def plan_offline(inputs: OfflineRun, record: Path | None, settings: Rebalance, say: Say) -> RebalancePlan:
     """Compute a plan for the present cluster, and verify it. Raises Terminal or Transient; moves nothing."""
     clock = SystemClock()
-    reader = KafkaReader(BrokerPool(inputs.connection, BY_HAND))
+    reader = KafkaReader(BrokerPool(inputs.connection, MANUAL_LIMITS))
     cluster = reader.read()
     say(f"Kafka cluster {cluster.cluster_id}: {len(cluster.brokers)} brokers, {len(cluster.partitions)} partitions")
     known = UndoRecord(cluster.cluster_id)
@@ -107,7 +107,7 @@ def apply_offline(inputs: OfflineRun, record: Path, settings: Rebalance, digest:
     Raises Terminal, Transient or Fenced; the record is kept then, and a run with the same digest continues.
     """
     clock, leadership = SystemClock(), FileLeadership(record)
-    nodes = BrokerPool(inputs.connection, BY_HAND)
+    nodes = BrokerPool(inputs.connection, MANUAL_LIMITS)
     reader, mover = KafkaReader(nodes), KafkaMover(nodes)
     with _held(leadership):
         records = FileRecords(record, leadership)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.config_reader import KafkaConfigs
-from bellwether.adapters.kafka.connection.broker_pool import BY_HAND, BrokerPool
+from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch, Wanted
@@ -143,7 +143,7 @@ def policy_inputs(target: Target) -> Iterator[PolicyInputs]:
 def world_of(policy: LeadershipPolicy, secrets: SecretReader, signals: SignalSource, clock: Clock) -> World:
     """Ports to the policy's Kafka cluster; the undo record is not written. Raises Transient or Terminal."""
     connection, strimzi = surroundings(policy.spec.kafka, secrets)
-    nodes = BrokerPool(connection, BY_HAND)
+    nodes = BrokerPool(connection, MANUAL_LIMITS)
     reader, mover, configs = KafkaReader(nodes), KafkaMover(nodes), KafkaConfigs(nodes)
     return World(reader, mover, UnsavedRecord(), NoLease(), signals, clock, strimzi, configs=configs)
 

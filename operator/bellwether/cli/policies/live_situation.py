@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from bellwether.adapters.job_commands import file_name
 from bellwether.adapters.kafka.config_reader import KafkaConfigs
-from bellwether.adapters.kafka.connection.broker_pool import BY_HAND, BrokerPool
+from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient
@@ -42,7 +42,7 @@ def live_situation(
     name = policy.metadata.name
     with SecretReader(api, namespace) as secrets:
         connection, strimzi = surroundings(policy.spec.kafka, secrets)
-        nodes = BrokerPool(connection, BY_HAND)
+        nodes = BrokerPool(connection, MANUAL_LIMITS)
         signals = _heard(api, namespace, name, clock)
         healths = [BrokerHealth.read(body) for body in broker_lookup.healths(api, namespace, name)]
         pods = PodWatch(api, clock)

@@ -182,9 +182,11 @@ class StatusReporter:
             return False
         return True
 
-    def heard(self, namespace: str, name: str, sources: Iterable[SourceSignals], patience: Patience) -> None:
+    def export_signal_ages(
+        self, namespace: str, name: str, sources: Iterable[SourceSignals], patience: Patience
+    ) -> None:
         """Export the ages of a policy's signals; ``patience`` are the limits."""
-        self._metrics.heard(namespace, name, sources, patience)
+        self._metrics.export_signal_ages(namespace, name, sources, patience)
 
     def trouble(self, body: dict[str, Any], reason: Reason, message: str) -> None:
         """The policy could not be reconciled, and why."""

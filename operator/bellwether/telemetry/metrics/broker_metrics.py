@@ -132,7 +132,9 @@ class BrokerMetrics:
         waits = {(b, str(way.wait.reason)): 1.0 for b, way in ways if way.wait is not None}
         self._wave_blocked.set_series(namespace, policy, waits)
 
-    def heard(self, namespace: str, policy: str, sources: Iterable[SourceSignals], patience: Patience) -> None:
+    def export_signal_ages(
+        self, namespace: str, policy: str, sources: Iterable[SourceSignals], patience: Patience
+    ) -> None:
         """Age of each source, and count of signals by state."""
         ages: dict[tuple[str, ...], float] = {}
         states: dict[tuple[str, ...], int] = {}

@@ -203,10 +203,12 @@ class OperatorMetrics:
         if (namespace, policy) not in self._gone:
             self._rebalances.update(namespace, policy, run)
 
-    def heard(self, namespace: str, policy: str, sources: Iterable[SourceSignals], patience: Patience) -> None:
+    def export_signal_ages(
+        self, namespace: str, policy: str, sources: Iterable[SourceSignals], patience: Patience
+    ) -> None:
         """Age of each source and count of signals by state; ``patience``: maximum ages by the policy."""
         if (namespace, policy) not in self._gone:
-            self._brokers.heard(namespace, policy, sources, patience)
+            self._brokers.export_signal_ages(namespace, policy, sources, patience)
 
     def forget(self, namespace: str, policy: str) -> None:
         """Drop all series of a deleted policy, and ignore later updates by its controller."""

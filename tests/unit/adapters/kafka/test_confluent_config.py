@@ -56,7 +56,7 @@ def test_a_plain_connection_says_nothing_of_tls_and_sasl() -> None:
 def test_librdkafka_and_our_own_connections_share_one_token(source: TokenSource) -> None:
     callback: Any = for_confluent(BY_TOKEN)["oauth_cb"]
     text, ends, principal, extensions = callback("")
-    assert (text, principal, extensions) == ("t0ken", OAUTH.whom, {})
+    assert (text, principal, extensions) == ("t0ken", OAUTH.principal, {})
     assert ends > 1.7e9, "librdkafka counts seconds since the epoch"
     assert source.token(0).text == "t0ken"
 

@@ -118,11 +118,11 @@ def by_source(*signals: Signal) -> list[SourceSignals]:
 
 def test_the_age_of_every_source_is_told_and_never_heard_is_minus_one(metrics: OperatorMetrics):
     heard = [signal(1, age_seconds=2.5), signal(2, age_seconds=None), signal(3, source="vantage-b", age_seconds=None)]
-    metrics.heard("default", "main", by_source(*heard), lambda _type, _source: 15.0)
+    metrics.export_signal_ages("default", "main", by_source(*heard), lambda _type, _source: 15.0)
     kind = "ExternalReachability"
     assert value(metrics, "signal_age_seconds", type=kind, source="vantage-a") == 2.5
     assert value(metrics, "signal_age_seconds", type=kind, source="vantage-b") == -1
-    metrics.heard("default", "main", [], lambda _type, _source: 15.0)
+    metrics.export_signal_ages("default", "main", [], lambda _type, _source: 15.0)
     assert value(metrics, "signal_age_seconds", type=kind, source="vantage-a") is None
 
 
@@ -133,13 +133,13 @@ def test_signals_are_counted_by_what_they_say_and_old_ones_as_stale(metrics: Ope
         signal(3, age_seconds=15.1),
         signal(4, Reading.FAILING, age_seconds=None),
     ]
-    metrics.heard("default", "main", by_source(*heard), lambda _type, _source: 15.0)
+    metrics.export_signal_ages("default", "main", by_source(*heard), lambda _type, _source: 15.0)
     states = [value(metrics, "signals", type="ExternalReachability", state=s) for s in SIGNAL_STATES]
     assert states == [1, 1, 0, 2]
 
 
 def test_what_the_policy_does_not_judge_by_is_not_missed(metrics: OperatorMetrics):
-    metrics.heard("default", "main", by_source(signal(1, age_seconds=None)), lambda _type, _source: None)
+    metrics.export_signal_ages("default", "main", by_source(signal(1, age_seconds=None)), lambda _type, _source: None)
     assert value(metrics, "signal_age_seconds", type="ExternalReachability", source="vantage-a") is None
     assert value(metrics, "signals", type="ExternalReachability", state="stale") is None
 
@@ -340,7 +340,7 @@ def test_a_thousand_brokers_make_less_than_twenty_series_each(metrics: OperatorM
         for b in range(1, brokers + 1)
         for kind in (SignalType.STORAGE_LATENCY, SignalType.SELF_REACHABILITY)
     ]
-    metrics.heard("default", "main", by_source(*probed, *beside), lambda _type, _source: 15.0)
+    metrics.export_signal_ages("default", "main", by_source(*probed, *beside), lambda _type, _source: 15.0)
     series = sum(len(family.samples) for family in metrics.registry.collect())
     assert brokers * 10 < series < brokers * 20
 

@@ -259,7 +259,7 @@ class BrokerConnection:
             )
             problem, ours = "", True
             if answer.error_code:
-                problem = f"refused {security.whom} ({answer.error_message or error_name(answer.error_code)})"
+                problem = f"refused {security.principal} ({answer.error_message or error_name(answer.error_code)})"
             else:
                 try:
                     sasl.answer(number, bytes(answer.auth_bytes))

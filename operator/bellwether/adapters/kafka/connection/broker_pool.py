@@ -58,8 +58,8 @@ class Limits:
         return self.read_seconds + 2 * (self.request_seconds + self.metadata_bytes / READ_RATE)
 
 
-BY_HAND = Limits(metadata_bytes=LARGEST_LIMIT)
-"""Limits of a person's own command: the cluster is the one that they named."""
+MANUAL_LIMITS = Limits(metadata_bytes=LARGEST_LIMIT)
+"""Limits of commands: the cluster is the one that the person named."""
 
 
 class BrokerPool:

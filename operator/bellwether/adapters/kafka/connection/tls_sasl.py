@@ -146,7 +146,7 @@ class Exchange:
         """Take the server's message of a round; ValueError when it refuses us, or does not prove who it is."""
         if self._token is not None:
             if message:
-                raise ValueError(f"refused the token of {self._security.whom} ({_refusal(message)})")
+                raise ValueError(f"refused the token of {self._security.principal} ({_refusal(message)})")
             return
         if self._scram is None:
             return

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
+from bellwether.adapters.http_proxies import proxied, proxy_title
 from bellwether.adapters.kafka.tokens.token_grant import Grant
 from bellwether.extras import needed_extra
 from bellwether.kafka_connection import AwsMskIam, Hidden, HttpProxy
@@ -85,9 +86,8 @@ def _credentials(origin: AwsMskIam) -> Any:
 @lru_cache(16)
 def _ambient(region: str, role_arn: str, proxy: HttpProxy | None) -> Any:
     """Credentials of the standard chain, or of a role that is assumed with them; they renew themselves."""
-    proxies = {} if proxy is None else {"https": str(proxy.address), "http": str(proxy.address)}
     config = Config(  # an empty mapping of proxies means none, also none of the environment
-        proxies=proxies,
+        proxies=proxied(proxy),
         connect_timeout=_STS_SECONDS,
         read_timeout=_STS_SECONDS,
         retries={"total_max_attempts": 1},
@@ -119,8 +119,7 @@ def _failure(error: Exception, origin: AwsMskIam) -> BellwetherError:
         what = f"the trust policy of {origin.role_arn}" if origin.role_arn else "the role and its trust policy"
         return Unauthenticated(f"{origin.where} STS refuses the credentials ({code or status}): check {what}")
     if isinstance(error, aws.ProxyConnectionError):
-        name = f"{origin.proxy.name} {origin.proxy.url}" if origin.proxy is not None else "the proxy"
-        return Transient(f"{origin.where} STS cannot be reached through {name}")
+        return Transient(f"{origin.where} STS cannot be reached through {proxy_title(origin.proxy)}")
     if isinstance(error, aws.HTTPClientError | aws.ConnectionError):
         return Transient(f"{origin.where} credentials cannot be fetched now ({type(error).__name__})")
     if isinstance(error, aws.BotoCoreError | OSError):

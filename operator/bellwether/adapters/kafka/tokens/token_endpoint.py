@@ -8,11 +8,9 @@ by ``token_source``, from a thread of its own: looking up a name obeys no deadli
 from __future__ import annotations
 
 import base64
-import json
 import re
 import ssl
 import time
-from typing import Any
 from urllib.parse import quote
 
 import requests
@@ -20,7 +18,7 @@ import urllib3.exceptions
 from requests.adapters import HTTPAdapter
 
 from bellwether.adapters.http_proxies import proxied, proxy_failure
-from bellwether.adapters.kafka.tokens.token_grant import TOKEN, Grant, seconds_of
+from bellwether.adapters.kafka.tokens.token_grant import TOKEN, Grant, json_object, seconds_of
 from bellwether.kafka_connection import Hidden, OAuth
 from bellwether.ports.errors import BellwetherError, Terminal, Transient, Unauthenticated
 
@@ -99,7 +97,7 @@ def _refusal(status: int, body: bytes, oauth: OAuth, where: str) -> BellwetherEr
     """What an answer other than 200 means; its description is left out, as it may repeat what was sent."""
     if status == 429 or status >= 500:
         return Transient(f"{where} answers HTTP {status}")
-    said = _object(body).get("error")
+    said = json_object(body).get("error")
     code = said if isinstance(said, str) and _ERROR.fullmatch(said) else ""
     if status == 401 or code in ("invalid_client", "unauthorized_client"):
         names = f"{oauth.called('client_id')} and {oauth.called('client_secret')}"
@@ -111,7 +109,7 @@ def _refusal(status: int, body: bytes, oauth: OAuth, where: str) -> BellwetherEr
 
 def _grant(body: bytes, where: str) -> Grant:
     """RFC 6749, 5.1."""
-    answer = _object(body)
+    answer = json_object(body)
     token, kind = answer.get("access_token"), answer.get("token_type", "Bearer")
     if not isinstance(token, str) or not TOKEN.fullmatch(token):
         raise Terminal(f"{where} answers without an access_token (RFC 6749, 5.1): it is no token endpoint")
@@ -123,12 +121,3 @@ def _grant(body: bytes, where: str) -> Grant:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= _LONGEST_SECONDS:
         raise Terminal(f"{where} returns a token without a valid expires_in: the time of the next request is unknown")
     return Grant(Hidden(token), float(seconds))
-
-
-def _object(body: bytes) -> dict[str, Any]:
-    """The JSON object in a body; empty for anything else."""
-    try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
