@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
+from bellwether.adapters.kafka.connection.broker_pool import KEPT_SECONDS, BrokerPool, Limits
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import TopicPartition
@@ -62,6 +62,7 @@ class Freezer:
     def reorder(self, inner: KafkaMover, orders: Sequence[Reorder], broker: int) -> Mapping[TopicPartition, Outcome]:
         """One reorder; the first one meets the boundary."""
         if self._armed:
+            time.sleep(KEPT_SECONDS)  # so that it opens a connection of its own
             self._armed, self._asked = False, broker
             if self._boundary == "before connecting":
                 self._freeze(self._kafka.broker(broker))

@@ -91,4 +91,5 @@ def test_the_sampler_needs_each_verb_on_strimzis_objects(crew: Crew, tmp_path: P
         assert done.returncode == 1
         assert f"lacks the verb '{verb}' on {resource}" in " ".join(done.stderr.split())
     assert crew.ran(kubeconfig, *command).returncode == 0
-    assert not [g for g in crew.unused(SAMPLER) if g.group]
+    # Only the sampler of several policies lists them.
+    assert {(g.resource, g.verb) for g in crew.unused(SAMPLER) if g.group} == {("leadershippolicies", "list")}

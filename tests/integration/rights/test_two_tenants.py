@@ -173,7 +173,9 @@ def test_whatever_one_tenant_writes_the_other_is_cured_as_before(
     operator = crew.operator(AWS_ACCESS_KEY_ID=CANARY, AWS_SECRET_ACCESS_KEY=CANARY, GOOGLE_API_KEY=CANARY)
     site.topics()
     detection = {"externalReachability": {"vantages": ["zone-a"]}}
-    site.policy(kafka=crew.secured(), detection=detection, demotion={"dwellSeconds": 0})
+    # Without flap damping: a broker that is demoted time after time is given its leaders back later and later.
+    promotion = {"stabilizationSeconds": 2, "maxStabilizationSeconds": 0, "waves": {"skipUpToLeaders": 1000}}
+    site.policy(kafka=crew.secured(), detection=detection, demotion={"dwellSeconds": 0}, promotion=promotion)
     site.until_reported()
     voice = site.voice("zone-a")
     voice.calls_well(1, 2, 3)

@@ -249,7 +249,10 @@ class StatusReporter:
         now = self._clock.monotonic()
         if ids != said.known or now - said.tidied_at > TIDY_SECONDS:
             said.uids = self._healths.ensure_broker_healths(about, ids).uids
-            self._healths.collect(namespace, name)
+            try:
+                self._healths.collect(namespace, name)
+            except BellwetherError as error:  # statuses do not depend on it
+                log.warning("outdated_signals_not_removed", error=str(error))
             said.known, said.tidied_at = ids, now
             said.brokers = {b: told for b, told in said.brokers.items() if b in ids}
             said.written = {b: known for b, known in said.written.items() if b in ids}

@@ -24,6 +24,7 @@ from bellwether.core.reasons import Reason
 from realparts import kafka_tools, kubernetes_binaries, strimzi
 from realparts.apiserver import ApiServer
 from realparts.kafka import KafkaCluster
+from realparts.kafka_topics import admin, delete_topics
 from realparts.prometheus import PrometheusServer
 from sourcetree import ROOT
 from testkit.alerts import alert_rules
@@ -85,7 +86,11 @@ class Installation:
     # What is so
 
     def begin(self) -> None:
-        """Topics, policies, the operator and the probers by the chart's accounts and arguments; all is healthy."""
+        """Topics, policies, the operator and the probers by the chart's accounts and arguments; all is healthy.
+
+        The pages' commands tell of every topic, so those that other tests have left go first.
+        """
+        delete_topics(self.kafka.bootstrap, admin(self.kafka.bootstrap).list_topics(timeout=limit(20)).topics)
         site, skewed = self.site, [[1, 2, 3]] * 6 + [[2, 3, 1], [3, 1, 2]] * 3
         placed = {site.topic: skewed, self.pair: [[FROZEN, LEFT]]}
         site.topics({site.topic: 12, self.pair: 1}, assignments=placed, configs={"min.insync.replicas": "2"})

@@ -9,6 +9,7 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import (
     BROKER_HEALTHS,
     EVENTS,
+    LEASES,
     POLICIES,
     Object,
     OutdatedDefinition,
@@ -85,6 +86,12 @@ def test_the_same_report_is_written_once(desk: Desk):
     for _ in range(3):
         desk.publish()
     assert desk.api.writes == []
+
+
+def test_statuses_are_written_without_the_right_to_list_the_probers_leases(desk: Desk):
+    desk.api.refuse("list", LEASES, Terminal("lacks the verb 'list' on leases"))
+    desk.publish()
+    assert desk.status["message"]
 
 
 def test_a_restarted_process_does_not_write_what_stands(desk: Desk):
