@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from bellwether.core.model.cluster import TopicPartition
 from evacuation import plots
@@ -95,7 +96,13 @@ def main() -> int:
 def run(settings: Settings, partitions: int, server: ApiServer, logs: Path) -> list[Row]:
     """One size, on brokers of its own."""
     with ExitStack() as stack:
-        kafka = stack.enter_context(KafkaCluster(brokers=BROKERS, proxied=False, heap="512m", properties=PATIENT))
+        # In memory, with a heap that fits: thousands of small files or a collector at its limit hide all else.
+        memory = Path("/dev/shm")
+        place = stack.enter_context(TemporaryDirectory(prefix="bench-", dir=memory if memory.is_dir() else None))
+        heap = f"{max(512, partitions // 8)}m"
+        kafka = stack.enter_context(
+            KafkaCluster(brokers=BROKERS, directory=Path(place), proxied=False, heap=heap, properties=PATIENT)
+        )
         topics = {f"bench-{number}": partitions // TOPICS for number in range(TOPICS)}
         logs.mkdir(parents=True, exist_ok=True)
         trees = {"": ROOT} | ({f" ({settings.against.resolve().name})": settings.against} if settings.against else {})

@@ -32,7 +32,7 @@ class Peers:
         self.offsets = [10] * count
         self.topics: list[Any] = [topic("a", partition(0))] * count
         self.brokers = [stack.enter_context(ScriptedBroker(self._answers(at))) for at in range(count)]
-        limits = Limits(opening_seconds=300, request_seconds=300, read_seconds=900)
+        limits = Limits(opening_seconds=300, request_seconds=300, read_seconds=900, next_seconds=300)
         self.reader = KafkaReader(BrokerPool(Connection((self.brokers[0].address,)), limits))
 
     def _answers(self, at: int) -> Answers:

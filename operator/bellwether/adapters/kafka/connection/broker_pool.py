@@ -37,14 +37,16 @@ class Limits:
     """Hard limits in seconds.
 
     ``opening_seconds`` to open one conversation, ``finding_seconds`` to find a broker that takes a mutation,
-    ``request_seconds`` for the answers of one broker, ``read_seconds`` for a read with all its second choices. The time
-    of a read grows with the bytes that arrive, up to ``metadata_bytes``; that of a mutation never does.
+    ``request_seconds`` for the answers of one broker, ``read_seconds`` for a read with all its second choices,
+    ``next_seconds`` for one that goes round: a frozen broker must not delay a reconcile. The time of a read grows with
+    the bytes that arrive, up to ``metadata_bytes``; that of a mutation never does.
     """
 
     opening_seconds: float = 1.5
     finding_seconds: float = 2.0
     request_seconds: float = 2.0
     read_seconds: float = 5.0
+    next_seconds: float = 0.5
     metadata_bytes: int = LARGE_LIMIT
 
     @property
@@ -150,8 +152,8 @@ class BrokerPool:
         address = usable[(usable.index(last) + 1) % len(usable)] if last in usable else usable[0]
         self._asked_next = address
         try:
-            limit = Deadline(self.limits.request_seconds, grows=True)
-            with self._open(address, limit.within(self.limits.opening_seconds)) as dialogue:
+            limit = Deadline(self.limits.next_seconds, grows=True)
+            with self._open(address, limit) as dialogue:
                 answer = ask(dialogue, limit)
         except (BrokerConnectionError, Transient):
             self._shun(address)

@@ -1,8 +1,9 @@
 """Undo record store in ConfigMaps: a header and a fixed number of compressed shards (invariants 6, 7 and 8).
 
-In: whole ``UndoRecord`` values. Out: only the shards that changed, each by a resourceVersion-checked write, then the
-header. Every object contains the epoch and the writer of its last write. A takeover rewrites all of them, so that the
-next write of an older holder meets an unknown resourceVersion and finds another writer: ``Fenced``.
+In: whole ``UndoRecord`` values. Out: only the shards that changed, all at the same time, each by a
+resourceVersion-checked write, then the header. Every object contains the epoch and the writer of its last write. A
+takeover rewrites all of them, so that the next write of an older holder meets an unknown resourceVersion and finds
+another writer: ``Fenced``.
 
 This order is safe: every entry is independent, and one that was recorded without its reorder has no effect. No object
 has an owner reference: foreground deletion would delete the record before the policy's finalizer could restore from it.
@@ -16,6 +17,7 @@ import threading
 import uuid
 import zlib
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from bellwether.adapters import undo_record_codec
@@ -96,9 +98,7 @@ class ConfigMapRecords:
             self._header_dirty |= saved.application != record.application or saved.returning != record.returning
             # From here on ``_saved`` is the requested record, and the dirty marks are what may not have been written.
             self._saved = record
-            for shard, packed in _pack_shards(record.entries, sorted(self._dirty)):
-                self._write(self._shard_name(shard), self._stamp(record.epoch), packed)
-                self._dirty.discard(shard)
+            self._write_shards(record)
             if self._header_dirty:
                 self._sequence += 1
                 self._write(self._name, self._header_data(record), None)
@@ -225,6 +225,18 @@ class ConfigMapRecords:
             written = self._api.replace(CONFIG_MAPS, self._namespace, body)
         self._versions[name] = written["metadata"]["resourceVersion"]
         return written
+
+    def _write_shards(self, record: UndoRecord) -> None:
+        """Write the dirty shards at the same time: leaders wait for it. Raises the first error once all have ended."""
+        stamp = self._stamp(record.epoch)
+        with ThreadPoolExecutor(SHARDS, "undo-record") as pool:
+            written = {
+                shard: pool.submit(self._write, self._shard_name(shard), stamp, packed)
+                for shard, packed in _pack_shards(record.entries, sorted(self._dirty))
+            }
+        self._dirty.difference_update(shard for shard, ended in written.items() if ended.exception() is None)
+        for ended in written.values():
+            ended.result()
 
     def _write(self, name: str, data: dict[str, str], packed: bytes | None) -> None:
         for _ in range(_ATTEMPTS):
