@@ -73,6 +73,7 @@ class Reason(StrEnum):
     PLANNING = "Planning"
     PLAN_PROPOSED = "PlanProposed"
     OTHER_PLAN_APPROVED = "OtherPlanApproved"
+    PLAN_EXPIRED = "PlanExpired"
     JOB_FAILED = "JobFailed"
     PLAN_VERIFICATION_FAILED = "PlanVerificationFailed"
     STORE_UNAVAILABLE = "StoreUnavailable"
@@ -179,11 +180,12 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.NO_ANSWER: "Kafka did not answer, or does not show the effect yet; the next reconcile reads the result.",
     Reason.REQUEST_REFUSED: "Kafka refused a request or an election; the message has its error.",
     Reason.NO_PLAN_PENDING: (
-        "No rebalance plan is pending: none was requested, or the last one is applied or was dropped."
+        "No rebalance plan is pending: none was requested, or the last one is applied or superseded."
     ),
     Reason.PLANNING: "A job measures loads and computes a plan.",
     Reason.PLAN_PROPOSED: "A rebalance plan waits for approval.",
     Reason.OTHER_PLAN_APPROVED: "The approval annotation has the digest of another plan and has no effect.",
+    Reason.PLAN_EXPIRED: "The plan is older than spec.rebalance.validSeconds; request a new plan.",
     Reason.JOB_FAILED: "The planning job failed; the next one starts at the next scheduled time or request.",
     Reason.PLAN_VERIFICATION_FAILED: "The plan failed the verification of its orders, figures and certificate.",
     Reason.STORE_UNAVAILABLE: "The store of loads and plans cannot be read or written.",

@@ -325,11 +325,15 @@ class KubernetesClient:
         try:
             yield
         except urllib3.exceptions.NewConnectionError as error:  # a subclass of TimeoutError
-            raise Transient(f"Kubernetes API: {what}: not reachable (connection refused)") from error
+            raise Transient(self._not_reachable(what, "connection refused")) from error
         except urllib3.exceptions.TimeoutError as error:
             raise Transient(f"Kubernetes API: {what}: no response within {self.timeout_seconds:g} s") from error
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise Transient(f"Kubernetes API: {what}: not reachable ({type(error).__name__})") from error
+            raise Transient(self._not_reachable(what, type(error).__name__)) from error
+
+    def _not_reachable(self, what: str, why: str) -> str:
+        host = self._api.configuration.host
+        return f"Kubernetes API: {what}: {host} is not reachable ({why}): check that API server and the network to it"
 
 
 def connect(kubeconfig: Path | None = None) -> KubernetesClient:

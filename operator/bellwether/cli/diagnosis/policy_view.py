@@ -104,7 +104,7 @@ class PolicyView:
             if prober.stale(self.now):
                 yield str(Reason.NO_EVIDENCE), f"prober {prober.source}"
         run = status.rebalance
-        if run is not None and run.state in _UNFINISHED:
+        if run is not None and (run.state in _UNFINISHED or run.reason == Reason.PLAN_EXPIRED):
             yield run.reason, "rebalance"
 
 

@@ -217,7 +217,7 @@ def on_judged(run: RebalanceRun, settings: Rebalance, approved: str, now: dateti
     if run.state is not RunState.PROPOSED or run.made_at is None:
         return run
     if settings.expired(run.made_at, now):
-        return run.become(RunState.IDLE, Reason.NO_PLAN_PENDING, EXPIRED_MESSAGE)
+        return run.become(RunState.IDLE, Reason.PLAN_EXPIRED, EXPIRED_MESSAGE)
     if _approves(run, settings, approved):
         return run.become(RunState.APPROVED, Reason.APPLYING, APPROVED_MESSAGE)
     if approved:
@@ -252,9 +252,10 @@ def on_progress(
     if application.ended is ApplicationEnd.DONE:
         return run.become(RunState.DONE, Reason.NO_PLAN_PENDING, application.message)
     if application.ended is ApplicationEnd.STALE:
-        expired = application.message == EXPIRED_MESSAGE
-        text = f"{application.message} {application.taken_up} of {application.moves} partitions were processed."
-        return run.become(RunState.STALE, Reason.NO_PLAN_PENDING, text if expired else application.message)
+        if application.message != EXPIRED_MESSAGE:
+            return run.become(RunState.STALE, Reason.NO_PLAN_PENDING, application.message)
+        text = f"{EXPIRED_MESSAGE} {application.taken_up} of {application.moves} partitions were processed."
+        return run.become(RunState.STALE, Reason.PLAN_EXPIRED, text)
     if application.ended is ApplicationEnd.SUPERSEDED:
         return run.become(RunState.SUPERSEDED, Reason.NO_PLAN_PENDING, SUPERSEDED_MESSAGE)
     text = f"{application.taken_up} of {application.moves} partitions processed, {application.left_out} skipped"

@@ -38,7 +38,7 @@ from bellwether.core.rebalance.problem_builder import ineligible_brokers, stands
 from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan
 from bellwether.core.settings.rebalance import Rebalance
 
-EXPIRED_MESSAGE = "The plan is older than spec.rebalance.validSeconds; request a new plan."
+EXPIRED_MESSAGE = DESCRIPTIONS[Reason.PLAN_EXPIRED]
 SUPERSEDED_MESSAGE = "Another plan was requested instead."
 
 LARGE_SHARE = 0.2

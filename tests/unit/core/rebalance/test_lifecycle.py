@@ -202,7 +202,7 @@ class TestJudged:
 
     def test_an_approval_that_comes_too_late_approves_nothing(self):
         found = on_judged(run(RunState.PROPOSED), BY_HAND, DIGEST, after(DAY + 1))
-        assert (found.state, found.reason) == (RunState.IDLE, Reason.NO_PLAN_PENDING)
+        assert (found.state, found.reason) == (RunState.IDLE, Reason.PLAN_EXPIRED)
         assert on_judged(found, BY_HAND, DIGEST, after(DAY + 2)) == found
         assert run_due(found, "", after(DAY + 7200)) is None
 
@@ -261,7 +261,7 @@ class TestFollowed:
         found = on_progress(
             run(RunState.APPLYING), application(9, taken_up=3, ended=ApplicationEnd.STALE, message=text), None
         )
-        assert (found.state, found.reason) == (RunState.STALE, Reason.NO_PLAN_PENDING)
+        assert (found.state, found.reason) == (RunState.STALE, Reason.PLAN_EXPIRED)
         assert found.message == f"{text} 3 of 9 partitions were processed."
 
     @pytest.mark.parametrize("state", [RunState.RUNNING, RunState.PROPOSED, RunState.APPROVED, RunState.SUPERSEDED])
