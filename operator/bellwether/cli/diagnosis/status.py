@@ -15,6 +15,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.status.policy_status import Mode
 from bellwether.api.v1alpha1.status.status_conditions import condition
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis import policy_list
@@ -175,7 +176,8 @@ def _partitions(view: PolicyView) -> Iterator[str]:
     if held is not None and str(held.status) == "True":
         yield f"Blocked: {held.reason}: {held.message}"
     if moving := status.plan.moves if status.plan is not None else 0:
-        yield f"Moving: {moving} partitions."
+        acts = status.mode is None or status.mode is Mode.ENFORCE
+        yield f"{'Moving' if acts else 'Would move'}: {moving} partitions."
 
 
 def _probers(view: PolicyView) -> Iterator[str]:

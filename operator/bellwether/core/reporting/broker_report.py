@@ -43,6 +43,8 @@ class BrokerReport:
     replicas: int
     demoted: DemotedBroker | None
     hold: BrokerHold | None
+    inactivity: str = ""
+    """Why the policy does not demote it, though it would if it acted."""
     dwell_left: float | None = None
     dwell_pending: bool = False
     """Sick for less than the dwell time: other brokers' signals may still show a shared cause."""
@@ -116,6 +118,8 @@ class BrokerReport:
             return Condition("Demoted", True, reason, text)
         if self.hold is not None:
             return Condition("Demoted", False, self.hold.reason, self.hold.message)
+        if self.inactivity:
+            return Condition("Demoted", False, Reason.NOT_ENFORCING, f"it would be demoted. {self.inactivity}")
         if self.restoration is not None and self.dwell_left is None:
             return Condition("Demoted", False, Reason.RESTORING_IN_WAVES, self.restoration.message)
         if self.dwell_left is not None:
@@ -158,6 +162,7 @@ def broker_reports(
     back = plan.decisions.returning if policy.acts else snapshot.record.returning
     waves = policy.promotion.waves
     ended = {o.broker: o.until for o in snapshot.overrides if o.until is not None and not o.active(snapshot.now)}
+    would = plan.decisions.demoted.keys() - demoted.keys()
     known, reports = {b.broker: b for b in last}, []
     for broker, verdict in sorted(verdicts.items()):
         registered = cluster.brokers.get(broker)
@@ -172,6 +177,7 @@ def broker_reports(
             replicas=cluster.replica_counts[broker],
             demoted=demoted.get(broker),
             hold=plan.decisions.hold_of(broker),
+            inactivity=policy.inactivity if broker in would else "",
             dwell_left=plan.decisions.dwelling.get(broker),
             dwell_pending=verdict.state is HealthState.SICK and dwell_left(verdict, context) > 0,
             waited_for=waited_for.get(broker, 0),

@@ -17,6 +17,7 @@ from realparts.kafka import KafkaCluster
 from realparts.processes import ManagedProcess
 from realparts.prometheus import PrometheusServer
 from testkit.alerts import alert_rules
+from testkit.loads import load_configs
 from testkit.processes.sites import POLICY, Site
 
 ZONES = ("zone-a", "zone-b")
@@ -63,6 +64,7 @@ class WatchedSite:
         self.site = site
         self.ports: dict[str, int] = {}
         self.processes: dict[str, ManagedProcess] = {}
+        self.store = directory / "store"
         self._directory = directory
         self._prometheus: PrometheusServer | None = None
 
@@ -74,7 +76,8 @@ class WatchedSite:
 
     def operator(self, name: str = "operator") -> ManagedProcess:
         """Start an operator; under a name that ran before, in its place."""
-        process = self.site.operator("--metrics-port", str(self._port(name)))
+        config = load_configs.options(self._directory, str(self.store))
+        process = self.site.operator("--metrics-port", str(self._port(name)), *config)
         self.processes[name] = process
         return process
 

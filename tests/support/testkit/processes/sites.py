@@ -98,6 +98,11 @@ class Site:
         self._voices.append(voice)
         return voice
 
+    def silence(self) -> None:
+        """All voices fall silent."""
+        while self._voices:
+            self._voices.pop().stop()
+
     def free_port(self) -> int:
         """A port for a server of the test's own."""
         return self._ports.take()
@@ -297,8 +302,7 @@ class Site:
 
     def close(self) -> None:
         """End everything, delete the site's topics and put back whatever order was found otherwise."""
-        for voice in self._voices:
-            voice.stop()
+        self.silence()
         for process in self.processes:
             process.resume()
             process.kill()

@@ -53,6 +53,14 @@ SOURCES: Mapping[str, Sequence[str]] = {
         "/helm/bellwether/files/alerts/*",
         "telemetry/metrics/operator_metrics*",
     ),
+    "integration/alerts/test_scenes.py": (
+        "/helm/bellwether/files/alerts/*",
+        "/tests/support/testkit/alerts/*",
+        "/tests/integration/alerts/scenes/*",
+        "cli/diagnosis/*",
+        "controllers/reporting/*",
+        "core/reporting/*",
+    ),
     "integration/chart/test_installing.py": ("/helm/bellwether/*",),
     "integration/chart/test_spark_rights.py": ("/helm/bellwether/templates/*load*", "/spark/bellwether_load/jobs/*"),
     "integration/doctor/test_last_replica_lost.py": (

@@ -10,10 +10,13 @@ from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.condition import Condition
 from bellwether.core.model.refusals import BrokerHold
+from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.broker_report import BrokerReport
+from bellwether.core.settings.policy import Mode, Policy
 from testkit.values.builders import (
     cluster,
+    decisions,
     demoted,
     partition,
     said,
@@ -66,6 +69,14 @@ class TestBrokerConditions:
         held = BrokerHold(1, Reason.CAP_REACHED, "the cap is 1")
         _, condition, _ = self.of(HealthState.SICK, hold=held).conditions
         assert (condition.status, condition.reason, condition.message) == (False, Reason.CAP_REACHED, "the cap is 1")
+
+    @pytest.mark.parametrize("policy", [Policy(name="main"), Policy(name="main", mode=Mode.ENFORCE, suspend=True)])
+    def test_a_sick_broker_that_a_policy_may_not_demote_says_why(self, policy: Policy):
+        seen = cluster(partition())
+        report, *_ = said(snapshot(seen), policy, plan=Plan(decisions=decisions(1))).brokers
+        condition = report.condition("Demoted")
+        assert (condition.status, condition.reason) == (False, Reason.NOT_ENFORCING)
+        assert condition.message == f"it would be demoted. {policy.inactivity}"
 
     def test_who_is_demoted_and_held_there_says_both(self):
         held = BrokerHold(1, Reason.PROMOTION_MANUAL, "waits for a person")
