@@ -71,7 +71,7 @@ def _brokers(preview: Preview) -> Iterator[str]:
             change[move.leads_next] += 1
             if move.leader is not None:
                 change[move.leader] -= 1
-    head = ("BROKER", "RACK", "LEADERS", "AFTER", "DEMOTED")
+    head = ("BROKER", "RACK", "LEADERS", "LEADERS AFTER", "DEMOTED AFTER")
     rows = []
     for broker in sorted(cluster.named):
         leaders, known = cluster.leader_counts[broker], cluster.brokers.get(broker)

@@ -57,7 +57,9 @@ def news(before: Report | None, now: Report) -> Iterator[News]:
     if former is not None and (was_former is None or was_former.message != former.message):
         yield News(former.reason, former.message, warning=True)
     idle, was_idle = _inactive(now), _inactive(before) if before is not None else None
-    if idle is not None and was_idle is None:
+    if now.would_demote and (before is None or before.would_demote != now.would_demote):
+        yield News(Reason.NOT_ENFORCING, now.condition("Ready").message, warning=True)
+    elif idle is not None and was_idle is None:
         yield News(idle.reason, idle.message)
     worst, was_worst = _worst(now), _worst(before) if before is not None else None
     if worst is not None and (was_worst is None or was_worst.reason != worst.reason):

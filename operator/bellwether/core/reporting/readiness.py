@@ -119,7 +119,11 @@ def _inactive(state: PolicyState) -> Finding | None:
     """A policy that would demote a broker and may not."""
     if state.policy.acts or not state.would:
         return None
-    return Finding(Reason.NOT_ENFORCING, f"{_mode(state)}: would demote {named(state.would)}")
+    leaders = sum(b.leaders for b in state.brokers if b.broker in state.would)
+    verb = "leads" if len(state.would) == 1 else "lead"
+    led = "1 partition" if leaders == 1 else f"{leaders} partitions"
+    text = f"{_mode(state)}: would demote {named(state.would)}, which {verb} {led}"
+    return Finding(Reason.NOT_ENFORCING, text)
 
 
 def _sick(state: PolicyState) -> Finding | None:

@@ -153,6 +153,15 @@ class TestWhy:
         assert str(found["why"]).startswith("broker 2 is first in its own order, but it is demoted (OverrideDemoted)")
         assert any("bellwether release 2" in change for change in found["changes"])  # type: ignore[attr-defined]
 
+    def test_a_suspended_policy_says_what_it_would_do_after_its_resume(self, operator: MemoryOperator):
+        home = next(p for p in operator.site.cluster.partitions() if p.leader == 2)
+        started(operator, suspend=True)
+        override(operator, 2, "Demoted")
+        found = document("why", f"{home.topic}/{home.index}")
+        assert found["replicas"][0]["obstacle"] == "it would be demoted (OverrideDemoted)"  # type: ignore[index]
+        (move, *_) = found["changes"]  # type: ignore[misc]
+        assert "suspended; after bellwether resume --policy main -n default the operator would move it" in move
+
     def test_a_move_that_is_held_is_named_with_its_reason(self, operator: MemoryOperator):
         operator.site.cluster.create_topic("alone", assignment=[(2,)])
         loop = started(operator)
