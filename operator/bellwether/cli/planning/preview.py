@@ -20,6 +20,7 @@ from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch, Wanted
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import surroundings
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.api.v1alpha1.broker_health import BrokerHealth, reported_flaps, reported_verdicts
@@ -92,6 +93,8 @@ class PolicyInputs:
     healths: tuple[BrokerHealth, ...]
     record: UndoRecord | None
     world: World
+    audit_log: ConfigMapAuditLog
+    """The policy's, for a command that moves leaders itself."""
     notes: tuple[str, ...] = ()
 
     def preview(self) -> Preview:
@@ -137,7 +140,7 @@ def policy_inputs(target: Target) -> Iterator[PolicyInputs]:
         world = replace(world_of(policy, secrets, signals, clock), pods=pods.look())
         notes = tuple(_notes(policy.policy(), problem, pods.problem))
         read = tuple(BrokerHealth.read(health) for health in healths)
-        yield PolicyInputs(policy, read, record, world, notes)
+        yield PolicyInputs(policy, read, record, world, ConfigMapAuditLog(api, namespace, name, clock), notes)
 
 
 def world_of(policy: LeadershipPolicy, secrets: SecretReader, signals: SignalSource, clock: Clock) -> World:

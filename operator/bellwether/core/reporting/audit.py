@@ -15,6 +15,7 @@ from bellwether.core.detection.context import Context
 from bellwether.core.detection.findings import EvidenceItem
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.execution.result import ExecutionResult
+from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import Cause, DemotedBroker, PlanApplication, UndoRecord
 from bellwether.core.planning.plan import Move, MoveKind, Plan
 from bellwether.core.reasons import Reason
@@ -147,6 +148,12 @@ def begin_entry(
         moves=_moves(plan) if plan.moves else None,
         plan=step,
     )
+
+
+def command_entry(snapshot: Snapshot, plan: Plan, occasion: str) -> AuditEntry:
+    """Entry for moves that a command makes itself, and that demote or promote no broker."""
+    cluster = snapshot.cluster.cluster_id
+    return AuditEntry(snapshot.now, cluster, snapshot.record.epoch, occasion, moves=_moves(plan))
 
 
 def complete_entry(entry: AuditEntry, result: ExecutionResult) -> AuditEntry:
