@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from bellwether.adapters.kafka.config_reader import KafkaConfigs
 from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
 from bellwether.adapters.kafka.leader_mover import KafkaMover
+from bellwether.adapters.kafka.log_dir_reader import KafkaLogDirs
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient
@@ -81,8 +82,9 @@ def world_of(policy: LeadershipPolicy, secrets: SecretReader, signals: SignalSou
     """Ports to the policy's Kafka cluster; the undo record is not written. Raises Transient or Terminal."""
     connection, strimzi = surroundings(policy.spec.kafka, secrets)
     nodes = BrokerPool(connection, MANUAL_LIMITS)
-    reader, mover, configs = KafkaReader(nodes), KafkaMover(nodes), KafkaConfigs(nodes)
-    return World(reader, mover, UnsavedRecord(), NoLease(), signals, clock, strimzi, configs=configs)
+    reader, mover, configs, log_dirs = KafkaReader(nodes), KafkaMover(nodes), KafkaConfigs(nodes), KafkaLogDirs(nodes)
+    records, lease = UnsavedRecord(), NoLease()
+    return World(reader, mover, records, lease, signals, clock, strimzi, configs=configs, log_dirs=log_dirs)
 
 
 def _listened(

@@ -54,6 +54,7 @@ def live_situation(
             world.strimzi,
             world.pods,
             world.configs,
+            world.log_dirs,
             _loads(store, policy, namespace, cluster.cluster_id) if store is not None else None,
         )
 
