@@ -20,6 +20,7 @@ from bellwether.cli.planning.preview import Preview, policy_inputs
 from bellwether.cli.text_table import rows_of
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.undo_record import Cause
+from bellwether.core.reasons import Reason
 from bellwether.ports.errors import BellwetherError, Terminal
 
 _OUT_OF_SCOPE = "spec.scope leaves this topic alone, so demotion, racks, elections and load plans do not move it"
@@ -219,6 +220,10 @@ class LeaderExplanation:
                 return why, f"its override ends: bellwether release {broker}{options}"
             recovery = self._would_change.get(broker) or "it is Healthy again"
             return why, f"{recovery}; or bellwether promote {broker}{options}"
+        if broker in decisions.log_dirs.replicas.get(self._partition.key, ()):
+            return f"its replica lies in a demoted log directory ({Reason.LOG_DIR_SLOW})", (
+                f"the directory is fast again; or bellwether promote {broker}{options}"
+            )
         if broker not in self._partition.isr:
             return "it is not in the ISR", "it catches up and joins the ISR"
         wave = decisions.returning.get(broker)

@@ -120,6 +120,16 @@ def _of_broker(before: BrokerReport | None, now: BrokerReport) -> Iterator[News]
     if now.demoted is not None and not was_demoted:
         planned = now.demoted.cause is Cause.MAINTENANCE
         yield News("Demoted", f"demoted: {now.demoted.message}", now.broker, warning=not planned)
+    known = {one.demoted.log_dir for one in before.log_dirs if one.acts} if before is not None else set()
+    current = {one.demoted.log_dir: one for one in now.log_dirs if one.acts}
+    for log_dir, one in current.items():
+        if log_dir not in known:
+            text = f"log directory {log_dir.path} demoted with {one.partitions} partitions: {one.demoted.message}"
+            yield News("LogDirDemoted", text, now.broker, warning=True)
+    for log_dir in sorted(known - current.keys()):
+        if now.demoted is None:
+            text = f"what lies in log directory {log_dir.path} may lead again; its leaders are restored"
+            yield News("LogDirPromoted", text, now.broker)
     was_drained = before is not None and before.drained is not None and before.drained.status
     if now.drained is not None and now.drained.status and not was_drained:
         yield News(now.drained.reason, now.drained.message, now.broker)

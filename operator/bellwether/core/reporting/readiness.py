@@ -200,11 +200,13 @@ def _unsettled(state: PolicyState) -> Finding | None:
 
 def _demoted(state: PolicyState) -> Finding | None:
     demoted = [b for b in state.brokers if b.demoted is not None]
-    if not demoted:
-        return None
-    reasons = dict.fromkeys(b.demoted.reason for b in demoted if b.demoted is not None)
-    text = f"{named([b.broker for b in demoted])} {_is(demoted)} demoted ({', '.join(reasons)})"
-    return Finding(Reason.BROKER_DEMOTED, text)
+    texts = []
+    if demoted:
+        reasons = dict.fromkeys(b.demoted.reason for b in demoted if b.demoted is not None)
+        texts.append(f"{named([b.broker for b in demoted])} {_is(demoted)} demoted ({', '.join(reasons)})")
+    if partly := [b for b in state.brokers if any(one.acts for one in b.log_dirs)]:
+        texts.append(f"log directories of {named([b.broker for b in partly])} are demoted ({Reason.LOG_DIR_SLOW})")
+    return Finding(Reason.BROKER_DEMOTED, "; ".join(texts)) if texts else None
 
 
 RANKS: tuple[Callable[[PolicyState], Finding | None], ...] = (
