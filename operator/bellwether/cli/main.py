@@ -30,6 +30,7 @@ VERBS = {
     "replay": "bellwether.cli.commands.recording.replay:replay",
     "resume": "bellwether.cli.commands.leadership.suspend:resume",
     "sample": "bellwether.cli.commands.rebalance.sample:sample",
+    "sidecar-webhook": "bellwether.cli.commands.installation.sidecar_webhook:sidecar_webhook",
     "simulate": "bellwether.cli.commands.policies.simulate:simulate",
     "status": "bellwether.cli.commands.diagnosis.status:status",
     "suspend": "bellwether.cli.commands.leadership.suspend:suspend",
