@@ -13,6 +13,9 @@ quarantine agent requires a shared process namespace. In: root, policy, namespac
   image: {{ include "bellwether.image" $.root | quote }}
   imagePullPolicy: {{ $.root.Values.image.pullPolicy }}
   args:
+    # While the container runs the pod stays ready, also if the sidecar crashes.
+    - supervise
+    - --
     {{- if not $agent }}
     - probe
     {{- end }}

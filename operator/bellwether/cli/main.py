@@ -33,6 +33,7 @@ VERBS = {
     "sidecar-webhook": "bellwether.cli.commands.installation.sidecar_webhook:sidecar_webhook",
     "simulate": "bellwether.cli.commands.policies.simulate:simulate",
     "status": "bellwether.cli.commands.diagnosis.status:status",
+    "supervise": "bellwether.cli.commands.probe.supervise:supervise",
     "suspend": "bellwether.cli.commands.leadership.suspend:suspend",
     "undo-record": "bellwether.cli.commands.installation.undo_record:undo_record",
     "uninstall": "bellwether.cli.commands.installation.uninstall:uninstall",

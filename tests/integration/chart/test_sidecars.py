@@ -31,7 +31,8 @@ def test_what_is_to_be_pasted_makes_a_pod_that_is_accepted(
     pod["spec"]["containers"] += yaml.safe_load(held["data"][f"{restricted}.orders.yaml"])
     found = created(chartserver, restricted, pod)
     storage, self_check = found["spec"]["containers"][1:]
-    assert storage["args"][:4] == ["probe", "storage", "--policy=orders", f"--namespace={restricted}"]
+    assert storage["args"][:4] == ["supervise", "--", "probe", "storage"]
+    assert storage["args"][4:6] == ["--policy=orders", f"--namespace={restricted}"]
     assert storage["volumeMounts"] == [{"name": "data-0", "mountPath": "/var/lib/kafka/data"}]
     assert self_check["env"][0]["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.name"
 
@@ -83,7 +84,7 @@ def test_a_agent_is_added_to_a_pod_whose_processes_it_then_sees(
         pod = until_changed(chartserver, restricted, 4)
         assert pod["spec"]["shareProcessNamespace"] is True
         agent = pod["spec"]["containers"][-1]
-        assert (agent["name"], agent["args"][0]) == ("bellwether-quarantine-agent", "quarantine-agent")
+        assert (agent["name"], agent["args"][2]) == ("bellwether-quarantine-agent", "quarantine-agent")
         broker = pod["spec"]["containers"][0]["securityContext"]["runAsUser"]
         assert agent["securityContext"]["runAsUser"] == broker, "or it could not signal it"
 
