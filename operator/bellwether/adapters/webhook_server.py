@@ -56,8 +56,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 class Webhook:
     """The server. ``receive`` gets a body, and namespace and name of the policy that the path names, if it does. It
-    returns the JSON to answer with, if any. It raises ValueError for a body that is not understood, Transient when it is
-    to come again.
+    returns the JSON to answer with, if any. It raises ValueError for a body that is not understood, and Transient when
+    it is to come again.
 
     ``token`` None accepts every client. ``on_answer`` receives each answer's status. Port 0 takes a free one.
     """

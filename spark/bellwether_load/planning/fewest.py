@@ -104,7 +104,7 @@ class _Steps:
         gives, to = mine[row], block.eligible[mine[row], slot]
         gives_changes = (to != home[gives]).astype(np.int64) - (a != home[gives])
         takes = np.flatnonzero((block.eligible == a).any(axis=1) & (leader != a))
-        takes_changes = (a != home[takes]).astype(np.int64) - (leader[takes] != home[takes])
+        takes_changes = np.not_equal(home[takes], a).astype(np.int64) - (leader[takes] != home[takes])
         parts = [(to, gives, np.full(len(gives), -1), loads[gives], gives_changes)]
         for b in np.unique(to):
             i, j = np.flatnonzero(to == b), np.flatnonzero(leader[takes] == b)
