@@ -75,7 +75,7 @@ def alertmanager(
         webhook.start()
         structlog.get_logger(__name__).info("webhook_listening", port=webhook.port, tls=files is not None)
         try:
-            process.run(lambda one: _Receiver(one, webhook, forget_after_seconds).run(router))
+            process.run(lambda one: _Receiver(one, webhook, forget_after_seconds).run(router), router.expect)
         finally:
             webhook.stop()
 

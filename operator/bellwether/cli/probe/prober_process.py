@@ -21,6 +21,7 @@ from bellwether.cli.commands.probe.prober_options import HEALTH_PORT
 from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe.prober import Probe, ProbeDied, Prober
 from bellwether.cli.watched_policies import PolicyList, WatchedPolicies
+from bellwether.controllers.policy_quota import Named
 from bellwether.core.settings.detection import Detection
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError
@@ -157,8 +158,13 @@ class ProberProcess:
         serve(health, metrics, metrics_port, _health_port())
         return cls(selection, signal_type, source, metrics, health, many)
 
-    def run(self, measure: Callable[[PolicyProber], None]) -> None:
-        """Connect to Kubernetes, and measure until SIGTERM or SIGINT."""
+    def run(
+        self, measure: Callable[[PolicyProber], None], expect: Callable[[frozenset[Named]], None] | None = None
+    ) -> None:
+        """Connect to Kubernetes, and measure until SIGTERM or SIGINT.
+
+        ``expect`` is called with all policies that will be measured, before their runs begin.
+        """
         api, default = connect(self.selection.target)
         clock, stop = SystemClock(), stop_on_signals()
 
@@ -170,7 +176,14 @@ class ProberProcess:
             return _Run(PolicyProber(prober, metrics, clock, ended, secrets), measure, self.metrics)
 
         listed = PolicyList(api, default, self.selection)
-        policies = WatchedPolicies(listed.read, begin, clock)
+
+        def read() -> frozenset[Named]:
+            found = listed.read()
+            if expect is not None and not listed.unread():
+                expect(found)
+            return found
+
+        policies = WatchedPolicies(read, begin, clock)
         self.health.watch(policies.problems)
         self.health.require(listed.unread)
         policies.run(stop)

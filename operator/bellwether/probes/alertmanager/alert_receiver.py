@@ -119,6 +119,11 @@ class Alerts(MeasuringThread):
             self._posted.clear()
         self._wake.set()
 
+    @property
+    def unconfigured(self) -> bool:
+        """Whether it is unknown which alerts the policy names."""
+        return self._settings is None and not self.idle
+
     def ready(self) -> bool:
         """Whether a notification would be taken."""
         known = self._recalled and self._settings is not None and self._brokers is not None

@@ -32,13 +32,22 @@ class AlertRouter:
         self._unclaimed = unclaimed
         self._lock = threading.Lock()
         self._policies: dict[Named, Alerts] = {}
+        self._awaited: frozenset[Named] | None = None
+        self._added: set[Named] = set()
         self._log = structlog.get_logger(__name__)
         self._said: set[Named] = set()
+
+    def expect(self, policies: frozenset[Named]) -> None:
+        """These policies are, or will be, served: a notification is not over before each of them was asked."""
+        with self._lock:
+            self._awaited = policies
+            self._added &= policies
 
     def add(self, policy: Named, alerts: Alerts) -> None:
         """Pass on to this policy, too."""
         with self._lock:
             self._policies[policy] = alerts
+            self._added.add(policy)
 
     def remove(self, policy: Named) -> None:
         """Pass on to it no longer."""
@@ -66,9 +75,13 @@ class AlertRouter:
             return
         with self._lock:
             served = list(self._policies.values())
+            awaited = self._awaited is None or bool(self._awaited - self._added)
         claimed: set[int] = set()
-        refused: NotReady | None = None
+        refused = NotReady("the policies are not known yet") if awaited else None
         for alerts in served:
+            if alerts.unconfigured:
+                refused = NotReady("the settings of a policy are not known yet")
+                continue
             concerned = {n: alert for n, alert in enumerate(found.alerts) if alerts.concerned(alert)}
             claimed |= concerned.keys()
             if concerned or found.left_out:

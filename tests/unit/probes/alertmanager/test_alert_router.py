@@ -35,6 +35,7 @@ class Scene:
         self.router = AlertRouter(default, self._unclaimed)
         self.posts: dict[Named, list[Signal]] = {}
         self.leading: dict[Named, bool] = {}
+        self.router.expect(frozenset())
 
     def _unclaimed(self, alerts: int) -> None:
         self.lost += alerts
@@ -74,6 +75,27 @@ def test_an_alert_goes_to_the_policy_whose_matchers_it_meets_and_what_nobody_cla
     until(lambda: scene.took(B) == {"DiskSlow"})
     assert scene.took(A) == set()
     assert scene.lost == 2
+
+
+def test_before_the_policies_are_known_a_notification_has_to_be_sent_again() -> None:
+    router = AlertRouter(None, lambda _alerts: None)
+    with pytest.raises(NotReady, match="policies are not known yet"):
+        router.receive(body(("DiskSlow", "b")))
+
+
+def test_a_notification_is_not_over_before_each_policy_was_asked_and_those_that_are_served_take_it() -> None:
+    scene = Scene()
+    scene.policy(A, SLOW)
+    scene.router.expect(frozenset({A, B}))
+    with pytest.raises(NotReady, match="policies are not known yet"):
+        scene.router.receive(body(("DiskSlow", "a")))
+    until(lambda: scene.took(A) == {"DiskSlow"})
+    unknown = Alerts(list, bool, print, print, SystemClock(), WebhookMetrics(ProbeMetrics()))
+    scene.router.add(B, unknown)
+    with pytest.raises(NotReady, match="settings of a policy are not known yet"):
+        scene.router.receive(body(("DiskSlow", "a")))
+    unknown.configure(None)
+    scene.router.receive(body(("DiskSlow", "a")))
 
 
 def test_a_policy_without_matchers_takes_only_what_names_it() -> None:
