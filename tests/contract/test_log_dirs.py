@@ -44,7 +44,7 @@ def in_memory() -> Subject:
     return Subject(reader, paths, move, cluster.kill)
 
 
-def on_brokers(kafka: KafkaCluster) -> Subject:
+def on_brokers(brokers: KafkaCluster) -> Subject:
     from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
     from bellwether.adapters.kafka.log_dir_reader import KafkaLogDirs
     from bellwether.adapters.kafka.metadata_reader import KafkaReader
@@ -52,8 +52,8 @@ def on_brokers(kafka: KafkaCluster) -> Subject:
     from realparts.kafka_topics import create_topics
     from testkit.kafka.kafka_site import PATIENT
 
-    nodes = BrokerPool(Connection(tuple(kafka.bootstrap.split(","))), PATIENT)
-    create_topics(kafka.bootstrap, {"orders": 6}, replication_factor=2)
+    nodes = BrokerPool(Connection(tuple(brokers.bootstrap.split(","))), PATIENT)
+    create_topics(brokers.bootstrap, {"orders": 6}, replication_factor=2)
     metadata = KafkaReader(nodes)
     until(lambda: {p.name for p in metadata.read().partitions if len(p.isr) == 2} >= NAMES, 60)
 
@@ -61,14 +61,14 @@ def on_brokers(kafka: KafkaCluster) -> Subject:
         from kafka import TopicPartitionReplica
         from kafka.admin import KafkaAdminClient
 
-        client = KafkaAdminClient(bootstrap_servers=kafka.bootstrap.split(","))
+        client = KafkaAdminClient(bootstrap_servers=brokers.bootstrap.split(","))
         try:
             client.alter_replica_log_dirs({TopicPartitionReplica(name.topic, name.partition, 1): path})
         finally:
             client.close()
 
-    paths = tuple(map(str, kafka.broker(1).log_dirs))
-    return Subject(KafkaLogDirs(nodes), paths, move, lambda broker: kafka.broker(broker).kill())
+    paths = tuple(map(str, brokers.broker(1).log_dirs))
+    return Subject(KafkaLogDirs(nodes), paths, move, lambda broker: brokers.broker(broker).kill())
 
 
 @pytest.fixture(scope="module", params=["memory", pytest.param("kafka", marks=[pytest.mark.kafka, pytest.mark.slow])])
