@@ -144,10 +144,12 @@ def broker_reports(
     context: Context,
     plan: Plan,
     demoted: Mapping[int, DemotedBroker],
+    would: tuple[int, ...],
     quarantines: QuarantineDecisions,
     last: tuple[BrokerReport, ...] = (),
 ) -> tuple[BrokerReport, ...]:
-    """One report per judged broker, by id. ``demoted`` are the brokers that the policy keeps demoted.
+    """One report per judged broker, by id. ``demoted`` are the brokers that the policy keeps demoted,
+    ``would`` those that it would demote if it acted.
 
     A report that equals the broker's ``last`` one is that object, and ``last`` itself is returned if all are, so that
     nothing is rendered twice.
@@ -162,7 +164,6 @@ def broker_reports(
     back = plan.decisions.returning if policy.acts else snapshot.record.returning
     waves = policy.promotion.waves
     ended = {o.broker: o.until for o in snapshot.overrides if o.until is not None and not o.active(snapshot.now)}
-    would = plan.decisions.demoted.keys() - demoted.keys()
     known, reports = {b.broker: b for b in last}, []
     for broker, verdict in sorted(verdicts.items()):
         registered = cluster.brokers.get(broker)

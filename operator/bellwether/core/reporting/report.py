@@ -115,7 +115,7 @@ def report(
     else:
         found = count_placements(context, plan)
     known = last.brokers if last is not None else ()
-    brokers = broker_reports(context, plan, demoted, quarantines or QuarantineDecisions(), known)
+    brokers = broker_reports(context, plan, demoted, would, quarantines or QuarantineDecisions(), known)
     risks = partitions_at_risk(snapshot.cluster, snapshot.floors)
     return Report(
         now=snapshot.now,
