@@ -159,9 +159,7 @@ class IssuerReference(Model):
 class Certificate(Model):
     """A Certificate of cert-manager for the Service of the webhook."""
 
-    enabled: bool = Field(
-        default=False, description="Create it; cert-manager must be installed. Its Secret is tlsSecretName."
-    )
+    enabled: bool = Field(default=False, description="Create it; cert-manager must be installed.")
     issuer_ref: IssuerReference = Field(default_factory=IssuerReference, description="Its issuer.")
     duration: str = Field(default="2160h", pattern=r"^[0-9]+h$", description="Validity of the certificate.")
     renew_before: str = Field(default="720h", pattern=r"^[0-9]+h$", description="Time before its end to renew it.")
@@ -247,6 +245,21 @@ class QuarantineAgent(Model):
     metrics_port: Port = Field(default=9467, description="Port of /metrics.")
 
 
+class SidecarWebhook(Workload):
+    """The admission webhook that adds the sidecars: a Deployment in each namespace with broker pods."""
+
+    replicas: int = Field(default=2, ge=0, le=10, description="Number of pods. While none runs, no sidecars are added.")
+    port: Port = Field(default=9443, description="Port of the webhook.")
+    metrics_port: Port = Field(default=9464, description="Port of /metrics, /healthz and /readyz.")
+    certificate: Certificate = Field(
+        default_factory=Certificate,
+        description="cert-manager Certificate of the webhook. If not enabled, the chart makes a certificate.",
+    )
+    resources: Resources = Field(
+        default_factory=lambda: requests_and_limits("10m", "64Mi", "256Mi"), description="CPU and memory."
+    )
+
+
 class Sidecars(Model):
     """Sidecars of brokers: permissions for their accounts, and containers to inject or to paste."""
 
@@ -256,8 +269,16 @@ class Sidecars(Model):
     )
     inject: bool = Field(
         default=False,
-        description="Add the sidecars to broker pods when they are created, with a MutatingAdmissionPolicy; needed for"
-        " Strimzi. If false, a ConfigMap has the containers to paste into the pod template.",
+        description="Add the sidecars to broker pods when they are created; needed for Strimzi. If false, a ConfigMap"
+        " has the containers to paste into the pod template.",
+    )
+    injection: Literal["auto", "policy", "webhook"] = Field(
+        default="auto",
+        description="What adds them: policy is a MutatingAdmissionPolicy, which API servers serve by default from 1.36;"
+        " webhook works on every version; auto is policy where the API server serves it, else webhook.",
+    )
+    webhook: SidecarWebhook = Field(
+        default_factory=SidecarWebhook, description="The admission webhook, for injection by webhook."
     )
     data_volume: Name = Field(default="data", description="Name of the volume with the broker's log directory.")
     directory: str = Field(

@@ -7,7 +7,7 @@ leaves the value unknown.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -28,6 +28,7 @@ from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.model.harm_history import HarmHistory
 from bellwether.core.model.loads import Loads
+from bellwether.core.model.log_dirs import LogDirCache
 from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.model.rack_ranking import RackRankings
@@ -49,6 +50,7 @@ from bellwether.core.planning.preferred_election import (
 from bellwether.core.quarantine.pause_decision import fault_tolerance_query
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Policy
+from bellwether.core.signals import Signal
 from bellwether.ports.errors import Terminal, Transient, WrongCluster
 from bellwether.ports.world import World
 
@@ -83,6 +85,8 @@ class Memory:
     """The last rankings, for as long as the cluster is the same."""
     report: Report | None = None
     """The last report, with its plan: not made again while what it rests on is the same."""
+    log_dirs: LogDirCache = field(default_factory=LogDirCache)
+    """Where replicas lie on brokers with several log directories."""
     distrusted: frozenset[int] = frozenset()
     """Brokers that a person distrusts: requests go to them last, from the first request on."""
 
@@ -106,6 +110,7 @@ class Observed:
     rounds: PreferredElectionState | None
     floors: MinIsrCache
     checks: Checks
+    log_dirs: LogDirCache
 
 
 def gather(world: World, policy: Policy, memory: Memory, loads: Loads | None = None) -> Observed:
@@ -126,17 +131,20 @@ def gather(world: World, policy: Policy, memory: Memory, loads: Loads | None = N
         recovered = replace(last, record=known)
     else:
         recovered = recover(known, cluster, now, memory.grace_seconds, policy.placement, drained)
+    signals = world.signals.signals()
+    log_dirs = _log_dirs(signals, cluster, world, memory.log_dirs)
     snapshot = Snapshot(
         now,
         cluster,
         recovered.record,
-        world.signals.signals(),
+        signals,
         world.signals.overrides(),
         memory.refused,
         {broker: one for broker, one in memory.flaps.items() if broker in cluster.named},
         world.strimzi,
         pods=world.pods,
         external_reassignments=_reassigners(cluster, recovered.record, world),
+        log_dirs=log_dirs.placements,
         quarantine_orders=memory.quarantine_orders,
         loads=loads,
         move_cost=MoveCost.measured(memory.elections),
@@ -145,7 +153,16 @@ def gather(world: World, policy: Policy, memory: Memory, loads: Loads | None = N
     floors = _floors(snapshot, world, memory.floors, policy)
     snapshot = replace(snapshot, floors=floors.values)
     rounds = _asked(cluster, world, memory, policy, now)
-    return Observed(_with_margins(snapshot, world, policy), recovered, rounds, floors, checks)
+    return Observed(_with_margins(snapshot, world, policy), recovered, rounds, floors, checks, log_dirs)
+
+
+def _log_dirs(signals: Iterable[Signal], cluster: Cluster, world: World, known: LogDirCache) -> LogDirCache:
+    """Where replicas lie on brokers with several log directories: of those that are due, by their own answers."""
+    if world.log_dirs is None:
+        return known
+    for broker in known.due(signals, cluster.live, world.clock.monotonic()):
+        known = known.after(broker, world.log_dirs.log_dirs(broker), world.clock.monotonic())
+    return known
 
 
 def _checked(cluster: Cluster, world: World, memory: Memory) -> Checks:

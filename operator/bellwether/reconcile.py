@@ -118,6 +118,7 @@ def reconcile(
         quarantine_orders=quarantines.orders,
         rounds=rounds,
         floors=observed.floors,
+        log_dirs=observed.log_dirs,
         checks=checks,
         elections=elections,
         harm_history=harm_history,

@@ -1,12 +1,17 @@
 {{/*
 Pod template of a component. In: root, component, account, workload (all or some fields of values.Workload), args;
 optional: ports, probes (a map of liveness, readiness, startup), env, envFrom, volumes, mounts, annotations,
-zones, spread (values.Spread), grace.
+zones, spread (values.Spread), grace; bare: true for pods that use no API, so need no token, trust or identity.
 */}}
 {{- define "bellwether.pod" -}}
 {{- $root := .root }}
 {{- $workload := .workload }}
-{{- $trust := include "bellwether.trust" $root | fromJson }}
+{{- $bare := eq true (.bare | default false) }}
+{{- $trust := $bare | ternary (dict "env" list "volumes" list "mounts" list) (include "bellwether.trust" $root | fromJson) }}
+{{- $identities := dict }}
+{{- range $part := list "env" "mounts" "volumes" }}
+{{- $_ := set $identities $part ($bare | ternary list (include (printf "bellwether.workloadidentities.%s" $part) $root | fromJsonArray)) }}
+{{- end }}
 {{- $selector := include "bellwether.selector" (dict "root" $root "component" .component) | fromYaml -}}
 metadata:
   labels:
@@ -17,9 +22,9 @@ metadata:
   {{- end }}
 spec:
   serviceAccountName: {{ .account }}
-  automountServiceAccountToken: true
+  automountServiceAccountToken: {{ not $bare }}
   enableServiceLinks: false
-  {{- with concat $root.Values.imagePullSecrets ($root.Values.global.imagePullSecrets | default list) | uniq }}
+  {{- with include "bellwether.pullsecrets" $root | fromJsonArray }}
   imagePullSecrets:
     {{- toYaml . | nindent 4 }}
   {{- end }}
@@ -46,7 +51,7 @@ spec:
         {{- range concat .args ($workload.extraArgs | default list) }}
         - {{ toString . | quote }}
         {{- end }}
-      {{- with concat (.env | default list) (include "bellwether.workloadidentities.env" $root | fromJsonArray) $trust.env ($workload.extraEnv | default list) }}
+      {{- with concat (.env | default list) $identities.env $trust.env ($workload.extraEnv | default list) }}
       env:
         {{- toYaml . | nindent 8 }}
       {{- end }}
@@ -72,7 +77,7 @@ spec:
       volumeMounts:
         - name: tmp
           mountPath: /tmp
-        {{- with concat (.mounts | default list) (include "bellwether.workloadidentities.mounts" $root | fromJsonArray) $trust.mounts ($workload.extraVolumeMounts | default list) }}
+        {{- with concat (.mounts | default list) $identities.mounts $trust.mounts ($workload.extraVolumeMounts | default list) }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
     {{- with $workload.extraContainers }}
@@ -82,7 +87,7 @@ spec:
     - name: tmp
       emptyDir:
         sizeLimit: {{ $root.Values.podSecurity.tmpSize }}
-    {{- with concat (.volumes | default list) (include "bellwether.workloadidentities.volumes" $root | fromJsonArray) $trust.volumes ($workload.extraVolumes | default list) }}
+    {{- with concat (.volumes | default list) $identities.volumes $trust.volumes ($workload.extraVolumes | default list) }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
   {{- with $workload.nodeSelector }}
@@ -116,6 +121,11 @@ spec:
     {{- end }}
     {{- end }}
   {{- end }}
+{{- end }}
+
+{{/* Pull secrets of all pods, as a JSON list. In: the root. */}}
+{{- define "bellwether.pullsecrets" -}}
+{{- concat .Values.imagePullSecrets (.Values.global.imagePullSecrets | default list) | uniq | toJson }}
 {{- end }}
 
 {{/* Environment, volumes and mounts for the trust bundle, as JSON. In: the root. */}}
@@ -153,14 +163,15 @@ spec:
 {{- end }}
 
 {{/*
-A Deployment. In: the arguments of bellwether.pod, name, replicas; recreate: true if two pods cannot share a volume.
+A Deployment. In: the arguments of bellwether.pod, name, replicas; recreate: true if two pods cannot share a volume;
+namespace.
 */}}
 {{- define "bellwether.deployment" }}
 ---
 apiVersion: apps/v1
 kind: Deployment
 metadata:
-  {{- include "bellwether.metadata" (dict "root" .root "name" .name "component" .component) | nindent 2 }}
+  {{- include "bellwether.metadata" (dict "root" .root "name" .name "component" .component "namespace" .namespace) | nindent 2 }}
 spec:
   replicas: {{ int .replicas }}
   revisionHistoryLimit: 5

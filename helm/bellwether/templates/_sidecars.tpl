@@ -13,6 +13,9 @@ quarantine agent requires a shared process namespace. In: root, policy, namespac
   image: {{ include "bellwether.image" $.root | quote }}
   imagePullPolicy: {{ $.root.Values.image.pullPolicy }}
   args:
+    # While the container runs the pod stays ready, also if the sidecar crashes.
+    - supervise
+    - --
     {{- if not $agent }}
     - probe
     {{- end }}
@@ -93,4 +96,43 @@ Object.spec.containers{
     capabilities: Object.spec.containers.securityContext.capabilities{drop: ["ALL"]}
   }
 }
+{{- end }}
+
+{{/* What adds the sidecars to pods: policy or webhook. In: the root. */}}
+{{- define "bellwether.sidecars.injection" -}}
+{{- $served := .Capabilities.APIVersions }}
+{{- $policy := or ($served.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy") ($served.Has "admissionregistration.k8s.io/v1beta1/MutatingAdmissionPolicy") }}
+{{- eq .Values.sidecars.injection "auto" | ternary ($policy | ternary "policy" "webhook") .Values.sidecars.injection }}
+{{- end }}
+
+{{/* Which pods the API server selects for sidecars. In: root, namespace. */}}
+{{- define "bellwether.sidecars.selectors" -}}
+namespaceSelector:
+  matchLabels:
+    kubernetes.io/metadata.name: {{ .namespace }}
+objectSelector:
+  matchLabels:
+    {{- toYaml .root.Values.sidecars.podSelector | nindent 4 }}
+{{- end }}
+{{- define "bellwether.sidecars.rules" -}}
+- apiGroups: [""]
+  apiVersions: [v1]
+  operations: [CREATE]
+  resources: [pods]
+{{- end }}
+
+{{/* Which of these pods get sidecars. In: root, accounts (names). */}}
+{{- define "bellwether.sidecars.conditions" -}}
+- name: account
+  expression: object.spec.?serviceAccountName.orValue('default') in {{ toJson .accounts }}
+- name: not-yet
+  expression: '!object.spec.containers.exists(c, c.name.startsWith("bellwether-"))'
+# With a mount of a volume that the pod does not have, it would be rejected.
+- name: volume
+  expression: object.spec.?volumes.orValue([]).exists(v, v.name == {{ toJson .root.Values.sidecars.dataVolume }})
+{{- if .root.Values.sidecars.quarantineAgent.enabled }}
+# hostPID and shareProcessNamespace together are invalid: the pod would be rejected.
+- name: processes-of-its-own
+  expression: '!object.spec.?hostPID.orValue(false)'
+{{- end }}
 {{- end }}

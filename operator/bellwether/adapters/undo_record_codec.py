@@ -15,6 +15,7 @@ from typing import Any
 
 from bellwether.adapters import bounded_json
 from bellwether.core.model.cluster import PartitionKey
+from bellwether.core.model.log_dirs import DemotedLogDir, LogDir
 from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker
 from bellwether.core.model.undo_record import (
     FORMAT_VERSION,
@@ -109,6 +110,19 @@ def unpack_returning(text: str, where: str) -> dict[int, ReturningBroker]:
         raise _damaged(where, error) from error
 
 
+def pack_log_dirs(log_dirs: Mapping[LogDir, DemotedLogDir]) -> str:
+    """The demoted log directories as JSON text, in order of broker id and path."""
+    return _dump(_log_dirs_to_json(log_dirs)).decode()
+
+
+def unpack_log_dirs(text: str, where: str) -> dict[LogDir, DemotedLogDir]:
+    """The inverse of ``pack_log_dirs``. Terminal when the text is damaged."""
+    try:
+        return _log_dirs_from_json(bounded_json.parse(text))
+    except bounded_json.DAMAGE as error:
+        raise _damaged(where, error) from error
+
+
 def pack_application(application: PlanApplication) -> str:
     """How far a load plan has come, as JSON text."""
     return _dump(_application_to_json(application)).decode()
@@ -125,7 +139,7 @@ def unpack_application(text: str, where: str) -> PlanApplication:
 def export_record(record: UndoRecord) -> bytes:
     """A whole record as one JSON document (which is YAML, too), for files and for people.
 
-    ``rebalance`` and ``returning`` are present only if they are not empty: versions before them pass
+    ``rebalance``, ``returning`` and ``logDirs`` are present only if they are not empty: versions before them pass
     them over, and give a broker that comes back everything at once.
     """
     document: dict[str, Any] = {
@@ -139,6 +153,8 @@ def export_record(record: UndoRecord) -> bytes:
         document["rebalance"] = _application_to_json(record.application)
     if record.returning:
         document["returning"] = _returning_to_json(record.returning)
+    if record.log_dirs:
+        document["logDirs"] = _log_dirs_to_json(record.log_dirs)
     return _dump(document) + b"\n"
 
 
@@ -154,6 +170,7 @@ def import_record(data: bytes, where: str) -> UndoRecord:
             entries=_entries_from_json(document["topics"], _DOCUMENT_ENTRIES),
             application=_application_from_json(document["rebalance"]) if "rebalance" in document else None,
             returning=_returning_from_json(document.get("returning", [])),
+            log_dirs=_log_dirs_from_json(document.get("logDirs", [])),
         )
     except bounded_json.DAMAGE as error:
         raise _damaged(where, error) from error
@@ -315,6 +332,34 @@ def _returning_from_json(rows: Any) -> dict[int, ReturningBroker]:
         )
         for row in rows
     }
+
+
+def _log_dirs_to_json(log_dirs: Mapping[LogDir, DemotedLogDir]) -> list[Any]:
+    return [
+        {
+            "broker": log_dir.broker,
+            "path": log_dir.path,
+            "reason": one.reason,
+            "message": one.message,
+            "since": _time_to_text(one.since),
+            "signal": str(one.signal),
+        }
+        for log_dir, one in sorted(log_dirs.items())
+    ]
+
+
+def _log_dirs_from_json(rows: Any) -> dict[LogDir, DemotedLogDir]:
+    found = {}
+    for row in rows:
+        log_dir = LogDir(_id(row["broker"]), _text(row["path"]))
+        found[log_dir] = DemotedLogDir(
+            log_dir,
+            reason=_text(row["reason"]),
+            message=_text(row["message"]),
+            since=datetime.fromisoformat(row["since"]),
+            signal=_text(row["signal"]),
+        )
+    return found
 
 
 def _share(value: object) -> int:

@@ -1,7 +1,8 @@
-"""Webhook server: a small HTTP server for notifications from one authenticated sender, bounded in cost.
+"""Webhook server: a small HTTP server for requests from one sender, bounded in cost.
 
 In: where to listen, who may come in, and a function that takes a body. Out: bodies, one at a time, each bounded;
-answers that reveal nothing to unauthenticated clients. Called by ``bellwether probe alertmanager``. The server runs on
+answers that reveal nothing to unauthenticated clients. Called by ``bellwether probe alertmanager`` and ``bellwether
+sidecar-webhook``. The server runs on
 its own thread. A connection serves one request and lives for a few seconds at most. One whose headers are not complete
 after a second is closed, and one without a token after half a second if others wait for its place: idle clients cannot
 keep a sender out.
@@ -14,7 +15,7 @@ import contextlib
 import logging
 import socket
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import structlog
@@ -55,7 +56,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 class Webhook:
     """The server. ``receive`` gets a body, and namespace and name of the policy that the path names, if it does. It
-    raises ValueError for a body that is not understood, Transient when it is to come again.
+    returns the JSON to answer with, if any. It raises ValueError for a body that is not understood, and Transient when
+    it is to come again.
 
     ``token`` None accepts every client. ``on_answer`` receives each answer's status. Port 0 takes a free one.
     """
@@ -64,12 +66,13 @@ class Webhook:
         self,
         host: str,
         port: int,
-        receive: Callable[[bytes, tuple[str, str] | None], None],
+        receive: Callable[[bytes, tuple[str, str] | None], bytes | None],
         token: TokenFile | None,
         files: ServerFiles | None,
         clock: Clock,
         *,
         on_answer: Callable[[int], None] = lambda _status: None,
+        paths: Sequence[str] = ("/alerts", "/alerts/{namespace}/{policy}"),
     ) -> None:
         self._address = (host, port)
         self._receive = receive
@@ -77,6 +80,7 @@ class Webhook:
         self._files = files
         self._clock = clock
         self._on_answer = on_answer
+        self._paths = paths
         self._log = structlog.get_logger(__name__)
         self._said: set[str] = set()
         self._sockets: list[socket.socket] = []
@@ -128,8 +132,8 @@ class Webhook:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
         self._loop.set_exception_handler(lambda _loop, facts: self._warn("connection_failed", facts.get("exception")))
         app = web.Application(client_max_size=BODY_LIMIT, middlewares=[self._guarded])
-        app.router.add_post("/alerts", self._alerts)
-        app.router.add_post("/alerts/{namespace}/{policy}", self._alerts)
+        for path in self._paths:
+            app.router.add_post(path, self._take)
         runner = web.AppRunner(
             app, access_log=None, logger=_SILENT, auto_decompress=False, lingering_time=0, shutdown_timeout=0.5
         )
@@ -196,7 +200,7 @@ class Webhook:
         self._on_answer(answer.status)
         return answer
 
-    async def _alerts(self, request: web.Request) -> web.StreamResponse:
+    async def _take(self, request: web.Request) -> web.StreamResponse:
         if self._token is not None:
             try:
                 admitted = self._token.admits(request.headers.get("Authorization", ""))
@@ -210,13 +214,13 @@ class Webhook:
             return web.Response(status=503, headers={"Retry-After": "5"})
         body, path = await request.read(), request.match_info
         try:
-            self._receive(body, (path["namespace"], path["policy"]) if path else None)
+            content = self._receive(body, (path["namespace"], path["policy"]) if path else None)
         except ValueError as error:
-            self._warn("notification_invalid", error)
+            self._warn("request_invalid", error)
             return web.Response(status=400)
         except Transient:
             return web.Response(status=503, headers={"Retry-After": "5"})
-        return web.Response(status=200)
+        return web.Response(body=content, content_type="application/json" if content else None)
 
     def _warn(self, event: str, error: object) -> None:
         """Log it once; the metrics count the rest."""

@@ -17,6 +17,7 @@ from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.connection.tls_sasl import certificate_ends
 from bellwether.adapters.kafka.fault_tolerance_reader import KafkaFaultTolerance
 from bellwether.adapters.kafka.leader_mover import KafkaMover
+from bellwether.adapters.kafka.log_dir_reader import KafkaLogDirs
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient
@@ -36,7 +37,7 @@ from bellwether.core.reasons import Reason
 from bellwether.kafka_connection import Connection
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Terminal
-from bellwether.ports.kafka import ClusterReader, ConfigReader, FaultToleranceReader, LeaderMover
+from bellwether.ports.kafka import ClusterReader, ConfigReader, FaultToleranceReader, LeaderMover, LogDirReader
 from bellwether.ports.kubernetes import QuarantineOrders, UndoRecords
 from bellwether.ports.world import World
 from bellwether.telemetry.heartbeat import WithHeartbeat
@@ -70,6 +71,7 @@ def with_heartbeat(world: World, beat: Callable[[], None]) -> World:
         quarantine_orders=cast(QuarantineOrders, WithHeartbeat(world.quarantine_orders, beat)),
         margins=cast(FaultToleranceReader, WithHeartbeat(world.margins, beat)) if world.margins is not None else None,
         configs=cast(ConfigReader, WithHeartbeat(world.configs, beat)) if world.configs is not None else None,
+        log_dirs=cast(LogDirReader, WithHeartbeat(world.log_dirs, beat)) if world.log_dirs is not None else None,
     )
 
 
@@ -121,7 +123,7 @@ class Connector:
     def link(self, policy: LeadershipPolicy) -> ClusterConnection:
         """A connection to the cluster that the policy names. Raises Transient, Terminal, or PolicyRefused."""
         namespace, name = policy.metadata.namespace, policy.metadata.name
-        reader, mover, margins, configs = self._through(self._followed.now(policy), policy)
+        reader, mover, margins, configs, log_dirs = self._through(self._followed.now(policy), policy)
         cluster_id = reader.read().cluster_id
         pinned = policy.status.cluster_id
         if pinned and pinned != cluster_id:
@@ -155,6 +157,7 @@ class Connector:
             trail,
             margins,
             configs,
+            log_dirs=log_dirs,
             quarantine_orders=orders,
         )
         return ClusterConnection(world, lease, records, cluster_id)
@@ -213,16 +216,18 @@ class Connector:
 
     def _through(
         self, made: Connection, policy: LeadershipPolicy
-    ) -> tuple[KafkaReader, KafkaMover, KafkaFaultTolerance, KafkaConfigs]:
+    ) -> tuple[KafkaReader, KafkaMover, KafkaFaultTolerance, KafkaConfigs, KafkaLogDirs]:
         who = (policy.metadata.namespace, policy.metadata.name)
         for which, ends in certificate_ends(made.security).items():
             self._certificate(*who, which, ends)
         nodes = BrokerPool(made, self._limits, partial(self._observe, *who), partial(self._certificate, *who, "broker"))
-        return KafkaReader(nodes), KafkaMover(nodes), KafkaFaultTolerance(nodes), KafkaConfigs(nodes)
+        tolerance, configs, log_dirs = KafkaFaultTolerance(nodes), KafkaConfigs(nodes), KafkaLogDirs(nodes)
+        return KafkaReader(nodes), KafkaMover(nodes), tolerance, configs, log_dirs
 
     def _over(self, made: Connection, link: ClusterConnection, policy: LeadershipPolicy) -> ClusterConnection:
-        reader, mover, margins, configs = self._through(made, policy)
-        seen = replace(self._seen(link.world), clusters=reader, leaders=mover, margins=margins, configs=configs)
+        reader, mover, margins, configs, log_dirs = self._through(made, policy)
+        seen = self._seen(link.world)
+        seen = replace(seen, clusters=reader, leaders=mover, margins=margins, configs=configs, log_dirs=log_dirs)
         return replace(link, world=seen)
 
     def _seen(self, world: World) -> World:

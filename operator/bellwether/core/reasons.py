@@ -17,6 +17,7 @@ class Reason(StrEnum):
     STABILIZING = "Stabilizing"
     EXTERNALLY_UNREACHABLE = "ExternallyUnreachable"
     STORAGE_SLOW = "StorageSlow"
+    LOG_DIR_SLOW = "LogDirSlow"
     READS_SLOW = "ReadsSlow"
     CANARY_FAILING = "CanaryFailing"
     NOT_FENCED_IN_TIME = "NotFencedInTime"
@@ -109,6 +110,9 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.EXTERNALLY_UNREACHABLE: "A quorum of vantages cannot reach the external listener; the internal one answers.",
     Reason.STORAGE_SLOW: (
         "Writes to the broker's log directory miss the objective, and clients lost as much as a move costs."
+    ),
+    Reason.LOG_DIR_SLOW: (
+        "Some of the broker's log directories miss the objective, others do not: only what lies in them is demoted."
     ),
     Reason.READS_SLOW: (
         "Reads from the broker's log directory miss the objective, and clients lost as much as a move costs."

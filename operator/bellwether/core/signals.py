@@ -57,7 +57,8 @@ class Signal:
     the usual latency of that disk (StorageLatency only). ``value`` is the figure that was compared, in its source's own
     unit (ReplicationLag: seconds). ``harm`` is what clients lost, None while nothing is lost or where the source
     does not count it. ``age_seconds`` is the time since the reader saw the source's Lease advance, on the
-    reader's monotonic clock; ``None`` means never, and is not evidence.
+    reader's monotonic clock; ``None`` means never, and is not evidence. ``directory`` is the log directory that was
+    measured (StorageLatency and ReadLatency; empty where the prober does not say).
     """
 
     broker: int
@@ -72,6 +73,7 @@ class Signal:
     usual_seconds: float | None = None
     value: float | None = None
     harm: Harm | None = None
+    directory: str = ""
 
     def aged(self, seconds: float) -> Signal:
         """The signal at that age. Every reconcile ages every signal: ``replace`` takes twice as long."""
@@ -88,6 +90,7 @@ class Signal:
             self.usual_seconds,
             self.value,
             self.harm,
+            self.directory,
         )
 
 

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
 from bellwether.core.model.fault_tolerance import FaultTolerance
+from bellwether.core.model.log_dirs import Placement
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,14 @@ class ConfigReader(TopicConfigReader, Protocol):
 
     def broker_configs(self, brokers: Collection[int], names: Collection[str]) -> Mapping[int, Mapping[str, str]]:
         """Some settings of some brokers, each asked for its own; one that does not answer in time is absent."""
+        ...
+
+
+class LogDirReader(Protocol):
+    """Reads where a broker's replicas lie: DescribeLogDirs (KIP-113)."""
+
+    def log_dirs(self, broker: int) -> Placement | None:
+        """The broker's partitions by log directory, of its own answer; None without one in time. Never raises."""
         ...
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from bellwether.core.model.strimzi import Pod, Strimzi
 from bellwether.ports.clock import Clock
-from bellwether.ports.kafka import ClusterReader, ConfigReader, FaultToleranceReader, LeaderMover
+from bellwether.ports.kafka import ClusterReader, ConfigReader, FaultToleranceReader, LeaderMover, LogDirReader
 from bellwether.ports.kubernetes import (
     AuditTrail,
     Leadership,
@@ -43,4 +43,6 @@ class World:
     """Reads the marks of throttled replicas, while another tool moves some."""
     pods: Mapping[int, Pod] | None = None
     """The brokers' pods before the reconcile, where the policy watches their restarts."""
+    log_dirs: LogDirReader | None = None
+    """Reads which replicas lie in which directory, of brokers with several."""
     quarantine_orders: QuarantineOrders = field(default_factory=NoQuarantineOrders)

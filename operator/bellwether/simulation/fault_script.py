@@ -108,6 +108,7 @@ def _say(stage: Stage, said: Mapping[str, Any]) -> None:
             sources=said.get("from", stage.vantages if external else [f"disk-{broker}"]),
             control=Reading(said.get("control", "Passing" if external else "Unknown")),
             latency_seconds=None if latency is None else latency / 1000,
+            directory=said.get("directory", ""),
         )
 
 
@@ -136,8 +137,18 @@ def _pod(stage: Stage, said: Mapping[Any, str]) -> None:
 
 def _reorder(stage: Stage, said: Mapping[str, Any]) -> None:
     for name, order in said.items():
-        topic, _, index = name.rpartition("-")
-        stage.site.cluster.foreign_reorder(TopicPartition(topic, int(index)), order)
+        stage.site.cluster.foreign_reorder(_named(name), order)
+
+
+def _log_dirs(stage: Stage, said: Mapping[Any, Mapping[str, Any]]) -> None:
+    for broker, directories in said.items():
+        found = {path: [_named(name) for name in names] for path, names in directories.items()}
+        stage.site.cluster.lay_out(_known(stage, int(broker)), found)
+
+
+def _named(name: str) -> TopicPartition:
+    topic, _, index = name.rpartition("-")
+    return TopicPartition(topic, int(index))
 
 
 def _balance(stage: Stage, _: Any) -> None:
@@ -173,6 +184,7 @@ VERBS: dict[str, Act] = {
     "recreate": _each(lambda s, topic: s.cluster.recreate_topic(topic)),
     "delete": _each(lambda s, topic: s.cluster.delete_topic(topic)),
     "reorder": _reorder,
+    "logDirs": _log_dirs,
     "balance": _balance,
 }
 """What may happen to a cluster."""

@@ -24,7 +24,7 @@ from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Override, Signal
 from bellwether.gather import Memory
-from bellwether.ports.kafka import ConfigReader
+from bellwether.ports.kafka import ConfigReader, LogDirReader
 from bellwether.ports.world import World
 from bellwether.recording.replay.replay_run import pause_after
 from bellwether.recording.replay.replay_timeline import Row
@@ -37,7 +37,7 @@ from bellwether.testing.replayed_cluster import ReplayedCluster
 
 @dataclass(frozen=True)
 class Situation:
-    """What an operator knows at one moment. ``configs`` reads settings of topics and brokers, and nothing else."""
+    """What an operator knows at one moment. ``configs`` and ``log_dirs`` only read."""
 
     now: datetime
     cluster: Cluster
@@ -51,6 +51,7 @@ class Situation:
     strimzi: Strimzi | None = None
     pods: Mapping[int, Pod] | None = None
     configs: ConfigReader | None = None
+    log_dirs: LogDirReader | None = None
     loads: Loads | None = None
 
 
@@ -124,6 +125,7 @@ def _operator(situation: Situation, policy: Policy, clock: ManualClock) -> Simul
         clock=clock,
         strimzi=situation.strimzi,
         configs=situation.configs,
+        log_dirs=situation.log_dirs,
         pods=situation.pods,
     )
     memory = Memory(

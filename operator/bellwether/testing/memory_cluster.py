@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bellwether.core.doctor.risks import MIN_ISR, UNCLEAN
@@ -71,6 +71,7 @@ class MemoryCluster:
         self._min_isr: dict[str, int] = {}
         self._settings: dict[str, dict[str, str]] = {}
         self._broker_settings: dict[int, dict[str, str]] = {}
+        self._log_dirs: dict[int, dict[str, frozenset[TopicPartition]]] = {}
         self._topics_made = 0
 
     # What there is.
@@ -100,6 +101,18 @@ class MemoryCluster:
             partitions=self.partitions(),
             elr_enabled=self.elr,
         )
+
+    def log_dirs(self, broker: int) -> dict[str, frozenset[TopicPartition]]:
+        """The broker's partitions by log directory; all in ``/data`` unless they were laid out."""
+        held = frozenset(p.name for p in self.partitions() if broker in p.replicas)
+        laid = self._log_dirs.get(broker, {})
+        first = next(iter(laid), "/data")
+        found = {path: names & held for path, names in laid.items()}
+        return {**found, first: found.get(first, frozenset()) | held.difference(*found.values())}
+
+    def lay_out(self, broker: int, directories: Mapping[str, Collection[TopicPartition]]) -> None:
+        """Give a broker these log directories with these partitions; the first has all others, too."""
+        self._log_dirs[broker] = {path: frozenset(names) for path, names in directories.items()}
 
     # Settings.
 

@@ -18,6 +18,7 @@ from bellwether.ports.world import World
 from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_configs import MemoryConfigs
 from bellwether.testing.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
+from bellwether.testing.memory_log_dirs import MemoryLogDirs
 from bellwether.testing.memory_orders import MemoryOrderStore
 from bellwether.testing.memory_records import MemoryRecords, MemoryRecordStore
 
@@ -116,6 +117,7 @@ class MemorySignals:
         sources: Iterable[str] = ("vantage-a", "vantage-b"),
         control: Reading = Reading.PASSING,
         latency_seconds: float | None = None,
+        directory: str = "",
     ) -> None:
         """Every one of ``sources`` reports the same about a broker; ``since`` moves only when the reading changes."""
         for source in sources:
@@ -132,6 +134,7 @@ class MemorySignals:
                     control=control,
                     latency_seconds=latency_seconds,
                     message=f"{source}: {reading.lower()}",
+                    directory=directory,
                 ),
             )
 
@@ -234,6 +237,7 @@ class MemorySite:
             signals=self.signals,
             clock=self.clock,
             configs=MemoryConfigs(self.cluster, route),
+            log_dirs=MemoryLogDirs(self.cluster),
             pods=self.pods,
             quarantine_orders=self.orders.operator(),
         )

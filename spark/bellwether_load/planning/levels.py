@@ -17,6 +17,7 @@ from bellwether_load.planning.blocks import Int64s
 from bellwether_load.planning.bounds import Bound
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.caps import capped
+from bellwether_load.planning.fewest import fewer
 from bellwether_load.planning.pools import Pool
 from bellwether_load.planning.prices import bound_of, total_of
 from bellwether_load.planning.rounds import TOLERANCE, Balance
@@ -73,7 +74,20 @@ def levelled(pool: Pool, brokers: Brokers, most: int | None, *, tell: Callable[[
         else:
             pool.restore(state)
         levels.append((brokers, found))
+    before = pool.changed()
+    carried = fewer(pool, levels[0][0], _limits([brokers for brokers, _ in levels], carried), carried)
+    tell(f"{before:,} leaders change for these levels, {pool.changed():,} are enough")
     return Levels(carried, _proved(pool, levels, carried, None if most is None else max(most, forced)), rounds)
+
+
+def _limits(levels: Sequence[Brokers], carried: Int64s) -> Int64s:
+    """The load of each broker with which every level stays as low as it is."""
+    limits = carried
+    for brokers in levels:
+        # Later levels replace it for those that are not settled there.
+        top = brokers.busiest(carried)
+        limits = np.where(brokers.free, [int(top * int(c)) for c in brokers.capacity], limits)
+    return limits
 
 
 def _settling(brokers: Brokers, found: Balance, carried: Int64s) -> NDArray[np.bool_]:

@@ -1,4 +1,5 @@
-"""The linear and the integer program over a few partitions: the lowest busiest broker with so many changed leaders.
+"""The linear and the integer program over a few partitions: the lowest busiest broker with so many changed leaders, or
+the fewest changed leaders with no broker above its ceiling.
 
 All other partitions stay where they are. HiGHS solves both; the same input gives the same answer.
 """
@@ -28,6 +29,7 @@ GAP = 3e-3
 _WEIGHT, _MOVE = 2.0**30, 2.0**62
 _DIVIDED = 1e-7
 _PENALTY = 1e3
+_ROUNDED = 1e-6
 
 
 @dataclass(frozen=True)
@@ -53,10 +55,11 @@ class Relaxed:
 class Program:
     """Minimize the relative load of the busiest broker that is not settled, by moves of a block's partitions.
 
-    ``carried``: load of all brokers before these moves. ``most``: how many partitions may leave their home.
+    ``carried``: load of all brokers before these moves. ``most``: how many partitions may leave their home. With
+    ``fewest`` all brokers are settled, none may exceed its ceiling, and the number of those partitions is minimized.
     """
 
-    def __init__(self, block: Block, brokers: Brokers, carried: Int64s, most: int) -> None:
+    def __init__(self, block: Block, brokers: Brokers, carried: Int64s, most: int, *, fewest: bool = False) -> None:
         other = (block.eligible < block.brokers) & (block.eligible != block.leader[:, None])
         partition, slot = np.nonzero(other)
         self.block = block
@@ -65,14 +68,19 @@ class Program:
         self._load = max(float(carried[self._open].mean()), 1.0)
         self._capacity = float(brokers.capacity[self._open].mean())
         self._matrix, self._most = self._rows(brokers, carried, most)
+        self._fewest = fewest
+        leaves = block.leader[partition] == block.home[partition]
+        self._objective = np.append(leaves, [0.0, 0.0]) if fewest else np.append(0.0 * leaves, [1.0, _PENALTY])
 
     def relaxed(self) -> Relaxed:
         """The optimum of divisible partitions."""
         count = len(self.columns)
         # The stubs know neither a sparse matrix nor an array of limits.
         matrix: Any = self._matrix
-        limits: Any = np.stack([np.zeros(count + 2), np.append(np.ones(count), [np.inf, np.inf])], axis=1)
-        found = linprog(_objective(count), A_ub=matrix, b_ub=self._most, bounds=limits, method="highs-ds")
+        # Doubles are not exact; what is above a ceiling by that much is repaired.
+        over = _ROUNDED if self._fewest else np.inf
+        limits: Any = np.stack([np.zeros(count + 2), np.append(np.ones(count), [np.inf, over])], axis=1)
+        found = linprog(self._objective, A_ub=matrix, b_ub=self._most, bounds=limits, method="highs-ds")
         if found.x is None:
             raise ArithmeticError(f"the linear program of {count:,} moves has no solution: {found.message}")
         highest = float(found.x[-2]) * self._load / self._capacity
@@ -88,7 +96,7 @@ class Program:
         doubtful = self._doubtful(relaxed)[columns.partition]
         lower, upper = (np.where(doubtful, limit, fixed) for limit in (0.0, 1.0))
         found = milp(
-            _objective(count),
+            self._objective,
             constraints=LinearConstraint(self._matrix, -np.inf, self._most),
             bounds=Bounds(np.append(lower, [0, 0]), np.append(upper, [np.inf, 0])),
             integrality=np.append(np.ones(count), [0, 0]),
@@ -96,8 +104,14 @@ class Program:
         )
         if found.x is None:
             return None
-        leader, taken = self.block.leader.copy(), np.rint(found.x[:-2]) > 0
-        leader[columns.partition[taken]] = columns.to[taken]
+        return self.above(found.x[:-2], 0.5)
+
+    def above(self, shares: Floats, least: float) -> Int32s:
+        """A leader for each partition: the one with the largest share of it above ``least``, else the present one."""
+        taken = np.flatnonzero(shares > least)
+        taken = taken[np.argsort(shares[taken], kind="stable")]
+        leader = self.block.leader.copy()
+        leader[self.columns.partition[taken]] = self.columns.to[taken]
         return leader
 
     def _doubtful(self, relaxed: Relaxed) -> NDArray[np.bool_]:
@@ -139,12 +153,9 @@ class Program:
         return matrix.tocsr(), limits
 
     def _prices(self, duals: Floats) -> Prices:
-        weights, move = np.maximum(duals[: len(self._open)], 0), max(float(duals[len(self._open)]), 0.0) * self._load
+        weights = np.maximum(duals[: len(self._open)], 0)
+        move = (max(float(duals[len(self._open)]), 0.0) + self._fewest) * self._load
         unit = min(_WEIGHT / max(float(weights.max()), 1e-300), _MOVE / max(move, 1e-300))
         by_broker = np.zeros(self.block.brokers, np.int64)
         by_broker[self._open] = np.rint(weights * unit)
         return Prices(by_broker, int(move * unit))
-
-
-def _objective(columns: int) -> Floats:
-    return np.append(np.zeros(columns), [1.0, _PENALTY])

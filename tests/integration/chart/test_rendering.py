@@ -26,6 +26,7 @@ CLUSTER_WIDE = {
     "CustomResourceDefinition",
     "MutatingAdmissionPolicy",
     "MutatingAdmissionPolicyBinding",
+    "MutatingWebhookConfiguration",
     "ValidatingAdmissionPolicy",
     "ValidatingAdmissionPolicyBinding",
 }
@@ -117,7 +118,7 @@ def test_the_product_takes_every_argument_that_the_chart_gives(helm: Helm, chart
     for name, spec in pods(helm.template(chart, good)):
         for container in spec["containers"]:
             verb = taken(container["args"])
-            assert verb in {"operator", "check", "uninstall", "sample", "probe"}, name
+            assert verb in {"operator", "check", "uninstall", "sample", "probe", "sidecar-webhook"}, name
 
 
 def test_an_argument_that_the_product_does_not_know_is_found():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,47 +10,12 @@ import yaml
 
 from realparts.apiserver import ApiServer, KubectlFailed
 from realparts.helm import Helm
+from testkit.kubernetes.strimzi_pods import INJECTED, a_broker, as_would_be_created, created, without_defaults
 from waiting import until
 
 pytestmark = [pytest.mark.chart, pytest.mark.apiserver]
 
 ACCEPTED_SECONDS = 60.0
-INJECTED = {
-    "inject": True,
-    "accounts": [{"name": "orders-kafka", "policy": "orders"}],
-    "podSelector": {"strimzi.io/broker-role": "true"},
-    "dataVolume": "data-0",
-}
-CONFINED = {
-    "allowPrivilegeEscalation": False,
-    "capabilities": {"drop": ["ALL"]},
-    "runAsNonRoot": True,
-    "runAsUser": 1001,
-    "seccompProfile": {"type": "RuntimeDefault"},
-}
-
-
-def a_broker(name: str, account: str = "orders-kafka") -> dict[str, Any]:
-    """A pod as Strimzi makes them, as far as it matters here: each container is confined, and the pod says nothing."""
-    mounts = [{"name": "data-0", "mountPath": "/var/lib/kafka/data-0"}]
-    kafka = {"name": "kafka", "image": "kafka", "securityContext": CONFINED, "volumeMounts": mounts}
-    labels = {"strimzi.io/cluster": "orders", "strimzi.io/broker-role": "true"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "labels": labels},
-        "spec": {
-            "serviceAccountName": account,
-            "containers": [kafka],
-            "volumes": [{"name": "data-0", "emptyDir": {}}],
-        },
-    }
-
-
-def created(server: ApiServer, namespace: str, pod: dict[str, Any], *options: str) -> dict[str, Any]:
-    text = server.kubectl("create", "-n", namespace, "-f", "-", "-o", "json", *options, stdin=json.dumps(pod))
-    found: dict[str, Any] = json.loads(text)
-    return found
 
 
 def test_what_is_to_be_pasted_makes_a_pod_that_is_accepted(
@@ -67,7 +31,8 @@ def test_what_is_to_be_pasted_makes_a_pod_that_is_accepted(
     pod["spec"]["containers"] += yaml.safe_load(held["data"][f"{restricted}.orders.yaml"])
     found = created(chartserver, restricted, pod)
     storage, self_check = found["spec"]["containers"][1:]
-    assert storage["args"][:4] == ["probe", "storage", "--policy=orders", f"--namespace={restricted}"]
+    assert storage["args"][:4] == ["supervise", "--", "probe", "storage"]
+    assert storage["args"][4:6] == ["--policy=orders", f"--namespace={restricted}"]
     assert storage["volumeMounts"] == [{"name": "data-0", "mountPath": "/var/lib/kafka/data"}]
     assert self_check["env"][0]["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.name"
 
@@ -77,6 +42,7 @@ def test_admission_adds_them_to_brokers_and_to_nobody_else(
 ):
     sidecars = {**INJECTED, "ignoredNetworks": ["10.0.0.0/8"]}
     values = {"sidecars": sidecars, "crds": {"install": False}, "admission": {"enabled": False}}
+    values |= {"imagePullSecrets": [{"name": "ours"}, {"name": "theirs"}]}
     given = installing.given(values)
     installing.run("install", "sides", chart, "--namespace", restricted, *given)
     try:
@@ -88,11 +54,21 @@ def test_admission_adds_them_to_brokers_and_to_nobody_else(
         wanted = yaml.safe_load(held["data"][f"{restricted}.orders.yaml"])
         assert [without_defaults(one, like) for one, like in zip(found[1:], wanted, strict=True)] == wanted
 
-        stranger = created(chartserver, restricted, a_broker("other-0", account="other"), "--dry-run=server")
+        first = as_would_be_created(chartserver, restricted, a_broker("orders-brokers-5"))
+        assert first["spec"]["imagePullSecrets"] == [{"name": "ours"}, {"name": "theirs"}]
+        has_some = a_broker("orders-brokers-5")
+        has_some["spec"]["imagePullSecrets"] = [{"name": "theirs"}, {"name": "its-own"}]
+        kept = as_would_be_created(chartserver, restricted, has_some)["spec"]["imagePullSecrets"]
+        assert kept == [{"name": "theirs"}, {"name": "its-own"}, {"name": "ours"}]
+
+        other_disk = a_broker("orders-brokers-6")
+        other_disk["spec"]["volumes"][0]["name"] = other_disk["spec"]["containers"][0]["volumeMounts"][0]["name"] = "x"
+        assert len(as_would_be_created(chartserver, restricted, other_disk)["spec"]["containers"]) == 1
+        stranger = as_would_be_created(chartserver, restricted, a_broker("other-0", account="other"))
         assert len(stranger["spec"]["containers"]) == 1
         unlabelled = a_broker("other-1")
         unlabelled["metadata"]["labels"] = {}
-        assert len(created(chartserver, restricted, unlabelled, "--dry-run=server")["spec"]["containers"]) == 1
+        assert len(as_would_be_created(chartserver, restricted, unlabelled)["spec"]["containers"]) == 1
     finally:
         installing.run("uninstall", "sides", "--namespace", restricted, "--no-hooks")
 
@@ -108,7 +84,7 @@ def test_a_agent_is_added_to_a_pod_whose_processes_it_then_sees(
         pod = until_changed(chartserver, restricted, 4)
         assert pod["spec"]["shareProcessNamespace"] is True
         agent = pod["spec"]["containers"][-1]
-        assert (agent["name"], agent["args"][0]) == ("bellwether-quarantine-agent", "quarantine-agent")
+        assert (agent["name"], agent["args"][2]) == ("bellwether-quarantine-agent", "quarantine-agent")
         broker = pod["spec"]["containers"][0]["securityContext"]["runAsUser"]
         assert agent["securityContext"]["runAsUser"] == broker, "or it could not signal it"
 
@@ -131,7 +107,7 @@ def until_added(server: ApiServer, namespace: str) -> list[dict[str, Any]]:
 def until_changed(server: ApiServer, namespace: str, containers: int) -> dict[str, Any]:
     """A broker's pod as the policy makes it, once that is in force: with so many containers."""
     return until(
-        lambda: created(server, namespace, a_broker("orders-brokers-3"), "--dry-run=server"),
+        lambda: as_would_be_created(server, namespace, a_broker("orders-brokers-3")),
         ACCEPTED_SECONDS,
         so=lambda pod: len(pod["spec"]["containers"]) == containers,
         every=0.5,
@@ -140,14 +116,6 @@ def until_changed(server: ApiServer, namespace: str, containers: int) -> dict[st
 
 def once_allowed(server: ApiServer, namespace: str, pod: dict[str, Any]) -> dict[str, Any]:
     """A pod as it would be made, once Pod Security has heard that the namespace is not restricted any more."""
-    dry = "--dry-run=server"
-    return until(lambda: created(server, namespace, pod, dry), ACCEPTED_SECONDS, every=0.5, ignoring=(KubectlFailed,))
-
-
-def without_defaults(found: Any, like: Any) -> Any:
-    """Of what the API server has, what is of the same keys as what was asked for."""
-    if isinstance(like, dict):
-        return {key: without_defaults(found.get(key), value) for key, value in like.items()}
-    if isinstance(like, list) and isinstance(found, list) and len(found) == len(like):
-        return [without_defaults(one, other) for one, other in zip(found, like, strict=True)]
-    return found
+    return until(
+        lambda: as_would_be_created(server, namespace, pod), ACCEPTED_SECONDS, every=0.5, ignoring=(KubectlFailed,)
+    )

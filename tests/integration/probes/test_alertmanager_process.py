@@ -256,7 +256,7 @@ def test_strangers_floods_and_forgeries_change_nothing_and_are_said_once(hook: H
     assert hook.bench.versions(1, 2, 3) == before
     assert memory_kib(process.pid) - kib < 100 * 1024
     logs = hook.bench.logs()
-    for event in ("request_unauthorized", "notification_invalid"):
+    for event in ("request_unauthorized", "request_invalid"):
         assert logs.count(event) == 1
     assert logs.count("alert_not_listed") <= 50
     assert hook.send("DiskSlow", "main-kafka-2", "resolved") == 200

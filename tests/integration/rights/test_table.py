@@ -112,6 +112,16 @@ def test_a_quarantine_agent_whose_brokers_are_known_reads_their_orders_alone() -
     assert [(g.resource, g.verb, g.names) for g in grants] == [("leases", "get", names)]
 
 
+def test_the_webhook_that_adds_sidecars_is_granted_nothing() -> None:
+    account = {"name": "brokers", "policy": "main", "policyNamespace": POLICIES}
+    injected = {"accounts": [account], "inject": True, "injection": "webhook", "podSelector": {"app": "kafka"}}
+    objects = rendered(values(sidecars=injected), HOME)
+    (webhook,) = [o for o in objects if o["kind"] == "Deployment" and "-sidecar-webhook-" in o["metadata"]["name"]]
+    pod = webhook["spec"]["template"]["spec"]
+    assert granted(objects, pod["serviceAccountName"]) == []
+    assert pod["automountServiceAccountToken"] is False
+
+
 def test_the_sampler_is_granted_its_table() -> None:
     assert given(SAMPLERS) == needed(SAMPLER)
 

@@ -64,13 +64,16 @@ class ApiServer(Started):
         *,
         users: Mapping[str, Sequence[str]] | None = None,
         exposure: Exposure | None = None,
+        options: Sequence[str] = (),
     ) -> None:
         """Lay it out; nothing runs yet. ``users`` (name to groups) get static tokens, besides the administrator.
+        ``options`` are further ones of kube-apiserver.
 
         A directory that is given is kept at the end, one that is not is removed. Without ``exposure`` it serves
         127.0.0.1 alone.
         """
         self._exposure = exposure
+        self._options = options
         self._temporary = directory is None
         self.directory = (directory or Path(tempfile.mkdtemp(prefix="apiserver-"))).resolve()
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -263,6 +266,7 @@ class ApiServer(Started):
             f"--service-account-signing-key-file={signing}",
             "--profiling=false",
             *(self._for_pods(exposure) if exposure else self._alone()),
+            *self._options,
         ]
 
     def _alone(self) -> list[str]:

@@ -65,6 +65,7 @@ class KafkaBroker:
         self.secure = f"127.0.0.1:{node.secure_port}" if node.secure_port else None
         self.proxy_name = f"broker-{node.id}"
         self.log_dir = node.log_dir
+        self.log_dirs = node.log_dirs
         self.rack = node.rack
         self.process = process
         self._internal_port = node.internal_port or 0
@@ -115,6 +116,7 @@ class KafkaCluster(Started):
         racks: Sequence[str] | None = None,
         proxied: bool = True,
         slow_disk: bool = False,
+        disks: int = 1,
         sasl_ssl: bool = False,
         external_ssl: bool = False,
         heap: str = "256m",
@@ -127,9 +129,10 @@ class KafkaCluster(Started):
         """Lay out a cluster; nothing runs yet.
 
         ``controllers`` 0 gives the first three brokers (of one or two: the first) the controller's role too; a number
-        gives that many nodes of their own (ids 101 on). ``racks`` are dealt to the brokers in turn. ``slow_disk`` puts
-        a ``SlowDisk`` beneath each broker's log directory. ``sasl_ssl`` adds the listener SECURE; with ``external_ssl``
-        EXTERNAL speaks SASL_SSL too, with certificates of its own; ``listener_names`` gives both other names.
+        gives that many nodes of their own (ids 101 on). ``racks`` are dealt to the brokers in turn. Each broker has as
+        many log directories as ``disks``; ``slow_disk`` puts a ``SlowDisk`` beneath the first one. ``sasl_ssl`` adds
+        the listener SECURE; with ``external_ssl`` EXTERNAL speaks SASL_SSL too, with certificates of its own;
+        ``listener_names`` gives both other names.
         ``properties`` go to every node's server.properties, ``jvm_options`` and folders of further ``classes`` to every
         JVM; ``features`` get other levels than this version's own. A directory that is given is kept at the end, one
         that is not is removed.
@@ -173,6 +176,7 @@ class KafkaCluster(Started):
                     else None,
                     names=dict(listener_names or {}),
                     extra=dict(properties or {}),
+                    disks=disks,
                 )
             )
         for number in range(FIRST_CONTROLLER_ID, FIRST_CONTROLLER_ID + controllers):
@@ -183,6 +187,7 @@ class KafkaCluster(Started):
                 controller_port=self._ports.take(),
                 names=dict(listener_names or {}),
                 extra=dict(properties or {}),
+                disks=disks,
             )
             nodes.append(node)
         self._nodes = nodes

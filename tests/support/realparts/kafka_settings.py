@@ -34,11 +34,17 @@ class Node:
     external_key_store: Path | None = None
     names: Mapping[str, str] = field(default_factory=dict)
     extra: Mapping[str, str] = field(default_factory=dict)
+    disks: int = 1
 
     @property
     def log_dir(self) -> Path:
         """Where the partitions' data are."""
         return self.folder / "data"
+
+    @property
+    def log_dirs(self) -> tuple[Path, ...]:
+        """All directories for partitions' data: one for each disk, the first being ``log_dir``."""
+        return (self.log_dir, *(self.folder / f"disk-{number}" for number in range(1, self.disks)))
 
     @property
     def metadata_dir(self) -> Path:
@@ -66,7 +72,7 @@ def properties(node: Node, voters: Sequence[Node], brokers: int) -> dict[str, st
             "CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT,SECURE:SASL_SSL,"
             + ("EXTERNAL:SASL_SSL" if node.external_key_store else "EXTERNAL:PLAINTEXT")
         ),
-        "log.dirs": str(node.log_dir),
+        "log.dirs": ",".join(map(str, node.log_dirs)),
         "metadata.log.dir": str(node.metadata_dir),
         **(
             {"advertised.listeners": ",".join(advertised), "inter.broker.listener.name": "INTERNAL"}

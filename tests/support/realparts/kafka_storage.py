@@ -35,7 +35,8 @@ def format_nodes(nodes: Sequence[Node], *, scram: bool, features: Mapping[str, i
     _run_storage_tool(first, cluster_id, scram=scram, features=features or {})
     for node in others:
         _copy(first.metadata_dir, node.metadata_dir, node.id)
-        _copy(first.log_dir, node.log_dir, node.id)
+        for source, target in zip(first.log_dirs, node.log_dirs, strict=True):
+            _copy(source, target, node.id)
     return cluster_id
 
 

@@ -15,6 +15,7 @@ from bellwether.adapters import undo_record_codec
 from bellwether.adapters.bounded_json import UNPACKED_LIMIT
 from bellwether.adapters.undo_record_codec import PART_ENTRIES
 from bellwether.core.model.cluster import PartitionKey
+from bellwether.core.model.log_dirs import DemotedLogDir, LogDir
 from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker
 from bellwether.core.model.undo_record import (
     FORMAT_VERSION,
@@ -79,6 +80,14 @@ RETURNING = st.builds(
     waved_at=TIMES,
     trigger=st.sampled_from(RestorationTrigger),
 )
+LOG_DIRS = st.builds(
+    DemotedLogDir,
+    st.builds(LogDir, st.integers(0, 2**31 - 1), st.text(max_size=20)),
+    st.text(max_size=20),
+    st.text(max_size=40),
+    TIMES,
+    st.text(max_size=20),
+)
 RECORDS = st.builds(
     UndoRecord,
     cluster_id=st.text(max_size=22),
@@ -87,6 +96,7 @@ RECORDS = st.builds(
     entries=st.dictionaries(KEYS, ENTRIES, max_size=8),
     application=st.none() | APPLICATIONS,
     returning=st.lists(RETURNING, max_size=3).map(lambda found: {r.broker: r for r in found}),
+    log_dirs=st.lists(LOG_DIRS, max_size=3).map(lambda found: {one.log_dir: one for one in found}),
 )
 
 
@@ -147,6 +157,9 @@ def test_packed_parts_read_back_as_they_were(record: UndoRecord) -> None:
         undo_record_codec.unpack_returning(undo_record_codec.pack_returning(record.returning), "test")
         == record.returning
     )
+    assert (
+        undo_record_codec.unpack_log_dirs(undo_record_codec.pack_log_dirs(record.log_dirs), "test") == record.log_dirs
+    )
 
 
 @given(APPLICATIONS)
@@ -164,6 +177,12 @@ def test_a_damaged_word_on_how_far_a_plan_has_come_is_named(damage: str) -> None
 def test_a_damaged_word_on_who_is_on_the_way_back_is_named(damage: str) -> None:
     with pytest.raises(Terminal, match="configmap a/b: the undo record is damaged"):
         undo_record_codec.unpack_returning(damage, "configmap a/b")
+
+
+@pytest.mark.parametrize("damage", ["", "{}x", "[1]", "null", '[{"broker": 1}]', '[{"broker": "1", "path": "/a"}]'])
+def test_a_damaged_list_of_log_directories_is_named(damage: str) -> None:
+    with pytest.raises(Terminal, match="configmap a/b: the undo record is damaged"):
+        undo_record_codec.unpack_log_dirs(damage, "configmap a/b")
 
 
 @pytest.mark.parametrize("share", [-1, 101, "10", True])

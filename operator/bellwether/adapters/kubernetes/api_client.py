@@ -20,6 +20,7 @@ from urllib.parse import urlencode
 import urllib3
 from kubernetes import client
 
+from bellwether import __version__
 from bellwether.adapters.kubernetes.forbidden import denied
 from bellwether.adapters.kubernetes.kubeconfig import api_access
 from bellwether.adapters.kubernetes.tls_verification import verify_as_kubectl
@@ -345,6 +346,7 @@ def from_configuration(configuration: Any, timeout_seconds: float = DEFAULT_TIME
     """A client from a configuration of the official client, with its retries disabled."""
     configuration.retries = False
     made = client.ApiClient(configuration)
+    made.user_agent = f"bellwether/{__version__}"  # its first part is the field manager of a merge
     verify_as_kubectl(made.rest_client.pool_manager.connection_pool_kw)
     return KubernetesClient(made, timeout_seconds)
 

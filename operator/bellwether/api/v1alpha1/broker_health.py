@@ -14,7 +14,7 @@ from pydantic import AwareDatetime, Field
 
 from bellwether.api.v1alpha1.base_model import Model, Object, Reported, Rule, as_map
 from bellwether.api.v1alpha1.status.policy_status import BrokerId, Count, Message, ReasonName
-from bellwether.api.v1alpha1.status.signal_entries import SIGNAL_LIMIT, Signals
+from bellwether.api.v1alpha1.status.signal_entries import LOG_DIR_LIMIT, SIGNAL_LIMIT, Signals
 from bellwether.api.v1alpha1.status.status_conditions import Conditions
 from bellwether.core import signals
 from bellwether.core.detection import findings
@@ -24,6 +24,7 @@ from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.reasons import Reason
 
 OVERRIDE_REASON_LIMIT = 512
+LOG_DIRS_SHOWN = 64
 
 
 class PolicyRef(Model):
@@ -156,6 +157,16 @@ class Restoration(Reported):
     blocked_by: Message = Field(default="", description="What blocks the next step. Unset if nothing does.")
 
 
+class DemotedLogDir(Reported):
+    """A log directory of a broker that is not demoted as a whole."""
+
+    directory: str = Field(max_length=LOG_DIR_LIMIT, description="Path of the log directory.")
+    partitions: Count = Field(description="Partitions whose replica on the broker lies in the directory.")
+    reason: ReasonName = Field(description="Reason for the demotion, in CamelCase.")
+    message: Message = Field(default="", description="Explanation of the demotion, in one sentence.")
+    since: AwareDatetime = Field(description="Time since which the directory is demoted.")
+
+
 class BrokerVerdict(Reported):
     """Judgement of the broker from its signals. It is not an action: a Sick broker can still lead."""
 
@@ -228,6 +239,13 @@ class BrokerHealthStatus(Reported):
         default=None,
         description="Progress of restoring the broker's leaders in waves. Unset if none is in progress"
         " (promotion.waves).",
+    )
+    demoted_log_dirs: tuple[DemotedLogDir, ...] = Field(
+        default=(),
+        max_length=LOG_DIRS_SHOWN,
+        description="Log directories whose replicas are kept from leading, while the broker leads what lies in the"
+        " others.",
+        json_schema_extra=as_map("directory"),
     )
     conditions: Conditions = Field(
         default=(),

@@ -87,6 +87,10 @@ def explanation(health: BrokerHealth, now: datetime, leases: Mapping[str, Object
         rack = f"; rack {status.rack}" if status.rack else ""
         counts = f"leads {status.leaders} of its {status.replicas} partitions"
         yield f"It {counts} and is the preferred leader of {status.preferred_leaders}{rack}."
+    for one in status.demoted_log_dirs:
+        count = f"{one.partitions} partitions lie in it"
+        yield f"Log directory {one.directory} is demoted, {since(one.since, now)}: {count}."
+        yield f"  {one.message}"
     if (way := status.restoration) is not None:
         text = f"wave {way.wave} of {way.waves}, {way.share_percent} % of its leaders"
         yield f"Restoration in waves {since(way.since, now)}: {text}, {way.pending_partitions} partitions pending."

@@ -65,13 +65,17 @@ class Problem:
 
 @dataclass(frozen=True)
 class PolicyView:
-    """One policy, its brokers by id, and its probers. ``renewed``: the operator's Lease; None if it is unknown."""
+    """One policy, its brokers by id, and its probers. ``renewed``: the operator's Lease; None if it is unknown.
+
+    ``idled_by``: who set that the policy does not act, and when that field manager last wrote; None if that is unknown.
+    """
 
     policy: LeadershipPolicy
     brokers: tuple[BrokerHealth, ...]
     probers: tuple[Prober, ...]
     renewed: datetime | None
     now: datetime
+    idled_by: tuple[str, datetime] | None = None
 
     @property
     def unattended(self) -> bool:
@@ -120,13 +124,27 @@ def _of_broker(health: BrokerHealth) -> Iterable[tuple[str, str]]:
 
 def read(api: KubernetesClient, namespace: str, name: str, lease_namespace: str | None, now: datetime) -> PolicyView:
     """Read a policy. Terminal if there is none of that name; raises what the client raises."""
-    policy = LeadershipPolicy.read(broker_lookup.find_policy(api, namespace, name))
+    body = broker_lookup.find_policy(api, namespace, name)
+    policy = LeadershipPolicy.read(body)
     healths = sorted(
         (BrokerHealth.read(body) for body in broker_lookup.healths(api, namespace, name)),
         key=lambda health: health.spec.broker_id,
     )
     leases = prober_leases(api, namespace, name)
-    return PolicyView(policy, tuple(healths), probers(healths, leases), _operator(api, policy, lease_namespace), now)
+    renewal = _operator(api, policy, lease_namespace)
+    return PolicyView(policy, tuple(healths), probers(healths, leases), renewal, now, _idled_by(body))
+
+
+def _idled_by(body: Object) -> tuple[str, datetime] | None:
+    spec = body.get("spec") or {}
+    if not spec.get("suspend") and spec.get("mode") == "Enforce":
+        return None
+    field = "f:suspend" if spec.get("suspend") else "f:mode"
+    for entry in body["metadata"].get("managedFields") or ():
+        owned = (entry.get("fieldsV1") or {}).get("f:spec") or {}
+        if field in owned and (moment := _time(entry, "time")) is not None:
+            return str(entry.get("manager")), moment
+    return None
 
 
 def prober_leases(api: KubernetesClient, namespace: str, policy: str) -> dict[str, Object]:
@@ -167,8 +185,8 @@ def _operator(api: KubernetesClient, policy: LeadershipPolicy, lease_namespace: 
     return _time((lease or {}).get("spec") or {})
 
 
-def _time(spec: Object) -> datetime | None:
+def _time(source: Object, field: str = "renewTime") -> datetime | None:
     try:
-        return datetime.fromisoformat(str(spec["renewTime"]))
+        return datetime.fromisoformat(str(source[field]))
     except (KeyError, ValueError):
         return None

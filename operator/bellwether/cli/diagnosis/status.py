@@ -117,7 +117,7 @@ def screen(view: PolicyView) -> Iterator[str]:
     yield f"{name}: {ready.reason}"
     yield from (f"  {part}" for part in ready.message.split("; "))
     moment = since(ready.last_transition_time, view.now)
-    yield f"Mode: {status.mode or view.policy.spec.mode}. Ready: {ready.status}, {moment}."
+    yield f"Mode: {status.mode or view.policy.spec.mode}{_idled_by(view)}. Ready: {ready.status}, {moment}."
     yield f"Kafka cluster: {status.cluster}."
     yield _operator(view)
     yield ""
@@ -127,6 +127,13 @@ def screen(view: PolicyView) -> Iterator[str]:
     if (run := status.rebalance) is not None:
         yield f"Rebalance: {run.state} ({run.reason}): {run.message}"
     yield from _next(view)
+
+
+def _idled_by(view: PolicyView) -> str:
+    if view.idled_by is None:
+        return ""
+    manager, moment = view.idled_by
+    return f" (set by {manager}, which last wrote {ago(moment, view.now)})"
 
 
 def _operator(view: PolicyView) -> str:

@@ -1,7 +1,8 @@
 """``bellwether elect``: run preferred leader elections now, for healthy brokers only.
 
 The elections are those of the policy's periodic election, if it were due. They are sent by this command: an election
-of the first replica reorders nothing, so no undo record covers it and no Lease is needed.
+of the first replica reorders nothing, so no undo record covers it and no Lease is needed. The audit entry is written
+with the rights of the user; without them the elections are made all the same.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ import click
 
 from bellwether.cli.commands import exit_status
 from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.leadership import overrides
 from bellwether.cli.output import print_rows
 from bellwether.cli.planning.preview import PolicyInputs, Preview, policy_inputs
 from bellwether.core.detection.context import Context
 from bellwether.core.planning.plan import Move, Plan
 from bellwether.core.planning.preferred_election import PreferredElectionState, plan_preferred_election
+from bellwether.core.reporting.audit import command_entry
 from bellwether.execute import Execution, execute
 from bellwether.ports.errors import BellwetherError, Terminal
+from bellwether.telemetry import logs
 
 HEAD = ("PARTITION", "LEADER", "PREFERRED")
 
@@ -40,7 +44,7 @@ def elect(target: Target, topics: tuple[str, ...], dry_run: bool, output: str) -
     if dry_run or output != "table":
         print_rows(HEAD, [_row(move) for move in moves], output)
     if done is not None:
-        _report(done)
+        _report(done, inputs.audit_log.problem)
     elif not moves:
         click.echo("nothing to elect: every healthy preferred leader that is in sync leads", err=output != "table")
 
@@ -78,11 +82,16 @@ def _carry_out(inputs: PolicyInputs, preview: Preview, moves: tuple[Move, ...]) 
     context = preview.context
     plan = Plan(moves, decisions=preview.decisions)
     inputs.world.clusters.avoid(context.sick_or_down | set(preview.decisions.demoted))
-    return execute(plan, context.snapshot.record, context.policy, inputs.world)
+    logs.configure("console", "error")  # the entries, which the audit log also writes as log lines, are not the output
+    entry = command_entry(context.snapshot, plan, f"bellwether elect by {overrides.whoami()}")
+    world = replace(inputs.world, trail=inputs.audit_log)
+    return execute(plan, context.snapshot.record, context.policy, world, entry=entry)
 
 
-def _report(done: Execution) -> None:
+def _report(done: Execution, audit_problem: str) -> None:
     click.echo(f"{done.elected} leaders elected", err=True)
+    if audit_problem:
+        click.echo(f"the elections are not in the policy's audit log: {audit_problem}", err=True)
     for hold in done.holds:
         click.echo(f"  {hold.topic}-{hold.key.partition}: {hold.reason}: {hold.message}", err=True)
     if done.stopped is not None:

@@ -12,6 +12,7 @@ from typing import Any
 from bellwether.cli.planning.preview import Preview
 from bellwether.cli.text_table import rows_of
 from bellwether.core.demotion.decisions import Decisions
+from bellwether.core.model.log_dirs import LogDir
 from bellwether.core.planning.plan import Move
 from bellwether.core.reasons import DESCRIPTIONS
 
@@ -30,7 +31,7 @@ def plan_lines(preview: Preview) -> Iterator[str]:
     total = len(snapshot.cluster.partitions)
     if outside := total - len(preview.context.managed.partitions):
         yield f"{outside} of {total} partitions are out of scope (spec.scope) and stay as they are"
-    yield from _decided(preview.decisions, set(snapshot.record.demoted))
+    yield from _decided(preview.decisions, set(snapshot.record.demoted), set(snapshot.record.log_dirs))
     led = sum(move.elect for move in plan.moves)
     yield f"{led} leaders move, {len(plan.moves) - led} partitions are only reordered"
     if plan.moves:
@@ -46,10 +47,16 @@ def plan_lines(preview: Preview) -> Iterator[str]:
         yield f"{count} blocked, {reason}: {DESCRIPTIONS[reason]} (first {first.topic}-{first.key.partition})"
 
 
-def _decided(decisions: Decisions, before: set[int]) -> Iterator[str]:
+def _decided(decisions: Decisions, before: set[int], dirs_before: set[LogDir]) -> Iterator[str]:
     for broker, demoted in decisions.demoted.items():
         state = "is demoted" if broker in before else "would be demoted"
         yield f"broker {broker} {state}: {demoted.reason}: {demoted.message}"
+    for log_dir, one in decisions.log_dirs.demoted.items():
+        state = "is demoted" if log_dir in dirs_before else "would be demoted"
+        count = len(decisions.log_dirs.partitions[log_dir])
+        yield f"log directory {log_dir} {state} with {count} partitions: {one.reason}: {one.message}"
+    for log_dir in sorted(dirs_before - decisions.log_dirs.demoted.keys()):
+        yield f"log directory {log_dir} would be promoted"
     for broker in decisions.promoted:
         yield f"broker {broker} would be promoted"
     for broker, wave in decisions.returning.items():
@@ -58,7 +65,8 @@ def _decided(decisions: Decisions, before: set[int]) -> Iterator[str]:
         yield f"broker {broker} would be demoted in {seconds:.0f} s (demotion.dwellSeconds)"
     for hold in decisions.held:
         yield f"broker {hold.broker} is held: {hold.reason}: {hold.message}"
-    if not (decisions.demoted or decisions.promoted or decisions.held or decisions.dwelling):
+    changed = decisions.demoted or decisions.promoted or decisions.log_dirs.demoted or dirs_before
+    if not (changed or decisions.held or decisions.dwelling):
         yield "no broker is demoted, and none would be"
 
 
@@ -71,7 +79,7 @@ def _brokers(preview: Preview) -> Iterator[str]:
             change[move.leads_next] += 1
             if move.leader is not None:
                 change[move.leader] -= 1
-    head = ("BROKER", "RACK", "LEADERS", "AFTER", "DEMOTED")
+    head = ("BROKER", "RACK", "LEADERS", "LEADERS AFTER", "DEMOTED AFTER")
     rows = []
     for broker in sorted(cluster.named):
         leaders, known = cluster.leader_counts[broker], cluster.brokers.get(broker)

@@ -13,21 +13,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kafka.config_reader import KafkaConfigs
-from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
-from bellwether.adapters.kafka.leader_mover import KafkaMover
-from bellwether.adapters.kafka.metadata_reader import KafkaReader
-from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch, Wanted
-from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import surroundings
-from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
-from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
+from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
 from bellwether.api.v1alpha1.broker_health import BrokerHealth, reported_flaps, reported_verdicts
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.policy_status import HarmEpisodes
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.kubernetes_target import connect_policy
 from bellwether.cli.leadership import broker_lookup
+from bellwether.cli.planning.open_policy import open_policy
 from bellwether.core.demotion.decisions import Decisions, decide
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import judge
@@ -36,8 +29,6 @@ from bellwether.core.planning.plan import Plan, build_plan
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Override
 from bellwether.gather import Memory, gather
-from bellwether.ports.clock import Clock
-from bellwether.ports.kubernetes import SignalSource
 from bellwether.ports.world import World
 
 
@@ -65,25 +56,6 @@ class Preview:
         return _planned(self.policy, context, self.notes)
 
 
-class UnsavedRecord:
-    """Undo record of a preview: never written."""
-
-    def take_over(self, cluster_id: str) -> UndoRecord:
-        """Empty: the record in use was read before."""
-        return UndoRecord(cluster_id)
-
-    def save(self, record: UndoRecord) -> None:
-        """Nothing."""
-
-
-class NoLease:
-    """Lease of commands that only elect preferred leaders: an election needs none, however late it arrives."""
-
-    def seconds_left(self) -> float:
-        """Always enough."""
-        return float("inf")
-
-
 @dataclass(frozen=True)
 class PolicyInputs:
     """What a preview is made of: the policy, its objects, and connections to its Kafka cluster."""
@@ -92,6 +64,8 @@ class PolicyInputs:
     healths: tuple[BrokerHealth, ...]
     record: UndoRecord | None
     world: World
+    audit_log: ConfigMapAuditLog
+    """The policy's, for a command that moves leaders itself."""
     notes: tuple[str, ...] = ()
 
     def preview(self) -> Preview:
@@ -126,26 +100,10 @@ def policy_inputs(target: Target) -> Iterator[PolicyInputs]:
     body = broker_lookup.find_policy(api, namespace, name)
     policy, problem = LeadershipPolicy.read(body), broker_lookup.trouble(body)
     clock = SystemClock()
-    signals = SignalCache(clock)
-    healths = broker_lookup.healths(api, namespace, name)
-    for health in healths:
-        signals.on_broker_health(health)
-    record = ConfigMapRecords(api, namespace, name).read()
-    with SecretReader(api, namespace) as secrets:
-        pods = PodWatch(api, clock)
-        pods.want(Wanted.of(policy))
-        world = replace(world_of(policy, secrets, signals, clock), pods=pods.look())
-        notes = tuple(_notes(policy.policy(), problem, pods.problem))
-        read = tuple(BrokerHealth.read(health) for health in healths)
-        yield PolicyInputs(policy, read, record, world, notes)
-
-
-def world_of(policy: LeadershipPolicy, secrets: SecretReader, signals: SignalSource, clock: Clock) -> World:
-    """Ports to the policy's Kafka cluster; the undo record is not written. Raises Transient or Terminal."""
-    connection, strimzi = surroundings(policy.spec.kafka, secrets)
-    nodes = BrokerPool(connection, MANUAL_LIMITS)
-    reader, mover, configs = KafkaReader(nodes), KafkaMover(nodes), KafkaConfigs(nodes)
-    return World(reader, mover, UnsavedRecord(), NoLease(), signals, clock, strimzi, configs=configs)
+    with open_policy(api, policy, namespace, clock) as opened:
+        notes = tuple(_notes(policy.policy(), problem, opened.pods_problem))
+        audit_log = ConfigMapAuditLog(api, namespace, name, clock)
+        yield PolicyInputs(policy, opened.healths, opened.record, opened.world, audit_log, notes)
 
 
 def _notes(policy: Policy, problem: str | None, pods: str) -> Iterator[str]:

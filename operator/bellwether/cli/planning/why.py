@@ -20,6 +20,7 @@ from bellwether.cli.planning.preview import Preview, policy_inputs
 from bellwether.cli.text_table import rows_of
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.undo_record import Cause
+from bellwether.core.reasons import Reason
 from bellwether.ports.errors import BellwetherError, Terminal
 
 _OUT_OF_SCOPE = "spec.scope leaves this topic alone, so demotion, racks, elections and load plans do not move it"
@@ -159,9 +160,8 @@ class LeaderExplanation:
         """What would give it another leader, the likeliest first."""
         partition, move, hold = self._partition, self._move, self._hold
         if move is not None:
-            mode = "" if self._preview.context.policy.acts else " if spec.mode were Enforce and spec.suspend false"
             leader = f"broker {move.leads_next} leads" if move.elect else "the leader stays"
-            yield f"the operator moves it now{mode}: order {list(move.order)}, {leader}"
+            yield f"{self._when}: order {list(move.order)}, {leader}"
         if hold is not None:
             yield f"it is blocked ({hold.reason}): {hold.message}" + (
                 f"; {text}" if (text := remedy(hold.reason)) else ""
@@ -178,6 +178,16 @@ class LeaderExplanation:
             yield f"spec.scope: let it include topic {partition.topic}, or do not exclude it"
         elif present is not None and present not in self._obstacles:
             yield f"a demotion of broker {present}, by its signals or with bellwether demote {present}{self._options}"
+
+    @property
+    def _when(self) -> str:
+        """When the operator moves it."""
+        policy = self._preview.context.policy
+        if policy.acts:
+            return "the operator moves it now"
+        if policy.suspend:
+            return f"the policy is suspended; after bellwether resume{self._options} the operator would move it"
+        return "the policy only observes; with spec.mode: Enforce the operator would move it"
 
     @property
     def _options(self) -> str:
@@ -204,10 +214,16 @@ class LeaderExplanation:
             if demoted.cause is Cause.MAINTENANCE:
                 return f"it is in maintenance {since(demoted.since, now)}", f"bellwether drain {broker} --end{options}"
             why = f"it is demoted ({demoted.reason}) {since(demoted.since, now)}"
+            if broker not in snapshot.record.demoted:
+                why = f"it would be demoted ({demoted.reason})"
             if demoted.cause is Cause.OVERRIDE:
                 return why, f"its override ends: bellwether release {broker}{options}"
             recovery = self._would_change.get(broker) or "it is Healthy again"
             return why, f"{recovery}; or bellwether promote {broker}{options}"
+        if broker in decisions.log_dirs.replicas.get(self._partition.key, ()):
+            return f"its replica lies in a demoted log directory ({Reason.LOG_DIR_SLOW})", (
+                f"the directory is fast again; or bellwether promote {broker}{options}"
+            )
         if broker not in self._partition.isr:
             return "it is not in the ISR", "it catches up and joins the ISR"
         wave = decisions.returning.get(broker)

@@ -1,7 +1,7 @@
 """``bellwether diff``: what a change of policy files would do to the live clusters.
 
 In: policy files, and what the operators of these policies know now. Out: changed settings, demotions and moves with the
-current and with the changed policy, as table or JSON. Nothing is written: the reconcile runs on a copy in memory.
+current and with the changed policy, as table, JSON or YAML. Nothing is written: the reconcile runs on a copy in memory.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from bellwether.cli.commands import exit_status
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.durations import duration
 from bellwether.cli.kubernetes_target import connect
+from bellwether.cli.output import print_document
 from bellwether.cli.policies.lint import check_files, read_all
 from bellwether.cli.policies.lint_output import as_table
 from bellwether.cli.policies.live_situation import live_situation
@@ -65,8 +66,8 @@ def diff(files: tuple[str, ...], target: Target, duration_text: str, store: str 
         found = [_of(api, policy, healths, namespace, seconds, store) for policy in policies]
     except (BellwetherError, NoReport) as error:
         raise click.ClickException(str(error)) from None
-    if output == "json":
-        click.echo(json.dumps([_document(one, seconds) for one in found], indent=2, ensure_ascii=False))
+    if output != "table":
+        print_document([_document(one, seconds) for one in found], output)
     else:
         for one in found:
             for line in _text(one, duration_text):

@@ -13,6 +13,7 @@ import click
 from bellwether.api.v1alpha1.base_model import API_VERSION
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.commands import exit_status
 from bellwether.cli.policies.file_set_checks import FoundPolicy, check_together, is_chart_values
 from bellwether.cli.policies.lint_output import FORMATS
 from bellwether.cli.policies.object_checks import ERROR, FoundObject, Problem, check_object, is_ours
@@ -34,7 +35,7 @@ _ENTRY = frozenset({"name", "namespace", "labels", "annotations", "spec"})
 
 
 def lint(files: tuple[str, ...], cluster: Path | None, strict: bool, output: str) -> None:
-    """Check the files and print what is wrong with them. Exit status 1 if there are errors."""
+    """Check the files and print what is wrong with them. Exit status 4 if there are errors."""
     contents, problems = read_all(files)
     problems += check_files(contents, _racks(cluster) if cluster is not None else None).problems
     problems.sort(key=lambda p: (p.file, p.at, p.severity))
@@ -42,7 +43,7 @@ def lint(files: tuple[str, ...], cluster: Path | None, strict: bool, output: str
     shown = FORMATS[output](problems, sorted({*names, *(p.file for p in problems)}))
     click.echo(shown if output != "table" else _plain(shown))
     if any(strict or p.severity == ERROR for p in problems):
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(exit_status.FOUND)
 
 
 def read_all(files: Iterable[str]) -> tuple[list[tuple[str, str]], list[Problem]]:

@@ -1,8 +1,7 @@
-"""``bellwether simulate``: what a policy would do in a fault script, as text, JSON or a page with a picture."""
+"""``bellwether simulate``: what a policy would do in a fault script, as text, document or page with a picture."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.output import print_document
 from bellwether.cli.policies.lint import check_files
 from bellwether.cli.policies.lint_output import as_table
 from bellwether.cli.policies.object_checks import ERROR
@@ -47,8 +47,8 @@ def simulate(
         raise click.ClickException(str(error)) from None
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from None
-    if output == "json":
-        click.echo(json.dumps(_document(done), indent=2, ensure_ascii=False))
+    if output != "table":
+        print_document(_document(done), output)
         return
     for row in _rows(done):
         click.echo(row)

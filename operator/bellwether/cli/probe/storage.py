@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from bellwether.adapters.clocks import SystemClock
@@ -14,7 +15,7 @@ from bellwether.cli.probe.prober import read_policy
 from bellwether.cli.probe.prober_process import POLICY_NEEDED, PolicyProber, need, reported
 from bellwether.core.settings.detection import Detection
 from bellwether.core.settings.harm import Objectives
-from bellwether.core.signals import SignalType
+from bellwether.core.signals import Signal, SignalType
 from bellwether.probes.storage.disk_read import DiskReader
 from bellwether.probes.storage.disk_write import DiskWriter
 from bellwether.probes.storage.read_probe import ReadProbe
@@ -26,6 +27,7 @@ def storage(
     target: Target,
     broker: int | None,
     directory: Path | None,
+    log_dir: str | None,
     source: str | None,
     once: bool,
     output: str,
@@ -54,7 +56,7 @@ def storage(
             metrics_port,
             further_types=(SignalType.READ_LATENCY,),
         )
-        running = _DiskProbes(process, int(broker or 0), name, directory)
+        running = _DiskProbes(process, int(broker or 0), name, directory, log_dir or str(directory.absolute()))
         running.start()
         process.run(running, running.follow)
 
@@ -62,8 +64,12 @@ def storage(
 class _DiskProbes:
     """The writes and the reads of one log directory, each on threads of its own."""
 
-    def __init__(self, process: PolicyProber, broker: int, source: str, directory: Path) -> None:
-        post, clock, metrics = process.prober.post, process.clock, process.metrics
+    def __init__(self, process: PolicyProber, broker: int, source: str, directory: Path, log_dir: str) -> None:
+        clock, metrics = process.clock, process.metrics
+
+        def post(signal: Signal) -> None:
+            process.prober.post(replace(signal, directory=log_dir))
+
         self._writes = StorageProbe(broker, source, DiskWriter(directory), Objectives(), post, clock, metrics)
         self._reads = ReadProbe(broker, source, DiskReader(directory), post, clock, metrics)
 

@@ -57,7 +57,9 @@ def news(before: Report | None, now: Report) -> Iterator[News]:
     if former is not None and (was_former is None or was_former.message != former.message):
         yield News(former.reason, former.message, warning=True)
     idle, was_idle = _inactive(now), _inactive(before) if before is not None else None
-    if idle is not None and was_idle is None:
+    if now.would_demote and (before is None or before.would_demote != now.would_demote):
+        yield News(Reason.NOT_ENFORCING, now.condition("Ready").message, warning=True)
+    elif idle is not None and was_idle is None:
         yield News(idle.reason, idle.message)
     worst, was_worst = _worst(now), _worst(before) if before is not None else None
     if worst is not None and (was_worst is None or was_worst.reason != worst.reason):
@@ -118,6 +120,16 @@ def _of_broker(before: BrokerReport | None, now: BrokerReport) -> Iterator[News]
     if now.demoted is not None and not was_demoted:
         planned = now.demoted.cause is Cause.MAINTENANCE
         yield News("Demoted", f"demoted: {now.demoted.message}", now.broker, warning=not planned)
+    known = {one.demoted.log_dir for one in before.log_dirs if one.acts} if before is not None else set()
+    current = {one.demoted.log_dir: one for one in now.log_dirs if one.acts}
+    for log_dir, one in current.items():
+        if log_dir not in known:
+            text = f"log directory {log_dir.path} demoted with {one.partitions} partitions: {one.demoted.message}"
+            yield News("LogDirDemoted", text, now.broker, warning=True)
+    for log_dir in sorted(known - current.keys()):
+        if now.demoted is None:
+            text = f"what lies in log directory {log_dir.path} may lead again; its leaders are restored"
+            yield News("LogDirPromoted", text, now.broker)
     was_drained = before is not None and before.drained is not None and before.drained.status
     if now.drained is not None and now.drained.status and not was_drained:
         yield News(now.drained.reason, now.drained.message, now.broker)

@@ -21,7 +21,7 @@ from bellwether.core.model.condition import Condition
 from bellwether.core.planning.preferred_election import PreferredElectionStatus
 from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.rebalance.lifecycle import RebalanceRun
-from bellwether.core.reporting.broker_report import BrokerReport
+from bellwether.core.reporting.broker_report import BrokerReport, LogDirReport
 from bellwether.core.reporting.report import Report
 
 MESSAGE_LIMIT = policystatus.MESSAGE_LIMIT
@@ -178,6 +178,7 @@ def broker_status(
             stabilization_seconds=report.stabilization_seconds,
         ),
         restoration=None if report.restoration is None else _restoration(report.restoration),
+        demoted_log_dirs=tuple(_log_dir(one) for one in report.log_dirs[: broker_health.LOG_DIRS_SHOWN] if one.acts),
         conditions=rendered(report.conditions, generation, before, now),
     ).body()
     status.pop("signals", None)
@@ -194,6 +195,17 @@ def _election(found: PreferredElectionStatus | None) -> policystatus.PeriodicEle
         imbalance_before=last.before if last is not None else None,
         elected=last.elected if last is not None else None,
         imbalance_after=last.after if last is not None else None,
+    )
+
+
+def _log_dir(report: LogDirReport) -> broker_health.DemotedLogDir:
+    one = report.demoted
+    return broker_health.DemotedLogDir(
+        directory=one.log_dir.path,
+        partitions=report.partitions,
+        reason=str(one.reason),
+        message=_clip(one.message),
+        since=one.since,
     )
 
 

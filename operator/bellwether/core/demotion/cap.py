@@ -40,13 +40,18 @@ _HARMED: Mapping[str, str] = {
 """Symptom of a Suspect broker whose clients lose requests, by the type of its signal."""
 
 
+_NOT_SICK = (Reason.HARM_BELOW_COST, Reason.SYSTEMIC_CAUSE, Reason.LOG_DIR_SLOW)
+"""Reasons of Suspect brokers whose clients lose requests."""
+
+
 def symptom(verdict: Verdict) -> str | None:
     """What a failing broker shows, for comparison between brokers; None if its clients lose nothing by it.
 
-    A Suspect broker shows a symptom while its harm is below the cost of a move, or no larger than its peers': of
+    A Suspect broker shows a symptom while its harm is below the cost of a move, in some of its log directories only, or
+    no larger than its peers': of
     brokers that one cause affects, some reach the cost before the others, and one may have lost something before.
     """
-    if verdict.reason in (Reason.HARM_BELOW_COST, Reason.SYSTEMIC_CAUSE) and verdict.signal in _HARMED:
+    if verdict.reason in _NOT_SICK and verdict.signal in _HARMED:
         return _HARMED[verdict.signal]
     return _symptom_of(verdict.reason, verdict.signal) if verdict.state in _FAILING else None
 
@@ -75,7 +80,7 @@ def admit_within_cap(
     if not candidates:
         return [], []
     worst_first = sorted(candidates, key=lambda v: (-v.severity, v.since, v.broker))
-    if (text := _shared_symptom(kept, context)) is not None:
+    if (text := shared_symptom(kept, context)) is not None:
         return [], [BrokerHold(v.broker, Reason.SYSTEMIC_CAUSE, text) for v in worst_first]
     admitted, held = worst_first, list[BrokerHold]()
     if not _one_failure_domain(kept, context):
@@ -84,7 +89,7 @@ def admit_within_cap(
     return admitted, last + held
 
 
-def _shared_symptom(kept: Mapping[int, DemotedBroker], context: Context) -> str | None:
+def shared_symptom(kept: Mapping[int, DemotedBroker], context: Context) -> str | None:
     """Message if half of the live brokers or more show the same symptom. A dead broker shows none."""
     live = context.snapshot.cluster.live
     shown = Counter(filter(None, (_shown_by(b, kept, context) for b in sorted(live))))

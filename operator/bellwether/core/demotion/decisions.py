@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from bellwether.core.demotion.cap import admit_within_cap
 from bellwether.core.demotion.drain_check import drain_blocker
 from bellwether.core.demotion.dwell import dwell_left
+from bellwether.core.demotion.log_dirs import LogDirDecisions, decide_log_dirs, known_slow
 from bellwether.core.demotion.restoration import WaveBlocker, advance_restorations
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
@@ -43,6 +44,7 @@ SICKNESS: Mapping[str, int] = {
     Reason.MANUAL_COMMAND: 0,
     Reason.STORAGE_SLOW: 3,
     Reason.READS_SLOW: 3,
+    Reason.LOG_DIR_SLOW: 3,
     Reason.CANARY_FAILING: 4,
     Reason.EXTERNALLY_UNREACHABLE: 4,
     Reason.NOT_FENCED_IN_TIME: 5,
@@ -71,8 +73,16 @@ class Decisions:
     """Brokers that are no longer demoted and get their leaders back in waves."""
     waits: Mapping[int, WaveBlocker] = field(default_factory=dict)
     """What the next wave of each returning broker waits for."""
+    log_dirs: LogDirDecisions = field(default_factory=LogDirDecisions)
+    """Demoted log directories of brokers that are not demoted as a whole."""
     policy_deleted: bool = False
     """The policy is being deleted: every order returns to its baseline, whatever its racks and limits."""
+
+    @property
+    def sickness(self) -> Mapping[int, int]:
+        """How sick each broker is that is demoted, or has a demoted log directory."""
+        slow = {one.broker: SICKNESS.get(was.reason, LESS_SICK) for one, was in self.log_dirs.demoted.items()}
+        return slow | {broker: sickness(one) for broker, one in self.demoted.items()}
 
     def hold_of(self, broker: int) -> BrokerHold | None:
         """Why a broker's demotion or promotion is held, if it is."""
@@ -112,6 +122,8 @@ def decide(context: Context) -> Decisions:
         kept[verdict.broker] = DemotedBroker(
             verdict.broker, Cause.SIGNALS, verdict.reason, verdict.message, snapshot.now, verdict.signal
         )
+    log_dirs = decide_log_dirs(kept, context)
+    dwelling |= log_dirs.dwelling
     unknown = [
         BrokerHold(
             o.broker,
@@ -127,10 +139,11 @@ def decide(context: Context) -> Decisions:
     return Decisions(
         dict(sorted(kept.items())),
         promoted,
-        (*held, *refused, *unknown),
+        (*held, *refused, *log_dirs.held, *unknown),
         dict(sorted(dwelling.items())),
         back.returning,
         back.waits,
+        log_dirs,
     )
 
 
@@ -151,7 +164,9 @@ def decide_on_deletion(context: Context) -> Decisions:
         if verdict.state is HealthState.UNKNOWN and demoted.cause is not Cause.SIGNALS:
             continue
         kept[broker] = demoted
-    return Decisions(kept, tuple(sorted(set(snapshot.record.demoted) - set(kept))), policy_deleted=True)
+    promoted = tuple(sorted(set(snapshot.record.demoted) - set(kept)))
+    left = LogDirDecisions.of(known_slow(context), snapshot)
+    return Decisions(kept, promoted, log_dirs=left, policy_deleted=True)
 
 
 def manual_decision(demote: Collection[int] = (), promote: Collection[int] = (), message: str = "") -> DecisionFunction:
@@ -164,7 +179,9 @@ def manual_decision(demote: Collection[int] = (), promote: Collection[int] = (),
             kept[broker] = _demoted(kept.get(broker), snapshot, broker, Cause.COMMAND, message)
         promoted = tuple(sorted(set(snapshot.record.demoted) - set(kept)))
         returning = {b: r for b, r in snapshot.record.returning.items() if b not in kept and b not in promote}
-        return Decisions(dict(sorted(kept.items())), promoted, returning=returning)
+        log_dirs = {d: one for d, one in snapshot.record.log_dirs.items() if d.broker not in {*kept, *promote}}
+        left = LogDirDecisions.of(log_dirs, snapshot)
+        return Decisions(dict(sorted(kept.items())), promoted, returning=returning, log_dirs=left)
 
     return as_commanded
 

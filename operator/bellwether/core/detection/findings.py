@@ -51,6 +51,8 @@ class Finding(NamedTuple):
     change: str = ""
     signal: str = ""
     """Type of the signal that fails: of one that is judged by its threshold alone, or of harm that does not demote."""
+    log_dirs: tuple[str, ...] = ()
+    """Log directories that are bad while others of the broker are not."""
 
 
 _WELL = (Evidence.GOOD, Reason.SIGNALS_PASSING, "every signal passes", 0)
@@ -161,6 +163,12 @@ class SignalIndex:
         writes = [s for s in self.about(broker, SignalType.STORAGE_LATENCY) if fresh(s, patience)]
         patience = self.detection.read_latency.stale_after_seconds
         return writes + [s for s in self.about(broker, SignalType.READ_LATENCY) if fresh(s, patience)]
+
+    def log_dirs(self, broker: int) -> frozenset[str]:
+        """The broker's log directories as its storage probes name them, stale ones included; empty unless all do."""
+        types = (SignalType.STORAGE_LATENCY, SignalType.READ_LATENCY)
+        named = frozenset(s.directory for type_ in types for s in self.about(broker, type_))
+        return named if "" not in named else frozenset()
 
     @cached_property
     def canary_vantages(self) -> tuple[str, ...]:

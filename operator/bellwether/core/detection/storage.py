@@ -95,7 +95,8 @@ def _judged(
     facts = _facts(said, patience)
     slow = [s for s in words if s.reading is Reading.FAILING]
     if slow:
-        return _slow(broker, slow, requests, index, facts)
+        found = _slow(broker, slow, requests, index, facts)
+        return _only_some(broker, found, slow, requests, index) if found.evidence is Evidence.BAD else found
     if not words:
         return None
     change = (
@@ -132,6 +133,26 @@ def _slow(
     change = f"five seconds of {requests.plural} within the objective, or its peers becoming as slow"
     severity = STALLED_SEVERITY if far else SLOW_SEVERITY
     return Finding(Evidence.BAD, requests.reason, f"{said}; {weighed}", severity, facts, change)
+
+
+def _only_some(broker: int, found: Finding, slow: Sequence[Signal], requests: _Requests, index: SignalIndex) -> Finding:
+    """The finding for the bad directories of a broker of which others are not bad; else ``found``.
+
+    A broker that is demoted as a whole stays so until all of its directories are well.
+    """
+    known, demoted = index.log_dirs(broker), broker in index.snapshot.record.demoted
+    if demoted or len(known) < 2:
+        return found
+    by_directory = {path: [s for s in slow if s.directory == path] for path in sorted(known)}
+    judged = {path: _slow(broker, said, requests, index, ()) for path, said in by_directory.items() if said}
+    bad = tuple(path for path, one in judged.items() if one.evidence is Evidence.BAD)
+    if len(bad) == len(known):
+        return found
+    text = f"{len(bad)} of its {len(known)} log directories ({', '.join(bad)}): {judged[bad[0]].message}"
+    change = f"five seconds of fast {requests.plural} in it, or the other directories failing, too"
+    return Finding(
+        Evidence.DOUBTFUL, Reason.LOG_DIR_SLOW, text, found.severity, found.facts, change, requests.type, bad
+    )
 
 
 def _facts(said: Sequence[Signal], patience: int) -> tuple[EvidenceItem, ...]:

@@ -58,6 +58,8 @@ class Verdict:
     """Type of the signal that fails: of one that is judged by its threshold alone, or of harm that does not demote."""
     noticed: datetime | None = field(default=None, compare=False, repr=False)
     inputs: VerdictInputs | None = field(default=None, compare=False, repr=False)
+    log_dirs: tuple[str, ...] = ()
+    """Its log directories that are bad while others are not."""
     harm: tuple[tuple[HarmCause, float | None], ...] = field(default=(), compare=False, repr=False)
     """What its clients have lost so far, as ``own_harm`` gives it to ``HarmHistory``."""
 
@@ -83,7 +85,7 @@ CARRIED_AT_MOST = timedelta(seconds=30)
 _GOOD = (HealthState.HEALTHY, HealthState.RECOVERING)
 _STORAGE = frozenset({Reason.STORAGE_SLOW})
 _REACHABILITY = frozenset({Reason.EXTERNALLY_UNREACHABLE, Reason.NOT_FENCED_IN_TIME})
-_SLOW = frozenset({Reason.STORAGE_SLOW, Reason.REPLICATION_LAGGING})
+_SLOW = frozenset({Reason.STORAGE_SLOW, Reason.LOG_DIR_SLOW, Reason.REPLICATION_LAGGING})
 
 
 def judge(snapshot: Snapshot, policy: Policy, previous: Mapping[int, Verdict]) -> dict[int, Verdict]:
@@ -145,6 +147,7 @@ def _judge_one(
         change=found.change,
         signal=found.signal,
         noticed=_noticed(state, found.reason, last, now),
+        log_dirs=tuple(sorted({path for f in findings for path in f.log_dirs})),
         inputs=inputs if state is HealthState.HEALTHY and restart is None else None,
         harm=own_harm(broker, index, findings),
     )
@@ -256,7 +259,7 @@ def _dated(
 
 def _noticed(state: HealthState, reason: Reason, last: Verdict | None, now: datetime) -> datetime | None:
     """When the harm of a Sick broker, or of one whose harm is below the cost of a move, was first noticed."""
-    if state is not HealthState.SICK and reason is not Reason.HARM_BELOW_COST:
+    if state is not HealthState.SICK and reason not in (Reason.HARM_BELOW_COST, Reason.LOG_DIR_SLOW):
         return None
     return last.noticed if last is not None and last.noticed is not None else now
 

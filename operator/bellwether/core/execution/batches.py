@@ -69,9 +69,10 @@ def record_intents(plan: Plan, record: UndoRecord, broker: int | None) -> UndoRe
         changes[move.key] = entry.send(SentOrder(move.order, broker), move.seen, state)
     changed = record.with_entries(changes)
     demoted, returning = dict(plan.decisions.demoted), dict(plan.decisions.returning)
-    if (dict(changed.demoted), dict(changed.returning)) == (demoted, returning):
+    log_dirs = dict(plan.decisions.log_dirs.demoted)
+    if (dict(changed.demoted), dict(changed.returning), dict(changed.log_dirs)) == (demoted, returning, log_dirs):
         return changed
-    return replace(changed, demoted=demoted, returning=returning)
+    return replace(changed, demoted=demoted, returning=returning, log_dirs=log_dirs)
 
 
 def record_results(

@@ -12,6 +12,7 @@ from bellwether.core.model.fault_tolerance import FaultTolerance
 from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.model.harm_history import HarmHistory
 from bellwether.core.model.loads import Loads
+from bellwether.core.model.log_dirs import Placement
 from bellwether.core.model.maintenance import Maintenance, under_maintenance
 from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.model.quarantine_order import QuarantineOrder
@@ -49,6 +50,8 @@ class Snapshot:
     strimzi: Strimzi | None = None
     floors: Mapping[str, int] = field(default_factory=dict)
     """``min.insync.replicas`` of topics with missing replicas or on brokers in maintenance, as far as it is known."""
+    log_dirs: Mapping[int, Placement] = field(default_factory=dict)
+    """Partitions by log directory, of brokers with several of them that have answered."""
     quarantine_orders: Mapping[int, QuarantineOrder] = field(default_factory=dict)
     fault_tolerance: FaultTolerance | None = None
     external_reassignments: ExternalReassignments | None = None

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from bellwether.core.model.cluster import PartitionKey
+from bellwether.core.model.log_dirs import DemotedLogDir, LogDir
 from bellwether.core.model.restoration_waves import ReturningBroker
 
 FORMAT_VERSION = 2
@@ -181,18 +182,20 @@ class UndoRecord:
     entries: Mapping[PartitionKey, UndoEntry] = field(default_factory=dict)
     application: PlanApplication | None = None
     returning: Mapping[int, ReturningBroker] = field(default_factory=dict)
+    log_dirs: Mapping[LogDir, DemotedLogDir] = field(default_factory=dict)
+    """Demoted log directories of brokers that are not demoted as a whole."""
 
     @property
     def empty(self) -> bool:
         """Whether nothing is displaced, demoted or returning and there is no tombstone; ``application`` does not
         count.
         """
-        return not self.demoted and not self.returning and not self.entries
+        return not (self.demoted or self.returning or self.log_dirs or self.entries)
 
     @property
     def restored(self) -> bool:
         """Whether every order is restored and no broker is demoted or returning; tombstones may remain."""
-        kept = self.demoted or self.returning
+        kept = self.demoted or self.returning or self.log_dirs
         return not kept and all(e.state is EntryState.RESTORED for e in self.entries.values())
 
     def with_entries(self, changed: Mapping[PartitionKey, UndoEntry | None]) -> UndoRecord:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from bellwether.core.demotion.decisions import Decisions, sickness
+from bellwether.core.demotion.decisions import Decisions
 from bellwether.core.detection.context import Context
 from bellwether.core.model.cluster import Cluster, Partition, PartitionKey, TopicPartition
 from bellwether.core.model.loads import Loads
@@ -78,6 +78,7 @@ class PlanInputs:
             context.policy,
             decisions.demoted,
             decisions.returning,
+            decisions.log_dirs,
             decisions.policy_deleted,
             context.sick_or_down,
             snapshot.refused,
@@ -132,9 +133,9 @@ def build_plan(context: Context, decisions: Decisions, last: Plan | None = None)
     snapshot, inputs = context.snapshot, PlanInputs.of(context, decisions)
     if last is not None and last.inputs is not None and last.inputs.same(inputs):
         return replace(last, decisions=decisions)
-    demoted, entries_of, now = frozenset(decisions.demoted), snapshot.record.entries, snapshot.now
+    whole, entries_of, now = frozenset(decisions.demoted), snapshot.record.entries, snapshot.now
     refused, busy = snapshot.refused, snapshot.external_operation
-    kept = demoted.union(decisions.returning)
+    kept = whole.union(decisions.returning)
     found = target_orders(context, decisions)
     moves, entries, targets, holds = [], {}, {}, []
     postponed = False
@@ -143,13 +144,14 @@ def build_plan(context: Context, decisions: Decisions, last: Plan | None = None)
     for wanted in found.wanted:
         partition, key, target, baseline = wanted.partition, wanted.key, wanted.target, wanted.baseline
         targets[key] = target
+        demoted = decisions.log_dirs.off(key, whole)
         entry = entries_of.get(key)
         in_place = target == partition.replicas
         if wanted.no_capacity:
             holds.append(_hold(partition, no_capacity))
             continue
         if not (in_place and partition.leader == target[0] and not partition.reassigning and target[0] not in demoted):
-            for_racks = busy is not None and kept.isdisjoint(partition.replicas)
+            for_racks = busy is not None and (kept | demoted).isdisjoint(partition.replicas)
             refusal = refuse_reorder(ProposedOrder(partition, target, entry, now, refused.get(key), busy, for_racks))
             if refusal is not None:
                 postponed = True  # some guards let the same order pass later
@@ -159,14 +161,14 @@ def build_plan(context: Context, decisions: Decisions, last: Plan | None = None)
             if refusal is not None and _worth_naming(partition, target, demoted):
                 holds.append(_hold(partition, refusal))
             elect = partition.leader != target[0] and (
-                refusal is None or _less_sick(partition, target, snapshot, decisions)
+                refusal is None or _less_sick(partition, target, snapshot, demoted, decisions.sickness)
             )
             if not in_place or elect:
                 moves.append(_move(wanted, demoted, elect=elect))
         if entry is not None and in_place and target == baseline and entry.state is not EntryState.RESTORED:
             done = replace(entry, written=baseline, replaced=None, state=EntryState.RESTORED)
             entries[key] = replace(done, finished_at=now, contests=0, contested_at=None)
-    holds.extend(_out_of_scope(context, demoted))
+    holds.extend(_out_of_scope(context, decisions))
     moves.sort(key=_urgency)
     lasting = inputs if not (moves or entries or postponed) else None
     return Plan(tuple(moves), tuple(holds), decisions, entries, targets, found.awaited, found.resting, lasting)
@@ -203,16 +205,16 @@ def _phase(move: Move) -> int:
     return 3 if move.internal else 2
 
 
-def _out_of_scope(context: Context, demoted: frozenset[int]) -> list[Hold]:
+def _out_of_scope(context: Context, decisions: Decisions) -> list[Hold]:
     """Partitions that a demoted broker goes on leading because their topics are out of the policy's scope."""
-    cluster, managed = context.snapshot.cluster, context.managed
-    if managed is cluster or not demoted:
+    cluster, managed, demoted = context.snapshot.cluster, context.managed, frozenset(decisions.demoted)
+    if managed is cluster or not (demoted or decisions.log_dirs.replicas):
         return []
     text = DESCRIPTIONS[Reason.OUT_OF_SCOPE]
     return [
         Hold(p.key, p.topic, Reason.OUT_OF_SCOPE, text)
         for p in cluster.partitions
-        if p.leader in demoted and p.key not in managed.by_key
+        if p.leader in decisions.log_dirs.off(p.key, demoted) and p.key not in managed.by_key
     ]
 
 
@@ -221,13 +223,19 @@ def _worth_naming(partition: Partition, target: tuple[int, ...], demoted: frozen
     return partition.leader != target[0] or partition.leader in demoted
 
 
-def _less_sick(partition: Partition, target: tuple[int, ...], snapshot: Snapshot, decisions: Decisions) -> bool:
+def _less_sick(
+    partition: Partition,
+    target: tuple[int, ...],
+    snapshot: Snapshot,
+    demoted: frozenset[int],
+    sickness: Mapping[int, int],
+) -> bool:
     """Whether every replica is on a demoted broker, and the first one is less sick than the leader."""
-    first, leader, demoted = target[0], partition.leader, decisions.demoted
-    if leader is None or leader not in demoted or not demoted.keys() >= set(partition.replicas):
+    first, leader = target[0], partition.leader
+    if leader is None or leader not in demoted or not demoted.issuperset(partition.replicas):
         return False
     leads_well = first in partition.isr and first in snapshot.cluster.live
-    return leads_well and sickness(demoted[first]) < sickness(demoted[leader])
+    return leads_well and sickness[first] < sickness[leader]
 
 
 def _hold(partition: Partition, refusal: Refusal) -> Hold:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from bellwether.core.demotion.decisions import Decisions, sickness
+from bellwether.core.demotion.decisions import Decisions
 from bellwether.core.detection.context import Context
 from bellwether.core.model.cluster import Partition, PartitionKey
 from bellwether.core.model.loads import NO_LOADS, LeaderLoads
@@ -83,7 +83,8 @@ class _Planner:
         self._live = snapshot.cluster.live
         self._demoted = frozenset(decisions.demoted)
         self._leading = self._live - self._demoted
-        self._sickness = {b: sickness(d) for b, d in decisions.demoted.items()}
+        self._log_dirs = decisions.log_dirs
+        self._sickness = decisions.sickness
         self._returning = decisions.returning
         self._unhealthy = context.sick_or_down
         self._rankings = None if decisions.policy_deleted else context.rankings
@@ -111,6 +112,7 @@ class _Planner:
         If the brokers that lead these lead unequally, all are considered.
         """
         demoted, returning, entries, rankings = self._demoted, self._returning, self._entries, self._rankings
+        impaired = self._log_dirs.replicas
         if rankings is None:
             return self._sorted_without_racks()
         account = self._account({})
@@ -122,6 +124,7 @@ class _Planner:
             entry = entries.get(key)
             if (
                 entry is not None
+                or key in impaired
                 or not demoted.isdisjoint(replicas)
                 or ((wave := returning.get(replicas[0])) is not None and wave.withholds(key))
                 or (ranking is not None and _out_of_place(partition, ranking))
@@ -131,6 +134,7 @@ class _Planner:
                     and ranking is not None
                     and entry is not None
                     and entry.state is EntryState.DISPLACED
+                    and key not in impaired
                     and demoted.isdisjoint(replicas)
                     and (not returning or returning.keys().isdisjoint(replicas))
                     and not ranking.weights
@@ -152,15 +156,17 @@ class _Planner:
     def _sorted_without_racks(self) -> _SortedPartitions:
         """The same where no rack is preferred: few partitions are affected, and all others are counted at once."""
         demoted, returning, entries, cluster = self._demoted, self._returning, self._entries, self._cluster
+        impaired = self._log_dirs.replicas
         leaders = {broker: count for broker, count in cluster.leader_counts.items() if broker is not None}
         account = self._account(leaders)
         found = _SortedPartitions(account, dict.fromkeys(returning, 0))
-        if not (demoted or returning or entries):
+        if not (demoted or returning or entries or impaired):
             return found
         affected = {
             key: partition
             for key, partition in cluster.by_key.items()
             if key in entries
+            or key in impaired
             or not demoted.isdisjoint(partition.replicas)
             or ((wave := returning.get(partition.replicas[0])) is not None and wave.withholds(key))
         }
@@ -201,7 +207,8 @@ class _Planner:
         """Leader choice of a partition; decided if the baseline applies, or if only one broker in its best rack
         may lead.
         """
-        demoted, unhealthy = self._demoted, self._unhealthy
+        demoted, unhealthy = self._log_dirs.off(key, self._demoted), self._unhealthy
+        leading = self._leading if demoted is self._demoted else self._leading - demoted
         withheld = self._withheld(key, baseline, ranking) if self._returning else _NO_BROKERS
         if withheld:
             for heir in (baseline[0],) if ranking is None else ranking.eligible_leaders(baseline[0], baseline):
@@ -212,10 +219,10 @@ class _Planner:
         )
         if partition.reassigning or not (touched or ranking is not None):
             return self._wanted(partition, key, baseline, ranking, None)
-        able = _able(baseline, partition.isr, self._leading, withheld)
+        able = _able(baseline, partition.isr, leading, withheld)
         if withheld and unhealthy.issuperset(able):
             # A wave must not leave a partition without a leader.
-            able = _able(baseline, partition.isr, self._leading, _NO_BROKERS)
+            able = _able(baseline, partition.isr, leading, _NO_BROKERS)
         well = able if unhealthy.isdisjoint(able) else tuple([b for b in able if b not in unhealthy]) or able
         preferred = well if ranking is None else ranking.best(well)
         if ranking is not None and len(preferred) == 1 and not (ranking.weights or self._capacity.bounded):
@@ -258,7 +265,7 @@ class _Planner:
         ranking: RackRanking | None,
         chosen: int | None,
     ) -> TargetOrder:
-        demoted = self._demoted
+        demoted = self._log_dirs.off(key, self._demoted)
         if demoted.isdisjoint(baseline):
             if chosen is None:
                 return TargetOrder(partition, key, baseline, baseline if ranking is None else partition.replicas)

@@ -15,6 +15,7 @@ from bellwether.core.detection.context import Context
 from bellwether.core.detection.findings import EvidenceItem
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.execution.result import ExecutionResult
+from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import Cause, DemotedBroker, PlanApplication, UndoRecord
 from bellwether.core.planning.plan import Move, MoveKind, Plan
 from bellwether.core.reasons import Reason
@@ -149,6 +150,12 @@ def begin_entry(
     )
 
 
+def command_entry(snapshot: Snapshot, plan: Plan, occasion: str) -> AuditEntry:
+    """Entry for moves that a command makes itself, and that demote or promote no broker."""
+    cluster = snapshot.cluster.cluster_id
+    return AuditEntry(snapshot.now, cluster, snapshot.record.epoch, occasion, moves=_moves(plan))
+
+
 def complete_entry(entry: AuditEntry, result: ExecutionResult) -> AuditEntry:
     """The entry with its result."""
     stopped = "" if result.stopped is None else f"{result.stopped.reason}: {_clip(result.stopped.message)}"
@@ -169,7 +176,20 @@ def _changes(context: Context, before: UndoRecord, plan: Plan, occasion: str) ->
             drained = was is not None and was.cause is Cause.MAINTENANCE
             word, reason, message = _promoted_by(snapshot.override_of(broker), verdict, occasion, drained=drained)
             yield BrokerChange(broker, False, word, reason, _clip(message), _evidence(verdict))
+    yield from _log_dirs(before, plan)
     yield from _waves(before, plan)
+
+
+def _log_dirs(before: UndoRecord, plan: Plan) -> Iterable[BrokerChange]:
+    """Log directories that are demoted or restored from this reconcile on."""
+    now = plan.decisions.log_dirs.demoted
+    for log_dir in sorted(now.keys() - before.log_dirs.keys()):
+        text = f"log directory {log_dir.path}: {now[log_dir].message}"
+        yield BrokerChange(log_dir.broker, True, "signals", now[log_dir].reason, _clip(text))
+    for log_dir in sorted(before.log_dirs.keys() - now.keys()):
+        if log_dir.broker not in plan.decisions.demoted:
+            text = f"log directory {log_dir.path} may lead again"
+            yield BrokerChange(log_dir.broker, False, "signals", str(Reason.LOG_DIR_SLOW), text)
 
 
 def _waves(before: UndoRecord, plan: Plan) -> Iterable[BrokerChange]:

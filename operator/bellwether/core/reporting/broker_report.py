@@ -20,6 +20,7 @@ from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.condition import Condition, of_type
 from bellwether.core.model.flap_damping import FlapCounter, stabilization
+from bellwether.core.model.log_dirs import DemotedLogDir
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.undo_record import DemotedBroker
@@ -28,6 +29,15 @@ from bellwether.core.quarantine.pause_decision import QuarantineDecisions
 from bellwether.core.reasons import DESCRIPTIONS, Reason, reason_named
 
 _NOT_LAGGING = Condition("HoldsBackISR", False, Reason.NOT_BLOCKING_ACKS, "replication is not lagging")
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirReport:
+    """A demoted log directory, and how many partitions lie in it. ``acts``: it is, and not only would be, demoted."""
+
+    demoted: DemotedLogDir
+    partitions: int
+    acts: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +73,8 @@ class BrokerReport:
     """The active or recently ended order to pause it."""
     unpaused: BrokerHold | None = None
     """Why it is not paused though ``acks=all`` waits for it; None where the policy has no quarantine."""
+    log_dirs: tuple[LogDirReport, ...] = ()
+    """Its demoted log directories, where it is not demoted as a whole."""
     paused: bool = False
     """Whether its quarantine agent reports that it has paused it, by whatever order."""
 
@@ -116,6 +128,14 @@ class BrokerReport:
             if self.hold is not None:
                 text = f"{text}; {self.hold.message}"
             return Condition("Demoted", True, reason, text)
+        if self.log_dirs:
+            paths = ", ".join(one.demoted.log_dir.path for one in self.log_dirs)
+            count = sum(one.partitions for one in self.log_dirs)
+            verb = "is" if self.log_dirs[0].acts else "would be"
+            text = f"only what lies in {paths} {verb} led by other brokers: {count} of its {self.replicas} partitions"
+            if self.hold is not None:
+                text = f"{text}; {self.hold.message}"
+            return Condition("Demoted", False, Reason.LOG_DIR_SLOW, text)
         if self.hold is not None:
             return Condition("Demoted", False, self.hold.reason, self.hold.message)
         if self.inactivity:
@@ -123,7 +143,10 @@ class BrokerReport:
         if self.restoration is not None and self.dwell_left is None:
             return Condition("Demoted", False, Reason.RESTORING_IN_WAVES, self.restoration.message)
         if self.dwell_left is not None:
-            return Condition("Demoted", False, Reason.DWELL_PENDING, DESCRIPTIONS[Reason.DWELL_PENDING])
+            text = DESCRIPTIONS[Reason.DWELL_PENDING]
+            if self.verdict.log_dirs:
+                text = "What lies in its slow log directory is demoted after spec.demotion.dwellSeconds."
+            return Condition("Demoted", False, Reason.DWELL_PENDING, text)
         if self.verdict.state is HealthState.DOWN:
             text = "Kafka fences the broker after its session timeout and moves its leaders: a demotion adds nothing."
             if self.verdict.reason is not Reason.UNREACHABLE:
@@ -192,12 +215,23 @@ def broker_reports(
             ended=ended.get(broker),
             quarantine_order=quarantines.orders.get(broker),
             unpaused=quarantines.held.get(broker),
+            log_dirs=_log_dirs(broker, context, plan),
             paused=broker in quarantines.paused,
         )
         before = known.get(broker)
         reports.append(before if before is not None and before == now else now)
     unchanged = len(reports) == len(last) and all(map(is_, reports, last))
     return last if unchanged else tuple(reports)
+
+
+def _log_dirs(broker: int, context: Context, plan: Plan) -> tuple[LogDirReport, ...]:
+    """The broker's demoted directories; of a policy that does not act those that it would demote."""
+    decided = plan.decisions.log_dirs
+    return tuple(
+        LogDirReport(one, len(decided.partitions[log_dir]), context.policy.acts)
+        for log_dir, one in decided.demoted.items()
+        if log_dir.broker == broker
+    )
 
 
 def _drained(broker: int, context: Context, plan: Plan, leads: int) -> Condition | None:

@@ -56,7 +56,7 @@ def _stays_for_racks(context: Context, plan: Plan) -> Callable[[Partition, Parti
     if rankings is None or decisions.policy_deleted:
         return lambda _partition, _key: False
     held = {hold.key for hold in plan.holds}
-    demoted, returning = decisions.demoted.keys(), decisions.returning
+    demoted, returning, impaired = decisions.demoted.keys(), decisions.returning, decisions.log_dirs.replicas
 
     def waits(key: PartitionKey, replicas: tuple[int, ...]) -> bool:
         return any(returning[b].withholds(key) for b in returning.keys() & replicas)
@@ -69,6 +69,7 @@ def _stays_for_racks(context: Context, plan: Plan) -> Callable[[Partition, Parti
             and partition.leader == replicas[0]
             and not partition.reassigning
             and key not in held
+            and key not in impaired
             and demoted.isdisjoint(replicas)
             and (returning.keys().isdisjoint(replicas) or not waits(key, replicas))
         )

@@ -15,7 +15,6 @@ from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.condition import Condition
 from bellwether.core.model.loads import loads_missing_message
 from bellwether.core.model.refusals import Hold
-from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.strimzi import Blocker
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
@@ -39,7 +38,7 @@ def policy_conditions(
     """Conditions of the policy. ``held`` are held partitions, ``would`` the brokers it would demote if it acted."""
     snapshot = context.snapshot
     others = (
-        _settled(plan, result, held, snapshot),
+        _settled(plan, result, held, context),
         _contested(held),
         _held(plan),
         *placement_conditions(context),
@@ -65,13 +64,16 @@ def _waiting(
         yield Condition("WaitingForExternalOperation", True, waiting.reason, waiting.message[:1024])
 
 
-def _settled(plan: Plan, result: ExecutionResult, held: tuple[Hold, ...], snapshot: Snapshot) -> Condition:
+def _settled(plan: Plan, result: ExecutionResult, held: tuple[Hold, ...], context: Context) -> Condition:
     if result.stopped is not None:
         return Condition("Settled", False, result.stopped.reason, result.stopped.message)
+    if not plan.empty and not context.policy.acts:
+        text = f"{len(plan.moves)} partitions would be moved. {context.policy.inactivity}"
+        return Condition("Settled", False, Reason.NOT_ENFORCING, text)
     if not plan.empty:
         return Condition("Settled", False, Reason.LEADERS_MOVING, f"{len(plan.moves)} partitions are being moved")
     waves = sorted(plan.decisions.returning.items())
-    coming = [f"{b} ({wave.share} %)" for b, wave in waves if b in snapshot.cluster.live]
+    coming = [f"{b} ({wave.share} %)" for b, wave in waves if b in context.snapshot.cluster.live]
     if coming:
         text = f"leaders are restored in waves to brokers {', '.join(coming)}"
         return Condition("Settled", False, Reason.RESTORING_IN_WAVES, text[:1024])

@@ -119,7 +119,11 @@ def _inactive(state: PolicyState) -> Finding | None:
     """A policy that would demote a broker and may not."""
     if state.policy.acts or not state.would:
         return None
-    return Finding(Reason.NOT_ENFORCING, f"{_mode(state)}: would demote {named(state.would)}")
+    leaders = sum(b.leaders for b in state.brokers if b.broker in state.would)
+    verb = "leads" if len(state.would) == 1 else "lead"
+    led = "1 partition" if leaders == 1 else f"{leaders} partitions"
+    text = f"{_mode(state)}: would demote {named(state.would)}, which {verb} {led}"
+    return Finding(Reason.NOT_ENFORCING, text)
 
 
 def _sick(state: PolicyState) -> Finding | None:
@@ -196,11 +200,13 @@ def _unsettled(state: PolicyState) -> Finding | None:
 
 def _demoted(state: PolicyState) -> Finding | None:
     demoted = [b for b in state.brokers if b.demoted is not None]
-    if not demoted:
-        return None
-    reasons = dict.fromkeys(b.demoted.reason for b in demoted if b.demoted is not None)
-    text = f"{named([b.broker for b in demoted])} {_is(demoted)} demoted ({', '.join(reasons)})"
-    return Finding(Reason.BROKER_DEMOTED, text)
+    texts = []
+    if demoted:
+        reasons = dict.fromkeys(b.demoted.reason for b in demoted if b.demoted is not None)
+        texts.append(f"{named([b.broker for b in demoted])} {_is(demoted)} demoted ({', '.join(reasons)})")
+    if partly := [b for b in state.brokers if any(one.acts for one in b.log_dirs)]:
+        texts.append(f"log directories of {named([b.broker for b in partly])} are demoted ({Reason.LOG_DIR_SLOW})")
+    return Finding(Reason.BROKER_DEMOTED, "; ".join(texts)) if texts else None
 
 
 RANKS: tuple[Callable[[PolicyState], Finding | None], ...] = (

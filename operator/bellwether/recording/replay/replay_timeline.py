@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from bellwether.core.model.log_dirs import LogDir
 from bellwether.core.reporting.report import Report
 from bellwether.recording.replay.recorded_status import RecordedStatus, recorded_statuses
 from bellwether.recording.traces.merge_patch import Document
@@ -48,6 +49,7 @@ class Timeline:
         self._statuses: dict[int, RecordedStatus] = {}
         self._lasting: dict[tuple[int, str], str | None] = {}
         self._would: frozenset[int] = frozenset()
+        self._log_dirs: frozenset[LogDir] = frozenset()
 
     def recorded(self, now: datetime, news: Document, state: Document) -> None:
         """An instant of the recording: manual changes and the recorder's own notes."""
@@ -86,6 +88,7 @@ class Timeline:
                 self.rows.append(Row(now, "demoted", f"is demoted, {one.cause} {one.reason}", number))
         for number in sorted(demoted_before - set(demoted)):
             self.rows.append(Row(now, "promoted", "may lead again", number))
+        self._directories(now, report)
         self._observing(now, report)
         if self._moves and report.result.changed:
             text = f"{report.result.elected} leaders moved, {report.result.reordered} partitions reordered"
@@ -93,6 +96,16 @@ class Timeline:
         if statuses != self._statuses:
             self.replayed.append((now, statuses))
         self._statuses = statuses
+
+    def _directories(self, now: datetime, report: Report) -> None:
+        found = {one.demoted.log_dir: one for b in report.brokers for one in b.log_dirs if one.acts}
+        for log_dir, one in found.items():
+            if log_dir not in self._log_dirs:
+                text = f"log directory {log_dir.path} is demoted with {one.partitions} partitions, {one.demoted.reason}"
+                self.rows.append(Row(now, "demoted", text, log_dir.broker))
+        for log_dir in sorted(self._log_dirs - found.keys()):
+            self.rows.append(Row(now, "promoted", f"log directory {log_dir.path} may lead again", log_dir.broker))
+        self._log_dirs = frozenset(found)
 
     def _verdict(self, now: datetime, broker: int, status: RecordedStatus, message: str) -> None:
         before = self._statuses.get(broker)

@@ -38,8 +38,16 @@ class Anonymity:
         return known
 
     def signals(self, signals: Iterable[Signal]) -> tuple[Signal, ...]:
-        """Signals with their sources as digests, and without their messages."""
-        return tuple(replace(s, source=self.name("source", s.source), message="") for s in signals)
+        """Signals with their sources and directories as digests, and without their messages."""
+        return tuple(
+            replace(
+                s,
+                source=self.name("source", s.source),
+                message="",
+                directory=self.name("directory", s.directory) if s.directory else "",
+            )
+            for s in signals
+        )
 
     def overrides(self, overrides: Iterable[Override]) -> tuple[Override, ...]:
         """Overrides without their reasons."""

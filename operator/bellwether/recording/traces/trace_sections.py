@@ -203,6 +203,7 @@ _SIGNAL = (
     _Member("value", "value", _finite, _figure, None),
     _Member("harm", "harm", _harm_row, _harm, None),
     _Member("message", "message", str, str, ""),
+    _Member("directory", "directory", str, str, ""),
 )
 _OVERRIDE = (
     _Member("state", "state", str, OverrideState),

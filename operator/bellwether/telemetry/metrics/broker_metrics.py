@@ -48,6 +48,9 @@ class BrokerMetrics:
             "Unix time of the broker's demotion, in seconds; absent if it is not demoted.",
             "broker",
         )
+        self._log_dirs = gauge(
+            "broker_demoted_log_dirs", "Demoted log directories of a broker that is not demoted as a whole.", "broker"
+        )
         self._blocked = gauge(
             "broker_action_blocked",
             "1, with the reason why the broker's demotion or promotion is blocked; else absent.",
@@ -96,6 +99,7 @@ class BrokerMetrics:
             self._leaders,
             self._preferred,
             self._demoted,
+            self._log_dirs,
             self._since,
             self._blocked,
             self._ratio,
@@ -119,6 +123,7 @@ class BrokerMetrics:
         set_all(self._leaders, lambda b: b.leaders)
         set_all(self._preferred, lambda b: b.preferred_leaders)
         set_all(self._demoted, lambda b: b.demoted is not None)
+        set_all(self._log_dirs, lambda b: sum(one.acts for one in b.log_dirs))
         set_all(self._holds_back, lambda b: b.holds_back_isr.status is True)
         verdicts = {(str(b.broker), str(s)): float(b.verdict.state is s) for b in report.brokers for s in HealthState}
         self._verdict.set_series(namespace, policy, verdicts)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import lil_array
 
-from bellwether_load.planning.blocks import Block
+from bellwether_load.planning.blocks import Block, Int64s
 from bellwether_load.planning.brokers import Brokers
 from testkit.loads.small_problems import block, brokers
 
@@ -50,6 +50,31 @@ def hard_problem(seed: int, most_partitions: int = 60) -> tuple[Brokers, Block]:
         ),
         block(count, rows),
     )
+
+
+def fewest(of: Brokers, whole: Block, limits: Int64s, *, divisible: bool = False) -> float:
+    """The fewest partitions that leave their home where no broker is to have more load than its limit."""
+    columns = [(p, int(b)) for p, row in enumerate(whole.eligible) for b in row if b < whole.brokers]
+    partitions, unit = len(whole), max(1.0, float(whole.loads.mean()))
+    rows = lil_array((partitions + whole.brokers, len(columns)))
+    for at, (p, b) in enumerate(columns):
+        rows[p, at] = 1
+        rows[partitions + b, at] = whole.loads[p] / unit
+    room = np.where(of.open, limits - of.fixed, 0) / unit + 1e-9
+    # Whole or divided, a partition cannot be where it is heavier than what is left.
+    fits = [whole.loads[p] <= limits[b] - of.fixed[b] for p, b in columns]
+    found = milp(
+        np.array([float(b != whole.home[p]) for p, b in columns]),
+        constraints=LinearConstraint(
+            rows.tocsr(),
+            np.append(np.ones(partitions), np.full(len(of), -np.inf)),
+            np.append(np.ones(partitions), room),
+        ),
+        bounds=Bounds(0, np.array(fits, np.float64)),
+        integrality=np.full(len(columns), 0 if divisible else 1),
+    )
+    assert found.x is not None, found.message
+    return float(found.fun)
 
 
 def lowest(

@@ -46,6 +46,7 @@ _RIGHTS = ("adapters/kubernetes/permissions*", "/helm/bellwether/templates/*")
 _PROBING = ("cli/probe/*", "probes/outbox*", "adapters/kubernetes/objects/signal_cache*", "adapters/kubernetes/leases*")
 
 SOURCES: Mapping[str, Sequence[str]] = {
+    "contract/test_log_dirs.py": ("adapters/kafka/log_dir_reader*", "testing/memory_log_dirs*"),
     "e2e/test_demo.py": ("/examples/demo/*",),
     "e2e/test_faults.py": ("/tests/bench/faults/*",),
     "integration/alerts/test_a_broker_cut_off.py": ("/helm/bellwether/files/*", "telemetry/*", "probes/*"),
@@ -82,6 +83,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/moving/test_late_requests.py": (*_MOVING, *_KEEPING, "core/execution/arrivals*"),
     "integration/moving/test_others_at_work.py": ("core/reporting/external*", "core/model/reass*"),
     "integration/moving/test_races.py": _MOVING,
+    "integration/operator/test_slow_log_dir.py": ("*/log_dir*", "core/detection/storage*", "cli/probe/storage*"),
     "integration/operator/test_api_outages.py": (*_LOOPS, *_KEEPING, "adapters/kubernetes/api_client*"),
     "integration/operator/test_audit.py": (
         "core/reporting/audit*",

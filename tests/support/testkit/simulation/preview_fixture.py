@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.cli.planning import preview
+from bellwether.cli.planning import open_policy, preview
 from bellwether.ports.clock import Clock
 from bellwether.ports.kubernetes import SignalSource
 from bellwether.ports.world import World
@@ -17,9 +17,9 @@ def lead_to_cluster_of(monkeypatch: pytest.MonkeyPatch, operator: MemoryOperator
 
     def world_of(_policy: LeadershipPolicy, _secrets: object, signals: SignalSource, clock: Clock) -> World:
         process = operator.site.process()
-        records, lease = preview.UnsavedRecord(), preview.NoLease()
+        records, lease = open_policy.UnsavedRecord(), open_policy.NoLease()
         return World(process.clusters, process.leaders, records, lease, signals, clock, configs=process.configs)
 
     operator.api.serve_commands(monkeypatch)
-    monkeypatch.setattr(preview, "world_of", world_of)
+    monkeypatch.setattr(open_policy, "world_of", world_of)
     monkeypatch.setattr(preview, "SystemClock", lambda: operator.site.clock)

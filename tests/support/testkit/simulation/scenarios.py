@@ -47,7 +47,7 @@ def play(scenario: Mapping[str, Any]) -> list[Said]:
     policy = LeadershipPolicy.read(api_objects.policy(**{"mode": "Enforce", **scenario.get("policy", {})})).policy()
     operator = Operator(site, policy)
     plan = _plan(site, scenario.get("plan", {}))
-    standing: Said = {key: {} for key in ("demoted", "returning", "held", "flapping", "slow", "drained")} | {
+    standing: Said = {key: {} for key in ("demoted", "logDirs", "returning", "held", "flapping", "slow", "drained")} | {
         "plan": [],
         "notes": [],
     }
@@ -93,6 +93,11 @@ def _observed(report: Report, site: MemorySite) -> Said:
     return {
         "verdicts": {b.broker: f"{b.verdict.state}, {b.verdict.reason}" for b in report.brokers},
         "demoted": {b.broker: f"{b.demoted.cause}: {b.demoted.message}" for b in report.brokers if b.demoted},
+        "logDirs": {
+            f"{b.broker} {one.demoted.log_dir.path}": f"{one.partitions} partitions: {one.demoted.message}"
+            for b in report.brokers
+            for one in b.log_dirs
+        },
         "returning": {
             b.broker: f"{b.restoration.message}; {b.restoration.withheld} wait"
             for b in report.brokers

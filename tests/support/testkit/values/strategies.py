@@ -8,6 +8,7 @@ from datetime import timedelta
 from hypothesis import strategies as st
 
 from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey
+from bellwether.core.model.log_dirs import DemotedLogDir, LogDir
 from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker
 from bellwether.core.model.undo_record import Cause, DemotedBroker, EntryState, SentOrder, UndoEntry, UndoRecord
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
@@ -81,6 +82,11 @@ def records(draw: st.DrawFn) -> UndoRecord:
         returning={
             b: ReturningBroker(b, draw(st.integers(0, 99)), START, START, draw(st.sampled_from(RestorationTrigger)))
             for b in draw(st.sets(st.integers(1, 5), max_size=2)) - brokers
+        },
+        log_dirs={
+            (one := LogDir(b, path)): DemotedLogDir(one, "Reason", draw(st.text(max_size=20)), START, "StorageLatency")
+            for b, path in draw(st.sets(st.tuples(st.integers(1, 5), st.sampled_from(["/a", "/b"])), max_size=2))
+            if b not in brokers
         },
     )
 

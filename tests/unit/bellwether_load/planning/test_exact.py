@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from bellwether_load.planning.caps import capped
 from bellwether_load.planning.levels import levelled
 from bellwether_load.planning.pools import LocalPool
 from bellwether_load.planning.rounds import balance
-from testkit.loads.exact_programs import hard_problem, lowest
+from testkit.loads.exact_programs import fewest, hard_problem, lowest
 from testkit.loads.small_problems import brokers, carried, leaders, pool
 
 FIXED = range(40)
@@ -76,6 +78,36 @@ def gaps_that_pruning_closes(seeds: range) -> tuple[int, int]:
             gaps += 1
             closed += top <= found.floor * 1.001
     return gaps, closed
+
+
+def changed_leaders_and_the_fewest(seeds: range) -> tuple[int, float]:
+    """How many leaders change, half of the plans with a cap, and how many must where no broker exceeds its level."""
+    changed, least = 0, 0.0
+    for seed in seeds:
+        of, whole = hard_problem(seed)
+        if not len(whole):
+            continue
+        blocks = pool(whole, 2)
+        found = levelled(blocks, of, len(whole) // 5 if seed % 2 else None)
+        limits = found.carried.copy()
+        for level, below in itertools.zip_longest(found.levels, found.levels[1:]):
+            own = level.brokers.free & (below.brokers.settled if below else True)
+            limits[own] = np.floor(float(level.load) * of.capacity + ROUNDED - 1)[own]
+        changed += blocks.changed()
+        least += fewest(of, whole, limits)
+    return changed, least
+
+
+def test_hardly_more_leaders_change_than_must():
+    changed, least = changed_leaders_and_the_fewest(FIXED)
+    assert least <= changed <= least * 1.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", MORE, ids=str)
+def test_in_more_problems_hardly_more_leaders_change_than_must(seeds: range):
+    changed, least = changed_leaders_and_the_fewest(seeds)
+    assert least <= changed <= least * 1.05
 
 
 def test_pruned_choices_prove_a_plan_that_divisible_partitions_do_not():

@@ -25,9 +25,10 @@ from bellwether.core.settings.policy import Mode, Policy
 from bellwether.ports.errors import Terminal, Transient
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
-from testkit.values.builders import CLUSTER_ID, after, cluster, decisions, partition, said, snapshot, verdicts
+from testkit.values.builders import CLUSTER_ID, after, cluster, decisions, move, partition, said, snapshot, verdicts
 
 ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
+SICK = verdicts(cluster(partition()), sick=[1])
 NOW = after(125)
 
 
@@ -120,6 +121,25 @@ def test_the_whole_screen_of_one_broker_left(site: Site):
         *next_lines("NoHealthyIsrMember", "1 partitions"),
         *next_lines("NoEvidence", "prober zone-2"),
     ]
+
+
+def test_a_suspended_policy_says_who_suspended_it_and_what_it_would_do(site: Site):
+    suspended = replace(ENFORCE, suspend=True)
+    site.show(said(policy=suspended, plan=Plan(moves=(move(),), decisions=decisions(1)), judged=SICK))
+    owned = {"manager": "kubectl-patch", "time": (NOW - timedelta(minutes=3)).isoformat()}
+    body = site.api.get(POLICIES, "default", "main")
+    body["spec"]["suspend"] = True
+    body["metadata"]["managedFields"] = [
+        {"manager": "argocd", "time": NOW.isoformat(), "fieldsV1": {"f:spec": {"f:mode": {}}}},
+        {**owned, "fieldsV1": {"f:spec": {"f:suspend": {}}}},
+    ]
+    site.api.put(POLICIES, body)
+    _, text = run()
+    assert "  suspended (spec.suspend): would demote broker 1, which leads 1 partition\n" in text
+    assert "Mode: Suspended (set by kubectl-patch, which last wrote 3 min ago). Ready: True" in text
+    assert "no (NotEnforcing)" in text
+    assert "Would move: 1 partitions." in text
+    assert "bellwether resume --policy main -n default" in text
 
 
 def next_lines(reason: str, about: str) -> list[str]:

@@ -9,10 +9,11 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAPS
 from bellwether.cli.main import main
 from bellwether.controllers.policy_controller import PolicyController
 from bellwether.core.signals import Override, Reading
+from bellwether.ports.errors import Terminal
 from testkit.simulation.operator_fixture import MemoryOperator
 from testkit.simulation.preview_fixture import lead_to_cluster_of
 
@@ -153,6 +154,15 @@ class TestWhy:
         assert str(found["why"]).startswith("broker 2 is first in its own order, but it is demoted (OverrideDemoted)")
         assert any("bellwether release 2" in change for change in found["changes"])  # type: ignore[attr-defined]
 
+    def test_a_suspended_policy_says_what_it_would_do_after_its_resume(self, operator: MemoryOperator):
+        home = next(p for p in operator.site.cluster.partitions() if p.leader == 2)
+        started(operator, suspend=True)
+        override(operator, 2, "Demoted")
+        found = document("why", f"{home.topic}/{home.index}")
+        assert found["replicas"][0]["obstacle"] == "it would be demoted (OverrideDemoted)"  # type: ignore[index]
+        (move, *_) = found["changes"]  # type: ignore[misc]
+        assert "suspended; after bellwether resume --policy main -n default the operator would move it" in move
+
     def test_a_move_that_is_held_is_named_with_its_reason(self, operator: MemoryOperator):
         operator.site.cluster.create_topic("alone", assignment=[(2,)])
         loop = started(operator)
@@ -221,6 +231,27 @@ class TestElect:
         assert (found.exit_code, f"{len(names)} leaders elected" in found.output) == (0, True), found.output
         assert all(leader == replicas[0] for replicas, leader in moved(operator))
         assert "nothing to elect" in run("elect").output
+
+    def test_the_elections_are_in_the_audit_log(self, operator: MemoryOperator):
+        started(operator)
+        names = self.displaced(operator)
+        done = run("elect", "-o", "json")
+        assert [row["partition"] for row in json.loads(done.stdout)] == names
+        shown = run("history").output
+        assert "bellwether elect by " in shown
+        assert f"planned: 0 reorders, {len(names)} elections" in shown
+        assert f"result: 0 reordered, {len(names)} elected" in shown
+
+    def test_without_the_right_to_write_the_audit_log_leaders_are_elected_and_it_is_said(
+        self, operator: MemoryOperator
+    ):
+        started(operator)
+        names = self.displaced(operator)
+        operator.api.refuse("create", CONFIG_MAPS, Terminal("admission policy x: written by the operator only"))
+        done = run("elect")
+        assert (done.exit_code, f"{len(names)} leaders elected" in done.stderr) == (0, True), done.output
+        said = "the elections are not in the policy's audit log: admission policy x: written by the operator only"
+        assert said in done.stderr
 
     def test_a_broker_that_is_not_healthy_is_not_elected(self, operator: MemoryOperator):
         loop = started(operator, mode="Observe")

@@ -81,6 +81,7 @@ def test_json_has_each_move_and_the_leaders_before_and_after(live: Live):
     live.loads = Loads({p.key: 1000 for p in live.site.cluster.partitions()}, following={1: 5})
     live.api.put(POLICIES, api_objects.policy())
     (found,) = json.loads(diff(api_objects.policy(mode="Enforce"), options=("-o", "json")).stdout)
+    assert yaml.safe_load(diff(api_objects.policy(mode="Enforce"), options=("-o", "yaml")).stdout) == [found]
     assert found["current"]["leadersMoved"] == 0
     assert (found["changed"]["demoted"], found["changed"]["leadersMoved"]) == ([1], 2)
     assert {c["partition"] for c in found["changed"]["changes"] if c["leaderBefore"] != c["leader"]} == {

@@ -52,7 +52,7 @@ def test_the_examples_have_no_errors():
 
 def test_a_misspelt_field_is_answered_with_its_place_and_the_right_name():
     done = lint("-", stdin=POLICY + "  promotion:\n    stabilisationSeconds: 5\n")
-    assert done.exit_code == 1
+    assert done.exit_code == 4
     assert "-:9:5: error: spec.promotion.stabilisationSeconds: no such field (did you mean stabilizationSeconds?)" in (
         done.stdout
     )
@@ -98,7 +98,7 @@ def test_an_unknown_field_is_an_error(body: api_objects.Body, field: str):
 )  # fmt: skip
 def test_bad_yaml_is_one_sentence_with_its_place(text: str, place: str, message: str):
     done = lint("-", stdin=text)
-    assert done.exit_code == 1
+    assert done.exit_code == 4
     assert [line for line in done.stdout.splitlines() if line.startswith(f"-:{place}: error: {message}")], done.stdout
 
 
@@ -126,7 +126,7 @@ def test_files_that_cannot_be_read_are_named_and_the_others_checked(tmp_path: Pa
     many = written(tmp_path, "many.yaml", f"a: [{'1,' * VALUE_LIMIT}]")
     latin = written(tmp_path, "latin.yaml", POLICY.encode() + "# Z\u00fcrich".encode("latin-1"))
     done = lint(str(tmp_path / "none.yaml"), str(empty), good, big, many, latin)
-    assert done.exit_code == 1
+    assert done.exit_code == 4
     for place, message in (
         (f"{tmp_path}/none.yaml:1:1", "there is no such file"),
         (f"{empty}:1:1", "the folder has no file that ends in .yaml, .yml, .json"),
@@ -159,7 +159,7 @@ def test_two_policies_for_one_cluster_are_an_error_also_by_one_common_address(tm
     servers = '["other:9092", "KAFKA:9092"]'
     two = written(tmp_path, "two.yaml", POLICY.replace("name: main", "name: next").replace('["kafka:9092"]', servers))
     done = lint(one, two)
-    assert done.exit_code == 1
+    assert done.exit_code == 4
     text = f"{two}:7:5: error: kafka:9092 is also the cluster of LeadershipPolicy kafka/main in {one}:1"
     assert text in done.stdout
 
@@ -168,7 +168,7 @@ def test_the_same_policy_twice_is_a_warning(tmp_path: Path):
     first, second = written(tmp_path, "1.yaml", POLICY), written(tmp_path, "2.yaml", POLICY)
     assert lint(first, second).exit_code == 0
     assert "is also in" in lint(first, second).stdout
-    assert lint(first, second, "--strict").exit_code == 1
+    assert lint(first, second, "--strict").exit_code == 4
 
 
 VANTAGES = POLICY + "  detection: {externalReachability: {vantages: [eu-a, eu-b]}}\n"

@@ -7,6 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
 from bellwether.cli.main import main
@@ -39,6 +40,10 @@ def test_json_has_the_spans_of_each_broker():
     spans = document["brokers"][0]["spans"]
     assert (spans[0]["from"], spans[-1]["to"]) == (0, document["seconds"])
     assert [s["state"] for s in spans if s["demoted"]] == ["Sick", "Recovering"]
+
+
+def test_yaml_says_the_same_as_json():
+    assert yaml.safe_load(of_example("-o", "yaml").stdout) == json.loads(of_example("-o", "json").stdout)
 
 
 def test_the_page_is_well_formed_and_draws_every_broker(tmp_path: Path):

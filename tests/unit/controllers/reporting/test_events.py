@@ -60,6 +60,15 @@ def test_a_policy_that_is_suspended_is_an_event_once():
     assert told(idle, idle) == []
 
 
+def test_a_broker_that_a_suspended_policy_would_demote_is_a_warning_once():
+    suspended, judged = replace(ENFORCE, suspend=True), verdicts(SEEN, sick=[1])
+    idle = said(policy=suspended)
+    now = said(policy=suspended, plan=Plan(decisions=decisions(1)), judged=judged)
+    assert ("NotEnforcing", None, True) in told(idle, now)
+    assert told(now, now) == []
+    assert ("NotEnforcing", None, True) not in told(now, idle)
+
+
 def test_a_broker_that_is_down_for_maintenance_is_no_warning():
     planned = verdict(1, HealthState.DOWN, Reason.IN_MAINTENANCE)
     assert told(WELL, said(policy=ENFORCE, judged={**verdicts(SEEN), 1: planned})) == [("InMaintenance", 1, False)]

@@ -69,7 +69,7 @@ def hold(index: int = 0, reason: Reason = Reason.ONLY_REPLICA, topic: str = "ord
             Plan((move(),)),
             ExecutionResult(),
             (True, Reason.NOT_ENFORCING),
-            (False, Reason.LEADERS_MOVING),
+            (False, Reason.NOT_ENFORCING),
             id="observing",
         ),
         pytest.param(

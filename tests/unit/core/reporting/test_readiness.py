@@ -81,7 +81,7 @@ WORST_FIRST = [
     ),
     pytest.param(
         of(policy=OBSERVE, plan=Plan(decisions=decisions(2, 3))),
-        (True, "NotEnforcing", "mode Observe: would demote brokers 2, 3"),
+        (True, "NotEnforcing", "mode Observe: would demote brokers 2, 3, which lead 0 partitions"),
         id="only observed",
     ),
     pytest.param(
@@ -170,7 +170,10 @@ def test_tools_do_not_wait_for_the_end_of_a_suspension():
 
 def test_a_suspended_policy_says_whom_it_would_demote():
     ready = of(policy=SUSPENDED, plan=Plan(decisions=decisions(1)), sick=[1]).condition("Ready")
-    assert ready.message == "suspended (spec.suspend): would demote broker 1; broker 1 is Sick: so it seems"
+    assert (
+        ready.message
+        == "suspended (spec.suspend): would demote broker 1, which leads 1 partition; broker 1 is Sick: so it seems"
+    )
 
 
 def test_one_broker_that_cannot_be_judged_does_not_make_a_policy_blind():

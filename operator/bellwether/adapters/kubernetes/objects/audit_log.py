@@ -60,7 +60,8 @@ class ConfigMapAuditLog:
         self._last: AuditEntry | None = None
         self._written = float("-inf")
         self._waiting: deque[AuditEntry] = deque(maxlen=_MOST_WAITING)
-        self._ailing = False
+        self.problem = ""
+        """Why the last entry is not written; empty if it is."""
 
     def begin(self, entry: AuditEntry) -> None:
         """Record what a reconcile is about to do, if possible before anything moves."""
@@ -109,11 +110,11 @@ class ConfigMapAuditLog:
         try:
             self._write()
         except BellwetherError as error:
-            if not self._ailing:
+            if not self.problem:
                 log.warning("audit_log_not_written", error=str(error))
-            self._ailing = True
+            self.problem = str(error)
             return
-        self._ailing = False
+        self.problem = ""
         self._written = self._clock.monotonic()
 
     def _write(self) -> None:

@@ -20,6 +20,7 @@ from bellwether.core.signals import Harm, Reading, Signal, SignalType
 
 SIGNAL_LIMIT = 64
 SIGNAL_MESSAGE_LIMIT = 512
+LOG_DIR_LIMIT = 1024
 LONGEST_LATENCY = 86_400_000_000
 LARGEST_LOST_MILLISECONDS = round(LARGEST_LOST_SECONDS * 1000)
 
@@ -85,6 +86,11 @@ class SignalEntry(Reported):
         default=None,
         description="What clients of the broker lost by the count of this source; unset while nothing is lost.",
     )
+    directory: str = Field(
+        default="",
+        max_length=LOG_DIR_LIMIT,
+        description="Log directory that was measured (StorageLatency and ReadLatency).",
+    )
     prober_uid: str = Field(
         alias="proberUID",
         min_length=1,
@@ -113,6 +119,7 @@ class SignalEntry(Reported):
             usual_seconds=_seconds(self.usual_latency_microseconds),
             value=None if self.value is None else float(self.value),
             harm=self.harm.to_core() if self.harm is not None else None,
+            directory=self.directory,
         )
 
 
@@ -129,6 +136,7 @@ def entry_of(signal: Signal, prober_uid: str, sequence: int, lease_name: str) ->
         usual_latency_microseconds=_microseconds(signal.usual_seconds),
         value=None if signal.value is None or not math.isfinite(signal.value) else f"{signal.value:.6g}",
         harm=_harm_entry(signal.harm),
+        directory=signal.directory,
         proberUID=prober_uid,
         sequence=sequence,
         lease_name=lease_name,

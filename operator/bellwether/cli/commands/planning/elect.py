@@ -20,7 +20,8 @@ def elect(**options: Any) -> None:
 
     Elects the first replica of each order that does not lead, as the periodic election of the policy does
     (spec.election): never a broker that is demoted, drained, sick or not in the ISR. Nothing is reordered. The command
-    sends the elections itself, with the policy's addresses and Secrets. Exit status 3 while the operator has other
+    sends the elections itself, with the policy's addresses and Secrets, and writes them into the policy's audit log if
+    the user may; otherwise it says so. Exit status 3 while the operator has other
     moves to make, another tool is at work, or an election was refused.
     """
     from bellwether.cli.planning.elect import elect as run

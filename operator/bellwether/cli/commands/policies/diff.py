@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from bellwether.cli.commands.common_options import OUTPUT
 from bellwether.cli.commands.kubernetes_options import namespaced
 
 
@@ -31,9 +32,7 @@ from bellwether.cli.commands.kubernetes_options import namespaced
 @click.option(
     "--store", metavar="URI", help="The policy's store of load plans: adds the load of each broker, and limits by load."
 )
-@click.option(
-    "--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format."
-)
+@OUTPUT
 def diff(**options: Any) -> None:
     """Show what policies in files would do to the cluster.
 

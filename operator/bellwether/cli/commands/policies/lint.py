@@ -15,7 +15,7 @@ import click
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Description of the cluster (as for `bellwether simulate`): racks that no broker is in are errors.",
 )
-@click.option("--strict", is_flag=True, help="Exit with status 1 for warnings, too.")
+@click.option("--strict", is_flag=True, help="Exit with status 4 for warnings, too.")
 @click.option(
     "--output",
     "-o",
@@ -36,7 +36,8 @@ def lint(**options: Any) -> None:
     \b
     Exit status:
       0  no errors
-      1  errors, or with --strict warnings
+      1  --cluster is no cluster description
+      4  errors, or with --strict warnings
     """
     from bellwether.cli.policies.lint import lint as run
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from bellwether.cli.commands.common_options import OUTPUT
+
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -18,9 +20,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Write a page with a picture to this file."
 )
-@click.option(
-    "--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format."
-)
+@OUTPUT
 def simulate(**options: Any) -> None:
     """Simulate the faults of SCRIPT on a cluster in memory.
 

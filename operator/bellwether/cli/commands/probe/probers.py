@@ -198,6 +198,11 @@ def selfcheck() -> None:
         type=click.Path(file_okay=False, path_type=Path),
         help="Log directory of the broker; the prober writes a hidden file of 4 KiB in it and reads segments.",
     ),
+    click.option(
+        "--log-dir",
+        metavar="PATH",
+        help="The same directory as the broker names it, if it is mounted elsewhere there.  [default: --directory]",
+    ),
     _SIDECAR_SOURCE,
     sidecar=True,
 )
@@ -205,7 +210,8 @@ def storage() -> None:
     """Measure write and read latency in a broker's log directory.
 
     Writes 4 KiB with fdatasync once per second, and reads 4 KiB of an old segment directly from the disk. A broker with
-    several log directories needs one prober for each, with different values of --source.
+    several log directories (JBOD) needs one prober for each, with different values of --source: then a bad directory
+    demotes only the partitions in it.
     """
 
 

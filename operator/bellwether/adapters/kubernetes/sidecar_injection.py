@@ -1,0 +1,72 @@
+"""Sidecar injection: the JSON patch that adds sidecars to a broker's pod, as an answer to an AdmissionReview.
+
+In: sidecars by ServiceAccount, as the chart renders them; the body of a request of the API server. Out: the body of the
+answer, which always allows the pod. Which pods are sent here is decided by the matchConditions of the
+MutatingWebhookConfiguration. Called by ``bellwether sidecar-webhook``.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.alias_generators import to_camel
+
+from bellwether.adapters.bounded_json import parse
+from bellwether.ports.errors import Terminal
+
+Object = Mapping[str, Any]
+
+
+class Sidecars(BaseModel):
+    """What the pods of one ServiceAccount get."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
+
+    containers: list[dict[str, Any]] = Field(min_length=1)
+    image_pull_secrets: list[dict[str, str]]
+    share_process_namespace: bool
+
+
+_ACCOUNTS = TypeAdapter(dict[str, Sidecars])
+
+
+def read_sidecars(text: str) -> Mapping[str, Sidecars]:
+    """Sidecars by the name of a ServiceAccount. Raises Terminal."""
+    try:
+        return _ACCOUNTS.validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise Terminal(f"--sidecars: {field or 'not JSON'}: {first['msg']}: set it as the chart renders it") from None
+
+
+def answer(body: bytes, sidecars: Mapping[str, Sidecars]) -> bytes:
+    """Answer an AdmissionReview for a pod. ValueError if it is not one."""
+    try:
+        request = parse(body)["request"]
+        uid, pod = str(request["uid"]), request["object"]["spec"]
+        found = sidecars.get(pod.get("serviceAccountName") or "default")
+        patch = list(_patch(pod, found)) if found is not None else []
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"not an AdmissionReview for a pod: {type(error).__name__}: {error}") from None
+    response: dict[str, Any] = {"uid": uid, "allowed": True}
+    if patch:
+        encoded = base64.b64encode(json.dumps(patch).encode()).decode()
+        response |= {"patchType": "JSONPatch", "patch": encoded}
+    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
+    return json.dumps(review).encode()
+
+
+def _patch(pod: Object, sidecars: Sidecars) -> Iterator[Object]:
+    if sidecars.share_process_namespace:
+        yield {"op": "add", "path": "/spec/shareProcessNamespace", "value": True}
+    for container in sidecars.containers:
+        yield {"op": "add", "path": "/spec/containers/-", "value": container}
+    before = pod.get("imagePullSecrets") or []
+    more = [one for one in sidecars.image_pull_secrets if one not in before]
+    if more:
+        yield {"op": "add", "path": "/spec/imagePullSecrets", "value": [*before, *more]}

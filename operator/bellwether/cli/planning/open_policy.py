@@ -1,0 +1,106 @@
+"""Read a policy's objects from the Kubernetes API and connect to its Kafka cluster, with the rights of the user.
+
+In: the Kubernetes API and a policy. Out: undo record, BrokerHealths, and the ports to the cluster. Nothing is written;
+Secrets are those that the policy names. Previews and forecasts start here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from bellwether.adapters.kafka.config_reader import KafkaConfigs
+from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
+from bellwether.adapters.kafka.leader_mover import KafkaMover
+from bellwether.adapters.kafka.log_dir_reader import KafkaLogDirs
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient
+from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch, Wanted
+from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import surroundings
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
+from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
+from bellwether.api.v1alpha1.broker_health import BrokerHealth
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.leadership import broker_lookup
+from bellwether.core.model.undo_record import UndoRecord
+from bellwether.ports.clock import Clock
+from bellwether.ports.kubernetes import SignalSource
+from bellwether.ports.world import World
+
+
+@dataclass(frozen=True)
+class OpenedPolicy:
+    """A policy's objects as the API has them, and the ports to its Kafka cluster. ``pods_problem``: why restarts of
+    pods are not known; empty if they are, or need not be.
+    """
+
+    healths: tuple[BrokerHealth, ...]
+    record: UndoRecord | None
+    world: World
+    pods_problem: str = ""
+
+
+class UnsavedRecord:
+    """Undo record of a command that only reads: never written."""
+
+    def take_over(self, cluster_id: str) -> UndoRecord:
+        """Empty: the record in use was read before."""
+        return UndoRecord(cluster_id)
+
+    def save(self, record: UndoRecord) -> None:
+        """Nothing."""
+
+
+class NoLease:
+    """Lease of commands that only elect preferred leaders: an election needs none, however late it arrives."""
+
+    def seconds_left(self) -> float:
+        """Always enough."""
+        return float("inf")
+
+
+@contextmanager
+def open_policy(
+    api: KubernetesClient, policy: LeadershipPolicy, namespace: str, clock: Clock, listen_seconds: float = 0.0
+) -> Iterator[OpenedPolicy]:
+    """Open a policy. It waits up to ``listen_seconds`` until every prober has renewed its Lease: until then the age of
+    its signals is unknown. Raises what the clients raise; files of Secrets exist as long as the context.
+    """
+    name = policy.metadata.name
+    with SecretReader(api, namespace) as secrets:
+        signals, healths = _listened(api, namespace, name, clock, listen_seconds)
+        pods = PodWatch(api, clock)
+        pods.want(Wanted.of(policy))
+        world = replace(world_of(policy, secrets, signals, clock), pods=pods.look())
+        yield OpenedPolicy(healths, ConfigMapRecords(api, namespace, name).read(), world, pods.problem)
+
+
+def world_of(policy: LeadershipPolicy, secrets: SecretReader, signals: SignalSource, clock: Clock) -> World:
+    """Ports to the policy's Kafka cluster; the undo record is not written. Raises Transient or Terminal."""
+    connection, strimzi = surroundings(policy.spec.kafka, secrets)
+    nodes = BrokerPool(connection, MANUAL_LIMITS)
+    reader, mover, configs, log_dirs = KafkaReader(nodes), KafkaMover(nodes), KafkaConfigs(nodes), KafkaLogDirs(nodes)
+    records, lease = UnsavedRecord(), NoLease()
+    return World(reader, mover, records, lease, signals, clock, strimzi, configs=configs, log_dirs=log_dirs)
+
+
+def _listened(
+    api: KubernetesClient, namespace: str, name: str, clock: Clock, seconds: float
+) -> tuple[SignalCache, tuple[BrokerHealth, ...]]:
+    """Signals and BrokerHealths, once every prober has been seen to renew its Lease, or after that time."""
+    cache = SignalCache(clock)
+    labels = {object_names.POLICY_LABEL: object_names.legal(name), object_names.PROBER_LABEL: "true"}
+    deadline = clock.monotonic() + seconds
+    while True:
+        bodies = broker_lookup.healths(api, namespace, name)
+        for body in bodies:
+            cache.on_broker_health(body)
+        if seconds:
+            for lease in api.list(LEASES, namespace, labels):
+                cache.on_lease(lease)
+        if all(s.age_seconds is not None for s in cache.signals()) or clock.monotonic() >= deadline:
+            return cache, tuple(BrokerHealth.read(body) for body in bodies)
+        clock.sleep(1.0)

@@ -1,0 +1,190 @@
+"""Sidecars added by the webhook, on a real API server that does not serve MutatingAdmissionPolicy."""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from realparts.apiserver import ApiServer
+from realparts.helm import Helm
+from realparts.ports import HeldPorts, accepts
+from realparts.processes import ManagedProcess
+from testkit.kubernetes.strimzi_pods import INJECTED, a_broker, as_would_be_created, created, without_defaults
+from waiting import until
+
+pytestmark = [pytest.mark.chart, pytest.mark.apiserver]
+
+IN_FORCE_SECONDS = 60.0
+BEFORE_1_36 = (
+    "--runtime-config=admissionregistration.k8s.io/v1/mutatingadmissionpolicies=false"
+    ",admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings=false",
+    "--disable-admission-plugins=MutatingAdmissionPolicy",
+)
+RELEASE = "bw"
+NAME = "bw-bellwether-sidecar-webhook-brokers-brokers"
+PULLED = {"imagePullSecrets": [{"name": "ours"}]}
+
+
+@pytest.fixture(scope="module")
+def older(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """An API server without MutatingAdmissionPolicy, and ``brokers``, a namespace that enforces ``restricted``."""
+    with ApiServer(tmp_path_factory.mktemp("older"), options=BEFORE_1_36) as server:
+        assert "mutatingadmissionpolicies" not in server.kubectl("api-resources", "-o", "name")
+        labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "brokers", "labels": labels}}
+        server.kubectl("create", "-f", "-", stdin=json.dumps(body))
+        yield server
+
+
+@dataclass
+class Release:
+    """The chart's release with sidecars for ``brokers``, and its webhook as a process of this machine."""
+
+    helm: Helm
+    chart: Path
+    server: ApiServer
+    folder: Path
+    port: int
+    health: int
+    webhook: ManagedProcess | None = None
+
+    def upgrade(self, **sidecars: Any) -> None:
+        wanted = {**INJECTED, "webhook": {"port": self.port, "metricsPort": self.health}, **sidecars}
+        values = {"sidecars": wanted, "crds": {"install": False}, "admission": {"enabled": False}, **PULLED}
+        values |= {"operator": {"leaseNamespace": "default"}}  # where no prober may write
+        given = self.helm.given(values)
+        self.helm.run("upgrade", "--install", RELEASE, self.chart, "--namespace", "brokers", *given)
+        # No pod and no address of a service exists here: the service's name leads to the process.
+        here = {"spec": {"type": "ExternalName", "externalName": "localhost", "clusterIP": None, "clusterIPs": None}}
+        self.server.kubectl("patch", "service", NAME, "-n", "brokers", "--type=merge", "-p", json.dumps(here))
+
+    def start(self) -> None:
+        """Start the webhook as its pod would, with the files of its Secret."""
+        for name in ("tls.crt", "tls.key"):
+            (self.folder / name).write_bytes(base64.b64decode(self.secret()["data"][name]))
+        pod = self.get("deployment", NAME)["spec"]["template"]["spec"]["containers"][0]
+        arguments = [one.replace("/etc/bellwether/tls", str(self.folder)) for one in pod["args"]]
+        command = [sys.executable, "-m", "bellwether", *arguments]
+        self.webhook = ManagedProcess("webhook", command, log=self.folder / "log")
+        self.webhook.start()
+        self.webhook.wait_ready(lambda: accepts(self.port) and accepts(self.health), IN_FORCE_SECONDS)
+
+    def get(self, kind: str, name: str) -> Any:
+        return json.loads(self.server.kubectl("get", kind, name, "-n", "brokers", "-o", "json"))
+
+    def secret(self) -> Any:
+        return self.get("secret", f"{NAME}-tls")
+
+    def trusted(self) -> str:
+        """The certificates that the API server trusts."""
+        found = self.get("mutatingwebhookconfiguration", "bw-bellwether-sidecars-brokers-brokers")
+        return base64.b64decode(found["webhooks"][0]["clientConfig"]["caBundle"]).decode()
+
+    def until_added(self, containers: int) -> dict[str, Any]:
+        """A broker's pod, once the API server asks the webhook for it."""
+        return until(
+            lambda: as_would_be_created(self.server, "brokers", a_broker("orders-brokers-3")),
+            IN_FORCE_SECONDS,
+            so=lambda pod: len(pod["spec"]["containers"]) == containers,
+            every=0.5,
+        )
+
+
+@pytest.fixture
+def release(tmp_path: Path, chart: Path, older: ApiServer) -> Iterator[Release]:
+    """The release with its webhook running."""
+    with HeldPorts() as ports:
+        made = Release(Helm(tmp_path / "helm", older.kubeconfig), chart, older, tmp_path, ports.take(), ports.take())
+        made.upgrade()
+        try:
+            made.start()
+            yield made
+        finally:
+            if made.webhook is not None:
+                made.webhook.kill()
+            made.helm.run("uninstall", RELEASE, "--namespace", "brokers", "--no-hooks")
+
+
+def test_a_broker_gets_the_same_sidecars_as_are_pasted_and_the_pull_secrets(release: Release):
+    found = release.until_added(3)
+    pasted = release.helm.template(
+        release.chart, {"sidecars": {**INJECTED, "inject": False}}, release=RELEASE, namespace="brokers"
+    )
+    (held,) = [o for o in pasted if o["kind"] == "ConfigMap" and o["metadata"]["name"].endswith("-sidecars")]
+    wanted = yaml.safe_load(held["data"]["brokers.orders.yaml"])
+    added = found["spec"]["containers"][1:]
+    assert [without_defaults(one, like) for one, like in zip(added, wanted, strict=True)] == wanted
+    assert found["spec"]["imagePullSecrets"] == [{"name": "ours"}]
+    assert "shareProcessNamespace" not in found["spec"]
+
+    has_some = a_broker("orders-brokers-5")
+    has_some["spec"]["imagePullSecrets"] = [{"name": "its-own"}]
+    kept = as_would_be_created(release.server, "brokers", has_some)["spec"]["imagePullSecrets"]
+    assert kept == [{"name": "its-own"}, {"name": "ours"}]
+
+
+def test_other_pods_are_left_alone(release: Release):
+    release.until_added(3)
+    other_account = a_broker("other-0", account="other")
+    unlabelled = a_broker("other-1")
+    unlabelled["metadata"]["labels"] = {}
+    other_disk = a_broker("other-2")
+    other_disk["spec"]["volumes"][0]["name"] = other_disk["spec"]["containers"][0]["volumeMounts"][0]["name"] = "x"
+    for pod in (other_account, unlabelled, other_disk):
+        assert len(as_would_be_created(release.server, "brokers", pod)["spec"]["containers"]) == 1
+
+
+def test_while_the_webhook_is_down_a_broker_starts_without_sidecars_and_a_later_one_has_them(release: Release):
+    release.until_added(3)
+    assert release.webhook is not None
+    release.webhook.kill()
+    assert len(created(release.server, "brokers", a_broker("orders-brokers-0"))["spec"]["containers"]) == 1
+    release.start()
+    assert len(release.until_added(3)["spec"]["containers"]) == 3
+
+
+def test_a_frozen_webhook_does_not_hold_up_a_broker(release: Release):
+    release.until_added(3)
+    assert release.webhook is not None
+    release.webhook.pause()
+    try:
+        assert len(created(release.server, "brokers", a_broker("orders-brokers-1"))["spec"]["containers"]) == 1
+    finally:
+        release.webhook.resume()
+
+
+def test_an_agent_shares_the_processes_of_the_broker(release: Release):
+    assert release.webhook is not None
+    release.webhook.kill()
+    release.upgrade(quarantineAgent={"enabled": True})
+    release.start()
+    pod = release.until_added(4)
+    assert pod["spec"]["shareProcessNamespace"] is True
+
+
+def test_an_upgrade_keeps_the_certificate_for_a_year_and_then_trusts_the_old_and_the_new_one(release: Release):
+    before, trusted = release.secret()["data"], release.trusted()
+    release.upgrade()
+    assert (release.secret()["data"], release.trusted()) == (before, trusted)
+
+    due = {"metadata": {"annotations": {"bellwether.dev/renew-after": "2020-01-01"}}}
+    release.server.kubectl("patch", "secret", f"{NAME}-tls", "-n", "brokers", "--type=merge", "-p", json.dumps(due))
+    release.upgrade()
+    after = release.secret()
+    assert after["data"].keys() == before.keys()
+    assert not set(after["data"].values()) & set(before.values())
+    assert after["metadata"]["annotations"]["bellwether.dev/renew-after"] > "2020-01-01"
+    ssl.create_default_context(cadata=release.trusted())
+    assert release.trusted() == base64.b64decode(after["data"]["ca.crt"]).decode() + trusted
+    release.until_added(3)  # by the webhook with the old certificate, as long as the pod has not read the new one
+    release.upgrade()
+    assert release.trusted() == base64.b64decode(after["data"]["ca.crt"]).decode()
