@@ -19,6 +19,9 @@ from bellwether.ports.errors import BellwetherError, Transient
 from bellwether.telemetry.heartbeat import Heartbeat
 
 ASK_SECONDS = 3.0
+LIST_SECONDS = 15.0
+"""How often the policies are listed while nothing is missing: a hundred of them are a megabyte."""
+
 TRAILS_SECONDS = 30.0
 """How long the watches may lag behind the API, once they have listed."""
 
@@ -50,6 +53,7 @@ class Readiness(threading.Thread):
         self._stop_requested = threading.Event()
         self._problem: str | None = "the first list of policies has not been received yet"
         self._listed = False
+        self._list_at = 0.0
         self._missing: dict[Named, float] = {}
         self._heartbeat = Heartbeat("the readiness thread", clock.monotonic)
 
@@ -90,6 +94,10 @@ class Readiness(threading.Thread):
                 self._listed = False
                 self._begin_anew()  # the watch of a kind that is no longer served does not recover
                 return f"custom resource definitions are missing: {', '.join(missing)}: {REMEDY}"
+            now = self._clock.monotonic()
+            if self._problem is None and not self._missing and now < self._list_at:
+                return None
+            self._list_at = now + LIST_SECONDS
             there = set()
             for namespace in self._namespaces:
                 listed = self._api.list(POLICIES, namespace)

@@ -15,7 +15,7 @@ from confluent_kafka.admin import ClusterMetadata
 from node.kubectl import Kubectl, eventually
 from node.places import Places
 from nodeparts import kafka_pods
-from nodeparts.kafka_pods import BALANCER_ADDRESS, BALANCER_API, BROKERS, EXTERNAL, NAMESPACE, Object
+from nodeparts.kafka_pods import BALANCER_API, BROKERS, EXTERNAL, Cluster, Object
 from realparts.kafka_topics import admin, create_topics, live_brokers
 from realparts.slowdisk import SlowDisk
 from realparts.toxiproxy import Toxiproxy
@@ -27,40 +27,35 @@ START_SECONDS = 180
 class KafkaOnNode:
     """Three brokers in pods, reached through their load balancer as clients outside are."""
 
-    def __init__(self, kubectl: Kubectl, places: Places) -> None:
+    def __init__(self, kubectl: Kubectl, places: Places, cluster: Cluster = kafka_pods.MAIN) -> None:
         self._kubectl = kubectl
         self._places = places
-        self.balancer = Toxiproxy(Path(os.devnull), elsewhere=(BALANCER_ADDRESS, BALANCER_API))
-        self.external = [f"{BALANCER_ADDRESS}:{kafka_pods.external_port(one)}" for one in BROKERS]
-        self.internal = [f"{kafka_pods.host(one)}:{kafka_pods.INTERNAL}" for one in BROKERS]
+        self.cluster = cluster
+        self.balancer = Toxiproxy(Path(os.devnull), elsewhere=(cluster.balancer, BALANCER_API))
+        self.external = cluster.external
         self._admin = admin(",".join(self.external))
 
     def start(self, sidecars: Sequence[Object] = ()) -> None:
         """Bring up volumes, brokers and load balancer, and wait until clients outside see all of them."""
-        for volume in kafka_pods.volumes(self._places.volumes):
+        cluster, volumes = self.cluster, kafka_pods.volumes(self.cluster, self._places.volumes)
+        for volume in volumes:
             folder = Path(volume["spec"]["hostPath"]["path"])
             folder.mkdir(parents=True, exist_ok=True)
             os.chown(folder, kafka_pods.USER, kafka_pods.USER)
-        self._kubectl.apply(
-            [
-                *kafka_pods.volumes(self._places.volumes),
-                *kafka_pods.brokers(sidecars),
-                *kafka_pods.balancer(),
-            ]
-        )
+        self._kubectl.apply([*volumes, *kafka_pods.brokers(cluster, sidecars), *kafka_pods.balancer(cluster)])
         # One that an earlier run left knows ways already; a new one knows none.
-        self._kubectl("delete", "pods", "-l", "app=balancer", "-n", NAMESPACE, "--ignore-not-found", "--wait")
-        self._kubectl("rollout", "status", "deployment/balancer", "-n", NAMESPACE, f"--timeout={START_SECONDS}s")
+        self._kubectl("delete", "pods", "-l", "app=balancer", "-n", cluster.namespace, "--ignore-not-found", "--wait")
+        within = ["-n", cluster.namespace, f"--timeout={START_SECONDS}s"]
+        self._kubectl("rollout", "status", "deployment/balancer", *within)
         # The rollout may be that of the pod before, and the way to a new one is laid after it is ready.
         eventually(self.balancer.answers, bool, 60, "the load balancer does not answer")
         for broker in BROKERS:
             self.balancer.add(
                 f"broker-{broker}",
-                f"{kafka_pods.host(broker)}:{EXTERNAL}",
+                f"{cluster.host(broker)}:{EXTERNAL}",
                 f"0.0.0.0:{kafka_pods.external_port(broker)}",
             )
-        rollout = ["rollout", "status", "statefulset/kafka", "-n", NAMESPACE, f"--timeout={START_SECONDS}s"]
-        self._kubectl(*rollout, timeout_seconds=START_SECONDS + 10)
+        self._kubectl("rollout", "status", "statefulset/kafka", *within, timeout_seconds=START_SECONDS + 10)
         everyone = frozenset(BROKERS)
         eventually(
             lambda: live_brokers(",".join(self.external), 5),
@@ -121,6 +116,6 @@ class KafkaOnNode:
         return until(lambda: self._admin.list_topics(timeout=limit(10)), 60, so=done, ignoring=(KafkaException,))
 
     def _disk(self, broker: int) -> SlowDisk:
-        pod = self._kubectl.get("pod", f"kafka-{broker}", "--namespace", NAMESPACE)
+        pod = self._kubectl.get("pod", f"kafka-{broker}", "--namespace", self.cluster.namespace)
         volume = self._places.kubelet / "pods" / pod["metadata"]["uid"] / "volumes" / "kubernetes.io~empty-dir" / "slow"
-        return SlowDisk(self._places.volumes / f"data-kafka-{broker}", volume / "control")
+        return SlowDisk(self._places.volumes / kafka_pods.volume(self.cluster, "data", broker), volume / "control")

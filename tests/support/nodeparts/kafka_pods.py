@@ -1,13 +1,15 @@
 """Kafka brokers as Kubernetes objects: a StatefulSet with volumes, and a load balancer. In: sidecars. Out: objects.
 
-Three brokers, ids 1 to 3, each a controller too. The internal listener is known by the pod's name in the cluster, the
-external one by the load balancer's address. Written as a platform team would, under Pod Security's ``restricted``.
+Three brokers, ids 1 to 3, each a controller too; each cluster has a namespace of its own. The internal listener is
+known by the pod's name, the external one by the load balancer's address. Written as a platform team would, under Pod
+Security's ``restricted``.
 """
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,9 @@ from realparts.kafka_settings import Node, properties, render
 
 Object = Mapping[str, Any]
 
-NAMESPACE = "kafka"
 ACCOUNT = "kafka"
 BROKERS = (1, 2, 3)
 INTERNAL, CONTROLLER, EXTERNAL = 9092, 9093, 9094
-CLUSTER_ID = base64.urlsafe_b64encode(b"bellwethers-node").decode().rstrip("=")
-BALANCER_ADDRESS = "10.213.140.1"
 BALANCER_API = 8474
 USER = 10001
 DATA, METADATA, SLOW = Path("/var/lib/kafka/data"), Path("/var/lib/kafka/metadata"), Path("/slow")
@@ -58,9 +57,34 @@ POD: Object = {
 }
 
 
-def host(broker: int) -> str:
-    """A broker's name in the cluster."""
-    return f"kafka-{broker}.kafka.{NAMESPACE}.svc.cluster.local"
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A Kafka cluster by its namespace and the address of its load balancer."""
+
+    namespace: str
+    balancer: str
+
+    @property
+    def cluster_id(self) -> str:
+        """Kafka's cluster id, 16 bytes of the namespace in base64."""
+        return base64.urlsafe_b64encode(self.namespace.encode()[:16].ljust(16, b"-")).decode().rstrip("=")
+
+    def host(self, broker: int) -> str:
+        """A broker's name in the Kubernetes cluster."""
+        return f"kafka-{broker}.kafka.{self.namespace}.svc.cluster.local"
+
+    @property
+    def internal(self) -> list[str]:
+        """Bootstrap servers of clients inside."""
+        return [f"{self.host(broker)}:{INTERNAL}" for broker in BROKERS]
+
+    @property
+    def external(self) -> list[str]:
+        """Bootstrap servers of clients outside."""
+        return [f"{self.balancer}:{external_port(broker)}" for broker in BROKERS]
+
+
+MAIN = Cluster("kafka", "10.213.140.1")
 
 
 def external_port(broker: int) -> int:
@@ -68,14 +92,14 @@ def external_port(broker: int) -> int:
     return 19090 + broker
 
 
-def settings(broker: int) -> dict[str, str]:
+def settings(cluster: Cluster, broker: int) -> dict[str, str]:
     """A broker's server.properties."""
     node = Node(broker, Path("/unused"), CONTROLLER, INTERNAL, EXTERNAL, extra={"min.insync.replicas": "2"})
     own = {
-        "controller.quorum.voters": ",".join(f"{one}@{host(one)}:{CONTROLLER}" for one in BROKERS),
+        "controller.quorum.voters": ",".join(f"{one}@{cluster.host(one)}:{CONTROLLER}" for one in BROKERS),
         "listeners": f"INTERNAL://:{INTERNAL},EXTERNAL://:{EXTERNAL},CONTROLLER://:{CONTROLLER}",
         "advertised.listeners": (
-            f"INTERNAL://{host(broker)}:{INTERNAL},EXTERNAL://{BALANCER_ADDRESS}:{external_port(broker)}"
+            f"INTERNAL://{cluster.host(broker)}:{INTERNAL},EXTERNAL://{cluster.balancer}:{external_port(broker)}"
         ),
         "log.dirs": str(DATA),
         "metadata.log.dir": str(METADATA),
@@ -83,27 +107,27 @@ def settings(broker: int) -> dict[str, str]:
     return {**properties(node, [node], len(BROKERS)), **own}
 
 
-def namespace() -> list[Object]:
+def namespace(cluster: Cluster) -> list[Object]:
     """The namespace, where the strictest rules for pods are enforced, and the brokers' account."""
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     return [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}},
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _named(ACCOUNT)},
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": cluster.namespace, "labels": labels}},
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _named(cluster, ACCOUNT)},
     ]
 
 
-def volumes(folder: Path) -> list[Object]:
+def volumes(cluster: Cluster, folder: Path) -> list[Object]:
     """A persistent volume for each claim of each broker, in folders of the host that must exist."""
     return [
         {
             "apiVersion": "v1",
             "kind": "PersistentVolume",
-            "metadata": {"name": f"{claim}-kafka-{broker}"},
+            "metadata": {"name": volume(cluster, claim, broker)},
             "spec": {
                 "capacity": {"storage": "1Gi"},
                 "accessModes": ["ReadWriteOnce"],
-                "hostPath": {"path": str(folder / f"{claim}-kafka-{broker}"), "type": "Directory"},
-                "claimRef": {"namespace": NAMESPACE, "name": f"{claim}-kafka-{broker}"},
+                "hostPath": {"path": str(folder / volume(cluster, claim, broker)), "type": "Directory"},
+                "claimRef": {"namespace": cluster.namespace, "name": f"{claim}-kafka-{broker}"},
             },
         }
         for broker in BROKERS
@@ -111,33 +135,39 @@ def volumes(folder: Path) -> list[Object]:
     ]
 
 
-def brokers(sidecars: Sequence[Object] = ()) -> list[Object]:
+def volume(cluster: Cluster, claim: str, broker: int) -> str:
+    """Name of a broker's volume, and of its folder on the host."""
+    return f"{claim}-{cluster.namespace}-{broker}"
+
+
+def brokers(cluster: Cluster, sidecars: Sequence[Object] = ()) -> list[Object]:
     """The StatefulSet with its settings and its service; ``sidecars`` share each pod, its network and its volumes."""
-    files = {f"broker-{broker}.properties": render(settings(broker)) for broker in BROKERS}
+    files = {f"broker-{broker}.properties": render(settings(cluster, broker)) for broker in BROKERS}
     selector = {"app": "kafka"}
     headless = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": selector}
     ports = [{"name": "internal", "port": INTERNAL}, {"name": "external", "port": EXTERNAL}]
+    named = _named(cluster, "kafka")
     return [
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _named("kafka"), "data": files},
-        {"apiVersion": "v1", "kind": "Service", "metadata": _named("kafka"), "spec": {**headless, "ports": ports}},
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": named, "data": files},
+        {"apiVersion": "v1", "kind": "Service", "metadata": named, "spec": {**headless, "ports": ports}},
         {
             "apiVersion": "apps/v1",
             "kind": "StatefulSet",
-            "metadata": _named("kafka"),
+            "metadata": named,
             "spec": {
                 "serviceName": "kafka",
                 "replicas": len(BROKERS),
                 "ordinals": {"start": BROKERS[0]},
                 "podManagementPolicy": "Parallel",
                 "selector": {"matchLabels": selector},
-                "template": {"metadata": {"labels": selector}, "spec": _pod(sidecars)},
+                "template": {"metadata": {"labels": selector}, "spec": _pod(cluster, sidecars)},
                 "volumeClaimTemplates": [_claim("data"), _claim("metadata")],
             },
         },
     ]
 
 
-def balancer() -> list[Object]:
+def balancer(cluster: Cluster) -> list[Object]:
     """The load balancer: one port for each broker's external listener, at an address that outsiders reach."""
     selector = {"app": "balancer"}
     ports = [
@@ -158,13 +188,13 @@ def balancer() -> list[Object]:
         {
             "apiVersion": "v1",
             "kind": "Service",
-            "metadata": _named("balancer"),
-            "spec": {"clusterIP": BALANCER_ADDRESS, "selector": selector, "ports": ports},
+            "metadata": _named(cluster, "balancer"),
+            "spec": {"clusterIP": cluster.balancer, "selector": selector, "ports": ports},
         },
         {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
-            "metadata": _named("balancer"),
+            "metadata": _named(cluster, "balancer"),
             "spec": {
                 "selector": {"matchLabels": selector},
                 "template": {"metadata": {"labels": selector}, "spec": pod},
@@ -173,7 +203,7 @@ def balancer() -> list[Object]:
     ]
 
 
-def _pod(sidecars: Sequence[Object]) -> Object:
+def _pod(cluster: Cluster, sidecars: Sequence[Object]) -> Object:
     mounts = [
         _mount("data", DATA),
         _mount("metadata", METADATA),
@@ -186,7 +216,7 @@ def _pod(sidecars: Sequence[Object]) -> Object:
         "image": IMAGE,
         "imagePullPolicy": "Never",
         "command": ["/bin/sh", "-ec", _START],
-        "env": [{"name": "CLUSTER_ID", "value": CLUSTER_ID}],
+        "env": [{"name": "CLUSTER_ID", "value": cluster.cluster_id}],
         "readinessProbe": {"tcpSocket": {"port": INTERNAL}, "periodSeconds": 2},
         "resources": {"requests": {"cpu": "100m", "memory": "400Mi"}, "limits": {"memory": "900Mi"}},
         "securityContext": CONFINED,
@@ -223,8 +253,8 @@ def _on_the_same_disk(sidecar: Object) -> Object:
     return {**sidecar, "env": environment, "volumeMounts": [*mounts, _mount("slow", SLOW)]}
 
 
-def _named(name: str) -> Object:
-    return {"name": name, "namespace": NAMESPACE}
+def _named(cluster: Cluster, name: str) -> Object:
+    return {"name": name, "namespace": cluster.namespace}
 
 
 def _mount(name: str, path: Path) -> Object:

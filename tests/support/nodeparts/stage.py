@@ -44,8 +44,8 @@ def set_up(where: Places, kubectl: Kubectl, folder: Path) -> Stage:
     images.load(lifecycle.running(where), kafka_image.archive())
     kafka = KafkaOnNode(kubectl, where)
     bellwether = Release(kubectl, folder)
-    values = release.values(kafka.internal, kafka_pods.ACCOUNT, kafka_pods.NAMESPACE)
-    kubectl.apply(kafka_pods.namespace())
+    values = release.values(kafka.cluster.internal, kafka_pods.ACCOUNT, kafka.cluster.namespace)
+    kubectl.apply(kafka_pods.namespace(kafka.cluster))
     bellwether.prepare(where.volumes / "history")
     # A policy can only come once its definition is there: Helm leaves it out before.
     bellwether.install({**values, "policies": [], "probers": [], "sampler": {"enabled": False}})

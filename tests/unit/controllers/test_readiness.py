@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, NotFound
-from bellwether.controllers.readiness import TRAILS_SECONDS, Readiness
+from bellwether.controllers.readiness import LIST_SECONDS, TRAILS_SECONDS, Readiness
 from bellwether.ports.errors import Terminal
 from bellwether.testing.memory_world import ManualClock
 from testkit.kubernetes import api_objects
@@ -112,6 +112,7 @@ def test_a_watch_may_trail_for_a_moment_and_not_for_long(
     known.add(MAIN)
     readiness.ask()
     api.put(POLICIES, api_objects.policy("second"))
+    clock.advance(LIST_SECONDS)
     readiness.ask()
     assert readiness.problems() == []
     clock.advance(TRAILS_SECONDS)

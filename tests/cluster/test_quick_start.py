@@ -1,0 +1,193 @@
+"""The quick start of ``docs/install.md``, followed by a stranger on a whole node; then two more Kafka clusters."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from node.kubectl import eventually
+from realparts import gotools, kubernetes_binaries
+from sourcetree import ROOT
+from waiting import limit, until
+
+if TYPE_CHECKING:
+    from node.kubectl import Kubectl
+    from node.places import Places
+    from nodeparts.kafka_on_node import KafkaOnNode
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
+
+BROKERS = 3
+CUT = 2
+# The node is the only one of both zones.
+STANDS_FOR = {
+    "REGISTRY": "docker.io/library",
+    "kafka-bootstrap.kafka:9092": "{bootstrap}",
+    "[eu-west-1b]": "[eu-west-1a]",
+}
+ZONE = "topology.kubernetes.io/zone=eu-west-1a"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The quick start: its commands, and its files by name."""
+
+    commands: Sequence[str]
+    files: Mapping[str, str]
+
+
+def quick_start(bootstrap: Sequence[str]) -> Page:
+    """What the page says, with the words replaced that it says to replace."""
+    text = (ROOT / "docs" / "install.md").read_text()
+    for word, replacement in STANDS_FOR.items():
+        text = text.replace(word, replacement.format(bootstrap='", "'.join(bootstrap)))
+    section = re.search(r"^## Quick start\n(.*?)^## ", text, re.MULTILINE | re.DOTALL)
+    assert section is not None
+    commands, *files = re.findall(r"^```(?:yaml)?\n(.*?)^```", section[1], re.MULTILINE | re.DOTALL)
+    names = re.findall(r"^`([\w.]+)`[:,]", section[1], re.MULTILINE)
+    return Page(commands.splitlines(), dict(zip(names, files, strict=True)))
+
+
+class Shell:
+    """A person's shell in the checkout, with helm and kubectl on the path, and the page's files at hand."""
+
+    def __init__(self, kubeconfig: Path, folder: Path) -> None:
+        self.folder = folder
+        programs = folder / "bin"
+        programs.mkdir()
+        (programs / "helm").symlink_to(gotools.binary(gotools.HELM))
+        (programs / "kubectl").symlink_to(kubernetes_binaries.kubectl())
+        (folder / "helm").symlink_to(ROOT / "helm")
+        path = f"{programs}:{os.environ['PATH']}"
+        self._environment = {**os.environ, "PATH": path, "KUBECONFIG": str(kubeconfig), "HOME": str(folder)}
+
+    def run(self, command: str) -> str:
+        """What it printed."""
+        ended = subprocess.run(
+            ["/bin/sh", "-c", command],
+            cwd=self.folder,
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=limit(180),
+        )
+        assert ended.returncode == 0, f"{command}: {ended.stderr or ended.stdout}"
+        return ended.stdout
+
+    def watch(self, command: str, so: Callable[[str], bool], seconds: float) -> None:
+        """Look at what a command prints until it is so, then end it."""
+        printed = self.folder / "watched"
+        with printed.open("w") as out:
+            watching = subprocess.Popen(
+                ["/bin/sh", "-c", f"exec {command}"], cwd=self.folder, env=self._environment, stdout=out
+            )
+            try:
+                until(printed.read_text, seconds, f"{command} does not show it", so=so)
+            finally:
+                watching.terminate()
+                watching.wait(limit(10))
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A node with three Kafka clusters and nothing of Bellwether, and a shell."""
+
+    kafkas: Sequence[KafkaOnNode]
+    shell: Shell
+
+
+@pytest.fixture(scope="module")
+def site(places: Places, kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Clusters in the namespaces kafka, payments and clicks; all but the first are gone afterwards."""
+    from node import images, lifecycle
+    from nodeparts import kafka_image, kafka_pods, release
+    from nodeparts.kafka_on_node import KafkaOnNode
+
+    images.load(lifecycle.running(places), kafka_image.archive())
+    shell = Shell(places.kubeconfig, tmp_path_factory.mktemp("quick-start"))
+    shell.run(f"helm uninstall {release.NAME} --namespace {release.NAMESPACE} --ignore-not-found --wait")
+    kubectl("label", "nodes", "--all", "--overwrite", ZONE)
+    more = [kafka_pods.Cluster("payments", "10.213.140.2"), kafka_pods.Cluster("clicks", "10.213.140.3")]
+    kafkas = [KafkaOnNode(kubectl, places, cluster) for cluster in (kafka_pods.MAIN, *more)]
+    for kafka in kafkas:
+        kubectl.apply(kafka_pods.namespace(kafka.cluster))
+        kafka.start()
+        kafka.fill(topics=3, partitions=12)
+    yield Site(kafkas, shell)
+    shell.run("kubectl delete leadershippolicies --all --all-namespaces --wait --timeout=120s")
+    shell.run(f"helm uninstall {release.NAME} --namespace {release.NAMESPACE} --wait")
+    kubectl("delete", "namespace", release.NAMESPACE, *(cluster.namespace for cluster in more), "--timeout=120s")
+    for cluster in more:
+        volumes = [volume["metadata"]["name"] for volume in kafka_pods.volumes(cluster, places.volumes)]
+        kubectl("delete", "persistentvolumes", *volumes, "--timeout=60s")
+
+
+def all_healthy(printed: str) -> bool:
+    """Whether each broker is Healthy in what ``kubectl get --watch`` has printed."""
+    return len(set(re.findall(r"^\S*?-?orders-(\d+)\s.*\bHealthy\b", printed, re.MULTILINE))) == BROKERS
+
+
+def test_four_commands_lead_from_nothing_to_a_demoted_broker(
+    site: Site, record_property: Callable[[str, object], None]
+) -> None:
+    kafka, shell = site.kafkas[0], site.shell
+    page = quick_start(kafka.cluster.internal)
+    for name, text in page.files.items():
+        (shell.folder / name).write_text(text)
+    began, took = time.monotonic(), []
+    assert len(page.commands) == 4
+    for command in page.commands:
+        if command.endswith(" --watch"):
+            shell.watch(command, all_healthy, 240)
+        else:
+            shell.run(command)
+        took.append(round(time.monotonic() - began, 1))
+    eventually(lambda: kafka.led_by(1), lambda led: led == 0, 60, "the demoted broker still leads")
+    record_property("seconds_after_each_command", took)
+    record_property("seconds_to_a_demoted_broker", round(time.monotonic() - began, 1))
+    shell.run('kubectl patch brokerhealth orders-1 -n kafka --type merge --patch \'{"spec":{"override":null}}\'')
+
+
+def test_each_further_kafka_cluster_takes_one_kubectl_apply_and_has_its_own_cut_listener_found(
+    site: Site, kubectl: Kubectl, record_property: Callable[[str, object], None]
+) -> None:
+    from nodeparts import release
+
+    def installed() -> list[tuple[str, int]]:
+        found: list[dict[str, Any]] = kubectl.get("deployments", "-n", release.NAMESPACE)
+        return sorted((one["metadata"]["name"], one["metadata"]["generation"]) for one in found)
+
+    def healthy(namespace: str) -> int:
+        found: list[dict[str, Any]] = kubectl.get("brokerhealths", "-n", namespace)
+        return sum(one.get("status", {}).get("verdict", {}).get("state") == "Healthy" for one in found)
+
+    before, further = installed(), site.kafkas[1:]
+    for kafka in further:
+        namespace, began = kafka.cluster.namespace, time.monotonic()
+        policy = (
+            quick_start(kafka.cluster.internal)
+            .files["policy.yaml"]
+            .replace("namespace: kafka", f"namespace: {namespace}")
+        )
+        kubectl("apply", "-f", "-", stdin=policy)
+        eventually(lambda n=namespace: healthy(n), lambda count: count == BROKERS, 240, f"{namespace} is not Healthy")
+        record_property(f"{namespace}_seconds_to_healthy", round(time.monotonic() - began, 1))
+    began = time.monotonic()
+    for kafka in further:
+        kafka.cut(CUT)
+    for kafka in further:
+        eventually(lambda k=kafka: k.led_by(CUT), lambda led: led == 0, 60, "the cut broker still leads")
+        record_property(f"{kafka.cluster.namespace}_seconds_to_no_leaders", round(time.monotonic() - began, 1))
+    assert all(site.kafkas[0].led_by(broker) for broker in range(1, BROKERS + 1)), "another cluster was touched"
+    assert installed() == before
+    for kafka in further:
+        kafka.join(CUT)
