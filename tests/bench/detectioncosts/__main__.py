@@ -37,9 +37,7 @@ def main() -> int:
     parser.add_argument("--brokers", type=int, default=1000, help="brokers of a cluster (%(default)s)")
     parser.add_argument("--partitions", type=int, default=10_000, help="partitions of a cluster (%(default)s)")
     parser.add_argument("--vantages", type=int, default=3, help="vantages that report (%(default)s)")
-    parser.add_argument(
-        "--probers", type=int, default=1, help="of these, how many really probe the first cluster (%(default)s)"
-    )
+    parser.add_argument("--probers", type=int, default=1, help="of these, how many really probe (%(default)s)")
     parser.add_argument("--seconds", type=float, default=60, help="how long to measure (%(default)s)")
     parser.add_argument("--reports", type=Path, default=ROOT / "reports", help="folder for the figures (%(default)s)")
     asked = parser.parse_args()
@@ -51,7 +49,11 @@ def main() -> int:
         with Stage(server, logs, **sizes) as stage:
             stage.start()
             stage.settle(300)
-            found = {**sizes, **measure(stage, server, asked.brokers, asked.seconds), "machine": _machine()}
+            found = {
+                **sizes,
+                **measure(stage, server, asked.policies * asked.brokers, asked.seconds),
+                "machine": _machine(),
+            }
             stage.demote(1)
             stage.quiet(300)
             found["one_demoted"] = one_demoted(stage, asked.seconds)
@@ -65,7 +67,7 @@ def main() -> int:
 
 
 def measure(stage: Stage, server: ApiServer, brokers: int, seconds: float) -> dict[str, Any]:
-    """Figures over so many seconds in which nothing happens."""
+    """Figures over so many seconds in which nothing happens; ``brokers`` of all clusters together."""
     watched = {name: process.pid for name, process in stage.processes.items()}
     watched |= {process.name: process.pid for process in server.processes()}
     probers = [name for name in watched if name.startswith("prober ")]

@@ -31,7 +31,7 @@ LEASES = "leases"
 class Stage:
     """Policies, each over a cluster of many brokers, seen from some vantages.
 
-    The first ``probers`` of the vantages really probe the first policy's brokers; all others are simulated.
+    The first ``probers`` of the vantages really probe, each in one process for all policies; the others are simulated.
     """
 
     def __init__(
@@ -84,8 +84,8 @@ class Stage:
         self._measured("operator", "bellwether", "operator", *where)
         self.until(lambda: len(self.healths()) == self._all_brokers, 180, "an object for every broker")
         for vantage in self._vantages[: self._probers]:
-            follow = ("--policy", self._policies[0], "-n", NAMESPACE, "--vantage", vantage)
-            self._measured(f"prober {vantage}", "bellwether", "probe", "reachability", *follow)
+            command = ("probe", "reachability", "-n", NAMESPACE, "--vantage", vantage)
+            self._measured(f"prober {vantage}", "bellwether", *command)
         size = ("--namespace", NAMESPACE, "--brokers", self._brokers)
         vantages = [word for vantage in self._vantages[self._probers :] for word in ("--vantage", vantage)]
         self._run("stand-ins", "detectioncosts.standins", *size, *vantages, *self._policies)

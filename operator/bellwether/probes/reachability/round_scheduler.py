@@ -17,6 +17,8 @@ from bellwether.probes.worker_pool import WorkerPool
 
 # How late an answer may be judged. Looking that often costs less than being woken by each answer.
 TICK_SECONDS = 0.02
+# How late a new broker is asked first.
+IDLE_SECONDS = 0.2
 # A tick this late means that the process has too much to do, or too little CPU.
 _SLOW_SECONDS, _LATE_SECONDS = 0.02, 0.05
 
@@ -89,15 +91,24 @@ class Rounds:
 
     def _run(self, stop: threading.Event) -> None:
         waiting: dict[int, ScheduledRound] = {}
-        before, worked = self._clock.monotonic(), time.thread_time()
-        while not stop.wait(TICK_SECONDS):
+        before, worked, pause = self._clock.monotonic(), time.thread_time(), TICK_SECONDS
+        while not stop.wait(pause):
             # Time beyond its own sleep and work was taken by other processes.
             now, work = self._clock.monotonic(), time.thread_time()
-            late = now - before - TICK_SECONDS - (work - worked)
+            late = now - before - pause - (work - worked)
             before, worked = now, work
             self._late += late if late > _LATE_SECONDS else 0.0
             self._questions.tend(slow=late > _SLOW_SECONDS)
             self.run_due(waiting)
+            pause = self._pause(waiting)
+
+    def _pause(self, waiting: dict[int, ScheduledRound]) -> float:
+        """Seconds to sleep: a tick while answers are out, otherwise until a broker is due."""
+        if waiting:
+            return TICK_SECONDS
+        with self._lock:
+            left = self._due[0][0] - self._clock.monotonic() if self._due else IDLE_SECONDS
+        return min(max(left, TICK_SECONDS), IDLE_SECONDS)
 
     def run_due(self, waiting: dict[int, ScheduledRound]) -> None:
         """Collect what has been answered to those in ``waiting``, begin what is due, and add it there."""
