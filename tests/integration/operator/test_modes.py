@@ -34,7 +34,9 @@ def test_observe_says_whom_it_would_demote_and_changes_nothing_until_it_enforces
     assert (named["brokerId"], named["reason"]) == (2, "ExternallyUnreachable")
     reason, message = site.ready()
     assert reason == "NotEnforcing"
-    assert message.startswith("mode Observe: would demote broker 2; broker 2 is Sick: ")
+    leads = sum(partition.leader == 2 for partition in before.values())
+    would = f"would demote broker 2, which leads {leads} partitions"
+    assert message.startswith(f"mode Observe: {would}; broker 2 is Sick: ")
     assert site.verdict(2) == ("Sick", "ExternallyUnreachable")
     assert site.status()["plan"]["moves"] > 0
     assert not demoted(site.health(2))

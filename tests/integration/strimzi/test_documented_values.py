@@ -76,7 +76,8 @@ def test_nothing_of_strimzis_may_be_written(tmp_path: Path) -> None:
 
 
 def test_the_sidecars_are_added_to_the_pods_of_the_cluster_and_write_to_their_volume(tmp_path: Path) -> None:
-    objects = Helm(tmp_path).template(CHART, shown(), namespace="kafka")
+    served = "--api-versions=admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
+    objects = Helm(tmp_path).template(CHART, shown(), served, namespace="kafka")
     (policy,) = [o for o in objects if o["kind"] == "MutatingAdmissionPolicy" and "sidecars" in o["metadata"]["name"]]
     constraints = policy["spec"]["matchConstraints"]
     assert constraints["objectSelector"]["matchLabels"] == shown()["sidecars"]["podSelector"]
