@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Collection
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -74,10 +75,34 @@ class PolicyProber:
         further_types: Collection[str] = (),
     ) -> PolicyProber:
         """Of a sidecar: serve metrics and health, connect to Kubernetes, and handle SIGTERM and SIGINT."""
+        (one,) = cls.begin_each(target, policy, signal_type, (source,), metrics_port, further_types=further_types)
+        return one
+
+    @classmethod
+    def begin_each(
+        cls,
+        target: Target,
+        policy: str,
+        signal_type: str,
+        sources: Collection[str],
+        metrics_port: int | None,
+        *,
+        further_types: Collection[str] = (),
+    ) -> list[PolicyProber]:
+        """As ``begin``, for a sidecar of several sources: a prober with a Lease of its own for each, in one process."""
         api, namespace = connect(target)
-        metrics, clock = serve_metrics(metrics_port, namespace, policy, signal_type, source), SystemClock()
-        prober = Prober(api, namespace, policy, signal_type, source, clock, metrics, further_types=further_types)
-        return cls(prober, metrics, clock, stop_on_signals(), SecretReader(api, namespace))
+        labels = {"namespace": namespace, "policy": policy, "type": signal_type}
+        page, health, clock, stop = JointRegistry("prober", labels), Health(), SystemClock(), threading.Event()
+        probers = []
+        for source in sources:
+            metrics = ProbeMetrics({**labels, "source": source})
+            page.add(metrics.registry)
+            prober = Prober(api, namespace, policy, signal_type, source, clock, metrics, further_types=further_types)
+            health.watch(metrics.health.dead)
+            probers.append(cls(prober, metrics, clock, stop, SecretReader(api, namespace)))
+        serve(health, page, metrics_port, _health_port())
+        stop_on_signals(stop)
+        return probers
 
     def run(
         self,
@@ -206,17 +231,6 @@ class reported:  # noqa: N801 - used as a with statement
             raise click.ClickException(str(error)) from error
 
 
-def serve_metrics(port: int | None, namespace: str, policy: str, signal_type: str, source: str) -> ProbeMetrics:
-    """Create the prober's metrics and health, and serve them on ``port``, if given.
-
-    Health is also served on ``--health-port``.
-    """
-    labels = {"namespace": namespace, "policy": policy, "type": signal_type, "source": source}
-    metrics = ProbeMetrics(labels)
-    serve(metrics.health, metrics.registry, port, _health_port())
-    return metrics
-
-
 def _health_port() -> int | None:
     context = click.get_current_context(silent=True)
     return context.meta.get(HEALTH_PORT) if context is not None else None
@@ -234,9 +248,19 @@ def serve(health: Health, registry: CollectorRegistry, metrics_port: int | None,
             raise click.ClickException(f"{option} {port}: {error.strerror}; choose a free port") from error
 
 
-def stop_on_signals() -> threading.Event:
-    """Event that is set on SIGTERM and SIGINT."""
-    stop = threading.Event()
+def run_each(runs: Collection[Callable[[], None]], stop: threading.Event) -> None:
+    """Run these at the same time. When the first one ends, all are stopped. Raises what one of them raised."""
+    with ThreadPoolExecutor(len(runs), thread_name_prefix="prober") as pool:
+        ends = [pool.submit(run) for run in runs]
+        wait(ends, return_when=FIRST_COMPLETED)
+        stop.set()
+    for end in ends:
+        end.result()
+
+
+def stop_on_signals(stop: threading.Event | None = None) -> threading.Event:
+    """Event that is set on SIGTERM and SIGINT: ``stop`` if given."""
+    stop = stop or threading.Event()
 
     def on_signal(number: int, _frame: object) -> None:
         structlog.get_logger(__name__).info("process_stopping", signal=signal.Signals(number).name)
