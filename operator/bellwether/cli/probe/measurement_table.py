@@ -61,9 +61,7 @@ def reachability(roster: Roster, asker: ListenerClient, settings: Reachability, 
     return 0 if rows and all(row[2] == Reading.PASSING for row in rows) else exit_status.FOUND
 
 
-def storage(
-    disks: Mapping[str, tuple[Writer, Reader | None]], detection: Detection, clock: Clock, output: str
-) -> int:
+def storage(disks: Mapping[str, tuple[Writer, Reader | None]], detection: Detection, clock: Clock, output: str) -> int:
     """Measure one write in each directory, and one read where there is a reader.
 
     Reads that cannot be measured are no failure.

@@ -1,6 +1,6 @@
 """``bellwether probe storage``: measure the latency of durable writes and direct reads in a broker's log directories.
 
-In: the directories. Out: signals, each directory's with a source and a Lease of its own: a hanging disk delays no other.
+In: the directories. Out: signals, each directory's with its own source and Lease: a hanging disk delays no other.
 """
 
 from __future__ import annotations
@@ -77,21 +77,20 @@ def _check(directories: Sequence[LogDirectory], log_dir: str | None) -> None:
         return
     if log_dir:
         raise click.UsageError(
-            f"--log-dir {log_dir}: {len(directories)} directories are given, and it is the path of one: mount each where"
-            " the broker has it, or start a prober for each"
+            f"--log-dir {log_dir}: {len(directories)} directories are given, and it is the path of one: mount each"
+            " where the broker has it, or start a prober for each"
         )
-    for what, values in (("name", [d.name for d in directories]), ("path", [str(d.path) for d in directories])):
-        (common, times), *_ = Counter(values).most_common(1)
-        if what == "name" and "" in values:
-            path = directories[values.index("")].path
+    for one in directories:
+        if not one.name:
             raise click.UsageError(
-                f"--directory {path}: it is one of {len(directories)} directories, and its signals need a source of their"
-                f" own: give it a name, such as {path.name or 'data'}={path}"
+                f"--directory {one.path}: it is one of {len(directories)} directories, and its signals need a source of"
+                f" their own: give it a name, such as {one.path.name or 'data'}={one.path}"
             )
+    for what, values in (("name", [d.name for d in directories]), ("path", [str(d.path) for d in directories])):
+        (value, times), *_ = Counter(values).most_common(1)
         if times > 1:
             raise click.UsageError(
-                f"--directory: {times} directories have the {what} {common}: give each directory once, with a name of its"
-                " own"
+                f"--directory: {times} directories have the {what} {value}: give each directory once, with its own name"
             )
 
 

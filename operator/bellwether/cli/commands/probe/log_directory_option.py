@@ -35,8 +35,8 @@ class LogDirectoryOption(click.ParamType[LogDirectory]):
         name, path = named.groups() if named else ("", text)
         if named and not _NAME.fullmatch(name):
             self.fail(
-                f"{text!r}: the name {name!r} must have 1 to 63 letters, digits, '-', '_' or '.', and start and end with a"
-                " letter or digit: use NAME=PATH such as data-0=/var/lib/kafka/data-0",
+                f"{text!r}: the name {name!r} must have 1 to 63 letters, digits, '-', '_' or '.', and start and end"
+                " with a letter or digit: use NAME=PATH such as data-0=/var/lib/kafka/data-0",
                 param,
                 ctx,
             )
