@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,4 +43,4 @@ class LogDirectoryOption(click.ParamType[LogDirectory]):
             )
         if not path:
             self.fail(f"{text!r} has no path: use NAME=PATH such as data-0=/var/lib/kafka/data-0", param, ctx)
-        return LogDirectory(Path(click.Path(file_okay=False).convert(path, param, ctx)), name)
+        return LogDirectory(Path(os.fsdecode(click.Path(file_okay=False).convert(path, param, ctx))), name)
