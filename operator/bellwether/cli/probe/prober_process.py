@@ -92,16 +92,15 @@ class PolicyProber:
         """As ``begin``, for a sidecar of several sources: a prober with a Lease of its own for each, in one process."""
         api, namespace = connect(target)
         labels = {"namespace": namespace, "policy": policy, "type": signal_type}
-        page, health, clock, stop = JointRegistry("prober", labels), Health(), SystemClock(), threading.Event()
-        probers = []
+        page, health, clock = JointRegistry("prober", labels), Health(), SystemClock()
+        stop, secrets, probers = stop_on_signals(), SecretReader(api, namespace), []
         for source in sources:
             metrics = ProbeMetrics({**labels, "source": source})
             page.add(metrics.registry)
             prober = Prober(api, namespace, policy, signal_type, source, clock, metrics, further_types=further_types)
             health.watch(metrics.health.dead)
-            probers.append(cls(prober, metrics, clock, stop, SecretReader(api, namespace)))
+            probers.append(cls(prober, metrics, clock, stop, secrets))
         serve(health, page, metrics_port, _health_port())
-        stop_on_signals(stop)
         return probers
 
     def run(
@@ -258,9 +257,9 @@ def run_each(runs: Collection[Callable[[], None]], stop: threading.Event) -> Non
         end.result()
 
 
-def stop_on_signals(stop: threading.Event | None = None) -> threading.Event:
-    """Event that is set on SIGTERM and SIGINT: ``stop`` if given."""
-    stop = stop or threading.Event()
+def stop_on_signals() -> threading.Event:
+    """Event that is set on SIGTERM and SIGINT."""
+    stop = threading.Event()
 
     def on_signal(number: int, _frame: object) -> None:
         structlog.get_logger(__name__).info("process_stopping", signal=signal.Signals(number).name)
