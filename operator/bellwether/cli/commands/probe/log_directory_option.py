@@ -9,7 +9,6 @@ from pathlib import Path
 
 import click
 
-_NAMED = re.compile(r"([^/=]*)=(.*)", re.DOTALL)
 # A part of the prober's source, which is part of the name of its Lease.
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
@@ -32,9 +31,10 @@ class LogDirectoryOption(click.ParamType[LogDirectory]):
         if isinstance(value, LogDirectory):
             return value
         text = str(value)
-        named = _NAMED.fullmatch(text)
-        name, path = named.groups() if named else ("", text)
-        if named and not _NAME.fullmatch(name):
+        name, separator, path = text.partition("=")
+        if not separator or "/" in name:  # a path may have an equals sign
+            name, path = "", text
+        elif not _NAME.fullmatch(name):
             self.fail(
                 f"{text!r}: the name {name!r} must have 1 to 63 letters, digits, '-', '_' or '.', and start and end"
                 " with a letter or digit: use NAME=PATH such as data-0=/var/lib/kafka/data-0",
