@@ -66,9 +66,7 @@ def storage(disks: Mapping[str, tuple[Writer, Reader | None]], detection: Detect
 
     Reads that cannot be measured are no failure.
     """
-    with ThreadPoolExecutor(len(disks)) as pool:
-        measured = pool.map(lambda item: _disk_rows(item[0], *item[1], detection, clock), disks.items())
-        rows = [row for found in measured for row in found]
+    rows = [row for path, disk in disks.items() for row in _disk_rows(path, *disk, detection, clock)]
     print_rows(("DIRECTORY", "OPERATION", "READING", "LATENCY", "OBJECTIVE", "MESSAGE"), rows, output)
     failed = any(row[2] == Reading.FAILING or (row[1] == "write" and row[2] != Reading.PASSING) for row in rows)
     return exit_status.FOUND if failed else 0
