@@ -42,16 +42,22 @@ def test_what_is_to_be_pasted_makes_a_pod_that_is_accepted(
 
 
 def test_node_pools_of_one_policy_have_their_own_containers_to_paste(helm: Helm, chart: Path):
+    large = {"dataVolumes": [{"name": "a"}, {"name": "b"}], "externalPort": 9095, "brokerRunAsUser": 1000}
     pools = [
-        {"name": "small", "policy": "orders"},
-        {"name": "large", "policy": "orders", "dataVolumes": [{"name": "a"}, {"name": "b"}], "externalPort": 9095},
+        {"name": "small", "policy": "orders", "dataVolumes": None},
+        {"name": "large", "policy": "orders", **large, "ignoredNetworks": []},
     ]
-    objects = helm.template(chart, {"sidecars": {"accounts": pools}}, namespace="kafka")
+    sidecars = {"accounts": pools, "ignoredNetworks": ["10.0.0.0/8"], "quarantineAgent": {"enabled": True}}
+    objects = helm.template(chart, {"sidecars": sidecars}, namespace="kafka")
     found = {name: pasted(objects, f"kafka.orders.{name}.yaml") for name in ("small", "large")}
     mounts = {name: [m["name"] for m in containers[0]["volumeMounts"]] for name, containers in found.items()}
     assert mounts == {"small": ["data"], "large": ["a", "b"]}
-    ports = {name: [a for a in containers[1]["args"] if a.startswith("--port")] for name, containers in found.items()}
-    assert ports == {"small": ["--port=9094"], "large": ["--port=9095"]}
+    self_checks = {name: containers[1]["args"] for name, containers in found.items()}
+    assert {"--port=9094", "--ignore=10.0.0.0/8"} <= set(self_checks["small"])
+    assert "--port=9095" in self_checks["large"]
+    assert "--ignore=10.0.0.0/8" not in self_checks["large"]
+    users = {name: [c["securityContext"]["runAsUser"] for c in containers] for name, containers in found.items()}
+    assert users == {"small": [10001, 10001, 1001], "large": [10001, 10001, 1000]}
 
 
 def test_admission_adds_them_to_brokers_and_to_nobody_else(
