@@ -100,7 +100,7 @@ class PolicyProber:
             prober = Prober(api, namespace, policy, signal_type, source, clock, metrics, further_types=further_types)
             health.watch(metrics.health.dead)
             probers.append(cls(prober, metrics, clock, stop, secrets))
-        serve(health, page, metrics_port, _health_port())
+        serve(health, page, metrics_port, given_health_port())
         return probers
 
     def run(
@@ -179,7 +179,7 @@ class ProberProcess:
     ) -> ProberProcess:
         """Serve metrics and health."""
         metrics, health = JointRegistry("prober", {"type": signal_type, "source": source}), Health()
-        serve(health, metrics, metrics_port, _health_port())
+        serve(health, metrics, metrics_port, given_health_port())
         return cls(selection, signal_type, source, metrics, health, many)
 
     def run(
@@ -230,7 +230,8 @@ class reported:  # noqa: N801 - used as a with statement
             raise click.ClickException(str(error)) from error
 
 
-def _health_port() -> int | None:
+def given_health_port() -> int | None:
+    """The value of ``--health-port`` of the command that runs."""
     context = click.get_current_context(silent=True)
     return context.meta.get(HEALTH_PORT) if context is not None else None
 
