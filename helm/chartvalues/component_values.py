@@ -26,6 +26,8 @@ from chartvalues.shared_values import (
 )
 
 BrokerId = Annotated[int, Field(ge=0, le=2**31 - 1)]
+UserId = Annotated[int, Field(ge=1)]
+VolumeName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
 Url = Annotated[str, Field(pattern=r"^(https?://\S+)?$")]
 
 
@@ -206,8 +208,19 @@ class Alertmanager(Workload):
     )
 
 
+class DataVolume(Model):
+    """A volume with a log directory of the broker."""
+
+    name: VolumeName = Field(description="Name of the volume in the broker's pod, such as data-0.")
+    directory: str = Field(
+        default="",
+        pattern=r"^(/\S*)?$",
+        description="Mount path of the volume, the same as in the broker. Empty: /var/lib/kafka/<name>.",
+    )
+
+
 class SidecarAccount(Model):
-    """A ServiceAccount of broker pods with sidecars."""
+    """A ServiceAccount of broker pods with sidecars. What is null is as for all accounts."""
 
     name: Name = Field(description="ServiceAccount of the brokers' pods; Strimzi's is <cluster>-kafka.")
     namespace: OptionalNamespace = Field(
@@ -220,6 +233,18 @@ class SidecarAccount(Model):
         description="Ids of these brokers: their quarantine agents may read no other order. Empty: they may read every"
         " Lease of operator.leaseNamespace.",
     )
+    data_volumes: list[DataVolume] | None = Field(
+        default=None, min_length=1, description="Replaces sidecars.dataVolumes for these brokers."
+    )
+    run_as_user: UserId | None = Field(default=None, description="Replaces sidecars.runAsUser for these brokers.")
+    broker_run_as_user: UserId | None = Field(
+        default=None, description="Replaces sidecars.quarantineAgent.runAsUser for these brokers."
+    )
+    external_port: Port | None = Field(default=None, description="Replaces sidecars.externalPort for these brokers.")
+    ignored_networks: list[str] | None = Field(
+        default=None, description="Replaces sidecars.ignoredNetworks for these brokers."
+    )
+    resources: Resources | None = Field(default=None, description="Replaces sidecars.resources for these brokers.")
 
 
 class QuarantineAgent(Model):
@@ -230,9 +255,8 @@ class QuarantineAgent(Model):
         description="Add the quarantine agent to the sidecars. It requires a shared process namespace: inject sets it;"
         " otherwise set shareProcessNamespace: true in the pod template.",
     )
-    run_as_user: int = Field(
+    run_as_user: UserId = Field(
         default=1001,
-        ge=1,
         description="User id of the broker's process; only this user may signal it without privileges.",
     )
     max_pause_seconds: int = Field(
@@ -265,7 +289,8 @@ class Sidecars(Model):
 
     accounts: list[SidecarAccount] = Field(
         default_factory=list,
-        description="ServiceAccounts of broker pods with sidecars. Empty: no sidecars.",
+        description="ServiceAccounts of broker pods with sidecars. Empty: no sidecars. An item may replace the values"
+        " below that differ between Kafka clusters.",
     )
     inject: bool = Field(
         default=False,
@@ -280,13 +305,13 @@ class Sidecars(Model):
     webhook: SidecarWebhook = Field(
         default_factory=SidecarWebhook, description="The admission webhook, for injection by webhook."
     )
-    data_volume: Name = Field(default="data", description="Name of the volume with the broker's log directory.")
-    directory: str = Field(
-        default="/var/lib/kafka/data", pattern=r"^/\S*$", description="Mount path of that volume in the sidecars."
+    data_volumes: list[DataVolume] = Field(
+        default=[DataVolume(name="data")],
+        min_length=1,
+        description="Volumes with the broker's log directories; several for JBOD storage. One container measures all.",
     )
-    run_as_user: int = Field(
+    run_as_user: UserId = Field(
         default=10001,
-        ge=1,
         description="User id of the sidecars. Without an fsGroup that may write, use the user id of the broker.",
     )
     external_port: Port = Field(default=9094, description="Container port of the external listener.")
@@ -295,7 +320,8 @@ class Sidecars(Model):
         description="Networks (CIDR) whose connections are ignored, such as those of health checks.",
     )
     pod_selector: Labels = Field(
-        default_factory=dict, description="Labels of the broker pods, for inject and the PodMonitor."
+        default_factory=dict,
+        description="Labels that the broker pods of all accounts have, for inject and the PodMonitor.",
     )
     metrics_ports: list[Port] = Field(
         default=[9465, 9466],

@@ -111,8 +111,8 @@ policy or source, within what RBAC permits, and @pod the broker whose id is at t
 {{- range (include "bellwether.identities" . | fromJson).items }}
 {{- $_ := set $grants (printf "system:serviceaccount:%s:%s" $.Release.Namespace .name) (list (printf "*/%s/%s" .signal .source)) }}
 {{- end }}
-{{- range .Values.sidecars.accounts }}
-{{- $account := printf "system:serviceaccount:%s:%s" (.namespace | default .policyNamespace | default $.Release.Namespace) .name }}
+{{- range (include "bellwether.sidecars.accounts" . | fromJson).items }}
+{{- $account := printf "system:serviceaccount:%s:%s" .namespace .name }}
 {{- $before := get $grants $account | default list }}
 {{- $_ := set $grants $account (concat $before (list (printf "%s/StorageLatency/@pod" .policy) (printf "%s/ReadLatency/@pod" .policy) (printf "%s/SelfReachability/@pod" .policy)) | uniq) }}
 {{- if $.Values.sidecars.quarantineAgent.enabled }}

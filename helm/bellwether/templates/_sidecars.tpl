@@ -1,14 +1,58 @@
 {{/*
+JSON {"items": [...]} with, for each item of sidecars.accounts: name, namespace (of the ServiceAccount), policy,
+policyNamespace, brokerIds, and what its brokers' sidecars use: dataVolumes (name, directory), runAsUser,
+brokerRunAsUser, externalPort, ignoredNetworks, resources. Fails on errors that the schema cannot detect. In: the root.
+*/}}
+{{- define "bellwether.sidecars.accounts" -}}
+{{- $root := . }}
+{{- $items := list }}
+{{- $seen := dict }}
+{{- range $index, $one := .Values.sidecars.accounts }}
+{{- $where := printf "sidecars.accounts[%d]" $index }}
+{{- $policyNamespace := $one.policyNamespace | default $root.Release.Namespace }}
+{{- $item := dict "name" $one.name "namespace" ($one.namespace | default $policyNamespace) "policy" $one.policy "policyNamespace" $policyNamespace "brokerIds" ($one.brokerIds | default list) }}
+{{- $defaults := merge (dict "brokerRunAsUser" $root.Values.sidecars.quarantineAgent.runAsUser) (pick $root.Values.sidecars "dataVolumes" "runAsUser" "externalPort" "ignoredNetworks" "resources") }}
+{{- range $key, $default := $defaults }}
+{{- $own := index $one $key }}
+{{- $_ := set $item $key (kindIs "invalid" $own | ternary $default $own) }}
+{{- end }}
+{{- $volumes := list }}
+{{- $used := dict }}
+{{- $set := kindIs "invalid" (index $one "dataVolumes") | ternary "sidecars" $where }}
+{{- range $item.dataVolumes }}
+{{- $directory := .directory | default (printf "/var/lib/kafka/%s" .name) }}
+{{- $volumes = append $volumes (dict "name" .name "directory" $directory) }}
+{{- range $what, $value := dict "name" .name "directory" (trimSuffix "/" $directory) }}
+{{- $key := printf "%s %s" $what $value }}
+{{- if hasKey $used $key }}
+{{- fail (printf "%s.dataVolumes: two volumes have the %s: list each volume once, with the directory in which the broker has it" $set $key) }}
+{{- end }}
+{{- $_ := set $used $key true }}
+{{- end }}
+{{- end }}
+{{- $_ := set $item "dataVolumes" $volumes }}
+{{- $account := printf "%s/%s" $item.namespace $item.name }}
+{{- if and $root.Values.sidecars.inject (hasKey $seen $account) }}
+{{- fail (printf "%s.name: ServiceAccount %s is already in %s, and only one kind of sidecars can be added to the pods of a ServiceAccount: list it once with sidecars.inject, or give the pods different ServiceAccounts" $where $account (get $seen $account)) }}
+{{- end }}
+{{- $_ := set $seen $account $where }}
+{{- $items = append $items $item }}
+{{- end }}
+{{- dict "items" $items | toJson }}
+{{- end }}
+
+{{/*
 Sidecar containers of a broker, as YAML. Each takes the broker id from the number at the end of the pod's name. The
-quarantine agent requires a shared process namespace. In: root, policy, namespace (of the policy).
+quarantine agent requires a shared process namespace. In: root, account (an item of bellwether.sidecars.accounts).
 */}}
 {{- define "bellwether.sidecars" -}}
 {{- $sidecars := .root.Values.sidecars }}
+{{- $account := .account }}
 {{- $logging := include "bellwether.logging" .root | fromJsonArray }}
 {{- range $index, $kind := $sidecars.quarantineAgent.enabled | ternary (list "storage" "self" "quarantine-agent") (list "storage" "self") }}
 {{- $agent := eq $kind "quarantine-agent" }}
 {{- $port := $agent | ternary $sidecars.quarantineAgent.metricsPort (index (append $sidecars.metricsPorts 0) $index) | int }}
-{{- $user := $agent | ternary $sidecars.quarantineAgent.runAsUser $sidecars.runAsUser | int }}
+{{- $user := $agent | ternary $account.brokerRunAsUser $account.runAsUser | int }}
 - name: bellwether-{{ $kind }}
   image: {{ include "bellwether.image" $.root | quote }}
   imagePullPolicy: {{ $.root.Values.image.pullPolicy }}
@@ -20,14 +64,16 @@ quarantine agent requires a shared process namespace. In: root, policy, namespac
     - probe
     {{- end }}
     - {{ $kind }}
-    - --policy={{ $.policy }}
-    - --namespace={{ $.namespace }}
+    - --policy={{ $account.policy }}
+    - --namespace={{ $account.policyNamespace }}
     - --metrics-port={{ $port }}
     {{- if eq $kind "storage" }}
-    - --directory={{ $sidecars.directory }}
+    {{- range $account.dataVolumes }}
+    - --directory={{ .name }}={{ .directory }}
+    {{- end }}
     {{- else if eq $kind "self" }}
-    - --port={{ int $sidecars.externalPort }}
-    {{- range $sidecars.ignoredNetworks }}
+    - --port={{ int $account.externalPort }}
+    {{- range $account.ignoredNetworks }}
     - --ignore={{ . }}
     {{- end }}
     {{- else if $agent }}
@@ -46,14 +92,16 @@ quarantine agent requires a shared process namespace. In: root, policy, namespac
     - name: bw-{{ $agent | ternary "agent" $kind }}
       containerPort: {{ $port }}
   resources:
-    {{- toYaml $sidecars.resources | nindent 4 }}
+    {{- toYaml $account.resources | nindent 4 }}
   # All settings are here, because Kafka operators set no security context for the pod.
   securityContext:
     {{- toYaml (merge (dict "runAsNonRoot" true "runAsUser" $user "seccompProfile" (dict "type" "RuntimeDefault")) (deepCopy $.root.Values.podSecurity.container)) | nindent 4 }}
   {{- if eq $kind "storage" }}
   volumeMounts:
-    - name: {{ $sidecars.dataVolume }}
-      mountPath: {{ $sidecars.directory }}
+    {{- range $account.dataVolumes }}
+    - name: {{ .name }}
+      mountPath: {{ .directory }}
+    {{- end }}
   {{- end }}
 {{- end }}
 {{- end }}
@@ -83,9 +131,11 @@ Object.spec.containers{
     {{- end }}
   },
   {{- with .volumeMounts }}
-  volumeMounts: [Object.spec.containers.volumeMounts{
-    name: {{ toJson (first .).name }}, mountPath: {{ toJson (first .).mountPath }}
-  }],
+  volumeMounts: [
+    {{- range $index, $mount := . }}
+    {{ empty $index | ternary "" ", " }}Object.spec.containers.volumeMounts{name: {{ toJson .name }}, mountPath: {{ toJson .mountPath }}}
+    {{- end }}
+  ],
   {{- end }}
   securityContext: Object.spec.containers.securityContext{
     allowPrivilegeEscalation: false,
@@ -121,15 +171,25 @@ objectSelector:
   resources: [pods]
 {{- end }}
 
-{{/* Which of these pods get sidecars. In: root, accounts (names). */}}
+{{/* Which of these pods get sidecars. In: root, accounts (items of bellwether.sidecars.accounts). */}}
 {{- define "bellwether.sidecars.conditions" -}}
+{{- $volumes := dict }}
+{{- range .accounts }}
+{{- $names := list }}
+{{- range .dataVolumes }}
+{{- $names = append $names .name }}
+{{- end }}
+{{- $_ := set $volumes .name $names }}
+{{- end }}
 - name: account
-  expression: object.spec.?serviceAccountName.orValue('default') in {{ toJson .accounts }}
+  expression: object.spec.?serviceAccountName.orValue('default') in {{ keys $volumes | sortAlpha | toJson }}
 - name: not-yet
   expression: '!object.spec.containers.exists(c, c.name.startsWith("bellwether-"))'
 # With a mount of a volume that the pod does not have, it would be rejected.
-- name: volume
-  expression: object.spec.?volumes.orValue([]).exists(v, v.name == {{ toJson .root.Values.sidecars.dataVolume }})
+- name: volumes
+  expression: >-
+    {{ toJson $volumes }}[?object.spec.?serviceAccountName.orValue('default')].orValue([]).all(name,
+    object.spec.?volumes.orValue([]).exists(v, v.name == name))
 {{- if .root.Values.sidecars.quarantineAgent.enabled }}
 # hostPID and shareProcessNamespace together are invalid: the pod would be rejected.
 - name: processes-of-its-own

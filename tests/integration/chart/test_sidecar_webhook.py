@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from realparts.apiserver import ApiServer
 from realparts.helm import Helm
 from realparts.ports import HeldPorts, accepts
 from realparts.processes import ManagedProcess
-from testkit.kubernetes.strimzi_pods import INJECTED, a_broker, as_would_be_created, created, without_defaults
+from testkit.kubernetes.strimzi_pods import TWO_KINDS, a_broker, added, as_would_be_created, created, pasted
 from waiting import until
 
 pytestmark = [pytest.mark.chart, pytest.mark.apiserver]
@@ -58,7 +57,7 @@ class Release:
     webhook: ManagedProcess | None = None
 
     def upgrade(self, **sidecars: Any) -> None:
-        wanted = {**INJECTED, "webhook": {"port": self.port, "metricsPort": self.health}, **sidecars}
+        wanted = {**TWO_KINDS, "webhook": {"port": self.port, "metricsPort": self.health}, **sidecars}
         values = {"sidecars": wanted, "crds": {"install": False}, "admission": {"enabled": False}, **PULLED}
         values |= {"operator": {"leaseNamespace": "default"}}  # where no prober may write
         given = self.helm.given(values)
@@ -116,13 +115,15 @@ def release(tmp_path: Path, chart: Path, older: ApiServer) -> Iterator[Release]:
 
 def test_a_broker_gets_the_same_sidecars_as_are_pasted_and_the_pull_secrets(release: Release):
     found = release.until_added(3)
-    pasted = release.helm.template(
-        release.chart, {"sidecars": {**INJECTED, "inject": False}}, release=RELEASE, namespace="brokers"
+    objects = release.helm.template(
+        release.chart, {"sidecars": {**TWO_KINDS, "inject": False}}, release=RELEASE, namespace="brokers"
     )
-    (held,) = [o for o in pasted if o["kind"] == "ConfigMap" and o["metadata"]["name"].endswith("-sidecars")]
-    wanted = yaml.safe_load(held["data"]["brokers.orders.yaml"])
-    added = found["spec"]["containers"][1:]
-    assert [without_defaults(one, like) for one, like in zip(added, wanted, strict=True)] == wanted
+    wanted = pasted(objects, "brokers.orders.orders-kafka.yaml")
+    assert added(found, wanted) == wanted
+
+    two = a_broker("pay-brokers-5", "pay-kafka", ("data-0", "data-1"))
+    wanted = pasted(objects, "brokers.payments.pay-kafka.yaml")
+    assert added(as_would_be_created(release.server, "brokers", two), wanted) == wanted
     assert found["spec"]["imagePullSecrets"] == [{"name": "ours"}]
     assert "shareProcessNamespace" not in found["spec"]
 
@@ -137,9 +138,9 @@ def test_other_pods_are_left_alone(release: Release):
     other_account = a_broker("other-0", account="other")
     unlabelled = a_broker("other-1")
     unlabelled["metadata"]["labels"] = {}
-    other_disk = a_broker("other-2")
-    other_disk["spec"]["volumes"][0]["name"] = other_disk["spec"]["containers"][0]["volumeMounts"][0]["name"] = "x"
-    for pod in (other_account, unlabelled, other_disk):
+    other_disk = a_broker("other-2", volumes=["x"])
+    one_disk_of_two = a_broker("other-3", "pay-kafka")
+    for pod in (other_account, unlabelled, other_disk, one_disk_of_two):
         assert len(as_would_be_created(release.server, "brokers", pod)["spec"]["containers"]) == 1
 
 

@@ -6,11 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from realparts.apiserver import ApiServer, KubectlFailed
 from realparts.helm import Helm
-from testkit.kubernetes.strimzi_pods import INJECTED, a_broker, as_would_be_created, created, without_defaults
+from testkit.kubernetes.strimzi_pods import (
+    INJECTED,
+    TWO_KINDS,
+    a_broker,
+    added,
+    as_would_be_created,
+    created,
+    pasted,
+)
 from waiting import until
 
 pytestmark = [pytest.mark.chart, pytest.mark.apiserver]
@@ -21,38 +28,60 @@ ACCEPTED_SECONDS = 60.0
 def test_what_is_to_be_pasted_makes_a_pod_that_is_accepted(
     helm: Helm, chart: Path, chartserver: ApiServer, restricted: str
 ):
-    sidecars = {"accounts": [{"name": "orders-kafka", "policy": "orders"}], "dataVolume": "data-0"}
-    (held,) = [
-        o
-        for o in helm.template(chart, {"sidecars": sidecars}, namespace=restricted)
-        if o["kind"] == "ConfigMap" and o["metadata"]["name"].endswith("-sidecars")
-    ]
+    sidecars = {"accounts": [{"name": "orders-kafka", "policy": "orders"}], "dataVolumes": [{"name": "data-0"}]}
+    objects = helm.template(chart, {"sidecars": sidecars}, namespace=restricted)
     pod = a_broker("broker-7")
-    pod["spec"]["containers"] += yaml.safe_load(held["data"][f"{restricted}.orders.yaml"])
+    pod["spec"]["containers"] += pasted(objects, f"{restricted}.orders.orders-kafka.yaml")
     found = created(chartserver, restricted, pod)
     storage, self_check = found["spec"]["containers"][1:]
     assert storage["args"][:4] == ["supervise", "--", "probe", "storage"]
     assert storage["args"][4:6] == ["--policy=orders", f"--namespace={restricted}"]
-    assert storage["volumeMounts"] == [{"name": "data-0", "mountPath": "/var/lib/kafka/data"}]
+    assert storage["args"][7] == "--directory=data-0=/var/lib/kafka/data-0"
+    assert storage["volumeMounts"] == [{"name": "data-0", "mountPath": "/var/lib/kafka/data-0"}]
     assert self_check["env"][0]["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.name"
+
+
+def test_node_pools_of_one_policy_have_their_own_containers_to_paste(helm: Helm, chart: Path):
+    large = {"dataVolumes": [{"name": "a"}, {"name": "b"}], "externalPort": 9095, "brokerRunAsUser": 1000}
+    pools = [
+        {"name": "small", "policy": "orders", "dataVolumes": None},
+        {"name": "large", "policy": "orders", **large, "ignoredNetworks": []},
+    ]
+    sidecars = {"accounts": pools, "ignoredNetworks": ["10.0.0.0/8"], "quarantineAgent": {"enabled": True}}
+    objects = helm.template(chart, {"sidecars": sidecars}, namespace="kafka")
+    found = {name: pasted(objects, f"kafka.orders.{name}.yaml") for name in ("small", "large")}
+    mounts = {name: [m["name"] for m in containers[0]["volumeMounts"]] for name, containers in found.items()}
+    assert mounts == {"small": ["data"], "large": ["a", "b"]}
+    self_checks = {name: containers[1]["args"] for name, containers in found.items()}
+    assert {"--port=9094", "--ignore=10.0.0.0/8"} <= set(self_checks["small"])
+    assert "--port=9095" in self_checks["large"]
+    assert "--ignore=10.0.0.0/8" not in self_checks["large"]
+    users = {name: [c["securityContext"]["runAsUser"] for c in containers] for name, containers in found.items()}
+    assert users == {"small": [10001, 10001, 1001], "large": [10001, 10001, 1000]}
 
 
 def test_admission_adds_them_to_brokers_and_to_nobody_else(
     installing: Helm, chart: Path, chartserver: ApiServer, restricted: str
 ):
-    sidecars = {**INJECTED, "ignoredNetworks": ["10.0.0.0/8"]}
-    values = {"sidecars": sidecars, "crds": {"install": False}, "admission": {"enabled": False}}
+    values: dict[str, Any] = {"sidecars": TWO_KINDS, "crds": {"install": False}, "admission": {"enabled": False}}
     values |= {"imagePullSecrets": [{"name": "ours"}, {"name": "theirs"}]}
     given = installing.given(values)
     installing.run("install", "sides", chart, "--namespace", restricted, *given)
     try:
-        found = until_added(chartserver, restricted)
-        pasted = installing.template(
-            chart, {**values, "sidecars": {**sidecars, "inject": False}}, release="sides", namespace=restricted
+        found = until_changed(chartserver, restricted, 3)
+        objects = installing.template(
+            chart, {**values, "sidecars": {**TWO_KINDS, "inject": False}}, release="sides", namespace=restricted
         )
-        (held,) = [o for o in pasted if o["kind"] == "ConfigMap" and o["metadata"]["name"].endswith("-sidecars")]
-        wanted = yaml.safe_load(held["data"][f"{restricted}.orders.yaml"])
-        assert [without_defaults(one, like) for one, like in zip(found[1:], wanted, strict=True)] == wanted
+        wanted = pasted(objects, f"{restricted}.orders.orders-kafka.yaml")
+        assert added(found, wanted) == wanted
+
+        two = a_broker("pay-brokers-5", "pay-kafka", ("data-0", "data-1"))
+        wanted = pasted(objects, f"{restricted}.payments.pay-kafka.yaml")
+        made = as_would_be_created(chartserver, restricted, two)
+        assert added(made, wanted) == wanted
+        assert [m["name"] for m in made["spec"]["containers"][1]["volumeMounts"]][:2] == ["data-0", "data-1"]
+        one = as_would_be_created(chartserver, restricted, a_broker("pay-brokers-6", "pay-kafka"))
+        assert len(one["spec"]["containers"]) == 1, "it would be refused for the volume that it does not have"
 
         first = as_would_be_created(chartserver, restricted, a_broker("orders-brokers-5"))
         assert first["spec"]["imagePullSecrets"] == [{"name": "ours"}, {"name": "theirs"}]
@@ -61,8 +90,7 @@ def test_admission_adds_them_to_brokers_and_to_nobody_else(
         kept = as_would_be_created(chartserver, restricted, has_some)["spec"]["imagePullSecrets"]
         assert kept == [{"name": "theirs"}, {"name": "its-own"}, {"name": "ours"}]
 
-        other_disk = a_broker("orders-brokers-6")
-        other_disk["spec"]["volumes"][0]["name"] = other_disk["spec"]["containers"][0]["volumeMounts"][0]["name"] = "x"
+        other_disk = a_broker("orders-brokers-6", volumes=["x"])
         assert len(as_would_be_created(chartserver, restricted, other_disk)["spec"]["containers"]) == 1
         stranger = as_would_be_created(chartserver, restricted, a_broker("other-0", account="other"))
         assert len(stranger["spec"]["containers"]) == 1
@@ -96,12 +124,6 @@ def test_a_agent_is_added_to_a_pod_whose_processes_it_then_sees(
         assert len(made["spec"]["containers"]) == 1, "it would be refused, and the broker not start"
     finally:
         installing.run("uninstall", "wards", "--namespace", restricted, "--no-hooks")
-
-
-def until_added(server: ApiServer, namespace: str) -> list[dict[str, Any]]:
-    """The containers of a broker's pod, once the policy has come into force."""
-    containers: list[dict[str, Any]] = until_changed(server, namespace, 3)["spec"]["containers"]
-    return containers
 
 
 def until_changed(server: ApiServer, namespace: str, containers: int) -> dict[str, Any]:

@@ -74,7 +74,8 @@ class Release:
     def sidecars(self) -> list[Mapping[str, Any]]:
         """The containers that the chart has ready for brokers' pods."""
         found = self.kubectl.get("configmap", f"{NAME}-sidecars", "--namespace", NAMESPACE)
-        return list(yaml.safe_load(found["data"][f"{NAMESPACE}.{POLICY}.yaml"]))
+        (containers,) = found["data"].values()
+        return list(yaml.safe_load(containers))
 
     def pods(self, *, component: str = "") -> list[Mapping[str, Any]]:
         """The release's pods, those of one component if it is named; completed hook pods are left out."""

@@ -82,6 +82,8 @@ def test_the_schema_says_nothing_but_constraints():
         ("probers", [{"kind": "Reachability", "vantage": "here", "policy": "main"}]),
         ("probers", [{"kind": "Reachability", "vantage": "two words"}]),
         ("sidecars.metricsPorts", [9465]),
+        ("sidecars.dataVolumes", [{"name": "Data"}]),
+        ("sidecars.accounts", [{"name": "a", "policy": "b", "dataVolumes": [{"name": "c", "mount": "/d"}]}]),
         ("load.stores", {"a": {"namespaces": ["*"], "uri": "relative/path"}}),
         ("load.stores", {"A": {"namespaces": ["*"], "uri": "/x"}}),
         ("load.profiles", {"a": {}}),

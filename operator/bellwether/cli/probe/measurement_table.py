@@ -61,10 +61,20 @@ def reachability(roster: Roster, asker: ListenerClient, settings: Reachability, 
     return 0 if rows and all(row[2] == Reading.PASSING for row in rows) else exit_status.FOUND
 
 
-def storage(
-    writer: Writer, reader: Reader | None, directory: str, detection: Detection, clock: Clock, output: str
-) -> int:
-    """Measure one write, and one read if there is a ``reader``. Reads that cannot be measured are no failure."""
+def storage(disks: Mapping[str, tuple[Writer, Reader | None]], detection: Detection, clock: Clock, output: str) -> int:
+    """Measure one write in each directory, and one read where there is a reader.
+
+    Reads that cannot be measured are no failure.
+    """
+    rows = [row for path, disk in disks.items() for row in _disk_rows(path, *disk, detection, clock)]
+    print_rows(("DIRECTORY", "OPERATION", "READING", "LATENCY", "OBJECTIVE", "MESSAGE"), rows, output)
+    failed = any(row[2] == Reading.FAILING or (row[1] == "write" and row[2] != Reading.PASSING) for row in rows)
+    return exit_status.FOUND if failed else 0
+
+
+def _disk_rows(
+    directory: str, writer: Writer, reader: Reader | None, detection: Detection, clock: Clock
+) -> list[tuple[str, ...]]:
     objectives, timeout = detection.objectives, StorageLatency.timeout_seconds
     sample = measure_once(writer, timeout, clock)
     found = reading(sample, objectives)
@@ -75,8 +85,7 @@ def storage(
         sample = read_once(reader, timeout, clock)
         ok = Reading.FAILING if sample.problem or sample.seconds * 1000 > objective else Reading.PASSING
         rows.append(_disk_row("read", directory, sample, Reading.UNKNOWN if sample.own_trouble else ok, objective))
-    print_rows(("DIRECTORY", "OPERATION", "READING", "LATENCY", "OBJECTIVE", "MESSAGE"), rows, output)
-    return 0 if found is Reading.PASSING and rows[-1][2] != Reading.FAILING else exit_status.FOUND
+    return rows
 
 
 def _disk_row(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Collection
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -74,10 +75,33 @@ class PolicyProber:
         further_types: Collection[str] = (),
     ) -> PolicyProber:
         """Of a sidecar: serve metrics and health, connect to Kubernetes, and handle SIGTERM and SIGINT."""
+        (one,) = cls.begin_each(target, policy, signal_type, (source,), metrics_port, further_types=further_types)
+        return one
+
+    @classmethod
+    def begin_each(
+        cls,
+        target: Target,
+        policy: str,
+        signal_type: str,
+        sources: Collection[str],
+        metrics_port: int | None,
+        *,
+        further_types: Collection[str] = (),
+    ) -> list[PolicyProber]:
+        """As ``begin``, for a sidecar of several sources: a prober with a Lease of its own for each, in one process."""
         api, namespace = connect(target)
-        metrics, clock = serve_metrics(metrics_port, namespace, policy, signal_type, source), SystemClock()
-        prober = Prober(api, namespace, policy, signal_type, source, clock, metrics, further_types=further_types)
-        return cls(prober, metrics, clock, stop_on_signals(), SecretReader(api, namespace))
+        labels = {"namespace": namespace, "policy": policy, "type": signal_type}
+        page, health, clock = JointRegistry("prober", labels), Health(), SystemClock()
+        stop, secrets, probers = stop_on_signals(), SecretReader(api, namespace), []
+        for source in sources:
+            metrics = ProbeMetrics({**labels, "source": source})
+            page.add(metrics.registry)
+            prober = Prober(api, namespace, policy, signal_type, source, clock, metrics, further_types=further_types)
+            health.watch(metrics.health.dead)
+            probers.append(cls(prober, metrics, clock, stop, secrets))
+        serve(health, page, metrics_port, given_health_port())
+        return probers
 
     def run(
         self,
@@ -155,7 +179,7 @@ class ProberProcess:
     ) -> ProberProcess:
         """Serve metrics and health."""
         metrics, health = JointRegistry("prober", {"type": signal_type, "source": source}), Health()
-        serve(health, metrics, metrics_port, _health_port())
+        serve(health, metrics, metrics_port, given_health_port())
         return cls(selection, signal_type, source, metrics, health, many)
 
     def run(
@@ -206,18 +230,8 @@ class reported:  # noqa: N801 - used as a with statement
             raise click.ClickException(str(error)) from error
 
 
-def serve_metrics(port: int | None, namespace: str, policy: str, signal_type: str, source: str) -> ProbeMetrics:
-    """Create the prober's metrics and health, and serve them on ``port``, if given.
-
-    Health is also served on ``--health-port``.
-    """
-    labels = {"namespace": namespace, "policy": policy, "type": signal_type, "source": source}
-    metrics = ProbeMetrics(labels)
-    serve(metrics.health, metrics.registry, port, _health_port())
-    return metrics
-
-
-def _health_port() -> int | None:
+def given_health_port() -> int | None:
+    """The value of ``--health-port`` of the command that runs."""
     context = click.get_current_context(silent=True)
     return context.meta.get(HEALTH_PORT) if context is not None else None
 
@@ -232,6 +246,16 @@ def serve(health: Health, registry: CollectorRegistry, metrics_port: int | None,
             HealthServer(health, port, served)
         except OSError as error:
             raise click.ClickException(f"{option} {port}: {error.strerror}; choose a free port") from error
+
+
+def run_each(runs: Collection[Callable[[], None]], stop: threading.Event) -> None:
+    """Run these at the same time. When the first one ends, all are stopped. Raises what one of them raised."""
+    with ThreadPoolExecutor(len(runs), thread_name_prefix="prober") as pool:
+        ends = [pool.submit(run) for run in runs]
+        wait(ends, return_when=FIRST_COMPLETED)
+        stop.set()
+    for end in ends:
+        end.result()
 
 
 def stop_on_signals() -> threading.Event:

@@ -1,18 +1,26 @@
-"""``bellwether probe storage``: measure the latency of durable writes and direct reads in a broker's log directory."""
+"""``bellwether probe storage``: measure the latency of durable writes and direct reads in a broker's log directories.
+
+In: the directories. Out: signals, each directory's with its own source and Lease: a hanging disk delays no other.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+
+import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.commands.probe.log_directory_option import LogDirectory
 from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe import measurement_table
 from bellwether.cli.probe.prober import read_policy
-from bellwether.cli.probe.prober_process import POLICY_NEEDED, PolicyProber, need, reported
+from bellwether.cli.probe.prober_process import POLICY_NEEDED, PolicyProber, need, reported, run_each
 from bellwether.core.settings.detection import Detection
 from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import Signal, SignalType
@@ -26,45 +34,71 @@ def storage(
     policy: str | None,
     target: Target,
     broker: int | None,
-    directory: Path | None,
+    directories: Sequence[LogDirectory],
     log_dir: str | None,
     source: str | None,
     once: bool,
     output: str,
     metrics_port: int | None,
 ) -> None:
-    """Measure one small write with fdatasync and one direct read per second in a broker's log directory."""
-    need(directory, "--directory", "the broker's log directory")
-    assert directory is not None  # noqa: S101 - for the type checker
+    """Measure one small write with fdatasync and one direct read per second in each of a broker's log directories."""
+    need(directories, "--directory", "the broker's log directory")
+    _check(directories, log_dir)
     with reported():
         if once:
             detection = read_policy(*connect(target), policy).policy().detection if policy else Detection()
-            reader = DiskReader(directory) if detection.read_latency.enabled else None
-            sys.exit(
-                measurement_table.storage(
-                    DiskWriter(directory), reader, str(directory), detection, SystemClock(), output
-                )
-            )
+            reads = detection.read_latency.enabled
+            disks = {
+                str(one.path): (DiskWriter(one.path), DiskReader(one.path) if reads else None) for one in directories
+            }
+            sys.exit(measurement_table.storage(disks, detection, SystemClock(), output))
         need(policy, "--policy", POLICY_NEEDED)
         need(broker is not None, "--broker", "the id of the broker that owns the volume")
-        name = source or f"broker-{broker}"
-        process = PolicyProber.begin(
+        base = source or f"broker-{broker}"
+        of = {f"{base}-{one.name}" if one.name else base: one.path for one in directories}
+        probers = PolicyProber.begin_each(
             target,
             str(policy),
             SignalType.STORAGE_LATENCY,
-            name,
+            of,
             metrics_port,
             further_types=(SignalType.READ_LATENCY,),
         )
-        running = _DiskProbes(process, int(broker or 0), name, directory, log_dir or str(directory.absolute()))
-        running.start()
-        process.run(running, running.follow)
+        runs = [
+            _DiskProbes(prober, int(broker or 0), name, path, log_dir or str(path.absolute())).run
+            for prober, (name, path) in zip(probers, of.items(), strict=True)
+        ]
+        run_each(runs, probers[0].stop)
+
+
+def _check(directories: Sequence[LogDirectory], log_dir: str | None) -> None:
+    """UsageError if signals of several directories could not be distinguished."""
+    if len(directories) == 1:
+        return
+    if log_dir:
+        raise click.UsageError(
+            f"--log-dir {log_dir}: {len(directories)} directories are given, and it is the path of one: mount each"
+            " where the broker has it, or start a prober for each"
+        )
+    for one in directories:
+        if not one.name:
+            raise click.UsageError(
+                f"--directory {one.path}: it is one of {len(directories)} directories, and its signals need a source of"
+                f" their own: give it a name, such as {one.path.name or 'data'}={one.path}"
+            )
+    for what, values in (("name", [d.name for d in directories]), ("path", [str(d.path) for d in directories])):
+        (value, times), *_ = Counter(values).most_common(1)
+        if times > 1:
+            raise click.UsageError(
+                f"--directory: {times} directories have the {what} {value}: give each directory once, with its own name"
+            )
 
 
 class _DiskProbes:
     """The writes and the reads of one log directory, each on threads of its own."""
 
     def __init__(self, process: PolicyProber, broker: int, source: str, directory: Path, log_dir: str) -> None:
+        self._process = process
         clock, metrics = process.clock, process.metrics
 
         def post(signal: Signal) -> None:
@@ -72,6 +106,11 @@ class _DiskProbes:
 
         self._writes = StorageProbe(broker, source, DiskWriter(directory), Objectives(), post, clock, metrics)
         self._reads = ReadProbe(broker, source, DiskReader(directory), post, clock, metrics)
+
+    def run(self) -> None:
+        """Measure and report until the process has to stop. Raises ProbeDied."""
+        self.start()
+        self._process.run(self, self.follow)
 
     def follow(self, found: LeadershipPolicy | None) -> bool:
         """Apply the policy's settings; returns whether to measure."""

@@ -33,6 +33,11 @@ class LabelledRegistry(CollectorRegistry):
         build = self.gauge("bellwether_build_info", "Always 1; the labels have the running version.", *about)
         build.labels(component, __version__, platform.python_version()).set(1)
 
+    @property
+    def policy(self) -> tuple[str, str]:
+        """Namespace and name of the policy that all series are of."""
+        return self._labels.get("namespace", ""), self._labels.get("policy", "")
+
     def counter(self, name: str, text: str, *labels: str) -> Counter:
         """A counter in this registry."""
         return Counter(name, text, labels, registry=self)
@@ -54,27 +59,27 @@ class LabelledRegistry(CollectorRegistry):
 
 
 class JointRegistry(LabelledRegistry):
-    """A process's own metrics, and those of the registries of the policies that it serves, as one page."""
+    """A process's own metrics, and those of the registries of the policies and sources that it serves, as one page."""
 
     def __init__(self, component: str, labels: Mapping[str, str] | None = None) -> None:
         super().__init__(component, labels)
-        self._policies: list[CollectorRegistry] = []
+        self._served: list[LabelledRegistry] = []
         self.gauge("bellwether_policies_served", "Policies that this process serves now.").set_function(
-            lambda: len(self._policies)
+            lambda: len({one.policy for one in self._served})
         )
 
-    def add(self, registry: CollectorRegistry) -> None:
+    def add(self, registry: LabelledRegistry) -> None:
         """Serve this registry, too."""
-        self._policies.append(registry)
+        self._served.append(registry)
 
-    def remove(self, registry: CollectorRegistry) -> None:
+    def remove(self, registry: LabelledRegistry) -> None:
         """Serve it no longer."""
-        self._policies.remove(registry)
+        self._served.remove(registry)
 
     def collect(self) -> Iterable[Metric]:
         """Every metric once, with the series of all registries."""
         found = {metric.name: metric for metric in super().collect()}
-        for registry in tuple(self._policies):
+        for registry in tuple(self._served):
             for metric in registry.collect():
                 known = found.setdefault(metric.name, metric)
                 if known is not metric:

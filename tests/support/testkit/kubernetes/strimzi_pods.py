@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
+
+import yaml
 
 from realparts.apiserver import ApiServer
 
@@ -11,7 +14,7 @@ INJECTED = {
     "inject": True,
     "accounts": [{"name": "orders-kafka", "policy": "orders"}],
     "podSelector": {"strimzi.io/broker-role": "true"},
-    "dataVolume": "data-0",
+    "dataVolumes": [{"name": "data-0"}],
 }
 """Chart values that inject sidecars into these pods."""
 
@@ -24,9 +27,28 @@ _CONFINED = {
 }
 
 
-def a_broker(name: str, account: str = "orders-kafka") -> dict[str, Any]:
+TWO_KINDS = {
+    **INJECTED,
+    "accounts": [
+        {"name": "orders-kafka", "policy": "orders"},
+        {
+            "name": "pay-kafka",
+            "policy": "payments",
+            "dataVolumes": [{"name": "data-0"}, {"name": "data-1", "directory": "/srv/kafka-1"}],
+            "runAsUser": 1001,
+            "externalPort": 9095,
+            "ignoredNetworks": [],
+            "resources": {"requests": {"memory": "128Mi"}},
+        },
+    ],
+    "ignoredNetworks": ["10.0.0.0/8"],
+}
+"""As ``INJECTED``, for a second cluster as well, whose brokers have two volumes, another user, port and size."""
+
+
+def a_broker(name: str, account: str = "orders-kafka", volumes: Sequence[str] = ("data-0",)) -> dict[str, Any]:
     """A pod as Strimzi makes it, as far as it matters here: each container is confined, the pod itself is not."""
-    mounts = [{"name": "data-0", "mountPath": "/var/lib/kafka/data-0"}]
+    mounts = [{"name": volume, "mountPath": f"/var/lib/kafka/{volume}"} for volume in volumes]
     kafka = {"name": "kafka", "image": "kafka", "securityContext": _CONFINED, "volumeMounts": mounts}
     labels = {"strimzi.io/cluster": "orders", "strimzi.io/broker-role": "true"}
     return {
@@ -36,7 +58,7 @@ def a_broker(name: str, account: str = "orders-kafka") -> dict[str, Any]:
         "spec": {
             "serviceAccountName": account,
             "containers": [kafka],
-            "volumes": [{"name": "data-0", "emptyDir": {}}],
+            "volumes": [{"name": volume, "emptyDir": {}} for volume in volumes],
         },
     }
 
@@ -60,3 +82,15 @@ def without_defaults(found: Any, like: Any) -> Any:
     if isinstance(like, list) and isinstance(found, list) and len(found) == len(like):
         return [without_defaults(one, other) for one, other in zip(found, like, strict=True)]
     return found
+
+
+def pasted(objects: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
+    """The containers that a rendered chart has ready to paste, under a key."""
+    (held,) = [o for o in objects if o["kind"] == "ConfigMap" and o["metadata"]["name"].endswith("-sidecars")]
+    containers: list[dict[str, Any]] = yaml.safe_load(held["data"][key])
+    return containers
+
+
+def added(pod: dict[str, Any], like: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The sidecars of a pod, as far as ``like`` says how they should be."""
+    return [without_defaults(one, other) for one, other in zip(pod["spec"]["containers"][1:], like, strict=True)]

@@ -14,7 +14,7 @@ from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.commands.probe.prober_options import shared_options
 from bellwether.cli.probe.prober import Prober
-from bellwether.cli.probe.prober_process import serve_metrics
+from bellwether.cli.probe.prober_process import given_health_port, serve
 from bellwether.core.signals import SignalType
 from bellwether.telemetry.health_server import HealthServer
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
@@ -143,7 +143,8 @@ def test_the_metrics_port_serves_health_and_a_port_of_its_own_does_too() -> None
     @click.command()
     @shared_options
     def verb(metrics_port: int | None, **_: object) -> None:
-        serve_metrics(metrics_port, "default", "main", "Alertmanager", "alerts")
+        metrics = ProbeMetrics()
+        serve(metrics.health, metrics.registry, metrics_port, given_health_port())
         found.extend(ask(port, "/healthz") for port in (metrics_port or 0, health_port))
         found.append(ask(metrics_port or 0, "/metrics"))
         found.append(ask(health_port, "/metrics"))
@@ -160,7 +161,8 @@ def test_a_health_port_that_is_taken_is_named() -> None:
     @click.command()
     @shared_options
     def verb(metrics_port: int | None, **_: object) -> None:
-        serve_metrics(metrics_port, "default", "main", "Alertmanager", "alerts")
+        metrics = ProbeMetrics()
+        serve(metrics.health, metrics.registry, metrics_port, given_health_port())
 
     try:
         done = CliRunner().invoke(verb, ["--health-port", str(taken.port)])

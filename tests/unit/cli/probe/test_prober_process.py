@@ -14,8 +14,8 @@ import pytest
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-from bellwether.cli.probe.prober import Prober
-from bellwether.cli.probe.prober_process import PolicyProber
+from bellwether.cli.probe.prober import ProbeDied, Prober
+from bellwether.cli.probe.prober_process import PolicyProber, run_each
 from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import SignalType
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
@@ -68,6 +68,21 @@ def test_without_a_policy_it_goes_on_as_it_was() -> None:
     stop = threading.Event()
     threading.Timer(0.3, stop.set).start()
     assert beside(MemoryApi(), stop) == ["start", "stop"]
+
+
+def test_when_one_of_several_probes_dies_the_others_are_stopped_and_the_process_ends() -> None:
+    stop, ended = threading.Event(), []
+
+    def dies() -> None:
+        raise ProbeDied("no measurement")
+
+    def measures() -> None:
+        stop.wait()
+        ended.append("measures")
+
+    with pytest.raises(ProbeDied, match="no measurement"):
+        run_each([measures, dies], stop)
+    assert ended == ["measures"]
 
 
 HOLDS_A_SECRET = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import Counter, generate_latest
 
 from bellwether import __version__
-from bellwether.telemetry.metrics.metric_registry import LabelledRegistry, PolicyGauge
+from bellwether.telemetry.metrics.metric_registry import JointRegistry, LabelledRegistry, PolicyGauge
 
 SHARED = {"namespace": "kafka", "policy": "main", "source": "zone-a"}
 
@@ -37,6 +37,19 @@ def test_when_a_counter_was_made_is_no_series() -> None:
     registry = LabelledRegistry("operator")
     Counter("bellwether_reconcile_errors", "Errors.", registry=registry).inc()
     assert "_created" not in generate_latest(registry).decode()
+
+
+def test_several_sources_of_one_policy_are_one_page_and_one_policy() -> None:
+    page = JointRegistry("prober")
+    for source in ("disk-0", "disk-1"):
+        one = LabelledRegistry("prober", {**SHARED, "source": source})
+        one.counter("bellwether_probe_disk_writes", "Writes.", "broker").labels("1").inc()
+        page.add(one)
+    text = generate_latest(page).decode()
+    for source in ("disk-0", "disk-1"):
+        labels = f'broker="1",namespace="kafka",policy="main",source="{source}"'
+        assert f"bellwether_probe_disk_writes_total{{{labels}}} 1.0" in text
+    assert page.get_sample_value("bellwether_policies_served") == 1
 
 
 def values(registry: LabelledRegistry) -> dict[tuple[str, str], float]:

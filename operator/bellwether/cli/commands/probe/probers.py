@@ -12,6 +12,7 @@ import click
 from bellwether.cli.commands.common_options import METADATA_LIMIT
 from bellwether.cli.commands.kafka_options import kafka_options
 from bellwether.cli.commands.probe.broker_id_option import BrokerId
+from bellwether.cli.commands.probe.log_directory_option import LogDirectoryOption
 from bellwether.cli.commands.probe.prober_options import shared_options
 from bellwether.core.model.quarantine_order import MAX_PAUSE_SECONDS
 
@@ -195,23 +196,26 @@ def selfcheck() -> None:
     _broker("that owns the volume"),
     click.option(
         "--directory",
-        type=click.Path(file_okay=False, path_type=Path),
-        help="Log directory of the broker; the prober writes a hidden file of 4 KiB in it and reads segments.",
+        "directories",
+        type=LogDirectoryOption(),
+        metavar="[NAME=]PATH",
+        multiple=True,
+        help="Log directory of the broker; the prober writes a hidden file of 4 KiB in it and reads segments."
+        " Repeatable: each of several directories needs a NAME, and its signals have the source <--source>-NAME.",
     ),
     click.option(
         "--log-dir",
         metavar="PATH",
-        help="The same directory as the broker names it, if it is mounted elsewhere there.  [default: --directory]",
+        help="With one directory: its path in the broker, if it is mounted elsewhere there.  [default: --directory]",
     ),
     _SIDECAR_SOURCE,
     sidecar=True,
 )
 def storage() -> None:
-    """Measure write and read latency in a broker's log directory.
+    """Measure write and read latency in a broker's log directories.
 
-    Writes 4 KiB with fdatasync once per second, and reads 4 KiB of an old segment directly from the disk. A broker with
-    several log directories (JBOD) needs one prober for each, with different values of --source: then a bad directory
-    demotes only the partitions in it.
+    Writes 4 KiB with fdatasync once per second, and reads 4 KiB of an old segment directly from the disk. If a broker
+    with several log directories (JBOD) has all of them measured, a bad directory demotes only the partitions in it.
     """
 
 
