@@ -88,10 +88,15 @@ class Shell:
         printed = self.folder / "watched"
         with printed.open("w") as out:
             watching = subprocess.Popen(
-                ["/bin/sh", "-c", f"exec {command}"], cwd=self.folder, env=self._environment, stdout=out
+                ["/bin/sh", "-c", f"exec {command}"], cwd=self.folder, env=self._environment, stdout=out, stderr=out
             )
+
+            def seen() -> str:
+                assert watching.poll() is None, f"{command} ended: {printed.read_text()}"
+                return printed.read_text()
+
             try:
-                until(printed.read_text, seconds, f"{command} does not show it", so=so)
+                until(seen, seconds, f"{command} does not show it", so=so)
             finally:
                 watching.terminate()
                 watching.wait(limit(10))
@@ -133,7 +138,7 @@ def site(places: Places, kubectl: Kubectl, tmp_path_factory: pytest.TempPathFact
 
 def all_healthy(printed: str) -> bool:
     """Whether each broker is Healthy in what ``kubectl get --watch`` has printed."""
-    return len(set(re.findall(r"^\S*?-?orders-(\d+)\s.*\bHealthy\b", printed, re.MULTILINE))) == BROKERS
+    return len(set(re.findall(r"^orders-(\d+)\s.*\bHealthy\b", printed, re.MULTILINE))) == BROKERS
 
 
 def test_four_commands_lead_from_nothing_to_a_demoted_broker(
