@@ -1,4 +1,4 @@
-"""Manifest of a day's sample files: ``_manifest.json`` beside them, for Parquet readers that do not know our rules.
+"""Manifest of a day's sample files: ``_manifest.json`` in their folder, for Parquet readers that do not know our rules.
 
 In: the files of a day that count. Out: one JSON file that names them, so that a reader sees every sample once. Written
 by compaction after each change of the files, the last writer wins. Our own readers list the store and read footers
@@ -20,18 +20,17 @@ FORMAT = 1
 
 
 def manifest_path(day: date) -> str:
-    """Path below the store. The name begins with ``_``: whoever lists Parquet files, as Spark does, ignores it."""
+    """Path below the store. The name begins with ``_``: readers of a folder, such as Spark, ignore it."""
     return f"{filenames.folder(day)}/_manifest.json"
 
 
-def write_manifest(store: Store, day: date, cluster_id: str, files: Iterable[SampleFile]) -> bool:
-    """Name these files; whether that changed anything. Without files there is no manifest. Raises StoreError."""
+def write_manifest(store: Store, day: date, cluster_id: str, files: Iterable[SampleFile]) -> None:
+    """Name these files, unless it does already. Without files there is no manifest. Raises StoreError."""
     path = manifest_path(day)
     ordered = sorted(files, key=lambda file: file.stored.path)
     if not ordered:
-        there = store.exists(path)
         store.delete(path)
-        return there
+        return
     document = {
         "format": FORMAT,
         "clusterId": cluster_id,
@@ -39,14 +38,12 @@ def write_manifest(store: Store, day: date, cluster_id: str, files: Iterable[Sam
         "files": [{"path": f.stored.path, "rows": f.rows, "bytes": f.stored.size} for f in ordered],
     }
     data = json.dumps(document, indent=1).encode()
-    if _read(store, path) == data:
-        return False
-    store.write_bytes(path, data)
-    return True
+    if _read(store, path) != data:
+        store.write_bytes(path, data)
 
 
 def manifest_files(store: Store, day: date) -> frozenset[str]:
-    """Paths that the manifest names; none where it is missing or unreadable: then nobody relies on it.
+    """Paths that the manifest names; none if it is missing or unreadable.
 
     Raises StoreError if the store fails.
     """
