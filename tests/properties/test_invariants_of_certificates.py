@@ -73,6 +73,32 @@ def test_no_plan_is_better_than_the_bound_of_any_weights(data: st.DataObject, dr
     assert figures["bound"] <= float(best) * (1 + 1e-12)
 
 
+@given(st.data(), load_problems(most=5), st.none() | st.integers(0, 3), st.integers(0, 10**6))
+def test_what_is_said_to_decide_a_bound_is_in_the_problem(
+    data: st.DataObject, drawn: Posed, most: int | None, move_weight: int
+) -> None:
+    free, known = drawn
+    posed = replace(free, header=replace(free.header, objective=replace(free.header.objective, max_moves=most)))
+    move_weight = 0 if most is None else move_weight
+    weights = data.draw(weights_for(posed))
+    weighed = weigh(posed, known)
+    leaders = [w.slot.leader if w.slot.leader in w.eligible or not w.free else w.eligible[0] for w in weighed]
+    plan, moves = planned(posed, known, leaders, weights, move_weight)
+    proof = rechecked(posed, known, plan, moves).proof
+    assert proof is not None
+    loads = {f"{w.slot.topic}-{w.slot.partition}": w for w in weighed}
+    opened = {b.id for b in posed.header.brokers if b.open}
+    assert set(proof.brokers) <= opened
+    assert bool(proof.brokers) == bool(plan.certificate.bound)
+    assert not proof.parts or abs(sum(proof.parts.values()) - 1) < 1e-9
+    for one in proof.partitions:
+        assert one.load == loads[one.name].load
+        assert set(one.brokers) <= set(loads[one.name].eligible) & opened
+    if proof.alone:
+        assert proof.partitions[0].share <= 1 + 1e-9
+    assert proof.text.endswith(".")
+
+
 @given(st.data(), load_problems(most=5), st.integers(0, 4), st.integers(0, 10**8))
 def test_no_plan_with_so_few_moves_is_better_than_the_bound_of_any_weights(
     data: st.DataObject, drawn: Posed, most: int, move_weight: int

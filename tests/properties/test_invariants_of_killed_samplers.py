@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.samples import sample_files
 from bellwether.adapters.store.samples.compaction import LINGER, Compactor
+from bellwether.adapters.store.samples.manifest import manifest_path
 from bellwether.adapters.store.samples.retention import expire
 from testkit.loads.crashing_store import Killed, folder, mortal
-from testkit.loads.sample_rounds import CLUSTER, DAY, MIDNIGHT, held, rows, told
+from testkit.loads.sample_rounds import CLUSTER, DAY, MIDNIGHT, held, named, rows, told
 
 
 def ignore(path: object, why: str) -> None:
@@ -45,10 +46,43 @@ def test_compaction_killed_anywhere_keeps_every_sample_once(deaths: list[tuple[i
                 Compactor(dying, CLUSTER, ignore).run(later(store))
                 event("outlived its compaction")
             assert Counter(held(store)) == wanted
-        Compactor(store, CLUSTER, ignore).run(later(store))
-        Compactor(store, CLUSTER, ignore).run(later(store))
-        assert Counter(held(store)) == wanted
+            # Whoever goes by a manifest, however old, finds each sample: files that it names stay.
+            assert Counter(named(store)) in (wanted, Counter())
+        for _ in range(3):
+            Compactor(store, CLUSTER, ignore).run(later(store))
+            assert Counter(held(store)) == wanted
+            assert Counter(named(store)) == wanted
         assert len(store.list()) == 1
+
+
+STEPS = st.sampled_from(["sample", "compact", "killed", "suspend", "resume"])
+
+
+@given(st.lists(st.tuples(STEPS, st.integers(0, 12), st.booleans()), max_size=12))
+def test_after_a_compaction_the_manifest_names_every_sample_once_whatever_happened(
+    steps: list[tuple[str, int, bool]],
+) -> None:
+    with folder() as directory:
+        store = Store.open(directory)
+        sample_files.write_round(store, rows(0), f"{0:08x}")
+        wanted, suspended = Counter(told(rows(0))), b""
+        for number, (step, touches, after) in enumerate(steps, 1):
+            if step == "sample":
+                sample_files.write_round(store, rows(number), f"{number:08x}")
+                wanted += Counter(told(rows(number)))
+            elif step == "killed":
+                with contextlib.suppress(Killed):
+                    Compactor(mortal(Path(directory), touches, after=after), CLUSTER, ignore).run(later(store))
+            elif step == "compact":
+                Compactor(store, CLUSTER, ignore).run(later(store) if after else MIDNIGHT + timedelta(minutes=70))
+                assert Counter(named(store)) == wanted
+            elif store.exists(manifest_path(DAY)) and step == "suspend":
+                suspended = store.read_bytes(manifest_path(DAY))
+            elif step == "resume" and suspended:  # another process writes what it found long ago
+                store.write_bytes(manifest_path(DAY), suspended)
+            assert Counter(held(store)) == wanted
+        Compactor(store, CLUSTER, ignore).run(later(store))
+        assert Counter(named(store)) == wanted
 
 
 @given(st.lists(DEATHS, min_size=1, max_size=8))

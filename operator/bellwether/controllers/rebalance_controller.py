@@ -283,7 +283,7 @@ class RebalanceController:
             text = f"{DESCRIPTIONS[Reason.PLANNING]} {job.message}".strip()
             return run.become(RunState.RUNNING, Reason.PLANNING, text)
         rechecked = tools.plans.plan_for(name, run.input_digest)
-        found = on_planned(run, rechecked.plan, facts.settings, rechecked.forced)
+        found = on_planned(run, rechecked.plan, facts.settings, rechecked.forced, rechecked.bound_reason)
         tools.plans.tidy(file_name(metadata.namespace, metadata.name, ""))
         return found
 

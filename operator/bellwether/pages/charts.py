@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from bellwether.pages.figures import Unit, ticks
 from bellwether.pages.markup import Child, Markup, join, tag
 
 WIDTH = 1000
+NARROW = 360
+"""Width of the same chart on a phone, where the wide one would be cut or its labels too small."""
+
+
+PROVING = "\N{BLACK DIAMOND} "
+"""Marks a broker that proves the bound."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,11 @@ class Scale:
     def __call__(self, value: float) -> float:
         """The place of a figure."""
         return round(self.start + (self.end - self.start) * value / self.marks[-1], 1)
+
+
+def for_both_widths(draw: Callable[[int], Markup]) -> Markup:
+    """A chart drawn for wide and for narrow screens; the style shows one of them."""
+    return join(tag("div", draw(WIDTH), class_="for-wide"), tag("div", draw(NARROW), class_="for-narrow"))
 
 
 def drawing(width: int, height: int, title: str, description: str, *parts: Child) -> Markup:
@@ -90,6 +102,7 @@ def _sample(kind: str) -> Markup:
         "after-dot": tag("circle", cx=12, cy=7, r=4.5, class_="after-dot"),
         "after-bar": tag("rect", x=2, y=2, width=20, height=10, class_="after-bar"),
         "shut": tag("rect", x=2, y=2, width=20, height=10, class_="shut"),
+        "proving": words(6, 12, PROVING.strip()),
         "bound": line(0, 7, 24, 7, "bound"),
         "before-line": line(0, 7, 24, 7, "before-line"),
         "after-line": line(0, 7, 24, 7, "after-line"),

@@ -23,6 +23,17 @@ class Unit:
         size, name = next(((size, name) for size, name in _STEPS if largest >= size), _STEPS[-1])
         return cls(size, name, 0 if largest < 1 else 2 if largest < 100 * size else 1)
 
+    @classmethod
+    def column(cls, values: Iterable[float]) -> Unit:
+        """One unit for a column or a chart, in which small figures keep their digits: as small as the small figures
+        need, those below a thousandth of the largest aside, unless the largest would get more than five digits."""
+        given = sorted(v for v in values if v > 0) or [0.0]
+        largest = given[-1]
+        smallest = next(v for v in given if v * 1000 >= largest)
+        steps = [step for step in reversed(_STEPS) if step[0] >= cls.of(smallest).size]
+        size, name = next((step for step in steps if largest < 1e5 * step[0]), steps[-1])
+        return cls(size, name, 0 if largest < 1 else 2 if smallest < 10 * size or largest < 100 * size else 1)
+
     def bare(self, value: float) -> str:
         """A figure without its unit."""
         return f"{value / self.size:,.{self.digits}f}"

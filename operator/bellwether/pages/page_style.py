@@ -39,6 +39,7 @@ svg text.end { text-anchor: end; } svg text.middle { text-anchor: middle; } svg 
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 14px; }
 th, td { text-align: left; padding: 3px 14px 3px 0; border-bottom: 1px solid var(--grid); vertical-align: top; }
 th { color: var(--soft); font-weight: 500; } td.n, th.n { text-align: right; } td.n { white-space: nowrap; }
+td.why { min-width: 8em; }
 td.name { overflow-wrap: anywhere; min-width: 14em; max-width: 34em; }
 tr.this td { font-weight: 600; }
 caption { text-align: left; white-space: nowrap; color: var(--soft); padding-bottom: 4px; }
@@ -48,11 +49,16 @@ pre { background: var(--code); border-radius: 6px; padding: 10px 12px; overflow-
   overflow-wrap: anywhere; margin: 8px 0; }
 .keys { display: flex; flex-wrap: wrap; gap: 4px 20px; color: var(--soft); font-size: 13px; margin: 6px 0; }
 .keys svg { display: inline-block; vertical-align: middle; margin-right: 6px; }
+.for-narrow { display: none; }
+@media (max-width: 760px) { main { padding: 18px 10px 32px; } section { padding: 12px; } .for-wide { display: none; }
+  .for-narrow { display: block; } .for-narrow svg { width: 100%; max-width: 460px; } td.name { min-width: 7em; }
+  th, td { padding-right: 9px; } table { font-size: 13px; } }
 .side { display: flex; flex-wrap: wrap; gap: 18px 8px; } summary { cursor: pointer; color: var(--soft); }
 @media print {
   :root { --page: #fff; --card: #fff; --text: #000; --soft: #444; --line: #bbb; --grid: #ddd; --before: #d55e00;
     --after: #0072b2; --code: #f4f4f4; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } main { padding: 0; max-width: none; }
+  .for-wide { display: block; } .for-narrow { display: none; }
   table { font-size: 9pt; } svg.wide { min-width: 0; }
   .side { flex-wrap: nowrap; } .side svg { flex: 1 1 0; min-width: 0; }
   section, .tile { break-inside: avoid; } section.long { break-inside: auto; } body { font-size: 11pt; }

@@ -34,10 +34,11 @@ def levels(plan: RebalancePlan) -> list[LevelFigures]:
     return found
 
 
-def level_table(plan: RebalancePlan, unit: Unit) -> Markup | None:
+def level_table(plan: RebalancePlan) -> Markup | None:
     """The levels as a section of the page; None where there are none."""
     if not plan.certificate.levels:
         return None
+    unit = Unit.column(v for level in levels(plan) for v in (level.before, level.after, level.bound))
     names = ("brokers left out", f"before, {unit.name}", f"after, {unit.name}", f"bound, {unit.name}", "gap")
     head = tag("tr", *(tag("th", name, class_="n") for name in names))
     rows = [
@@ -45,8 +46,9 @@ def level_table(plan: RebalancePlan, unit: Unit) -> Markup | None:
         for level in levels(plan)
     ]
     body = (tag("tr", *(tag("td", cell, class_="n") for cell in row)) for row in rows)
+    table = tag("div", tag("table", head, *body), class_="scroll")
     note = (
         "The busiest of the other brokers when the most loaded ones are left out. As long as those are as low as"
         " their own bound or as in this plan, no plan brings it below this bound."
     )
-    return tag("section", tag("h2", "Below the busiest"), tag("p", note, class_="soft"), tag("table", head, *body))
+    return tag("section", tag("h2", "Below the busiest"), tag("p", note, class_="soft"), table)

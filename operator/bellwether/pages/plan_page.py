@@ -14,10 +14,14 @@ from bellwether.pages.broker_charts import broker_chart
 from bellwether.pages.figures import Unit, change, percent
 from bellwether.pages.markup import Child, Markup, join, tag
 from bellwether.pages.page_style import STYLE
+from bellwether.pages.plan_bound import bound_section, cap_section
 from bellwether.pages.plan_history import history_charts, history_table, moment
 from bellwether.pages.plan_levels import level_table
 from bellwether.pages.plan_summary import Story
 from bellwether.pages.rack_views import by_rack, flow_table, rack_chart
+
+MOST_TOPICS = 5
+"""Topics without measured consumption that are named."""
 
 ANNOTATION = "bellwether.dev/approve-plan"
 
@@ -38,15 +42,17 @@ def plan_page(story: Story) -> str:
         tag("style", Markup(STYLE)),
     )
     sections = (
-        _opening(plan, unit),
-        _brokers(story, unit),
-        level_table(plan, unit),
-        _racks(story, unit),
+        _opening(story, unit),
+        _brokers(story),
+        bound_section(story, unit),
+        cap_section(plan, unit),
+        level_table(plan),
+        _racks(story),
         _moves(story),
         _history(story, unit),
         _deciding(story),
         _asked(plan),
-        _all_brokers(story, unit),
+        _all_brokers(story),
     )
     page = tag("html", head, tag("body", tag("main", *sections)), lang="en")
     return f"<!DOCTYPE html>\n{page}\n"
@@ -85,7 +91,32 @@ def unmeasured(partitions: int) -> str:
     )
 
 
-def _opening(plan: RebalancePlan, unit: Unit) -> Markup:
+def unmeasured_text(story: Story) -> str | None:
+    """Which consumption is not measured, and what that means; None if all is that weighs."""
+    count, topics = story.plan.unmeasured, story.unmeasured
+    if not count:
+        return None
+    said = unmeasured(count)
+    if count == story.plan.partitions - story.plan.without_load:
+        return f"{said} None is measured."
+    if topics:
+        most = sorted(topics.items(), key=lambda item: (-item[1], item[0]))
+        named = ", ".join(f"{topic} ({partitions:,})" for topic, partitions in most[:MOST_TOPICS])
+        more = f" and {len(most) - MOST_TOPICS:,} more topics" if len(most) > MOST_TOPICS else ""
+        said = f"{said} Not measured: {named}{more}."
+    return said
+
+
+def faults_text(story: Story) -> str | None:
+    """That the plan did not pass its verification, and why."""
+    if not story.faults:
+        return None
+    more = f" (and {len(story.faults) - 3:,} more)" if len(story.faults) > 3 else ""
+    return f"Do not approve this plan: it does not pass verification. {'; '.join(story.faults[:3])}{more}."
+
+
+def _opening(story: Story, unit: Unit) -> Markup:
+    plan, warnings = story.plan, [text for text in (faults_text(story), unmeasured_text(story)) if text]
     moved = plan.moved
     least = unit_of_load(moved.lower_bound)
     alone = f"; {moved.reordered:,} more change their order alone" if moved.reordered else ""
@@ -95,7 +126,7 @@ def _opening(plan: RebalancePlan, unit: Unit) -> Markup:
             f"{unit.bare(plan.before.max)} → {unit.said(plan.after.max)}",
             change(plan.before.max, plan.after.max),
         ),
-        _tile("bound", unit.said(plan.certificate.bound), "no plan has a lower maximum"),
+        _tile("bound", unit.said(plan.certificate.bound), _bound_note(plan)),
         _tile("gap to the bound", percent(plan.certificate.gap, 2), "how much better a perfect plan could be, at most"),
         _tile(
             "spread",
@@ -119,7 +150,7 @@ def _opening(plan: RebalancePlan, unit: Unit) -> Markup:
             class_="soft",
         ),
         tag("p", verdict(plan, unit), class_="lead"),
-        *([tag("p", unmeasured(plan.unmeasured), class_="lead")] if plan.unmeasured else []),
+        *(tag("p", text, class_="lead") for text in warnings),
         tag("div", *tiles, class_="tiles"),
     )
 
@@ -129,25 +160,40 @@ def unit_of_load(load: int) -> str:
     return Unit.of(load / 100).said(load / 100)
 
 
+def _bound_note(plan: RebalancePlan) -> str:
+    free = plan.certificate.without_cap
+    if free is None:
+        return "no plan has a lower maximum"
+    unit = Unit.of(free.bound)
+    return f"no plan with so few moves has a lower maximum; without the cap: {unit.said(free.bound)}"
+
+
 def _tile(name: str, figure: str, note: str) -> Markup:
     return tag("div", tag("span", name), tag("b", figure), tag("span", note), class_="tile")
 
 
-def _brokers(story: Story, unit: Unit) -> Markup:
+def _brokers(story: Story) -> Markup:
     plan = story.plan
+    unit = _unit_of_brokers(plan)
     shut = sum(not b.open for b in plan.brokers)
+    proving = story.proof.brokers if story.proof is not None else plan.certificate.proving
     note = f"{len(plan.brokers) - shut:,} open brokers" + (f", {shut:,} closed" if shut else "")
     return tag(
         "section",
         tag("h2", "Load per broker"),
         tag("p", f"{note}. Load is what leading and following cost, by the weights below.", class_="soft"),
-        broker_chart(plan, unit, measure(plan, unit)),
+        broker_chart(plan, unit, measure(plan, unit), proving if len(proving) < len(plan.brokers) - shut else ()),
     )
 
 
-def _racks(story: Story, unit: Unit) -> Markup | None:
+def _unit_of_brokers(plan: RebalancePlan) -> Unit:
+    return Unit.column((plan.certificate.bound, *(load for b in plan.brokers for load in (b.before, b.after))))
+
+
+def _racks(story: Story) -> Markup | None:
     if len(by_rack(story.plan)) < 2:
         return None
+    unit = _unit_of_brokers(story.plan)
     chart = rack_chart(story.plan, unit, measure(story.plan, unit))
     return tag("section", tag("h2", "Per rack"), chart, flow_table(story, unit))
 
@@ -190,7 +236,8 @@ def _moves(story: Story) -> Markup:
 
 
 def _history(story: Story, unit: Unit) -> Markup:
-    unit = Unit.of(max(max(p.before.max, p.after.max) for p in story.history)) if story.history else unit
+    if story.history:
+        unit = Unit.column(v for p in story.history for v in (p.before.max, p.after.max, p.certificate.bound))
     charts = history_charts(story.history, unit)
     table = history_table(story.history, story.plan.digest, unit)
     if charts is None:
@@ -201,6 +248,10 @@ def _history(story: Story, unit: Unit) -> Markup:
 
 
 _COVERS = "The digest covers the problem, the loads and every new order: an approval of it approves nothing else."
+_GONE = (
+    "The problem or the loads of this plan are not in the store any more (the last five of a policy are kept), so it"
+    " cannot be verified."
+)
 _CHECK = "To verify the figures on this page from the files, with code that is independent of the planner:"
 
 
@@ -209,10 +260,7 @@ def _deciding(story: Story) -> Markup:
     namespace, _, name = plan.policy.rpartition("/")
     where = ["-n", namespace] if namespace else []
     mark = f"{ANNOTATION}={plan.digest}"
-    store = story.store.rstrip("/") or "STORE"
-    folders = ("--problem", f"{store}/problems/{story.problem}", "--loads", f"{store}/loads/{story.loads}")
     approve = ("kubectl", "annotate", "leadershippolicy", name, *where, "--overwrite", mark)
-    verify = ("bellwether", "verify-plan", *folders, "--plan", f"{store}/plans/{plan.digest}")
     of = join("digest ", tag("code", plan.digest), ", of the problem ", tag("code", plan.problem_digest))
     return tag(
         "section",
@@ -220,10 +268,18 @@ def _deciding(story: Story) -> Markup:
         tag("p", "If the policy requires approval:"),
         tag("pre", shlex.join(approve)),
         tag("p", _COVERS, class_="soft"),
-        tag("p", _CHECK),
-        tag("pre", shlex.join(verify)),
+        *_verifying(story),
         tag("p", of, class_="soft"),
     )
+
+
+def _verifying(story: Story) -> tuple[Markup, ...]:
+    if not story.problem:
+        return (tag("p", _GONE),)
+    store = story.store.rstrip("/") or "STORE"
+    folders = ("--problem", f"{store}/problems/{story.problem}", "--loads", f"{store}/loads/{story.loads}")
+    verify = ("bellwether", "verify-plan", *folders, "--plan", f"{store}/plans/{story.plan.digest}")
+    return tag("p", _CHECK), tag("pre", shlex.join(verify))
 
 
 def _asked(plan: RebalancePlan) -> Markup:
@@ -248,7 +304,9 @@ def _asked(plan: RebalancePlan) -> Markup:
     return tag("section", tag("h2", "Settings"), table)
 
 
-def _all_brokers(story: Story, unit: Unit) -> Markup:
+def _all_brokers(story: Story) -> Markup:
+    plan = story.plan
+    unit = _unit_of_brokers(plan)
     names = (
         "broker",
         "rack",
@@ -261,7 +319,7 @@ def _all_brokers(story: Story, unit: Unit) -> Markup:
     )
     head = tag("tr", *(tag("th", name, class_=None if name in ("rack", "") else "n") for name in names))
     rows: list[Child] = []
-    for b in story.plan.brokers:
+    for b in plan.brokers:
         figures = (
             f"{b.capacity:,}",
             unit.bare(b.before),
@@ -281,6 +339,6 @@ def _all_brokers(story: Story, unit: Unit) -> Markup:
     table = tag("div", tag("table", head, *rows), class_="scroll")
     return tag(
         "section",
-        tag("details", tag("summary", f"All {len(story.plan.brokers):,} brokers in figures"), table),
+        tag("details", tag("summary", f"All {len(plan.brokers):,} brokers in figures"), table),
         class_="long",
     )

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from bellwether.core.rebalance.problem import NO_BROKER
 from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan
+from bellwether.plan_verifier.bound_proof import BoundProof
 
 HEAVIEST = 25
 FORMER = 60
@@ -33,8 +34,9 @@ class Flow:
 class Story:
     """A plan, its heaviest moves, where leaders go, and the plans before it, oldest first (the plan itself among them).
 
-    ``left`` and ``came`` count leaders by broker; ``flows`` is by rack. ``problem`` and ``loads`` are the
-    names of what it was made from, in the store, where they are known.
+    ``left`` and ``came`` count leaders by broker; ``flows`` is by rack. ``problem`` and ``loads`` are the names of what
+    it was made from, where that is still in the store; then the plan was verified from it: ``proof`` is what decides
+    its bound, ``unmeasured`` the number of partitions without measured consumption by topic, ``faults`` what is wrong.
     """
 
     plan: RebalancePlan
@@ -44,8 +46,11 @@ class Story:
     flows: dict[tuple[str, str], Flow] = field(default_factory=dict)
     history: tuple[RebalancePlan, ...] = ()
     store: str = ""
-    problem: str = "NAME"
-    loads: str = "NAME"
+    problem: str = ""
+    loads: str = ""
+    proof: BoundProof | None = None
+    unmeasured: Mapping[str, int] = field(default_factory=dict)
+    faults: tuple[str, ...] = ()
 
 
 def tell(

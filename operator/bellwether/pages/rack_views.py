@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bellwether.core.rebalance.rebalance_plan import BrokerLoad, RebalancePlan
-from bellwether.pages.charts import WIDTH, Scale, across, drawing, keys, line, short, words
+from bellwether.pages.charts import WIDTH, Scale, across, drawing, for_both_widths, keys, line, short, words
 from bellwether.pages.figures import Unit, quantile
 from bellwether.pages.markup import Child, Markup, join, tag
 from bellwether.pages.plan_summary import NO_LEADER, NO_RACK, Story
@@ -13,7 +13,7 @@ from bellwether.pages.plan_summary import NO_LEADER, NO_RACK, Story
 MOST_DOTS = 40
 """Racks with more brokers than these are drawn as ranges."""
 
-_ROW = 52
+_ROW, _NARROW_ROW = 52, 68
 _TOP = 24
 
 
@@ -28,32 +28,49 @@ def by_rack(plan: RebalancePlan) -> dict[str, list[BrokerLoad]]:
 
 def rack_chart(plan: RebalancePlan, unit: Unit, label: str) -> Markup:
     """A row for each rack: dots for a few brokers, ranges for many."""
-    racks = by_rack(plan)
-    left, right = 196, WIDTH - 130
-    bottom = _TOP + _ROW * len(racks)
-    most = max([plan.certificate.bound, *(max(b.before, b.after) for one in racks.values() for b in one)])
-    scale = Scale.of(most, unit, left, right)
-    dots = max((len(brokers) for brokers in racks.values()), default=0) <= MOST_DOTS
-    parts: list[Child] = [across(scale, unit, _TOP, bottom, label)]
-    for place, (rack, brokers) in enumerate(racks.items()):
-        y = _TOP + _ROW * place + 16
-        parts.append(tag("text", tag("title", rack), short(rack), x=left - 10, y=y + 8, class_="end strong"))
-        parts.append(words(left - 10, y + 23, f"{len(brokers):,} open", "soft end"))
-        for when, dy in (("before", 0), ("after", 20)):
-            values = [getattr(b, when) for b in brokers]
-            draw = _dots if dots else _range
-            parts.append(draw(values, scale, y + dy, when))
-            parts.append(words(right + 14, y + dy + 4, f"{when} max {unit.bare(max(values))}", "soft"))
-    bound = scale(plan.certificate.bound)
-    parts.append(line(bound, _TOP - 6, bound, bottom, "bound"))
-    parts.append(line(left, _TOP, left, bottom, "axis"))
-    description = "For each rack the load of its open brokers before and after, and a dashed line for the bound."
-    if dots:
+    if _dotted(by_rack(plan)):
         key = keys(("before-dot", "a broker before"), ("after-dot", "a broker after"), ("bound", "bound"))
     else:
         of = "from the least to the most, the middle 80 % of the brokers, the median"
         key = keys(("before-range", f"before: {of}"), ("after-range", "after: the same"), ("bound", "bound"))
-    return join(key, drawing(WIDTH, bottom + 42, "Load per rack", description, *parts))
+    return join(key, for_both_widths(lambda width: _rows(plan, unit, label, width)))
+
+
+def _dotted(racks: Mapping[str, Sequence[BrokerLoad]]) -> bool:
+    return max((len(brokers) for brokers in racks.values()), default=0) <= MOST_DOTS
+
+
+def _rows(plan: RebalancePlan, unit: Unit, label: str, width: int) -> Markup:
+    racks, wide = by_rack(plan), width == WIDTH
+    left, right = (196, width - 150) if wide else (10, width - 24)
+    row = _ROW if wide else _NARROW_ROW
+    bottom = _TOP + row * len(racks)
+    most = max([plan.certificate.bound, *(max(b.before, b.after) for one in racks.values() for b in one)])
+    scale = Scale.of(most, unit, left, right, 6 if wide else 4)
+    draw = _dots if _dotted(racks) else _range
+    parts: list[Child] = [across(scale, unit, _TOP, bottom, label)]
+    for place, (rack, brokers) in enumerate(racks.items()):
+        y = _TOP + row * place + 16
+        most_of = {when: max(getattr(b, when) for b in brokers) for when in ("before", "after")}
+        if wide:
+            parts.append(tag("text", tag("title", rack), short(rack), x=left - 10, y=y + 8, class_="end strong"))
+            parts.append(words(left - 10, y + 23, f"{len(brokers):,} open", "soft end"))
+        else:
+            said = tag("tspan", f"  {len(brokers):,} open", class_="soft", fill="var(--soft)")
+            parts.append(tag("text", tag("title", rack), tag("tspan", short(rack), class_="strong"), said, x=left, y=y))
+            figures = f"max {unit.bare(most_of['before'])} → {unit.bare(most_of['after'])}"
+            parts.append(words(right, y, figures, "soft end"))
+            y += 14
+        for when, dy in (("before", 0), ("after", 20)):
+            values = [getattr(b, when) for b in brokers]
+            parts.append(draw(values, scale, y + dy, when))
+            if wide:
+                parts.append(words(right + 14, y + dy + 4, f"{when} max {unit.bare(most_of[when])}", "soft"))
+    bound = scale(plan.certificate.bound)
+    parts.append(line(bound, _TOP - 6, bound, bottom, "bound"))
+    parts.append(line(left, _TOP, left, bottom, "axis"))
+    description = "For each rack the load of its open brokers before and after, and a dashed line for the bound."
+    return drawing(width, bottom + 42, "Load per rack", description, *parts)
 
 
 def _dots(values: Sequence[float], scale: Scale, y: float, when: str) -> Markup:

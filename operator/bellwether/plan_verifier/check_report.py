@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from bellwether.plan_verifier.bound_proof import BoundProof
 
 EXAMPLES = 5
 """Maximum number of errors of one kind that are listed; the others are counted."""
@@ -37,12 +39,18 @@ class Check:
 
 @dataclass(frozen=True)
 class Report:
-    """All checks of one plan, and what was proved in figures. ``notes`` are worth knowing and refuse nothing."""
+    """All checks of one plan, and what was proved in figures. ``notes`` are worth knowing and refuse nothing.
+
+    ``proof``: what decides the bound; None if the plan proves none. ``unmeasured``: by topic, the number of partitions
+    whose consumption is not measured.
+    """
 
     digest: str
     checks: tuple[Check, ...]
     figures: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    proof: BoundProof | None = None
+    unmeasured: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:

@@ -7,6 +7,7 @@ held. Only each partition's load, and who may lead it, is kept: the bounds need 
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -39,7 +40,9 @@ class Sums:
     """What the pass adds up; loads in hundredths of a byte/s, those of brokers by id.
 
     ``loads`` holds the load of each partition that an open broker leads or will lead; those that may lead it are in
-    ``eligible``, up to its place in ``ends``. ``homes`` has its leader, or -1 if that may not lead it.
+    ``eligible``, up to its place in ``ends``. ``homes`` has its leader, or -1 if that may not lead it, ``numbers`` its
+    index in its topic; the partitions of ``topics[i]`` begin at ``firsts[i]``. ``unmeasured``: partitions without
+    measured consumption by topic.
     """
 
     base: dict[int, int]
@@ -57,9 +60,17 @@ class Sums:
     ends: array[int] = field(default_factory=lambda: array("q"))
     eligible: array[int] = field(default_factory=lambda: array("i"))
     homes: array[int] = field(default_factory=lambda: array("i"))
+    numbers: array[int] = field(default_factory=lambda: array("i"))
+    topics: list[str] = field(default_factory=list)
+    firsts: list[int] = field(default_factory=list)
+    unmeasured: dict[str, int] = field(default_factory=dict)
     problem_digest: str = ""
     input_digest: str = ""
     plan_digest: str = ""
+
+    def name(self, at: int) -> str:
+        """Topic and index of the partition at a place in ``loads``."""
+        return f"{self.topics[bisect_right(self.firsts, at) - 1]}-{self.numbers[at]}"
 
 
 def sweep(
@@ -183,7 +194,9 @@ class _Account:
         follow, load = self._costs(row, carried)
         may = self._candidates(row) if carried is not None and not row[6] else []
         sums.without_load += carried is None
-        sums.without_consumption += carried is not None and carried[1] is None
+        if carried is not None and carried[1] is None:
+            sums.without_consumption += 1
+            sums.unmeasured[row[0]] = sums.unmeasured.get(row[0], 0) + 1
         sums.held += bool(row[6])
         after = self._moved(row, carried, move, may, load) if move is not None else leader
         for broker in replicas:
@@ -205,6 +218,10 @@ class _Account:
         if after != _NO_BROKER:
             sums.led_after[after] += load
         if may:
+            if not sums.topics or sums.topics[-1] != row[0]:
+                sums.topics.append(row[0])
+                sums.firsts.append(len(sums.loads))
+            sums.numbers.append(row[2])
             sums.loads.append(load)
             sums.eligible.extend(may)
             sums.homes.append(leader if leader in may else _NO_BROKER)

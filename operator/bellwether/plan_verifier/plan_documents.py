@@ -63,6 +63,17 @@ class Level(NamedTuple):
     bound: float
 
 
+class OtherCap(NamedTuple):
+    """What a plan claims of plans with another cap on moves; ``weights`` are as in the file."""
+
+    max_moves: int | None
+    weights: dict[str, Any]
+    move_weight: int
+    bound: float
+    load: float
+    partitions: int
+
+
 @dataclass(frozen=True)
 class Plan:
     """``plan.json``: what is claimed. ``weights`` are as in the file, with their names."""
@@ -79,6 +90,7 @@ class Plan:
     gap: float | None
     largest_item: float
     levels: tuple[Level, ...]
+    other_caps: tuple[OtherCap, ...]
     moved: dict[str, int]
     counts: dict[str, int]
     brokers: tuple[tuple[Broker, float, float], ...]
@@ -125,7 +137,7 @@ def plan_of(document: Any) -> Plan:
     certificate = _object(
         document["certificate"],
         "certificate",
-        {"weights", "moveWeight", "threshold", "bound", "gap", "largestItem", "levels"},
+        {"weights", "moveWeight", "threshold", "bound", "gap", "largestItem", "levels", "otherCaps"},
     )
     parts = ("partitions", "reordered", "load", "lowerBound")
     moved = _object(document["moved"], "moved", set(parts))
@@ -147,6 +159,7 @@ def plan_of(document: Any) -> Plan:
         _number_or_none(certificate, "gap", "certificate."),
         _number(certificate, "largestItem", "certificate."),
         tuple(_level(raw, f"certificate.levels[{i}]") for i, raw in enumerate(_list(certificate, "levels"))),
+        tuple(_other_cap(raw, f"certificate.otherCaps[{i}]") for i, raw in enumerate(_list(certificate, "otherCaps"))),
         {name: _whole(moved, name, "moved.") for name in parts},
         {name: _whole(document, name) for name in sums},
         tuple(brokers),
@@ -164,6 +177,19 @@ def _level(raw: Any, where: str) -> Level:
         _number_or_none(raw, "threshold", inside),
         _number(raw, "load", inside),
         _number(raw, "bound", inside),
+    )
+
+
+def _other_cap(raw: Any, where: str) -> OtherCap:
+    _object(raw, where, {"maxMoves", "weights", "moveWeight", "bound", "load", "partitions"})
+    inside = f"{where}."
+    return OtherCap(
+        None if raw["maxMoves"] is None else _whole(raw, "maxMoves", inside),
+        _weights(raw, inside),
+        _whole(raw, "moveWeight", inside),
+        _number(raw, "bound", inside),
+        _number(raw, "load", inside),
+        _whole(raw, "partitions", inside),
     )
 
 

@@ -36,7 +36,8 @@ from bellwether.plan_verifier.partition_sums import (
     Sums,
     sweep,
 )
-from bellwether.plan_verifier.plan_documents import LARGEST, Broker, Figures, Level, Plan, Problem
+from bellwether.plan_verifier.plan_documents import LARGEST, Broker, Figures, Level, OtherCap, Plan, Problem
+from bellwether.plan_verifier.proof_search import bound_proof
 
 ERROR = Fraction(1, 10**9)
 """Relative error that is allowed to figures that were rounded to a double."""
@@ -53,6 +54,7 @@ CAP = "cap on moves"
 COUNTS = "counts"
 WEIGHTS = "weights"
 LEVELS = "levels"
+OTHER_CAPS = "other caps on moves"
 PER_BROKER = "load per broker"
 
 _SWEPT = (PROBLEM, LOADS, MOVES, FACTS, ORDERS, ELIGIBLE, STAY, FORCED, ORDERED)
@@ -125,12 +127,16 @@ def _proved(problem: Problem, plan: Plan, sums: Sums, checks: list[Check], fault
     gap = after.max / bound - 1 if bound else None if after.max else Fraction(0)
     checks += [_figure("bound", plan.bound, bound), _gap(plan.gap, gap)]
     checks.append(_levels(problem, plan, sums, fixed, faults))
+    if plan.other_caps:
+        checks.append(_other_caps(problem, plan, sums, fixed, faults))
     aim = AIM + (item / bound if bound else 0)
     kept = gap is not None and gap <= aim
     figures |= {"dualBound": float(dual), "bound": float(bound), "gap": None if gap is None else float(gap)}
     figures |= {"aim": float(aim), "aimKept": kept}
+    proof = bound_proof(problem, plan, sums, fixed, weights, dual, bound)
+    figures |= {"proof": proof.document()}
     note = f"the gap is {'within' if kept else 'above'} the {_percent(aim)} to aim at: 0.1 % and one item on top"
-    return Report(plan.digest, tuple(checks), figures, (note,))
+    return Report(plan.digest, tuple(checks), figures, (note, proof.text), proof, sums.unmeasured)
 
 
 def _same(problem: Problem, plan: Plan, faults: Faults) -> None:
@@ -195,6 +201,43 @@ def _levels(problem: Problem, plan: Plan, sums: Sums, fixed: Mapping[int, int], 
                 faults.add(LEVELS, f"{name}: {what} is {said!r}, the files give {float(found)!r}")
         least, most = level.bound, level.load
     return _of(LEVELS, faults, found=f"{len(plan.levels) + 1}")
+
+
+def _other_caps(problem: Problem, plan: Plan, sums: Sums, fixed: Mapping[int, int], faults: Faults) -> Check:
+    """The bounds with higher caps. The plans that were found with them are not stored: they only must be possible."""
+    allowed = _allowed(problem, sums)
+    if allowed is None:
+        faults.add(OTHER_CAPS, "the problem has no maxMoves")
+    least, most = allowed or 0, plan.after.max
+    for number, other in enumerate(plan.other_caps):
+        name = "without a cap" if other.max_moves is None else f"{other.max_moves:,} changed leaders"
+        last = number == len(plan.other_caps) - 1
+        if not (last if other.max_moves is None else other.max_moves > least):
+            faults.add(OTHER_CAPS, f"{name}: expected higher and higher caps, the last of them null")
+            break
+        least = least if other.max_moves is None else max(other.max_moves, sums.forced)
+        _other_cap(problem, other, name, most, sums, fixed, faults)
+        most = other.load
+    return _of(OTHER_CAPS, faults, found=f"{len(plan.other_caps)}")
+
+
+def _other_cap(
+    problem: Problem, other: OtherCap, name: str, most: float, sums: Sums, fixed: Mapping[int, int], faults: Faults
+) -> None:
+    weights = _weights(problem, other.weights, other.move_weight, faults, OTHER_CAPS)
+    if other.move_weight and other.max_moves is None:
+        faults.add(OTHER_CAPS, f"{name}: a changed leader has the weight {other.move_weight}, expected 0")
+    if not weights or faults.any(OTHER_CAPS):
+        return
+    allowed = 0 if other.max_moves is None else max(other.max_moves, sums.forced)
+    dual = dual_bound(problem.brokers, sums, weights, other.move_weight, allowed)
+    bound = item_bound(problem.brokers, sums, fixed, dual)
+    if not _close(other.bound, bound):
+        faults.add(OTHER_CAPS, f"{name}: bound is {other.bound!r}, the files give {float(bound)!r}")
+    if not other.bound * (1 - float(ERROR)) <= other.load < most:
+        faults.add(OTHER_CAPS, f"{name}: load is {other.load!r}, expected {other.bound!r} or more, below {most!r}")
+    if other.max_moves is not None and other.partitions > allowed:
+        faults.add(OTHER_CAPS, f"{name}: {other.partitions} leaders change where {allowed} may")
 
 
 def _dual(

@@ -25,6 +25,7 @@ from bellwether_load.planning.choices import Costs, Refused, Slots
 from bellwether_load.planning.exchanges import MOST_PARTITIONS
 from bellwether_load.planning.levels import Level, Levels, levelled
 from bellwether_load.planning.pools import LocalPool, Pool
+from bellwether_load.planning.prices import Prices
 from bellwether_load.planning.surveys import Survey, share_out
 from bellwether_load.transforms.moves import moves
 from bellwether_load.transforms.packing import packed, surveyed
@@ -197,14 +198,28 @@ def _certificate(brokers: Brokers, survey: Survey, found: Levels, top: Fraction)
         settled = level.brokers.settled
         proof = (*_proof(level), level.load, level.floor)
         levels.append(rebalance_plan.CertificateLevel(more, level.limit, *proof))
-    return rebalance_plan.Certificate(*_proof(first), first.floor, gap, float(item), tuple(levels))
+    caps = tuple(
+        rebalance_plan.OtherCap(
+            other.most,
+            _weights(brokers, other.prices),
+            other.prices.move,
+            other.bound,
+            float(other.load),
+            other.changed,
+        )
+        for other in found.alternatives
+    )
+    return rebalance_plan.Certificate(*_proof(first), first.floor, gap, float(item), tuple(levels), caps)
 
 
 def _proof(level: Level) -> tuple[dict[int, int], int, float | None]:
     """The weights of brokers and of a changed leader, and the threshold."""
-    brokers, prices = level.brokers, level.bound.prices
-    weights = {int(brokers.ids[b]): int(prices.weights[b]) for b in np.flatnonzero(brokers.open)}
-    return weights, prices.move, prices.pruning.threshold if prices.pruning else None
+    prices = level.bound.prices
+    return _weights(level.brokers, prices), prices.move, prices.pruning.threshold if prices.pruning else None
+
+
+def _weights(brokers: Brokers, prices: Prices) -> dict[int, int]:
+    return {int(brokers.ids[b]): int(prices.weights[b]) for b in np.flatnonzero(brokers.open)}
 
 
 def _read(table: pa.Table) -> Iterator[rebalance_plan.RebalanceMove]:

@@ -5,19 +5,21 @@ An integer program over the moves that are worth it at the prices of a linear pr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
 from bellwether_load.planning.blocks import joined
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.exchanges import MOST_PARTITIONS
+from bellwether_load.planning.fewest import fewer
 from bellwether_load.planning.pools import Pool
 from bellwether_load.planning.prices import Prices, best_of
 from bellwether_load.planning.programs import CORE, Program
 from bellwether_load.planning.relaxations import Limit, candidate_ids, pruned_bound, relax
-from bellwether_load.planning.rounds import Balance, balance
+from bellwether_load.planning.rounds import Alternative, Balance, balance
 
 
 def capped(
@@ -34,10 +36,14 @@ def capped(
     if not over and (found.tight(brokers) or not few):
         return found
     state = pool.state()
+    # Those of the first level are enough: the cap is one for all.
+    others = _alternatives(pool, brokers, most, forced, found) if most and over and not brokers.settled.any() else ()
     pool.reset()
     whole = pool.gathered() if few else None
     other = _programmed(pool, brokers, most, forced, found, tell)
-    if over or brokers.busiest(other.carried) < brokers.busiest(found.carried):
+    if over:
+        found = replace(other, alternatives=_better(others, brokers.busiest(other.carried)))
+    elif brokers.busiest(other.carried) < brokers.busiest(found.carried):
         found = other
     else:
         pool.restore(state)
@@ -45,6 +51,31 @@ def capped(
     if whole is None or found.tight(brokers):
         return found
     return replace(found, bound=pruned_bound(whole, brokers, most, found.bound, found.floor, found.carried))
+
+
+def _alternatives(pool: Pool, brokers: Brokers, most: int, forced: int, found: Balance) -> tuple[Alternative, ...]:
+    """Plans with higher caps, the last without one: ``found``, with no more changed leaders than it needs."""
+    top = brokers.busiest(found.carried)
+    limits = np.array([int(top * int(c)) for c in brokers.capacity], np.int64)
+    fewer(pool, brokers, limits, found.carried)
+    free = Alternative(None, top, pool.changed(), found.floor, found.bound.prices)
+    others = []
+    for cap in (2 * most, 4 * most) if pool.size() <= MOST_PARTITIONS else ():
+        if cap < free.changed:
+            pool.reset()
+            other = _programmed(pool, brokers, cap, forced, found, lambda _: None)
+            load = brokers.busiest(other.carried)
+            others.append(Alternative(cap, load, pool.changed(), other.floor, other.bound.prices))
+    return (*others, free)
+
+
+def _better(others: Sequence[Alternative], load: Fraction) -> tuple[Alternative, ...]:
+    """Of these plans, in order, those whose busiest broker is less busy than ``load`` and than in the one before."""
+    found: list[Alternative] = []
+    for other in others:
+        if other.load < (found[-1].load if found else load):
+            found.append(other)
+    return tuple(found)
 
 
 def _programmed(

@@ -20,7 +20,7 @@ from bellwether_load.planning.caps import capped
 from bellwether_load.planning.fewest import fewer
 from bellwether_load.planning.pools import Pool
 from bellwether_load.planning.prices import bound_of, total_of
-from bellwether_load.planning.rounds import TOLERANCE, Balance
+from bellwether_load.planning.rounds import TOLERANCE, Alternative, Balance
 
 MOST_LEVELS = 8
 WORTHWHILE = Fraction(995, 1000)
@@ -48,18 +48,19 @@ class Level:
 
 @dataclass(frozen=True)
 class Levels:
-    """Result: the load of each broker, the levels, and the number of rounds."""
+    """Result: the load of each broker, the levels, the number of rounds, and plans with higher caps on moves."""
 
     carried: Int64s
     levels: tuple[Level, ...]
     rounds: int
+    alternatives: tuple[Alternative, ...] = ()
 
 
 def levelled(pool: Pool, brokers: Brokers, most: int | None, *, tell: Callable[[str], None] = lambda _: None) -> Levels:
     """Lower all brokers level by level, with at most ``most`` changed leaders; mandatory changes always happen."""
     forced = pool.changed()
     found = capped(pool, brokers, most, forced, tell)
-    carried, rounds = found.carried, found.rounds
+    carried, rounds, alternatives = found.carried, found.rounds, found.alternatives
     levels = [(brokers, found)]
     while len(levels) < MOST_LEVELS and found.floor:
         brokers = brokers.settle(_settling(brokers, found, carried), brokers.busiest(carried))
@@ -77,7 +78,8 @@ def levelled(pool: Pool, brokers: Brokers, most: int | None, *, tell: Callable[[
     before = pool.changed()
     carried = fewer(pool, levels[0][0], _limits([brokers for brokers, _ in levels], carried), carried)
     tell(f"{before:,} leaders change for these levels, {pool.changed():,} are enough")
-    return Levels(carried, _proved(pool, levels, carried, None if most is None else max(most, forced)), rounds)
+    proved = _proved(pool, levels, carried, None if most is None else max(most, forced))
+    return Levels(carried, proved, rounds, alternatives)
 
 
 def _limits(levels: Sequence[Brokers], carried: Int64s) -> Int64s:

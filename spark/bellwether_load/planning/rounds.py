@@ -20,6 +20,7 @@ from bellwether_load.planning.fits import choose
 from bellwether_load.planning.flows import route
 from bellwether_load.planning.offers import Pairs, Terms
 from bellwether_load.planning.pools import Offer, Pool
+from bellwether_load.planning.prices import Prices
 
 TOLERANCE = Fraction(1, 1000)
 MOST_ROUNDS = 40
@@ -33,13 +34,29 @@ PATIENCE = 4
 
 
 @dataclass(frozen=True)
+class Alternative:
+    """A plan with another cap on moves (None: without one), for comparison: its busiest broker, how many leaders it
+    changes, and the bound of all plans with that cap, with its prices."""
+
+    most: int | None
+    load: Fraction
+    changed: int
+    bound: float
+    prices: Prices
+
+
+@dataclass(frozen=True)
 class Balance:
-    """Result: load of each broker, the bound with the brokers that prove it, and the number of rounds."""
+    """Result: load of each broker, the bound with the brokers that prove it, and the number of rounds.
+
+    ``alternatives``: better plans with higher caps on moves, in order.
+    """
 
     carried: Int64s
     bound: Bound
     heaviest: float
     rounds: int
+    alternatives: tuple[Alternative, ...] = ()
 
     def tight(self, brokers: Brokers) -> bool:
         """Whether the busiest broker is within the tolerance of the bound."""

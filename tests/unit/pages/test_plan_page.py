@@ -11,11 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.core.rebalance.rebalance_plan import CertificateLevel, RebalancePlan
+from bellwether.core.rebalance.problem import Problem
+from bellwether.core.rebalance.rebalance_plan import CertificateLevel, OtherCap, RebalanceMove, RebalancePlan
 from bellwether.core.settings.objective import Objective
+from bellwether.pages.charts import NARROW
 from bellwether.pages.plan_page import plan_page
-from bellwether.pages.plan_summary import tell
+from bellwether.pages.plan_summary import Story, tell
 from testkit.loads.plan_pages import former, needs, plan_of_size, said, small_plan, taken_apart
+from testkit.loads.plan_verification import rechecked
+from testkit.loads.small_planner import Loads, loads, planned, problem, slot
 
 SIZES = [1, 3, 12, 48, 49, 1000]
 
@@ -26,7 +30,9 @@ def page(brokers: int, history: Sequence[RebalancePlan] = (), **change: object) 
 
 
 def drawings(text: str) -> dict[str, ElementTree.Element]:
-    return {svg.findtext("title", ""): svg for svg in taken_apart(text).iter("svg") if svg.get("role") == "img"}
+    """The charts by title; those for phones have a note in it."""
+    found = (svg for svg in taken_apart(text).iter("svg") if svg.get("role") == "img")
+    return {svg.findtext("title", "") + (", narrow" if svg.get("width") == str(NARROW) else ""): svg for svg in found}
 
 
 @pytest.mark.parametrize("brokers", SIZES)
@@ -50,8 +56,10 @@ def test_the_page_says_how_good_the_plan_is_and_what_it_moves() -> None:
         assert str(move.name) in text
     command = f"kubectl annotate leadershippolicy main -n kafka --overwrite bellwether.dev/approve-plan={plan.digest}"
     assert command in text
-    folders = f"--problem STORE/problems/NAME --loads STORE/loads/NAME --plan STORE/plans/{plan.digest}"
-    assert f"bellwether verify-plan {folders}" in text
+    assert "are not in the store any more (the last five of a policy are kept), so it cannot be verified" in text
+    known = replace(tell(plan, moves, (), "STORE"), problem="one", loads="two")
+    folders = f"--problem STORE/problems/one --loads STORE/loads/two --plan STORE/plans/{plan.digest}"
+    assert f"bellwether verify-plan {folders}" in said(taken_apart(plan_page(known)))
 
 
 def test_the_same_story_makes_the_same_page() -> None:
@@ -155,6 +163,73 @@ def test_a_first_plan_has_no_charts_of_the_past() -> None:
     assert "This is the policy's only plan in the store." in said(taken_apart(page(3)))
 
 
+@pytest.mark.parametrize("brokers", SIZES)
+def test_a_phone_shows_the_whole_chart_and_the_bound(brokers: int) -> None:
+    text = page(brokers)
+    style = next(taken_apart(text).iter("style")).text or ""
+    assert "@media (max-width: 760px)" in style
+    narrow = next(svg for title, svg in drawings(text).items() if re.fullmatch("Load per broker.*, narrow", title))
+    assert float(narrow.get("viewBox", "").split()[2]) == NARROW
+    assert any(re.fullmatch(r"bound [\d.,]+ MB/s", said(label)) for label in narrow.iter("text"))
+
+
+# The bound and the cap
+
+
+def verified(plan: RebalancePlan, posed: Problem, known: Loads, moves: Sequence[RebalanceMove]) -> Story:
+    report = rechecked(posed, known, plan, moves)
+    return replace(tell(plan, moves), proof=report.proof, unmeasured=report.unmeasured, faults=report.faults)
+
+
+def test_the_page_names_the_brokers_and_partitions_that_prove_the_bound() -> None:
+    posed = problem(slot(0, held="Excluded"), *(slot(i) for i in range(1, 6)), objective=Objective(follow_weight=0))
+    known = loads(posed, 9e6, *[1e6] * 5)
+    plan, moves = planned(posed, known)
+    text = plan_page(verified(plan, posed, known, moves))
+    words = said(taken_apart(text))
+    assert "Why not lower No plan brings the busiest broker below 27.00 MB/s. Broker 1 cannot go lower" in words
+    assert "orders-0 1 27.00 100.0 % must stay" in words
+    labels = [said(t) for t in drawings(text)["Load per broker"].iter("text")]
+    assert "\N{BLACK DIAMOND} broker 1" in labels
+    assert "broker 2" in labels
+
+
+def test_without_problem_and_loads_the_brokers_alone_are_named() -> None:
+    plan, moves = small_plan()
+    some = replace(plan, certificate=replace(plan.certificate, weights={1: 1, 2: 0}))
+    words = said(taken_apart(plan_page(tell(some, moves))))
+    assert "The proof of the bound rests on broker 1, or on a single partition." in words
+    assert "The partitions cannot be named" in words
+
+
+def test_a_plan_that_fails_its_verification_is_not_recommended() -> None:
+    plan, moves = small_plan()
+    story = replace(tell(plan, moves), faults=("bound: wrong", "gap: wrong", "a", "b"))
+    words = said(taken_apart(plan_page(story)))
+    assert "Do not approve this plan: it does not pass verification. bound: wrong; gap: wrong; a (and 1 more)." in words
+
+
+def test_the_page_says_what_the_cap_costs_and_what_more_moves_would_give() -> None:
+    plan, moves = small_plan()
+    others = (OtherCap(8, {1: 1}, 5, 31e6, 32e6, 8), OtherCap(None, {1: 1}, 0, 27e6, 28e6, 12))
+    proof = replace(plan.certificate, weights={1: 1}, move_weight=150_000_000, other_caps=others)
+    capped = replace(plan, certificate=proof, objective=Objective(max_moves=4))
+    words = said(taken_apart(plan_page(tell(capped, moves))))
+    assert (
+        "With the cap of 4 changed leaders the busiest broker is 25.0 % busier than in a plan without it, which changes"
+        " 12 leaders and brings it to 28.00 MB/s. Each further leader that may change lowers the bound by at most"
+        " 1.50 MB/s." in words
+    )
+    assert f"4 (this plan) {plan.moved.partitions} 35.00 35.00 8 8 32.00 31.00 none 12 28.00 27.00" in words
+    assert "without the cap: 27.00 MB/s" in words
+
+
+def test_a_cap_that_costs_nothing_is_said_to() -> None:
+    words = said(taken_apart(page(12, objective=Objective(max_moves=1_000))))
+    assert "The cap of 1,000 changed leaders does not make the busiest broker busier." in words
+    assert "What the cap costs" not in said(taken_apart(page(12)))
+
+
 # Odd plans
 
 
@@ -191,6 +266,29 @@ def test_other_capacities_show_in_the_unit() -> None:
     strong = replace(plan, brokers=(replace(plan.brokers[0], capacity=200), *plan.brokers[1:]))
     assert "load, MB/s per 100 units of capacity" in plan_page(tell(strong, moves))
     assert "per 100 units" not in plan_page(tell(plan, moves))
+
+
+def test_topics_without_measured_consumption_are_named() -> None:
+    plan, moves = plan_of_size(12)
+    topics = {f"topic-{n}": n for n in range(1, 8)}
+    story = replace(tell(replace(plan, without_consumption=28, partitions=40), moves), unmeasured=topics)
+    words = said(taken_apart(plan_page(story)))
+    named = "topic-7 (7), topic-6 (6), topic-5 (5), topic-4 (4), topic-3 (3) and 2 more topics"
+    assert f"Not measured: {named}." in words
+    assert "None is measured." in page(12, without_consumption=28, partitions=28)
+
+
+def test_small_figures_beside_large_ones_keep_their_digits() -> None:
+    plan, moves = plan_of_size(12)
+    large = replace(former(plan, 1), before=replace(plan.before, max=5e9))
+    tiny = replace(
+        plan,
+        before=replace(plan.before, max=1.234e7),
+        after=replace(plan.after, max=1.222e7),
+        certificate=replace(plan.certificate, bound=1.221e7),
+    )
+    words = said(taken_apart(plan_page(tell(tiny, moves, [large]))))
+    assert "(this plan) 12.3 12.2 12.2" in words
 
 
 def test_consumption_that_is_not_measured_is_said_unless_it_weighs_nothing() -> None:

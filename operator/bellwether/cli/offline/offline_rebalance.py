@@ -20,7 +20,7 @@ from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.process_jobs import ProcessJobs
 from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.plans.plan_store import FilePlanStore
+from bellwether.adapters.store.plans.plan_store import FilePlanStore, Rechecked
 from bellwether.api.config.field_types import ALL_NAMESPACES
 from bellwether.api.config.job_profile import JobProfile, JobType, PodResources
 from bellwether.cli.offline.offline_leadership import NoSignals
@@ -30,7 +30,6 @@ from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import PlanApplication, UndoRecord
 from bellwether.core.rebalance.problem import Problem
 from bellwether.core.rebalance.problem_builder import build_problem, ineligible_brokers
-from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.rebalance.rebalance_waves import ApprovedPlan, RebalanceInput
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
@@ -71,7 +70,7 @@ class Applied:
     report: Report
 
 
-def plan_offline(inputs: OfflineRun, record: Path | None, settings: Rebalance, say: Say) -> RebalancePlan:
+def plan_offline(inputs: OfflineRun, record: Path | None, settings: Rebalance, say: Say) -> Rechecked:
     """Compute a plan for the present cluster, and verify it. Raises Terminal or Transient; moves nothing."""
     clock = SystemClock()
     reader = KafkaReader(BrokerPool(inputs.connection, MANUAL_LIMITS))
@@ -96,9 +95,9 @@ def plan_offline(inputs: OfflineRun, record: Path | None, settings: Rebalance, s
     plans = FilePlanStore(Store.open(inputs.uri), cluster.cluster_id, POLICY_NAME)
     input_digest = plans.put_problem(_name(run), problem)
     _work(inputs, run, problem, say)
-    plan = plans.plan_for(_name(run), input_digest).plan
-    say(f"plan {plan.digest}: verified from its inputs")
-    return plan
+    found = plans.plan_for(_name(run), input_digest)
+    say(f"plan {found.plan.digest}: verified from its inputs")
+    return found
 
 
 def apply_offline(inputs: OfflineRun, record: Path, settings: Rebalance, digest: str, say: Say) -> Applied:

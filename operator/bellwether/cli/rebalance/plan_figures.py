@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from rich.console import Console
 from rich.table import Table
 
+from bellwether.cli.rebalance.verify_plan import plain
 from bellwether.core.model.undo_record import SkippedPartition
 from bellwether.core.reasons import DESCRIPTIONS, reason_named
 from bellwether.core.rebalance.lifecycle import RebalanceFigures, RebalanceRun
@@ -39,6 +40,14 @@ def show_figures(figures: RebalanceFigures, digest: str, console: Console) -> No
         f"load that moves  {rate(figures.load)}; minimum {rate(figures.least_load)}",
     ):
         console.print(line, highlight=False)
+    if figures.bound_reason:
+        console.print(plain(figures.bound_reason), highlight=False, markup=False)
+    free = figures.uncapped
+    if free is not None:
+        found = (
+            f"without maxMoves {rate(free.after)} with {free.moves} moves were found; best possible {rate(free.bound)}"
+        )
+        console.print(found, highlight=False)
     if figures.without_consumption:
         console.print(unmeasured(figures.without_consumption), highlight=False)
 

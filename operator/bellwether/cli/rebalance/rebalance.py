@@ -89,9 +89,10 @@ def _offline(options: dict[str, Any]) -> None:
     inputs = offline_rebalance.OfflineRun(connection, options["store"], options["days"], options["memory"])
     console = Console(soft_wrap=True)
     if digest is None:
-        plan = offline_rebalance.plan_offline(inputs, record, settings, click.echo)
+        found = offline_rebalance.plan_offline(inputs, record, settings, click.echo)
+        plan = found.plan
         show_brokers(plan, console)
-        show_figures(RebalanceFigures.of(plan), plan.digest, console)
+        show_figures(RebalanceFigures.of(plan, found.bound_reason), plan.digest, console)
         if not plan.moved.partitions + plan.moved.reordered:
             click.echo("the plan moves nothing")
             return

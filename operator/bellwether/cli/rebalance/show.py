@@ -13,15 +13,17 @@ from rich.text import Text
 
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans import plan_files
+from bellwether.adapters.store.plans.plan_verification import verified_from
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.output import document_text
-from bellwether.cli.rebalance.verify_plan import plain
+from bellwether.cli.rebalance.verify_plan import plain, progress_callback
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.pages.figures import Unit, change, percent
+from bellwether.pages.plan_bound import bound_text, cap_text
 from bellwether.pages.plan_history import moment
 from bellwether.pages.plan_levels import levels
-from bellwether.pages.plan_page import measure, plan_page, unit_of_load, unmeasured, verdict
+from bellwether.pages.plan_page import faults_text, measure, plan_page, unit_of_load, unmeasured_text, verdict
 from bellwether.pages.plan_summary import Story, tell
 from bellwether.ports.errors import BellwetherError, Terminal
 
@@ -40,10 +42,9 @@ def show(digest: str | None, uri: str, target: Target, top: int, output: str, ou
         if output in ("json", "yaml"):
             _write(output_file, document_text(found.document(), output))
             return
-        story = tell(found, plan_files.read_moves(store, found.digest), history, str(store))
+        story = _verified(store, tell(found, plan_files.read_moves(store, found.digest), history, str(store)))
         if output == "html":
-            problem, loads = plan_files.sources(store, found)
-            _write(output_file, plan_page(replace(story, problem=problem or "NAME", loads=loads or "NAME")))
+            _write(output_file, plan_page(story))
             return
     except BellwetherError as error:
         raise click.ClickException(plain(str(error))) from None
@@ -60,6 +61,17 @@ def newest(history: tuple[RebalancePlan, ...], store: str, policy: str | None) -
         )
         raise Terminal(f"{missing}: run `bellwether rebalance`, or use another --store")
     return mine[-1]
+
+
+def _verified(store: Store, story: Story) -> Story:
+    """The story with what the verification of the plan from its inputs tells, if these are still in the store."""
+    with progress_callback() as tell_progress:
+        found = verified_from(store, story.plan, tell_progress)
+    if found is None:
+        return story
+    problem, loads, report = found
+    verified = replace(story, problem=problem, loads=loads, faults=report.faults)
+    return verified if report.faults else replace(verified, proof=report.proof, unmeasured=report.unmeasured)
 
 
 def _policy(target: Target) -> str | None:
@@ -86,12 +98,12 @@ def _show(story: Story, top: int) -> None:
     say = console.print
     say(escape(plain(f"plan {found.digest} of policy {found.policy}, as of {moment(found.made_at)}")), soft_wrap=True)
     say(escape(verdict(found, unit)), soft_wrap=True)
+    for text in (faults_text(story), bound_text(story), cap_text(found, unit), unmeasured_text(story)):
+        if text:
+            say(escape(plain(text)), soft_wrap=True)
     say()
     say(_sums(found, unit))
     say()
-    if found.unmeasured:
-        say(unmeasured(found.unmeasured), soft_wrap=True)
-        say()
     say(_brokers(found, unit, top, console.width))
     more = len(found.brokers) - top
     if more > 0:

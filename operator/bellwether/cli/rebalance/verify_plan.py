@@ -31,7 +31,7 @@ _UNITS = "(maximum, mean, item and bound: bytes/s per 100 units of capacity; mov
 def verify_plan(problem: str, loads: str, plan: str, output: str) -> None:
     """Verify a load plan."""
     try:
-        with _progress_callback() as tell:
+        with progress_callback() as tell:
             report = recheck(Store.open(problem), Store.open(loads), Store.open(plan), tell)
     except BellwetherError as error:
         if output != "table":
@@ -56,7 +56,7 @@ def _show(report: Report, folder: str) -> None:
     console.print(table)
     click.echo(_UNITS)
     for note in report.notes:
-        click.echo(f"note: {note}")
+        click.echo(plain(f"note: {note}"))
     for fault in report.faults:
         click.echo(plain(f"rejected: {fault}"))
     if report.passed:
@@ -73,7 +73,7 @@ def plain(text: str) -> str:
 
 
 @contextmanager
-def _progress_callback() -> Iterator[Tell]:
+def progress_callback() -> Iterator[Tell]:
     """Progress callback: a bar on a terminal, else a line per quarter of a long input."""
     console = Console(stderr=True)
     if not console.is_terminal:

@@ -66,12 +66,23 @@ UNDER_WAY = frozenset({RunState.APPROVED, RunState.APPLYING})
 
 
 @dataclass(frozen=True, slots=True)
+class UncappedFigures:
+    """A plan that was found without the cap on moves: its highest relative load, the bound of all such plans, and how
+    many leaders it moves."""
+
+    after: float
+    bound: float
+    moves: int
+
+
+@dataclass(frozen=True, slots=True)
 class RebalanceFigures:
     """Figures of a plan: highest relative load and spread before and after, lower bound, number of moves.
 
     Loads in bytes/s per 100 of capacity; spreads are max / mean - 1; ``gap`` is max after / bound - 1, or None where
     the bound is 0; ``load`` and ``least_load`` (the minimum that any such plan must move) in bytes/s.
     ``without_consumption`` counts partitions whose consumption weighs and is not measured, so that it counts as 0.
+    ``bound_reason``: what decides the bound, in words. ``uncapped``: set if ``maxMoves`` costs something.
     """
 
     before: float
@@ -85,10 +96,13 @@ class RebalanceFigures:
     load: int
     least_load: int
     without_consumption: int = 0
+    bound_reason: str = ""
+    uncapped: UncappedFigures | None = None
 
     @classmethod
-    def of(cls, plan: RebalancePlan) -> RebalanceFigures:
+    def of(cls, plan: RebalancePlan, bound_reason: str = "") -> RebalanceFigures:
         """The figures of a plan."""
+        free = plan.certificate.without_cap
         return cls(
             plan.before.max,
             plan.after.max,
@@ -101,6 +115,8 @@ class RebalanceFigures:
             plan.moved.load // 100,
             plan.moved.lower_bound // 100,
             plan.unmeasured,
+            bound_reason,
+            None if free is None else UncappedFigures(free.load, free.bound, free.partitions),
         )
 
     @property
@@ -186,13 +202,15 @@ def on_started(run: RebalanceRun, name: str, request: str, settings: Rebalance, 
     return replace(started, next_at=settings.schedule.after(now) if settings.schedule is not None else None)
 
 
-def on_planned(run: RebalanceRun, plan: RebalancePlan, settings: Rebalance, forced: int = 0) -> RebalanceRun:
+def on_planned(
+    run: RebalanceRun, plan: RebalancePlan, settings: Rebalance, forced: int = 0, bound_reason: str = ""
+) -> RebalanceRun:
     """The run whose job computed that plan, after the plan was verified.
 
     ``forced`` leaders may not stay where they are, for example in a rack that is not preferred. Then the plan is
-    proposed however small its improvement.
+    proposed however small its improvement. ``bound_reason``: what decides its bound.
     """
-    figures = RebalanceFigures.of(plan)
+    figures = RebalanceFigures.of(plan, bound_reason)
     found = replace(run, digest=plan.digest, made_at=plan.made_at, figures=figures)
     least = settings.minimum_improvement_percent
     if not figures.moves + figures.reorders:

@@ -130,6 +130,49 @@ class CertificateLevel:
 
 
 @dataclass(frozen=True)
+class OtherCap:
+    """A plan with another ``maxMoves`` (None: without one), for comparison.
+
+    The weights prove that no plan with that cap has a lower maximum than ``bound``. The planner found one with the
+    maximum ``load`` that changes so many leaders.
+    """
+
+    max_moves: int | None
+    weights: Mapping[int, int]
+    move_weight: int
+    bound: float
+    load: float
+    partitions: int
+
+    def document(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "maxMoves": self.max_moves,
+            "weights": {str(b): w for b, w in sorted(self.weights.items())},
+            "moveWeight": self.move_weight,
+            "bound": self.bound,
+            "load": self.load,
+            "partitions": self.partitions,
+        }
+
+    @classmethod
+    def read(cls, raw: object, number: int) -> OtherCap:
+        """Read from JSON. Raises InvalidDocument, which names the field."""
+        where = f"certificate.otherCaps[{number}]"
+        fields = StrictObject(raw, where)
+        made = cls(
+            fields.integer_or_none("maxMoves"),
+            _weights(fields, where),
+            fields.integer("moveWeight"),
+            fields.number("bound"),
+            fields.number("load"),
+            fields.integer("partitions"),
+        )
+        fields.finish()
+        return made
+
+
+@dataclass(frozen=True)
 class Certificate:
     """Proof of a plan's quality: dual weights per eligible broker, the lower bound that they give, the gap to it.
 
@@ -137,7 +180,8 @@ class Certificate:
     relative load: the weights count only leaders that a plan below it can have. None where they count all.
     ``gap`` is max after / bound - 1, None where the bound is 0 and the max is not. ``largest_item`` is the largest load
     / capacity of a partition that has a choice, in the same unit as the bound: loads are indivisible. ``levels`` prove
-    how low the brokers below the busiest ones are, level by level.
+    how low the brokers below the busiest ones are, level by level. ``other_caps``: better
+    plans with higher caps on moves, the last without one; none where the cap costs nothing.
     """
 
     weights: Mapping[int, int]
@@ -147,6 +191,17 @@ class Certificate:
     gap: float | None
     largest_item: float
     levels: tuple[CertificateLevel, ...] = ()
+    other_caps: tuple[OtherCap, ...] = ()
+
+    @property
+    def without_cap(self) -> OtherCap | None:
+        """The plan without a cap; None unless it is better."""
+        return next((other for other in self.other_caps if other.max_moves is None), None)
+
+    @property
+    def proving(self) -> tuple[int, ...]:
+        """The brokers with a weight."""
+        return tuple(sorted(b for b, weight in self.weights.items() if weight))
 
     def document(self) -> dict[str, Any]:
         """As JSON."""
@@ -159,6 +214,7 @@ class Certificate:
             "gap": self.gap,
             "largestItem": self.largest_item,
             "levels": [level.document() for level in self.levels],
+            "otherCaps": [other.document() for other in self.other_caps],
         }
 
     @classmethod
@@ -172,6 +228,7 @@ class Certificate:
             fields.number_or_none("gap"),
             fields.number("largestItem"),
             tuple(CertificateLevel.read(raw, i) for i, raw in enumerate(fields.array("levels"))),
+            tuple(OtherCap.read(raw, i) for i, raw in enumerate(fields.array("otherCaps"))),
         )
         fields.finish()
         return made

@@ -46,7 +46,9 @@ def plan_of_size(
         brokers=rows,
         before=_balance(before),
         after=_balance(after),
-        certificate=replace(base.certificate, bound=bound, gap=max(after) / bound - 1),
+        certificate=replace(
+            base.certificate, weights=dict.fromkeys((b.id for b in free), 1), bound=bound, gap=max(after) / bound - 1
+        ),
         moved=replace(base.moved, partitions=moves, load=sum(m.load for m in made)),
     )
     return again(plan, made), made

@@ -11,6 +11,7 @@ from typing import Any
 
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.samples import sample_files
+from bellwether.adapters.store.samples.manifest import manifest_files
 from bellwether.sampling.rows import Rows
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
@@ -49,6 +50,14 @@ def held(store: Store, day: date = DAY) -> Counter[Sample]:
     """Every sample of the files that count, as often as it is there."""
     found: Counter[Sample] = Counter()
     for path in sample_files.current_files(store, day):
+        found.update(read(store, path))
+    return found
+
+
+def named(store: Store, day: date = DAY) -> Counter[Sample]:
+    """Every sample of the files that the day's manifest names, as often as it is there."""
+    found: Counter[Sample] = Counter()
+    for path in manifest_files(store, day):
         found.update(read(store, path))
     return found
 

@@ -10,7 +10,7 @@ from bellwether.adapters.store.samples.compaction import Compactor, Stopped
 from bellwether.adapters.store.samples.retention import expire
 from bellwether.adapters.store.store_errors import StoreDamaged, StoreMissing, StoreUnavailable, StoreUnusable
 from testkit.loads.object_store import KEY, SECRET, Bucket
-from testkit.loads.sample_rounds import CLUSTER, DAY, MIDNIGHT, held, rows, told
+from testkit.loads.sample_rounds import CLUSTER, DAY, MIDNIGHT, held, named, rows, told
 
 NEXT_DAY = MIDNIGHT + timedelta(days=1, minutes=10)
 
@@ -58,6 +58,7 @@ def test_rounds_are_kept_compacted_and_removed(store):
     assert held(store) == wanted
     Compactor(store, CLUSTER, ignore).run(NEXT_DAY)
     assert len(sample_files.current_files(store, DAY)) == 1
+    assert named(store) == wanted
     assert held(store) == wanted
     later = max(file.modified for file in store.list()) + timedelta(hours=1)
     assert Compactor(store, CLUSTER, ignore).run(later).removed == 3

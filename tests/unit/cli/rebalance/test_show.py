@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from bellwether.adapters.store.plans import problem_files
 from bellwether.adapters.store.plans.plan_files import write_plan
 from bellwether.cli.main import main
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from testkit.loads.plan_pages import former, needs, plan_of_size, said, taken_apart
-from testkit.loads.small_planner import Folders, folders, loads, planned, problem, slot
+from testkit.loads.small_planner import Folders, folders, loads, planned, problem, slot, write_loads
 
 POSED = problem(*(slot(i) for i in range(6)))
 KNOWN = loads(POSED, *(1e6 * (i + 1) for i in range(6)))
@@ -90,6 +91,37 @@ def test_the_page_is_written_with_history_and_the_names_of_its_sources(written: 
     words = said(taken_apart(text))
     assert f"--problem {written.uri}/problems/main --loads {written.uri}/loads/main --plan" in words
     assert f"{1:016x}" in words
+
+
+def test_of_several_problems_of_one_moment_the_one_of_the_plan_is_named(written: Folders, tmp_path: Path) -> None:
+    other = replace(POSED, partitions=POSED.partitions[:4])
+    problem_files.write_problem(written.store, "another", other)
+    write_loads(written.store, "another", KNOWN)
+    problem_files.write_problem(written.store, "twin", POSED)
+    write_loads(written.store, "twin", dict.fromkeys(KNOWN, (1.0, 0.0)))
+    words = said(taken_apart(shown(written, "-o", "html").stdout))
+    assert f"--problem {written.uri}/problems/main --loads {written.uri}/loads/main --plan" in words
+    written.store.delete_directory("problems/main")
+    assert "it cannot be verified" in said(taken_apart(shown(written, "-o", "html").stdout))
+
+
+def test_a_plan_names_who_proves_its_bound_and_what_is_not_measured(tmp_path: Path) -> None:
+    posed = problem(slot(0, held="Excluded"), *(slot(i) for i in range(1, 6)), slot(0, topic="clicks"))
+    known = loads(posed, 1e6, 9e6, *[1e6] * 5) | {posed.partitions[0].key: (1e6, None)}
+    found = shown(folders(str(tmp_path), posed, known))
+    assert found.exit_code == 0, found.output
+    text = " ".join(found.output.split())
+    assert "Broker 1 cannot go lower: of what it must carry" in text
+    assert "orders-0 alone needs" in text
+    assert "Not measured: clicks (1)." in text
+
+
+def test_a_plan_that_was_changed_is_not_recommended(written: Folders) -> None:
+    path = f"{written.plan}/plan.json"
+    document = json.loads(written.store.read_bytes(path))
+    document["certificate"]["bound"] *= 0.9
+    written.store.write_bytes(path, json.dumps(document).encode())
+    assert "Do not approve this plan: it does not pass verification. bound: the plan says" in shown(written).output
 
 
 def test_json_is_the_plan_as_it_is_kept(written: Folders) -> None:

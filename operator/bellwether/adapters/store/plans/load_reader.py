@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from bellwether.adapters.store.columns import batches, integers, texts, tuples
 from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.plans import problem_files
+from bellwether.adapters.store.plans import plan_files, problem_files
 from bellwether.adapters.store.plans.plan_verification import load_table
 from bellwether.adapters.store.store_errors import StoreDamaged
 from bellwether.core.model.cluster import PartitionKey
@@ -23,8 +23,6 @@ from bellwether.core.rebalance.problem import ProblemHeader
 from bellwether.core.settings.objective import Objective
 from bellwether.plan_verifier.load_table import Unusable
 from bellwether.plan_verifier.plan_documents import STATISTICS
-
-LOADS = "loads"
 
 _SCHEMA = pa.schema([problem_files.SCHEMA.field(name) for name in ("topic_id", "partition", "replicas")])
 
@@ -37,7 +35,7 @@ def read_loads(
     A partition without a load row is omitted. A load that no plan can use (not a number, negative, duplicate) raises
     StoreDamaged, and none is used.
     """
-    table = load_table(store.below(f"{LOADS}/{name}"), STATISTICS[str(objective.statistic)])
+    table = load_table(store.below(f"{plan_files.LOADS}/{name}"), STATISTICS[str(objective.statistic)])
     path = f"{problem_files.FOLDER}/{name}/{problem_files.PARTITIONS}"
     found = LoadAccumulator(objective, capacities)
     for batch in batches(store, path, _SCHEMA):
@@ -48,7 +46,7 @@ def read_loads(
                 if rates is not None:
                     found.add(PartitionKey(topic_id, number), members, rates[0], rates[1] or 0)
             except Unusable as error:
-                where = store.where(f"{LOADS}/{name}")
+                where = store.where(f"{plan_files.LOADS}/{name}")
                 raise StoreDamaged(f"{where}: partition {number} of topic id {topic_id}: {error}") from None
             except ValueError as error:
                 raise StoreDamaged(f"{store.where(path)}: topic id {topic_id}: {error}") from None

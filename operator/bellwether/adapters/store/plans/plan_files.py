@@ -20,6 +20,8 @@ from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePla
 from bellwether.core.strict_json import InvalidDocument
 
 FOLDER = "plans"
+LOADS = "loads"
+"""Folder of the measured loads, which the loads job writes."""
 SUMS = "plan.json"
 MOVES = "moves.parquet"
 
@@ -73,18 +75,16 @@ def read_moves(store: Store, digest: str) -> Iterator[RebalanceMove]:
         yield from map(RebalanceMove, topics, ids, numbers, replicas, orders, froms, tos, loads)
 
 
-def sources(store: Store, plan: RebalancePlan) -> tuple[str | None, str | None]:
-    """Names of the problem and of the loads of a plan, if they are unambiguous."""
+def sources(store: Store, plan: RebalancePlan) -> Iterator[tuple[str, str]]:
+    """Names of problems and of loads that a plan may have been made from; of several, only digests tell which."""
     posed = []
     for stored in store.list(problem_files.FOLDER):
         parts = stored.path.split("/")
         if len(parts) == 3 and parts[-1] == problem_files.TERMS and _poses(store, parts[1], plan):
             posed.append(parts[1])
-    problem = posed[0] if len(posed) == 1 else None
-    loads = {stored.path.split("/")[1] for stored in store.list("loads")}
-    if problem in loads:
-        return problem, problem
-    return problem, loads.pop() if len(loads) == 1 else None
+    loads = sorted({stored.path.split("/")[1] for stored in store.list(LOADS)})
+    for problem in posed:
+        yield from ((problem, name) for name in ([problem] if problem in loads else loads))
 
 
 def _poses(store: Store, name: str, plan: RebalancePlan) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans import plan_files, problem_files
-from bellwether.adapters.store.plans.load_reader import LOADS, read_loads
+from bellwether.adapters.store.plans.load_reader import read_loads
 from bellwether.adapters.store.plans.plan_verification import recheck
 from bellwether.adapters.store.store_errors import PlanUnfit, StoreDamaged, StoreMissing
 from bellwether.core.model.loads import Loads
@@ -32,10 +32,12 @@ KEPT = 5
 
 @dataclass(frozen=True, slots=True)
 class Rechecked:
-    """A verified plan, and the number of its leaders that must move (because of racks, for example)."""
+    """A verified plan, the number of its leaders that must move (because of racks, for example), and why its bound is
+    not lower, in words."""
 
     plan: RebalancePlan
     forced: int
+    bound_reason: str = ""
 
 
 class FilePlanStore:
@@ -75,7 +77,7 @@ class FilePlanStore:
         below = self._store.below
         report = recheck(
             below(f"{problem_files.FOLDER}/{name}"),
-            below(f"{LOADS}/{name}"),
+            below(f"{plan_files.LOADS}/{name}"),
             below(f"{plan_files.FOLDER}/{plan.digest}"),
             summary=plan,
             input_digest=input_digest,
@@ -89,7 +91,7 @@ class FilePlanStore:
             more = f" (and {len(report.faults) - 3} more)" if len(report.faults) > 3 else ""
             raise PlanUnfit(f"plan {plan.digest} is rejected: {'; '.join(report.faults[:3])}{more}")
         forced = next(check.found for check in report.checks if check.name == FORCED)
-        return Rechecked(plan, int(forced.replace(",", "")))
+        return Rechecked(plan, int(forced.replace(",", "")), report.proof.text if report.proof else "")
 
     def accepted(self, digest: str, input_digest: str = "") -> ApprovedPlan:
         """An approved plan, ready to be applied. Raises PlanUnfit if its moves do not match the digest, or if it does
@@ -149,7 +151,7 @@ class FilePlanStore:
         """Remove all but the latest problems with this name prefix, and their loads."""
         for name in self._runs(prefix)[:-KEPT]:
             self._store.delete_directory(f"{problem_files.FOLDER}/{name}")
-            self._store.delete_directory(f"{LOADS}/{name}")
+            self._store.delete_directory(f"{plan_files.LOADS}/{name}")
 
     def _runs(self, prefix: str) -> list[str]:
         """The complete problems with this name prefix, or all without one, the oldest first."""

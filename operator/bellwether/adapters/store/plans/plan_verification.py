@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import islice
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -16,14 +17,17 @@ import pyarrow as pa
 from bellwether.adapters.store.columns import batches, floats, integers, texts, tuples
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans import plan_files, problem_files
-from bellwether.adapters.store.store_errors import StoreDamaged, StoreMissing
+from bellwether.adapters.store.store_errors import StoreDamaged, StoreError, StoreMissing
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.plan_verifier.check_report import Report
 from bellwether.plan_verifier.load_table import LoadTable
 from bellwether.plan_verifier.move_stream import MoveRow
 from bellwether.plan_verifier.partition_sums import PartitionRow
 from bellwether.plan_verifier.plan_documents import STATISTICS, Plan, UnreadableDocument, plan_of, problem_of
-from bellwether.plan_verifier.plan_verifier import verify
+from bellwether.plan_verifier.plan_verifier import PROBLEM_DIGEST, verify
+
+MOST_SOURCES = 20
+"""Pairs of a problem and loads that are tried to find those of a plan."""
 
 T = TypeVar("T")
 
@@ -57,6 +61,29 @@ def recheck(
         lambda done: tell("partitions", done, total),
         input_digest,
     )
+
+
+def verified_from(
+    store: Store, plan: RebalancePlan, progress: Callable[[str, int, int], None] | None = None
+) -> tuple[str, str, Report] | None:
+    """Names of the problem and the loads that a plan of the store was made from, and the report of its verification.
+
+    None if they are not in the store any more, or cannot be read.
+    """
+    for problem, loads in islice(plan_files.sources(store, plan), MOST_SOURCES):
+        try:
+            report = recheck(
+                store.below(f"{problem_files.FOLDER}/{problem}"),
+                store.below(f"{plan_files.LOADS}/{loads}"),
+                store.below(f"{plan_files.FOLDER}/{plan.digest}"),
+                progress,
+                summary=plan,
+            )
+        except StoreError:
+            continue
+        if all(check.passed for check in report.checks if check.name == PROBLEM_DIGEST):
+            return problem, loads, report
+    return None
 
 
 def load_table(store: Store, statistic: str, progress: Callable[[int, int], None] | None = None) -> LoadTable:

@@ -1,8 +1,8 @@
 """Compact sample files: the rounds of an hour into one file, the files of a day into one when the day is over.
 
-In: a store. Out: compacted files that list their rounds; the files that they replace are removed half an hour later. If
-it is killed at any point, every sample still counts once (``sampling.coverage``), and the next run continues. Called by
-``bellwether sample``, in a thread of its own.
+In: a store. Out: compacted files that list their rounds, and a manifest per day that names the files that count; the
+files that they replace are removed half an hour later. If it is killed at any point, every sample still counts once
+(``sampling.coverage``), and the next run continues. Called by ``bellwether sample``, in a thread of its own.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from datetime import date, datetime, timedelta
 import pyarrow.parquet as pq
 
 from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.samples.manifest import manifest_files, write_manifest
 from bellwether.adapters.store.samples.merging import AS_STORED, merged
 from bellwether.adapters.store.samples.sample_files import (
     LONG_RUNS,
@@ -65,11 +66,12 @@ class Compactor:
         self._unreadable: set[str] = set()
 
     def run(self, now: datetime) -> Done:
-        """Compact everything that is due. Raises StoreError, Stopped."""
+        """Compact everything that is due, and bring the manifests up to date. Raises StoreError, Stopped."""
         done = Done()
-        listed = self._store.list(filenames.FOLDER)
-        for day in filenames.days(file.path for file in listed):
-            if sum(filenames.day_of(file.path) == day for file in listed) > 1:
+        listed = [file.path for file in self._store.list(filenames.FOLDER)]
+        for day in filenames.days(listed):
+            files = {path for path in listed if filenames.day_of(path) == day}
+            if len(files) > 1 or manifest_files(self._store, day) != files:
                 done = _sum(done, self._day(day, now))
         for file in self._store.list(_TEMPORARY_PREFIX, temporary=True):
             if file.modified is not None and now - file.modified > FORGOTTEN:
@@ -81,6 +83,7 @@ class Compactor:
         while True:
             files = self._readable(day)
             counting = coverage.current({path: file.rounds for path, file in files.items()})
+            write_manifest(self._store, day, self._cluster, (files[path] for path in counting))
             groups = fileplans.merges(day, {path: files[path].rounds for path in counting}, now)
             made = [self._merge(day, {path: files[path] for path in group}) for group in groups]
             if not any(one.written for one in made):
@@ -94,9 +97,11 @@ class Compactor:
     def _remove(self, day: date, now: datetime) -> int:
         files = self._readable(day)
         going = coverage.superfluous({path: file.rounds for path, file in files.items()})
+        # Left by a process that was killed before it named the compacted file: others may be reading by it.
+        named = manifest_files(self._store, day)
         removed = 0
-        for path, holder in going.items():
-            written = files[holder].stored.modified
+        for path in going.keys() - named:
+            written = files[going[path]].stored.modified
             if written is not None and now - written >= LINGER:
                 self._store.delete(path)
                 removed += 1

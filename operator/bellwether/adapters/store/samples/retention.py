@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import date
 
 from bellwether.adapters.store.filesystems import TEMPORARY, Store
+from bellwether.adapters.store.samples.manifest import manifest_path
 from bellwether.sampling import filenames, fileplans
 
 
@@ -38,6 +39,7 @@ def expire(store: Store, keep_days: int, today: date, said: Callable[[date, str]
         )
     going = fileplans.expired(samples, keep_days, today)
     for day in going:
+        store.delete(manifest_path(day))  # first: it must not name files that are gone
         for path in samples[day]:
             store.delete(path)
         if day not in foreign:

@@ -40,6 +40,14 @@ class SkippedPartition(Reported):
     reason: ReasonName = Field(description="Why it was skipped, in CamelCase.")
 
 
+class PlanWithoutCap(Reported):
+    """A plan that was found without maxMoves, for comparison. Loads are those of the busiest broker."""
+
+    load_after: Count = Field(description="Highest relative load after such a plan, which the planner has found.")
+    bound: Count = Field(description="Lower bound of the highest relative load of all plans without maxMoves.")
+    moves: Count = Field(description="Number of leaders that this plan moves.")
+
+
 class PlanFigures(Reported):
     """Figures of a load plan. Loads are those of the busiest broker, in bytes/s per 100 of capacity."""
 
@@ -68,6 +76,15 @@ class PlanFigures(Reported):
         description="Number of partitions whose consumption is not measured. It counts as 0, so brokers with many"
         " consumers seem less loaded than they are; run the sampler with Prometheus to measure it.",
     )
+    bound_reason: str = Field(
+        default="",
+        max_length=MESSAGE_LIMIT,
+        description="Why no plan can bring the highest load below the bound: the brokers that prove it, and their"
+        " heaviest partitions.",
+    )
+    without_cap: PlanWithoutCap | None = Field(
+        default=None, description="What is possible without maxMoves. Unset if the cap does not make the plan worse."
+    )
 
     @classmethod
     def of(cls, figures: lifecycle.RebalanceFigures) -> PlanFigures:
@@ -84,6 +101,10 @@ class PlanFigures(Reported):
             moved_bytes_per_second=figures.load,
             least_moved_bytes_per_second=figures.least_load,
             without_consumption=figures.without_consumption,
+            bound_reason=figures.bound_reason[:MESSAGE_LIMIT],
+            without_cap=None
+            if (free := figures.uncapped) is None
+            else PlanWithoutCap(load_after=round(free.after), bound=round(free.bound), moves=free.moves),
         )
 
     def to_core(self) -> lifecycle.RebalanceFigures:
@@ -100,6 +121,10 @@ class PlanFigures(Reported):
             load=self.moved_bytes_per_second,
             least_load=self.least_moved_bytes_per_second,
             without_consumption=self.without_consumption,
+            bound_reason=self.bound_reason,
+            uncapped=None
+            if (free := self.without_cap) is None
+            else lifecycle.UncappedFigures(float(free.load_after), float(free.bound), free.moves),
         )
 
 

@@ -70,19 +70,19 @@ def test_a_plan_that_cannot_be_read_is_named_by_file(tmp_path: Path, text: str) 
         read_plan(store, "x")
 
 
-def test_what_a_plan_was_made_from_is_found_where_there_is_no_doubt(tmp_path: Path) -> None:
+def test_what_a_plan_may_have_been_made_from_is_listed(tmp_path: Path) -> None:
     store = Store.open(str(tmp_path))
     known = loads(POSED, 100.0, 50.0)
     plan, _ = planned(POSED, known)
-    assert sources(store, plan) == (None, None)
+    assert list(sources(store, plan)) == []
     write_problem(store, "monday", replace(POSED, header=replace(POSED.header, policy="kafka/other")))
     write_problem(store, "tuesday", POSED)
     write_loads(store, "one", known)
     store.write_bytes("problems/damaged/problem.json", b"{")
-    assert sources(store, plan) == ("tuesday", "one")
+    assert list(sources(store, plan)) == [("tuesday", "one")]
     write_loads(store, "two", known)
-    assert sources(store, plan) == ("tuesday", None)
+    assert list(sources(store, plan)) == [("tuesday", "one"), ("tuesday", "two")]
     write_loads(store, "tuesday", known)
-    assert sources(store, plan) == ("tuesday", "tuesday")
+    assert list(sources(store, plan)) == [("tuesday", "tuesday")]
     write_problem(store, "again", POSED)
-    assert sources(store, plan) == (None, None)
+    assert ("again", "two") in sources(store, plan)
