@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 
 from bellwether.core.detection.context import Context
-from bellwether.core.detection.health_states import HealthState
+from bellwether.core.detection.health_states import SHOULD_NOT_LEAD, HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.loads import NO_LOADS, LeaderLoads, count_unplaceable
 from bellwether.core.model.refusals import BrokerHold
@@ -21,7 +21,6 @@ from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import SignalType
 
-_FAILING = (HealthState.SICK, HealthState.DOWN)
 _PASSING = (HealthState.HEALTHY, HealthState.RECOVERING)
 _SAME_SYMPTOM: Mapping[str, str] = {
     Reason.NOT_FENCED_IN_TIME: Reason.EXTERNALLY_UNREACHABLE,
@@ -53,7 +52,7 @@ def symptom(verdict: Verdict) -> str | None:
     """
     if verdict.reason in _NOT_SICK and verdict.signal in _HARMED:
         return _HARMED[verdict.signal]
-    return _symptom_of(verdict.reason, verdict.signal) if verdict.state in _FAILING else None
+    return _symptom_of(verdict.reason, verdict.signal) if verdict.state in SHOULD_NOT_LEAD else None
 
 
 def _symptom_of(reason: str, signal: str) -> str:
@@ -142,7 +141,7 @@ def _leave_a_leader(
 
 def _is_better(other: Verdict, sick: Verdict) -> bool:
     """Whether another broker is the better leader."""
-    return other.state not in _FAILING or (other.state is HealthState.SICK and other.severity < sick.severity)
+    return other.state not in SHOULD_NOT_LEAD or (other.state is HealthState.SICK and other.severity < sick.severity)
 
 
 def _one_failure_domain(kept: Mapping[int, DemotedBroker], context: Context) -> bool:
@@ -155,7 +154,7 @@ def _one_failure_domain(kept: Mapping[int, DemotedBroker], context: Context) -> 
     racks = {b.rack for b in cluster.brokers.values()}
     if None in racks:
         return False
-    sick = {b for b in cluster.live if verdicts[b].state in _FAILING} | demoted_by_signals(kept, snapshot)
+    sick = {b for b in cluster.live if verdicts[b].state in SHOULD_NOT_LEAD} | demoted_by_signals(kept, snapshot)
     others = cluster.live.difference(sick, kept, snapshot.maintenance)
     if any(verdicts[b].state is not HealthState.HEALTHY for b in others):
         return False
