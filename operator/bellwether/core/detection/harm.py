@@ -26,6 +26,13 @@ from bellwether.core.settings.harm import (
 from bellwether.core.signals import Harm, Reading
 
 
+def lost_words(lost_seconds: float) -> str:
+    """What clients lost, for a message; a counter at its limit says so, as the true figure may be larger."""
+    if lost_seconds >= LARGEST_LOST_SECONDS:
+        return f"at least {LARGEST_LOST_SECONDS:g} s (the counter's limit)"
+    return f"{lost_seconds:.1f} s"
+
+
 @dataclass(frozen=True, slots=True)
 class HarmCounter:
     """One source's harm up to now.

@@ -212,7 +212,8 @@ class HarmEpisodes(Reported):
     lost_milliseconds: tuple[Annotated[int, Field(ge=0, le=round(LARGEST_LOST_SECONDS * 1000))], ...] = Field(
         min_length=1,
         max_length=EPISODES_KEPT,
-        description="Lost service of the last disturbances in milliseconds, the oldest first.",
+        description="Lost service of the last disturbances in milliseconds, the oldest first; 600000 means at least"
+        " so much.",
         json_schema_extra={"x-kubernetes-list-type": "atomic"},
     )
 
