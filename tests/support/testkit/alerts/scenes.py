@@ -17,12 +17,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from bellwether.adapters.store.filesystems import Store
-from bellwether.core.model.restoration_waves import wave_position
 from bellwether.core.signals import Reading
 from realparts import kubernetes_binaries
 from testkit.alerts.monitored_site import ZONES, WatchedSite
 from testkit.processes.plan_jobs import complete, waiting_job
-from testkit.processes.sites import POLICY, Site
+from testkit.processes.sites import POLICY
 from testkit.simulation.rebalance_fixture import Planner
 from waiting import limit
 
@@ -106,16 +105,10 @@ def without_secret(watched: WatchedSite) -> None:
     watched.site.policy("payments", kafka={"bootstrapServers": known.bootstrap.split(","), **secured})
 
 
-def wave_positions(site: Site) -> list[int]:
-    """The positions in the waves of the partitions that broker 1 should lead; they follow from the topic's id."""
-    return sorted(wave_position(p.key) for p in site.partitions().values() if p.replicas[0] == 1)
-
-
 def waves(watched: WatchedSite) -> None:
     """Broker 1 gets its leaders back in waves, and one vantage does not reach it any more."""
     site = watched.site
-    half = wave_positions(site)[2]
-    site.change(promotion={"waves": {"steps": [half, 100], "pauseSeconds": 120, "skipUpToLeaders": 0}})
+    site.change(promotion={"waves": {"steps": [50, 100], "pauseSeconds": 120, "skipUpToLeaders": 0}})
     site.demote(1, "its disk is replaced")
     site.until(lambda: site.led_by(1) == 0, 60, "broker 1 leads nothing", site.partitions)
     watched.processes[ZONES[1]].stop(30)
