@@ -7,10 +7,8 @@ same each time. Called by ``tests/integration/alerts/test_scenes.py``, which com
 from __future__ import annotations
 
 import json
-import os
 import re
 import socket
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,10 +18,10 @@ from bellwether.adapters.store.filesystems import Store
 from bellwether.core.signals import Reading
 from realparts import kubernetes_binaries
 from testkit.alerts.monitored_site import ZONES, WatchedSite
+from testkit.processes import person_shell
 from testkit.processes.plan_jobs import complete, waiting_job
 from testkit.processes.sites import POLICY
 from testkit.simulation.rebalance_fixture import Planner
-from waiting import limit
 
 Step = Callable[[WatchedSite], None]
 
@@ -252,11 +250,10 @@ def _event(watched: WatchedSite, reason: str) -> str:
 
 
 def _run(watched: WatchedSite, command: list[str]) -> str:
-    environment = {**os.environ, "KUBECONFIG": str(watched.site.server.kubeconfig)}
-    environment["KUBECACHEDIR"] = str(watched.site.directory / "kubectl-cache")
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=limit(60))
-    status = f"(exit status {done.returncode})\n" if done.returncode else ""
-    return f"{done.stdout}{done.stderr}{status}"
+    site = watched.site
+    done = person_shell.run(command, person_shell.environment(site.server, site.directory))
+    status = f"(exit status {done.status})\n" if done.status else ""
+    return f"{done.printed}{done.errors}{status}"
 
 
 def _table(text: str) -> str:
