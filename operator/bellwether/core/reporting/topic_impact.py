@@ -30,7 +30,8 @@ class TopicImpact:
 
 def topic_impacts(cluster: Cluster, risks: RiskSummary, unhealthy: Collection[int]) -> tuple[TopicImpact, ...]:
     """Topics with the most offline partitions, then unhealthy leaders, then under and at ``min.insync.replicas``."""
-    classes = Counter((d.partition.topic, d.risk) for d in risks.at_risk if d.risk is not Risk.UNDER_REPLICATED)
+    classes: Counter[tuple[str, Risk]] = Counter()
+    classes.update((d.partition.topic, d.risk) for d in risks.at_risk if d.risk is not Risk.UNDER_REPLICATED)
     led: Counter[str] = Counter()
     if any(cluster.leader_counts.get(broker) for broker in unhealthy):
         led.update(p.topic for p in cluster.partitions if p.leader in unhealthy)
