@@ -316,6 +316,7 @@ def _returning_to_json(returning: Mapping[int, ReturningBroker]) -> list[Any]:
             "since": _time_to_text(one.since),
             "wavedAt": _time_to_text(one.waved_at),
             "coming": one.trigger.value,
+            **({"cutoff": one.cutoff} if one.cutoff is not None else {}),
         }
         for _, one in sorted(returning.items())
     ]
@@ -329,6 +330,7 @@ def _returning_from_json(rows: Any) -> dict[int, ReturningBroker]:
             since=datetime.fromisoformat(row["since"]),
             waved_at=datetime.fromisoformat(row["wavedAt"]),
             trigger=RestorationTrigger(row["coming"]),
+            cutoff=_cutoff(row.get("cutoff")),
         )
         for row in rows
     }
@@ -366,6 +368,14 @@ def _share(value: object) -> int:
     if type(value) is not int or not 0 <= value <= 100:
         raise ValueError(f"{value!r} is not a share from 0 to 100 percent")
     return value
+
+
+def _cutoff(value: object) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 100:
+        raise ValueError(f"{value!r} is not a cutoff from 0 to 100")
+    return float(value)
 
 
 def _application_to_json(application: PlanApplication) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
-from bellwether.core.detection.harm import HarmCounter
+from bellwether.core.detection.harm import HarmCounter, lost_words
 from bellwether.core.signals import Reading, Signal
 
 
@@ -82,5 +82,5 @@ def lost_text(counter: HarmCounter) -> str:
     began, lasted = counter.since or counter.reading_since, counter.counted_until
     if began is None or lasted is None:
         return "clients lost nothing yet"
-    seconds, lost = (lasted - began).total_seconds(), f"clients lost {counter.lost_seconds:.1f} s"
+    seconds, lost = (lasted - began).total_seconds(), f"clients lost {lost_words(counter.lost_seconds)}"
     return f"{lost} of the last {seconds:.0f} s" if seconds >= counter.lost_seconds else lost

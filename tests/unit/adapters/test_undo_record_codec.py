@@ -194,6 +194,23 @@ def test_a_share_that_is_none_is_named(share: object) -> None:
         undo_record_codec.import_record(json.dumps(document).encode(), "old.json")
 
 
+@pytest.mark.parametrize("cutoff", [-1, 100.5, "10", True])
+def test_a_cutoff_that_is_none_is_named(cutoff: object) -> None:
+    wave = ReturningBroker(1, 10, NOW, NOW, cutoff=12.5)
+    document = json.loads(undo_record_codec.export_record(UndoRecord("c", returning={1: wave})))
+    document["returning"][0]["cutoff"] = cutoff
+    with pytest.raises(Terminal, match="not a cutoff from 0 to 100"):
+        undo_record_codec.import_record(json.dumps(document).encode(), "old.json")
+
+
+def test_a_wave_of_a_version_that_did_not_count_goes_by_its_share() -> None:
+    wave = ReturningBroker(1, 10, NOW, NOW, cutoff=12.5)
+    document = json.loads(undo_record_codec.export_record(UndoRecord("c", returning={1: wave})))
+    del document["returning"][0]["cutoff"]
+    read = undo_record_codec.import_record(json.dumps(document).encode(), "old.json")
+    assert read.returning == {1: ReturningBroker(1, 10, NOW, NOW)}
+
+
 def test_what_versions_before_waves_wrote_and_read_is_the_same_document() -> None:
     wave = ReturningBroker(1, 10, datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC))
     before = json.loads(undo_record_codec.export_record(UndoRecord("c", 3)))

@@ -19,6 +19,7 @@ from bellwether.core.doctor.risks import (
     RiskSummary,
     diagnose_cluster,
 )
+from bellwether.core.doctor.unhealthy_leaders import UnhealthyLeader
 from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey, TopicPartition
 from bellwether.kafka_connection import join_address
 from bellwether.ports.errors import BellwetherError, Terminal
@@ -41,6 +42,7 @@ def no_samples(_cluster_id: str, _wanted: Collection[PartitionKey]) -> Mapping[P
 class Examination:
     """Result. ``silent``: brokers that metadata lists as alive and that did not answer, with the error.
 
+    ``unhealthy``: brokers that a policy judges Sick or Down and that lead partitions; None if no verdicts were read.
     ``troubles``: what could not be read.
     """
 
@@ -48,6 +50,7 @@ class Examination:
     risk_summary: RiskSummary
     facts: RiskInputs
     silent: Mapping[int, str]
+    unhealthy: tuple[UnhealthyLeader, ...] | None = None
     troubles: tuple[str, ...] = ()
 
     def of(self, name: TopicPartition) -> Diagnosis:
@@ -81,7 +84,7 @@ class Examiner:
         if lost:
             samples = self._sampled(cluster.cluster_id, lost, troubles)
             facts = replace(facts, samples=samples, ends=self._where(cluster, lost, silent))
-        return Examination(cluster, diagnose_cluster(cluster, facts, silent), facts, silent, tuple(troubles))
+        return Examination(cluster, diagnose_cluster(cluster, facts, silent), facts, silent, troubles=tuple(troubles))
 
     def _silent(self, cluster: Cluster, troubles: list[str]) -> dict[int, str]:
         """Brokers that do not answer; none if all fail, since then this client's network is the cause."""

@@ -32,6 +32,7 @@ from bellwether.cli.offline.unclean_election import NoLeaderElected, Refused, el
 from bellwether.cli.output import print_document
 from bellwether.core.doctor.remediation import CommandOptions
 from bellwether.core.doctor.risks import OFFLINE, LogEndSample
+from bellwether.core.doctor.unhealthy_leaders import UnhealthyBroker, unhealthy_leaders
 from bellwether.core.model.cluster import PartitionKey, TopicPartition
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import BellwetherError
@@ -75,18 +76,22 @@ def doctor(
     else:
         single = at_risk if everything else at_risk[:SHOWN] if topics else ()
         doctor_output.print_report(found, single, tools)
-    raise click.exceptions.Exit(status(d.risk in OFFLINE for d in at_risk))
+    raise click.exceptions.Exit(status(found))
 
 
 @dataclass(frozen=True)
 class _Cluster:
-    """A cluster to examine. ``check`` raises Terminal if its id is not the expected one."""
+    """A cluster to examine. ``check`` raises Terminal if its id is not the expected one.
+
+    ``unhealthy``: brokers that the policy judges Sick or Down; None without its verdicts.
+    """
 
     connection: Connection
     nodes: BrokerPool
     tools: CommandOptions
     notes: tuple[str, ...] = ()
     check: Callable[[str], None] = lambda _cluster_id: None
+    unhealthy: tuple[UnhealthyBroker, ...] | None = None
 
 
 def _by_options(kafka: Mapping[str, Any]) -> _Cluster:
@@ -110,7 +115,8 @@ def _of_policy(opened: ExitStack, target: Target, kafka: Mapping[str, Any]) -> _
         policy=f" --policy {shlex.quote(found.policy)} --namespace {found.namespace}",
         options=options,
     )
-    return _Cluster(found.connection, BrokerPool(found.connection, MANUAL_LIMITS), tools, found.notes, found.check)
+    nodes = BrokerPool(found.connection, MANUAL_LIMITS)
+    return _Cluster(found.connection, nodes, tools, found.notes, found.check, found.unhealthy)
 
 
 def _examination(of: _Cluster, uri: str | None) -> Callable[[Collection[str]], Examination]:
@@ -120,7 +126,8 @@ def _examination(of: _Cluster, uri: str | None) -> Callable[[Collection[str]], E
     def examine(topics: Collection[str]) -> Examination:
         found = examiner.examine(topics)
         of.check(found.cluster.cluster_id)
-        return replace(found, troubles=(*of.notes, *found.troubles))
+        led = None if of.unhealthy is None else unhealthy_leaders(found.cluster, of.unhealthy)
+        return replace(found, unhealthy=led, troubles=(*of.notes, *found.troubles))
 
     return examine
 
@@ -142,10 +149,12 @@ def _elect(
     doctor_output.print_remedies(diagnosis, tools, elr=after.cluster.elr_enabled)
 
 
-def status(offline: Any) -> int:
-    """Exit status; ``offline`` has for each partition at risk whether it is offline."""
-    found = list(offline)
-    return exit_status.OFFLINE if any(found) else exit_status.FOUND if found else 0
+def status(found: Examination) -> int:
+    """Exit status: by the worst partition, then by whether an unhealthy broker leads."""
+    at_risk = found.risk_summary.at_risk
+    if any(d.risk in OFFLINE for d in at_risk):
+        return exit_status.OFFLINE
+    return exit_status.FOUND if at_risk or found.unhealthy else 0
 
 
 def _ask(question: str) -> str:

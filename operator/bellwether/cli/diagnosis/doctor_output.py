@@ -14,10 +14,11 @@ from bellwether.core.doctor.cause_remediation import SHOWN_BROKERS, cause_advice
 from bellwether.core.doctor.causes import RiskCause, causes
 from bellwether.core.doctor.remediation import CommandOptions, Remediation, client_impact, remediation_plan
 from bellwether.core.doctor.risks import RISK_DESCRIPTIONS, WORST_FIRST, Diagnosis
+from bellwether.core.doctor.unhealthy_leaders import UnhealthyLeader
 
 Document = dict[str, Any]
 SHOWN_NAMES = 4
-"""Number of partitions that are named for each class of a cause."""
+"""Number of partitions that are named for each class of a cause, and of topics for an unhealthy leader."""
 
 
 def print_report(found: Examination, single: Sequence[Diagnosis], tools: CommandOptions) -> None:
@@ -44,8 +45,11 @@ def print_report(found: Examination, single: Sequence[Diagnosis], tools: Command
             f"\n{designed} of the partitions at min.insync.replicas have all replicas in sync: by their settings no "
             "replica may fail"
         )
+    for leader in found.unhealthy or ():
+        click.echo()
+        _unhealthy(leader)
     if not risk_summary.at_risk:
-        click.echo("\nno partition is at risk")
+        click.echo(f"\n{_nothing(found)}")
         return
     for cause in causes(risk_summary, cluster.live, found.silent):
         click.echo()
@@ -60,6 +64,37 @@ def print_report(found: Examination, single: Sequence[Diagnosis], tools: Command
         click.echo("\nfor single partitions: --topic TOPIC, --all or --output json")
     if tools.config:
         click.echo(f"{tools.config} in the commands is a file with the client settings of this listener")
+
+
+def _nothing(found: Examination) -> str:
+    """What is so while no partition is at risk."""
+    if found.unhealthy:
+        return (
+            "every partition has a leader and its replicas; clients lose what the unhealthy leaders above do not serve"
+        )
+    if found.unhealthy is None:
+        return (
+            "no partition is at risk by its replicas; whether clients reach the leaders, and which are slow, only the "
+            "verdicts of a policy show (--policy)"
+        )
+    return "no partition is at risk, and no broker that is known to be unhealthy leads one"
+
+
+def _unhealthy(leader: UnhealthyLeader) -> None:
+    broker, topics = leader.broker, leader.topics
+    count = len(leader.partitions)
+    click.echo(
+        f"broker {broker.broker} is {broker.state} ({broker.reason}) and leads {count} "
+        f"partition{'' if count == 1 else 's'}"
+    )
+    shown = ", ".join(f"{topic} {led}" for topic, led in list(topics.items())[:SHOWN_NAMES])
+    others = len(topics) - SHOWN_NAMES
+    more = f" and {others} more topic{'' if others == 1 else 's'}" if others > 0 else ""
+    click.echo(f"  topics:  {shown}{more}")
+    click.echo(f"  clients: {broker.clients}")
+    if broker.kept:
+        click.echo(f"  it still leads: {broker.kept}")
+    _numbered(broker.remediations)
 
 
 def _cause(cause: RiskCause, tools: CommandOptions, *, elr: bool) -> None:
@@ -126,6 +161,7 @@ def document(found: Examination, tools: CommandOptions) -> Document:
         "classes": {str(risk): counts[risk] for risk in WORST_FIRST},
         "atRisk": len(risk_summary.at_risk),
         "atMinIsrBySettings": sum(d.designed for d in risk_summary.diagnoses),
+        "unhealthyLeaders": None if found.unhealthy is None else [_leader_document(one) for one in found.unhealthy],
         "causes": [_cause_document(cause, tools, elr=cluster.elr_enabled) for cause in grouped],
         "partitions": [
             {"cause": cause_of[one.partition.name], **_document(one, tools, elr=cluster.elr_enabled)}
@@ -143,6 +179,20 @@ def _cause_document(cause: RiskCause, tools: CommandOptions, *, elr: bool) -> Do
         "classes": {str(risk): len(some) for risk, some in cause.by_risk.items()},
         "safe": advice.safe,
         "remedies": _remedies(advice.remediations),
+    }
+
+
+def _leader_document(leader: UnhealthyLeader) -> Document:
+    broker = leader.broker
+    return {
+        "broker": broker.broker,
+        "state": broker.state,
+        "reason": broker.reason,
+        "partitions": len(leader.partitions),
+        "topics": dict(leader.topics),
+        "clients": broker.clients,
+        "notDemoted": broker.kept,
+        "remedies": _remedies(broker.remediations),
     }
 
 

@@ -92,7 +92,7 @@ def explanation(health: BrokerHealth, now: datetime, leases: Mapping[str, Object
         yield f"Log directory {one.directory} is demoted, {since(one.since, now)}: {count}."
         yield f"  {one.message}"
     if (way := status.restoration) is not None:
-        text = f"wave {way.wave} of {way.waves}, {way.share_percent} % of its leaders"
+        text = f"wave {way.wave} of {way.waves}, {way.share_percent} % of its leaders (spec.promotion.waves.steps)"
         yield f"Restoration in waves {since(way.since, now)}: {text}, {way.pending_partitions} partitions pending."
         if way.blocked_by:
             yield f"  next wave blocked: {way.blocked_by}"
@@ -109,7 +109,7 @@ def _history(health: BrokerHealth, verdict: BrokerVerdict, now: datetime) -> Ite
         times = "once" if flapping.demotions == 1 else f"{flapping.demotions} times"
         yield (
             f"Recently demoted {times} by signals: it must stay healthy for {flapping.stabilization_seconds} s before "
-            "promotion."
+            "promotion (spec.promotion.stabilizationSeconds, longer for a broker that flaps)."
         )
     if override is not None:
         until = f" until {clock(override.until)}" if override.until is not None else ""

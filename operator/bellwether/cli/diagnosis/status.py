@@ -31,6 +31,7 @@ from bellwether.ports.errors import BellwetherError, Transient
 
 WATCH_SECONDS = 2.0
 BROKERS_SHOWN = 30
+TOPICS_SHOWN = 5
 NAMED = 5
 
 
@@ -122,6 +123,7 @@ def screen(view: PolicyView) -> Iterator[str]:
     yield _operator(view)
     yield ""
     yield from _brokers(view)
+    yield from _topics(view)
     yield from _partitions(view)
     yield from _probers(view)
     if (run := status.rebalance) is not None:
@@ -170,6 +172,22 @@ def _well(health: BrokerHealth) -> bool:
     return (
         verdict is not None and verdict.state is HealthState.HEALTHY and str(getattr(demoted, "status", "")) != "True"
     )
+
+
+def _topics(view: PolicyView) -> Iterator[str]:
+    affected = view.policy.status.affected_topics
+    if affected is None:
+        return
+    head = ("TOPIC", "PARTITIONS", "OFFLINE", "UNHEALTHY LEADER", "UNDER MIN ISR", "AT MIN ISR")
+    shown = affected.worst[:TOPICS_SHOWN]
+    rows = [
+        (t.topic, *map(str, (t.partitions, t.offline, t.unhealthy_leader, t.under_min_isr, t.at_min_isr)))
+        for t in shown
+    ]
+    yield from ("", *rows_of(head, rows))
+    if (more := affected.total - len(shown)) > 0:
+        yield f"and {more} more topic{'' if more == 1 else 's'}, none worse than these: -o json"
+    yield ""
 
 
 def _partitions(view: PolicyView) -> Iterator[str]:

@@ -7,6 +7,7 @@ transition time while its status is unchanged, so the same input makes the same 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from datetime import datetime
 
 from bellwether.adapters.kubernetes.api_client import Object
@@ -76,6 +77,7 @@ def policy_status(
             ),
         ),
         partitions_at_risk=_risks(report),
+        affected_topics=_affected(report),
         blocked_by_reason=tuple(
             policystatus.BlockedReason(reason=str(reason), count=n, message=DESCRIPTIONS[reason])
             for reason, n in report.blocked_by_reason.items()
@@ -282,6 +284,14 @@ def _risks(report: Report) -> policystatus.PartitionsAtRisk:
             for d in at_risk[: policystatus.SAMPLE_LIMIT]
         ),
     )
+
+
+def _affected(report: Report) -> policystatus.AffectedTopics | None:
+    topics = report.affected_topics
+    if not topics:
+        return None
+    worst = tuple(policystatus.AffectedTopic(**asdict(topic)) for topic in topics[: policystatus.TOPIC_LIMIT])
+    return policystatus.AffectedTopics(total=len(topics), worst=worst)
 
 
 def _would_demote(report: Report) -> Iterable[policystatus.WouldDemote]:

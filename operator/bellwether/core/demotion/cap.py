@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 
 from bellwether.core.detection.context import Context
-from bellwether.core.detection.health_states import HealthState
+from bellwether.core.detection.health_states import SHOULD_NOT_LEAD, HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.loads import NO_LOADS, LeaderLoads, count_unplaceable
 from bellwether.core.model.refusals import BrokerHold
@@ -21,7 +21,9 @@ from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import SignalType
 
-_FAILING = (HealthState.SICK, HealthState.DOWN)
+NAMED = 5
+"""How many brokers a message names; the others are counted."""
+
 _PASSING = (HealthState.HEALTHY, HealthState.RECOVERING)
 _SAME_SYMPTOM: Mapping[str, str] = {
     Reason.NOT_FENCED_IN_TIME: Reason.EXTERNALLY_UNREACHABLE,
@@ -53,7 +55,7 @@ def symptom(verdict: Verdict) -> str | None:
     """
     if verdict.reason in _NOT_SICK and verdict.signal in _HARMED:
         return _HARMED[verdict.signal]
-    return _symptom_of(verdict.reason, verdict.signal) if verdict.state in _FAILING else None
+    return _symptom_of(verdict.reason, verdict.signal) if verdict.state in SHOULD_NOT_LEAD else None
 
 
 def _symptom_of(reason: str, signal: str) -> str:
@@ -116,11 +118,26 @@ def _most_severe(
 ) -> tuple[list[Verdict], list[BrokerHold]]:
     """The most severe ones, up to the cap."""
     snapshot, policy = context.snapshot, context.policy
-    total, used = len(snapshot.cluster.named), len(demoted_by_signals(kept, snapshot))
-    cap = policy.demotion.cap(total)
-    room = max(0, cap - used)
-    text = f"signals have demoted {used} of {total} brokers; the cap is {cap} (spec.demotion.maxBrokers)"
-    return worst_first[:room], [BrokerHold(v.broker, Reason.CAP_REACHED, text) for v in worst_first[room:]]
+    used = demoted_by_signals(kept, snapshot)
+    room = max(0, policy.demotion.cap(len(snapshot.cluster.named)) - len(used))
+    admitted, refused = worst_first[:room], worst_first[room:]
+    text = cap_reached(used.union(v.broker for v in admitted), "demoted by signals", context)
+    return admitted, [BrokerHold(v.broker, Reason.CAP_REACHED, text) for v in refused]
+
+
+def cap_reached(counted: Collection[int], how: str, context: Context, beyond: str = "demote by an override") -> str:
+    """The field of the cap with its value, the brokers that count against it, and the remedies.
+
+    ``beyond`` is what the cap does not limit.
+    """
+    first, more = sorted(counted)[:NAMED], len(counted) - NAMED
+    one = len(counted) == 1
+    names = f"{'broker' if one else 'brokers'} {', '.join(map(str, first))}{f' and {more} more' if more > 0 else ''}"
+    return (
+        f"{context.policy.demotion.cap_words(len(context.snapshot.cluster.named))}, and {names}"
+        f" {'counts' if one else 'count'} against it ({how}): repair {'that one' if one else 'those'}, raise"
+        f" spec.demotion.maxBrokers if the others have capacity, or {beyond}"
+    )
 
 
 def _leave_a_leader(
@@ -135,14 +152,17 @@ def _leave_a_leader(
             leading.discard(verdict.broker)
             admitted.append(verdict)
         else:
-            text = "no other broker is live, less sick and free to lead"
+            text = (
+                "no other broker is live, less sick and free to lead: repair one, or end the override or drain that"
+                " keeps one from leading"
+            )
             held.append(BrokerHold(verdict.broker, Reason.CAP_REACHED, text))
     return admitted, held
 
 
 def _is_better(other: Verdict, sick: Verdict) -> bool:
     """Whether another broker is the better leader."""
-    return other.state not in _FAILING or (other.state is HealthState.SICK and other.severity < sick.severity)
+    return other.state not in SHOULD_NOT_LEAD or (other.state is HealthState.SICK and other.severity < sick.severity)
 
 
 def _one_failure_domain(kept: Mapping[int, DemotedBroker], context: Context) -> bool:
@@ -155,7 +175,7 @@ def _one_failure_domain(kept: Mapping[int, DemotedBroker], context: Context) -> 
     racks = {b.rack for b in cluster.brokers.values()}
     if None in racks:
         return False
-    sick = {b for b in cluster.live if verdicts[b].state in _FAILING} | demoted_by_signals(kept, snapshot)
+    sick = {b for b in cluster.live if verdicts[b].state in SHOULD_NOT_LEAD} | demoted_by_signals(kept, snapshot)
     others = cluster.live.difference(sick, kept, snapshot.maintenance)
     if any(verdicts[b].state is not HealthState.HEALTHY for b in others):
         return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from bellwether.core.demotion.cap import demoted_by_signals, is_shared
+from bellwether.core.demotion.cap import cap_reached, demoted_by_signals, is_shared
 from bellwether.core.detection.context import Context
 from bellwether.core.doctor.risks import MIN_ISR
 from bellwether.core.model.cluster import Partition
@@ -17,7 +17,6 @@ from bellwether.core.model.maintenance import Maintenance
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.policy import Policy
 
 NAMED = 3
 """How many partitions a message names."""
@@ -56,7 +55,7 @@ def drain_blocker(
         return DrainBlocker(Reason.NO_FAULT_TOLERANCE, _stranded_message(broker, stranded))
     if why.asked:
         return None
-    return _over_the_cap(broker, kept, snapshot, context.policy)
+    return _over_the_cap(broker, kept, context)
 
 
 def stop_check(why: Maintenance, demoted: Mapping[int, DemotedBroker], snapshot: Snapshot) -> StopCheck:
@@ -140,10 +139,9 @@ def _stranded_message(broker: int, stranded: list[Partition]) -> str:
     return f"{text}, or set an override without spec.override.purpose"
 
 
-def _over_the_cap(
-    broker: int, kept: Mapping[int, DemotedBroker], snapshot: Snapshot, policy: Policy
-) -> DrainBlocker | None:
+def _over_the_cap(broker: int, kept: Mapping[int, DemotedBroker], context: Context) -> DrainBlocker | None:
     """A pod restart is not requested by a person: the cap counts those that signals or their pods keep from leading."""
+    snapshot = context.snapshot
     cluster, maintenance = snapshot.cluster, snapshot.maintenance
     if broker not in cluster.live:
         return None
@@ -156,9 +154,8 @@ def _over_the_cap(
         for b, d in kept.items()
         if d.cause is Cause.MAINTENANCE and b in cluster.live and not (b in maintenance and maintenance[b].asked)
     }
-    unasked = len(drained | demoted_by_signals(kept, snapshot))
-    cap = policy.demotion.cap(len(cluster.named))
-    if unasked < cap:
+    unasked = drained | demoted_by_signals(kept, snapshot)
+    if len(unasked) < context.policy.demotion.cap(len(cluster.named)):
         return None
-    text = f"signals have demoted, or restarts drained, {unasked} of {len(cluster.named)} brokers; the cap is {cap}"
-    return DrainBlocker(Reason.CAP_REACHED, f"{text} (spec.demotion.maxBrokers)")
+    text = cap_reached(unasked, "demoted by signals, or drained by a pod restart", context, "request the drain")
+    return DrainBlocker(Reason.CAP_REACHED, text)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from bellwether.core.demotion.cap import demoted_by_signals, shared_symptom
+from bellwether.core.demotion.cap import cap_reached, demoted_by_signals, shared_symptom
 from bellwether.core.demotion.dwell import dwell_left
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.findings import fresh
@@ -143,18 +143,14 @@ def _admitted(
         return [], [BrokerHold(v.broker, Reason.SYSTEMIC_CAUSE, text) for v in slow]
     snapshot = context.snapshot
     affected = demoted_by_signals(kept, snapshot) | with_demoted
-    total = len(snapshot.cluster.named)
-    cap = context.policy.demotion.cap(total)
+    cap = context.policy.demotion.cap(len(snapshot.cluster.named))
     admitted, held = [], []
     for verdict in sorted(slow, key=lambda v: (v.broker not in affected, v.since, v.broker)):
         if verdict.broker in affected or len(affected) < cap:
             affected.add(verdict.broker)
             admitted.append(verdict)
         else:
-            text = (
-                f"signals have demoted {len(affected)} of {total} brokers, or log directories of them; the cap is {cap}"
-                " (spec.demotion.maxBrokers)"
-            )
+            text = cap_reached(affected, "demoted by signals, or log directories of theirs", context)
             held.append(BrokerHold(verdict.broker, Reason.CAP_REACHED, text))
     return admitted, held
 

@@ -8,7 +8,7 @@ falls only when the broker goes down. A broker that becomes sick is demoted agai
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -16,7 +16,7 @@ from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Partition
-from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker, wave_position
+from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import RESTORE_TIMEOUT, Cause
 from bellwether.core.reasons import DESCRIPTIONS, Reason
@@ -90,8 +90,7 @@ def advance_restorations(context: Context, kept: Collection[int], promoted: Coll
         override = snapshot.override_of(broker)
         if override is not None and override.state is OverrideState.PROMOTED:
             continue  # an override gives back all leaders at once
-        wait = _wait(wave, context)
-        after = wave if wait is not None else wave.with_share(waves.after(wave.share), snapshot.now)
+        after, wait = _advanced(wave, context)
         if after.share < 100:
             returning[broker] = after
             if wait is not None:
@@ -157,14 +156,16 @@ def _leaders_due(brokers: Collection[int], context: Context) -> dict[int, float]
     return due
 
 
-def _wait(wave: ReturningBroker, context: Context) -> WaveBlocker | None:
-    """The first reason why a broker's next wave may not come now, if any."""
-    return (
-        _not_healthy(wave, context)
-        or _others_at_work(context.snapshot)
-        or _too_soon(wave, context)
-        or _out_of_sync(wave, context)
-    )
+def _advanced(wave: ReturningBroker, context: Context) -> tuple[ReturningBroker, WaveBlocker | None]:
+    """The broker in its next wave; or in this one, with the first reason why the next may not come now."""
+    wait = _not_healthy(wave, context) or _others_at_work(context.snapshot) or _too_soon(wave, context)
+    if wait is not None:
+        return wave, wait
+    leaders = [p for p in context.managed.partitions if wave.broker in eligible_leaders(p, context)]
+    share = context.policy.promotion.waves.after(wave.share)
+    after = wave.with_share(share, context.snapshot.now, [p.key for p in leaders])
+    wait = _out_of_sync(wave, after, leaders, context)
+    return (after, None) if wait is None else (wave, wait)
 
 
 def _not_healthy(wave: ReturningBroker, context: Context) -> WaveBlocker | None:
@@ -199,19 +200,21 @@ def _too_soon(wave: ReturningBroker, context: Context) -> WaveBlocker | None:
     return WaveBlocker(Reason.RESTORING_IN_WAVES, f"{pause} s between waves", left)
 
 
-def _out_of_sync(wave: ReturningBroker, context: Context) -> WaveBlocker | None:
+def _out_of_sync(
+    wave: ReturningBroker, after: ReturningBroker, leaders: Iterable[Partition], context: Context
+) -> WaveBlocker | None:
     """Partitions of the next wave must be in sync; with a timeout, as one lost log directory would block all others."""
     if _overdue(wave, context):
         return None
-    broker, share = wave.broker, context.policy.promotion.waves.after(wave.share)
+    broker = wave.broker
     behind = [
         p.name
-        for p in context.managed.partitions
+        for p in leaders
         if broker not in p.isr
         and broker in p.replicas
         and not p.reassigning
-        and wave.share <= wave_position(p.key) < share
-        and broker in eligible_leaders(p, context)
+        and wave.withholds(p.key)
+        and not after.withholds(p.key)
     ]
     if not behind:
         return None

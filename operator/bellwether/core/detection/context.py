@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from bellwether.core.detection.health_states import HealthState
+from bellwether.core.detection.health_states import SHOULD_NOT_LEAD, HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.rack_ranking import RackRankings
@@ -52,7 +52,7 @@ class Context:
     @cached_property
     def sick_or_down(self) -> frozenset[int]:
         """Brokers that should not lead."""
-        return frozenset(b for b, v in self.verdicts.items() if v.state in (HealthState.SICK, HealthState.DOWN))
+        return frozenset(b for b, v in self.verdicts.items() if v.state in SHOULD_NOT_LEAD)
 
     @property
     def has_health_evidence(self) -> bool:

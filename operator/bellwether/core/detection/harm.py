@@ -26,6 +26,13 @@ from bellwether.core.settings.harm import (
 from bellwether.core.signals import Harm, Reading
 
 
+def lost_words(lost_seconds: float) -> str:
+    """What clients lost, for a message; a counter at its limit says so, as the true figure may be larger."""
+    if lost_seconds >= LARGEST_LOST_SECONDS:
+        return f"at least {LARGEST_LOST_SECONDS:g} s (the counter's limit)"
+    return f"{lost_seconds:.1f} s"
+
+
 @dataclass(frozen=True, slots=True)
 class HarmCounter:
     """One source's harm up to now.
@@ -38,8 +45,9 @@ class HarmCounter:
 
     ``reading`` is Failing at a bad request from REPORTED_FROM_SECONDS of new harm on, and Passing after
     RECOVERED_SECONDS of allowance.
-    ``rising`` and ``quiet`` are the one-sided sums that decide it; ``since`` is when ``lost_seconds`` left zero,
-    ``counted_until`` the end of the last slice, ``last_share`` the share of bad requests at that moment.
+    ``rising`` and ``quiet`` are the one-sided sums that decide it, ``rising`` without a cap, so that what short bursts
+    lose beyond the allowance adds up; ``since`` is when ``lost_seconds`` left zero, ``counted_until`` the end of the
+    last slice, ``last_share`` the share of bad requests at that moment.
     """
 
     lost_seconds: float = 0.0
@@ -74,7 +82,7 @@ class HarmCounter:
             lost_seconds=lost,
             share=self.share + (share - self.share) * weight,
             since=since,
-            rising=min(max(0.0, self.rising + net), REPORTED_FROM_SECONDS),
+            rising=max(0.0, self.rising + net),
             quiet=quiet,
             counted_until=now,
             last_share=share,

@@ -75,7 +75,7 @@ class Weighing:
         return f"clients losing {self.limit_seconds:.1f} s makes it Sick"
 
     def __str__(self) -> str:
-        times = f", tolerated {self.tolerance} times" if self.tolerance > 1 else ""
+        times = f", tolerated {self.tolerance} times (spec.detection.tolerance)" if self.tolerance > 1 else ""
         learned = self.learned.words(self.cause, self._limit)
         return f"moving its leaders away and back costs {self.cost}{times}{f'; {learned}' if learned else ''}"
 

@@ -21,6 +21,10 @@ class HealthState(StrEnum):
     UNKNOWN = "Unknown"
 
 
+SHOULD_NOT_LEAD = frozenset({HealthState.SICK, HealthState.DOWN})
+"""States of a broker that clients do not reach, or that serves them badly."""
+
+
 class Evidence(StrEnum):
     """Sum of the findings of one reconcile, worst first."""
 

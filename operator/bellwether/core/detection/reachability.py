@@ -22,6 +22,7 @@ from bellwether.core.detection.findings import (
     passing,
     quorum,
 )
+from bellwether.core.detection.harm import lost_words
 from bellwether.core.detection.harm_weighing import Weighing, weigh
 from bellwether.core.detection.health_states import Evidence
 from bellwether.core.model.harm_history import HarmCause
@@ -96,7 +97,7 @@ def _below_cost(
 
 
 def _lost(weighed: Weighing) -> str:
-    return f"its clients lost {weighed.lost_seconds:.1f} s, and {weighed}"
+    return f"its clients lost {lost_words(weighed.lost_seconds)}, and {weighed}"
 
 
 def self_reachability(broker: int, index: SignalIndex) -> Finding | None:

@@ -119,6 +119,11 @@ class Cluster:
         return {p.topic: p.internal for p in self.partitions}
 
     @cached_property
+    def topic_sizes(self) -> Counter[str]:
+        """How many partitions each topic has."""
+        return Counter([p.topic for p in self.partitions])
+
+    @cached_property
     def leader_counts(self) -> Counter[int | None]:
         """How many partitions each broker leads; under None, how many have no leader."""
         return Counter([p.leader for p in self.partitions])

@@ -110,8 +110,9 @@ def _no_capacity(state: PolicyState) -> Finding | None:
     stay = sum(h.reason is Reason.CAPACITY_REACHED for h in state.plan.holds)
     if not stay:
         return None
-    text = f"{stay} leaders stay on their brokers: all others are at the limit set by spec.demotion.capacity"
-    text += measured_at_suffix(state.policy.demotion.capacity, state.context.snapshot.loads)
+    capacity = state.policy.demotion.capacity
+    text = f"{stay} leaders stay on their brokers: all others are at the limit, {capacity}"
+    text += measured_at_suffix(capacity, state.context.snapshot.loads)
     return Finding(Reason.CAPACITY_REACHED, text, blocks=True)
 
 

@@ -29,6 +29,7 @@ from bellwether.core.rebalance.rebalance_waves import WaveResult
 from bellwether.core.reporting.broker_report import BrokerReport, broker_reports
 from bellwether.core.reporting.placement_counts import PlacementCounts, count_placements
 from bellwether.core.reporting.policy_conditions import policy_conditions
+from bellwether.core.reporting.topic_impact import TopicImpact, topic_impacts
 from bellwether.core.settings.policy import Mode, Policy
 
 SAMPLE_SIZE = 20
@@ -64,6 +65,8 @@ class Report:
     """State of the Strimzi cluster, where Strimzi runs the cluster."""
     risk_summary: RiskSummary = field(default_factory=lambda: RiskSummary(()))
     """Partitions that are not led by a full ISR, each with its risk."""
+    affected_topics: tuple[TopicImpact, ...] = ()
+    """Topics whose clients notice something, or would with the next lost broker; the worst first."""
     displaced_for_racks: int = 0
     """How many of the displaced stay so permanently, as the racks of the policy want it."""
     elections: tuple[float, ...] = ()
@@ -140,6 +143,7 @@ def report(
         progress=progress,
         strimzi=snapshot.strimzi,
         risk_summary=risks,
+        affected_topics=topic_impacts(snapshot.cluster, risks, context.sick_or_down),
     )
 
 

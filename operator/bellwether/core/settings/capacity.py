@@ -24,5 +24,10 @@ class Capacity:
         """Whether there is any limit."""
         return self.max_leaders is not None or self.max_load is not None
 
+    def __str__(self) -> str:
+        """The limits as their fields have them."""
+        limits = {"maxLeaders": self.max_leaders, "maxBytesPerSecond": self.max_load}
+        return " and ".join(f"spec.demotion.capacity.{field} ({n})" for field, n in limits.items() if n is not None)
+
 
 UNBOUNDED = Capacity()

@@ -69,6 +69,11 @@ class Demotion:
             return self.max_brokers
         return max(1, math.floor(brokers * int(self.max_brokers.rstrip("%")) / 100))
 
+    def cap_words(self, brokers: int) -> str:
+        """The cap as its field has it, and what it comes to in a cluster of ``brokers``."""
+        comes_to = "" if isinstance(self.max_brokers, int) else f" ({self.cap(brokers)} of {brokers} brokers)"
+        return f"spec.demotion.maxBrokers is {self.max_brokers}{comes_to}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromotionWaves:

@@ -34,6 +34,7 @@ class AlertRouter:
         self._policies: dict[Named, Alerts] = {}
         self._awaited: frozenset[Named] | None = None
         self._added: set[Named] = set()
+        self._begun = False
         self._log = structlog.get_logger(__name__)
         self._said: set[Named] = set()
 
@@ -42,25 +43,38 @@ class AlertRouter:
         with self._lock:
             self._awaited = policies
             self._added &= policies
+            self._begun = self._begun or not self._unasked
 
     def add(self, policy: Named, alerts: Alerts) -> None:
         """Pass on to this policy, too."""
         with self._lock:
             self._policies[policy] = alerts
             self._added.add(policy)
+            self._begun = self._begun or not self._unasked
 
     def remove(self, policy: Named) -> None:
         """Pass on to it no longer."""
         with self._lock:
             self._policies.pop(policy, None)
 
+    @property
+    def _unasked(self) -> bool:
+        """Whether policies are not known, or one of them is not served yet: a notification has to be sent again."""
+        return self._awaited is None or bool(self._awaited - self._added)
+
     def problems(self) -> list[str]:
-        """Why no notification would be taken, although a policy names alerts; one that takes them is enough."""
+        """Why no notification would be taken, although a policy names alerts; one that takes them is enough.
+
+        From the start until each policy was asked once, all notifications are refused. Later a policy that is new
+        refuses its own for a moment, which must not take the webhook from the others.
+        """
         with self._lock:
             served = list(self._policies.values())
-            began = self._default is None or self._default in self._policies
+            began = self._begun if self._default is None else self._default in self._policies
         waiting = [alerts for alerts in served if not alerts.idle]
-        if began and (not waiting or any(alerts.ready() for alerts in waiting)):
+        if not began:
+            return ["not every policy is served yet"]
+        if not waiting or any(alerts.ready() for alerts in waiting):
             return []
         return ["not reporting for any policy now"]
 
@@ -75,7 +89,7 @@ class AlertRouter:
             return
         with self._lock:
             served = list(self._policies.values())
-            awaited = self._awaited is None or bool(self._awaited - self._added)
+            awaited = self._unasked
         claimed: set[int] = set()
         refused = NotReady("the policies are not known yet") if awaited else None
         for alerts in served:

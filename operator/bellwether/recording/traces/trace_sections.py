@@ -188,6 +188,12 @@ def _share(value: Any) -> int:
     return value
 
 
+def _cutoff(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 100:
+        raise ValueError(f"cutoff {value!r} is not a position from 0 to 100")
+    return float(value)
+
+
 def _aged(signal: Signal, moment: Any, now: float) -> Signal:
     if isinstance(moment, bool) or not isinstance(moment, int | float):
         return signal  # never seen
@@ -228,4 +234,5 @@ _RETURNING = (
     _Member("since", "since", text_of, time_of),
     _Member("wavedAt", "waved_at", text_of, time_of),
     _Member("coming", "trigger", str, RestorationTrigger, RestorationTrigger.RECOVERED),
+    _Member("cutoff", "cutoff", float, _cutoff, None),
 )

@@ -7,24 +7,21 @@ same each time. Called by ``tests/integration/alerts/test_scenes.py``, which com
 from __future__ import annotations
 
 import json
-import os
 import re
 import socket
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from bellwether.adapters.store.filesystems import Store
-from bellwether.core.model.restoration_waves import wave_position
 from bellwether.core.signals import Reading
 from realparts import kubernetes_binaries
 from testkit.alerts.monitored_site import ZONES, WatchedSite
+from testkit.processes import person_shell
 from testkit.processes.plan_jobs import complete, waiting_job
-from testkit.processes.sites import POLICY, Site
+from testkit.processes.sites import POLICY
 from testkit.simulation.rebalance_fixture import Planner
-from waiting import limit
 
 Step = Callable[[WatchedSite], None]
 
@@ -106,16 +103,10 @@ def without_secret(watched: WatchedSite) -> None:
     watched.site.policy("payments", kafka={"bootstrapServers": known.bootstrap.split(","), **secured})
 
 
-def wave_positions(site: Site) -> list[int]:
-    """The positions in the waves of the partitions that broker 1 should lead; they follow from the topic's id."""
-    return sorted(wave_position(p.key) for p in site.partitions().values() if p.replicas[0] == 1)
-
-
 def waves(watched: WatchedSite) -> None:
     """Broker 1 gets its leaders back in waves, and one vantage does not reach it any more."""
     site = watched.site
-    half = wave_positions(site)[2]
-    site.change(promotion={"waves": {"steps": [half, 100], "pauseSeconds": 120, "skipUpToLeaders": 0}})
+    site.change(promotion={"waves": {"steps": [50, 100], "pauseSeconds": 120, "skipUpToLeaders": 0}})
     site.demote(1, "its disk is replaced")
     site.until(lambda: site.led_by(1) == 0, 60, "broker 1 leads nothing", site.partitions)
     watched.processes[ZONES[1]].stop(30)
@@ -259,11 +250,10 @@ def _event(watched: WatchedSite, reason: str) -> str:
 
 
 def _run(watched: WatchedSite, command: list[str]) -> str:
-    environment = {**os.environ, "KUBECONFIG": str(watched.site.server.kubeconfig)}
-    environment["KUBECACHEDIR"] = str(watched.site.directory / "kubectl-cache")
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=limit(60))
-    status = f"(exit status {done.returncode})\n" if done.returncode else ""
-    return f"{done.stdout}{done.stderr}{status}"
+    site = watched.site
+    done = person_shell.run(command, person_shell.environment(site.server, site.directory))
+    status = f"(exit status {done.status})\n" if done.status else ""
+    return f"{done.printed}{done.errors}{status}"
 
 
 def _table(text: str) -> str:

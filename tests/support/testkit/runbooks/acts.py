@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAPS, LEASES, POLICIES, Object
+from testkit.processes.person_shell import Ended
 from testkit.processes.sites import POLICY
 from testkit.runbooks.chart_release import HOME, OPERATOR
-from testkit.runbooks.installation import FROZEN, SICK, Ended, Installation
+from testkit.runbooks.installation import FROZEN, SICK, Installation
 from waiting import limit, until
 
 Act = Callable[[Installation, str], None]

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import base64
 import os
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import POLICIES, Object
@@ -29,6 +28,8 @@ from realparts.prometheus import PrometheusServer
 from sourcetree import ROOT
 from testkit.alerts import alert_rules
 from testkit.kubernetes import strimzi_objects
+from testkit.processes import person_shell
+from testkit.processes.person_shell import Ended
 from testkit.processes.plan_jobs import complete, waiting_job
 from testkit.processes.sites import POLICY, Site
 from testkit.runbooks.chart_release import (
@@ -50,14 +51,6 @@ from waiting import limit
 
 SICK, FROZEN, LEFT = 1, 2, 3
 ON_CALL = "on-call"
-
-
-class Ended(NamedTuple):
-    """A command that has ended."""
-
-    status: int
-    printed: str
-    errors: str
 
 
 class Installation:
@@ -156,32 +149,22 @@ class Installation:
 
     def shell(self, command: str, environment: Mapping[str, str]) -> Ended:
         """Run a command in a shell."""
-        done = subprocess.run(
-            ["/bin/sh", "-c", command],
-            env=environment,
-            cwd=self.directory,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=limit(180),
-        )
-        return Ended(done.returncode, done.stdout, done.stderr)
+        return person_shell.run(["/bin/sh", "-c", command], environment, self.directory)
 
     def ask(self, text: str, page: str) -> list[dict[str, Any]]:
         """The series that a query of a page gives. Raises RuntimeError for one that is no PromQL."""
         assert self._prometheus is not None, "begin() comes first"
         return self._prometheus.query(self.filled(text, page))
 
-    def environment(self, deployment: str = "") -> dict[str, str]:
-        """Variables of an administrator's shell, or of one in a Deployment's container."""
+    def environment(self, deployment: str = "", user: str | None = None) -> dict[str, str]:
+        """Variables of the shell of an administrator or of ``user``, or of one in a Deployment's container."""
         path = f"{self._tools}:{Path(sys.executable).parent}:{os.environ['PATH']}"
-        kubectl = {"KUBECONFIG": str(self.server.kubeconfig), "KUBECACHEDIR": str(self.directory / "kubectl-cache")}
-        return {**os.environ, **kubectl, "PATH": path, **(self.release.variables(deployment) if deployment else {})}
+        variables = person_shell.environment(self.server, self.directory, user) | {"PATH": path}
+        return {**variables, **(self.release.variables(deployment) if deployment else {})}
 
     def person(self) -> dict[str, str]:
         """Variables of the shell of the person on call."""
-        return {**self.environment(), "KUBECONFIG": str(self.server.kubeconfig_for(ON_CALL))}
+        return self.environment(user=ON_CALL)
 
     # What placeholders stand for
 

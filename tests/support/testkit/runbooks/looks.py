@@ -15,8 +15,9 @@ from typing import NamedTuple
 from urllib.request import urlopen
 
 from bellwether.cli.commands.exit_status import FOUND, OFFLINE
+from testkit.processes.person_shell import Ended
 from testkit.runbooks.chart_release import HOME, LOAD_CONFIG, OPERATOR, REPLICA
-from testkit.runbooks.installation import FROZEN, Ended, Installation
+from testkit.runbooks.installation import FROZEN, Installation
 from testkit.runbooks.page_commands import PageCommand
 from waiting import limit, until
 

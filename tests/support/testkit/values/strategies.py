@@ -80,7 +80,14 @@ def records(draw: st.DrawFn) -> UndoRecord:
             for t, i in draw(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=6))
         },
         returning={
-            b: ReturningBroker(b, draw(st.integers(0, 99)), START, START, draw(st.sampled_from(RestorationTrigger)))
+            b: ReturningBroker(
+                b,
+                draw(st.integers(0, 99)),
+                START,
+                START,
+                draw(st.sampled_from(RestorationTrigger)),
+                draw(st.none() | st.floats(0, 100)),
+            )
             for b in draw(st.sets(st.integers(1, 5), max_size=2)) - brokers
         },
         log_dirs={

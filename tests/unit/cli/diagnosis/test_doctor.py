@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,11 @@ from click.testing import CliRunner
 from bellwether.cli.commands import exit_status
 from bellwether.cli.diagnosis.doctor import _again, _tools, status
 from bellwether.cli.main import main
+from bellwether.core.doctor.unhealthy_leaders import UnhealthyBroker, unhealthy_leaders
 from bellwether.kafka_connection import Connection, Mechanism, Protocol, Security
+from bellwether.testing.memory_cluster import MemoryCluster
+from testkit.simulation.risk_fixture import MemoryWard
+from testkit.values.builders import name
 
 
 def doctor(*arguments: str) -> tuple[int, str]:
@@ -57,9 +62,19 @@ def test_a_store_that_is_none_is_refused_without_its_secrets() -> None:
     assert "opensesame" not in output
 
 
-@pytest.mark.parametrize(("offline", "code"), [((), 0), ((False, False), 4), ((False, True), 5)])
-def test_the_exit_status_tells_how_bad_it_is(offline: tuple[bool, ...], code: int) -> None:
-    assert status(offline) == code
+def test_the_exit_status_tells_how_bad_it_is() -> None:
+    kafka = MemoryCluster(3)
+    kafka.create_topic("orders", assignment=[(1, 2)], min_isr=1)
+    ward = MemoryWard(kafka)
+    well = ward.examiner().examine()
+    assert status(well) == 0
+    sick = UnhealthyBroker(1, "Sick", "ExternallyUnreachable", "not reachable from 2 of 2 vantages")
+    assert status(replace(well, unhealthy=unhealthy_leaders(well.cluster, [sick]))) == 4
+    kafka.shrink_isr(name("orders", 0), 2)
+    assert status(ward.examiner().examine()) == 4
+    kafka.kill(1)
+    lost = ward.examiner().examine()
+    assert status(replace(lost, unhealthy=unhealthy_leaders(well.cluster, [sick]))) == 5
 
 
 def test_the_exit_statuses_are_in_the_help() -> None:
@@ -68,7 +83,7 @@ def test_the_exit_statuses_are_in_the_help() -> None:
         "0  no partition is at risk",
         "1  the cluster could not be examined",
         "3  an unclean election was refused",
-        "4  partitions are at risk",
+        "4  partitions are at risk or led by an unhealthy broker",
         "5  a partition has no leader",
     ):
         assert line in output

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from bellwether.cli.diagnosis import doctor_output
 from bellwether.cli.diagnosis.cluster_examination import Examination
-from bellwether.core.doctor.remediation import CommandOptions
+from bellwether.core.doctor.remediation import CommandOptions, Remediation
 from bellwether.core.doctor.risks import LogEndSample, Risk
+from bellwether.core.doctor.unhealthy_leaders import UnhealthyBroker, unhealthy_leaders
 from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.simulation.risk_fixture import MemoryWard
 from testkit.values.builders import START, name
@@ -118,7 +120,46 @@ def test_what_has_no_spare_by_design_is_said_and_is_not_at_risk(kafka, capsys):
 def test_nothing_at_risk_is_said(capsys):
     made = MemoryCluster(3)
     made.create_topic("orders")
-    assert printed(MemoryWard(made).examiner().examine(), capsys).endswith("\nno partition is at risk\n")
+    found = MemoryWard(made).examiner().examine()
+    assert "whether clients reach the leaders, and which are slow, only the" in printed(found, capsys)
+    judged = replace(found, unhealthy=())
+    assert printed(judged, capsys).endswith(
+        "\nno partition is at risk, and no broker that is known to be unhealthy leads one\n"
+    )
+
+
+def test_leaders_that_clients_do_not_reach_are_shown_though_no_partition_is_at_risk(capsys):
+    made = MemoryCluster(3)
+    for number, topic in enumerate(["a", "b", "c", "d", "e"], 1):
+        made.create_topic(topic, assignment=[(1, 2, 3)] * number, min_isr=1)
+    found = MemoryWard(made).examiner().examine()
+    sick = UnhealthyBroker(
+        1,
+        "Sick",
+        "ExternallyUnreachable",
+        "not reachable from 2 of 2 vantages",
+        "NotEnforcing: it would be demoted",
+        (Remediation("check the load balancer", "nothing", checks=("bellwether explain 1",)),),
+    )
+    found = replace(found, unhealthy=unhealthy_leaders(found.cluster, [sick]))
+    out = printed(found, capsys)
+    assert "at risk" not in out.replace("partitions at risk", "")
+    assert out.endswith(
+        "broker 1 is Sick (ExternallyUnreachable) and leads 15 partitions\n"
+        "  topics:  e 5, d 4, c 3, b 2 and 1 more topic\n"
+        "  clients: no reads, no writes through the external listener: not reachable from 2 of 2 vantages\n"
+        "  it still leads: NotEnforcing: it would be demoted\n"
+        "  1. check the load balancer\n"
+        "     cost: nothing\n"
+        "     check: bellwether explain 1\n"
+        "\nevery partition has a leader and its replicas; clients lose what the unhealthy leaders above do not serve\n"
+    )
+    [leader] = doctor_output.document(found, TOOLS)["unhealthyLeaders"]
+    assert (leader["broker"], leader["partitions"], leader["topics"]) == (
+        1,
+        15,
+        {"e": 5, "d": 4, "c": 3, "b": 2, "a": 1},
+    )
 
 
 def test_brokers_that_do_not_answer_and_what_is_not_known_are_said(kafka, capsys):

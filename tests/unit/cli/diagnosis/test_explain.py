@@ -138,7 +138,7 @@ class TestText:
 
     def test_flapping_and_the_override_are_told(self):
         _, said = run("1")
-        assert "Recently demoted 2 times by signals: it must stay healthy for 120 s before promotion." in said
+        assert "Recently demoted 2 times by signals: it must stay healthy for 120 s before promotion (" in said
         assert "Override Demoted by ann until 2026-01-01 00:30:00Z: disk swap" in said
 
     def test_how_far_its_way_back_has_come_is_told(self, api: MemoryApi):
@@ -156,8 +156,8 @@ class TestText:
         api.put(BROKER_HEALTHS, health)
         _, said = run("1")
         assert (
-            "Restoration in waves since 2026-01-01 00:00:00Z (2 min 5 s ago): wave 1 of 3, 10 % of its leaders,"
-            " 27 partitions pending.\n  next wave blocked: 60 s between waves"
+            "Restoration in waves since 2026-01-01 00:00:00Z (2 min 5 s ago): wave 1 of 3, 10 % of its leaders"
+            " (spec.promotion.waves.steps), 27 partitions pending.\n  next wave blocked: 60 s between waves"
         ) in said
 
     def test_every_signal_stands_in_a_row_and_says_why_it_did_not_count(self):

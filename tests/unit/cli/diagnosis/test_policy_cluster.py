@@ -8,16 +8,34 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from bellwether.adapters.kubernetes.api_client import POLICIES, SECRETS
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, SECRETS
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis import policy_cluster
+from bellwether.cli.diagnosis.policy_view import PolicyView
 from bellwether.cli.main import main
+from bellwether.controllers.reporting.status import broker_status, policy_status
+from bellwether.core.doctor.unhealthy_leaders import UnhealthyBroker
+from bellwether.core.model.refusals import BrokerHold
+from bellwether.core.planning.plan import Plan
+from bellwether.core.reasons import Reason
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.policy import Mode, Policy
 from bellwether.kafka_connection import Mechanism
 from bellwether.ports.errors import Terminal
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
-from testkit.values.builders import demoted
+from testkit.values.builders import (
+    CLUSTER_ID,
+    cluster,
+    decisions,
+    demoted,
+    partition,
+    said,
+    snapshot,
+    verdicts,
+)
 
 CLOSED = "127.0.0.1:1"
 
@@ -52,7 +70,7 @@ def test_addresses_and_credentials_are_those_of_the_policy(api: MemoryApi) -> No
         security = found.connection.security
         assert (found.connection.bootstrap, security.mechanism) == ((CLOSED,), Mechanism.PLAIN)
         assert (security.username, security.password) == ("anna", "opensesame")
-        assert (found.cluster_id, found.notes) == ("cluster-a", ())
+        assert found.cluster_id == "cluster-a"
 
 
 def test_other_addresses_may_lead_to_the_same_cluster_only(api: MemoryApi) -> None:
@@ -68,7 +86,7 @@ def test_the_brokers_that_the_policy_has_demoted_are_named(api: MemoryApi) -> No
     taken = records.take_over("cluster-a")
     records.save(replace(taken, demoted={1: demoted(1)}))
     with policy_cluster.policy_cluster(Target("main"), ()) as found:
-        assert found.notes == (f"demoted by policy default/main: broker 1 ({demoted(1).reason})",)
+        assert found.notes[:1] == (f"demoted by policy default/main: broker 1 ({demoted(1).reason})",)
 
 
 def test_a_cluster_that_cannot_be_reached_is_named_without_its_password(api: MemoryApi) -> None:
@@ -103,3 +121,76 @@ def test_a_missing_secret_is_named(api: MemoryApi) -> None:
     api.delete(SECRETS, "default", "kafka")
     code, output = doctor("--policy", "main")
     assert (code, "secret default/kafka does not exist" in output) == (1, True), output
+
+
+ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
+LED = cluster(*(partition(index=i, replicas=(1, 2, 3)) for i in range(4)))
+
+
+def judged(api: MemoryApi, report: Report) -> None:
+    """The policy and its brokers as the operator leaves them after a reconcile."""
+    body = api.get(POLICIES, "default", "main")
+    api.put(POLICIES, body | {"status": policy_status(report, 1, {}, None, operator="default/operator-1")})
+    for broker in report.brokers:
+        health = api_objects.health(broker.broker)
+        health["metadata"]["labels"] = {object_names.POLICY_LABEL: "main"}
+        api.put(BROKER_HEALTHS, health | {"status": broker_status(broker, 1, {}, report.now)})
+
+
+def unhealthy(api: MemoryApi) -> tuple[tuple[UnhealthyBroker, ...] | None, str]:
+    with policy_cluster.policy_cluster(Target("main"), ()) as found:
+        return found.unhealthy, "; ".join(found.notes)
+
+
+def test_a_sick_broker_comes_with_why_it_still_leads_and_what_to_do(api: MemoryApi) -> None:
+    suspended = replace(ENFORCE, suspend=True)
+    judged(api, said(snapshot(LED), suspended, verdicts(LED, sick=[1]), Plan(decisions=decisions(1))))
+    brokers, _ = unhealthy(api)
+    assert brokers is not None
+    [sick] = brokers
+    assert (sick.broker, sick.state, sick.reason) == (1, "Sick", "ExternallyUnreachable")
+    assert sick.kept.startswith("NotEnforcing: ")
+    verdict, policy = sick.remediations
+    assert verdict.checks == ("bellwether explain 1 --policy main -n default",)
+    assert "bellwether resume --policy main -n default" in policy.do
+
+
+def test_a_broker_that_the_cap_keeps_leading_can_be_demoted_by_hand(api: MemoryApi) -> None:
+    hold = BrokerHold(1, Reason.CAP_REACHED, "2 of 3 brokers are demoted")
+    plan = Plan(decisions=replace(decisions(), held=(hold,)))
+    judged(api, said(snapshot(LED), ENFORCE, verdicts(LED, sick=[1]), plan))
+    brokers, _ = unhealthy(api)
+    assert brokers is not None
+    assert brokers[0].kept == "CapReached: 2 of 3 brokers are demoted"
+    assert brokers[0].remediations[1].commands == ("bellwether demote 1 --policy main -n default",)
+
+
+def test_a_cluster_of_healthy_brokers_has_none_that_is_unhealthy(api: MemoryApi) -> None:
+    judged(api, said(snapshot(LED), ENFORCE, verdicts(LED), Plan()))
+    assert unhealthy(api) == ((), "")
+
+
+def test_verdicts_that_are_missing_or_old_are_not_taken_for_good_ones(api: MemoryApi) -> None:
+    assert unhealthy(api) == (
+        None,
+        "policy default/main judges no broker: whether clients reach the leaders is unknown",
+    )
+    judged(api, said(snapshot(LED), ENFORCE, verdicts(LED, unknown=[2]), Plan()))
+    renewed = {"holderIdentity": "operator-1", "renewTime": "2026-01-01T00:00:00+00:00"}
+    lease = {"metadata": {"name": object_names.cluster_lease(CLUSTER_ID), "namespace": "default"}, "spec": renewed}
+    api.put(LEASES, lease)
+    brokers, notes = unhealthy(api)
+    assert brokers == ()
+    assert "no operator is at work, since 2026-01-01 00:00:00Z" in notes
+    assert "cannot judge broker 2: whether clients reach what it leads is unknown" in notes
+
+
+def test_verdicts_that_may_not_be_read_are_said_to_be_missing(api: MemoryApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> PolicyView:
+        raise Terminal("brokerhealths is forbidden: add the permission list")
+
+    monkeypatch.setattr(policy_cluster.policy_view, "read", refuse)
+    assert unhealthy(api) == (
+        None,
+        "the verdicts of policy default/main cannot be read: brokerhealths is forbidden: add the permission list",
+    )

@@ -109,6 +109,10 @@ def test_the_whole_screen_of_one_broker_left(site: Site):
         "1       Sick     ExternallyUnreachable  2 min 5 s  0        yes (ExternallyUnreachable)",
         "2       Down     BrokerDown             2 min 5 s  0        no (BrokerDown)",
         "3       Healthy  SignalsPassing         2 min 5 s  60       no",
+        "",
+        "TOPIC   PARTITIONS  OFFLINE  UNHEALTHY LEADER  UNDER MIN ISR  AT MIN ISR",
+        "orders  60          0        0                 0              60",
+        "",
         "At risk: 60 partitions AtMinIsr: works now; losing one more broker stops acks=all",
         "Blocked: 1 partitions NoHealthyIsrMember: No live, healthy ISR member that is not demoted can lead; the"
         " leader stays.",
@@ -121,6 +125,28 @@ def test_the_whole_screen_of_one_broker_left(site: Site):
         *next_lines("NoHealthyIsrMember", "1 partitions"),
         *next_lines("NoEvidence", "prober zone-2"),
     ]
+
+
+def test_the_topics_that_are_hit_are_named_the_worst_first(site: Site):
+    sizes = {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6}
+    led = [partition(topic, index=i, replicas=(1, 2, 3)) for topic, size in sizes.items() for i in range(size)]
+    lost = partition("z", leader=None, isr=(), replicas=(1,))
+    seen = cluster(*led, lost, partition("untouched", replicas=(2, 3, 1), leader=2))
+    site.show(said(snapshot(seen), ENFORCE, verdicts(seen, sick=[1])))
+    _, text = run()
+    table = text.split("\n\n")[2].splitlines()
+    assert [line.split() for line in table[1:-1]] == [
+        ["z", "1", "1", "0", "0", "0"],
+        ["f", "6", "0", "6", "0", "0"],
+        ["e", "5", "0", "5", "0", "0"],
+        ["d", "4", "0", "4", "0", "0"],
+        ["c", "3", "0", "3", "0", "0"],
+    ]
+    assert table[-1] == "and 2 more topics, none worse than these: -o json"
+    _, found = run("-o", "json")
+    affected = json.loads(found)["status"]["affectedTopics"]
+    assert affected["total"] == 7
+    assert [topic["topic"] for topic in affected["worst"]] == ["z", "f", "e", "d", "c", "b", "a"]
 
 
 def test_a_suspended_policy_says_who_suspended_it_and_what_it_would_do(site: Site):

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from bellwether.api.v1alpha1.status.policy_status import TOPIC_LIMIT
 from bellwether.api.v1alpha1.status.status_conditions import Condition as Rendered
 from bellwether.controllers.reporting import status as rendered_status
 from bellwether.core.demotion.restoration import WaveBlocker
@@ -74,6 +75,21 @@ def test_what_is_held_is_a_total_a_sample_and_counts_by_reason():
     assert body["blockedByReason"] == [
         {"reason": "OnlyReplica", "count": 30, "message": DESCRIPTIONS[Reason.ONLY_REPLICA]},
     ]
+
+
+def test_affected_topics_are_as_many_as_an_object_has_room_for():
+    assert "affectedTopics" not in status(said(policy=ENFORCE))
+    lost = [partition(f"t{i:03}", leader=None, isr=()) for i in range(TOPIC_LIMIT + 10)]
+    affected = status(said(snapshot(cluster(*lost)), ENFORCE))["affectedTopics"]
+    assert (affected["total"], len(affected["worst"])) == (TOPIC_LIMIT + 10, TOPIC_LIMIT)
+    assert affected["worst"][0] == {
+        "topic": "t000",
+        "partitions": 1,
+        "offline": 1,
+        "unhealthyLeader": 0,
+        "underMinIsr": 0,
+        "atMinIsr": 0,
+    }
 
 
 def test_partitions_at_risk_are_counts_by_class_and_a_sample_of_the_worst():

@@ -211,7 +211,17 @@ class TestTheCap:
     def test_names_the_figures(self):
         seen = ring(10)
         (hold,) = decided(seen, verdicts(seen, sick=[1, 9]), policy(1), undo=[demoted(9)]).held
-        assert hold.message == "signals have demoted 1 of 10 brokers; the cap is 1 (spec.demotion.maxBrokers)"
+        assert hold.message == (
+            "spec.demotion.maxBrokers is 1, and broker 9 counts against it (demoted by signals): repair that one, raise"
+            " spec.demotion.maxBrokers if the others have capacity, or demote by an override"
+        )
+
+    def test_names_the_brokers_that_are_admitted_at_the_same_time(self):
+        seen = ring(10)
+        (hold,) = decided(seen, verdicts(seen, sick=[1, 2, 3]), policy("25%")).held
+        assert hold.message.startswith(
+            "spec.demotion.maxBrokers is 25% (2 of 10 brokers), and brokers 1, 2 count against it (demoted by signals):"
+        )
 
     def test_promotes_nobody_who_is_demoted_above_it(self):
         seen = ring(10)
@@ -322,7 +332,10 @@ class TestTheLastOneThatMayLead:
         undo = [demoted(2, Cause.COMMAND), demoted(3, Cause.COMMAND)]
         made = decided(seen, judged(seen, cut=[1]), undo=undo)
         assert (list(made.demoted), held(made)) == ([2, 3], {1: CAP})
-        assert made.held[0].message == "no other broker is live, less sick and free to lead"
+        assert made.held[0].message == (
+            "no other broker is live, less sick and free to lead: repair one, or end the override or drain that keeps"
+            " one from leading"
+        )
 
     def test_stays_where_the_others_are_as_sick(self):
         seen = ring(3)

@@ -79,7 +79,10 @@ class TestBeginning:
     def test_a_promoted_broker_begins_with_the_first_step(self):
         seen = away()
         made = decide(seen, undo=displaced(seen, demoted()), promoted=[1])
-        assert made.returning == {1: ReturningBroker(1, 10, after(NOW), after(NOW), RestorationTrigger.RECOVERED)}
+        wave = made.returning[1]
+        assert (wave.share, wave.since, wave.waved_at) == (10, after(NOW), after(NOW))
+        assert wave.trigger is RestorationTrigger.RECOVERED
+        assert sum(not wave.withholds(p.key) for p in seen.partitions) == 3
         assert made.waits == {}
 
     @pytest.mark.parametrize("cause", [Cause.OVERRIDE, Cause.COMMAND])

@@ -8,7 +8,7 @@ import pytest
 
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.restoration_waves import wave_position
-from testkit.values.builders import returning
+from testkit.values.builders import after, returning
 
 KEYS = [PartitionKey(f"topic-{number % 40}", number // 40) for number in range(4000)]
 
@@ -34,8 +34,32 @@ def test_the_waves_of_every_broker_let_go_the_same_partitions():
     assert [returning(1).withholds(key) for key in KEYS] == [returning(2).withholds(key) for key in KEYS]
 
 
+@pytest.mark.parametrize(
+    ("leaders", "share", "released"),
+    [(1, 10, 1), (2, 50, 1), (3, 50, 2), (4, 10, 1), (4, 50, 2), (6, 50, 3), (21, 10, 2), (21, 50, 11), (150, 10, 15)],
+)
+def test_a_wave_of_few_leaders_holds_its_share_to_the_nearest_partition(leaders: int, share: int, released: int):
+    for topic in range(30):
+        keys = [PartitionKey(f"topic-{topic}", number) for number in range(leaders)]
+        wave = returning(share=0).with_share(share, after(1), keys)
+        assert sum(not wave.withholds(key) for key in keys) == released
+
+
+@pytest.mark.parametrize("left", [0, 1, 2, 5])
+def test_no_later_wave_withholds_what_was_released_whatever_vanishes_meanwhile(left: int):
+    keys = KEYS[:8]
+    wave = returning(share=0).with_share(50, after(1), keys)
+    later = wave.with_share(60, after(2), keys[:left])
+    assert not any(later.withholds(key) for key in keys if not wave.withholds(key))
+
+
+def test_a_wave_without_any_leader_holds_the_share_of_what_may_come():
+    wave = returning(share=0).with_share(50, after(1), [])
+    assert [wave.withholds(key) for key in KEYS] == [returning(share=50).withholds(key) for key in KEYS]
+
+
 def test_a_partition_has_the_same_turn_in_every_process_and_in_every_version():
-    assert [wave_position(PartitionKey("AAAAAAAAAAAAAAAAAAAAAQ", number)) for number in range(6)] == [
+    assert [int(wave_position(PartitionKey("AAAAAAAAAAAAAAAAAAAAAQ", number))) for number in range(6)] == [
         54,
         51,
         93,

@@ -185,7 +185,9 @@ class TestLimitsByLoad:
     def test_how_old_the_loads_are_is_told_where_leaders_stay_for_them(self):
         stay = Plan(holds=(hold(0, Reason.CAPACITY_REACHED),))
         ready = self.said(Loads(measured_at=after(0)), plan=stay).condition("Ready")
-        assert ready.message.endswith("spec.demotion.capacity (loads as of 2026-01-01T00:00:00Z)")
+        assert ready.message.endswith(
+            "spec.demotion.capacity.maxBytesPerSecond (100) (loads as of 2026-01-01T00:00:00Z)"
+        )
 
     def test_leaders_that_wait_for_loads_are_not_said_to_find_no_room(self):
         waiting = Plan(holds=(hold(0, Reason.NO_EVIDENCE),))

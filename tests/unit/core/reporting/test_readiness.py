@@ -21,6 +21,7 @@ from testkit.values.builders import cluster, decisions, move, partition, said, s
 
 ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
 OBSERVE = replace(ENFORCE, mode=Mode.OBSERVE)
+FULL = replace(ENFORCE, demotion=Demotion(capacity=Capacity(max_leaders=7)))
 SUSPENDED = replace(ENFORCE, suspend=True)
 LIMITED = replace(ENFORCE, demotion=Demotion(capacity=Capacity(max_load=100)))
 NO_RACK = replace(ENFORCE, placement=Placement(Preference(("eu-west-9z",))))
@@ -71,11 +72,11 @@ WORST_FIRST = [
         id="a demotion that the cap blocks",
     ),
     pytest.param(
-        of(plan=held(Reason.CAPACITY_REACHED)),
+        of(policy=FULL, plan=held(Reason.CAPACITY_REACHED)),
         (
             False,
             "CapacityReached",
-            "1 leaders stay on their brokers: all others are at the limit set by spec.demotion.capacity",
+            "1 leaders stay on their brokers: all others are at the limit, spec.demotion.capacity.maxLeaders (7)",
         ),
         id="no capacity",
     ),

@@ -138,6 +138,34 @@ def test_a_policy_that_is_not_served_has_its_alerts_sent_again() -> None:
         Scene().router.receive(body(("DiskSlow", "a")), B)
 
 
+def test_it_is_not_ready_from_the_start_until_each_policy_was_asked() -> None:
+    router = AlertRouter(None, lambda _alerts: None)
+    alerts = Alerts(list, bool, print, print, SystemClock(), WebhookMetrics(ProbeMetrics()))
+    alerts.configure(None)
+
+    def refused() -> bool:
+        try:
+            router.receive(body(("DiskSlow", "a")))
+        except NotReady:
+            return True
+        return False
+
+    for step in (lambda: None, lambda: router.expect(frozenset({A, B})), lambda: router.add(A, alerts)):
+        step()
+        assert refused()
+        assert router.problems() == ["not every policy is served yet"]
+    router.add(B, alerts)
+    assert not refused()
+    assert router.problems() == []
+
+
+def test_a_policy_that_is_added_later_does_not_take_the_webhook_from_the_others() -> None:
+    scene = Scene()
+    scene.policy(A, SLOW)
+    scene.router.expect(frozenset({A, B}))
+    assert scene.router.problems() == []
+
+
 def test_it_is_ready_while_no_policy_names_alerts_or_one_of_those_that_do_takes_them() -> None:
     scene = Scene()
     assert scene.router.problems() == []

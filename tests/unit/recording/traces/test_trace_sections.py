@@ -127,7 +127,10 @@ def test_demotions_are_read_back():
     st.lists(st.tuples(st.integers(0, 9), st.integers(0, 99), MOMENTS, st.sampled_from(RestorationTrigger)), max_size=4)
 )
 def test_ways_back_are_read_back(drawn: list[tuple[int, int, int | None, RestorationTrigger]]):
-    found = {b: ReturningBroker(b, share, T0, T0 + timedelta(minutes=m or 0), coming) for b, share, m, coming in drawn}
+    found = {
+        b: ReturningBroker(b, share, T0, T0 + timedelta(minutes=m or 0), coming, share / 3 if m else None)
+        for b, share, m, coming in drawn
+    }
     assert read_returning(as_json(returning_section(found))) == found
 
 
@@ -140,7 +143,15 @@ def test_the_usual_way_back_leaves_out_where_it_comes_from():
 
 @pytest.mark.parametrize(
     "changed",
-    [{"share": 100}, {"share": -1}, {"share": True}, {"share": "10"}, {"wavedAt": 4}, {"coming": "Teleported"}],
+    [
+        {"share": 100},
+        {"share": -1},
+        {"share": True},
+        {"share": "10"},
+        {"wavedAt": 4},
+        {"coming": "Teleported"},
+        {"cutoff": 101},
+    ],
     ids=str,
 )
 def test_a_damaged_way_back_is_refused(changed: dict[str, object]):

@@ -21,6 +21,7 @@ from bellwether.core.settings.harm import LARGEST_LOST_SECONDS
 
 SAMPLE_LIMIT = 20
 BROKER_LIMIT = 100
+TOPIC_LIMIT = 50
 REASON_LIMIT = 64
 MESSAGE_LIMIT = 1024
 
@@ -139,6 +140,33 @@ class PartitionsAtRisk(Reported):
     )
 
 
+class AffectedTopic(Reported):
+    """Partitions of one topic that clients miss, or would miss with the next lost broker."""
+
+    topic: str = Field(max_length=249, description="Name of the topic.")
+    partitions: Count = Field(description="Number of partitions of the topic.")
+    offline: Count = Field(default=0, description="Number of partitions without a leader.")
+    unhealthy_leader: Count = Field(
+        default=0, description="Number of partitions whose leader is Sick or Down: unreachable for clients, or slow."
+    )
+    under_min_isr: Count = Field(default=0, description="Number of partitions that refuse acks=all writes.")
+    at_min_isr: Count = Field(
+        default=0, description="Number of partitions that refuse acks=all writes once one more broker is lost."
+    )
+
+
+class AffectedTopics(Reported):
+    """Topics with a partition that clients miss, or would miss with the next lost broker."""
+
+    total: Count = Field(description="Number of these topics.")
+    worst: tuple[AffectedTopic, ...] = Field(
+        default=(),
+        max_length=TOPIC_LIMIT,
+        description="Topics with the most offline partitions, then with the most unhealthy leaders.",
+        json_schema_extra=as_map("topic"),
+    )
+
+
 class BlockedReason(Reported):
     """Number of moves that one reason blocks."""
 
@@ -184,7 +212,8 @@ class HarmEpisodes(Reported):
     lost_milliseconds: tuple[Annotated[int, Field(ge=0, le=round(LARGEST_LOST_SECONDS * 1000))], ...] = Field(
         min_length=1,
         max_length=EPISODES_KEPT,
-        description="Lost service of the last disturbances in milliseconds, the oldest first.",
+        description="Lost service of the last disturbances in milliseconds, the oldest first; 600000 means at least"
+        " so much.",
         json_schema_extra={"x-kubernetes-list-type": "atomic"},
     )
 
@@ -285,6 +314,9 @@ class LeadershipPolicyStatus(Reported):
     partitions_at_risk: PartitionsAtRisk | None = Field(
         default=None,
         description="Partitions with replicas out of sync, or without a leader. 'bellwether doctor' shows what to do.",
+    )
+    affected_topics: AffectedTopics | None = Field(
+        default=None, description="Topics that clients have trouble with, or soon may have. Unset if there are none."
     )
     blocked_by_reason: tuple[BlockedReason, ...] = Field(
         default=(),

@@ -32,7 +32,8 @@ class HarmEntry(Reported):
         ge=0,
         le=LARGEST_LOST_MILLISECONDS,
         description="Service that clients lost, in milliseconds: the share of requests that failed or missed the"
-        " latency objective, minus a small allowance, added up over time.",
+        " latency objective, minus a small allowance, added up over time. 600000 is the counter's limit: at least"
+        " so much.",
     )
     share_percent: int = Field(
         ge=0, le=100, description="Percentage of requests that failed or missed the objective in the last seconds."
