@@ -95,8 +95,8 @@ class ChartRelease:
 
     def _broker_pod(self) -> Object:
         """A broker's pod with the sidecars that the chart gives to paste."""
-        (containers,) = self._config_map(f"{HOME}-sidecars").values()
-        pasted = yaml.safe_load(containers)
+        (sidecars,) = self._config_map(f"{HOME}-sidecars").values()
+        pasted = yaml.safe_load(sidecars)
         volumes = [{"name": one["name"], "emptyDir": {}} for c in pasted for one in c.get("volumeMounts", ())]
         containers = [{"name": "kafka", "image": "kafka"}, *pasted]
         spec = {"serviceAccountName": _BROKER_ACCOUNT, "containers": containers, "volumes": volumes}

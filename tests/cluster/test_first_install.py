@@ -1,4 +1,7 @@
-"""The quick start of ``docs/install.md``, followed by a stranger on a whole node; then two more Kafka clusters."""
+"""The quick start of ``docs/install.md``, followed by a stranger on a whole node; then two more Kafka clusters.
+
+It runs before the tests that share one installation, and leaves none.
+"""
 
 from __future__ import annotations
 
