@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 
+from bellwether.core.rebalance.forecast import Forecast
 from bellwether.core.rebalance.problem import NO_BROKER
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.settings.objective import WHOLE
@@ -77,6 +78,16 @@ def verdict(plan: RebalancePlan, unit: Unit) -> str:
     return f"{did}. {bound}, so this plan is {near} above the optimum."
 
 
+def busiest_hour(found: Forecast, unit: Unit) -> str:
+    """The busiest broker-hours before and after, in a sentence, and what is not known."""
+    before, after = found.before, found.after
+    said = (
+        f"By the hours of the week, the busiest broker carries {unit.said(before.load)} before (broker {before.broker},"
+        f" {before.moment}) and {unit.said(after.load)} after (broker {after.broker}, {after.moment})."
+    )
+    return f"{said} {found.limits}".rstrip()
+
+
 def unmeasured(partitions: int) -> str:
     """What it means that the consumption of so many partitions is not measured."""
     return (
@@ -119,6 +130,7 @@ def _opening(plan: RebalancePlan, unit: Unit) -> Markup:
             class_="soft",
         ),
         tag("p", verdict(plan, unit), class_="lead"),
+        *([tag("p", busiest_hour(plan.forecast, unit), class_="lead")] if plan.forecast is not None else []),
         *([tag("p", unmeasured(plan.unmeasured), class_="lead")] if plan.unmeasured else []),
         tag("div", *tiles, class_="tiles"),
     )

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bellwether.core.rebalance.forecast import BrokerHour, Forecast
 from bellwether.core.rebalance.rebalance_plan import CertificateLevel, RebalancePlan
 from bellwether.core.settings.objective import Objective
 from bellwether.pages.plan_page import plan_page
@@ -52,6 +53,15 @@ def test_the_page_says_how_good_the_plan_is_and_what_it_moves() -> None:
     assert command in text
     folders = f"--problem STORE/problems/NAME --loads STORE/loads/NAME --plan STORE/plans/{plan.digest}"
     assert f"bellwether verify-plan {folders}" in text
+
+
+def test_the_page_names_the_busiest_hour_and_what_is_not_known_of_the_week() -> None:
+    seen = Forecast(24, BrokerHour(3, 38, 7e7), BrokerHour(1, 39, 5e7))
+    text = said(taken_apart(page(3, forecast=seen)))
+    assert "70.0 MB/s before (broker 3, Tuesday 14:00 UTC) and 50.0 MB/s after (broker 1, Tuesday 15:00 UTC)" in text
+    assert "Only 24 of 168 hours of the week are known" in text
+    assert "of 168 hours" not in said(taken_apart(page(3, forecast=replace(seen, hours=168))))
+    assert "hours of the week" not in said(taken_apart(page(3)))
 
 
 def test_the_same_story_makes_the_same_page() -> None:

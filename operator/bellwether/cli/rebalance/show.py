@@ -21,7 +21,7 @@ from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.pages.figures import Unit, change, percent
 from bellwether.pages.plan_history import moment
 from bellwether.pages.plan_levels import levels
-from bellwether.pages.plan_page import measure, plan_page, unit_of_load, unmeasured, verdict
+from bellwether.pages.plan_page import busiest_hour, measure, plan_page, unit_of_load, unmeasured, verdict
 from bellwether.pages.plan_summary import Story, tell
 from bellwether.ports.errors import BellwetherError, Terminal
 
@@ -86,6 +86,8 @@ def _show(story: Story, top: int) -> None:
     say = console.print
     say(escape(plain(f"plan {found.digest} of policy {found.policy}, as of {moment(found.made_at)}")), soft_wrap=True)
     say(escape(verdict(found, unit)), soft_wrap=True)
+    if found.forecast is not None:
+        say(busiest_hour(found.forecast, unit), soft_wrap=True)
     say()
     say(_sums(found, unit))
     say()

@@ -17,6 +17,7 @@ from bellwether.core.model.condition import Condition
 from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.undo_record import ApplicationEnd, PlanApplication, SkippedPartition
 from bellwether.core.reasons import DESCRIPTIONS, Reason
+from bellwether.core.rebalance.forecast import Forecast
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.rebalance.rebalance_waves import EXPIRED_MESSAGE, SUPERSEDED_MESSAGE
 from bellwether.core.settings.rebalance import Approval, Rebalance
@@ -72,6 +73,7 @@ class RebalanceFigures:
     Loads in bytes/s per 100 of capacity; spreads are max / mean - 1; ``gap`` is max after / bound - 1, or None where
     the bound is 0; ``load`` and ``least_load`` (the minimum that any such plan must move) in bytes/s.
     ``without_consumption`` counts partitions whose consumption weighs and is not measured, so that it counts as 0.
+    ``forecast`` is None where no hour of the week is known.
     """
 
     before: float
@@ -85,6 +87,7 @@ class RebalanceFigures:
     load: int
     least_load: int
     without_consumption: int = 0
+    forecast: Forecast | None = None
 
     @classmethod
     def of(cls, plan: RebalancePlan) -> RebalanceFigures:
@@ -101,6 +104,7 @@ class RebalanceFigures:
             plan.moved.load // 100,
             plan.moved.lower_bound // 100,
             plan.unmeasured,
+            plan.forecast,
         )
 
     @property

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from bellwether.core.model.cluster import PartitionKey, TopicPartition
+from bellwether.core.rebalance.forecast import Forecast
 from bellwether.core.rebalance.problem import NO_BROKER, PartitionInput, Problem, ProblemHeader
 from bellwether.core.settings.objective import Objective
 from bellwether.core.strict_json import InvalidDocument, StrictObject, format_timestamp
@@ -254,10 +255,10 @@ class BrokerLoad:
 
 @dataclass(frozen=True)
 class RebalancePlan:
-    """Content of ``plan.json``: policy, problem, balance before and after, the certificate, and sums.
+    """Content of ``plan.json``: policy, problem, balance before and after, the certificate, sums, and the forecast.
 
     ``partitions``, ``without_load``, ``without_consumption`` (a load, in which consumption counts as 0) and ``held``
-    count those of the problem.
+    count those of the problem. ``forecast`` is None where the loads have no hours.
     """
 
     cluster_id: str
@@ -275,6 +276,7 @@ class RebalancePlan:
     without_consumption: int
     held: int
     brokers: tuple[BrokerLoad, ...]
+    forecast: Forecast | None
 
     @property
     def unmeasured(self) -> int:
@@ -300,6 +302,7 @@ class RebalancePlan:
             "withoutConsumption": self.without_consumption,
             "held": self.held,
             "brokers": [b.document() for b in self.brokers],
+            "forecast": None if self.forecast is None else self.forecast.document(),
         }
 
     @classmethod
@@ -307,6 +310,7 @@ class RebalancePlan:
         """Read the plan from JSON. Raises InvalidDocument, which names the field."""
         fields = StrictObject(document)
         fields.constant("format", FORMAT)
+        forecast = fields.nested_or_none("forecast")
         made = cls(
             fields.text("clusterId"),
             fields.text("policy"),
@@ -323,6 +327,7 @@ class RebalancePlan:
             fields.integer("withoutConsumption"),
             fields.integer("held"),
             tuple(BrokerLoad.read(StrictObject(b, f"brokers[{i}]")) for i, b in enumerate(fields.array("brokers"))),
+            None if forecast is None else Forecast.read(forecast),
         )
         fields.finish()
         return made

@@ -13,7 +13,7 @@ from pydantic import AwareDatetime, Field
 from bellwether.api.v1alpha1.base_model import Reported, as_map
 from bellwether.core.model import undo_record
 from bellwether.core.reasons import reason_named
-from bellwether.core.rebalance import lifecycle
+from bellwether.core.rebalance import forecast, lifecycle
 from bellwether.core.rebalance.rebalance_waves import SAMPLE_SIZE
 
 MESSAGE_LIMIT = 1024
@@ -38,6 +38,46 @@ class SkippedPartition(Reported):
     topic: str = Field(max_length=249, description="Name of the topic.")
     partition: Count = Field(description="Number of the partition.")
     reason: ReasonName = Field(description="Why it was skipped, in CamelCase.")
+
+
+class BrokerHour(Reported):
+    """The busiest broker in its busiest hour of the week."""
+
+    broker: Count = Field(description="Id of the broker.")
+    hour: str = Field(
+        max_length=32,
+        pattern=r"^(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day ([01][0-9]|2[0-3]):00 UTC$",
+        description="The hour that begins then, such as Tuesday 14:00 UTC.",
+    )
+    load: Count = Field(description="Its mean load in that hour, in bytes/s per 100 of capacity.")
+
+    @classmethod
+    def of(cls, found: forecast.BrokerHour) -> BrokerHour:
+        """Convert one of the core."""
+        return cls(broker=found.broker, hour=found.moment, load=round(found.load))
+
+    def to_core(self) -> forecast.BrokerHour:
+        """Convert to one of the core, rounded as in status."""
+        return forecast.BrokerHour.at(self.broker, self.hour, float(self.load))
+
+
+class Forecast(Reported):
+    """The busiest broker-hours of the week, from the loads by hour."""
+
+    hours: Annotated[int, Field(ge=1, le=forecast.WEEK)] = Field(
+        description="Number of hours of the week of which the history has samples. Nothing is known about the others."
+    )
+    before: BrokerHour = Field(description="The busiest broker-hour before the plan.")
+    after: BrokerHour = Field(description="The busiest broker-hour after the plan.")
+
+    @classmethod
+    def of(cls, found: forecast.Forecast) -> Forecast:
+        """Convert a forecast of the core."""
+        return cls(hours=found.hours, before=BrokerHour.of(found.before), after=BrokerHour.of(found.after))
+
+    def to_core(self) -> forecast.Forecast:
+        """Convert to a forecast of the core, rounded as in status."""
+        return forecast.Forecast(self.hours, self.before.to_core(), self.after.to_core())
 
 
 class PlanFigures(Reported):
@@ -68,6 +108,11 @@ class PlanFigures(Reported):
         description="Number of partitions whose consumption is not measured. It counts as 0, so brokers with many"
         " consumers seem less loaded than they are; run the sampler with Prometheus to measure it.",
     )
+    forecast: Forecast | None = Field(
+        default=None,
+        description="The busiest broker in its busiest hour, before and after the plan. Unset if the history has no"
+        " hour with enough samples.",
+    )
 
     @classmethod
     def of(cls, figures: lifecycle.RebalanceFigures) -> PlanFigures:
@@ -84,6 +129,7 @@ class PlanFigures(Reported):
             moved_bytes_per_second=figures.load,
             least_moved_bytes_per_second=figures.least_load,
             without_consumption=figures.without_consumption,
+            forecast=None if figures.forecast is None else Forecast.of(figures.forecast),
         )
 
     def to_core(self) -> lifecycle.RebalanceFigures:
@@ -100,6 +146,7 @@ class PlanFigures(Reported):
             load=self.moved_bytes_per_second,
             least_load=self.least_moved_bytes_per_second,
             without_consumption=self.without_consumption,
+            forecast=None if self.forecast is None else self.forecast.to_core(),
         )
 
 
