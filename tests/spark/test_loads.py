@@ -82,7 +82,9 @@ def expected(histories: Histories) -> list[dict[str, Any]]:
                 value = float(getattr(levels, level)[0])
                 row[f"{name}_{level}"] = None if math.isnan(value) else value
         row |= {"messages_median": float(found.messages_median[0]), "samples": int(found.samples[0])}
-        rows.append({**row, "covered_seconds": int(found.covered[0])})
+        row["covered_seconds"] = int(found.covered[0])
+        # All samples are of one hour, and none has consumption.
+        rows.append({**row, "produce_hours": found.hours.records["produce"].tolist(), "consume_hours": None})
     return rows
 
 
@@ -97,6 +99,8 @@ def test_single_rounds_become_loads(run: Any, store: Store, tmp_path: Path):
     assert said["samples"] == sum(map(len, HISTORIES.values()))
     assert (said["skipped"], said["missingDays"], said["refused"]) == ([], [], 0)
     assert "24 partitions; 23 have a load, 1 too few samples" in result.stderr
+    assert said["hours"] == 1
+    assert "1 of 168 hours of the week are known, each by at least 15 minutes of samples" in result.stderr
 
 
 def test_layouts_portions_and_tasks_do_not_change_a_single_bit(
@@ -179,7 +183,7 @@ def test_the_transform_takes_stretches_from_any_frame(spark: SparkSession, store
     packed, _ = reading.stretches(spark, str(store), work, reading.Window())
     found = transform.measured(packed.orderBy("at"), 10, Rules())
     assert found.count() == len(HISTORIES)
-    assert transform.loads(found).columns == list(transform.COLUMNS)
+    assert transform.loads(found).columns == [*transform.COLUMNS, "hours"]
     assert transform.loads(found).count() == len(expected(HISTORIES))
     assert transform.summary(found.limit(0)).collect()[0].asDict() == {
         "partitions": 0,
@@ -188,4 +192,5 @@ def test_the_transform_takes_stretches_from_any_frame(spark: SparkSession, store
         "without_sizes": 0,
         "samples": 0,
         "refused": 0,
+        "days": [0] * 7,
     }

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -21,7 +23,7 @@ from bellwether.cli.main import main
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.rebalance.problem import BrokerInput, Problem
 from testkit.loads.random_problems import posed
-from testkit.loads.small_planner import loads, problem, slot, write_loads
+from testkit.loads.small_planner import Hourly, forecast, loads, problem, slot, write_loads
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,13 +35,13 @@ pytestmark = pytest.mark.spark
 Loads = Mapping[PartitionKey, tuple[float, float | None]]
 
 
-def planned(spark: SparkSession, store: Path, asked: Problem, known: Loads) -> Made:
+def planned(spark: SparkSession, store: Path, asked: Problem, known: Loads, hourly: Hourly | None = None) -> Made:
     """What the job makes of a problem, written into the store."""
     from bellwether_load.jobs.making import plan_of
 
     where = Store.open(str(store))
     write_problem(where, "main", asked)
-    write_loads(where, "main", known, {s.topic_id: s.topic for s in asked.partitions})
+    write_loads(where, "main", known, {s.topic_id: s.topic for s in asked.partitions}, hourly)
     made = plan_of(spark, str(store), "main", "main")
     write_columns(where, made.plan, made.moves)
     return made
@@ -71,6 +73,53 @@ def test_the_same_plan_comes_of_any_number_of_pieces_here_and_on_executors(spark
     in_pieces = plan_of(spark, uri, "main", "main", few=0)
     assert in_pieces.plan == whole.plan
     assert in_pieces.moves.equals(whole.moves)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_forecast_is_the_busiest_hour_with_the_new_leaders(spark: SparkSession, tmp_path: Path, seed: int):
+    asked, known = posed(seed)
+    dice, hours = Random(seed), (0, 14, 38, 167)
+
+    def rates() -> list[int]:
+        return [dice.randint(0, 10**7) for _ in hours]
+
+    hourly = Hourly(hours, {key: (rates(), rates() if outs is not None else None) for key, (_, outs) in known.items()})
+    made = planned(spark, tmp_path, asked, known, hourly)
+    rows = made.moves.to_pylist()
+    to = {PartitionKey(row["topic_id"], row["partition"]): row["to_leader"] for row in rows}
+    before = [slot.leader for slot in asked.partitions]
+    after = [to.get(slot.key, slot.leader) for slot in asked.partitions]
+    assert made.plan.forecast == forecast(asked, hourly, before, after)
+    assert recheck(tmp_path, made.plan.digest).exit_code == 0
+    true = made.plan.forecast
+    assert true is not None
+    wrong = replace(true, after=replace(true.after, load=true.after.load * 0.99))
+    write_columns(Store.open(str(tmp_path)), replace(made.plan, forecast=wrong), made.moves)
+    result = recheck(tmp_path, made.plan.digest)
+    assert result.exit_code == 4
+    assert "busiest hour" in result.output
+
+
+def test_loads_by_hour_that_cannot_be_are_refused(spark: SparkSession, tmp_path: Path):
+    from bellwether_load.planning.choices import Refused
+
+    asked, known = posed(1)
+    for rates, said in (([1, 2, 3], "must be 2 numbers"), ([1, -2], "must be 2 numbers from 0 to 2**45")):
+        hourly = Hourly((3, 4), dict.fromkeys(known, (rates, None)))
+        with pytest.raises(Refused, match=re.escape(said)):
+            planned(spark, tmp_path, asked, known, hourly)
+
+
+def test_there_is_no_busiest_hour_where_no_broker_may_lead(spark: SparkSession, tmp_path: Path):
+    shut = tuple(BrokerInput(b, open=False, why="Demoted") for b in (1, 2, 3))
+    asked = problem(*(slot(i, (1, 2, 3)) for i in range(4)), brokers=shut)
+    known = loads(asked, *[1000.0] * 4)
+    made = planned(spark, tmp_path, asked, known, Hourly((14,), {key: ([1000], None) for key in known}))
+    assert made.plan.forecast is None
+    assert made.moves.num_rows == 0
+    result = recheck(tmp_path, made.plan.digest)
+    assert result.exit_code == 4
+    assert "no broker is open" in result.output
 
 
 def test_a_busy_broker_hands_leaders_to_the_others(spark: SparkSession, tmp_path: Path):

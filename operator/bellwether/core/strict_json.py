@@ -111,6 +111,13 @@ class StrictObject:
         """An object within this one."""
         return StrictObject(self._take(name), f"{self._where}{name}")
 
+    def nested_or_none(self, name: str) -> StrictObject | None:
+        """An object within this one, or null."""
+        if self._left.get(name, 0) is None:
+            del self._left[name]
+            return None
+        return self.nested(name)
+
     def mapping(self, name: str) -> dict[str, Any]:
         """An object whose names are data, returned unchanged."""
         value = self._take(name)

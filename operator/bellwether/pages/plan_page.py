@@ -83,6 +83,19 @@ def verdict(plan: RebalancePlan, unit: Unit) -> str:
     return f"{did}. {bound}, so this plan is {near} above the optimum."
 
 
+def busiest_hour(plan: RebalancePlan, unit: Unit) -> str | None:
+    """The busiest broker-hours before and after, in a sentence, and what is not known; None without a forecast."""
+    found = plan.forecast
+    if found is None:
+        return None
+    before, after = found.before, found.after
+    said = (
+        f"By the hours of the week, the busiest broker carries {unit.said(before.load)} before (broker {before.broker},"
+        f" {before.moment}) and {unit.said(after.load)} after (broker {after.broker}, {after.moment})."
+    )
+    return f"{said} {found.limits}".rstrip()
+
+
 def unmeasured(partitions: int) -> str:
     """What it means that the consumption of so many partitions is not measured."""
     return (
@@ -116,7 +129,8 @@ def faults_text(story: Story) -> str | None:
 
 
 def _opening(story: Story, unit: Unit) -> Markup:
-    plan, warnings = story.plan, [text for text in (faults_text(story), unmeasured_text(story)) if text]
+    plan = story.plan
+    more = [text for text in (faults_text(story), busiest_hour(plan, unit), unmeasured_text(story)) if text]
     moved = plan.moved
     least = unit_of_load(moved.lower_bound)
     alone = f"; {moved.reordered:,} more change their order alone" if moved.reordered else ""
@@ -150,7 +164,7 @@ def _opening(story: Story, unit: Unit) -> Markup:
             class_="soft",
         ),
         tag("p", verdict(plan, unit), class_="lead"),
-        *(tag("p", text, class_="lead") for text in warnings),
+        *(tag("p", text, class_="lead") for text in more),
         tag("div", *tiles, class_="tiles"),
     )
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from bellwether.plan_verifier.check_report import Faults
+from bellwether.plan_verifier.hour_sums import HourSums
 from bellwether.plan_verifier.load_table import LoadTable, Unusable
 from bellwether.plan_verifier.move_stream import Key, MoveRow, MoveStream
 from bellwether.plan_verifier.plan_digests import Fingerprint, canonical, joined
@@ -80,8 +81,9 @@ def sweep(
     moves: MoveStream,
     faults: Faults,
     progress: Callable[[int], None] | None = None,
+    hourly: HourSums | None = None,
 ) -> Sums:
-    """Read all partitions, and all moves, and add up; what is wrong goes to ``faults``."""
+    """Read all partitions, and all moves, and add up, by hour too; what is wrong goes to ``faults``."""
     ids = [b.id for b in problem.brokers]
     sums = Sums(dict.fromkeys(ids, 0), dict.fromkeys(ids, 0), dict.fromkeys(ids, 0))
     form = _Form(faults, frozenset(ids))
@@ -101,7 +103,9 @@ def sweep(
                 carried = loads.of(topic_id, number)
             except Unusable as error:
                 faults.add(LOADS, f"{topic}-{number}: {error}")
-            account.add(row, carried, moves.take(key))
+            after = account.add(row, carried, moves.take(key))
+            if hourly is not None:
+                hourly.add(key, replicas, (leader, after), known=carried is not None)
         p, c = ("-", "-") if carried is None else (carried[0], carried[1] or 0)
         line = f"{topic}\t{topic_id}\t{number}\t{joined(replicas)}\t{joined(isr)}\t{leader}\t{held}"
         lines.append(f"{line}\t{p}\t{c}")
@@ -189,7 +193,8 @@ class _Account:
         places = {rack: place for place, rack in reversed(list(enumerate(problem.racks)))}
         self._rank = {b.id: last if b.rack is None else places.get(b.rack, last) for b in problem.brokers}
 
-    def add(self, row: PartitionRow, carried: tuple[int, int | None] | None, move: MoveRow | None) -> None:
+    def add(self, row: PartitionRow, carried: tuple[int, int | None] | None, move: MoveRow | None) -> int:
+        """Returns the leader after the plan."""
         sums, replicas, leader = self._sums, row[3], row[5]
         follow, load = self._costs(row, carried)
         may = self._candidates(row) if carried is not None and not row[6] else []
@@ -203,7 +208,7 @@ class _Account:
             sums.base[broker] += follow
         if not may:
             if leader == _NO_BROKER:
-                return
+                return after
             may = [leader] if leader in self._open else []
         elif leader not in may:
             sums.forced += 1
@@ -226,6 +231,7 @@ class _Account:
             sums.eligible.extend(may)
             sums.homes.append(leader if leader in may else _NO_BROKER)
             sums.ends.append(len(sums.eligible))
+        return after
 
     def _costs(self, row: PartitionRow, carried: tuple[int, int | None] | None) -> tuple[int, int]:
         if carried is None:

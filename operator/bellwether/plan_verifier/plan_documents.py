@@ -74,6 +74,22 @@ class OtherCap(NamedTuple):
     partitions: int
 
 
+class BrokerHour(NamedTuple):
+    """What a plan says of the busiest broker and its busiest hour of the week."""
+
+    broker: int
+    hour: int
+    load: float
+
+
+class Forecast(NamedTuple):
+    """What a plan says of the hours of the week: how many are known, and the busiest before and after."""
+
+    hours: int
+    before: BrokerHour
+    after: BrokerHour
+
+
 @dataclass(frozen=True)
 class Plan:
     """``plan.json``: what is claimed. ``weights`` are as in the file, with their names."""
@@ -94,6 +110,7 @@ class Plan:
     moved: dict[str, int]
     counts: dict[str, int]
     brokers: tuple[tuple[Broker, float, float], ...]
+    forecast: Forecast | None
 
 
 def problem_of(document: Any) -> Problem:
@@ -131,7 +148,8 @@ def plan_of(document: Any) -> Plan:
     """What a document claims of a plan."""
     shared = {"format", "clusterId", "policy", "madeAt", "objective"}
     sums = ("partitions", "withoutLoad", "withoutConsumption", "held")
-    names = {*shared, "problemDigest", "digest", "before", "after", "certificate", "moved", "brokers", *sums}
+    names = {*shared, "problemDigest", "digest", "before", "after", "certificate", "moved", "brokers"}
+    names |= {*sums, "forecast"}
     _object(document, "plan.json", names)
     _format(document)
     certificate = _object(
@@ -163,7 +181,20 @@ def plan_of(document: Any) -> Plan:
         {name: _whole(moved, name, "moved.") for name in parts},
         {name: _whole(document, name) for name in sums},
         tuple(brokers),
+        None if document["forecast"] is None else _forecast(document["forecast"]),
     )
+
+
+def _forecast(raw: Any) -> Forecast:
+    _object(raw, "forecast", {"hours", "before", "after"})
+    found = []
+    for when in ("before", "after"):
+        inner = _object(raw[when], f"forecast.{when}", {"broker", "hour", "load"})
+        where = f"forecast.{when}."
+        found.append(
+            BrokerHour(_whole(inner, "broker", where), _whole(inner, "hour", where), _number(inner, "load", where))
+        )
+    return Forecast(_whole(raw, "hours", "forecast."), *found)
 
 
 def _level(raw: Any, where: str) -> Level:

@@ -6,11 +6,12 @@ Called by ``bellwether verify-plan``, and by the operator before a plan is shown
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from bellwether.plan_verifier.check_report import Check, Faults, Report
+from bellwether.plan_verifier.hour_sums import HOURS, Busiest, HourRow, HourSums
 from bellwether.plan_verifier.load_bounds import (
     Balance,
     able_below,
@@ -36,7 +37,16 @@ from bellwether.plan_verifier.partition_sums import (
     Sums,
     sweep,
 )
-from bellwether.plan_verifier.plan_documents import LARGEST, Broker, Figures, Level, OtherCap, Plan, Problem
+from bellwether.plan_verifier.plan_documents import (
+    LARGEST,
+    Broker,
+    BrokerHour,
+    Figures,
+    Level,
+    OtherCap,
+    Plan,
+    Problem,
+)
 from bellwether.plan_verifier.proof_search import bound_proof
 
 ERROR = Fraction(1, 10**9)
@@ -56,6 +66,7 @@ WEIGHTS = "weights"
 LEVELS = "levels"
 OTHER_CAPS = "other caps on moves"
 PER_BROKER = "load per broker"
+FORECAST = "busiest hour"
 
 _SWEPT = (PROBLEM, LOADS, MOVES, FACTS, ORDERS, ELIGIBLE, STAY, FORCED, ORDERED)
 
@@ -68,10 +79,13 @@ def verify(
     moves: Iterable[MoveRow],
     progress: Callable[[int], None] | None = None,
     input_digest: str = "",
+    hours: Sequence[int] = (),
+    hour_rows: Iterable[HourRow] = (),
 ) -> Report:
     """Check everything that a plan claims. ``progress`` receives the number of partitions read.
 
-    ``input_digest``: of the problem that the operator wrote; it is compared if given.
+    ``input_digest``: of the problem that the operator wrote; it is compared if given. ``hours``: those of the week that
+    the loads know; ``hour_rows`` are the loads in these hours, in the order of the partitions.
     """
     faults = Faults()
     twins = sorted({b.id for b in problem.brokers if sum(o.id == b.id for o in problem.brokers) > 1})
@@ -80,7 +94,8 @@ def verify(
         faults.add(BROKERS, "no broker is open: no partition could have a leader")
     _same(problem, plan, faults)
     stream = MoveStream(moves, plan.problem_digest, faults)
-    sums = sweep(problem, partitions, loads, stream, faults, progress)
+    hourly = HourSums(problem, hours, hour_rows, faults) if hours else None
+    sums = sweep(problem, partitions, loads, stream, faults, progress, hourly)
     checks = [_of(BROKERS, faults, found=f"{sum(b.open for b in problem.brokers)} of {len(problem.brokers)} open")]
     checks += [_of(SAME, faults)]
     if input_digest:
@@ -94,6 +109,7 @@ def verify(
     checks += [_cap(problem, sums), _counts(plan, sums)]
     if faults.any(BROKERS):
         return Report(plan.digest, tuple(checks))
+    checks.append(_forecast(plan, hourly, faults))
     return _proved(problem, plan, sums, checks, faults)
 
 
@@ -170,6 +186,32 @@ def _counts(plan: Plan, sums: Sums) -> Check:
     )
     faults = tuple(f"{name} is {said}, there are {found}" for name, said, found in pairs if said != found)
     return Check(COUNTS, faults, found=f"{sums.moved:,} + {sums.reordered:,} orders")
+
+
+def _forecast(plan: Plan, hourly: HourSums | None, faults: Faults) -> Check:
+    """What is claimed of the busiest broker-hours."""
+    said = plan.forecast
+    if hourly is None or said is None:
+        if (hourly is None) != (said is None):
+            faults.add(FORECAST, "the plan has none" if said is None else "the plan has one, the loads have no hours")
+        return _of(FORECAST, faults, found="" if hourly else "not known")
+    before, after = hourly.finish()
+    faults.extend(FORECAST, faults.of(HOURS))
+    if said.hours != len(hourly.hours):
+        faults.add(FORECAST, f"hours is {said.hours}, the loads know {len(hourly.hours)}")
+    faults.extend(FORECAST, _broker_hour("before", said.before, before, hourly.hours))
+    faults.extend(FORECAST, _broker_hour("after", said.after, after, hourly.hours))
+    return Check(FORECAST, faults.of(FORECAST), f"{said.after.load:,.2f}", f"{float(after.load):,.2f}")
+
+
+def _broker_hour(when: str, said: BrokerHour, found: Busiest, hours: Sequence[int]) -> Iterator[str]:
+    if not _close(said.load, found.load):
+        yield f"load {when} is {said.load!r}, the files give {float(found.load)!r}"
+    who = f"broker {said.broker} in hour {said.hour} {when}"
+    if said.broker not in found.loads or said.hour not in hours:
+        yield f"{who}: no open broker, or no hour that the loads know"
+    elif (load := found.loads[said.broker][hours.index(said.hour)]) != found.load:
+        yield f"{who} is not the busiest: it has {float(load)!r}"
 
 
 def _levels(problem: Problem, plan: Plan, sums: Sums, fixed: Mapping[int, int], faults: Faults) -> Check:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bellwether_load.histories.hours import Hours, by_hour
 from bellwether_load.histories.intervals import between
 from bellwether_load.histories.order import usable
 from bellwether_load.histories.quantiles import at_weights
@@ -44,6 +45,7 @@ class Measures:
     samples: Ints
     covered: Ints
     sized: Bools
+    hours: Hours
 
 
 def measure(samples: Samples, rules: Rules) -> Measures:
@@ -55,13 +57,16 @@ def measure(samples: Samples, rules: Rules) -> Measures:
     (messages_median,) = at_weights(intervals.messages / seconds, seconds, bounds, [(covered + 1) // 2])
     known = np.isfinite(intervals.consume) & (intervals.consume >= 0)
     consume = intervals.consume[known].astype(np.float64)
+    every = np.where(known, intervals.consume, np.nan)
+    bytes_in = np.nan_to_num(bytes_in)
     return Measures(
-        produce=_levels(np.nan_to_num(bytes_in / seconds), seconds, intervals.ended, bounds, rules.peak),
+        produce=_levels(bytes_in / seconds, seconds, intervals.ended, bounds, rules.peak),
         consume=_levels(consume, seconds[known], intervals.ended[known], counted(known, bounds), rules.peak),
         messages_median=messages_median,
         samples=intervals.samples,
         covered=covered,
         sized=sized,
+        hours=by_hour(bytes_in, every, seconds, intervals.ended, bounds),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.store.filesystems import Store
 from bellwether.ports.errors import BellwetherError, Terminal
+from bellwether_load.histories.hours import LEAST_SECONDS, WEEK, of_masks
 from bellwether_load.histories.rules import Rules
 from bellwether_load.jobs.choosing import USUAL_DAYS, Choice, Period, choose, moment
 from bellwether_load.jobs.reading import portions, stretches
@@ -113,7 +114,7 @@ def loads(
         choice = choose(Store.open(uri), Period(start, end, count), SystemClock().now().date(), cluster_id)
         _tell_choice(choice, tell)
         if not choice.sources:
-            folder, found = write_loads(uri, name, None, 0, _account(choice, rules, {}, ())), 0
+            folder, found = write_loads(uri, name, None, 0, (), _account(choice, rules, {}, (), ())), 0
         else:
             with session("loads", master=master, memory=memory, settings=SETTINGS) as spark:
                 tell(f"Spark {spark.version} started, master {spark.sparkContext.master}")
@@ -142,11 +143,22 @@ def run(spark: SparkSession, uri: str, name: str, choice: Choice, rules: Rules, 
     )
     if sums["refused"]:
         tell(f"{sums['refused']:,} samples had an invalid number, which is treated as unknown")
-    account = _account(choice, rules, sums, unreadable.value)
-    folder = write_loads(uri, name, with_load(found), sums["loads"], account)
+    hours = of_masks(sums.pop("days"))
+    tell(covered(hours))
+    account = _account(choice, rules, sums, unreadable.value, hours)
+    folder = write_loads(uri, name, with_load(found), sums["loads"], hours, account)
     found.unpersist()
     tell(f"written: {folder}")
     return folder, sums["loads"]
+
+
+def covered(hours: Sequence[int]) -> str:
+    """What it means that the history knows these hours of the week."""
+    least = LEAST_SECONDS // 60
+    if not hours:
+        return f"no hour of the week has {least} minutes of samples: plans cannot name the busiest hour of a broker"
+    said = f"{len(hours)} of {WEEK} hours of the week are known, each by at least {least} minutes of samples"
+    return said if len(hours) == WEEK else f"{said}; plans say nothing about the others"
 
 
 def _rules(shortest: int, longest: int, peak: int) -> Rules:
@@ -170,7 +182,9 @@ def _written(seconds: int | None) -> str | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
 
 
-def _account(choice: Choice, rules: Rules, sums: dict[str, Any], unreadable: Any) -> dict[str, Any]:
+def _account(
+    choice: Choice, rules: Rules, sums: dict[str, Any], unreadable: Any, hours: Sequence[int]
+) -> dict[str, Any]:
     """Description of the loads' inputs; identical for identical samples."""
     return {
         "format": 1,
@@ -184,4 +198,5 @@ def _account(choice: Choice, rules: Rules, sums: dict[str, Any], unreadable: Any
         **{key: sums.get(key, 0) for key in ("samples", "refused", "partitions", "loads")},
         "tooFewSamples": sums.get("too_few_samples", 0),
         "withoutSizes": sums.get("without_sizes", 0),
+        "hours": len(hours),
     }

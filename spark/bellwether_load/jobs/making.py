@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -16,17 +16,19 @@ from pyspark.storagelevel import StorageLevel
 
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans.problem_files import read_terms
-from bellwether.core.rebalance import rebalance_plan
+from bellwether.core.rebalance import certificate, rebalance_plan
 from bellwether.core.rebalance.problem import ProblemHeader
-from bellwether_load.jobs.problems import Posed, read_loads, read_posed
+from bellwether_load.jobs.problems import Posed, read_hours, read_loads, read_posed
 from bellwether_load.planning.blocks import Int64s
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.choices import Costs, Refused, Slots
 from bellwether_load.planning.exchanges import MOST_PARTITIONS
+from bellwether_load.planning.forecasts import forecast
 from bellwether_load.planning.levels import Level, Levels, levelled
 from bellwether_load.planning.pools import LocalPool, Pool
 from bellwether_load.planning.prices import Prices
 from bellwether_load.planning.surveys import Survey, share_out
+from bellwether_load.transforms.forecasts import HourlyLoads, by_broker
 from bellwether_load.transforms.moves import moves
 from bellwether_load.transforms.packing import packed, surveyed
 from bellwether_load.transforms.pieces import together
@@ -57,7 +59,8 @@ def plan_of(
     terms = read_terms(Store.open(uri), problem)
     posed = read_posed(spark, uri, problem)
     statistic = str(terms.objective.statistic).lower()
-    return make(terms, posed, read_loads(spark, uri, loads, statistic, posed.borders), tell, few)
+    measured = read_loads(spark, uri, loads, statistic, posed.borders)
+    return make(terms, posed, measured, tell, few, read_hours(spark, uri, loads, posed.borders))
 
 
 def make(
@@ -66,8 +69,11 @@ def make(
     loads: DataFrame,
     tell: Callable[[str], None] = lambda _: None,
     few: int = MOST_PARTITIONS,
+    hours: HourlyLoads | None = None,
 ) -> Made:
     """Compute the plan for a problem and the loads of its pieces. Raises Refused for invalid inputs.
+
+    ``hours``: the same loads by hour of the week, for the forecast.
 
     Up to ``few`` partitions are balanced in the driver, without tasks: faster, with the same result.
     """
@@ -84,6 +90,11 @@ def make(
         found = levelled(work, brokers, terms.objective.max_moves, tell=tell)
         ids, to = work.changes()
         tell(f"{len(ids):,} leaders change")
+        seen = None
+        if hours is not None and brokers.open.any():
+            sums = by_broker(pieces, hours, slots, costs, posed.starts, ids, to)
+            seen = forecast(brokers, hours.hours, *sums)
+            tell(f"busiest hour of {len(hours.hours)}: {seen.after.moment}, on broker {seen.after.broker}")
         table = moves(pieces, slots, costs, posed.starts, ids, to).toArrow().sort_by(_ORDER)
     except PySparkException as error:
         raise refused(error) from None
@@ -91,7 +102,7 @@ def make(
         if pool is not None:
             pool.close()
         pieces.unpersist()
-    return Made(_plan(terms, survey, brokers, found, digest, table), table, found.rounds)
+    return Made(replace(_plan(terms, survey, brokers, found, digest, table), forecast=seen), table, found.rounds)
 
 
 def refused(error: PySparkException) -> Exception:
@@ -177,6 +188,7 @@ def _plan(
             )
             for b in terms.brokers
         ),
+        forecast=None,
     )
 
 
@@ -187,7 +199,7 @@ def _balance(brokers: Brokers, carried: Int64s) -> rebalance_plan.LoadBalance:
     return rebalance_plan.LoadBalance(float(top), float(mean), float(top / mean - 1) if mean else 0.0)
 
 
-def _certificate(brokers: Brokers, survey: Survey, found: Levels, top: Fraction) -> rebalance_plan.Certificate:
+def _certificate(brokers: Brokers, survey: Survey, found: Levels, top: Fraction) -> certificate.Certificate:
     first, *others = found.levels
     floor = Fraction(first.floor)
     gap = float(top / floor - 1) if floor else None if top else 0.0
@@ -197,9 +209,9 @@ def _certificate(brokers: Brokers, survey: Survey, found: Levels, top: Fraction)
         more = tuple(int(b) for b in brokers.ids[level.brokers.settled & ~settled])
         settled = level.brokers.settled
         proof = (*_proof(level), level.load, level.floor)
-        levels.append(rebalance_plan.CertificateLevel(more, level.limit, *proof))
+        levels.append(certificate.CertificateLevel(more, level.limit, *proof))
     caps = tuple(
-        rebalance_plan.OtherCap(
+        certificate.OtherCap(
             other.most,
             _weights(brokers, other.prices),
             other.prices.move,
@@ -209,7 +221,7 @@ def _certificate(brokers: Brokers, survey: Survey, found: Levels, top: Fraction)
         )
         for other in found.alternatives
     )
-    return rebalance_plan.Certificate(*_proof(first), first.floor, gap, float(item), tuple(levels), caps)
+    return certificate.Certificate(*_proof(first), first.floor, gap, float(item), tuple(levels), caps)
 
 
 def _proof(level: Level) -> tuple[dict[int, int], int, float | None]:

@@ -6,7 +6,7 @@ row group of the problem is a piece.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,10 +15,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.plans.load_hours import LISTS, known_hours, load_files
 from bellwether.adapters.store.plans.problem_files import FOLDER, PARTITIONS
 from bellwether.adapters.store.store_errors import StoreMissing
 from bellwether_load.planning.blocks import Int64s
 from bellwether_load.planning.tables import PARTITION_COLUMNS, Key, first_key, routed
+from bellwether_load.transforms.forecasts import HourlyLoads
 from bellwether_load.transforms.pieces import LOADS as OF_LOADS
 from bellwether_load.transforms.pieces import PARTITIONS as OF_PARTITIONS
 from bellwether_load.transforms.pieces import PIECE_TYPE, piece_row
@@ -55,15 +57,29 @@ def read_loads(spark: SparkSession, uri: str, name: str, statistic: str, borders
 
     ``statistic``: ``median``, ``p95`` or ``peak``. Raises StoreError.
     """
+    return _columns(spark, uri, name, {f"produce_{statistic}": "produce", f"consume_{statistic}": "consume"}, borders)
+
+
+def read_hours(spark: SparkSession, uri: str, name: str, borders: Sequence[Key]) -> HourlyLoads | None:
+    """The same loads by hour of the week; None where they have no hours. Raises StoreError."""
+    store = Store.open(uri).below(f"loads/{name}")
+    known = known_hours(store, load_files(store))
+    names = {field.name: field.name.removesuffix("_hours") for field in LISTS}
+    return HourlyLoads(known, _columns(spark, uri, name, names, borders)) if known else None
+
+
+def _columns(spark: SparkSession, uri: str, name: str, wanted: Mapping[str, str], borders: Sequence[Key]) -> DataFrame:
     store = Store.open(uri)
-    files = [stored.path for stored in store.list(f"loads/{name}") if stored.path.endswith(".parquet")]
-    if not files:
-        raise StoreMissing(f"{store.where(f'loads/{name}')} holds no loads: run the loads job first, or name another")
+    try:
+        files = [f"loads/{name}/{path}" for path in load_files(store.below(f"loads/{name}"))]
+    except StoreMissing:
+        where = store.where(f"loads/{name}")
+        raise StoreMissing(f"{where} holds no loads: run the loads job first, or name another") from None
     groups = [found for path in files for found in _row_groups(store, path)]
-    names = {**dict.fromkeys(Key._fields), f"produce_{statistic}": "produce", f"consume_{statistic}": "consume"}
+    names = {**{key: key for key in Key._fields}, **wanted}
 
     def read(group: int) -> Iterator[pa.RecordBatch]:
-        table = _read(uri, groups[group], names).rename_columns([new or old for old, new in names.items()])
+        table = _read(uri, groups[group], names).rename_columns(list(names.values()))
         for piece, part in routed(table, borders):
             yield piece_row(piece, OF_LOADS, part)
 

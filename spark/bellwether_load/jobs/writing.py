@@ -1,24 +1,30 @@
 """Write loads to the store: ``loads/<name>/part-NNNNN.parquet``, and ``_loads.json`` with their inputs.
 
-In: a DataFrame of loads. Each executor writes a part. When loads are overwritten, the JSON is deleted first and written
-last, so loads that have it are complete. Spark and the readers of the store ignore its name.
+In: a DataFrame of loads with their packed hours, and the hours that the history knows. Each executor writes a part.
+When loads are overwritten, the JSON is deleted first and written last, so loads that have it are complete. Spark and
+the readers of the store ignore its name.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.plans.load_hours import LISTS, of_hours
+from bellwether_load.histories.hours import RECORD, Hours, filled
 
 FOLDER = "loads"
 ACCOUNT = "_loads.json"
 PART_ROWS = 500_000
+PART_CELLS = 4_000_000
+"""Hours of partitions in a part: each takes 16 bytes while it is written."""
 ORDER = ["topic", "topic_id", "partition"]
 
 SCHEMA = pa.schema(
@@ -35,20 +41,27 @@ SCHEMA = pa.schema(
         pa.field("messages_median", pa.float64(), nullable=False),
         pa.field("samples", pa.int32(), nullable=False),
         pa.field("covered_seconds", pa.int64(), nullable=False),
+        *LISTS,
     ]
 )
 
 
-def write_loads(uri: str, name: str, loads: DataFrame | None, count: int, account: Mapping[str, Any]) -> str:
-    """Write ``count`` loads, replacing existing ones; returns their folder. None: no loads. Raises StoreError."""
+def write_loads(
+    uri: str, name: str, loads: DataFrame | None, count: int, hours: Sequence[int], account: Mapping[str, Any]
+) -> str:
+    """Write ``count`` loads, replacing existing ones; returns their folder. None: no loads. Raises StoreError.
+
+    ``hours``: the hours of the week that the history knows; every row gets a rate for each of them.
+    """
     store = Store.open(uri)
     folder = f"{FOLDER}/{name}"
     store.delete(f"{folder}/{ACCOUNT}")
     written = {_part(folder, 0)}
     if loads is None or not count:
-        _write(store, _part(folder, 0), [])
+        _write(store, _part(folder, 0), [], hours)
     else:
-        written = set(_write_parts(uri, folder, loads, -(-count // PART_ROWS)))
+        rows = min(PART_ROWS, PART_CELLS // max(1, len(hours)))
+        written = set(_write_parts(uri, folder, loads, -(-count // rows), hours))
     for stored in store.list(folder):
         if stored.path not in written:
             store.delete(stored.path)
@@ -56,21 +69,37 @@ def write_loads(uri: str, name: str, loads: DataFrame | None, count: int, accoun
     return folder
 
 
-def _write_parts(uri: str, folder: str, loads: DataFrame, parts: int) -> list[str]:
+def _write_parts(uri: str, folder: str, loads: DataFrame, parts: int, hours: Sequence[int]) -> list[str]:
     def write(batches: Iterator[Any]) -> Iterator[Any]:
         held = [batch for batch in batches if batch.num_rows]
         if held:
             path = _part(folder, TaskContext.get().partitionId())  # type: ignore[union-attr]
-            _write(Store.open(uri), path, held)
+            _write(Store.open(uri), path, held, hours)
             yield pa.RecordBatch.from_pydict({"path": [path]})
 
     spread = loads.coalesce(1) if parts == 1 else loads.repartitionByRange(parts, *ORDER)
     return [row.path for row in spread.sortWithinPartitions(*ORDER).mapInArrow(write, "path string").collect()]
 
 
-def _write(store: Store, path: str, batches: list[Any]) -> None:
-    table = pa.Table.from_batches(batches).cast(SCHEMA) if batches else SCHEMA.empty_table()
+def _write(store: Store, path: str, batches: list[Any], hours: Sequence[int]) -> None:
+    table = with_hours(pa.Table.from_batches(batches), hours) if batches else SCHEMA.empty_table()
+    table = table.cast(SCHEMA).replace_schema_metadata(of_hours(hours))
     store.write_table(path, table, compression="zstd", row_group_size=100_000)
+
+
+def with_hours(table: Any, which: Sequence[int]) -> Any:
+    """The packed hours of loads as lists of the known ones; what a partition lacks is filled in."""
+    packed = table.column("hours").combine_chunks()
+    ends = np.cumsum([0, *(len(value) for value in packed.to_pylist())], dtype=np.int64) // RECORD.itemsize
+    hours = Hours(ends, np.frombuffer(b"".join(packed.to_pylist()), RECORD))
+    usual = (table.column(f"{name}_p95").to_numpy().astype(np.float64) for name in ("produce", "consume"))
+    produce, consume, known = filled(hours, which, *usual)
+    table = table.drop_columns(["hours"])
+    for field, rates, there in zip(LISTS, (produce, consume), (np.ones(len(known), np.bool_), known), strict=True):
+        ends = np.concatenate([[0], np.where(there, len(which), 0).cumsum()])
+        lists = pa.LargeListArray.from_arrays(ends, rates[there].ravel(), mask=pa.array(~there))
+        table = table.append_column(field, lists.cast(field.type))
+    return table
 
 
 def _part(folder: str, number: int) -> str:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
+from bellwether_load.histories.hours import Hours, masks
 from bellwether_load.histories.measures import Levels, Measures, measure
 from bellwether_load.histories.rules import Rules
 from bellwether_load.transforms.stretches import unpack
@@ -35,7 +36,8 @@ COLUMNS = (
 )
 MEASURED = f"""topic string, topic_id string, partition int,
     {", ".join(f"{column} double" for column in COLUMNS[3:10])},
-    samples int, covered_seconds bigint, sized boolean, given bigint, refused bigint"""
+    samples int, covered_seconds bigint, hours binary,
+    sized boolean, given bigint, refused bigint, days array<int>"""
 
 # Samples that one task measures; each takes some 150 bytes of a Python worker meanwhile.
 TASK_SAMPLES = 2_000_000
@@ -57,12 +59,15 @@ def measured(stretches: DataFrame, samples: int, rules: Rules) -> DataFrame:
 
 
 def loads(found: DataFrame) -> DataFrame:
-    """Of measured partitions those that have a load, as rows of ``COLUMNS``."""
-    return found.where(_has_load()).select(*COLUMNS)
+    """Of measured partitions those that have a load, as rows of ``COLUMNS`` and their ``hours``, packed."""
+    return found.where(_has_load()).select(*COLUMNS, "hours")
 
 
 def summary(found: DataFrame) -> DataFrame:
-    """One row with counts: measured partitions, partitions with and without a load, samples."""
+    """One row with counts: measured partitions, partitions with and without a load, samples; and the known hours.
+
+    ``days``: the hours of which any partition with a load has a mean, as bits (``histories.hours.of_masks``).
+    """
     few = F.col("samples") < 2
     return found.agg(
         F.count("*").alias("partitions"),
@@ -71,6 +76,7 @@ def summary(found: DataFrame) -> DataFrame:
         F.count_if(~few & ~F.col("sized")).alias("without_sizes"),
         F.coalesce(F.sum("given"), F.lit(0)).alias("samples"),
         F.coalesce(F.sum("refused"), F.lit(0)).alias("refused"),
+        F.array(*(_any_bits(F.col("days")[day]) for day in range(7))).alias("days"),
     )
 
 
@@ -89,6 +95,10 @@ def _has_load() -> Any:
     return (F.col("samples") >= 2) & F.col("sized")
 
 
+def _any_bits(column: Any) -> Any:
+    return F.coalesce(F.bit_or(F.when(_has_load(), column)), F.lit(0))
+
+
 def _rows(keys: Any, given: Any, found: Measures) -> Any:
     return pa.table(
         {
@@ -100,9 +110,11 @@ def _rows(keys: Any, given: Any, found: Measures) -> Any:
             "messages_median": pa.array(found.messages_median, from_pandas=True),
             "samples": found.samples.astype(np.int32),
             "covered_seconds": found.covered,
+            "hours": _packed(found.hours),
             "sized": found.sized,
             "given": given,
             "refused": keys.column("refused"),
+            "days": pa.FixedSizeListArray.from_arrays(masks(found.hours).ravel(), 7).cast(pa.list_(pa.int32())),
         }
     )
 
@@ -110,3 +122,9 @@ def _rows(keys: Any, given: Any, found: Measures) -> Any:
 def _columns(name: str, levels: Levels) -> dict[str, Any]:
     values = {"median": levels.median, "p95": levels.p95, "peak": levels.peak}
     return {f"{name}_{level}": pa.array(value, from_pandas=True) for level, value in values.items()}
+
+
+def _packed(hours: Hours) -> Any:
+    """A value for each partition: its records, back to back."""
+    ends = pa.array(hours.bounds * hours.records.itemsize, pa.int32())
+    return pa.Array.from_buffers(pa.binary(), len(ends) - 1, [None, ends.buffers()[1], pa.py_buffer(hours.records)])

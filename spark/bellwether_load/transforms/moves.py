@@ -42,12 +42,12 @@ def moves(pieces: DataFrame, slots: Slots, costs: Costs, starts: Int64s, ids: In
                 numbers = np.arange(start, start + batch.num_rows, dtype=np.int64)
                 start += batch.num_rows
                 found = choices(batch, slots, costs)
-                yield _moves(batch, found, slots, _targets(numbers, found, changing, leaders))
+                yield _moves(batch, found, slots, targets(numbers, found, changing, leaders))
 
     return pieces.mapInArrow(find, _MOVE_TYPE)
 
 
-def _targets(ids: Int64s, found: Choices, changing: Int64s, leaders: Int32s) -> Int32s:
+def targets(ids: Int64s, found: Choices, changing: Int64s, leaders: Int32s) -> Int32s:
     """Leader of each partition after the plan, as an index; the index past the last for no leader."""
     if not len(changing):
         return found.leader

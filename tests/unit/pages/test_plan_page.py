@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bellwether.core.rebalance.certificate import CertificateLevel, OtherCap
+from bellwether.core.rebalance.forecast import BrokerHour, Forecast
 from bellwether.core.rebalance.problem import Problem
-from bellwether.core.rebalance.rebalance_plan import CertificateLevel, OtherCap, RebalanceMove, RebalancePlan
+from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan
 from bellwether.core.settings.objective import Objective
 from bellwether.pages.charts import NARROW
 from bellwether.pages.plan_page import plan_page
@@ -60,6 +62,22 @@ def test_the_page_says_how_good_the_plan_is_and_what_it_moves() -> None:
     known = replace(tell(plan, moves, (), "STORE"), problem="one", loads="two")
     folders = f"--problem STORE/problems/one --loads STORE/loads/two --plan STORE/plans/{plan.digest}"
     assert f"bellwether verify-plan {folders}" in said(taken_apart(plan_page(known)))
+
+
+def test_the_page_names_the_busiest_hour_and_what_is_not_known_of_the_week() -> None:
+    seen = Forecast(24, BrokerHour(3, 38, 7e7), BrokerHour(1, 39, 5e7))
+    text = said(taken_apart(page(3, forecast=seen)))
+    assert "70.0 MB/s before (broker 3, Tuesday 14:00 UTC) and 50.0 MB/s after (broker 1, Tuesday 15:00 UTC)" in text
+    assert "Only 24 of 168 hours of the week are known" in text
+    assert "of 168 hours" not in said(taken_apart(page(3, forecast=replace(seen, hours=168))))
+    assert "hours of the week" not in said(taken_apart(page(3)))
+
+
+def test_the_busiest_hour_comes_after_the_verdict_and_before_what_decides_the_bound() -> None:
+    seen = Forecast(168, BrokerHour(3, 38, 7e7), BrokerHour(1, 39, 5e7))
+    text = said(taken_apart(page(3, forecast=seen, without_consumption=2)))
+    parts = ("No plan can bring it below", "By the hours of the week", "is not measured", "Why not lower")
+    assert sorted(parts, key=text.index) == list(parts)
 
 
 def test_the_same_story_makes_the_same_page() -> None:

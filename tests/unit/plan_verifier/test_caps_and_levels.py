@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from bellwether.core.rebalance.certificate import CertificateLevel, OtherCap
 from bellwether.core.rebalance.problem import BrokerInput, Problem
-from bellwether.core.rebalance.rebalance_plan import CertificateLevel, OtherCap
 from bellwether.core.settings.objective import Objective
 from testkit.loads.plan_verification import rechecked
 from testkit.loads.small_planner import Loads, level, loads, planned, problem, slot, weigh

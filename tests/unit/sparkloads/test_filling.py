@@ -13,7 +13,7 @@ from bellwether.adapters.store.samples.sample_files import SCHEMA, current_files
 from bellwether_load.histories.rules import Rules
 from bellwether_load.jobs.reading import Portion, Window, read_portion
 from bellwether_load.jobs.writing import SCHEMA as LOADS
-from bellwether_load.transforms.loads import measure_batches
+from bellwether_load.transforms.loads import COLUMNS, measure_batches
 from sparkloads.filling import fill_day, fill_hours
 from sparkloads.traffic import Cluster
 from sparkloads.truth import Errors, worst_errors
@@ -68,13 +68,13 @@ def test_measured_loads_are_close_to_the_true_ones_and_errors_are_noticed(tmp_pa
     (path,) = current_files(store, date(2026, 11, 20))
     batches = read_portion(store, Portion((path,), True), Window(), print)
     found = pa.Table.from_batches(list(measure_batches(batches, Rules())))
-    store.write_table("loads/x/part.parquet", found.select(LOADS.names))
+    store.write_table("loads/x/part.parquet", found.select(COLUMNS))
     errors = worst_errors(tmp_path / "loads" / "x", cluster)
     assert errors.median < 0.05
     assert errors.p95 < 0.05
     doubled = pa.array(np.asarray(found.column("produce_p95").to_numpy()) * 2)
     wrong = found.set_column(found.schema.names.index("produce_p95"), "produce_p95", doubled)
-    store.write_table("loads/x/part.parquet", wrong.select(LOADS.names))
+    store.write_table("loads/x/part.parquet", wrong.select(COLUMNS))
     assert worst_errors(tmp_path / "loads" / "x", cluster) == Errors(errors.median, pytest.approx(1, abs=0.1))
 
 

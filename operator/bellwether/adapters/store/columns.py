@@ -20,8 +20,8 @@ BATCH_ROWS = 65_536
 _LETTERS = {4: "i", 8: "q"}
 
 
-def batches(store: Store, path: str, schema: Any) -> Iterator[Any]:
-    """Columns of a Parquet file in batches, converted to ``schema``.
+def batches(store: Store, path: str, schema: Any, rows: int = BATCH_ROWS) -> Iterator[Any]:
+    """Columns of a Parquet file in batches of at most ``rows``, converted to ``schema``.
 
     Raises StoreError; StoreDamaged names a column that is missing, of another type, or null where it must not be.
     """
@@ -32,7 +32,7 @@ def batches(store: Store, path: str, schema: Any) -> Iterator[Any]:
             raise StoreDamaged(
                 f"{store.where(path)}: has no column {', '.join(missing)}: was it written by Bellwether?"
             )
-        for batch in file.iter_batches(BATCH_ROWS, columns=schema.names, use_threads=False):
+        for batch in file.iter_batches(rows, columns=schema.names, use_threads=False):
             yield checked(batch, schema, store.where(path))
 
 

@@ -48,6 +48,15 @@ def show_figures(figures: RebalanceFigures, digest: str, console: Console) -> No
             f"without maxMoves {rate(free.after)} with {free.moves} moves were found; best possible {rate(free.bound)}"
         )
         console.print(found, highlight=False)
+    if figures.forecast is not None:
+        before, after = figures.forecast.before, figures.forecast.after
+        console.print(
+            f"busiest hour     {rate(before.load)} before (broker {before.broker}, {before.moment}),"
+            f" {rate(after.load)} after (broker {after.broker}, {after.moment})",
+            highlight=False,
+        )
+        if figures.forecast.limits:
+            console.print(figures.forecast.limits, highlight=False)
     if figures.without_consumption:
         console.print(unmeasured(figures.without_consumption), highlight=False)
 

@@ -23,7 +23,15 @@ from bellwether.pages.figures import Unit, change, percent
 from bellwether.pages.plan_bound import bound_text, cap_text
 from bellwether.pages.plan_history import moment
 from bellwether.pages.plan_levels import levels
-from bellwether.pages.plan_page import faults_text, measure, plan_page, unit_of_load, unmeasured_text, verdict
+from bellwether.pages.plan_page import (
+    busiest_hour,
+    faults_text,
+    measure,
+    plan_page,
+    unit_of_load,
+    unmeasured_text,
+    verdict,
+)
 from bellwether.pages.plan_summary import Story, tell
 from bellwether.ports.errors import BellwetherError, Terminal
 
@@ -98,7 +106,14 @@ def _show(story: Story, top: int) -> None:
     say = console.print
     say(escape(plain(f"plan {found.digest} of policy {found.policy}, as of {moment(found.made_at)}")), soft_wrap=True)
     say(escape(verdict(found, unit)), soft_wrap=True)
-    for text in (faults_text(story), bound_text(story), cap_text(found, unit), unmeasured_text(story)):
+    texts = (
+        faults_text(story),
+        bound_text(story),
+        cap_text(found, unit),
+        busiest_hour(found, unit),
+        unmeasured_text(story),
+    )
+    for text in texts:
         if text:
             say(escape(plain(text)), soft_wrap=True)
     say()

@@ -17,6 +17,7 @@ from bellwether.core.model.condition import Condition
 from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.undo_record import ApplicationEnd, PlanApplication, SkippedPartition
 from bellwether.core.reasons import DESCRIPTIONS, Reason
+from bellwether.core.rebalance.forecast import Forecast
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.rebalance.rebalance_waves import EXPIRED_MESSAGE, SUPERSEDED_MESSAGE
 from bellwether.core.settings.rebalance import Approval, Rebalance
@@ -83,6 +84,7 @@ class RebalanceFigures:
     the bound is 0; ``load`` and ``least_load`` (the minimum that any such plan must move) in bytes/s.
     ``without_consumption`` counts partitions whose consumption weighs and is not measured, so that it counts as 0.
     ``bound_reason``: what decides the bound, in words. ``uncapped``: set if ``maxMoves`` costs something.
+    ``forecast`` is None where no hour of the week is known.
     """
 
     before: float
@@ -98,6 +100,7 @@ class RebalanceFigures:
     without_consumption: int = 0
     bound_reason: str = ""
     uncapped: UncappedFigures | None = None
+    forecast: Forecast | None = None
 
     @classmethod
     def of(cls, plan: RebalancePlan, bound_reason: str = "") -> RebalanceFigures:
@@ -117,6 +120,7 @@ class RebalanceFigures:
             plan.unmeasured,
             bound_reason,
             None if free is None else UncappedFigures(free.load, free.bound, free.partitions),
+            plan.forecast,
         )
 
     @property

@@ -17,12 +17,13 @@ import pyarrow as pa
 
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans import plan_files, problem_files
+from bellwether.adapters.store.plans.load_hours import LISTS, of_hours
 from bellwether.core.model.cluster import PartitionKey
+from bellwether.core.rebalance.certificate import Certificate, CertificateLevel
+from bellwether.core.rebalance.forecast import BrokerHour, Forecast
 from bellwether.core.rebalance.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, ProblemHeader
 from bellwether.core.rebalance.rebalance_plan import (
     BrokerLoad,
-    Certificate,
-    CertificateLevel,
     LoadBalance,
     MoveTotals,
     RebalanceMove,
@@ -38,6 +39,18 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 Loads = Mapping[PartitionKey, tuple[float, float | None]]
 """Bytes/s in, and out to consumers, whichever statistic is asked for."""
+
+
+@dataclass(frozen=True)
+class Hourly:
+    """Bytes/s in and out of each partition in some hours of the week; out may be None."""
+
+    hours: tuple[int, ...]
+    rates: Mapping[PartitionKey, tuple[Sequence[int], Sequence[int] | None]]
+
+    def at(self, place: int) -> Loads:
+        """The loads in one of these hours."""
+        return {k: (ins[place], None if outs is None else outs[place]) for k, (ins, outs) in self.rates.items()}
 
 
 def slot(
@@ -265,6 +278,7 @@ def planned(
     weights: Mapping[int, int] | None = None,
     move_weight: int = 0,
     threshold: float | None = None,
+    hourly: Hourly | None = None,
 ) -> tuple[RebalancePlan, tuple[RebalanceMove, ...]]:
     """A plan whose every claim is so: greedy, and with the best weights of a few, unless told."""
     weighed = weigh(posed, known)
@@ -315,8 +329,22 @@ def planned(
             BrokerLoad(b.id, b.rack, b.capacity, b.open, start[b.id] / b.capacity, end[b.id] / b.capacity)
             for b in posed.header.brokers
         ),
+        forecast=None if hourly is None else forecast(posed, hourly, before, chosen),
     )
     return plan, moves
+
+
+def forecast(posed: Problem, hourly: Hourly, before: Sequence[int], after: Sequence[int]) -> Forecast:
+    """The busiest broker-hours with these leaders before and after."""
+    found = []
+    for leaders in (before, after):
+        loads = []
+        for place, hour in enumerate(hourly.hours):
+            total = carried(posed, weigh(posed, hourly.at(place)), leaders)
+            loads += [(Fraction(total[b.id], b.capacity), -b.id, -hour) for b in posed.header.brokers if b.open]
+        load, broker, hour = max(loads)
+        found.append(BrokerHour(-broker, -hour, float(load)))
+    return Forecast(len(hourly.hours), *found)
 
 
 def _balance(most: Fraction, total: Mapping[int, int], free: Sequence[BrokerInput]) -> LoadBalance:
@@ -329,9 +357,11 @@ def again(plan: RebalancePlan, moves: Sequence[RebalanceMove]) -> RebalancePlan:
     return replace(plan, digest=plan_digest(plan.problem_digest, moves))
 
 
-def write_loads(store: Store, name: str, known: Loads, topics: Mapping[str, str] | None = None) -> str:
-    """A loads folder with the same rates for every statistic; its path in the store."""
-    keys = list(known)
+def write_loads(
+    store: Store, name: str, known: Loads, topics: Mapping[str, str] | None = None, hourly: Hourly | None = None
+) -> str:
+    """A loads folder with the same rates for every statistic, and those by hour if given; its path in the store."""
+    keys = sorted(known, key=lambda k: ((topics or {}).get(k.topic_id, k.topic_id), k))
     columns: dict[str, pa.Array] = {
         "topic": pa.array([(topics or {}).get(k.topic_id, k.topic_id) for k in keys], pa.string()),
         "topic_id": pa.array([k.topic_id for k in keys], pa.string()),
@@ -343,7 +373,12 @@ def write_loads(store: Store, name: str, known: Loads, topics: Mapping[str, str]
     columns["messages_median"] = pa.array([1.0] * len(keys), pa.float64())
     columns["samples"] = pa.array([60] * len(keys), pa.int32())
     columns["covered_seconds"] = pa.array([3600] * len(keys), pa.int64())
-    store.write_table(f"loads/{name}/part-0.parquet", pa.table(columns))
+    table = pa.table(columns)
+    if hourly is not None:
+        for place, field in enumerate(LISTS):
+            table = table.append_column(field, pa.array([hourly.rates[k][place] for k in keys], field.type))
+        table = table.replace_schema_metadata(of_hours(hourly.hours))
+    store.write_table(f"loads/{name}/part-0.parquet", table)
     return f"loads/{name}"
 
 

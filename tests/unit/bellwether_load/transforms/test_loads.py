@@ -42,7 +42,7 @@ def test_each_partition_has_a_row_with_its_load():
     ]
     assert [row["samples"] for row in found] == [60, 60, 60, 0]
     assert [row["given"] for row in found] == [60, 60, 60, 1]
-    assert set(found[0]) == {*COLUMNS, "sized", "given", "refused"}
+    assert set(found[0]) == {*COLUMNS, "hours", "sized", "given", "refused", "days"}
 
 
 def test_what_is_unknown_is_null():

@@ -13,7 +13,7 @@ from bellwether.adapters.store.plans.plan_files import write_plan
 from bellwether.cli.main import main
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from testkit.loads.plan_pages import former, needs, plan_of_size, said, taken_apart
-from testkit.loads.small_planner import Folders, folders, loads, planned, problem, slot, write_loads
+from testkit.loads.small_planner import Folders, Hourly, folders, loads, planned, problem, slot, write_loads
 
 POSED = problem(*(slot(i) for i in range(6)))
 KNOWN = loads(POSED, *(1e6 * (i + 1) for i in range(6)))
@@ -42,6 +42,16 @@ def test_a_plan_is_shown_with_its_figures_brokers_and_moves(written: Folders) ->
     assert "bound 35.00 MB/s gap 0.00 %" in lines
     assert any(line.startswith("1 – 63.00 35.00 █") for line in lines)
     assert any(line.startswith("orders-4 1 2 10.00") for line in lines)
+
+
+def test_the_busiest_hour_is_shown(written: Folders) -> None:
+    hourly = Hourly((14,), {key: ([int(ins)], None) for key, (ins, _) in KNOWN.items()})
+    plan, moves = planned(POSED, KNOWN, hourly=hourly)
+    write_plan(written.store, plan, moves)
+    found = " ".join(shown(written, plan.digest).output.split())
+    assert "63.00 MB/s before (broker 1, Monday 14:00 UTC) and 35.00 MB/s after (broker 1, Monday 14:00 UTC)" in found
+    assert "Only 1 of 168 hours of the week are known: in the others a broker may be busier." in found
+    assert found.index("The proof of the bound rests on") < found.index("By the hours of the week")
 
 
 def test_the_newest_plan_is_shown_unless_a_digest_is_given(written: Folders) -> None:

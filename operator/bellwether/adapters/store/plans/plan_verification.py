@@ -17,7 +17,8 @@ import pyarrow as pa
 from bellwether.adapters.store.columns import batches, floats, integers, texts, tuples
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans import plan_files, problem_files
-from bellwether.adapters.store.store_errors import StoreDamaged, StoreError, StoreMissing
+from bellwether.adapters.store.plans.load_hours import hour_rows, known_hours, load_files
+from bellwether.adapters.store.store_errors import StoreDamaged, StoreError
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.plan_verifier.check_report import Report
 from bellwether.plan_verifier.load_table import LoadTable
@@ -52,6 +53,8 @@ def recheck(
     with problem.parquet(problem_files.PARTITIONS) as file:
         total = int(file.metadata.num_rows)
     table = load_table(loads, STATISTICS[posed.statistic], partial(tell, "loads"))
+    files = load_files(loads)
+    hours = known_hours(loads, files)
     return verify(
         posed,
         _partitions(problem),
@@ -60,6 +63,8 @@ def recheck(
         _moves(plan),
         lambda done: tell("partitions", done, total),
         input_digest,
+        hours,
+        hour_rows(loads, files) if hours else (),
     )
 
 
@@ -97,10 +102,7 @@ def load_table(store: Store, statistic: str, progress: Callable[[int, int], None
             pa.field(columns[1], pa.float64()),
         ]
     )
-    files = [f.path for f in store.list() if f.path.endswith(".parquet")]
-    if not files:
-        raise StoreMissing(f"{store}: contains no Parquet files: set the folder that the loads job has written")
-    found = [batch for path in files for batch in batches(store, path, schema)]
+    found = [batch for path in load_files(store) for batch in batches(store, path, schema)]
     whole = pa.Table.from_batches(found, schema=schema)
     del found
     ordered = whole.sort_by([("topic_id", "ascending"), ("partition", "ascending")])

@@ -13,7 +13,7 @@ from pydantic import AwareDatetime, Field
 from bellwether.api.v1alpha1.base_model import Reported, as_map
 from bellwether.core.model import undo_record
 from bellwether.core.reasons import reason_named
-from bellwether.core.rebalance import lifecycle
+from bellwether.core.rebalance import forecast, lifecycle
 from bellwether.core.rebalance.rebalance_waves import SAMPLE_SIZE
 
 MESSAGE_LIMIT = 1024
@@ -46,6 +46,46 @@ class PlanWithoutCap(Reported):
     load_after: Count = Field(description="Highest relative load after such a plan, which the planner has found.")
     bound: Count = Field(description="Lower bound of the highest relative load of all plans without maxMoves.")
     moves: Count = Field(description="Number of leaders that this plan moves.")
+
+
+class BrokerHour(Reported):
+    """The busiest broker in its busiest hour of the week."""
+
+    broker: Count = Field(description="Id of the broker.")
+    hour: str = Field(
+        max_length=32,
+        pattern=r"^(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day ([01][0-9]|2[0-3]):00 UTC$",
+        description="The hour that begins then, such as Tuesday 14:00 UTC.",
+    )
+    load: Count = Field(description="Its mean load in that hour, in bytes/s per 100 of capacity.")
+
+    @classmethod
+    def of(cls, found: forecast.BrokerHour) -> BrokerHour:
+        """Convert one of the core."""
+        return cls(broker=found.broker, hour=found.moment, load=round(found.load))
+
+    def to_core(self) -> forecast.BrokerHour:
+        """Convert to one of the core, rounded as in status."""
+        return forecast.BrokerHour.at(self.broker, self.hour, float(self.load))
+
+
+class Forecast(Reported):
+    """The busiest broker-hours of the week, from the loads by hour."""
+
+    hours: Annotated[int, Field(ge=1, le=forecast.WEEK)] = Field(
+        description="Number of hours of the week of which the history has samples. Nothing is known about the others."
+    )
+    before: BrokerHour = Field(description="The busiest broker-hour before the plan.")
+    after: BrokerHour = Field(description="The busiest broker-hour after the plan.")
+
+    @classmethod
+    def of(cls, found: forecast.Forecast) -> Forecast:
+        """Convert a forecast of the core."""
+        return cls(hours=found.hours, before=BrokerHour.of(found.before), after=BrokerHour.of(found.after))
+
+    def to_core(self) -> forecast.Forecast:
+        """Convert to a forecast of the core, rounded as in status."""
+        return forecast.Forecast(self.hours, self.before.to_core(), self.after.to_core())
 
 
 class PlanFigures(Reported):
@@ -85,6 +125,11 @@ class PlanFigures(Reported):
     without_cap: PlanWithoutCap | None = Field(
         default=None, description="What is possible without maxMoves. Unset if the cap does not make the plan worse."
     )
+    forecast: Forecast | None = Field(
+        default=None,
+        description="The busiest broker in its busiest hour, before and after the plan. Unset if the history has no"
+        " hour with enough samples.",
+    )
 
     @classmethod
     def of(cls, figures: lifecycle.RebalanceFigures) -> PlanFigures:
@@ -105,6 +150,7 @@ class PlanFigures(Reported):
             without_cap=None
             if (free := figures.uncapped) is None
             else PlanWithoutCap(load_after=round(free.after), bound=round(free.bound), moves=free.moves),
+            forecast=None if figures.forecast is None else Forecast.of(figures.forecast),
         )
 
     def to_core(self) -> lifecycle.RebalanceFigures:
@@ -125,6 +171,7 @@ class PlanFigures(Reported):
             uncapped=None
             if (free := self.without_cap) is None
             else lifecycle.UncappedFigures(float(free.load_after), float(free.bound), free.moves),
+            forecast=None if self.forecast is None else self.forecast.to_core(),
         )
 
 

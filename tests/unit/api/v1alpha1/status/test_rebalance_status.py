@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from bellwether.api.v1alpha1.status.rebalance_status import PlanFigures, RebalanceStatus
 from bellwether.core.model.undo_record import SkippedPartition
 from bellwether.core.reasons import Reason
+from bellwether.core.rebalance.forecast import WEEK, BrokerHour, Forecast
 from bellwether.core.rebalance.lifecycle import RebalanceFigures, RebalanceRun, RunState, UncappedFigures
 
 WHOLE = st.integers(0, 10**15)
+BROKER_HOURS = st.builds(BrokerHour, WHOLE, st.integers(0, WEEK - 1), st.floats(0, 1e15))
 FIGURES = st.builds(
     RebalanceFigures,
     before=st.floats(0, 1e15),
@@ -29,6 +31,7 @@ FIGURES = st.builds(
     without_consumption=WHOLE,
     bound_reason=st.text(max_size=200),
     uncapped=st.none() | st.builds(UncappedFigures, after=st.floats(0, 1e15), bound=st.floats(0, 1e15), moves=WHOLE),
+    forecast=st.none() | st.builds(Forecast, st.integers(1, WEEK), BROKER_HOURS, BROKER_HOURS),
 )
 TIMES = st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC)).map(  # noqa: DTZ001
     lambda moment: moment.replace(microsecond=0)
@@ -71,7 +74,9 @@ def test_a_run_that_was_read_back_says_the_same(run: RebalanceRun):
 def test_figures_are_whole_or_text(figures: RebalanceFigures):
     said = PlanFigures.of(figures).body()
     uncapped = said.pop("withoutCap", {})
-    assert {type(value) for value in (*said.values(), *uncapped.values())} <= {int, str}
+    seen = said.pop("forecast", {"hours": 1, "before": {}, "after": {}})
+    parts = (said, uncapped, {"hours": seen["hours"]}, seen["before"], seen["after"])
+    assert {type(value) for part in parts for value in part.values()} <= {int, str}
 
 
 def test_what_a_newer_version_says_is_passed_over():
