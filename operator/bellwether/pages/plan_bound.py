@@ -27,10 +27,10 @@ def cap_text(plan: RebalancePlan, unit: Unit) -> str | None:
     if most is None:
         return None
     if free is None:
-        return f"The cap of {most:,} changed leaders does not make the busiest broker busier."
+        return f"maxMoves {most:,} does not make the busiest broker busier."
     more = percent(plan.after.max / free.load - 1) if free.load else "infinitely"
     said = (
-        f"With the cap of {most:,} changed leaders the busiest broker is {more} busier than in a plan without it, which"
+        f"With maxMoves {most:,} the busiest broker is {more} busier than in a plan without it, which"
         f" changes {free.partitions:,} leaders and brings it to {unit.said(free.load)}."
     )
     gain = gain_of_a_move(plan)

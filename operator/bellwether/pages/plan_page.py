@@ -261,7 +261,10 @@ def _history(story: Story, unit: Unit) -> Markup:
     return tag("section", tag("h2", "History"), charts, table, class_="long")
 
 
-_COVERS = "The digest covers the problem, the loads and every new order: an approval of it approves nothing else."
+_COVERS = (
+    "The digest covers the problem, the loads and every new order: an approval of it approves nothing else. Loads by"
+    " hour are not in it: they change no order."
+)
 _GONE = (
     "The problem or the loads of this plan are not in the store any more (the last five of a policy are kept), so it"
     " cannot be verified."

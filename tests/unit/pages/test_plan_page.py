@@ -234,7 +234,7 @@ def test_the_page_says_what_the_cap_costs_and_what_more_moves_would_give() -> No
     capped = replace(plan, certificate=proof, objective=Objective(max_moves=4))
     words = said(taken_apart(plan_page(tell(capped, moves))))
     assert (
-        "With the cap of 4 changed leaders the busiest broker is 25.0 % busier than in a plan without it, which changes"
+        "With maxMoves 4 the busiest broker is 25.0 % busier than in a plan without it, which changes"
         " 12 leaders and brings it to 28.00 MB/s. Each further leader that may change lowers the bound by at most"
         " 1.50 MB/s." in words
     )
@@ -244,7 +244,7 @@ def test_the_page_says_what_the_cap_costs_and_what_more_moves_would_give() -> No
 
 def test_a_cap_that_costs_nothing_is_said_to() -> None:
     words = said(taken_apart(page(12, objective=Objective(max_moves=1_000))))
-    assert "The cap of 1,000 changed leaders does not make the busiest broker busier." in words
+    assert "maxMoves 1,000 does not make the busiest broker busier." in words
     assert "What the cap costs" not in said(taken_apart(page(12)))
 
 
