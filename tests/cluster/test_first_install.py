@@ -122,6 +122,8 @@ def site(places: Places, kubectl: Kubectl, tmp_path_factory: pytest.TempPathFact
 
     images.load(lifecycle.running(places), kafka_image.archive())
     shell = Shell(places.kubeconfig, tmp_path_factory.mktemp("quick-start"))
+    # A node that was up may have an installation of before, whose policy would claim the Kafka cluster.
+    shell.run("kubectl delete leadershippolicies --all --all-namespaces --wait --timeout=120s || true")
     shell.run(f"helm uninstall {release.NAME} --namespace {release.NAMESPACE} --ignore-not-found --wait")
     kubectl("label", "nodes", "--all", "--overwrite", ZONE)
     more = [kafka_pods.Cluster("payments", "10.213.140.2"), kafka_pods.Cluster("clicks", "10.213.140.3")]
