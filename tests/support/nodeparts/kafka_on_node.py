@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from confluent_kafka import KafkaException
+from confluent_kafka import ElectionType, KafkaException
 from confluent_kafka.admin import ClusterMetadata
 
 from node.kubectl import Kubectl, eventually
@@ -69,6 +69,16 @@ class KafkaOnNode:
         there = set(self._seen().topics)
         names = {f"orders-{number}": partitions for number in range(topics) if f"orders-{number}" not in there}
         create_topics(",".join(self.external), names, configs={"min.insync.replicas": "2"})
+
+    def settle(self) -> None:
+        """Elect preferred leaders until all of them lead: brokers that were rolled lead less than they should."""
+
+        def preferred() -> bool:
+            self._admin.elect_leaders(ElectionType.PREFERRED, request_timeout=limit(10)).result()
+            partitions = (p for topic in self._seen().topics.values() for p in topic.partitions.values())
+            return all(partition.leader == partition.replicas[0] for partition in partitions)
+
+        until(preferred, 120, "preferred leaders do not lead", every=1, ignoring=(KafkaException,))
 
     def cut(self, broker: int) -> None:
         """Cut a broker off from clients outside, at the load balancer."""

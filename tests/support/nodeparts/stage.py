@@ -53,6 +53,7 @@ def set_up(where: Places, kubectl: Kubectl, folder: Path) -> Stage:
     bellwether.install(values)
     kafka.start(bellwether.sidecars())
     kafka.fill(topics=3, partitions=12)
+    kafka.settle()
     began = time.monotonic()
     stage = Stage(bellwether, values, kafka, 0.0)
     stage.all_well()
