@@ -74,11 +74,12 @@ class KafkaOnNode:
         """Elect preferred leaders until all of them lead: brokers that were rolled lead less than they should."""
 
         def preferred() -> bool:
-            self._admin.elect_leaders(ElectionType.PREFERRED, request_timeout=limit(10)).result()
+            # Without a timeout: confluent-kafka 2.16 raises SystemError if one is given.
+            self._admin.elect_leaders(ElectionType.PREFERRED).result(limit(30))
             partitions = (p for topic in self._seen().topics.values() for p in topic.partitions.values())
             return all(partition.leader == partition.replicas[0] for partition in partitions)
 
-        until(preferred, 120, "preferred leaders do not lead", every=1, ignoring=(KafkaException,))
+        until(preferred, 120, "preferred leaders do not lead", every=1, ignoring=(KafkaException, TimeoutError))
 
     def cut(self, broker: int) -> None:
         """Cut a broker off from clients outside, at the load balancer."""
