@@ -10,6 +10,8 @@ import click
 
 from bellwether.extras import needed_extra
 
+HINT = "A policy is named by --policy NAME."
+
 
 class MissingExtra(click.ClickException):
     """The command needs packages that are not installed."""
@@ -37,9 +39,15 @@ class LazyGroup(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command. MissingExtra names the extra to install."""
+        """Run the command. MissingExtra names the extra to install; a stray argument may be meant as --policy."""
         try:
             return super().invoke(ctx)
+        except click.UsageError as error:
+            wrong = error.ctx.command if error.ctx is not None else ctx.command
+            takes_policy = any(parameter.name == "policy" for parameter in wrong.params)
+            if takes_policy and error.message.startswith("Got unexpected extra argument") and HINT not in error.message:
+                raise click.UsageError(f"{error.message}. {HINT}", error.ctx) from None
+            raise
         except ModuleNotFoundError as error:
             command = f"{ctx.command_path} {ctx.invoked_subcommand or ''}".rstrip()
             what = f"`{command}` {needed_extra(error)}"

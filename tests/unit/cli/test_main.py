@@ -25,6 +25,13 @@ def test_an_unknown_verb_is_refused_by_name() -> None:
     assert "elect-everybody" in found.output
 
 
+@pytest.mark.parametrize("command", [["status", "orders"], ["probe", "storage", "orders"]])
+def test_a_policy_that_is_given_as_an_argument_is_refused_with_the_option(command: list[str]) -> None:
+    found = CliRunner().invoke(main, command)
+    assert found.exit_code == 2
+    assert found.output.rstrip().endswith("Got unexpected extra argument (orders). A policy is named by --policy NAME.")
+
+
 def test_one_storage_measurement_needs_no_cluster_and_leaves_nothing(tmp_path: Path) -> None:
     found = CliRunner().invoke(main, ["probe", "storage", "--once", "--directory", str(tmp_path)])
     assert "OBJECTIVE" in found.output

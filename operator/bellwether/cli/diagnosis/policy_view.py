@@ -29,7 +29,14 @@ LEASE_SECONDS = 30.0
 """Age of the operator's Lease from which no operator is at work: a standby takes over long before."""
 
 _FINE = frozenset(
-    {Reason.UP_TO_DATE, Reason.SIGNALS_PASSING, Reason.LEADERS_MOVING, Reason.NOT_BLOCKING_ACKS, Reason.STABILIZING}
+    {
+        Reason.UP_TO_DATE,
+        Reason.SIGNALS_PASSING,
+        Reason.LEADERS_MOVING,
+        Reason.NOT_BLOCKING_ACKS,
+        Reason.STABILIZING,
+        Reason.QUARANTINE_ENDED,
+    }
 )
 """Reasons that call for no action."""
 
@@ -106,7 +113,7 @@ class PolicyView:
             yield blocked.reason, f"{blocked.count} partitions"
         for prober in self.probers:
             if prober.stale(self.now):
-                yield str(Reason.NO_EVIDENCE), f"prober {prober.source}"
+                yield str(Reason.NO_EVIDENCE), f"{prober.type} from {prober.source}"
         run = status.rebalance
         if run is not None and (run.state in _UNFINISHED or run.reason == Reason.PLAN_EXPIRED):
             yield run.reason, "rebalance"

@@ -123,7 +123,7 @@ def test_the_whole_screen_of_one_broker_left(site: Site):
         *next_lines("ExternallyUnreachable", "broker 1"),
         *next_lines("BrokerDown", "broker 2"),
         *next_lines("NoHealthyIsrMember", "1 partitions"),
-        *next_lines("NoEvidence", "prober zone-2"),
+        *next_lines("NoEvidence", "ExternalReachability from zone-2"),
     ]
 
 
