@@ -132,4 +132,5 @@ class Search:
             return theirs
         first = int(leader[mover] == block.home[mover]) - int(other == block.home[mover])
         costs = (leader[theirs] == block.home[theirs]).astype(np.int64) - (block.home[theirs] == busiest)
-        return theirs[first + costs <= left]
+        found: Int64s = theirs[first + costs <= left]
+        return found
