@@ -59,26 +59,33 @@ class Search:
 
     def within(self, leader: Int32s, most: int | None) -> Int32s:
         """The same leaders; if too many changed, the lightest of them return to where they were."""
-        away = np.flatnonzero(leader != self._block.leader)
-        forced = int((self._block.leader != self._block.home).sum())
-        if most is None or len(away) <= most - forced:
+        block = self._block
+        over = 0 if most is None else int((leader != block.home).sum()) - most
+        if over <= 0:
             return leader
-        order = away[np.argsort(-self._loads[away].max(axis=1), kind="stable")]
-        kept, back = leader.copy(), order[max(most - forced, 0) :]
-        kept[back] = self._block.leader[back]
+        added = np.flatnonzero((leader != block.home) & (block.leader == block.home))
+        back = added[np.argsort(self._loads[added].max(axis=1), kind="stable")[:over]]
+        kept = leader.copy()
+        kept[back] = block.leader[back]
         return kept
 
     def returned(self, found: Found) -> Int32s:
-        """The leaders, those back at home whose return leaves the busiest hour as it is."""
+        """The leaders; those that changed without need have the leader before planning, or that of the block, again.
+
+        Only those that are not as in the block: what it does for brokers that are less busy is left.
+        """
         leader, carried = found.leader.copy(), self._carried(found.leader)
         limit = found.highest * self._capacity
-        home = self._block.home
-        away = np.flatnonzero((leader != home) & (home < self._block.brokers))
+        block = self._block
+        away = np.flatnonzero(leader != block.leader)
         for row in away[np.argsort(self._loads[away].max(axis=1), kind="stable")].tolist():
-            if (carried[home[row]] + self._loads[row] <= limit[home[row]]).all():
-                carried[home[row]] += self._loads[row]
+            for to in (int(block.home[row]), int(block.leader[row])):
+                if to in (block.brokers, leader[row]) or not (carried[to] + self._loads[row] <= limit[to]).all():
+                    continue
+                carried[to] += self._loads[row]
                 carried[leader[row]] -= self._loads[row]
-                leader[row] = home[row]
+                leader[row] = to
+                break
         return leader
 
     def _carried(self, leader: Int32s) -> Floats:
