@@ -26,9 +26,8 @@ _WORK = 1_500_000_000
 _JUDGED = 10
 """Steps between two bounds of the average prices."""
 _AVERAGE = 0.02
-_WEIGHT = 2.0**16
+_WEIGHT = 2.0**12
 _HALVINGS = 14
-_SOME = 0.1
 
 
 @dataclass(frozen=True)
@@ -103,16 +102,9 @@ class _Relaxed:
         return bound_of(self._problem, np.rint(prices * unit).astype(np.int64), int(move * unit))
 
     def leader(self) -> Int32s:
-        """A leader for each partition: the one with the largest share of it. With a cap, as many as it allows go to
-        their best other one, those first that have least of their home's."""
-        block, most = self._problem.block, self._problem.most
-        slot = self._shares.argmax(axis=1)
-        if most is not None:
-            away = np.where(self._home, 0.0, self._shares)
-            order = np.argsort(-away.sum(axis=1), kind="stable")[:most]
-            slot = np.where(self._home.any(axis=1), self._home.argmax(axis=1), slot)
-            slot[order] = np.where(away[order].sum(axis=1) > _SOME, away[order].argmax(axis=1), slot[order])
-        found: Int32s = np.take_along_axis(block.eligible, slot[:, None], axis=1)[:, 0]
+        """The leader with the largest share of each partition."""
+        slot = self._shares.argmax(axis=1)[:, None]
+        found: Int32s = np.take_along_axis(self._problem.block.eligible, slot, axis=1)[:, 0]
         return found
 
     def _cheapest(self, prices: Floats) -> tuple[NDArray[np.int64], float]:

@@ -9,7 +9,8 @@ import pytest
 
 from bellwether_load.planning.blocks import Block
 from bellwether_load.planning.brokers import Brokers
-from bellwether_load.planning.hourly import HourlyProblem, plan_hours
+from bellwether_load.planning.hourly import HourlyBound, HourlyProblem, bound_of, improved
+from bellwether_load.planning.hourly_prices import divisible
 
 BROKERS = 5
 
