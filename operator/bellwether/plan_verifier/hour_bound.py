@@ -51,10 +51,10 @@ class HourBound:
         """
         asked, (produce, consume) = self._problem, rates
         extra = byte - asked.follow
-        if extra < 0 and any(load < 0 for load in self._loads(extra, rates)):
+        alone = len(may) == 1 and leader == may[0]
+        if extra < 0 and may and not alone and any(load < 0 for load in self._loads(extra, rates)):
             self._faults.add(HOURLY, f"{name} would cost less to lead than to follow in an hour: nothing is proved")
             return
-        alone = len(may) == 1 and leader == may[0]
         for broker in replicas:
             self._fixed[broker] += costs[0] if alone and broker == leader else costs[1]
         if at == self._claim.partition and not alone and may:

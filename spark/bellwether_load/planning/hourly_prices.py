@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ _JUDGED = 10
 """Steps between two bounds of the average prices."""
 _AVERAGE = 0.02
 _WEIGHT = 2.0**12
+_LARGEST = 2.0**62
 _HALVINGS = 14
 
 
@@ -41,7 +43,7 @@ class Divisible:
 def divisible(problem: HourlyProblem, tell: Callable[[str], None] = lambda _: None) -> Divisible:
     """Balance divisible partitions by hour, from the block's leaders."""
     block = problem.block
-    best = HourlyBound(bound_of(problem, np.zeros_like(problem.fixed), 0).value, np.zeros_like(problem.fixed), 0)
+    best = HourlyBound(Fraction(0), np.zeros_like(problem.fixed), 0)
     if not len(block) or not problem.brokers.open.any():
         return Divisible(with_items(problem, best), block.leader)
     relaxed = _Relaxed(problem)
@@ -99,7 +101,7 @@ class _Relaxed:
     def bound(self, prices: Floats, move: float) -> HourlyBound:
         """The bound of these prices, as whole numbers."""
         unit = _WEIGHT / prices.max()
-        return bound_of(self._problem, np.rint(prices * unit).astype(np.int64), int(move * unit))
+        return bound_of(self._problem, np.rint(prices * unit).astype(np.int64), int(min(move * unit, _LARGEST)))
 
     def leader(self) -> Int32s:
         """The leader with the largest share of each partition."""

@@ -1,4 +1,4 @@
-"""Choose leaders by the hours of the week: a plan for the statistic is improved where its busiest hour becomes lower."""
+"""Choose leaders by the hours of the week, from those of a plan for the statistic, if the busiest hour gets lower."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class HourlyResult:
 def by_hours(
     pool: Pool, brokers: Brokers, given: HourlyInput, most: int | None, tell: Callable[[str], None] = lambda _: None
 ) -> HourlyResult:
-    """Change leaders in the pool if the busiest broker-hour becomes lower by at least 0.5 %; at most ``most`` in all."""
+    """Change leaders in the pool if the busiest broker-hour becomes lower by 0.5 % or more; at most ``most`` in all."""
     block = pool.gathered()
     problem = HourlyProblem(block, brokers, given.loads, given.fixed, most)
     found = divisible(problem, tell)
