@@ -104,15 +104,14 @@ def hourly_proof(plan: RebalancePlan, unit: Unit) -> str:
     few = f" that changes {plan.moved.partitions:,} leaders or fewer" if proof.move_weight else ""
     said = f"No plan{few} can bring it below {unit.said(proof.bound)}"
     if proof.bound:
-        said += (
-            f": this one is at most {percent(max(found.after.load / proof.bound - 1, 0.0), 2)} above the best possible"
-        )
+        gap = max(found.after.load / proof.bound - 1, 0.0)
+        said += f": this one is at most {percent(gap, 2)} above the best possible"
     other = proof.statistic_plan
     if other is None:
         return f"{said}."
     return (
-        f"{said}. The plan for the {plan.objective.statistic} alone, with {other.partitions:,} leaders that move instead"
-        f" of {plan.moved.partitions:,}, has a busiest hour of {unit.said(other.load)}."
+        f"{said}. The plan for the {plan.objective.statistic} alone moves {other.partitions:,} leaders instead of"
+        f" {plan.moved.partitions:,}, and its busiest hour has {unit.said(other.load)}."
     )
 
 

@@ -32,9 +32,10 @@ def rate(value: float) -> str:
 def show_figures(figures: RebalanceFigures, digest: str, console: Console) -> None:
     """Print the summary of a plan."""
     gap = "" if figures.gap is None else f"; the plan is {max(0.0, figures.gap):.3%} above it"
+    change = f"{figures.after / figures.before - 1 if figures.before else 0.0:.1%}"
     for line in (
         f"plan {digest}: {figures.moves} leaders move, {figures.reorders} partitions are only reordered",
-        f"busiest broker   {rate(figures.before)} before, {rate(figures.after)} after ({-figures.improvement:.1%})",
+        f"busiest broker   {rate(figures.before)} before, {rate(figures.after)} after ({change})",
         f"best possible    {rate(figures.bound)}{gap}",
         f"above the mean   {figures.spread_before:.1%} before, {figures.spread_after:.1%} after",
         f"load that moves  {rate(figures.load)}; minimum {rate(figures.least_load)}",

@@ -159,7 +159,6 @@ class Certificate:
     @classmethod
     def read(cls, fields: StrictObject) -> Certificate:
         """Read from JSON. Raises InvalidDocument, which names the field."""
-        hourly = fields.nested_or_none("hourly")
         made = cls(
             _weights(fields, "certificate"),
             fields.integer("moveWeight"),
@@ -169,7 +168,7 @@ class Certificate:
             fields.number("largestItem"),
             tuple(CertificateLevel.read(raw, i) for i, raw in enumerate(fields.array("levels"))),
             tuple(OtherCap.read(raw, i) for i, raw in enumerate(fields.array("otherCaps"))),
-            None if hourly is None else HourlyProof.read(hourly),
+            None if (hourly := fields.nested_or_none("hourly")) is None else HourlyProof.read(hourly),
         )
         fields.finish()
         return made

@@ -86,8 +86,8 @@ class Forecast(Reported):
     after: BrokerHour = Field(description="The busiest broker-hour after the plan.")
     bound: Count | None = Field(
         default=None,
-        description="Lower bound of the busiest broker-hour that any plan can reach, as proved by the certificate. Unset"
-        " if the plan is not made for the hours.",
+        description="Lower bound of the busiest broker-hour that any plan can reach, as proved by the certificate."
+        " Unset if the plan is not made for the hours.",
     )
     gap_percent: Percent | None = Field(
         default=None, description="Percentage by which the load after the plan exceeds the bound. Unset if that is 0."
