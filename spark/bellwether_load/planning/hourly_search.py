@@ -80,6 +80,8 @@ class Search:
         away = np.flatnonzero(leader != block.leader)
         for row in away[np.argsort(self._loads[away].max(axis=1), kind="stable")].tolist():
             for to in (int(block.home[row]), int(block.leader[row])):
+                if leader[row] == block.home[row]:
+                    break
                 if to in (block.brokers, leader[row]) or not (carried[to] + self._loads[row] <= limit[to]).all():
                     continue
                 carried[to] += self._loads[row]
