@@ -1,4 +1,4 @@
-"""Plans by the hours of the week, on histories of three kinds: close to the best there is, and true in the next week."""
+"""Plans by hours of the week, on histories of three kinds: close to the best there is, and true in the next week."""
 
 from __future__ import annotations
 
