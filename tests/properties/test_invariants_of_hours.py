@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from bellwether_load.planning.blocks import Block
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.hourly import HourlyProblem
-from bellwether_load.planning.hourly_rounds import HourlyInput
+from bellwether_load.planning.hourly_rounds import HourlyInput, by_hours
 from bellwether_load.planning.levels import levelled
 from bellwether_load.planning.pools import LocalPool
 from testkit.loads.whole_leaders import lowest_found
@@ -65,16 +65,15 @@ def test_the_busiest_hour_is_near_the_best_of_a_search_and_the_next_week_is_as_f
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_with_a_cap_the_plan_by_hours_changes_no_more_leaders(kind: str):
-    loads = history(kind, 3, 1)[0]
-    block, brokers = posed(loads.max(axis=1), 3)
+    loads = history(kind, 3, 1)[0][:60]
+    whole, brokers = posed(history(kind, 3, 1)[0].max(axis=1), 3)
+    pool = LocalPool([whole.take(np.arange(60))])
+    levelled(pool, brokers, 12)
+    (before,) = pool.blocks
     fixed = np.zeros((BROKERS, HOURS), np.int64)
-    given = HourlyInput(tuple(range(HOURS)), block.ids, loads, fixed)
-    alone, pool = LocalPool([block]), LocalPool([block])
-    levelled(alone, brokers, 40)
-    found = levelled(pool, brokers, 40, given)
-    (before,), (after,) = alone.blocks, pool.blocks
-    problem = HourlyProblem(after, brokers, loads, fixed, 40)
-    assert pool.changed() <= 40
-    assert problem.highest(after.leader) <= problem.highest(before.leader)
-    assert found.hourly is not None
-    assert (found.hourly.replaced is None) == np.array_equal(before.leader, after.leader)
+    found = by_hours(pool, brokers, HourlyInput(tuple(range(HOURS)), before.ids, loads, fixed), 12)
+    (after,) = pool.blocks
+    problem = HourlyProblem(after, brokers, loads, fixed, 12)
+    assert pool.changed() <= 12
+    assert found.bound.value <= problem.highest(after.leader) <= problem.highest(before.leader)
+    assert (found.replaced is None) == np.array_equal(before.leader, after.leader)
