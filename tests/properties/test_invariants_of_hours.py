@@ -67,9 +67,11 @@ def test_the_busiest_hour_is_near_the_best_of_a_search_and_the_next_week_is_as_f
 def test_with_a_cap_the_plan_by_hours_changes_no_more_leaders(kind: str):
     loads = history(kind, 3, 1)[0][:60]
     whole, brokers = posed(history(kind, 3, 1)[0].max(axis=1), 3)
-    pool = LocalPool([whole.take(np.arange(60))])
-    levelled(pool, brokers, 12)
-    (before,) = pool.blocks
+    before = whole.take(np.arange(60))
+    moved = before.leader.copy()
+    moved[:8] = before.eligible[:8, 1]
+    before = before.led_by(moved)
+    pool = LocalPool([before])
     fixed = np.zeros((BROKERS, HOURS), np.int64)
     found = by_hours(pool, brokers, HourlyInput(tuple(range(HOURS)), before.ids, loads, fixed), 12)
     (after,) = pool.blocks
