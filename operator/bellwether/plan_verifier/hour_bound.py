@@ -1,7 +1,7 @@
 """Lower bound on the busiest broker-hour, from weights by hour and broker, in one pass through the loads by hour.
 
 Weak duality as in ``load_bounds``, with a term for each hour: weights w on open brokers in hours give
-sum(w * load) <= T * sum(w * capacity), and each partition adds at least what its cheapest leader does. In addition T is at
+sum(w * load) <= T * sum(w * capacity), and each partition adds at least what its cheapest leader does. T is also at
 least what a broker carries in an hour in any case, and what the leader of one partition, which the plan names, does.
 """
 

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 SHARPNESS = (100.0, 200.0, 400.0)
 """How sharp the smooth maximum is, stage by stage."""
 _STEPS = 600
-"""Most steps of a stage; a third as many where that is as much work as can be done."""
+"""Most steps of a stage; fewer of them where partitions are many, but at least a sixth."""
 _WORK = 1_500_000_000
 _JUDGED = 10
 """Steps between two bounds of the average prices."""
