@@ -50,7 +50,7 @@ def bound_proof(
 
 
 def _by_partition(sums: Sums, fixed: Mapping[int, int], size: Mapping[int, int], bound: Fraction) -> BoundProof:
-    """The partition that needs the bound wherever it is."""
+    """The partition that alone needs the bound, on each broker that may lead it."""
     start = 0
     for at, (load, end) in enumerate(zip(sums.loads, sums.ends, strict=True)):
         may = tuple(sums.eligible[start:end])

@@ -72,7 +72,7 @@ def newest(history: tuple[RebalancePlan, ...], store: str, policy: str | None) -
 
 
 def _verified(store: Store, story: Story) -> Story:
-    """The story with what the verification of the plan from its inputs tells, if these are still in the store."""
+    """The summary with the result of verifying the plan from its inputs, if these are still in the store."""
     with progress_callback() as tell_progress:
         found = verified_from(store, story.plan, tell_progress)
     if found is None:

@@ -36,7 +36,7 @@ class CertificateLevel:
         return {
             "settled": list(self.settled),
             "limit": self.limit,
-            "weights": {str(b): w for b, w in sorted(self.weights.items())},
+            "weights": _written(self.weights),
             "moveWeight": self.move_weight,
             "threshold": self.threshold,
             "load": self.load,
@@ -83,7 +83,7 @@ class OtherCap:
         """As JSON."""
         return {
             "maxMoves": self.max_moves,
-            "weights": {str(b): w for b, w in sorted(self.weights.items())},
+            "weights": _written(self.weights),
             "moveWeight": self.move_weight,
             "bound": self.bound,
             "load": self.load,
@@ -115,8 +115,8 @@ class Certificate:
     relative load: the weights count only leaders that a plan below it can have. None where they count all.
     ``gap`` is max after / bound - 1, None where the bound is 0 and the max is not. ``largest_item`` is the largest load
     / capacity of a partition that has a choice, in the same unit as the bound: loads are indivisible. ``levels`` prove
-    how low the brokers below the busiest ones are, level by level. ``other_caps``: better plans with
-    higher caps on moves, the last without one; none where the cap costs nothing.
+    how low the brokers below the busiest ones are, level by level. ``other_caps``: better plans with higher caps on
+    moves, the last without one; none where the cap costs nothing.
     """
 
     weights: Mapping[int, int]
@@ -140,9 +140,8 @@ class Certificate:
 
     def document(self) -> dict[str, Any]:
         """As JSON."""
-        weights = {str(b): w for b, w in sorted(self.weights.items())}
         return {
-            "weights": weights,
+            "weights": _written(self.weights),
             "moveWeight": self.move_weight,
             "threshold": self.threshold,
             "bound": self.bound,
@@ -167,6 +166,10 @@ class Certificate:
         )
         fields.finish()
         return made
+
+
+def _written(weights: Mapping[int, int]) -> dict[str, int]:
+    return {str(broker): weight for broker, weight in sorted(weights.items())}
 
 
 def _weights(fields: StrictObject, where: str) -> dict[int, int]:
