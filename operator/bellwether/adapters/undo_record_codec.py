@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from bellwether.adapters import bounded_json
 from bellwether.core.model.cluster import PartitionKey
@@ -30,6 +30,8 @@ from bellwether.core.model.undo_record import (
     UndoRecord,
 )
 from bellwether.ports.errors import Terminal
+
+T = TypeVar("T")
 
 PART_ENTRIES = 100_000
 """Entries of one compressed part: four times a shard of 200,000 partitions. As objects they take about 40 MB."""
@@ -91,10 +93,7 @@ def pack_demoted(demoted: Mapping[int, DemotedBroker]) -> str:
 
 def unpack_demoted(text: str, where: str) -> dict[int, DemotedBroker]:
     """The inverse of ``pack_demoted``. Terminal when the text is damaged."""
-    try:
-        return _demoted_from_json(bounded_json.parse(text))
-    except bounded_json.DAMAGE as error:
-        raise _damaged(where, error) from error
+    return _unpacked(text, where, _demoted_from_json)
 
 
 def pack_returning(returning: Mapping[int, ReturningBroker]) -> str:
@@ -104,10 +103,7 @@ def pack_returning(returning: Mapping[int, ReturningBroker]) -> str:
 
 def unpack_returning(text: str, where: str) -> dict[int, ReturningBroker]:
     """The inverse of ``pack_returning``. Terminal when the text is damaged."""
-    try:
-        return _returning_from_json(bounded_json.parse(text))
-    except bounded_json.DAMAGE as error:
-        raise _damaged(where, error) from error
+    return _unpacked(text, where, _returning_from_json)
 
 
 def pack_log_dirs(log_dirs: Mapping[LogDir, DemotedLogDir]) -> str:
@@ -117,10 +113,7 @@ def pack_log_dirs(log_dirs: Mapping[LogDir, DemotedLogDir]) -> str:
 
 def unpack_log_dirs(text: str, where: str) -> dict[LogDir, DemotedLogDir]:
     """The inverse of ``pack_log_dirs``. Terminal when the text is damaged."""
-    try:
-        return _log_dirs_from_json(bounded_json.parse(text))
-    except bounded_json.DAMAGE as error:
-        raise _damaged(where, error) from error
+    return _unpacked(text, where, _log_dirs_from_json)
 
 
 def pack_application(application: PlanApplication) -> str:
@@ -130,10 +123,7 @@ def pack_application(application: PlanApplication) -> str:
 
 def unpack_application(text: str, where: str) -> PlanApplication:
     """The inverse of ``pack_application``. Terminal when the text is damaged."""
-    try:
-        return _application_from_json(bounded_json.parse(text))
-    except bounded_json.DAMAGE as error:
-        raise _damaged(where, error) from error
+    return _unpacked(text, where, _application_from_json)
 
 
 def export_record(record: UndoRecord) -> bytes:
@@ -178,6 +168,13 @@ def import_record(data: bytes, where: str) -> UndoRecord:
 
 def _dump(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _unpacked(text: str, where: str, read: Callable[[Any], T]) -> T:
+    try:
+        return read(bounded_json.parse(text))
+    except bounded_json.DAMAGE as error:
+        raise _damaged(where, error) from error
 
 
 def _damaged(where: str, error: Exception) -> Terminal:

@@ -50,8 +50,8 @@ def symptom(verdict: Verdict) -> str | None:
     """What a failing broker shows, for comparison between brokers; None if its clients lose nothing by it.
 
     A Suspect broker shows a symptom while its harm is below the cost of a move, in some of its log directories only, or
-    no larger than its peers': of
-    brokers that one cause affects, some reach the cost before the others, and one may have lost something before.
+    no larger than its peers': of brokers that one cause affects, some reach the cost before the others, and one may
+    have lost something before.
     """
     if verdict.reason in _NOT_SICK and verdict.signal in _HARMED:
         return _HARMED[verdict.signal]
