@@ -14,7 +14,7 @@ import numpy as np
 from bellwether_load.planning.blocks import joined
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.exchanges import MOST_PARTITIONS
-from bellwether_load.planning.fewest import fewer
+from bellwether_load.planning.fewest_changes import reduce_changes
 from bellwether_load.planning.pools import Pool
 from bellwether_load.planning.prices import Prices, best_of
 from bellwether_load.planning.programs import CORE, Program
@@ -57,7 +57,7 @@ def _alternatives(pool: Pool, brokers: Brokers, most: int, forced: int, found: B
     """Plans with higher caps, the last without one: ``found``, with no more changed leaders than it needs."""
     top = brokers.busiest(found.carried)
     limits = np.array([int(top * int(c)) for c in brokers.capacity], np.int64)
-    fewer(pool, brokers, limits, found.carried)
+    reduce_changes(pool, brokers, limits, found.carried)
     free = Alternative(None, top, pool.changed(), found.floor, found.bound.prices)
     others = []
     for cap in (2 * most, 4 * most) if pool.size() <= MOST_PARTITIONS else ():

@@ -17,7 +17,7 @@ from bellwether_load.planning.blocks import Int64s
 from bellwether_load.planning.bounds import Bound
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.caps import capped
-from bellwether_load.planning.fewest import fewer
+from bellwether_load.planning.fewest_changes import reduce_changes
 from bellwether_load.planning.pools import Pool
 from bellwether_load.planning.prices import bound_of, total_of
 from bellwether_load.planning.rounds import TOLERANCE, Alternative, Balance
@@ -76,7 +76,7 @@ def levelled(pool: Pool, brokers: Brokers, most: int | None, *, tell: Callable[[
             pool.restore(state)
         levels.append((brokers, found))
     before = pool.changed()
-    carried = fewer(pool, levels[0][0], _limits([brokers for brokers, _ in levels], carried), carried)
+    carried = reduce_changes(pool, levels[0][0], _limits([brokers for brokers, _ in levels], carried), carried)
     tell(f"{before:,} leaders change for these levels, {pool.changed():,} are enough")
     proved = _proved(pool, levels, carried, None if most is None else max(most, forced))
     return Levels(carried, proved, rounds, alternatives)

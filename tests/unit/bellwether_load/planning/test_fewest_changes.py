@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether_load.planning import fewest as planner
+from bellwether_load.planning import fewest_changes as planner
 from bellwether_load.planning.blocks import Block
 from bellwether_load.planning.brokers import Brokers
-from bellwether_load.planning.fewest import fewer
+from bellwether_load.planning.fewest_changes import reduce_changes
 from bellwether_load.planning.levels import levelled
 from bellwether_load.planning.pools import LocalPool
 from testkit.loads.exact_programs import fewest
@@ -39,7 +39,7 @@ def test_no_broker_exceeds_its_limit_and_no_more_leaders_change(problem: tuple[B
     planned = whole.led_by(np.array([dice.choice([b for b in row if b < len(of)]) for row in whole.eligible], np.int32))
     limits = of.fixed + planned.led
     blocks = pool(planned, 2)
-    found = fewer(blocks, of, limits, limits)
+    found = reduce_changes(blocks, of, limits, limits)
     assert (found <= limits)[of.open].all()
     assert found.tolist() == carried(of, whole, leaders(blocks)).tolist()
     assert blocks.changed() <= planned.changed
@@ -49,7 +49,7 @@ def test_no_broker_exceeds_its_limit_and_no_more_leaders_change(problem: tuple[B
 def test_two_partitions_that_changed_places_return():
     whole = block(2, [(10, [0, 1]), (10, [1, 0]), (30, [0, 1])])
     blocks = pool(whole.led_by(np.array([1, 0, 1], np.int32)))
-    found = fewer(blocks, brokers(2), np.array([10, 40]), np.array([10, 40]))
+    found = reduce_changes(blocks, brokers(2), np.array([10, 40]), np.array([10, 40]))
     assert leaders(blocks) == {0: 0, 1: 1, 2: 1}
     assert found.tolist() == [10, 40]
 

@@ -27,7 +27,7 @@ MOST_PAIRS = 200_000
 """Exchanges between two brokers that a step looks at."""
 
 
-def fewer(pool: Pool, brokers: Brokers, limits: Int64s, carried: Int64s) -> Int64s:
+def reduce_changes(pool: Pool, brokers: Brokers, limits: Int64s, carried: Int64s) -> Int64s:
     """Change the leaders again where fewer changes do; the load of each broker afterwards, none above its limit."""
     changed = pool.changed()
     if not changed or pool.size() > MOST_PARTITIONS:
