@@ -54,8 +54,10 @@ def on_brokers(brokers: KafkaCluster) -> Subject:
 
     nodes = BrokerPool(Connection(tuple(brokers.bootstrap.split(","))), PATIENT)
     create_topics(brokers.bootstrap, {"orders": 6}, replication_factor=2)
-    metadata = KafkaReader(nodes)
-    until(lambda: {p.name for p in metadata.read().partitions if len(p.isr) == 2} >= NAMES, 60)
+    KafkaReader(nodes).read()
+    reader = KafkaLogDirs(nodes)
+    # A new partition counts as in sync from its creation, so only the broker itself says that its replica is there.
+    until(lambda: all(_held(reader, broker) >= NAMES for broker in (1, 2)), limit(60))
 
     def move(name: TopicPartition, path: str) -> None:
         from kafka import TopicPartitionReplica
@@ -68,7 +70,7 @@ def on_brokers(brokers: KafkaCluster) -> Subject:
             client.close()
 
     paths = tuple(map(str, brokers.broker(1).log_dirs))
-    return Subject(KafkaLogDirs(nodes), paths, move, lambda broker: brokers.broker(broker).kill())
+    return Subject(reader, paths, move, lambda broker: brokers.broker(broker).kill())
 
 
 @pytest.fixture(scope="module", params=["memory", pytest.param("kafka", marks=[pytest.mark.kafka, pytest.mark.slow])])
@@ -81,6 +83,10 @@ def subject(request: pytest.FixtureRequest) -> Iterator[Subject]:
 
     with KafkaCluster(2, controllers=1, proxied=False, disks=2) as kafka:
         yield on_brokers(kafka)
+
+
+def _held(reader: LogDirReader, broker: int) -> frozenset[TopicPartition]:
+    return frozenset().union(*(reader.log_dirs(broker) or {}).values())
 
 
 def answer(subject: Subject, broker: int) -> dict[str, frozenset[TopicPartition]]:

@@ -125,6 +125,6 @@ def test_a_pause_of_strimzi_holds_the_way_back_and_not_a_persons_word(policy_sit
     guide.follow("Strimzi is paused")
     assert condition(site.status(), "WaitingForExternalOperation")["reason"] == "ExternalOperation"
     until_displaced(site)
-    guide.follow("Strimzi goes on")
+    guide.follow("Strimzi continues")
     until_stands(site, [HOME] * 4, by_1=4)
     assert not waits(site)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -66,3 +67,16 @@ def test_every_command_of_the_examples_that_are_followed_is_one_that_a_guide_off
         found = [step for taken in steps((examples / name / "README.md").read_text()).values() for step in taken]
         assert found
         assert {step.command.split()[0] for step in found} <= offered
+
+
+def test_each_heading_that_a_slow_test_follows_stands_in_an_example() -> None:
+    """Found out here within a second; by the tests themselves only when their turn among the slow ones comes."""
+    root = Path(__file__).parents[3]
+    followed = {
+        heading
+        for test in (root / "tests" / "integration").rglob("test_*.py")
+        for heading in re.findall(r'guide\.follow\("([^"]+)"', test.read_text())
+    }
+    there = {heading for readme in (root / "examples").rglob("README.md") for heading in steps(readme.read_text())}
+    assert followed
+    assert followed <= there
