@@ -100,6 +100,24 @@ def test_the_forecast_is_the_busiest_hour_with_the_new_leaders(spark: SparkSessi
     assert "busiest hour" in result.output
 
 
+def test_leaders_are_chosen_for_hours_that_are_known_and_the_bound_is_verified(spark: SparkSession, tmp_path: Path):
+    asked = problem(*(slot(i, (1, 2, 3)) for i in range(30)))
+    rates = {
+        s.key: ([1000 + s.partition, 0] if s.partition % 2 else [0, 1000 + s.partition], None) for s in asked.partitions
+    }
+    made = planned(spark, tmp_path, asked, loads(asked, *[1000.0] * 30), Hourly((3, 4), rates))
+    proof, seen = made.plan.certificate.hourly, made.plan.forecast
+    assert proof is not None
+    assert seen is not None
+    assert proof.bound <= seen.after.load <= proof.bound * 1.02
+    assert recheck(tmp_path, made.plan.digest).exit_code == 0
+    certificate = replace(made.plan.certificate, hourly=replace(proof, bound=proof.bound * 1.01))
+    write_columns(Store.open(str(tmp_path)), replace(made.plan, certificate=certificate), made.moves)
+    result = recheck(tmp_path, made.plan.digest)
+    assert result.exit_code == 4
+    assert "bound by hour" in result.output
+
+
 def test_loads_by_hour_that_cannot_be_are_refused(spark: SparkSession, tmp_path: Path):
     from bellwether_load.planning.choices import Refused
 

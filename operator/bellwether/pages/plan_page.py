@@ -93,7 +93,26 @@ def busiest_hour(plan: RebalancePlan, unit: Unit) -> str | None:
         f"By the hours of the week, the busiest broker carries {unit.said(before.load)} before (broker {before.broker},"
         f" {before.moment}) and {unit.said(after.load)} after (broker {after.broker}, {after.moment})."
     )
-    return f"{said} {found.limits}".rstrip()
+    return f"{said} {hourly_proof(plan, unit)} {found.limits}".replace("  ", " ").strip()
+
+
+def hourly_proof(plan: RebalancePlan, unit: Unit) -> str:
+    """How far the busiest hour is above the best possible, and what that costs; empty where nothing is proved."""
+    proof, found = plan.certificate.hourly, plan.forecast
+    if proof is None or found is None:
+        return ""
+    few = f" that changes {plan.moved.partitions:,} leaders or fewer" if proof.move_weight else ""
+    said = f"No plan{few} can bring it below {unit.said(proof.bound)}"
+    if proof.bound:
+        gap = max(found.after.load / proof.bound - 1, 0.0)
+        said += f": this one is at most {percent(gap, 2)} above the best possible"
+    other = proof.statistic_plan
+    if other is None:
+        return f"{said}."
+    return (
+        f"{said}. The plan for the {plan.objective.statistic} alone moves {other.partitions:,} leaders instead of"
+        f" {plan.moved.partitions:,}, and its busiest hour has {unit.said(other.load)}."
+    )
 
 
 def unmeasured(partitions: int) -> str:

@@ -6,11 +6,12 @@ would flow into the next hour are refused, never lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from bellwether.plan_verifier.check_report import Faults
+from bellwether.plan_verifier.hour_bound import BITS, HourBound, unpacked
 from bellwether.plan_verifier.load_table import MOST
 from bellwether.plan_verifier.plan_documents import Broker, Problem
 
@@ -19,7 +20,6 @@ HOURS = "loads by hour"
 HourRow = tuple[str, str, int, memoryview | None, memoryview | None]
 """Topic, topic id, partition, and its bytes/s in and out in each known hour, as 64-bit numbers; out may be None."""
 
-_BITS = 64
 _HEAVIEST = 2**16
 """Largest cost of a byte: with it no partition reaches 2**62 in an hour."""
 
@@ -33,22 +33,42 @@ class Busiest:
 
 
 class HourSums:
-    """Sums over partitions; ``hours`` are those of the week that each row has."""
+    """Sums over partitions; ``hours`` are those of the week that each row has. ``bound``: adds up each one, too."""
 
-    def __init__(self, problem: Problem, hours: Sequence[int], rows: Iterable[HourRow], faults: Faults) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        hours: Sequence[int],
+        rows: Iterable[HourRow],
+        faults: Faults,
+        bound: HourBound | None = None,
+    ) -> None:
         self.hours = tuple(hours)
+        self.bound = bound
         self._problem = problem
         self._faults = faults
         self._rows = iter(rows)
         self._next: HourRow | None = next(self._rows, None)
         lanes = range(len(self.hours))
-        self._sign = sum(1 << (_BITS * lane + _BITS - 1) for lane in lanes)
-        self._pad = sum((2**63 - 1 - MOST) << (_BITS * lane) for lane in lanes)
-        self._full = sum(3 << (_BITS * lane + _BITS - 2) for lane in lanes)
+        self._sign = sum(1 << (BITS * lane + BITS - 1) for lane in lanes)
+        self._pad = sum((2**63 - 1 - MOST) << (BITS * lane) for lane in lanes)
+        self._full = sum(3 << (BITS * lane + BITS - 2) for lane in lanes)
         self._sums = [{b.id: 0 for b in problem.brokers} for _ in ("before", "after")]
 
-    def add(self, key: tuple[str, str, int], replicas: Sequence[int], leaders: tuple[int, int], *, known: bool) -> None:
-        """Add one partition: its leaders before and after. ``known``: it has a load. Keys come in order."""
+    def add(
+        self,
+        at: int,
+        key: tuple[str, str, int],
+        replicas: Sequence[int],
+        leaders: tuple[int, int],
+        may: Sequence[int],
+        *,
+        known: bool,
+    ) -> None:
+        """Add one partition, in row ``at`` of the problem: its leaders before and after, and who may lead it.
+
+        ``known``: it has a load. Keys come in order.
+        """
         rates = self._take(key)
         if not known:
             return
@@ -70,6 +90,8 @@ class HourSums:
                     self._faults.add(HOURS, f"broker {broker} would have more than 2**62 hundredths of a byte/s")
                     return
                 sums[broker] = found
+        if self.bound is not None and not self._faults.any(HOURS):
+            self.bound.add(at, name, replicas, may, leaders[0], byte, (lead, follow), (rates[3], rates[4]))
 
     def finish(self) -> tuple[Busiest, Busiest]:
         """The busiest broker-hours before and after."""
@@ -103,8 +125,5 @@ class HourSums:
         return found
 
     def _busiest(self, brokers: Iterable[Broker], sums: Mapping[int, int]) -> Busiest:
-        loads = {b.id: [Fraction(load, b.capacity) for load in self._hourly(sums[b.id])] for b in brokers}
+        loads = {b.id: [Fraction(load, b.capacity) for load in unpacked(sums[b.id], len(self.hours))] for b in brokers}
         return Busiest(max(max(of) for of in loads.values()), loads)
-
-    def _hourly(self, packed: int) -> Iterator[int]:
-        return iter(memoryview(packed.to_bytes(len(self.hours) * _BITS // 8, "little")).cast("q"))

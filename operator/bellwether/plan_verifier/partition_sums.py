@@ -103,9 +103,9 @@ def sweep(
                 carried = loads.of(topic_id, number)
             except Unusable as error:
                 faults.add(LOADS, f"{topic}-{number}: {error}")
-            after = account.add(row, carried, moves.take(key))
+            after, may = account.add(row, carried, moves.take(key))
             if hourly is not None:
-                hourly.add(key, replicas, (leader, after), known=carried is not None)
+                hourly.add(sums.partitions, key, replicas, (leader, after), may, known=carried is not None)
         p, c = ("-", "-") if carried is None else (carried[0], carried[1] or 0)
         line = f"{topic}\t{topic_id}\t{number}\t{joined(replicas)}\t{joined(isr)}\t{leader}\t{held}"
         lines.append(f"{line}\t{p}\t{c}")
@@ -193,8 +193,10 @@ class _Account:
         places = {rack: place for place, rack in reversed(list(enumerate(problem.racks)))}
         self._rank = {b.id: last if b.rack is None else places.get(b.rack, last) for b in problem.brokers}
 
-    def add(self, row: PartitionRow, carried: tuple[int, int | None] | None, move: MoveRow | None) -> int:
-        """Returns the leader after the plan."""
+    def add(
+        self, row: PartitionRow, carried: tuple[int, int | None] | None, move: MoveRow | None
+    ) -> tuple[int, list[int]]:
+        """Returns the leader after the plan, and the open brokers of which one must lead the partition."""
         sums, replicas, leader = self._sums, row[3], row[5]
         follow, load = self._costs(row, carried)
         may = self._candidates(row) if carried is not None and not row[6] else []
@@ -208,7 +210,7 @@ class _Account:
             sums.base[broker] += follow
         if not may:
             if leader == _NO_BROKER:
-                return after
+                return after, []
             may = [leader] if leader in self._open else []
         elif leader not in may:
             sums.forced += 1
@@ -231,7 +233,7 @@ class _Account:
             sums.eligible.extend(may)
             sums.homes.append(leader if leader in may else _NO_BROKER)
             sums.ends.append(len(sums.eligible))
-        return after
+        return after, may
 
     def _costs(self, row: PartitionRow, carried: tuple[int, int | None] | None) -> tuple[int, int]:
         if carried is None:

@@ -74,6 +74,23 @@ class OtherCap(NamedTuple):
     partitions: int
 
 
+class StatisticPlan(NamedTuple):
+    """What a plan claims of the one that balances the statistic alone: its busiest hour and changed leaders."""
+
+    load: float
+    partitions: int
+
+
+class HourlyClaim(NamedTuple):
+    """What a plan claims of all plans by hour; ``weights`` are as in the file. ``partition``: a row of the problem."""
+
+    weights: dict[str, Any]
+    move_weight: int
+    partition: int | None
+    bound: float
+    statistic_plan: StatisticPlan | None
+
+
 class BrokerHour(NamedTuple):
     """What a plan says of the busiest broker and its busiest hour of the week."""
 
@@ -107,6 +124,7 @@ class Plan:
     largest_item: float
     levels: tuple[Level, ...]
     other_caps: tuple[OtherCap, ...]
+    hourly: HourlyClaim | None
     moved: dict[str, int]
     counts: dict[str, int]
     brokers: tuple[tuple[Broker, float, float], ...]
@@ -155,7 +173,7 @@ def plan_of(document: Any) -> Plan:
     certificate = _object(
         document["certificate"],
         "certificate",
-        {"weights", "moveWeight", "threshold", "bound", "gap", "largestItem", "levels", "otherCaps"},
+        {"weights", "moveWeight", "threshold", "bound", "gap", "largestItem", "levels", "otherCaps", "hourly"},
     )
     parts = ("partitions", "reordered", "load", "lowerBound")
     moved = _object(document["moved"], "moved", set(parts))
@@ -178,6 +196,7 @@ def plan_of(document: Any) -> Plan:
         _number(certificate, "largestItem", "certificate."),
         tuple(_level(raw, f"certificate.levels[{i}]") for i, raw in enumerate(_list(certificate, "levels"))),
         tuple(_other_cap(raw, f"certificate.otherCaps[{i}]") for i, raw in enumerate(_list(certificate, "otherCaps"))),
+        None if certificate["hourly"] is None else _hourly(certificate["hourly"]),
         {name: _whole(moved, name, "moved.") for name in parts},
         {name: _whole(document, name) for name in sums},
         tuple(brokers),
@@ -221,6 +240,23 @@ def _other_cap(raw: Any, where: str) -> OtherCap:
         _number(raw, "bound", inside),
         _number(raw, "load", inside),
         _whole(raw, "partitions", inside),
+    )
+
+
+def _hourly(raw: Any) -> HourlyClaim:
+    inside = "certificate.hourly."
+    _object(raw, "certificate.hourly", {"weights", "moveWeight", "partition", "bound", "statisticPlan"})
+    other, where = raw["statisticPlan"], f"{inside}statisticPlan"
+    if other is not None:
+        _object(other, where, {"load", "partitions"})
+    return HourlyClaim(
+        _weights(raw, inside),
+        _whole(raw, "moveWeight", inside),
+        None if raw["partition"] is None else _whole(raw, "partition", inside),
+        _number(raw, "bound", inside),
+        None
+        if other is None
+        else StatisticPlan(_number(other, "load", f"{where}."), _whole(other, "partitions", f"{where}.")),
     )
 
 

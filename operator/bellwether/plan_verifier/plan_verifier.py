@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from bellwether.plan_verifier.check_report import Check, Faults, Report
+from bellwether.plan_verifier.hour_bound import HOURLY, HourBound
 from bellwether.plan_verifier.hour_sums import HOURS, Busiest, HourRow, HourSums
 from bellwether.plan_verifier.load_bounds import (
     Balance,
@@ -42,6 +43,7 @@ from bellwether.plan_verifier.plan_documents import (
     Broker,
     BrokerHour,
     Figures,
+    HourlyClaim,
     Level,
     OtherCap,
     Plan,
@@ -94,7 +96,8 @@ def verify(
         faults.add(BROKERS, "no broker is open: no partition could have a leader")
     _same(problem, plan, faults)
     stream = MoveStream(moves, plan.problem_digest, faults)
-    hourly = HourSums(problem, hours, hour_rows, faults) if hours else None
+    claimed = None if plan.hourly is None else HourBound(problem, hours, plan.hourly, faults)
+    hourly = HourSums(problem, hours, hour_rows, faults, claimed) if hours else None
     sums = sweep(problem, partitions, loads, stream, faults, progress, hourly)
     checks = [_of(BROKERS, faults, found=f"{sum(b.open for b in problem.brokers)} of {len(problem.brokers)} open")]
     checks += [_of(SAME, faults)]
@@ -110,6 +113,8 @@ def verify(
     if faults.any(BROKERS):
         return Report(plan.digest, tuple(checks))
     checks.append(_forecast(plan, hourly, faults))
+    if plan.hourly is not None:
+        checks.append(_hourly_bound(plan.hourly, plan, hourly, _allowed(problem, sums), faults))
     return _proved(problem, plan, sums, checks, faults)
 
 
@@ -202,6 +207,26 @@ def _forecast(plan: Plan, hourly: HourSums | None, faults: Faults) -> Check:
     faults.extend(FORECAST, _broker_hour("before", said.before, before, hourly.hours))
     faults.extend(FORECAST, _broker_hour("after", said.after, after, hourly.hours))
     return Check(FORECAST, faults.of(FORECAST), f"{said.after.load:,.2f}", f"{float(after.load):,.2f}")
+
+
+def _hourly_bound(
+    claim: HourlyClaim, plan: Plan, hourly: HourSums | None, allowed: int | None, faults: Faults
+) -> Check:
+    """What is claimed of the busiest broker-hour of all plans. The plan of the statistic alone is not stored: it only
+    must be possible."""
+    if plan.forecast is None or hourly is None or hourly.bound is None:
+        faults.add(HOURLY, "the plan has one and no forecast, or the loads have no hours")
+        return _of(HOURLY, faults)
+    proved = hourly.bound.proved(allowed)
+    if not _close(claim.bound, proved):
+        faults.add(HOURLY, f"the plan says {claim.bound!r}, the files give {float(proved)!r}")
+    other, load = claim.statistic_plan, plan.forecast.after.load
+    if other is not None:
+        if not load < other.load:
+            faults.add(HOURLY, f"statisticPlan.load is {other.load!r}, expected above {load!r} of this plan")
+        if allowed is not None and other.partitions > allowed:
+            faults.add(HOURLY, f"statisticPlan: {other.partitions} leaders change where {allowed} may")
+    return Check(HOURLY, faults.of(HOURLY), f"{claim.bound:,.2f}", f"{float(proved):,.2f}")
 
 
 def _broker_hour(when: str, said: BrokerHour, found: Busiest, hours: Sequence[int]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from pyspark.storagelevel import StorageLevel
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans.problem_files import read_terms
 from bellwether.core.rebalance import certificate, rebalance_plan
+from bellwether.core.rebalance.hourly_proof import HourlyProof, StatisticPlan
 from bellwether.core.rebalance.problem import ProblemHeader
 from bellwether_load.jobs.problems import Posed, read_hours, read_loads, read_posed
 from bellwether_load.planning.blocks import Int64s
@@ -24,11 +25,12 @@ from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.choices import Costs, Refused, Slots
 from bellwether_load.planning.exchanges import MOST_PARTITIONS
 from bellwether_load.planning.forecasts import forecast
+from bellwether_load.planning.hourly_rounds import HourlyResult
 from bellwether_load.planning.levels import Level, Levels, levelled
 from bellwether_load.planning.pools import LocalPool, Pool
 from bellwether_load.planning.prices import Prices
 from bellwether_load.planning.surveys import Survey, share_out
-from bellwether_load.transforms.forecasts import HourlyLoads, by_broker
+from bellwether_load.transforms.forecasts import HourlyLoads, by_broker, by_partition
 from bellwether_load.transforms.moves import moves
 from bellwether_load.transforms.packing import packed, surveyed
 from bellwether_load.transforms.pieces import together
@@ -73,7 +75,7 @@ def make(
 ) -> Made:
     """Compute the plan for a problem and the loads of its pieces. Raises Refused for invalid inputs.
 
-    ``hours``: the same loads by hour of the week, for the forecast.
+    ``hours``: the same loads by hour of the week; few partitions are planned by them, for many they are a forecast.
 
     Up to ``few`` partitions are balanced in the driver, without tasks: faster, with the same result.
     """
@@ -87,7 +89,11 @@ def make(
         blocks = packed(pieces, slots, costs, posed.starts, share_out(survey.leaders, BLOCK_PARTITIONS))
         pool = SparkPool(blocks, len(slots.ids))
         work: Pool = LocalPool(pool.all()) if survey.leaders.sum() <= few else pool
-        found = levelled(work, brokers, terms.objective.max_moves, tell=tell)
+        by_hour = None
+        if hours is not None and brokers.open.any() and survey.leaders.sum() <= MOST_PARTITIONS:
+            by_hour = by_partition(pieces, hours, slots, costs, posed.starts)
+            by_hour = by_hour if by_hour.usable else None
+        found = levelled(work, brokers, terms.objective.max_moves, by_hour, tell=tell)
         ids, to = work.changes()
         tell(f"{len(ids):,} leaders change")
         seen = None
@@ -221,7 +227,16 @@ def _certificate(brokers: Brokers, survey: Survey, found: Levels, top: Fraction)
         )
         for other in found.alternatives
     )
-    return certificate.Certificate(*_proof(first), first.floor, gap, float(item), tuple(levels), caps)
+    hourly = None if found.hourly is None else _hourly(brokers, found.hourly)
+    return certificate.Certificate(*_proof(first), first.floor, gap, float(item), tuple(levels), caps, hourly)
+
+
+def _hourly(brokers: Brokers, found: HourlyResult) -> HourlyProof:
+    bound, weights = found.bound, dict[int, dict[int, int]]()
+    for b, h in np.argwhere(bound.weights > 0).tolist():
+        weights.setdefault(found.hours[h], {})[int(brokers.ids[b])] = int(bound.weights[b, h])
+    other = None if found.replaced is None else StatisticPlan(float(found.replaced[0]), found.replaced[1])
+    return HourlyProof(weights, bound.move, bound.item, float(bound.value), other)
 
 
 def _proof(level: Level) -> tuple[dict[int, int], int, float | None]:

@@ -42,7 +42,7 @@ def capped(
     whole = pool.gathered() if few else None
     other = _programmed(pool, brokers, most, forced, found, tell)
     if over:
-        found = replace(other, alternatives=_better(others, brokers.busiest(other.carried)))
+        found = replace(other, alternatives=better(others, brokers.busiest(other.carried)))
     elif brokers.busiest(other.carried) < brokers.busiest(found.carried):
         found = other
     else:
@@ -69,7 +69,7 @@ def _alternatives(pool: Pool, brokers: Brokers, most: int, forced: int, found: B
     return (*others, free)
 
 
-def _better(others: Sequence[Alternative], load: Fraction) -> tuple[Alternative, ...]:
+def better(others: Sequence[Alternative], load: Fraction) -> tuple[Alternative, ...]:
     """Of these plans, in order, those whose busiest broker is less busy than ``load`` and than in the one before."""
     found: list[Alternative] = []
     for other in others:

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from bellwether_load.planning.blocks import Int64s
 from bellwether_load.planning.bounds import Bound
 from bellwether_load.planning.brokers import Brokers
-from bellwether_load.planning.caps import capped
+from bellwether_load.planning.caps import better, capped
 from bellwether_load.planning.fewest_changes import reduce_changes
+from bellwether_load.planning.hourly_rounds import HourlyInput, HourlyResult, by_hours
 from bellwether_load.planning.pools import Pool
 from bellwether_load.planning.prices import bound_of, total_of
 from bellwether_load.planning.rounds import TOLERANCE, Alternative, Balance
@@ -54,11 +55,23 @@ class Levels:
     levels: tuple[Level, ...]
     rounds: int
     alternatives: tuple[Alternative, ...] = ()
+    hourly: HourlyResult | None = None
 
 
-def levelled(pool: Pool, brokers: Brokers, most: int | None, *, tell: Callable[[str], None] = lambda _: None) -> Levels:
-    """Lower all brokers level by level, with at most ``most`` changed leaders; mandatory changes always happen."""
+def levelled(
+    pool: Pool,
+    brokers: Brokers,
+    most: int | None,
+    hours: HourlyInput | None = None,
+    *,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Levels:
+    """Lower all brokers level by level, with at most ``most`` changed leaders; mandatory changes always happen.
+
+    With ``hours`` the busiest broker-hour is lowered last, and counts most; the levels are those of the result.
+    """
     forced = pool.changed()
+    allowed = None if most is None else max(most, forced)
     found = capped(pool, brokers, most, forced, tell)
     carried, rounds, alternatives = found.carried, found.rounds, found.alternatives
     levels = [(brokers, found)]
@@ -78,8 +91,11 @@ def levelled(pool: Pool, brokers: Brokers, most: int | None, *, tell: Callable[[
     before = pool.changed()
     carried = reduce_changes(pool, levels[0][0], _limits([brokers for brokers, _ in levels], carried), carried)
     tell(f"{before:,} leaders change for these levels, {pool.changed():,} are enough")
-    proved = _proved(pool, levels, carried, None if most is None else max(most, forced))
-    return Levels(carried, proved, rounds, alternatives)
+    hourly = None if hours is None else by_hours(pool, levels[0][0], hours, allowed, tell)
+    if hourly is not None and hourly.replaced is not None:
+        carried = levels[0][0].fixed + pool.gathered().led
+        alternatives = better(alternatives, levels[0][0].busiest(carried))
+    return Levels(carried, _proved(pool, levels, carried, allowed), rounds, alternatives, hourly)
 
 
 def _limits(levels: Sequence[Brokers], carried: Int64s) -> Int64s:

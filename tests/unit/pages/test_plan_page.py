@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from bellwether.core.rebalance.certificate import CertificateLevel, OtherCap
 from bellwether.core.rebalance.forecast import BrokerHour, Forecast
+from bellwether.core.rebalance.hourly_proof import HourlyProof, StatisticPlan
 from bellwether.core.rebalance.problem import Problem
 from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan
 from bellwether.core.settings.objective import Objective
@@ -78,6 +79,18 @@ def test_the_busiest_hour_comes_after_the_verdict_and_before_what_decides_the_bo
     text = said(taken_apart(page(3, forecast=seen, without_consumption=2)))
     parts = ("No plan can bring it below", "By the hours of the week", "is not measured", "Why not lower")
     assert sorted(parts, key=text.index) == list(parts)
+
+
+def test_the_page_says_how_far_the_busiest_hour_is_above_the_best_possible_and_what_that_costs() -> None:
+    seen = Forecast(168, BrokerHour(3, 38, 7e7), BrokerHour(1, 39, 5e7))
+    proof = HourlyProof({38: {1: 1}}, 0, None, 4.9e7, StatisticPlan(6e7, 9))
+    with_proof = replace(small_plan()[0].certificate, hourly=proof)
+    text = said(taken_apart(page(3, forecast=seen, certificate=with_proof)))
+    assert "No plan can bring it below 49.0 MB/s: this one is at most 2.04 % above the best possible." in text
+    assert "The plan for the P95 alone moves 9 leaders instead of" in text
+    assert "and its busiest hour has 60.0 MB/s" in text
+    alone = replace(with_proof, hourly=replace(proof, statistic_plan=None))
+    assert "alone moves" not in said(taken_apart(page(3, forecast=seen, certificate=alone)))
 
 
 def test_the_same_story_makes_the_same_page() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
@@ -11,13 +10,11 @@ import pytest
 
 from bellwether.core.rebalance.forecast import BrokerHour, Forecast
 from bellwether.core.rebalance.problem import BrokerInput, Problem
-from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan
 from bellwether.core.settings.objective import Objective
-from bellwether.plan_verifier.check_report import Report
-from bellwether.plan_verifier.hour_sums import HourRow
 from bellwether.plan_verifier.load_table import LoadTable
 from bellwether.plan_verifier.plan_documents import plan_of, problem_of
 from bellwether.plan_verifier.plan_verifier import verify
+from testkit.loads.small_hours import checked, rows
 from testkit.loads.small_planner import Hourly, loads, planned, problem, slot
 
 HOURS = (0, 14, 38, 167)
@@ -37,29 +34,6 @@ def posed(seed: int) -> tuple[Problem, Hourly]:
         for s in asked.partitions[:-1]
     }
     return asked, Hourly(HOURS, rates)
-
-
-def rows(asked: Problem, hourly: Hourly) -> Iterator[HourRow]:
-    for one in asked.partitions:
-        if one.key in hourly.rates:
-            ins, outs = hourly.rates[one.key]
-            out = None if outs is None else memoryview(array("q", outs))
-            yield one.topic, one.topic_id, one.partition, memoryview(array("q", ins)), out
-
-
-def checked(
-    asked: Problem, hourly: Hourly, plan: RebalancePlan, moves: tuple[RebalanceMove, ...], *given: HourRow
-) -> Report:
-    known = sorted((k.topic_id, k.partition, *rates) for k, rates in hourly.at(0).items())
-    return verify(
-        problem_of(asked.header.document()),
-        asked.partitions,
-        LoadTable(known),
-        plan_of(plan.document()),
-        moves,
-        hours=hourly.hours,
-        hour_rows=given or rows(asked, hourly),
-    )
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -13,7 +13,7 @@ from rich.table import Table
 from bellwether.cli.rebalance.verify_plan import plain
 from bellwether.core.model.undo_record import SkippedPartition
 from bellwether.core.reasons import DESCRIPTIONS, reason_named
-from bellwether.core.rebalance.lifecycle import RebalanceFigures, RebalanceRun
+from bellwether.core.rebalance.lifecycle import HourlyFigures, RebalanceFigures, RebalanceRun
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.pages.plan_page import unmeasured
 
@@ -32,9 +32,10 @@ def rate(value: float) -> str:
 def show_figures(figures: RebalanceFigures, digest: str, console: Console) -> None:
     """Print the summary of a plan."""
     gap = "" if figures.gap is None else f"; the plan is {max(0.0, figures.gap):.3%} above it"
+    change = f"{figures.after / figures.before - 1 if figures.before else 0.0:.1%}"
     for line in (
         f"plan {digest}: {figures.moves} leaders move, {figures.reorders} partitions are only reordered",
-        f"busiest broker   {rate(figures.before)} before, {rate(figures.after)} after ({-figures.improvement:.1%})",
+        f"busiest broker   {rate(figures.before)} before, {rate(figures.after)} after ({change})",
         f"best possible    {rate(figures.bound)}{gap}",
         f"above the mean   {figures.spread_before:.1%} before, {figures.spread_after:.1%} after",
         f"load that moves  {rate(figures.load)}; minimum {rate(figures.least_load)}",
@@ -55,10 +56,22 @@ def show_figures(figures: RebalanceFigures, digest: str, console: Console) -> No
             f" {rate(after.load)} after (broker {after.broker}, {after.moment})",
             highlight=False,
         )
+        if figures.hourly is not None:
+            show_hourly(figures.hourly, console)
         if figures.forecast.limits:
             console.print(figures.forecast.limits, highlight=False)
     if figures.without_consumption:
         console.print(unmeasured(figures.without_consumption), highlight=False)
+
+
+def show_hourly(proved: HourlyFigures, console: Console) -> None:
+    """Print how good a plan is by the hours of the week, and what that costs."""
+    gap = "" if proved.gap is None else f"; at most {max(0.0, proved.gap):.2%} above the best possible"
+    console.print(f"  its bound      {rate(proved.bound)}{gap}", highlight=False)
+    other = proved.statistic_plan
+    if other is not None:
+        found = f"  instead of     {rate(other.load)} with {other.partitions} moves, for the statistic alone"
+        console.print(found, highlight=False)
 
 
 def show_run(run: RebalanceRun, console: Console) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bellwether.core.rebalance.hourly_proof import HourlyProof
 from bellwether.core.strict_json import InvalidDocument, StrictObject
 
 
@@ -116,7 +117,8 @@ class Certificate:
     ``gap`` is max after / bound - 1, None where the bound is 0 and the max is not. ``largest_item`` is the largest load
     / capacity of a partition that has a choice, in the same unit as the bound: loads are indivisible. ``levels`` prove
     how low the brokers below the busiest ones are, level by level. ``other_caps``: better plans with higher caps on
-    moves, the last without one; none where the cap costs nothing.
+    moves, the last without one; none where the cap costs nothing. ``hourly``: the same question for the busiest
+    broker-hour; None where no hour is known, and for plans with too many partitions to choose leaders by hours.
     """
 
     weights: Mapping[int, int]
@@ -127,6 +129,7 @@ class Certificate:
     largest_item: float
     levels: tuple[CertificateLevel, ...] = ()
     other_caps: tuple[OtherCap, ...] = ()
+    hourly: HourlyProof | None = None
 
     @property
     def without_cap(self) -> OtherCap | None:
@@ -149,6 +152,7 @@ class Certificate:
             "largestItem": self.largest_item,
             "levels": [level.document() for level in self.levels],
             "otherCaps": [other.document() for other in self.other_caps],
+            "hourly": None if self.hourly is None else self.hourly.document(),
         }
 
     @classmethod
@@ -163,6 +167,7 @@ class Certificate:
             fields.number("largestItem"),
             tuple(CertificateLevel.read(raw, i) for i, raw in enumerate(fields.array("levels"))),
             tuple(OtherCap.read(raw, i) for i, raw in enumerate(fields.array("otherCaps"))),
+            None if (hourly := fields.nested_or_none("hourly")) is None else HourlyProof.read(hourly),
         )
         fields.finish()
         return made

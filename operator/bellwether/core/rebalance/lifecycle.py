@@ -18,6 +18,7 @@ from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.undo_record import ApplicationEnd, PlanApplication, SkippedPartition
 from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.rebalance.forecast import Forecast
+from bellwether.core.rebalance.hourly_proof import StatisticPlan
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.rebalance.rebalance_waves import EXPIRED_MESSAGE, SUPERSEDED_MESSAGE
 from bellwether.core.settings.rebalance import Approval, Rebalance
@@ -77,6 +78,17 @@ class UncappedFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class HourlyFigures:
+    """How good a plan is by the hours of the week: no plan has a lower busiest broker-hour than ``bound``, and this one
+    is ``gap`` above it (None where the bound is 0). ``statistic_plan``: the plan for the statistic alone; None unless
+    leaders were chosen for the hours."""
+
+    bound: float
+    gap: float | None
+    statistic_plan: StatisticPlan | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RebalanceFigures:
     """Figures of a plan: highest relative load and spread before and after, lower bound, number of moves.
 
@@ -84,7 +96,7 @@ class RebalanceFigures:
     the bound is 0; ``load`` and ``least_load`` (the minimum that any such plan must move) in bytes/s.
     ``without_consumption`` counts partitions whose consumption weighs and is not measured, so that it counts as 0.
     ``bound_reason``: what decides the bound, in words. ``uncapped``: set if ``maxMoves`` costs something.
-    ``forecast`` is None where no hour of the week is known.
+    ``forecast`` is None where no hour of the week is known; ``hourly`` is, too, where no bound by hour is proved.
     """
 
     before: float
@@ -101,6 +113,7 @@ class RebalanceFigures:
     bound_reason: str = ""
     uncapped: UncappedFigures | None = None
     forecast: Forecast | None = None
+    hourly: HourlyFigures | None = None
 
     @classmethod
     def of(cls, plan: RebalancePlan, bound_reason: str = "") -> RebalanceFigures:
@@ -121,12 +134,30 @@ class RebalanceFigures:
             bound_reason,
             None if free is None else UncappedFigures(free.load, free.bound, free.partitions),
             plan.forecast,
+            _hourly(plan),
         )
 
     @property
     def improvement(self) -> float:
-        """Reduction of the highest relative load, 0 to 1."""
-        return 1 - self.after / self.before if self.before > 0 else 0.0
+        """Reduction of the highest relative load, 0 to 1: of the busiest broker-hour where the plan is judged by hours,
+        else of the statistic."""
+        before, after = self.before, self.after
+        if self.hourly is not None and self.forecast is not None:
+            before, after = self.forecast.before.load, self.forecast.after.load
+        return 1 - after / before if before > 0 else 0.0
+
+    @property
+    def judged(self) -> str:
+        """What :attr:`improvement` is a reduction of, in words."""
+        return "the highest load" if self.hourly is None else "the load of the busiest hour"
+
+
+def _hourly(plan: RebalancePlan) -> HourlyFigures | None:
+    proof, found = plan.certificate.hourly, plan.forecast
+    if proof is None or found is None:
+        return None
+    gap = found.after.load / proof.bound - 1 if proof.bound else None
+    return HourlyFigures(proof.bound, gap, proof.statistic_plan)
 
 
 @dataclass(frozen=True)
@@ -221,7 +252,7 @@ def on_planned(
         return found.become(RunState.IDLE, Reason.NO_PLAN_PENDING, "no move would improve the balance of the leaders")
     if figures.improvement * 100 < least and not forced:
         text = (
-            f"the highest load would fall by {figures.improvement:.1%}, less than"
+            f"{figures.judged} would fall by {figures.improvement:.1%}, less than"
             f" spec.rebalance.minimumImprovementPercent ({least})"
         )
         return found.become(RunState.IDLE, Reason.NO_PLAN_PENDING, text)
@@ -307,6 +338,6 @@ def _proposal(run: RebalanceRun) -> str:
     if figures is None:
         return DESCRIPTIONS[Reason.PLAN_PROPOSED]
     return (
-        f"plan {run.digest} waits for approval: {figures.moves} leaders move and the highest load"
+        f"plan {run.digest} waits for approval: {figures.moves} leaders move and {figures.judged}"
         f" {'falls' if figures.improvement >= 0 else 'rises'} by {abs(figures.improvement):.1%}"
     )

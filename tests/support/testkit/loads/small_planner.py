@@ -21,6 +21,7 @@ from bellwether.adapters.store.plans.load_hours import LISTS, of_hours
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.rebalance.certificate import Certificate, CertificateLevel
 from bellwether.core.rebalance.forecast import BrokerHour, Forecast
+from bellwether.core.rebalance.hourly_proof import HourlyProof
 from bellwether.core.rebalance.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, ProblemHeader
 from bellwether.core.rebalance.rebalance_plan import (
     BrokerLoad,
@@ -279,6 +280,7 @@ def planned(
     move_weight: int = 0,
     threshold: float | None = None,
     hourly: Hourly | None = None,
+    proof: HourlyProof | None = None,
 ) -> tuple[RebalancePlan, tuple[RebalanceMove, ...]]:
     """A plan whose every claim is so: greedy, and with the best weights of a few, unless told."""
     weighed = weigh(posed, known)
@@ -314,7 +316,9 @@ def planned(
         objective=posed.header.objective,
         before=_balance(tops["before"], start, free),
         after=_balance(tops["after"], end, free),
-        certificate=Certificate(dict(weights), move_weight, threshold, float(proved), gap, float(largest)),
+        certificate=Certificate(
+            dict(weights), move_weight, threshold, float(proved), gap, float(largest), hourly=proof
+        ),
         moved=MoveTotals(
             partitions=sum(m.moves_leader for m in moves),
             reordered=sum(not m.moves_leader for m in moves),

@@ -9,7 +9,8 @@ from rich.console import Console
 
 from bellwether.cli.rebalance.plan_figures import show_figures
 from bellwether.core.rebalance.forecast import BrokerHour, Forecast
-from bellwether.core.rebalance.lifecycle import RebalanceFigures, UncappedFigures
+from bellwether.core.rebalance.hourly_proof import StatisticPlan
+from bellwether.core.rebalance.lifecycle import HourlyFigures, RebalanceFigures, UncappedFigures
 from testkit.loads.plan_pages import small_plan
 
 FIGURES = RebalanceFigures.of(small_plan()[0])
@@ -36,6 +37,13 @@ def test_what_decides_the_bound_and_what_the_cap_costs_come_before_the_busiest_h
 def test_hours_that_are_not_known_are_said() -> None:
     *_, last = shown(replace(FIGURES, forecast=replace(WEEK, hours=24)))
     assert last == "Only 24 of 168 hours of the week are known: in the others a broker may be busier."
+
+
+def test_how_good_a_plan_is_by_hour_and_what_that_costs_is_said() -> None:
+    proved = HourlyFigures(4.9e7, 5 / 4.9 / 10, StatisticPlan(6e7, 9))
+    *_, bound, other = shown(replace(FIGURES, forecast=WEEK, hourly=proved))
+    assert bound == "  its bound      49 MB/s; at most 10.20% above the best possible"
+    assert other == "  instead of     60 MB/s with 9 moves, for the statistic alone"
 
 
 def test_a_plan_without_forecast_says_nothing_of_hours() -> None:

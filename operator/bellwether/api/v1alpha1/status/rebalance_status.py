@@ -13,7 +13,7 @@ from pydantic import AwareDatetime, Field
 from bellwether.api.v1alpha1.base_model import Reported, as_map
 from bellwether.core.model import undo_record
 from bellwether.core.reasons import reason_named
-from bellwether.core.rebalance import forecast, lifecycle
+from bellwether.core.rebalance import forecast, hourly_proof, lifecycle
 from bellwether.core.rebalance.rebalance_waves import SAMPLE_SIZE
 
 MESSAGE_LIMIT = 1024
@@ -69,6 +69,13 @@ class BrokerHour(Reported):
         return forecast.BrokerHour.at(self.broker, self.hour, float(self.load))
 
 
+class StatisticPlan(Reported):
+    """The plan that balances the statistic alone, for comparison."""
+
+    load: Count = Field(description="Its busiest broker-hour, in bytes/s per 100 of capacity.")
+    moves: Count = Field(description="Number of leaders that it moves.")
+
+
 class Forecast(Reported):
     """The busiest broker-hours of the week, from the loads by hour."""
 
@@ -77,15 +84,50 @@ class Forecast(Reported):
     )
     before: BrokerHour = Field(description="The busiest broker-hour before the plan.")
     after: BrokerHour = Field(description="The busiest broker-hour after the plan.")
+    bound: Count | None = Field(
+        default=None,
+        description="Lower bound of the busiest broker-hour that any plan can reach, as proved by the certificate."
+        " Unset if the plan is not made for the hours.",
+    )
+    gap_percent: Percent | None = Field(
+        default=None, description="Percentage by which the load after the plan exceeds the bound. Unset if that is 0."
+    )
+    statistic_plan: StatisticPlan | None = Field(
+        default=None,
+        description="The plan that balances the statistic alone. Unset unless other leaders were chosen for the hours.",
+    )
 
     @classmethod
-    def of(cls, found: forecast.Forecast) -> Forecast:
-        """Convert a forecast of the core."""
-        return cls(hours=found.hours, before=BrokerHour.of(found.before), after=BrokerHour.of(found.after))
+    def of(cls, found: forecast.Forecast, proved: lifecycle.HourlyFigures | None = None) -> Forecast:
+        """Convert a forecast of the core, and what is proved of it."""
+        made = cls(hours=found.hours, before=BrokerHour.of(found.before), after=BrokerHour.of(found.after))
+        if proved is None:
+            return made
+        other = proved.statistic_plan
+        return made.model_copy(
+            update={
+                "bound": round(proved.bound),
+                "gap_percent": None if proved.gap is None else f"{proved.gap * 100:.3f}",
+                "statistic_plan": None
+                if other is None
+                else StatisticPlan(load=round(other.load), moves=other.partitions),
+            }
+        )
 
     def to_core(self) -> forecast.Forecast:
         """Convert to a forecast of the core, rounded as in status."""
         return forecast.Forecast(self.hours, self.before.to_core(), self.after.to_core())
+
+    def proved(self) -> lifecycle.HourlyFigures | None:
+        """What is proved of it, rounded as in status."""
+        if self.bound is None:
+            return None
+        gap, other = self.gap_percent, self.statistic_plan
+        return lifecycle.HourlyFigures(
+            float(self.bound),
+            None if gap is None else float(gap) / 100,
+            None if other is None else hourly_proof.StatisticPlan(float(other.load), other.moves),
+        )
 
 
 class PlanFigures(Reported):
@@ -150,7 +192,7 @@ class PlanFigures(Reported):
             without_cap=None
             if (free := figures.uncapped) is None
             else PlanWithoutCap(load_after=round(free.after), bound=round(free.bound), moves=free.moves),
-            forecast=None if figures.forecast is None else Forecast.of(figures.forecast),
+            forecast=None if figures.forecast is None else Forecast.of(figures.forecast, figures.hourly),
         )
 
     def to_core(self) -> lifecycle.RebalanceFigures:
@@ -172,6 +214,7 @@ class PlanFigures(Reported):
             if (free := self.without_cap) is None
             else lifecycle.UncappedFigures(float(free.load_after), float(free.bound), free.moves),
             forecast=None if self.forecast is None else self.forecast.to_core(),
+            hourly=None if self.forecast is None else self.forecast.proved(),
         )
 
 

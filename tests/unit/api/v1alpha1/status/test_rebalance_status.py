@@ -12,7 +12,8 @@ from bellwether.api.v1alpha1.status.rebalance_status import PlanFigures, Rebalan
 from bellwether.core.model.undo_record import SkippedPartition
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.forecast import WEEK, BrokerHour, Forecast
-from bellwether.core.rebalance.lifecycle import RebalanceFigures, RebalanceRun, RunState, UncappedFigures
+from bellwether.core.rebalance.hourly_proof import StatisticPlan
+from bellwether.core.rebalance.lifecycle import HourlyFigures, RebalanceFigures, RebalanceRun, RunState, UncappedFigures
 
 WHOLE = st.integers(0, 10**15)
 BROKER_HOURS = st.builds(BrokerHour, WHOLE, st.integers(0, WEEK - 1), st.floats(0, 1e15))
@@ -32,6 +33,13 @@ FIGURES = st.builds(
     bound_reason=st.text(max_size=200),
     uncapped=st.none() | st.builds(UncappedFigures, after=st.floats(0, 1e15), bound=st.floats(0, 1e15), moves=WHOLE),
     forecast=st.none() | st.builds(Forecast, st.integers(1, WEEK), BROKER_HOURS, BROKER_HOURS),
+    hourly=st.none()
+    | st.builds(
+        HourlyFigures,
+        st.floats(0, 1e15),
+        st.none() | st.floats(0, 1e4),
+        st.none() | st.builds(StatisticPlan, st.floats(0, 1e15), WHOLE),
+    ),
 )
 TIMES = st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC)).map(  # noqa: DTZ001
     lambda moment: moment.replace(microsecond=0)
@@ -75,7 +83,7 @@ def test_figures_are_whole_or_text(figures: RebalanceFigures):
     said = PlanFigures.of(figures).body()
     uncapped = said.pop("withoutCap", {})
     seen = said.pop("forecast", {"hours": 1, "before": {}, "after": {}})
-    parts = (said, uncapped, {"hours": seen["hours"]}, seen["before"], seen["after"])
+    parts = (uncapped, seen.pop("before"), seen.pop("after"), seen.pop("statisticPlan", {}), seen, said)
     assert {type(value) for part in parts for value in part.values()} <= {int, str}
 
 

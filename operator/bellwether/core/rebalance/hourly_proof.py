@@ -1,0 +1,86 @@
+"""Proof of how low the busiest broker can be in its busiest hour of the week, and what a plan for the hours costs.
+
+Part of a plan's certificate: made by the plan job, verified by the verifier, shown in status, terminal and on the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bellwether.core.rebalance.forecast import WEEK
+from bellwether.core.strict_json import InvalidDocument, StrictObject
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticPlan:
+    """The plan that balances the statistic alone, for comparison: its busiest broker-hour, and how many leaders it
+    changes."""
+
+    load: float
+    partitions: int
+
+    def document(self) -> dict[str, Any]:
+        """As JSON."""
+        return {"load": self.load, "partitions": self.partitions}
+
+    @classmethod
+    def read(cls, fields: StrictObject) -> StatisticPlan:
+        """Read from JSON. Raises InvalidDocument, which names the field."""
+        made = cls(fields.number("load"), fields.integer("partitions"))
+        fields.finish()
+        return made
+
+
+@dataclass(frozen=True)
+class HourlyProof:
+    """No plan has a lower busiest broker-hour than ``bound``.
+
+    ``weights``: by hour of the week and broker; ``move_weight``: of a changed leader. ``partition``: row of the problem
+    of a partition whose leader, whichever it is, reaches the bound in an hour; None unless that decides the bound.
+    ``statistic_plan``: None unless leaders were chosen for the hours.
+    """
+
+    weights: Mapping[int, Mapping[int, int]]
+    move_weight: int
+    partition: int | None
+    bound: float
+    statistic_plan: StatisticPlan | None = None
+
+    def document(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "weights": {
+                str(hour): {str(b): w for b, w in sorted(of.items())} for hour, of in sorted(self.weights.items())
+            },
+            "moveWeight": self.move_weight,
+            "partition": self.partition,
+            "bound": self.bound,
+            "statisticPlan": None if self.statistic_plan is None else self.statistic_plan.document(),
+        }
+
+    @classmethod
+    def read(cls, fields: StrictObject) -> HourlyProof:
+        """Read from JSON. Raises InvalidDocument, which names the field."""
+        raw, where = fields.mapping("weights"), "certificate.hourly.weights"
+        hours = StrictObject(raw, where)
+        if not all(hour.isdecimal() and int(hour) < WEEK for hour in raw):
+            raise InvalidDocument(f"{where}: each name must be an hour of the week, 0 to {WEEK - 1}")
+        weights = {}
+        for hour in sorted(raw, key=int):
+            of = hours.mapping(hour)
+            inner = StrictObject(of, f"{where}.{hour}")
+            if not all(name.isdecimal() for name in of):
+                raise InvalidDocument(f"{where}.{hour}: each name must be the id of a broker")
+            weights[int(hour)] = {int(name): inner.integer(name) for name in sorted(of)}
+        other = fields.nested_or_none("statisticPlan")
+        made = cls(
+            weights,
+            fields.integer("moveWeight"),
+            fields.integer_or_none("partition"),
+            fields.number("bound"),
+            None if other is None else StatisticPlan.read(other),
+        )
+        fields.finish()
+        return made

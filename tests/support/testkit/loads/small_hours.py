@@ -1,0 +1,103 @@
+"""Small problems by hour of the week: any proof's bound, and the lowest busiest broker-hour, written from the docs.
+
+In: a problem, rates by hour, weights of the test's choice. Out: exact fractions, computed without planner and verifier,
+and what the verifier says of a plan that claims them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from array import array
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+
+from bellwether.core.rebalance.hourly_proof import HourlyProof
+from bellwether.core.rebalance.problem import NO_BROKER, Problem
+from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan
+from bellwether.plan_verifier.check_report import Report
+from bellwether.plan_verifier.hour_sums import HourRow
+from bellwether.plan_verifier.load_table import LoadTable
+from bellwether.plan_verifier.plan_documents import plan_of, problem_of
+from bellwether.plan_verifier.plan_verifier import verify
+from testkit.loads.small_planner import Hourly, Weighed, allowed, carried, changed, top, weigh
+
+
+def proof(
+    posed: Problem,
+    hourly: Hourly,
+    weights: Mapping[int, Mapping[int, int]],
+    move_weight: int = 0,
+    partition: int | None = None,
+) -> HourlyProof:
+    """What may be claimed with these weights by hour and broker, and that row of the problem."""
+    by_hour = {hour: weigh(posed, hourly.at(place)) for place, hour in enumerate(hourly.hours)}
+    first = by_hour[hourly.hours[0]]
+    sizes = {b.id: b.capacity for b in posed.header.brokers if b.open}
+    following = {hour: carried(posed, of, [NO_BROKER] * len(of)) for hour, of in by_hour.items()}
+    fixed = {hour: dict(of) for hour, of in following.items()}
+    for at, one in enumerate(first):
+        if one.eligible == (one.slot.leader,):
+            for hour, of in by_hour.items():
+                fixed[hour][one.slot.leader] += of[at].load
+    weight = {(hour, b): w for hour, of in weights.items() for b, w in of.items()}
+    total = sum(w * following[hour][b] for (hour, b), w in weight.items())
+    for at, one in enumerate(first):
+        if one.counts:
+            total += min(
+                sum(weight.get((hour, b), 0) * of[at].load for hour, of in by_hour.items())
+                + move_weight * (b != one.slot.leader)
+                for b in one.eligible
+            )
+    total -= move_weight * (allowed(posed, first) or 0)
+    found = [Fraction(fixed[hour][b], size) for hour in fixed for b, size in sizes.items()]
+    if capacity := sum(w * sizes[b] for (_, b), w in weight.items()):
+        found.append(Fraction(total, capacity))
+    if partition is not None:
+        found.append(
+            min(
+                max(Fraction(fixed[hour][b] + of[partition].load, sizes[b]) for hour, of in by_hour.items())
+                for b in first[partition].eligible
+            )
+        )
+    return HourlyProof(weights, move_weight, partition, float(max(Fraction(0), *found)))
+
+
+def lowest(posed: Problem, hourly: Hourly) -> Fraction:
+    """The lowest busiest broker-hour that any plan can have, by trying them all."""
+    by_hour = [weigh(posed, hourly.at(place)) for place in range(len(hourly.hours))]
+    most = allowed(posed, by_hour[0])
+    return min(
+        busiest(posed, by_hour, leaders)
+        for leaders in itertools.product(*(one.eligible or (NO_BROKER,) for one in by_hour[0]))
+        if most is None or changed(by_hour[0], leaders) <= most
+    )
+
+
+def busiest(posed: Problem, by_hour: list[list[Weighed]], leaders: tuple[int, ...]) -> Fraction:
+    """The busiest broker-hour under these leaders."""
+    return max(top(posed, weighed, leaders) for weighed in by_hour)
+
+
+def rows(asked: Problem, hourly: Hourly) -> Iterator[HourRow]:
+    """The loads by hour as the verifier reads them."""
+    for one in asked.partitions:
+        if one.key in hourly.rates:
+            ins, outs = hourly.rates[one.key]
+            out = None if outs is None else memoryview(array("q", outs))
+            yield one.topic, one.topic_id, one.partition, memoryview(array("q", ins)), out
+
+
+def checked(
+    asked: Problem, hourly: Hourly, plan: RebalancePlan, moves: tuple[RebalanceMove, ...], *given: HourRow
+) -> Report:
+    """What the verifier finds; with other rows if given."""
+    known = sorted((k.topic_id, k.partition, *rates) for k, rates in hourly.at(0).items())
+    return verify(
+        problem_of(asked.header.document()),
+        asked.partitions,
+        LoadTable(known),
+        plan_of(plan.document()),
+        moves,
+        hours=hourly.hours,
+        hour_rows=given or rows(asked, hourly),
+    )
