@@ -11,11 +11,11 @@ DISTRIBUTION = "bellwether-kafka"
 EXTRAS = {
     "botocore": "aws",
     "kopf": "operator",
-    "numpy": "spark",
+    "numpy": "plan",
     "pandas": "spark",
     "pyarrow": "load",
     "pyspark": "spark",
-    "scipy": "spark",
+    "scipy": "plan",
 }
 """Import package -> the extra that brings it."""
 

@@ -7,8 +7,11 @@ usable input.
 from __future__ import annotations
 
 import importlib
+import sys
 
 import click
+
+from bellwether.extras import needed_extra
 
 # job -> module:command
 JOBS = {
@@ -29,7 +32,11 @@ class Jobs(click.Group):
         if cmd_name not in JOBS:
             return None
         module, _, name = JOBS[cmd_name].partition(":")
-        command: click.Command = getattr(importlib.import_module(module), name)
+        try:
+            command: click.Command = getattr(importlib.import_module(module), name)
+        except ModuleNotFoundError as error:
+            click.echo(f"error: the job {cmd_name} {needed_extra(error)}", err=True)
+            sys.exit(1)
         return command
 
 
@@ -37,7 +44,7 @@ class Jobs(click.Group):
     cls=Jobs, context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "BELLWETHER_LOAD"}
 )
 def main() -> None:
-    """Compute the load of each Kafka partition, and plan its leader, on Spark."""
+    """Compute the load of each Kafka partition, and plan its leader, on Spark or in one process."""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""One Spark session for all tests that need one: starting it takes longer than most of them."""
+"""Both engines for the jobs' tests. One Spark session for all of them: starting it takes longer than most tests."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+
+from bellwether_load.engines.frames import Engine
+from bellwether_load.engines.process import ProcessEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,3 +23,14 @@ def spark() -> Iterator[SparkSession]:
     settings = {"spark.sql.shuffle.partitions": "2", "spark.driver.extraJavaOptions": java}
     with session("tests", master="local[2]", memory="1g", settings=settings) as found:
         yield found
+
+
+@pytest.fixture(params=["process", pytest.param("spark", marks=pytest.mark.spark)])
+def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    if request.param == "process":
+        with ProcessEngine() as found:
+            yield found
+        return
+    from bellwether_load.engines.spark import SparkEngine
+
+    yield SparkEngine(request.getfixturevalue("spark"))

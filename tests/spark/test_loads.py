@@ -1,4 +1,4 @@
-"""The loads job on Spark, from the sampler's files to the store, against the arithmetic alone."""
+"""The loads job on both engines, from the sampler's files to the store, against the arithmetic alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from testkit.loads.sample_files import Histories, write_compacted, write_rounds
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+    from bellwether_load.engines.frames import Engine
 
 HISTORIES: Histories = {
     **{("apples", n): steady(40, messages=10 * n, each=100) for n in range(20)},
@@ -37,14 +37,14 @@ HISTORIES: Histories = {
 
 
 @pytest.fixture
-def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """Runs the command on the session that all tests share, and leaves that one up."""
+def run(engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Runs the command on the engine; on the session that all tests share, and leaves that one up."""
 
     @contextmanager
-    def shared(*_: Any, **__: Any) -> Iterator[SparkSession]:
-        yield spark
+    def shared(*_: Any, **__: Any) -> Iterator[Engine]:
+        yield engine
 
-    monkeypatch.setattr(job, "session", shared)
+    monkeypatch.setattr(job, "opened", shared)
 
     def running(*arguments: str) -> Result:
         return CliRunner().invoke(main, ["loads", "--store", str(tmp_path), "--name", "now", *arguments])
@@ -168,6 +168,8 @@ def test_partitions_without_a_load_give_an_empty_result_that_says_why(run: Any, 
     assert (account(tmp_path)["withoutSizes"], account(tmp_path)["tooFewSamples"]) == (1, 1)
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize("engine", ["process"], indirect=True)
 def test_what_spark_reads_of_the_loads_is_the_loads(run: Any, spark: SparkSession, store: Store, tmp_path: Path):
     write_rounds(store, HISTORIES)
     assert run().exit_code == 0
@@ -176,21 +178,18 @@ def test_what_spark_reads_of_the_loads_is_the_loads(run: Any, spark: SparkSessio
     assert pq.read_schema(tmp_path / "loads/now/part-00000.parquet").equals(writing.SCHEMA)
 
 
-def test_the_transform_takes_stretches_from_any_frame(spark: SparkSession, store: Store):
+def test_the_transform_takes_stretches_from_any_frame(engine: Engine, store: Store):
     write_rounds(store, HISTORIES)
     paths = tuple(file.path for file in store.list("samples"))
     work = [reading.Portion(paths[:20], False), reading.Portion(paths[20:], False)]
-    packed, _ = reading.stretches(spark, str(store), work, reading.Window())
-    found = transform.measured(packed.orderBy("at"), 10, Rules())
-    assert found.count() == len(HISTORIES)
-    assert transform.loads(found).columns == [*transform.COLUMNS, "hours"]
-    assert transform.loads(found).count() == len(expected(HISTORIES))
-    assert transform.summary(found.limit(0)).collect()[0].asDict() == {
-        "partitions": 0,
-        "loads": 0,
-        "too_few_samples": 0,
-        "without_sizes": 0,
-        "samples": 0,
-        "refused": 0,
-        "days": [0] * 7,
-    }
+    packed, _ = reading.stretches(engine, str(store), work, reading.Window())
+    found = transform.measured(packed.ordered(1, "at"), 10, Rules())
+    assert sum(batch.num_rows for batch in found.batches()) == len(HISTORIES)
+    loads = list(transform.loads(found).batches())
+    assert loads[0].schema.names == [*transform.COLUMNS, "hours"]
+    assert sum(batch.num_rows for batch in loads) == len(expected(HISTORIES))
+
+
+def test_nothing_was_measured_of_no_samples(engine: Engine, store: Store):
+    nothing, _ = reading.stretches(engine, str(store), [], reading.Window())
+    assert transform.summary(transform.measured(nothing, 10, Rules())) == transform.Summary()

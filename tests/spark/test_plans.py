@@ -1,4 +1,4 @@
-"""The plan job on Spark, checked by the verifier, which shares nothing with it."""
+"""The plan job on both engines, checked by the verifier, which shares nothing with it."""
 
 from __future__ import annotations
 
@@ -26,23 +26,20 @@ from testkit.loads.random_problems import posed
 from testkit.loads.small_planner import Hourly, forecast, loads, problem, slot, write_loads
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
+    from bellwether_load.engines.frames import Engine
     from bellwether_load.jobs.making import Made
-
-pytestmark = pytest.mark.spark
 
 Loads = Mapping[PartitionKey, tuple[float, float | None]]
 
 
-def planned(spark: SparkSession, store: Path, asked: Problem, known: Loads, hourly: Hourly | None = None) -> Made:
+def planned(engine: Engine, store: Path, asked: Problem, known: Loads, hourly: Hourly | None = None) -> Made:
     """What the job makes of a problem, written into the store."""
     from bellwether_load.jobs.making import plan_of
 
     where = Store.open(str(store))
     write_problem(where, "main", asked)
     write_loads(where, "main", known, {s.topic_id: s.topic for s in asked.partitions}, hourly)
-    made = plan_of(spark, str(store), "main", "main")
+    made = plan_of(engine, str(store), "main", "main")
     write_columns(where, made.plan, made.moves)
     return made
 
@@ -54,29 +51,29 @@ def recheck(store: Path, digest: str) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_verifier_accepts_what_the_job_plans(spark: SparkSession, tmp_path: Path, seed: int):
-    made = planned(spark, tmp_path, *posed(seed))
+def test_the_verifier_accepts_what_the_job_plans(engine: Engine, tmp_path: Path, seed: int):
+    made = planned(engine, tmp_path, *posed(seed))
     result = recheck(tmp_path, made.plan.digest)
     assert result.exit_code == 0, result.output
     assert "within" in result.output
 
 
-def test_the_same_plan_comes_of_any_number_of_pieces_here_and_on_executors(spark: SparkSession, tmp_path: Path):
+def test_the_same_plan_comes_of_any_number_of_pieces_here_and_in_tasks(engine: Engine, tmp_path: Path):
     asked, known = posed(7, partitions=400)
-    whole = planned(spark, tmp_path / "whole", asked, known)
+    whole = planned(engine, tmp_path / "whole", asked, known)
     file = "problems/main/partitions.parquet"
-    planned(spark, tmp_path / "cut", asked, known)
+    planned(engine, tmp_path / "cut", asked, known)
     pq.write_table(pq.read_table(tmp_path / "cut" / file), tmp_path / "cut" / file, row_group_size=37)
     from bellwether_load.jobs.making import plan_of
 
-    uri = str(tmp_path / "cut")
-    in_pieces = plan_of(spark, uri, "main", "main", few=0)
+    engine.most_here = 0
+    in_pieces = plan_of(engine, str(tmp_path / "cut"), "main", "main")
     assert in_pieces.plan == whole.plan
     assert in_pieces.moves.equals(whole.moves)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_forecast_is_the_busiest_hour_with_the_new_leaders(spark: SparkSession, tmp_path: Path, seed: int):
+def test_the_forecast_is_the_busiest_hour_with_the_new_leaders(engine: Engine, tmp_path: Path, seed: int):
     asked, known = posed(seed)
     dice, hours = Random(seed), (0, 14, 38, 167)
 
@@ -84,7 +81,7 @@ def test_the_forecast_is_the_busiest_hour_with_the_new_leaders(spark: SparkSessi
         return [dice.randint(0, 10**7) for _ in hours]
 
     hourly = Hourly(hours, {key: (rates(), rates() if outs is not None else None) for key, (_, outs) in known.items()})
-    made = planned(spark, tmp_path, asked, known, hourly)
+    made = planned(engine, tmp_path, asked, known, hourly)
     rows = made.moves.to_pylist()
     to = {PartitionKey(row["topic_id"], row["partition"]): row["to_leader"] for row in rows}
     before = [slot.leader for slot in asked.partitions]
@@ -100,12 +97,12 @@ def test_the_forecast_is_the_busiest_hour_with_the_new_leaders(spark: SparkSessi
     assert "busiest hour" in result.output
 
 
-def test_leaders_are_chosen_for_hours_that_are_known_and_the_bound_is_verified(spark: SparkSession, tmp_path: Path):
+def test_leaders_are_chosen_for_hours_that_are_known_and_the_bound_is_verified(engine: Engine, tmp_path: Path):
     asked = problem(*(slot(i, (1, 2, 3)) for i in range(30)))
     rates = {
         s.key: ([1000 + s.partition, 0] if s.partition % 2 else [0, 1000 + s.partition], None) for s in asked.partitions
     }
-    made = planned(spark, tmp_path, asked, loads(asked, *[1000.0] * 30), Hourly((3, 4), rates))
+    made = planned(engine, tmp_path, asked, loads(asked, *[1000.0] * 30), Hourly((3, 4), rates))
     proof, seen = made.plan.certificate.hourly, made.plan.forecast
     assert proof is not None
     assert seen is not None
@@ -118,21 +115,21 @@ def test_leaders_are_chosen_for_hours_that_are_known_and_the_bound_is_verified(s
     assert "bound by hour" in result.output
 
 
-def test_loads_by_hour_that_cannot_be_are_refused(spark: SparkSession, tmp_path: Path):
+def test_loads_by_hour_that_cannot_be_are_refused(engine: Engine, tmp_path: Path):
     from bellwether_load.planning.choices import Refused
 
     asked, known = posed(1)
     for rates, said in (([1, 2, 3], "must be 2 numbers"), ([1, -2], "must be 2 numbers from 0 to 2**45")):
         hourly = Hourly((3, 4), dict.fromkeys(known, (rates, None)))
         with pytest.raises(Refused, match=re.escape(said)):
-            planned(spark, tmp_path, asked, known, hourly)
+            planned(engine, tmp_path, asked, known, hourly)
 
 
-def test_there_is_no_busiest_hour_where_no_broker_may_lead(spark: SparkSession, tmp_path: Path):
+def test_there_is_no_busiest_hour_where_no_broker_may_lead(engine: Engine, tmp_path: Path):
     shut = tuple(BrokerInput(b, open=False, why="Demoted") for b in (1, 2, 3))
     asked = problem(*(slot(i, (1, 2, 3)) for i in range(4)), brokers=shut)
     known = loads(asked, *[1000.0] * 4)
-    made = planned(spark, tmp_path, asked, known, Hourly((14,), {key: ([1000], None) for key in known}))
+    made = planned(engine, tmp_path, asked, known, Hourly((14,), {key: ([1000], None) for key in known}))
     assert made.plan.forecast is None
     assert made.moves.num_rows == 0
     result = recheck(tmp_path, made.plan.digest)
@@ -140,36 +137,36 @@ def test_there_is_no_busiest_hour_where_no_broker_may_lead(spark: SparkSession, 
     assert "no broker is open" in result.output
 
 
-def test_a_busy_broker_hands_leaders_to_the_others(spark: SparkSession, tmp_path: Path):
+def test_a_busy_broker_hands_leaders_to_the_others(engine: Engine, tmp_path: Path):
     asked = problem(*(slot(i, (1, 2, 3)) for i in range(30)))
-    made = planned(spark, tmp_path, asked, loads(asked, *[1000.0] * 30))
+    made = planned(engine, tmp_path, asked, loads(asked, *[1000.0] * 30))
     assert (made.plan.before.max, made.plan.after.max) == (90_000.0, 50_000.0)  # base 30,000 each; 60,000 to lead
     assert made.plan.certificate.gap == 0.0
     assert made.plan.moved.partitions == 20
     assert made.plan.moved.load == made.plan.moved.lower_bound
 
 
-def test_a_leader_that_is_not_first_is_put_first(spark: SparkSession, tmp_path: Path):
+def test_a_leader_that_is_not_first_is_put_first(engine: Engine, tmp_path: Path):
     asked = problem(slot(0, (2, 1), leader=1), slot(1, (2, 1), leader=2))
-    made = planned(spark, tmp_path, asked, loads(asked, 10.0, 10.0))
+    made = planned(engine, tmp_path, asked, loads(asked, 10.0, 10.0))
     (move,) = read_moves(Store.open(str(tmp_path)), made.plan.digest)
     assert (move.partition, move.order, move.from_leader, move.to_leader) == (0, (1, 2), 1, 1)
     assert (made.plan.moved.partitions, made.plan.moved.reordered) == (0, 1)
 
 
-def test_a_closed_broker_is_relieved_of_all_that_others_can_lead(spark: SparkSession, tmp_path: Path):
+def test_a_closed_broker_is_relieved_of_all_that_others_can_lead(engine: Engine, tmp_path: Path):
     brokers = (BrokerInput(1, open=False, why="Demoted"), BrokerInput(2), BrokerInput(3))
     asked = problem(*(slot(i, (1, 2, 3)) for i in range(10)), slot(10, (1,)), brokers=brokers)
-    made = planned(spark, tmp_path, asked, loads(asked, *[100.0] * 11))
+    made = planned(engine, tmp_path, asked, loads(asked, *[100.0] * 11))
     moves = list(read_moves(Store.open(str(tmp_path)), made.plan.digest))
     assert sorted(m.partition for m in moves) == list(range(10))
     assert sorted(m.to_leader for m in moves) == [2] * 5 + [3] * 5
 
 
-def test_a_cap_on_moves_is_kept(spark: SparkSession, tmp_path: Path):
+def test_a_cap_on_moves_is_kept(engine: Engine, tmp_path: Path):
     asked = problem(*(slot(i, (1, 2, 3)) for i in range(30)))
     capped = Problem(replace(asked.header, objective=replace(asked.header.objective, max_moves=5)), asked.partitions)
-    made = planned(spark, tmp_path, capped, loads(asked, *[1000.0] * 30))
+    made = planned(engine, tmp_path, capped, loads(asked, *[1000.0] * 30))
     assert 0 < made.plan.moved.partitions <= 5
     assert made.plan.after.max < made.plan.before.max
     assert recheck(tmp_path, made.plan.digest).exit_code == 0
@@ -183,68 +180,69 @@ def test_a_cap_on_moves_is_kept(spark: SparkSession, tmp_path: Path):
         pytest.param(-5.0, "its produce rate is -5.0", id="negative"),
     ],
 )
-def test_a_load_that_is_none_is_refused_by_name(spark: SparkSession, tmp_path: Path, rate: float, named: str):
+def test_a_load_that_is_none_is_refused_by_name(engine: Engine, tmp_path: Path, rate: float, named: str):
     from bellwether_load.planning.choices import Refused
 
     asked = problem(slot(0), slot(1))
     with pytest.raises(Refused, match=f"orders-1: {named}"):
-        planned(spark, tmp_path, asked, loads(asked, 1.0, rate))
+        planned(engine, tmp_path, asked, loads(asked, 1.0, rate))
 
 
-def test_two_rows_of_loads_for_one_partition_are_refused(spark: SparkSession, tmp_path: Path):
+def test_two_rows_of_loads_for_one_partition_are_refused(engine: Engine, tmp_path: Path):
     from bellwether_load.jobs.making import plan_of
     from bellwether_load.planning.choices import Refused
 
     asked = problem(slot(0), slot(1))
-    planned(spark, tmp_path, asked, loads(asked, 1.0, 2.0))
+    planned(engine, tmp_path, asked, loads(asked, 1.0, 2.0))
     file = tmp_path / "loads/main/part-0.parquet"
     table = pq.read_table(file)
     pq.write_table(pa.concat_tables([table, table.slice(0, 1)]), file)
     uri = str(tmp_path)
     with pytest.raises(Refused, match="partition 0 of topic id id-of-orders has two rows"):
-        plan_of(spark, uri, "main", "main")
+        plan_of(engine, uri, "main", "main")
 
 
-def test_partitions_that_are_out_of_order_are_refused(spark: SparkSession, tmp_path: Path):
+def test_partitions_that_are_out_of_order_are_refused(engine: Engine, tmp_path: Path):
     from bellwether_load.jobs.making import plan_of
     from bellwether_load.planning.choices import Refused
 
     asked = problem(slot(0), slot(1), slot(2))
-    planned(spark, tmp_path, asked, loads(asked, 1.0, 2.0, 3.0))
+    planned(engine, tmp_path, asked, loads(asked, 1.0, 2.0, 3.0))
     file = tmp_path / "problems/main/partitions.parquet"
     pq.write_table(pq.read_table(file).take(pa.array([0, 2, 1])), file, row_group_size=2)
     uri = str(tmp_path)
     with pytest.raises(Refused, match="orders-1 comes after orders-2: they must be sorted"):
-        plan_of(spark, uri, "main", "main")
+        plan_of(engine, uri, "main", "main")
 
 
-def test_without_any_load_nothing_moves(spark: SparkSession, tmp_path: Path):
+def test_without_any_load_nothing_moves(engine: Engine, tmp_path: Path):
     asked = problem(*(slot(i, (1, 2, 3)) for i in range(5)))
-    made = planned(spark, tmp_path, asked, {})
+    made = planned(engine, tmp_path, asked, {})
     assert (made.plan.moved.partitions, made.plan.without_load, made.plan.after.max) == (0, 5, 0.0)
     assert recheck(tmp_path, made.plan.digest).exit_code == 0
 
 
-@pytest.mark.parametrize("few", [0, 1])
-def test_a_cluster_without_partitions_has_an_empty_plan(spark: SparkSession, tmp_path: Path, few: int):
+@pytest.mark.parametrize("most_here", [0, 1])
+def test_a_cluster_without_partitions_has_an_empty_plan(engine: Engine, tmp_path: Path, most_here: int):
     from bellwether_load.jobs.making import plan_of
 
     write_problem(Store.open(str(tmp_path)), "main", problem())
     write_loads(Store.open(str(tmp_path)), "main", {})
-    made = plan_of(spark, str(tmp_path), "main", "main", few=few)
+    engine.most_here = most_here
+    made = plan_of(engine, str(tmp_path), "main", "main")
     write_columns(Store.open(str(tmp_path)), made.plan, made.moves)
     assert (made.plan.partitions, made.plan.moved.partitions) == (0, 0)
     assert recheck(tmp_path, made.plan.digest).exit_code == 0
 
 
-def test_loads_that_are_not_there_are_named(spark: SparkSession, tmp_path: Path):
+def test_loads_that_are_not_there_are_named(engine: Engine, tmp_path: Path):
     from bellwether_load.jobs.making import plan_of
 
     write_problem(Store.open(str(tmp_path)), "main", problem(slot(0)))
     with pytest.raises(StoreMissing, match="loads/main holds no loads: run the loads job first"):
-        plan_of(spark, str(tmp_path), "main", "main")
+        plan_of(engine, str(tmp_path), "main", "main")
 
 
-def test_a_plan_reads_back_as_it_was_made(spark: SparkSession, tmp_path: Path):
-    made = planned(spark, tmp_path, *posed(11))
+def test_a_plan_reads_back_as_it_was_made(engine: Engine, tmp_path: Path):
+    made = planned(engine, tmp_path, *posed(11))
     assert read_plan(Store.open(str(tmp_path)), made.plan.digest) == made.plan

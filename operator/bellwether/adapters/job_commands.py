@@ -52,12 +52,16 @@ def file_name(namespace: str, policy: str, run: str) -> str:
 def commands(work: Work, profile: JobProfile, python: str = "python") -> tuple[list[str], list[str]]:
     """The two steps, one after the other: measure the loads, make the plan."""
     heap = ["--memory", f"{heap_mebibytes(profile.resources.memory)}m"]
-    master = ["--master", KUBERNETES_MASTER] if profile.type is JobType.SPARK_ON_KUBERNETES else []
+    engine = {
+        JobType.PROCESS: ["--engine", "process"],
+        JobType.JOB: heap,
+        JobType.SPARK_ON_KUBERNETES: [*heap, "--master", KUBERNETES_MASTER],
+    }[profile.type]
     base = [python, "-m", "bellwether_load"]
     store = ["--store", work.uri]
     cluster = ["--cluster", work.cluster_id] if work.cluster_id else []
-    loads = [*base, "loads", *store, "--name", work.name, "--days", str(work.days), *cluster, *heap, *master]
-    plan = [*base, "plan", *store, "--problem", work.name, "--loads", work.name, *heap, *master]
+    loads = [*base, "loads", *store, "--name", work.name, "--days", str(work.days), *cluster, *engine]
+    plan = [*base, "plan", *store, "--problem", work.name, "--loads", work.name, *engine]
     return loads, plan
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from bellwether.adapters.job_commands import Work, commands, last_words, submit_arguments
+from bellwether.adapters.job_commands import Work, commands, last_words
 from bellwether.api.config.job_profile import JobProfile
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal
@@ -25,14 +25,13 @@ from bellwether.ports.jobs import JobState, JobStatus
 
 STEPS = ("loads", "plan")
 _ENDING_SECONDS = 5
-_INHERITED = ("HOME", "JAVA_HOME", "LANG", "PATH", "PYTHONPATH", "TMPDIR")
-_INHERITED_PREFIX = "SPARK_"
+_INHERITED = ("HOME", "LANG", "PATH", "PYTHONPATH", "TMPDIR")
 
 
 def inherited(names: Iterable[str]) -> dict[str, str]:
     """The part of this process' environment that a job needs to start, and the variables of these names."""
     wanted = {*_INHERITED, *names}
-    return {k: v for k, v in os.environ.items() if k in wanted or k.startswith(_INHERITED_PREFIX)}
+    return {k: v for k, v in os.environ.items() if k in wanted}
 
 
 @dataclass
@@ -116,14 +115,11 @@ class ProcessJobs:
             going.ended = JobStatus(JobState.SUCCEEDED)
 
     def _begin(self, going: _Going) -> None:
-        variables, settings = dict(self._environment), self._profile.spark_conf
-        if settings:
-            variables["PYSPARK_SUBMIT_ARGS"] = submit_arguments(settings)
         going.log = tempfile.NamedTemporaryFile(prefix="bellwether-plan-", suffix=".log")  # noqa: SIM115 - kept open
         try:
             going.process = subprocess.Popen(
-                going.commands[going.step], stdin=subprocess.DEVNULL, stdout=going.log, stderr=going.log, env=variables,
-                start_new_session=True,
+                going.commands[going.step], stdin=subprocess.DEVNULL, stdout=going.log, stderr=going.log,
+                env=dict(self._environment), start_new_session=True,
             )  # fmt: skip
         except OSError as error:
             raise Terminal(f"{going.commands[going.step][0]}: cannot be started: {error.strerror}") from error
@@ -132,7 +128,7 @@ class ProcessJobs:
     def _end(going: _Going) -> None:
         process, going.process = going.process, None
         if process is not None and process.poll() is None:
-            # The whole session that we started: Spark's JVM is a child of the process.
+            # The whole session that we started.
             os.killpg(process.pid, signal.SIGTERM)
             try:
                 process.wait(_ENDING_SECONDS)

@@ -15,17 +15,16 @@ from pathlib import Path
 from typing import Any
 
 import click
-from pyspark import StorageLevel
-from pyspark.sql import SparkSession
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.store.filesystems import Store
 from bellwether.ports.errors import BellwetherError, Terminal
+from bellwether_load.engines.frames import Engine
 from bellwether_load.histories.hours import LEAST_SECONDS, WEEK, of_masks
 from bellwether_load.histories.rules import Rules
 from bellwether_load.jobs.choosing import USUAL_DAYS, Choice, Period, choose, moment
+from bellwether_load.jobs.engine_options import engine_options, opened
 from bellwether_load.jobs.reading import portions, stretches
-from bellwether_load.jobs.sessions import session
 from bellwether_load.jobs.writing import write_loads
 from bellwether_load.transforms.loads import loads as with_load
 from bellwether_load.transforms.loads import measured, summary
@@ -82,8 +81,7 @@ class Moment(click.ParamType[date]):
     show_default=True,
     help="Duration of a peak, in seconds: the peak is the rate that was reached for this long in a day.",
 )
-@click.option("--master", metavar="URL", help="Spark master.  [default: that of spark-submit, or local[*]]")
-@click.option("--memory", default="2g", show_default=True, metavar="SIZE", help="Heap of the driver, such as 2g.")
+@engine_options
 def loads(
     uri: str,
     name: str,
@@ -94,8 +92,9 @@ def loads(
     shortest: int,
     longest: int,
     peak: int,
+    kind: str,
     master: str | None,
-    memory: str,
+    memory: str | None,
 ) -> None:
     """Compute the load of each partition (bytes in, bytes out, messages) from the sampler's history."""
     began = time.monotonic()
@@ -116,9 +115,8 @@ def loads(
         if not choice.sources:
             folder, found = write_loads(uri, name, None, 0, (), _account(choice, rules, {}, (), ())), 0
         else:
-            with session("loads", master=master, memory=memory, settings=SETTINGS) as spark:
-                tell(f"Spark {spark.version} started, master {spark.sparkContext.master}")
-                folder, found = run(spark, uri, name, choice, rules, tell)
+            with opened(kind, "loads", master, memory, SETTINGS, tell) as engine:
+                folder, found = run(engine, uri, name, choice, rules, tell)
     except BellwetherError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(1)
@@ -129,13 +127,13 @@ def loads(
         sys.exit(NOTHING)
 
 
-def run(spark: SparkSession, uri: str, name: str, choice: Choice, rules: Rules, tell: Tell) -> tuple[str, int]:
+def run(engine: Engine, uri: str, name: str, choice: Choice, rules: Rules, tell: Tell) -> tuple[str, int]:
     """Compute and write the loads; returns their folder and their number. Raises StoreError."""
     rows = sum(source.rows for source in choice.sources)
-    packed, unreadable = stretches(spark, uri, portions(choice.sources), choice.window)
-    found = measured(packed, rows, rules).persist(StorageLevel.MEMORY_AND_DISK)
-    sums = summary(found).collect()[0].asDict()
-    for line in sorted(unreadable.value):
+    packed, unreadable = stretches(engine, uri, portions(choice.sources), choice.window)
+    found = measured(packed, rows, rules).kept()
+    sums = asdict(summary(found))
+    for line in sorted(unreadable.found()):
         tell(f"skipped: {line}")
     tell(
         f"{sums['samples']:,} samples of {sums['partitions']:,} partitions; {sums['loads']:,} have a load,"
@@ -145,9 +143,9 @@ def run(spark: SparkSession, uri: str, name: str, choice: Choice, rules: Rules, 
         tell(f"{sums['refused']:,} samples had an invalid number, which is treated as unknown")
     hours = of_masks(sums.pop("days"))
     tell(covered(hours))
-    account = _account(choice, rules, sums, unreadable.value, hours)
+    account = _account(choice, rules, sums, unreadable.found(), hours)
     folder = write_loads(uri, name, with_load(found), sums["loads"], hours, account)
-    found.unpersist()
+    found.drop()
     tell(f"written: {folder}")
     return folder, sums["loads"]
 

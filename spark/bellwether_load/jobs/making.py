@@ -1,28 +1,25 @@
-"""Compute a plan on Spark: partitions and rates in, the plan and its moves out. ``jobs.plan`` does the file IO."""
+"""Compute a plan: partitions and rates in, the plan and its moves out. ``jobs.plan`` does the file IO."""
 
 from __future__ import annotations
 
 import pickle
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.storagelevel import StorageLevel
 
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans.problem_files import read_terms
 from bellwether.core.rebalance import certificate, rebalance_plan
 from bellwether.core.rebalance.hourly_proof import HourlyProof, StatisticPlan
 from bellwether.core.rebalance.problem import ProblemHeader
+from bellwether_load.engines.frames import Engine, Frame
 from bellwether_load.jobs.problems import Posed, read_hours, read_loads, read_posed
 from bellwether_load.planning.blocks import Int64s
 from bellwether_load.planning.brokers import Brokers
-from bellwether_load.planning.choices import Costs, Refused, Slots
+from bellwether_load.planning.choices import Costs, Slots
 from bellwether_load.planning.exchanges import MOST_PARTITIONS
 from bellwether_load.planning.forecasts import forecast
 from bellwether_load.planning.hourly_rounds import HourlyResult
@@ -34,7 +31,7 @@ from bellwether_load.transforms.forecasts import HourlyLoads, by_broker, by_part
 from bellwether_load.transforms.moves import moves
 from bellwether_load.transforms.packing import packed, surveyed
 from bellwether_load.transforms.pieces import together
-from bellwether_load.transforms.pools import SparkPool
+from bellwether_load.transforms.pools import TaskPool
 
 # Partitions that one task works on at a time: some megabytes of arrays.
 BLOCK_PARTITIONS = 65_536
@@ -49,46 +46,39 @@ class Made:
     rounds: int
 
 
-def plan_of(
-    spark: SparkSession,
-    uri: str,
-    problem: str,
-    loads: str,
-    tell: Callable[[str], None] = lambda _: None,
-    few: int = MOST_PARTITIONS,
-) -> Made:
+def plan_of(engine: Engine, uri: str, problem: str, loads: str, tell: Callable[[str], None] = lambda _: None) -> Made:
     """Compute the plan for a problem and loads of a store, by name. Raises StoreError and Refused."""
     terms = read_terms(Store.open(uri), problem)
-    posed = read_posed(spark, uri, problem)
+    posed = read_posed(engine, uri, problem)
     statistic = str(terms.objective.statistic).lower()
-    measured = read_loads(spark, uri, loads, statistic, posed.borders)
-    return make(terms, posed, measured, tell, few, read_hours(spark, uri, loads, posed.borders))
+    measured = read_loads(engine, uri, loads, statistic, posed.borders)
+    return make(engine, terms, posed, measured, tell, read_hours(engine, uri, loads, posed.borders))
 
 
 def make(
+    engine: Engine,
     terms: ProblemHeader,
     posed: Posed,
-    loads: DataFrame,
+    loads: Frame,
     tell: Callable[[str], None] = lambda _: None,
-    few: int = MOST_PARTITIONS,
     hours: HourlyLoads | None = None,
 ) -> Made:
     """Compute the plan for a problem and the loads of its pieces. Raises Refused for invalid inputs.
 
     ``hours``: the same loads by hour of the week; few partitions are planned by them, for many they are a forecast.
 
-    Up to ``few`` partitions are balanced in the driver, without tasks: faster, with the same result.
+    Up to ``engine.most_here`` partitions are balanced here, without tasks: faster, with the same result.
     """
     slots, costs = slots_of(terms), costs_of(terms)
-    pieces = together(posed.pieces, loads, posed.borders).persist(StorageLevel.MEMORY_AND_DISK)
+    pieces = together(posed.pieces, loads, posed.borders).kept()
     pool = None
     try:
-        survey, digest = _survey(terms, pieces, slots, costs)
+        survey, digest = _survey(terms, pieces, len(posed.borders), slots, costs)
         tell(f"{survey.partitions:,} partitions, {survey.without_load:,} without measured load")
         brokers = _brokers(terms, slots, survey)
         blocks = packed(pieces, slots, costs, posed.starts, share_out(survey.leaders, BLOCK_PARTITIONS))
-        pool = SparkPool(blocks, len(slots.ids))
-        work: Pool = LocalPool(pool.all()) if survey.leaders.sum() <= few else pool
+        pool = TaskPool(engine, blocks, len(slots.ids))
+        work: Pool = LocalPool(pool.all()) if survey.leaders.sum() <= engine.most_here else pool
         by_hour = None
         if hours is not None and brokers.open.any() and survey.leaders.sum() <= MOST_PARTITIONS:
             by_hour = by_partition(pieces, hours, slots, costs, posed.starts)
@@ -98,23 +88,15 @@ def make(
         tell(f"{len(ids):,} leaders change")
         seen = None
         if hours is not None and brokers.open.any():
-            sums = by_broker(pieces, hours, slots, costs, posed.starts, ids, to)
+            sums = by_broker(engine, pieces, hours, slots, costs, posed.starts, ids, to)
             seen = forecast(brokers, hours.hours, *sums)
             tell(f"busiest hour of {len(hours.hours)}: {seen.after.moment}, on broker {seen.after.broker}")
-        table = moves(pieces, slots, costs, posed.starts, ids, to).toArrow().sort_by(_ORDER)
-    except PySparkException as error:
-        raise refused(error) from None
+        table = moves(engine, pieces, slots, costs, posed.starts, ids, to).sort_by(_ORDER)
     finally:
         if pool is not None:
             pool.close()
-        pieces.unpersist()
+        pieces.drop()
     return Made(replace(_plan(terms, survey, brokers, found, digest, table), forecast=seen), table, found.rounds)
-
-
-def refused(error: PySparkException) -> Exception:
-    """Extract a task's ``Refused`` message from Spark's error."""
-    said = re.search(r"\.Refused: (.+)", str(error))
-    return Refused(said.group(1).strip()) if said else error
 
 
 _ORDER = [(name, "ascending") for name in ("topic", "topic_id", "partition")]
@@ -137,15 +119,15 @@ def costs_of(terms: ProblemHeader) -> Costs:
     return Costs(asked.produce_weight, asked.replication_weight, asked.consume_weight, asked.follow_weight)
 
 
-def _survey(terms: ProblemHeader, pieces: DataFrame, slots: Slots, costs: Costs) -> tuple[Survey, str]:
+def _survey(terms: ProblemHeader, pieces: Frame, count: int, slots: Slots, costs: Costs) -> tuple[Survey, str]:
     """Sums over all partitions, and the problem's digest."""
-    surveys_by_piece = surveyed(pieces, slots, costs).persist(StorageLevel.MEMORY_AND_DISK)
-    surveys = surveys_by_piece.select("survey").collect()
+    found = surveyed(pieces, slots, costs).kept()
+    surveys = (value for batch in found.select("survey").batches() for value in batch.column(0).to_pylist())
     # Pickled by tasks of this job.
-    survey = Survey.total((pickle.loads(row["survey"]) for row in surveys), len(slots.ids))  # noqa: S301
-    lines = (bytes(row["lines"]) for row in surveys_by_piece.select("piece", "lines").sort("piece").toLocalIterator())
-    digest = rebalance_plan.digest_of_lines(terms, lines)
-    surveys_by_piece.unpersist()
+    survey = Survey.total((pickle.loads(value) for value in surveys), len(slots.ids))  # noqa: S301
+    in_order = found.ordered(max(1, count), "piece").streamed()
+    digest = rebalance_plan.digest_of_lines(terms, (line for b in in_order for line in b.column("lines").to_pylist()))
+    found.drop()
     return survey, digest
 
 

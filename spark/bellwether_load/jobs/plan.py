@@ -14,8 +14,8 @@ import click
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans.plan_files import write_columns
 from bellwether.ports.errors import BellwetherError
+from bellwether_load.jobs.engine_options import engine_options, opened
 from bellwether_load.jobs.making import plan_of
-from bellwether_load.jobs.sessions import session
 from bellwether_load.planning.choices import Refused
 
 SETTINGS = {"spark.sql.execution.arrow.maxRecordsPerBatch": "65536", "spark.sql.shuffle.partitions": "16"}
@@ -27,9 +27,8 @@ SETTINGS = {"spark.sql.execution.arrow.maxRecordsPerBatch": "65536", "spark.sql.
     "--problem", "problem", required=True, metavar="NAME", help="Name of the problem: problems/NAME in the store."
 )
 @click.option("--loads", "loads", required=True, metavar="NAME", help="Name of the loads: loads/NAME in the store.")
-@click.option("--master", metavar="URL", help="Spark master.  [default: that of spark-submit, or local[*]]")
-@click.option("--memory", default="2g", show_default=True, metavar="SIZE", help="Heap of the driver, such as 2g.")
-def plan(uri: str, problem: str, loads: str, master: str | None, memory: str) -> None:
+@engine_options
+def plan(uri: str, problem: str, loads: str, kind: str, master: str | None, memory: str | None) -> None:
     """Compute a plan: minimize the load of the busiest broker, with few moves."""
     started = time.monotonic()
 
@@ -38,10 +37,11 @@ def plan(uri: str, problem: str, loads: str, master: str | None, memory: str) ->
 
     try:
         store = Store.open(uri)
-        with session("plan", master=master, memory=memory, settings=SETTINGS) as spark:
-            tell("Spark started")
-            with _native_output_on_stderr():
-                made = plan_of(spark, uri, problem, loads, tell)
+        with (
+            opened(kind, "plan", master, memory, SETTINGS, tell) as engine,
+            _native_output_on_stderr(),
+        ):
+            made = plan_of(engine, uri, problem, loads, tell)
             folder = write_columns(store, made.plan, made.moves)
     except (BellwetherError, Refused) as error:
         click.echo(f"error: {error}", err=True)

@@ -6,18 +6,18 @@ row group of the problem is a piece.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans.load_hours import LISTS, known_hours, load_files
 from bellwether.adapters.store.plans.problem_files import FOLDER, PARTITIONS
 from bellwether.adapters.store.store_errors import StoreMissing
+from bellwether_load.engines.frames import Engine, Frame
 from bellwether_load.planning.blocks import Int64s
 from bellwether_load.planning.tables import PARTITION_COLUMNS, Key, first_key, routed
 from bellwether_load.transforms.forecasts import HourlyLoads
@@ -30,12 +30,12 @@ from bellwether_load.transforms.pieces import PIECE_TYPE, piece_row
 class Posed:
     """A problem's partitions in pieces. ``starts``: the first row of each piece, and behind them how many there are."""
 
-    pieces: DataFrame
+    pieces: Frame
     starts: Int64s
     borders: tuple[Key, ...]
 
 
-def read_posed(spark: SparkSession, uri: str, name: str) -> Posed:
+def read_posed(engine: Engine, uri: str, name: str) -> Posed:
     """The partitions of ``problems/name``. Raises StoreError."""
     path = f"{FOLDER}/{name}/{PARTITIONS}"
     groups = _row_groups(Store.open(uri), path)
@@ -49,26 +49,26 @@ def read_posed(spark: SparkSession, uri: str, name: str) -> Posed:
     def read(piece: int) -> Iterator[pa.RecordBatch]:
         yield piece_row(piece, OF_PARTITIONS, _read(uri, groups[piece], PARTITION_COLUMNS))
 
-    return Posed(_each(spark, len(groups), read), starts, tuple(borders))
+    return Posed(engine.each(len(groups), read, PIECE_TYPE), starts, tuple(borders))
 
 
-def read_loads(spark: SparkSession, uri: str, name: str, statistic: str, borders: Sequence[Key]) -> DataFrame:
+def read_loads(engine: Engine, uri: str, name: str, statistic: str, borders: Sequence[Key]) -> Frame:
     """The measured loads of ``loads/name`` by the piece that they belong to.
 
     ``statistic``: ``median``, ``p95`` or ``peak``. Raises StoreError.
     """
-    return _columns(spark, uri, name, {f"produce_{statistic}": "produce", f"consume_{statistic}": "consume"}, borders)
+    return _columns(engine, uri, name, {f"produce_{statistic}": "produce", f"consume_{statistic}": "consume"}, borders)
 
 
-def read_hours(spark: SparkSession, uri: str, name: str, borders: Sequence[Key]) -> HourlyLoads | None:
+def read_hours(engine: Engine, uri: str, name: str, borders: Sequence[Key]) -> HourlyLoads | None:
     """The same loads by hour of the week; None where they have no hours. Raises StoreError."""
     store = Store.open(uri).below(f"loads/{name}")
     known = known_hours(store, load_files(store))
     names = {field.name: field.name.removesuffix("_hours") for field in LISTS}
-    return HourlyLoads(known, _columns(spark, uri, name, names, borders)) if known else None
+    return HourlyLoads(known, _columns(engine, uri, name, names, borders)) if known else None
 
 
-def _columns(spark: SparkSession, uri: str, name: str, wanted: Mapping[str, str], borders: Sequence[Key]) -> DataFrame:
+def _columns(engine: Engine, uri: str, name: str, wanted: Mapping[str, str], borders: Sequence[Key]) -> Frame:
     store = Store.open(uri)
     try:
         files = [f"loads/{name}/{path}" for path in load_files(store.below(f"loads/{name}"))]
@@ -83,7 +83,7 @@ def _columns(spark: SparkSession, uri: str, name: str, wanted: Mapping[str, str]
         for piece, part in routed(table, borders):
             yield piece_row(piece, OF_LOADS, part)
 
-    return _each(spark, len(groups), read)
+    return engine.each(len(groups), read, PIECE_TYPE)
 
 
 class _RowGroup(NamedTuple):
@@ -103,14 +103,3 @@ def _read(uri: str, group: _RowGroup, columns: Iterable[str]) -> pa.Table:
     store = Store.open(uri)
     with store.parquet(group.path) as file, store.reading(group.path):
         return file.read_row_group(group.number, columns=list(columns))
-
-
-def _each(spark: SparkSession, count: int, read: Callable[[int], Iterator[pa.RecordBatch]]) -> DataFrame:
-    """A task for each of so many things to read."""
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column("id").to_pylist():
-                yield from read(number)
-
-    return spark.range(0, count, 1, max(1, count)).mapInArrow(run, PIECE_TYPE)

@@ -1,6 +1,6 @@
-"""Read samples on the executors: from a list of files to stretches.
+"""Read samples in tasks: from a list of files to stretches.
 
-In: files to read, and a time window. Out: a DataFrame of stretches, and messages about files that are unreadable beyond
+In: files to read, and a time window. Out: a frame of stretches, and messages about files that are unreadable beyond
 their footers. Files are read by pyarrow: it keeps topic names as codes and needs none of Hadoop's
 file systems, so a store is accessed as in the sampler.
 """
@@ -13,12 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.accumulators import AccumulatorParam
-from pyspark.sql import DataFrame, SparkSession
 
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.samples.sample_files import SCHEMA as FORMAT
 from bellwether.adapters.store.store_errors import StoreDamaged, StoreUnusable
+from bellwether_load.engines.frames import Batches, Engine, Frame, Messages
 from bellwether_load.transforms.stretches import SCHEMA, NoSamples, pack
 
 Said = Callable[[str], None]
@@ -55,18 +54,6 @@ class Window:
     end: int | None = None
 
 
-class UnreadableFiles(AccumulatorParam[frozenset[str]]):
-    """Messages about files that could not be read; a repeated one counts once, because tasks may be repeated."""
-
-    def zero(self, value: frozenset[str]) -> frozenset[str]:
-        """No message."""
-        return value & frozenset()
-
-    def addInPlace(self, value1: frozenset[str], value2: frozenset[str]) -> frozenset[str]:  # noqa: N802 - Spark's name
-        """Both."""
-        return value1 | value2
-
-
 def portions(sources: Sequence[Source], rows: int = TASK_ROWS) -> tuple[Portion, ...]:
     """Split the work into portions of about ``rows`` rows: large files in parts, several single rounds together."""
     found: list[Portion] = []
@@ -87,17 +74,14 @@ def portions(sources: Sequence[Source], rows: int = TASK_ROWS) -> tuple[Portion,
     return tuple(found)
 
 
-def stretches(spark: SparkSession, uri: str, work: Sequence[Portion], window: Window) -> tuple[DataFrame, Any]:
-    """The samples of these portions, and an accumulator of messages that is complete once the frame was computed."""
-    said = spark.sparkContext.accumulator(frozenset[str](), UnreadableFiles())
+def stretches(engine: Engine, uri: str, work: Sequence[Portion], window: Window) -> tuple[Frame, Messages]:
+    """The samples of these portions, and messages that are complete once the frame was computed."""
+    said = engine.messages()
 
-    def read(batches: Iterator[Any]) -> Iterator[Any]:
-        store = Store.open(uri)
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield from read_portion(store, work[number], window, lambda message: said.add(frozenset({message})))
+    def read(number: int) -> Batches:
+        return read_portion(Store.open(uri), work[number], window, said.add)
 
-    return spark.range(0, len(work), 1, max(1, len(work))).mapInArrow(read, SCHEMA), said
+    return engine.each(len(work), read, SCHEMA), said
 
 
 def read_portion(store: Store, portion: Portion, window: Window, said: Said) -> Iterator[Any]:

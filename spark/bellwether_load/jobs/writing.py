@@ -1,6 +1,6 @@
 """Write loads to the store: ``loads/<name>/part-NNNNN.parquet``, and ``_loads.json`` with their inputs.
 
-In: a DataFrame of loads with their packed hours, and the hours that the history knows. Each executor writes a part.
+In: a frame of loads with their packed hours, and the hours that the history knows. Each task writes a part.
 When loads are overwritten, the JSON is deleted first and written last, so loads that have it are complete. Spark and
 the readers of the store ignore its name.
 """
@@ -8,16 +8,15 @@ the readers of the store ignore its name.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark import TaskContext
-from pyspark.sql import DataFrame
 
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans.load_hours import LISTS, of_hours
+from bellwether_load.engines.frames import Batches, Frame
 from bellwether_load.histories.hours import RECORD, Hours, filled
 
 FOLDER = "loads"
@@ -47,7 +46,7 @@ SCHEMA = pa.schema(
 
 
 def write_loads(
-    uri: str, name: str, loads: DataFrame | None, count: int, hours: Sequence[int], account: Mapping[str, Any]
+    uri: str, name: str, loads: Frame | None, count: int, hours: Sequence[int], account: Mapping[str, Any]
 ) -> str:
     """Write ``count`` loads, replacing existing ones; returns their folder. None: no loads. Raises StoreError.
 
@@ -69,16 +68,16 @@ def write_loads(
     return folder
 
 
-def _write_parts(uri: str, folder: str, loads: DataFrame, parts: int, hours: Sequence[int]) -> list[str]:
-    def write(batches: Iterator[Any]) -> Iterator[Any]:
+def _write_parts(uri: str, folder: str, loads: Frame, parts: int, hours: Sequence[int]) -> list[str]:
+    def write(number: int, batches: Batches) -> Batches:
         held = [batch for batch in batches if batch.num_rows]
         if held:
-            path = _part(folder, TaskContext.get().partitionId())  # type: ignore[union-attr]
+            path = _part(folder, number)
             _write(Store.open(uri), path, held, hours)
             yield pa.RecordBatch.from_pydict({"path": [path]})
 
-    spread = loads.coalesce(1) if parts == 1 else loads.repartitionByRange(parts, *ORDER)
-    return [row.path for row in spread.sortWithinPartitions(*ORDER).mapInArrow(write, "path string").collect()]
+    written = loads.ordered(parts, *ORDER).numbered(write, "path string")
+    return [path for batch in written.batches() for path in batch.column("path").to_pylist()]
 
 
 def _write(store: Store, path: str, batches: list[Any], hours: Sequence[int]) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
+from bellwether_load.engines.frames import Batches, Engine, Frame
 from bellwether_load.planning.arrays import int64s, pack
 from bellwether_load.planning.blocks import Int32s, Int64s
 from bellwether_load.planning.choices import Choices, Costs, Slots, choices
@@ -16,7 +16,7 @@ from bellwether_load.planning.forecasts import brokers_by_hour, hourly_rates, pa
 from bellwether_load.planning.hourly_rounds import HourlyInput
 from bellwether_load.planning.tables import from_bytes
 from bellwether_load.transforms.moves import targets
-from bellwether_load.transforms.pieces import BOTH, LOADS, Batches
+from bellwether_load.transforms.pieces import BOTH, LOADS
 
 
 @dataclass(frozen=True)
@@ -24,18 +24,25 @@ class HourlyLoads:
     """Loads by hour, in pieces of kind ``loads``; ``hours`` are those of the week that each list has."""
 
     hours: tuple[int, ...]
-    pieces: DataFrame
+    pieces: Frame
 
 
 def by_broker(
-    pieces: DataFrame, hourly: HourlyLoads, slots: Slots, costs: Costs, starts: Int64s, ids: Int64s, to: Int32s
+    engine: Engine,
+    pieces: Frame,
+    hourly: HourlyLoads,
+    slots: Slots,
+    costs: Costs,
+    starts: Int64s,
+    ids: Int64s,
+    to: Int32s,
 ) -> tuple[Int64s, Int64s]:
     """Load before and after: a row a broker, a column an hour. ``pieces``: partitions with their rates.
 
     ``ids``, ascending, get the leaders ``to``.
     """
     count, brokers = len(hourly.hours), len(slots.ids)
-    sent = pieces.sparkSession.sparkContext.broadcast((ids, to))
+    sent = engine.send((ids, to))
 
     def add(batches: Batches) -> Iterator[pa.RecordBatch]:
         changing, leaders = sent.value
@@ -48,13 +55,14 @@ def by_broker(
             yield pa.RecordBatch.from_pydict({"sums": [pack(sums)]})
 
     total = np.zeros((2, brokers, count), np.int64)
-    for row in _together(pieces, hourly, starts).mapInArrow(add, "sums binary").collect():
-        total += int64s(row["sums"]).reshape(total.shape)
+    for batch in _together(pieces, hourly, starts).map(add, "sums binary").batches():
+        for sums in batch.column("sums").to_pylist():
+            total += int64s(sums).reshape(total.shape)
     before, after = total
     return before, after
 
 
-def by_partition(pieces: DataFrame, hourly: HourlyLoads, slots: Slots, costs: Costs, starts: Int64s) -> HourlyInput:
+def by_partition(pieces: Frame, hourly: HourlyLoads, slots: Slots, costs: Costs, starts: Int64s) -> HourlyInput:
     """Loads of all partitions that have a choice, and of brokers without them, here: for few partitions."""
     count, brokers = len(hourly.hours), len(slots.ids)
 
@@ -66,7 +74,8 @@ def by_partition(pieces: DataFrame, hourly: HourlyLoads, slots: Slots, costs: Co
                 row = {"ids": [pack(numbers[free])], "loads": [pack(loads)], "fixed": [pack(fixed)]}
                 yield pa.RecordBatch.from_pydict(row)
 
-    found = _together(pieces, hourly, starts).mapInArrow(find, "ids binary, loads binary, fixed binary").collect()
+    parts = _together(pieces, hourly, starts).map(find, "ids binary, loads binary, fixed binary").batches()
+    found = [row for batch in parts for row in batch.to_pylist()]
     none = np.empty(0, np.int64)
     ids = np.concatenate([none, *(int64s(row["ids"]) for row in found)])
     loads = np.concatenate([none, *(int64s(row["loads"]) for row in found)]).reshape(len(ids), count)
@@ -77,8 +86,8 @@ def by_partition(pieces: DataFrame, hourly: HourlyLoads, slots: Slots, costs: Co
     return HourlyInput(hourly.hours, ids[order], loads[order], fixed)
 
 
-def _together(pieces: DataFrame, hourly: HourlyLoads, starts: Int64s) -> DataFrame:
-    return pieces.union(hourly.pieces).repartition(max(1, len(starts) - 1), "piece")
+def _together(pieces: Frame, hourly: HourlyLoads, starts: Int64s) -> Frame:
+    return pieces.union(hourly.pieces).grouped(max(1, len(starts) - 1), "piece")
 
 
 def _joined(batches: Batches) -> Iterator[tuple[int, pa.Table, list[bytes]]]:

@@ -1,19 +1,20 @@
 """Compute the load of each partition from stretches of samples.
 
-In: a DataFrame of ``stretches.SCHEMA``, in any order and any number of rows a partition. Out: one row a partition. The
+In: a frame of ``stretches.SCHEMA``, in any order and any number of rows a partition. Out: one row a partition. The
 values do not depend on how the stretches are cut or spread.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - the usual name
+from numpy.typing import NDArray
 
+from bellwether_load.engines.frames import Batches, Frame
 from bellwether_load.histories.hours import Hours, masks
 from bellwether_load.histories.measures import Levels, Measures, measure
 from bellwether_load.histories.rules import Rules
@@ -34,16 +35,20 @@ COLUMNS = (
     "samples",
     "covered_seconds",
 )
-MEASURED = f"""topic string, topic_id string, partition int,
+LOADS = f"""topic string, topic_id string, partition int,
     {", ".join(f"{column} double" for column in COLUMNS[3:10])},
-    samples int, covered_seconds bigint, hours binary,
-    sized boolean, given bigint, refused bigint, days array<int>"""
+    samples int, covered_seconds bigint, hours binary"""
+MEASURED = f"{LOADS}, sized boolean, given bigint, refused bigint, days array<int>"
+
+_COUNTS = ("partitions", "loads", "too_few_samples", "without_sizes", "samples", "refused")
+_SUMMARY_TYPE = ", ".join([*(f"{name} bigint" for name in _COUNTS), "days array<int>"])
+_SUMMARY = pa.schema([*((name, pa.int64()) for name in _COUNTS), ("days", pa.list_(pa.int32()))])
 
 # Samples that one task measures; each takes some 150 bytes of a Python worker meanwhile.
 TASK_SAMPLES = 2_000_000
 
 
-def measured(stretches: DataFrame, samples: int, rules: Rules) -> DataFrame:
+def measured(stretches: Frame, samples: int, rules: Rules) -> Frame:
     """All partitions that have samples, those without a load too, as rows of ``MEASURED``.
 
     ``samples``: about how many there are in all. ``sized``: whether bytes are known. ``given``: how many samples there
@@ -51,33 +56,50 @@ def measured(stretches: DataFrame, samples: int, rules: Rules) -> DataFrame:
     """
     tasks = max(1, -(-samples // TASK_SAMPLES))
 
-    def whole(batches: Iterator[Any]) -> Iterator[Any]:
+    def whole(batches: Batches) -> Batches:
         # All stretches of a partition are in one task: they are measured when the last one has come.
         yield from measure_batches(batches, rules)
 
-    return stretches.repartition(tasks, "topic_id", "partition").mapInArrow(whole, MEASURED)
+    return stretches.grouped(tasks, "topic_id", "partition").map(whole, MEASURED)
 
 
-def loads(found: DataFrame) -> DataFrame:
+def loads(found: Frame) -> Frame:
     """Of measured partitions those that have a load, as rows of ``COLUMNS`` and their ``hours``, packed."""
-    return found.where(_has_load()).select(*COLUMNS, "hours")
+
+    def having(batches: Batches) -> Batches:
+        for batch in batches:
+            yield batch.filter(pa.array(_has_load(batch))).select([*COLUMNS, "hours"])
+
+    return found.map(having, LOADS)
 
 
-def summary(found: DataFrame) -> DataFrame:
-    """One row with counts: measured partitions, partitions with and without a load, samples; and the known hours.
+@dataclass(frozen=True)
+class Summary:
+    """Counts of measured partitions, and ``days``: the hours of which any partition with a load has a mean, as bits
+    (``histories.hours.of_masks``)."""
 
-    ``days``: the hours of which any partition with a load has a mean, as bits (``histories.hours.of_masks``).
-    """
-    few = F.col("samples") < 2
-    return found.agg(
-        F.count("*").alias("partitions"),
-        F.count_if(_has_load()).alias("loads"),
-        F.count_if(few).alias("too_few_samples"),
-        F.count_if(~few & ~F.col("sized")).alias("without_sizes"),
-        F.coalesce(F.sum("given"), F.lit(0)).alias("samples"),
-        F.coalesce(F.sum("refused"), F.lit(0)).alias("refused"),
-        F.array(*(_any_bits(F.col("days")[day]) for day in range(7))).alias("days"),
-    )
+    partitions: int = 0
+    loads: int = 0
+    too_few_samples: int = 0
+    without_sizes: int = 0
+    samples: int = 0
+    refused: int = 0
+    days: tuple[int, ...] = (0,) * 7
+
+    def __add__(self, other: Summary) -> Summary:
+        counts = {name: getattr(self, name) + getattr(other, name) for name in _COUNTS}
+        return Summary(**counts, days=tuple(a | b for a, b in zip(self.days, other.days, strict=True)))
+
+
+def summary(found: Frame) -> Summary:
+    """Of all measured partitions."""
+
+    def add(batches: Batches) -> Batches:
+        total = sum(map(_summary, batches), Summary())
+        yield pa.RecordBatch.from_pylist([asdict(total)], schema=_SUMMARY)
+
+    rows = (row for batch in found.map(add, _SUMMARY_TYPE).batches() for row in batch.to_pylist())
+    return sum((Summary(**{**row, "days": tuple(row["days"])}) for row in rows), Summary())
 
 
 def measure_batches(batches: Iterable[Any], rules: Rules) -> Iterator[Any]:
@@ -91,12 +113,28 @@ def measure_batches(batches: Iterable[Any], rules: Rules) -> Iterator[Any]:
     yield from _rows(keys, given, measure(samples, rules)).to_batches()
 
 
-def _has_load() -> Any:
-    return (F.col("samples") >= 2) & F.col("sized")
+def _summary(batch: pa.RecordBatch) -> Summary:
+    load = _has_load(batch)
+    few = batch.column("samples").to_numpy() < 2
+    days = np.bitwise_or.reduce(_days(batch)[load], axis=0) if load.any() else np.zeros(7, np.int32)
+    return Summary(
+        partitions=batch.num_rows,
+        loads=int(load.sum()),
+        too_few_samples=int(few.sum()),
+        without_sizes=int((~few & ~load).sum()),
+        samples=int(batch.column("given").to_numpy().sum()),
+        refused=int(batch.column("refused").to_numpy().sum()),
+        days=tuple(days.tolist()),
+    )
 
 
-def _any_bits(column: Any) -> Any:
-    return F.coalesce(F.bit_or(F.when(_has_load(), column)), F.lit(0))
+def _has_load(batch: pa.RecordBatch) -> NDArray[np.bool_]:
+    sized = batch.column("sized").to_numpy(zero_copy_only=False)
+    return np.asarray((batch.column("samples").to_numpy() >= 2) & sized)
+
+
+def _days(batch: pa.RecordBatch) -> NDArray[np.int32]:
+    return np.asarray(batch.column("days").flatten().to_numpy()).reshape(batch.num_rows, 7)
 
 
 def _rows(keys: Any, given: Any, found: Measures) -> Any:

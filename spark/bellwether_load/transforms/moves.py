@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.sql import DataFrame
 
+from bellwether_load.engines.frames import Batches, Engine, Frame
 from bellwether_load.planning.blocks import Int32s, Int64s
 from bellwether_load.planning.choices import Choices, Costs, Slots, choices
-from bellwether_load.transforms.packing import Batches, tables
+from bellwether_load.transforms.packing import tables
 
 _BROKERS = pa.list_(pa.int32())
 _MOVE = pa.schema(
@@ -30,9 +30,11 @@ _MOVE_TYPE = (
 )
 
 
-def moves(pieces: DataFrame, slots: Slots, costs: Costs, starts: Int64s, ids: Int64s, to: Int32s) -> DataFrame:
+def moves(
+    engine: Engine, pieces: Frame, slots: Slots, costs: Costs, starts: Int64s, ids: Int64s, to: Int32s
+) -> pa.Table:
     """The moves of a plan: ``ids``, ascending, get the leaders ``to``; and orders whose first is not their leader."""
-    sent = pieces.sparkSession.sparkContext.broadcast((ids, to))
+    sent = engine.send((ids, to))
 
     def find(batches: Batches) -> Batches:
         changing, leaders = sent.value
@@ -44,7 +46,7 @@ def moves(pieces: DataFrame, slots: Slots, costs: Costs, starts: Int64s, ids: In
                 found = choices(batch, slots, costs)
                 yield _moves(batch, found, slots, targets(numbers, found, changing, leaders))
 
-    return pieces.mapInArrow(find, _MOVE_TYPE)
+    return pa.Table.from_batches(pieces.map(find, _MOVE_TYPE).batches(), _MOVE)
 
 
 def targets(ids: Int64s, found: Choices, changing: Int64s, leaders: Int32s) -> Int32s:

@@ -10,22 +10,20 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
+from bellwether_load.engines.frames import Batches, Frame
 from bellwether_load.planning.arrays import BLOCK, block_row, read_block
 from bellwether_load.planning.blocks import Block, Int64s, first_choice, joined
 from bellwether_load.planning.choices import Choices, Costs, Slots, choices
 from bellwether_load.planning.surveys import Survey
 from bellwether_load.planning.tables import from_bytes, lines
 
-Batches = Iterator[pa.RecordBatch]
-
 BLOCK_TYPE = "block int, width int, ids binary, loads binary, eligible binary, home binary, leader binary"
 _SURVEY = pa.schema([("piece", pa.int32()), ("lines", pa.binary()), ("survey", pa.binary())])
 _SURVEY_TYPE = "piece int, lines binary, survey binary"
 
 
-def surveyed(pieces: DataFrame, slots: Slots, costs: Costs) -> DataFrame:
+def surveyed(pieces: Frame, slots: Slots, costs: Costs) -> Frame:
     """A row a piece: ``piece``, its ``lines`` for the digest, the pickled ``survey``. In: ``pieces.together``."""
 
     def survey(batches: Batches) -> Batches:
@@ -34,10 +32,10 @@ def surveyed(pieces: DataFrame, slots: Slots, costs: Costs) -> DataFrame:
             row = {"piece": piece, "lines": lines(table), "survey": pickle.dumps(found)}
             yield pa.RecordBatch.from_pylist([row], schema=_SURVEY)
 
-    return pieces.mapInArrow(survey, _SURVEY_TYPE)
+    return pieces.map(survey, _SURVEY_TYPE)
 
 
-def packed(pieces: DataFrame, slots: Slots, costs: Costs, starts: Int64s, block_of: Int64s) -> DataFrame:
+def packed(pieces: Frame, slots: Slots, costs: Costs, starts: Int64s, block_of: Int64s) -> Frame:
     """The partitions with a choice as blocks, a row each. ``starts``: the first id of each piece."""
     count = int(block_of.max()) + 1
 
@@ -58,7 +56,7 @@ def packed(pieces: DataFrame, slots: Slots, costs: Costs, starts: Int64s, block_
         for number in sorted(parts):
             yield _batch(joined(number, parts.pop(number)))
 
-    return pieces.mapInArrow(cut, BLOCK_TYPE).repartition(count, "block").mapInArrow(join, BLOCK_TYPE)
+    return pieces.map(cut, BLOCK_TYPE).grouped(count, "block").map(join, BLOCK_TYPE)
 
 
 def tables(batches: Batches) -> Iterator[tuple[int, pa.Table]]:
@@ -68,7 +66,7 @@ def tables(batches: Batches) -> Iterator[tuple[int, pa.Table]]:
             yield row["piece"], from_bytes(row["data"])
 
 
-def each_block(blocks: DataFrame, brokers: int, work: Callable[[Block], pa.RecordBatch], schema: str) -> DataFrame:
+def each_block(blocks: Frame, brokers: int, work: Callable[[Block], pa.RecordBatch], schema: str) -> Frame:
     """What ``work`` makes of each block: rows of ``schema``."""
 
     def run(batches: Batches) -> Batches:
@@ -76,7 +74,7 @@ def each_block(blocks: DataFrame, brokers: int, work: Callable[[Block], pa.Recor
             for row in batch.to_pylist():
                 yield work(read_block(row, brokers))
 
-    return blocks.mapInArrow(run, schema)
+    return blocks.map(run, schema)
 
 
 def _blocks(ids: Int64s, found: Choices, block_of: Int64s) -> Iterator[Block]:

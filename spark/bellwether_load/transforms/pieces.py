@@ -6,14 +6,12 @@ cached here, and Arrow processes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
+from bellwether_load.engines.frames import Batches, Frame
 from bellwether_load.planning.tables import Key, from_bytes, to_bytes, with_loads
-
-Batches = Iterator[pa.RecordBatch]
 
 PIECE_TYPE = "piece int, kind string, data binary"
 _PIECE = pa.schema([("piece", pa.int32()), ("kind", pa.string()), ("data", pa.binary())])
@@ -25,7 +23,7 @@ def piece_row(piece: int, kind: str, table: pa.Table) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([{"piece": piece, "kind": kind, "data": to_bytes(table)}], schema=_PIECE)
 
 
-def together(partitions: DataFrame, loads: DataFrame, borders: Sequence[Key]) -> DataFrame:
+def together(partitions: Frame, loads: Frame, borders: Sequence[Key]) -> Frame:
     """Both kinds of pieces in, one row a piece out: partitions with their rates."""
     count = max(1, len(borders))
 
@@ -43,7 +41,7 @@ def together(partitions: DataFrame, loads: DataFrame, borders: Sequence[Key]) ->
                     piece, BOTH, with_loads(mine, rates, borders[piece + 1] if piece + 1 < len(borders) else None)
                 )
 
-    return partitions.union(loads).repartition(count, "piece").mapInArrow(join, PIECE_TYPE)
+    return partitions.union(loads).grouped(count, "piece").map(join, PIECE_TYPE)
 
 
 def _no_loads(partitions: pa.Table) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Pool of blocks on Spark executors: the cached blocks never change; each request includes the changed leaders.
+"""Pool of blocks in tasks: the kept blocks never change; each request includes the changed leaders.
 
 A round sends one or two requests to all blocks, with the leaders that differ from those at the start. So no result is
 as large as the partitions, and a lost executor only means that its blocks are read again.
@@ -12,9 +12,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.storagelevel import StorageLevel
 
+from bellwether_load.engines.frames import Engine, Frame
 from bellwether_load.planning.blocks import Block, Int32s, Int64s, joined
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.fits import Fit, fitting, place
@@ -27,12 +26,13 @@ _Answer = TypeVar("_Answer")
 _ANSWER = pa.schema([("block", pa.int32()), ("answer", pa.binary())])
 
 
-class SparkPool:
+class TaskPool:
     """Implements ``planning.pools.Pool``. Close it to free the executors' memory."""
 
-    def __init__(self, blocks: DataFrame, brokers: int) -> None:
+    def __init__(self, engine: Engine, blocks: Frame, brokers: int) -> None:
+        self._engine = engine
         self._brokers = brokers
-        self._blocks = blocks.persist(StorageLevel.MEMORY_AND_DISK)
+        self._blocks = blocks.kept()
         # By block: the rows whose leader is another than at the start, and that leader. By id: what came after that.
         self._moved: dict[int, tuple[Int64s, Int32s]] = {}
         self._placed: dict[int, int] = {}
@@ -51,7 +51,7 @@ class SparkPool:
 
     def settle(self, terms: Terms, asked: Mapping[int, Pairs]) -> list[Int64s]:
         """See ``Pool``."""
-        shares = self._blocks.sparkSession.sparkContext.broadcast(dict(asked))
+        shares = self._engine.send(dict(asked))
 
         def follow(start: Block, block: Block) -> tuple[int, Int64s, Int32s, Int64s]:
             share = shares.value.get(block.number)
@@ -107,24 +107,24 @@ class SparkPool:
 
     def close(self) -> None:
         """Free what is cached."""
-        self._blocks.unpersist()
+        self._blocks.drop()
 
     def _ask(self, question: Callable[[Block], _Answer]) -> list[_Answer]:
         return self._ask_both(lambda _, block: question(block))
 
     def _ask_both(self, question: Callable[[Block, Block], _Answer]) -> list[_Answer]:
         """Results of a request on each block, at the start and at present, in the order of the blocks."""
-        now = self._blocks.sparkSession.sparkContext.broadcast((self._moved, self._placed))
+        now = self._engine.send((self._moved, self._placed))
 
         def answer(start: Block) -> pa.RecordBatch:
             moved, placed = now.value
             found = question(start, _as_it_stands(start, moved, placed))
             return pa.RecordBatch.from_pylist([{"block": start.number, "answer": pickle.dumps(found)}], schema=_ANSWER)
 
-        rows = each_block(self._blocks, self._brokers, answer, "block int, answer binary").collect()
+        found = each_block(self._blocks, self._brokers, answer, "block int, answer binary").batches()
+        rows = sorted((row for batch in found for row in batch.to_pylist()), key=lambda row: int(row["block"]))
         now.destroy()
-        # Pickled by tasks of this job.
-        return [pickle.loads(row["answer"]) for row in sorted(rows, key=lambda r: r["block"])]  # noqa: S301
+        return [pickle.loads(row["answer"]) for row in rows]  # noqa: S301 - pickled by tasks of this job
 
 
 def _as_it_stands(start: Block, moved: Mapping[int, tuple[Int64s, Int32s]], placed: dict[int, int]) -> Block:

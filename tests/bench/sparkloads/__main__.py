@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import tempfile
 import time
 from collections.abc import Sequence
@@ -13,11 +12,12 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
 from bellwether.adapters.store.filesystems import Store
+from bellwether_load.engines.frames import Engine
+from bellwether_load.engines.spark import SparkEngine
 from bellwether_load.histories.rules import Rules
 from bellwether_load.jobs.choosing import Period, choose
 from bellwether_load.jobs.loads import SETTINGS, run
@@ -25,7 +25,7 @@ from bellwether_load.jobs.sessions import session
 from sparkloads.filling import fill_day, fill_hours
 from sparkloads.traffic import Cluster
 from sparkloads.truth import worst_errors
-from sparkplans.memory import PeakMemory, family
+from sparkplans.costs import cost_of_family
 
 HEAP = "2g"
 GOAL_SECONDS, GOAL_BYTES, GOAL_ERROR = 300, 8, 0.1
@@ -87,11 +87,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="sparkloads-") as folder:
         settings = {**SETTINGS, "spark.local.dir": folder}
         with session("bench", master="local[2]", memory=HEAP, settings=settings) as spark:
+            engine = SparkEngine(spark)
             # Spark compiles and starts its workers at the first job.
-            _row(spark, Path(folder), CASES[0], asked.seed, ())
+            _row(engine, Path(folder), CASES[0], asked.seed, ())
             for case in (c for c in CASES if c.partitions <= asked.most):
                 console.print(f"{case.partitions:,} partitions for a day ...")
-                rows.append(_row(spark, Path(folder), case, asked.seed, rows))
+                rows.append(_row(engine, Path(folder), case, asked.seed, rows))
     asked.reports.mkdir(parents=True, exist_ok=True)
     report = {"seed": asked.seed, "cores": 2, "driver_heap": HEAP, "sizes": [asdict(row) for row in rows]}
     (asked.reports / "loads.json").write_text(json.dumps(report, indent=1) + "\n")
@@ -100,23 +101,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if all(row.good for row in rows) else 1
 
 
-def _row(spark: SparkSession, folder: Path, case: Case, seed: int, before: Sequence[Row]) -> Row:
+def _row(engine: Engine, folder: Path, case: Case, seed: int, before: Sequence[Row]) -> Row:
     with tempfile.TemporaryDirectory(dir=folder, prefix="store-") as store:
         cluster = Cluster(case.partitions, seed)
         began = time.perf_counter()
         filled = (fill_hours if case.hourly else fill_day)(Path(store), cluster)
         filling = time.perf_counter() - began
-        with PeakMemory() as memory:
-            cpu, began = _cpu_seconds(), time.perf_counter()
+        counts: list[int] = []
+
+        def measure() -> None:
             choice = choose(Store.open(store), Period(), datetime.fromtimestamp(time.time(), UTC).date())
-            _, count = run(spark, store, "bench", choice, Rules(), console.print)
-            seconds = time.perf_counter() - began
-            cpu = _cpu_seconds() - cpu
+            counts.append(run(engine, store, "bench", choice, Rules(), console.print)[1])
+
+        cost = cost_of_family(measure)
         errors = worst_errors(Path(store) / "loads" / "bench", cluster)
     smaller = [row for row in before if not row.hourly and not case.hourly]
     growth = None
     if smaller:
-        growth = math.log(cpu / smaller[-1].cpu_seconds) / math.log(filled.rows / smaller[-1].samples)
+        growth = math.log(cost.cpu_seconds / smaller[-1].cpu_seconds) / math.log(filled.rows / smaller[-1].samples)
     return Row(
         partitions=case.partitions,
         hourly=case.hourly,
@@ -124,26 +126,14 @@ def _row(spark: SparkSession, folder: Path, case: Case, seed: int, before: Seque
         files=filled.files,
         bytes_per_sample=filled.bytes / filled.rows,
         filling_seconds=filling,
-        seconds=seconds,
-        cpu_seconds=cpu,
+        seconds=cost.seconds,
+        cpu_seconds=cost.cpu_seconds,
         growth=growth,
-        peak_megabytes=memory.megabytes,
-        loads=count,
+        peak_megabytes=cost.peak_megabytes,
+        loads=counts[0],
         median_error=errors.median,
         p95_error=errors.p95,
     )
-
-
-def _cpu_seconds() -> float:
-    """What this process, the JVM and the workers have used until now."""
-    ticks = 0
-    for pid in family():
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue  # it has ended
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _table(rows: Sequence[Row]) -> Table:

@@ -197,7 +197,7 @@ def carried(standing: Mapping[int, Partition], produced: Mapping[int, float]) ->
 
 def run(kafka: KafkaCluster, store: Path, *arguments: str) -> str:
     command = [sys.executable, "-m", "bellwether", "rebalance", "--bootstrap", kafka.bootstrap, "--store", str(store)]
-    command += ["--statistic", "Median", "--memory", "2Gi", "--wave-size", "3", "--wave-pause", "1", *arguments]
+    command += ["--statistic", "Median", "--wave-size", "3", "--wave-pause", "1", *arguments]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=limit(400), check=False, env=dict(os.environ)
     )

@@ -36,6 +36,11 @@ def test_executors_are_made_by_the_api_server_of_the_pods_own_cluster():
     assert all(one[-2:] == ["--master", "k8s://https://kubernetes.default.svc"] for one in both)
 
 
+def test_a_process_runs_without_spark():
+    both = commands(WORK, profile(type="Process"))
+    assert all(one[-2:] == ["--engine", "process"] for one in both)
+
+
 @pytest.mark.parametrize(
     ("memory", "mebibytes"),
     [("4Gi", 2457), ("1Gi", 614), ("512Mi", 512), ("8G", 4577), ("1.5Gi", 921), ("64Gi", 39321)],

@@ -23,7 +23,6 @@ RUN = "at-1"
 # Stands for Python: says how it was called and does what the folder's files tell it.
 SCRIPT = """#!/bin/sh
 echo "$3 $*" >> "$FOLDER/called"
-echo "conf: $PYSPARK_SUBMIT_ARGS"
 env > "$FOLDER/environment"
 if [ -e "$FOLDER/$3.hangs" ]; then echo $$ > "$FOLDER/new"; mv "$FOLDER/new" "$FOLDER/pid"; sleep 60; fi
 if [ -e "$FOLDER/$3.fails" ]; then echo "   0.1 s  Spark is up"; echo "error: $3 cannot be done" >&2; exit 1; fi
@@ -129,16 +128,6 @@ def test_a_run_that_nobody_started_is_not_known(jobs: ProcessJobs):
     assert jobs.said("another") == []
 
 
-def test_sparks_settings_reach_it(folder: Path):
-    (folder / "loads.hangs").touch()
-    jobs = jobs_of(folder, sparkConf={"spark.x": "two words"})
-    jobs.start(RUN)
-    while not (folder / "pid").exists():
-        time.sleep(0.01)
-    assert jobs.said(RUN) == ["conf: --conf 'spark.x=two words' pyspark-shell"]
-    jobs.close()
-
-
 def test_a_process_of_the_operator_gets_no_secret_of_the_operators_environment(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -153,11 +142,11 @@ def test_a_process_of_the_operator_gets_no_secret_of_the_operators_environment(
 
 
 def test_what_a_process_needs_to_start_and_what_its_profile_names_is_inherited(monkeypatch: pytest.MonkeyPatch):
-    for name in ("JAVA_HOME", "SPARK_LOCAL_IP", "PYTHONPATH", "AWS_REGION", "AWS_SECRET_ACCESS_KEY"):
+    for name in ("PYTHONPATH", "AWS_REGION", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, f"value of {name}")
     found = inherited(["AWS_REGION", "ABSENT"])
-    assert found["SPARK_LOCAL_IP"] == "value of SPARK_LOCAL_IP"
-    assert {"PATH", "JAVA_HOME", "PYTHONPATH", "AWS_REGION"} <= found.keys()
+    assert found["AWS_REGION"] == "value of AWS_REGION"
+    assert {"PATH", "PYTHONPATH"} <= found.keys()
     assert found.keys().isdisjoint({"AWS_SECRET_ACCESS_KEY", "ABSENT"})
 
 

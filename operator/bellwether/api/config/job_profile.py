@@ -60,8 +60,8 @@ class JobProfile(Model):
     ]
     type: JobType = Field(
         default=JobType.JOB,
-        description="Job: Spark in one pod (local[*]). SparkOnKubernetes: that pod and executor pods. Process: a"
-        " process in the operator's container.",
+        description="Job: Spark in one pod (local[*]). SparkOnKubernetes: that pod and executor pods. Process: one"
+        " process in the operator's container, without Spark.",
     )
     image: Image | None = Field(
         default=None, description="Container image with Bellwether and Spark. Required unless type is Process."
@@ -77,7 +77,7 @@ class JobProfile(Model):
     environment_variables: tuple[VariableName, ...] = Field(
         default=(),
         description="For Process: names of variables that the process inherits from the operator, such as credentials"
-        " of the store, in addition to PATH, HOME, LANG, TMPDIR, JAVA_HOME, PYTHONPATH and SPARK_*.",
+        " of the store, in addition to PATH, HOME, LANG, TMPDIR and PYTHONPATH.",
     )
     timeout_seconds: int = integer(3600, 60, 86400, "Maximum duration of the job in seconds; after that it has failed.")
 
@@ -90,3 +90,5 @@ class JobProfile(Model):
             raise refusal(text, "serviceAccountName")
         if self.type is not JobType.PROCESS and self.environment_variables:
             raise refusal("is only for type Process: remove it", "environmentVariables")
+        if self.type is JobType.PROCESS and self.spark_conf:
+            raise refusal("has no effect with type Process, which runs without Spark: remove it", "sparkConf")

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from bellwether.adapters.clocks import SystemClock
@@ -22,7 +23,7 @@ from bellwether.adapters.process_jobs import ProcessJobs
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans.plan_store import FilePlanStore, Rechecked
 from bellwether.api.config.field_types import ALL_NAMESPACES
-from bellwether.api.config.job_profile import JobProfile, JobType, PodResources
+from bellwether.api.config.job_profile import JobProfile, JobType
 from bellwether.cli.offline.offline_leadership import NoSignals
 from bellwether.core.demotion.decisions import manual_decision
 from bellwether.core.detection.verdicts import judge
@@ -34,6 +35,7 @@ from bellwether.core.rebalance.rebalance_waves import ApprovedPlan, RebalanceInp
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.settings.rebalance import Rebalance
+from bellwether.extras import needed_extra
 from bellwether.gather import Memory
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal
@@ -53,12 +55,11 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class OfflineRun:
-    """Inputs of an offline run: cluster, store, days of samples, and Spark's memory."""
+    """Inputs of an offline run: cluster, store, and days of samples."""
 
     connection: Connection
     uri: str
     days: int = 14
-    memory: str = "4Gi"
     timeout_seconds: int = 3600
 
 
@@ -72,6 +73,7 @@ class Applied:
 
 def plan_offline(inputs: OfflineRun, record: Path | None, settings: Rebalance, say: Say) -> Rechecked:
     """Compute a plan for the present cluster, and verify it. Raises Terminal or Transient; moves nothing."""
+    _require_planner()
     clock = SystemClock()
     reader = KafkaReader(BrokerPool(inputs.connection, MANUAL_LIMITS))
     cluster = reader.read()
@@ -156,11 +158,17 @@ def _progress_text(application: PlanApplication | None, waits: str) -> str:
     return f"{text}; {waits}" if waits else text
 
 
+def _require_planner() -> None:
+    """Before anything is read: a job that cannot import them fails late, and says less."""
+    for package in ("numpy", "scipy"):
+        if find_spec(package) is None:
+            raise Terminal(f"`rebalance --bootstrap` {needed_extra(ModuleNotFoundError(name=package))}")
+
+
 def _work(inputs: OfflineRun, run: str, problem: Problem, say: Say) -> None:
     profile = JobProfile(
         namespaces=(ALL_NAMESPACES,),
         type=JobType.PROCESS,
-        resources=PodResources(memory=inputs.memory),
         timeout_seconds=inputs.timeout_seconds,
     )
     work = Work(run, _name(run), inputs.uri, inputs.days, problem.header.cluster_id)

@@ -27,7 +27,7 @@ _KAFKA = (
     "oauth_proxy", "oauth_token_file", "aws_msk_region",
 )  # fmt: skip
 _OFFLINE_OPTIONS = (
-    "store", "record", "approve", "statistic", "preferred_rack", "max_moves", "exclude", "capacity", "days", "memory",
+    "store", "record", "approve", "statistic", "preferred_rack", "max_moves", "exclude", "capacity", "days",
     "wave_size", "wave_pause",
 )  # fmt: skip
 
@@ -86,7 +86,7 @@ def _offline(options: dict[str, Any]) -> None:
         raise click.UsageError("--approve and --dry-run exclude each other")
     settings = _settings(options)
     connection = connection_from(**{name: options[name] for name in _KAFKA})
-    inputs = offline_rebalance.OfflineRun(connection, options["store"], options["days"], options["memory"])
+    inputs = offline_rebalance.OfflineRun(connection, options["store"], options["days"])
     console = Console(soft_wrap=True)
     if digest is None:
         found = offline_rebalance.plan_offline(inputs, record, settings, click.echo)

@@ -58,9 +58,6 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
             ),
             click.option("--days", default=14, show_default=True, help="Days of samples to use (--bootstrap)."),
             click.option(
-                "--memory", default="4Gi", show_default=True, help="Memory limit of the planner (--bootstrap)."
-            ),
-            click.option(
                 "--wave-size",
                 type=click.IntRange(1),
                 default=_DEFAULTS.waves.partitions,
