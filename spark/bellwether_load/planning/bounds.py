@@ -34,7 +34,9 @@ class Bound:
 
 def contained(block: Block, place: Int64s) -> Int64s:
     """Load by the place of the least busy eligible broker; ``place`` ranks the brokers, the busiest is 0."""
-    last = np.append(place, -1)[block.eligible].max(axis=1)
+    ranks, last = np.append(place, -1), np.full(len(block), -1)
+    for column in block.eligible.T:
+        last = np.maximum(last, ranks[column])
     return sums(last, block.loads, block.brokers)
 
 

@@ -27,11 +27,11 @@ class Fit:
 
 def fitting(block: Block, excess: Int64s, room: Int64s) -> list[Fit]:
     """Up to ``MOST_PER_BROKER`` partitions for each broker with excess, the most useful first."""
+    block = block.take(np.flatnonzero((excess[block.leader] > 0) & (block.loads > 0)))
     space = np.append(room, -1)[block.eligible]
     space[block.eligible == block.leader[:, None]] = -1
     slot = space.argmax(axis=1)
-    widest = space[np.arange(len(block)), slot]
-    able = np.flatnonzero((excess[block.leader] > 0) & (widest >= block.loads) & (block.loads > 0))
+    able = np.flatnonzero(space[np.arange(len(block)), slot] >= block.loads)
     if not len(able):
         return []
     leader, loads = block.leader[able], block.loads[able]
@@ -64,9 +64,11 @@ def choose(found: list[Fit], excess: Int64s, room: Int64s) -> Iterator[Fit]:
 
 def place(block: Block, wanted: dict[int, int]) -> Block:
     """The block with some partitions (by id) led by others."""
-    mine = np.flatnonzero(np.isin(block.ids, np.fromiter(wanted, np.int64, len(wanted))))
-    if not len(mine):
+    ids = np.fromiter(wanted, np.int64, len(wanted))
+    rows = np.searchsorted(block.ids, ids)
+    mine = np.append(block.ids, -1)[rows] == ids
+    if not mine.any():
         return block
     leader = block.leader.copy()
-    leader[mine] = [wanted[int(i)] for i in block.ids[mine]]
+    leader[rows[mine]] = np.fromiter(wanted.values(), np.int32, len(wanted))[mine]
     return block.led_by(leader)

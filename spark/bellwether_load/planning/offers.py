@@ -7,13 +7,15 @@ brokers, and each block moves partitions of about that load, the heaviest first,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bellwether_load.planning.blocks import Block, Int32s, Int64s, spread
+from bellwether_load.planning.blocks import Block, Int32s, Int64s, spread, sums
 
 FILLS = 4
+DENSE = 32
 
 
 @dataclass(frozen=True)
@@ -33,48 +35,82 @@ class Pairs:
     loads: Int64s
 
 
-def offered(block: Block, terms: Terms) -> Pairs:
+class Drawn(NamedTuple):
+    """One offer a partition: ``to`` whom, the key of that pair of brokers, and whether the partition is willing."""
+
+    to: Int32s
+    keys: Int64s
+    willing: NDArray[np.bool_]
+
+
+def draw(block: Block, terms: Terms) -> Drawn:
+    """To whom every partition offers itself: by chance, in proportion to the pull."""
+    pull = np.append(terms.pull, 0)
+    # By columns: numpy is slow along an axis that is as short as a list of replicas.
+    columns = list(block.eligible.T)
+    total, reach = np.zeros(len(block), np.int64), []
+    for column in columns:
+        mine = pull[column]
+        mine[column == block.leader] = 0
+        total = total + mine
+        reach.append(total)
+    drawn = spread(block.ids, terms.round) * total
+    to = columns[-1].copy()
+    for column, reached in zip(columns[-2::-1], reach[-2::-1], strict=True):
+        to = np.where(reached > drawn, column, to)
+    keys = block.leader.astype(np.int64) * block.brokers + to
+    return Drawn(to, keys, (block.loads > 0) & (block.loads <= terms.heaviest) & (total > 0))
+
+
+def offered(block: Block, drawn: Drawn) -> Pairs:
     """How much load this block's partitions offer from each broker to each other one."""
-    _, keys, willing = _offers(block, terms)
-    found, where = np.unique(keys[willing], return_inverse=True)
-    loads = np.bincount(where, weights=block.loads[willing], minlength=len(found)).astype(np.int64)
-    return Pairs(found, loads)
+    keys, loads = drawn.keys[drawn.willing], block.loads[drawn.willing]
+    if _dense(block):
+        total = sums(keys, loads, block.brokers**2)
+        found = np.flatnonzero(total)  # who is willing has a load
+        return Pairs(found, total[found])
+    found, where = np.unique(keys, return_inverse=True)
+    return Pairs(found, sums(where, loads, len(found)))
 
 
-def settle(block: Block, terms: Terms, asked: Pairs) -> Block:
-    """The block after its partitions have followed the offers of these terms, as far as load was asked for."""
+def settle(block: Block, drawn: Drawn, asked: Pairs) -> Block:
+    """The block after its partitions have followed these offers, as far as load was asked for."""
     if not len(asked.keys):
         return block
-    to, keys, willing = _offers(block, terms)
-    at = np.minimum(np.searchsorted(asked.keys, keys), len(asked.keys) - 1)
-    free = willing & (asked.keys[at] == keys)
+    at, wanted = _places(block, drawn.keys, asked.keys)
+    free = drawn.willing & wanted
     left = asked.loads.astype(np.float64)
     leader = block.leader.copy()
     for fill in range(FILLS):
         # Only the last filling may overshoot, by at most half a partition: on the whole that evens out.
         over = 0.5 if fill == FILLS - 1 else 0.0
-        fits = np.flatnonzero(free & (block.loads * (1 - over) <= left[at]))
+        rows = np.flatnonzero(free)
+        fits = rows[block.loads[rows] * (1 - over) <= left[at[rows]]]
         if not len(fits):
             continue
         fits = fits[np.lexsort((block.ids[fits], -block.loads[fits], at[fits]))]
         pair, loads = at[fits], block.loads[fits].astype(np.float64)
         chosen = fits[_before(pair, loads) + loads * (1 - over) <= left[pair]]
         left -= np.bincount(at[chosen], weights=block.loads[chosen], minlength=len(left))
-        leader[chosen] = to[chosen]
+        leader[chosen] = drawn.to[chosen]
         free[chosen] = False
     return block.led_by(leader)
 
 
-def _offers(block: Block, terms: Terms) -> tuple[Int32s, Int64s, NDArray[np.bool_]]:
-    """To whom every partition offers itself, by chance in proportion to the pull; its pair's key; whether it does."""
-    pull = np.append(terms.pull, 0)[block.eligible]
-    pull[block.eligible == block.leader[:, None]] = 0
-    reach = pull.cumsum(axis=1)
-    drawn = spread(block.ids, terms.round) * reach[:, -1]
-    slot = np.minimum((reach <= drawn[:, None]).sum(axis=1), block.eligible.shape[1] - 1)
-    to = block.eligible[np.arange(len(block)), slot]
-    keys = block.leader.astype(np.int64) * block.brokers + to
-    return to, keys, (block.loads > 0) & (block.loads <= terms.heaviest) & (reach[:, -1] > 0)
+def _dense(block: Block) -> bool:
+    """Whether a table of all pairs of brokers is no larger than some columns of the block."""
+    return block.brokers**2 <= DENSE * len(block)
+
+
+def _places(block: Block, keys: Int64s, asked: Int64s) -> tuple[Int64s, NDArray[np.bool_]]:
+    """Where each key is in ``asked``, which is sorted, and whether it is there."""
+    if _dense(block):
+        table = np.full(block.brokers * (block.brokers + 1), -1)
+        table[asked] = np.arange(len(asked))
+        at = table[keys]
+        return np.maximum(at, 0), at >= 0
+    at = np.minimum(np.searchsorted(asked, keys), len(asked) - 1)
+    return at, asked[at] == keys
 
 
 def _before(groups: NDArray[np.integer], values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from bellwether_load.planning.blocks import Block, Int32s, Int64s, joined
 from bellwether_load.planning.bounds import contained, heaviest_item
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.fits import Fit, fitting, place
-from bellwether_load.planning.offers import Pairs, Terms, offered, settle
+from bellwether_load.planning.offers import Drawn, Pairs, Terms, draw, offered, settle
 from bellwether_load.planning.prices import Priced, Prices, priced
 
 
@@ -97,6 +97,7 @@ class LocalPool:
     def __init__(self, blocks: Iterable[Block]) -> None:
         self._start = tuple(sorted(blocks, key=lambda b: b.number))
         self.blocks = self._start
+        self._last: tuple[Terms, tuple[Block, ...], list[Drawn]] | None = None
 
     def open(self, brokers: Brokers, place: Int64s) -> list[Opening]:
         """See :class:`Pool`."""
@@ -104,7 +105,7 @@ class LocalPool:
 
     def offers(self, terms: Terms, place: Int64s) -> list[Offer]:
         """See :class:`Pool`."""
-        return [offer(b, terms, place) for b in self.blocks]
+        return [offer(b, drawn, place) for b, drawn in zip(self.blocks, self._draw(terms), strict=True)]
 
     def priced(self, prices: Prices, known: Int64s, most: int, *, near: bool = False) -> list[Priced]:
         """See :class:`Pool`."""
@@ -112,7 +113,8 @@ class LocalPool:
 
     def settle(self, terms: Terms, asked: Mapping[int, Pairs]) -> list[Int64s]:
         """See :class:`Pool`."""
-        self.blocks = tuple(settle(b, terms, asked[b.number]) if b.number in asked else b for b in self.blocks)
+        drawn = zip(self.blocks, self._draw(terms), strict=True)
+        self.blocks = tuple(settle(b, d, asked[b.number]) if b.number in asked else b for b, d in drawn)
         return [b.led for b in self.blocks]
 
     def fitting(self, excess: Int64s, room: Int64s) -> list[Fit]:
@@ -151,6 +153,12 @@ class LocalPool:
         """See :class:`Pool`."""
         self.blocks = state
 
+    def _draw(self, terms: Terms) -> list[Drawn]:
+        """The offers of a round, which are needed twice."""
+        if self._last is None or self._last[0] is not terms or self._last[1] is not self.blocks:
+            self._last = terms, self.blocks, [draw(b, terms) for b in self.blocks]
+        return self._last[2]
+
 
 def together(parts: Sequence[tuple[Int64s, Int32s]]) -> tuple[Int64s, Int32s]:
     """Ids and leaders of several blocks, by id."""
@@ -165,6 +173,6 @@ def opening(block: Block, brokers: Brokers, places: Int64s) -> Opening:
     return Opening(block.number, block.led, contained(block, places), heaviest_item(block, brokers))
 
 
-def offer(block: Block, terms: Terms, places: Int64s) -> Offer:
+def offer(block: Block, drawn: Drawn, places: Int64s) -> Offer:
     """One block's part of :meth:`Pool.offers`."""
-    return Offer(block.number, offered(block, terms), contained(block, places))
+    return Offer(block.number, offered(block, drawn), contained(block, places))

@@ -17,7 +17,7 @@ from bellwether_load.engines.frames import Engine, Frame
 from bellwether_load.planning.blocks import Block, Int32s, Int64s, joined
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.fits import Fit, fitting, place
-from bellwether_load.planning.offers import Pairs, Terms, settle
+from bellwether_load.planning.offers import Pairs, Terms, draw, settle
 from bellwether_load.planning.pools import Offer, Opening, offer, opening, together
 from bellwether_load.planning.prices import Priced, Prices, priced
 from bellwether_load.transforms.packing import each_block
@@ -43,7 +43,7 @@ class TaskPool:
 
     def offers(self, terms: Terms, place: Int64s) -> list[Offer]:
         """See ``Pool``."""
-        return self._ask(lambda block: offer(block, terms, place))
+        return self._ask(lambda block: offer(block, draw(block, terms), place))
 
     def priced(self, prices: Prices, known: Int64s, most: int, *, near: bool = False) -> list[Priced]:
         """See ``Pool``."""
@@ -55,7 +55,7 @@ class TaskPool:
 
         def follow(start: Block, block: Block) -> tuple[int, Int64s, Int32s, Int64s]:
             share = shares.value.get(block.number)
-            after = block if share is None else settle(block, terms, share)
+            after = block if share is None else settle(block, draw(block, terms), share)
             rows = np.flatnonzero(after.leader != start.leader)
             return block.number, rows, after.leader[rows], after.led
 

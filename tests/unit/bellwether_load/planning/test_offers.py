@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bellwether_load.planning.offers import Pairs, Terms, offered, settle
+from bellwether_load.planning.offers import Pairs, Terms, draw, offered, settle
 from testkit.loads.small_problems import block
 
 BROKERS = 3
@@ -30,57 +30,57 @@ def told(found: Pairs) -> dict[str, int]:
 
 def test_load_is_offered_to_a_broker_that_draws_it():
     whole = block(BROKERS, [(10, [0, 1]), (5, [0, 1]), (7, [1, 0])])
-    assert told(offered(whole, terms(0, 1, 0))) == {"a_b": 15}
+    assert told(offered(whole, draw(whole, terms(0, 1, 0)))) == {"a_b": 15}
 
 
 def test_a_partition_offers_itself_once_however_many_may_lead_it():
     whole = block(BROKERS, [(1, [0, 1, 2])] * 400)
-    found = told(offered(whole, terms(0, 3, 1)))
+    found = told(offered(whole, draw(whole, terms(0, 3, 1))))
     assert sum(found.values()) == 400
     assert 250 < found["a_b"] < 350
 
 
 def test_nothing_is_offered_where_nobody_draws():
-    assert told(offered(block(BROKERS, [(10, [0, 1])]), terms(1, 0, 1))) == {}
+    assert told(offered(block(BROKERS, [(10, [0, 1])]), draw(block(BROKERS, [(10, [0, 1])]), terms(1, 0, 1)))) == {}
 
 
 def test_loads_that_are_too_heavy_for_a_round_or_nothing_at_all_stay():
     whole = block(BROKERS, [(10, [0, 1]), (3, [0, 1]), (0, [0, 1])])
-    assert told(offered(whole, terms(0, 1, 0, heaviest=5))) == {"a_b": 3}
+    assert told(offered(whole, draw(whole, terms(0, 1, 0, heaviest=5)))) == {"a_b": 3}
 
 
 def test_the_heaviest_that_fit_move_so_that_moves_are_few():
     whole = block(BROKERS, [(1, [0, 1]), (6, [0, 1]), (2, [0, 1]), (50, [0, 1])])
-    moved = settle(whole, terms(0, 1, 0), pairs(a_b=8))
+    moved = settle(whole, draw(whole, terms(0, 1, 0)), pairs(a_b=8))
     assert moved.leader.tolist() == [0, 1, 1, 0]
 
 
 def test_all_that_was_offered_moves_when_all_is_asked_for():
     whole = block(BROKERS, [(4, [0, 1]), (5, [0, 2]), (6, [1, 2])])
-    asked = offered(whole, terms(1, 2, 3))
-    assert settle(whole, terms(1, 2, 3), asked).changed == 3
+    asked = offered(whole, draw(whole, terms(1, 2, 3)))
+    assert settle(whole, draw(whole, terms(1, 2, 3)), asked).changed == 3
 
 
 def test_at_most_half_a_partition_too_much_moves():
     whole = block(BROKERS, [(10, [0, 1])])
-    assert settle(whole, terms(0, 1, 0), pairs(a_b=4)).changed == 0
-    assert settle(whole, terms(0, 1, 0), pairs(a_b=5)).changed == 1
+    assert settle(whole, draw(whole, terms(0, 1, 0)), pairs(a_b=4)).changed == 0
+    assert settle(whole, draw(whole, terms(0, 1, 0)), pairs(a_b=5)).changed == 1
 
 
 def test_what_nobody_offered_is_not_taken():
     whole = block(BROKERS, [(10, [0, 1])])
-    assert settle(whole, terms(0, 1, 0), pairs(a_c=100, b_a=100)).changed == 0
+    assert settle(whole, draw(whole, terms(0, 1, 0)), pairs(a_c=100, b_a=100)).changed == 0
 
 
 def test_nothing_asked_nothing_moved():
     whole = block(BROKERS, [(10, [0, 1])])
-    assert settle(whole, terms(0, 1, 0), pairs()) is whole
+    assert settle(whole, draw(whole, terms(0, 1, 0)), pairs()) is whole
 
 
 def test_the_same_offers_are_followed_that_were_made():
     whole = block(BROKERS, [(3, [0, 1, 2])] * 50)
     for number in range(5):
         asked = terms(0, 1, 1, number=number)
-        made = offered(whole, asked)
-        moved = settle(whole, asked, made)
+        made = offered(whole, draw(whole, asked))
+        moved = settle(whole, draw(whole, asked), made)
         assert (whole.led - moved.led)[0] == made.loads.sum()
