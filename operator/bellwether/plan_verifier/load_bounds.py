@@ -108,12 +108,14 @@ def item_bound(
     high, low = floor.numerator, floor.denominator
     eligible, start = sums.eligible, 0
     for load, home, end in zip(sums.loads, sums.homes, sums.ends, strict=True):
-        first = eligible[start]
-        # One broker that would stay below the best bound so far settles it.
-        if (fixed[first] + load) * low > high * size[first] and (end - start > 1 or home != first):
+        for b in eligible[start:end]:
+            # One broker that would stay below the best bound so far decides; fractions are slow.
+            if b in settled or (fixed[b] + load) * low <= high * size[b]:
+                break
+        else:
             may = eligible[start:end]
-            least = min(Fraction(fixed[b] + load, size[b]) for b in may)
-            if least * low > high and settled.keys().isdisjoint(may):
+            if len(may) > 1 or home != may[0]:
+                least = min(Fraction(fixed[b] + load, size[b]) for b in may)
                 high, low = least.numerator, least.denominator
         start = end
     return Fraction(high, low)
