@@ -28,7 +28,7 @@ from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Policy
-from bellwether.core.signals import SignalType
+from bellwether.core.signals import Reading, SignalType
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,11 @@ class Verdict:
     """Its log directories that are bad while others are not."""
     harm: tuple[tuple[HarmCause, float | None], ...] = field(default=(), compare=False, repr=False)
     """What its clients have lost so far, as ``own_harm`` gives it to ``HarmHistory``."""
+
+    @property
+    def failing_evidence(self) -> bool:
+        """Whether a source reports that the broker fails, as far as it counts."""
+        return any(f.reading is Reading.FAILING and not f.ignored_because for f in self.facts)
 
     @property
     def lasting(self) -> PreviousState:
