@@ -6,7 +6,7 @@ verdict of the operator; it does not judge by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +17,7 @@ from bellwether.adapters.kubernetes.api_client import Object
 from bellwether.api.v1alpha1.broker_health import BrokerHealth, BrokerVerdict, EvidenceItem
 from bellwether.api.v1alpha1.status.signal_entries import SignalEntry
 from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.diagnosis.missing_sources import missing_sources, named_vantages, start_sources
 from bellwether.cli.diagnosis.policy_view import prober_leases, renewed
 from bellwether.cli.diagnosis.remedies import remedy, runbook, typed
 from bellwether.cli.kubernetes_target import connect_policy
@@ -34,16 +35,16 @@ def explain(broker: int, target: Target, output: str) -> None:
     try:
         api, namespace, name = connect_policy(target)
         health = BrokerHealth.read(broker_lookup.find_health(api, namespace, name, broker))
-        problem = broker_lookup.trouble(broker_lookup.find_policy(api, namespace, name))
+        found = broker_lookup.find_policy(api, namespace, name)
         leases = prober_leases(api, namespace, name)
     except BellwetherError as error:
         raise click.ClickException(str(error)) from error
     if output != "table":
         print_document(facts(health), output)
         return
-    if problem is not None:
+    if (problem := broker_lookup.trouble(found)) is not None:
         click.echo(f"warning: the status below may be outdated: {problem}\n")
-    for line in explanation(health, SystemClock().now(), leases):
+    for line in explanation(health, SystemClock().now(), leases, named_vantages(found)):
         click.echo(line)
 
 
@@ -60,8 +61,10 @@ def facts(health: BrokerHealth) -> dict[str, Any]:
     }
 
 
-def explanation(health: BrokerHealth, now: datetime, leases: Mapping[str, Object]) -> Iterator[str]:
-    """Text, line by line. ``leases`` are those of the policy's probers, by name."""
+def explanation(
+    health: BrokerHealth, now: datetime, leases: Mapping[str, Object], vantages: Collection[str] = ()
+) -> Iterator[str]:
+    """Text, line by line. ``leases`` are those of the policy's probers, by name, ``vantages`` those that it names."""
     status, verdict = health.status, health.status.verdict
     name = f"Broker {health.spec.broker_id} of policy {health.metadata.namespace}/{health.spec.policy_ref.name}"
     if verdict is None:
@@ -71,10 +74,9 @@ def explanation(health: BrokerHealth, now: datetime, leases: Mapping[str, Object
     yield f"  {verdict.message or DESCRIPTIONS[reason_named(verdict.reason)]}"
     if verdict.change:
         yield f"  what would change it: {verdict.change}"
-    if verdict.state is not HealthState.HEALTHY and remedy(verdict.reason):
-        text = typed(
-            remedy(verdict.reason), health.metadata.namespace, health.spec.policy_ref.name, str(health.spec.broker_id)
-        )
+    what = start_sources(missing_sources(health, vantages)) or remedy(verdict.reason)
+    if verdict.state is not HealthState.HEALTHY and what:
+        text = typed(what, health.metadata.namespace, health.spec.policy_ref.name, str(health.spec.broker_id))
         yield f"  what to do: {text}"
         yield f"  {runbook(verdict.reason)}"
     yield ""

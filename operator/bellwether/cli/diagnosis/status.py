@@ -27,6 +27,7 @@ from bellwether.cli.moments import age, ago, since
 from bellwether.cli.output import print_document
 from bellwether.cli.text_table import printed, rows_of
 from bellwether.core.detection.health_states import HealthState
+from bellwether.core.signals import Reading
 from bellwether.ports.errors import BellwetherError, Transient
 
 WATCH_SECONDS = 2.0
@@ -162,8 +163,11 @@ def _row(health: BrokerHealth, view: PolicyView) -> tuple[str, ...]:
     leaders = "" if health.status.leaders is None else str(health.status.leaders)
     if verdict is None:
         return (str(health.spec.broker_id), "none yet", "", "", leaders, why)
-    seen = age(verdict.since, view.now)
-    return (str(health.spec.broker_id), str(verdict.state), verdict.reason, seen, leaders, why)
+    seen, reason = age(verdict.since, view.now), verdict.reason
+    failing = [e.source for e in verdict.evidence if e.reading is Reading.FAILING and not e.ignored_reason]
+    if verdict.state is HealthState.UNKNOWN and failing:
+        reason += f" (fails from {_some(failing)})"
+    return (str(health.spec.broker_id), str(verdict.state), reason, seen, leaders, why)
 
 
 def _well(health: BrokerHealth) -> bool:
