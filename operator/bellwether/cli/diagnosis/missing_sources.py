@@ -16,6 +16,7 @@ from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.signals import SignalType
 
 SOURCES_NAMED = 5
+VANTAGES = "spec.detection.externalReachability.vantages"
 _IN_BROKER_PODS = (
     SignalType.STORAGE_LATENCY,
     SignalType.READ_LATENCY,
@@ -30,10 +31,11 @@ _SIDECARS = "kubectl get pods -n NAMESPACE shows whether the containers of the b
 
 
 class MissingSource(NamedTuple):
-    """A source of one type of signal that does not report."""
+    """A source of one type of signal that does not report. ``new``: it has no report at all, the policy names it."""
 
     type: str
     source: str
+    new: bool = False
 
 
 def missing_sources(health: BrokerHealth, vantages: Iterable[str]) -> list[MissingSource]:
@@ -46,7 +48,7 @@ def missing_sources(health: BrokerHealth, vantages: Iterable[str]) -> list[Missi
         return []
     found = [MissingSource(e.type, e.source) for e in verdict.evidence if NOT_REPORTED in e.ignored_reason]
     reported = {e.source for e in verdict.evidence if e.type == SignalType.EXTERNAL_REACHABILITY}
-    return found + [MissingSource(SignalType.EXTERNAL_REACHABILITY, v) for v in sorted({*vantages} - reported)]
+    return found + [MissingSource(SignalType.EXTERNAL_REACHABILITY, v, new=True) for v in sorted({*vantages} - reported)]
 
 
 def named_vantages(policy: Object) -> tuple[str, ...]:
@@ -60,12 +62,16 @@ def named_vantages(policy: Object) -> tuple[str, ...]:
 def start_sources(missing: Iterable[MissingSource]) -> str:
     """What to start, by name, and where to look; empty for none."""
     types: dict[str, list[str]] = {}
-    for type_, source in dict.fromkeys(missing):
-        types.setdefault(source, []).append(type_)
+    found = dict.fromkeys(missing)
+    for one in found:
+        types.setdefault(one.source, []).append(one.type)
     deployed = {s: t for s, t in types.items() if not any(one in _IN_BROKER_PODS for one in t)}
     sidecars = {s: t for s, t in types.items() if s not in deployed}
     said = [(deployed, "start the prober of", _DEPLOYMENTS), (sidecars, "start the sidecar of", _SIDECARS)]
-    return "; ".join(f"{verb} {_named(sources)}: {look}" for sources, verb, look in said if sources)
+    texts = [f"{verb} {_named(sources)}: {look}" for sources, verb, look in said if sources]
+    if new := sorted(one.source for one in found if one.new):
+        texts.append(f"if no prober is to have the name {' or '.join(new)}, correct {VANTAGES}")
+    return "; ".join(texts)
 
 
 def _named(sources: dict[str, list[str]]) -> str:

@@ -17,6 +17,7 @@ from bellwether.core.detection.canary import canary
 from bellwether.core.detection.findings import EvidenceItem, Finding, SignalIndex, passing, worst
 from bellwether.core.detection.harm_weighing import own_harm
 from bellwether.core.detection.health_states import Evidence, HealthState, next_state
+from bellwether.core.detection.host_reports import SILENT, with_host
 from bellwether.core.detection.reachability import ReachabilityHistory, reachability, self_reachability
 from bellwether.core.detection.storage import read_latency, storage_latency
 from bellwether.core.detection.thresholds import threshold_findings
@@ -118,7 +119,8 @@ def _judge_one(
     by_signals = _demotion_by_signals(broker, index.snapshot)
     before = _previous(last, now, by_signals)
     restarted = now if _over(last, broker, index.snapshot) else _restarted(last, now)
-    findings = examine(broker, index, policy, before, restarted)
+    silent_since = before.since if before is not None and before.reason in SILENT else None
+    findings = [with_host(f, broker, index, silent_since) for f in examine(broker, index, policy, before, restarted)]
     found = worst(findings)
     facts = tuple(chain.from_iterable([f.facts for f in findings]))
     demoted = broker in index.snapshot.record.demoted

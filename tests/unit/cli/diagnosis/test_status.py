@@ -162,6 +162,7 @@ class TestAMissingVantage:
         site.api.put(POLICIES, {**body, "status": site.api.get(POLICIES, "default", "main")["status"]})
         text = run()[1]
         assert "): start the prober of zone-2 (ExternalReachability): kubectl get deploy" in text
+        assert "; if no prober is to have the name zone-2, correct spec.detection.externalReach" in text
 
 
 def test_the_topics_that_are_hit_are_named_the_worst_first(site: Site):
