@@ -18,7 +18,7 @@ from bellwether.api.v1alpha1.broker_health import BrokerHealth, BrokerVerdict, E
 from bellwether.api.v1alpha1.status.signal_entries import SignalEntry
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis.missing_sources import missing_sources, named_vantages, start_sources
-from bellwether.cli.diagnosis.policy_view import prober_leases, renewed
+from bellwether.cli.diagnosis.policy_view import STALE_SECONDS, prober_leases, renewed
 from bellwether.cli.diagnosis.remedies import remedy, runbook, typed
 from bellwether.cli.kubernetes_target import connect_policy
 from bellwether.cli.leadership import broker_lookup
@@ -143,10 +143,14 @@ def _evidence(
 
 def _row(item: EvidenceItem, entry: SignalEntry | None, now: datetime, leases: Mapping[str, Object]) -> tuple[str, ...]:
     at = renewed(entry, leases) if entry is not None else None
+    reading = f"({item.reading})" if item.ignored_reason else f"{item.reading}"
+    # Not judged, as of a broker that is down, or judged by an operator that is gone since.
+    if at is not None and (now - at).total_seconds() > STALE_SECONDS:
+        reading = f"stale ({item.reading} {ago(at, now)})"
     return (
         item.type,
         item.source,
-        f"{item.reading}" if not item.ignored_reason else f"({item.reading})",
+        reading,
         ago(item.since, now) if item.since is not None else "",
         ago(at, now) if at is not None else "unknown",
         f"{item.message}; ignored: {item.ignored_reason}" if item.ignored_reason else item.message,

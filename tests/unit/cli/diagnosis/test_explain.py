@@ -110,6 +110,21 @@ class TestText:
         assert "30 s ago" in rows[0]
         assert "unknown" in rows[1]
 
+    @pytest.mark.parametrize(("renewed", "reading"), [(20, "stale (Failing 1 min 45 s ago)"), (100, "Failing  ")])
+    def test_a_report_that_was_not_judged_and_is_stale_says_so_with_its_age(
+        self, api: MemoryApi, renewed: int, reading: str
+    ):
+        seen = snapshot(cluster(partition(replicas=(2, 1, 3)), fenced=[1]))
+        made = report(Context(seen, judge(seen, POLICY, {}), POLICY), Plan(decisions=decisions()), ExecutionResult())
+        body = {**broker_status(made.brokers[0], 0, {}, after(0)), "signals": [api_objects.entry("a")]}
+        api.put(BROKER_HEALTHS, {**(api.find(BROKER_HEALTHS, "default", "main-1") or {}), "status": body})
+        labels = {"bellwether.dev/prober": "true", "bellwether.dev/policy": "main"}
+        spec = {"holderIdentity": "uid-a", "renewTime": after(renewed).isoformat()}
+        metadata = {"name": "bellwether-prober-main-a", "namespace": "default", "labels": labels}
+        api.put(LEASES, {"metadata": metadata, "spec": spec})
+        (row,) = (line for line in run("1")[1].splitlines() if line.startswith("ExternalReachability"))
+        assert f"  {reading}" in row
+
     def test_of_a_broker_that_is_down_it_says_what_kafka_does_and_what_was_reported_last(self, api: MemoryApi):
         seen = snapshot(cluster(partition(replicas=(2, 1, 3)), fenced=[1]))
         made = report(Context(seen, judge(seen, POLICY, {}), POLICY), Plan(decisions=decisions()), ExecutionResult())
