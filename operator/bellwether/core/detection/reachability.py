@@ -23,7 +23,7 @@ from bellwether.core.detection.findings import (
     quorum,
     recent,
 )
-from bellwether.core.detection.harm import lost_words
+from bellwether.core.detection.harm import CLIENTS_LOST, lost_words
 from bellwether.core.detection.harm_weighing import Weighing, weigh
 from bellwether.core.detection.health_states import Evidence
 from bellwether.core.model.harm_history import HarmCause
@@ -137,7 +137,7 @@ def _below_cost(
 
 
 def _lost(weighed: Weighing) -> str:
-    return f"its clients lost {lost_words(weighed.lost_seconds)}, and {weighed}"
+    return f"its {CLIENTS_LOST} {lost_words(weighed.lost_seconds)}, and {weighed}"
 
 
 def self_reachability(broker: int, index: SignalIndex) -> Finding | None:

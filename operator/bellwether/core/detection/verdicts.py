@@ -14,10 +14,10 @@ from itertools import chain
 from typing import NamedTuple
 
 from bellwether.core.detection.canary import canary
+from bellwether.core.detection.explanations import SILENT, explained
 from bellwether.core.detection.findings import EvidenceItem, Finding, SignalIndex, passing, worst
 from bellwether.core.detection.harm_weighing import own_harm
 from bellwether.core.detection.health_states import Evidence, HealthState, next_state
-from bellwether.core.detection.host_reports import SILENT, with_host
 from bellwether.core.detection.reachability import ReachabilityHistory, reachability, self_reachability
 from bellwether.core.detection.storage import read_latency, storage_latency
 from bellwether.core.detection.thresholds import threshold_findings
@@ -120,7 +120,7 @@ def _judge_one(
     before = _previous(last, now, by_signals)
     restarted = now if _over(last, broker, index.snapshot) else _restarted(last, now)
     silent_since = before.since if before is not None and before.reason in SILENT else None
-    findings = [with_host(f, broker, index, silent_since) for f in examine(broker, index, policy, before, restarted)]
+    findings = [explained(f, broker, index, silent_since) for f in examine(broker, index, policy, before, restarted)]
     found = worst(findings)
     facts = tuple(chain.from_iterable([f.facts for f in findings]))
     demoted = broker in index.snapshot.record.demoted

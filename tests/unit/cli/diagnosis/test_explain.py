@@ -88,8 +88,8 @@ class TestText:
             "Broker 1 of policy default/main is Sick: ExternallyUnreachable, since 2026-01-01 00:00:00Z (2 min 5 s ago)"
         )
         assert lines[1] == (
-            "  unreachable from a, b (2 of 3 vantages); its internal listener answers; its clients lost 6.2 s, and"
-            " moving its leaders away and back costs about 3 s (assumed)"
+            "  unreachable from a, b (2 of 3 vantages); its internal listener answers; its probes lost 6.2 s, and"
+            " moving its leaders away and back costs about 3 s (assumed); it leads nothing, so its clients lose nothing more"
         )
         assert lines[2] == "  what would change it: fewer than 2 of 3 vantages failing"
 
@@ -140,8 +140,8 @@ class TestText:
         _, said = run("1")
         assert said.splitlines()[:3] == [
             "Broker 1 of policy default/main is Suspect: HarmBelowCost, since 2026-01-01 00:00:00Z (2 min 5 s ago)",
-            "  unreachable from a, b (2 of 3 vantages): its clients lost 1.4 s, and moving its leaders away and back"
-            " costs about 3 s (assumed)",
+            "  unreachable from a, b (2 of 3 vantages): its probes lost 1.4 s, and moving its leaders away and back"
+            " costs about 3 s (assumed); it leads nothing, so its clients lose nothing more",
             "  what would change it: clients losing 2.3 s makes it Sick, five seconds of answers Healthy",
         ]
 

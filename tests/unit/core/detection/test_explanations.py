@@ -1,4 +1,4 @@
-"""A broker that gives no answer while a sidecar on its host reports: the process is at fault, not the host."""
+"""What a message says beyond the signals: that a silent broker's host is up, and that a broker leads nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reasons import Reason
-from bellwether.core.signals import Signal, SignalType
+from bellwether.core.signals import Harm, Signal, SignalType
 from testkit.values.builders import after, cluster, partition, signal, snapshot, verdict
 from testkit.values.vantage_signals import BAD, DUNNO, GOOD, of_one, words
 
@@ -49,3 +49,22 @@ def test_a_probe_that_cannot_measure_reports_from_the_host_as_well():
 
 def test_a_broker_that_answers_is_not_explained():
     assert "host" not in of_one(snapshot(None, *words(BAD, BAD), disk(), now=after(5))).message
+
+
+HARM = Harm(6.2, 0.98, after(-6))
+CUT = [replace(s, harm=HARM, message="clients lost 6.2 s of the last 6 s") if s.broker == 1 else s for s in words(BAD, BAD)]
+
+
+def test_what_a_broker_loses_is_its_clients_loss_while_it_leads():
+    found = of_one(snapshot(cluster(partition(replicas=(1, 2, 3))), *CUT))
+    assert "its clients lost 6.2 s" in found.message
+    assert found.facts[0].message == "clients lost 6.2 s of the last 6 s"
+
+
+def test_from_the_moment_at_which_it_leads_nothing_only_probes_lose():
+    leading, leaderless = (snapshot(cluster(partition(replicas=order)), *CUT) for order in ((1, 2, 3), (2, 1, 3)))
+    before, found = of_one(leading), of_one(leaderless)
+    assert "; its probes lost 6.2 s, and moving" in found.message
+    assert found.message.endswith("; it leads nothing, so its clients lose nothing more")
+    assert found.facts[0].message == "probes lost 6.2 s of the last 6 s"
+    assert (found.state, found.reason, found.severity) == (before.state, before.reason, before.severity)
