@@ -83,7 +83,7 @@ def explanation(
     for condition in status.conditions:
         if condition.type != "Healthy":
             state = {"True": "yes", "False": "no"}.get(str(condition.status), "unknown")
-            yield f"{condition.type}: {state} ({condition.reason}), {since(condition.last_transition_time, now)}"
+            yield f"{condition.type}: {state}, {since(condition.last_transition_time, now)}: {condition.reason}"
             yield f"  {condition.message}"
     if status.leaders is not None:
         rack = f"; rack {status.rack}" if status.rack else ""

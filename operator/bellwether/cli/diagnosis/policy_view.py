@@ -93,6 +93,15 @@ class PolicyView:
         return condition(self.policy.status.conditions, "Ready")
 
     @property
+    def reason_since(self) -> datetime | None:
+        """Since when the reason of Ready holds, where it is that of a broker's verdict; None if that is unknown.
+
+        The condition itself has the time of its status, which the reason may outlive or change under.
+        """
+        verdicts = [v for health in self.brokers if (v := health.status.verdict) is not None]
+        return min((v.since for v in verdicts if self.ready is not None and v.reason == self.ready.reason), default=None)
+
+    @property
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong, the worst first, each reason once."""
         found: dict[str, dict[str, None]] = {}

@@ -27,6 +27,7 @@ from bellwether.cli.moments import age, ago, since
 from bellwether.cli.output import print_document
 from bellwether.cli.text_table import printed, rows_of
 from bellwether.core.detection.health_states import HealthState
+from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import BellwetherError, Transient
 
@@ -116,10 +117,12 @@ def screen(view: PolicyView) -> Iterator[str]:
         return
     if view.unattended and view.renewed is not None:
         yield f"{name}: no operator is at work, {since(view.renewed, view.now)}; what follows is as old"
-    yield f"{name}: {ready.reason}"
+    held = view.reason_since
+    yield f"{name}: {ready.reason}{f', {since(held, view.now)}' if held is not None else ''}"
     yield from (f"  {part}" for part in ready.message.split("; "))
     moment = since(ready.last_transition_time, view.now)
-    yield f"Mode: {status.mode or view.policy.spec.mode}{_idled_by(view)}. Ready: {ready.status}, {moment}."
+    newer = "; the reason may be newer" if held is None and ready.reason != Reason.UP_TO_DATE else ""
+    yield f"Mode: {status.mode or view.policy.spec.mode}{_idled_by(view)}. Ready: {ready.status}, {moment}{newer}."
     yield f"Kafka cluster: {status.cluster}."
     yield _operator(view)
     yield ""

@@ -147,8 +147,8 @@ class TestText:
 
     def test_what_keeps_it_from_leading_and_what_it_leads(self):
         _, said = run("1")
-        assert "Demoted: yes (ExternallyUnreachable), since" in said
-        assert "HoldsBackISR: no (NotBlockingAcks), since" in said
+        assert "Demoted: yes, since 2026-01-01 00:00:00Z (2 min 5 s ago): ExternallyUnreachable\n" in said
+        assert "HoldsBackISR: no, since 2026-01-01 00:00:00Z (2 min 5 s ago): NotBlockingAcks\n" in said
         assert "It leads 0 of its 1 partitions and is the preferred leader of 0." in said
 
     def test_flapping_and_the_override_are_told(self):

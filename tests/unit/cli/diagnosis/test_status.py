@@ -105,7 +105,7 @@ def test_the_whole_screen_of_one_broker_left(site: Site):
         "  broker 2 is Down: so it seems",
         "  partitions not moved: 1 NoHealthyIsrMember",
         "  broker 1 is demoted (ExternallyUnreachable)",
-        "Mode: Enforce. Ready: True, since 2026-01-01 00:00:00Z (2 min 5 s ago).",
+        "Mode: Enforce. Ready: True, since 2026-01-01 00:00:00Z (2 min 5 s ago); the reason may be newer.",
         f"Kafka cluster: {CLUSTER_ID}.",
         "Operator: operators/bellwether-7d9c; Lease renewed 3 s ago.",
         "",
@@ -163,6 +163,17 @@ class TestAMissingVantage:
         text = run()[1]
         assert "): start the prober of zone-2 (ExternalReachability): kubectl get deploy" in text
         assert "; if no prober is to have the name zone-2, correct spec.detection.externalReach" in text
+
+
+def test_the_reason_of_ready_has_its_own_age_where_it_is_that_of_a_broker(site: Site):
+    """Ready stays True since the beginning; broker 2 went down a minute ago."""
+    seen = cluster(partition(), fenced=[2])
+    judged = verdicts(seen, down=[2])
+    judged[2] = replace(judged[2], since=after(65))
+    site.show(said(snapshot(seen), ENFORCE, judged))
+    lines = run()[1].splitlines()
+    assert lines[0] == "Policy default/main: BrokerDown, since 2026-01-01 00:01:05Z (1 min ago)"
+    assert "Mode: Enforce. Ready: True, since 2026-01-01 00:00:00Z (2 min 5 s ago)." in lines
 
 
 def test_the_topics_that_are_hit_are_named_the_worst_first(site: Site):
