@@ -48,7 +48,9 @@ def missing_sources(health: BrokerHealth, vantages: Iterable[str]) -> list[Missi
         return []
     found = [MissingSource(e.type, e.source) for e in verdict.evidence if NOT_REPORTED in e.ignored_reason]
     reported = {e.source for e in verdict.evidence if e.type == SignalType.EXTERNAL_REACHABILITY}
-    return found + [MissingSource(SignalType.EXTERNAL_REACHABILITY, v, new=True) for v in sorted({*vantages} - reported)]
+    return found + [
+        MissingSource(SignalType.EXTERNAL_REACHABILITY, v, new=True) for v in sorted({*vantages} - reported)
+    ]
 
 
 def named_vantages(policy: Object) -> tuple[str, ...]:

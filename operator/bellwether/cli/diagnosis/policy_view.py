@@ -99,7 +99,9 @@ class PolicyView:
         The condition itself has the time of its status, which the reason may outlive or change under.
         """
         verdicts = [v for health in self.brokers if (v := health.status.verdict) is not None]
-        return min((v.since for v in verdicts if self.ready is not None and v.reason == self.ready.reason), default=None)
+        return min(
+            (v.since for v in verdicts if self.ready is not None and v.reason == self.ready.reason), default=None
+        )
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -114,7 +116,7 @@ class PolicyView:
         """The remedy of the reason; for sources that do not report, which ones to start."""
         if reason != Reason.NO_EVIDENCE:
             return remedy(reason)
-        reachability = self.policy.spec.detection.external_reachability
+        reachability = self.policy.spec.detection.external_reachability.to_core()
         vantages = reachability.vantages if reachability.enabled else ()
         by_broker = {_name(health): missing_sources(health, vantages) for health in self.brokers}
         stale = {f"{p.type} from {p.source}": [MissingSource(p.type, p.source)] for p in self.probers}

@@ -25,7 +25,6 @@ from bellwether.core.settings.harm import (
 )
 from bellwether.core.signals import Harm, Reading
 
-
 CLIENTS_LOST = "clients lost"
 """How a message begins to say what a broker's clients lost; see ``explanations`` for one that leads nothing."""
 

@@ -89,7 +89,8 @@ class TestText:
         )
         assert lines[1] == (
             "  unreachable from a, b (2 of 3 vantages); its internal listener answers; its probes lost 6.2 s, and"
-            " moving its leaders away and back costs about 3 s (assumed); it leads nothing, so its clients lose nothing more"
+            " moving its leaders away and back costs about 3 s (assumed); it leads nothing, so its clients"
+            " lose nothing more"
         )
         assert lines[2] == "  what would change it: fewer than 2 of 3 vantages failing"
 
@@ -242,7 +243,9 @@ def test_of_several_policies_one_must_be_named(api: MemoryApi):
 
 def test_of_a_vantage_that_is_missing_it_says_what_to_start(api: MemoryApi):
     said = [signal(1, Reading.FAILING, source="a"), signal(1, Reading.PASSING, source="b", age_seconds=60.0)]
-    seen = snapshot(cluster(partition(replicas=(2, 1, 3))), *said, *(signal(b, Reading.PASSING, source="a") for b in (2, 3)))
+    seen = snapshot(
+        cluster(partition(replicas=(2, 1, 3))), *said, *(signal(b, Reading.PASSING, source="a") for b in (2, 3))
+    )
     made = report(Context(seen, judge(seen, POLICY, {}), POLICY), Plan(decisions=decisions()), ExecutionResult())
     body = broker_status(made.brokers[0], 0, {}, after(0))
     api.put(BROKER_HEALTHS, {**(api.find(BROKER_HEALTHS, "default", "main-1") or {}), "status": body})
@@ -250,7 +253,9 @@ def test_of_a_vantage_that_is_missing_it_says_what_to_start(api: MemoryApi):
         POLICIES, "default", "main", {"spec": {"detection": {"externalReachability": {"vantages": ["a", "b", "c"]}}}}
     )
     lines = run("1")[1].splitlines()
-    assert lines[1].startswith("  cannot be reached from a; no fresh report from b, c; it will not be demoted until 1 of ")
+    assert lines[1].startswith(
+        "  cannot be reached from a; no fresh report from b, c; it will not be demoted until 1 of "
+    )
     assert lines[2] == "  what would change it: fresh evidence from 2 vantages: start the prober of b, c"
     assert lines[3].startswith(
         "  what to do: start the prober of b (ExternalReachability), c (ExternalReachability): kubectl get deploy -A"

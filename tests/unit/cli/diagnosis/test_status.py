@@ -28,7 +28,18 @@ from bellwether.core.signals import Reading, Signal
 from bellwether.ports.errors import Terminal, Transient
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
-from testkit.values.builders import CLUSTER_ID, after, cluster, decisions, move, partition, said, signal, snapshot, verdicts
+from testkit.values.builders import (
+    CLUSTER_ID,
+    after,
+    cluster,
+    decisions,
+    move,
+    partition,
+    said,
+    signal,
+    snapshot,
+    verdicts,
+)
 
 ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
 SICK = verdicts(cluster(partition()), sick=[1])
@@ -127,9 +138,9 @@ def test_the_whole_screen_of_one_broker_left(site: Site):
         *next_lines("ExternallyUnreachable", "broker 1"),
         *next_lines("BrokerDown", "broker 2"),
         *next_lines("NoHealthyIsrMember", "1 partitions"),
-        "- NoEvidence (ExternalReachability from zone-2): start the prober of zone-2 (ExternalReachability): kubectl get"
-        " deploy -A -l app.kubernetes.io/part-of=bellwether lists the probers; scale one without replicas to 1, and read"
-        " the log of one that is not ready",
+        "- NoEvidence (ExternalReachability from zone-2): start the prober of zone-2 (ExternalReachability): kubectl"
+        " get deploy -A -l app.kubernetes.io/part-of=bellwether lists the probers; scale one without replicas to 1, and"
+        " read the log of one that is not ready",
         f"  {runbook('NoEvidence')}",
     ]
 
@@ -147,8 +158,8 @@ class TestAMissingVantage:
     def test_the_broker_that_fails_by_the_rest_is_named_with_what_it_waits_for(self, site: Site):
         text = self.shown(site, *(signal(b, Reading.PASSING, source="zone-2", age_seconds=60.0) for b in (1, 2, 3)))
         assert (
-            "  no broker can be judged: broker 1 cannot be reached from zone-1, no fresh report from zone-2, it will not"
-            " be demoted until zone-2 reports (1 of 2 vantages have fresh evidence, 2 are needed)\n"
+            "  no broker can be judged: broker 1 cannot be reached from zone-1, no fresh report from zone-2, it will"
+            " not be demoted until zone-2 reports (1 of 2 vantages have fresh evidence, 2 are needed)\n"
         ) in text
         assert [line.split()[:6] for line in text.splitlines() if line.startswith("1 ")] == [
             ["1", "Unknown", "NoEvidence", "(fails", "from", "zone-1)"]
@@ -157,7 +168,9 @@ class TestAMissingVantage:
         assert "request a load plan" not in text
 
     def test_a_vantage_that_never_reported_is_named_by_the_policy(self, site: Site):
-        body = api_objects.policy(mode="Enforce", detection={"externalReachability": {"vantages": ["zone-1", "zone-2"]}})
+        body = api_objects.policy(
+            mode="Enforce", detection={"externalReachability": {"vantages": ["zone-1", "zone-2"]}}
+        )
         self.shown(site)
         site.api.put(POLICIES, {**body, "status": site.api.get(POLICIES, "default", "main")["status"]})
         text = run()[1]

@@ -52,7 +52,9 @@ def test_a_broker_that_answers_is_not_explained():
 
 
 HARM = Harm(6.2, 0.98, after(-6))
-CUT = [replace(s, harm=HARM, message="clients lost 6.2 s of the last 6 s") if s.broker == 1 else s for s in words(BAD, BAD)]
+CUT = [
+    replace(s, harm=HARM, message="clients lost 6.2 s of the last 6 s") if s.broker == 1 else s for s in words(BAD, BAD)
+]
 
 
 def test_what_a_broker_loses_is_its_clients_loss_while_it_leads():
