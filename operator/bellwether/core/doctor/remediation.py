@@ -20,7 +20,7 @@ PROCESS_CHECK = (
     "if the process runs, look at its state (ps) before a restart: T is stopped: kill -CONT PID, no restart; otherwise "
     "restart it"
 )
-"""What to do about a broker that gives no answer, besides starting it; the runbook and the alert pages say the same."""
+"""What to do about a broker that gives no answer and may still run; the runbook and the alert pages say the same."""
 
 _IN_USE: dict[str, str] = {
     GROUPS: "its consumer groups cannot commit or join",
