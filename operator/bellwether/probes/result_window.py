@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
-from bellwether.core.detection.harm import HarmCounter, lost_words
+from bellwether.core.detection.harm import CLIENTS_LOST, HarmCounter, lost_words
 from bellwether.core.signals import Reading, Signal
 
 
@@ -81,6 +81,6 @@ def lost_text(counter: HarmCounter) -> str:
     """
     began, lasted = counter.since or counter.reading_since, counter.counted_until
     if began is None or lasted is None:
-        return "clients lost nothing yet"
-    seconds, lost = (lasted - began).total_seconds(), f"clients lost {lost_words(counter.lost_seconds)}"
+        return f"{CLIENTS_LOST} nothing yet"
+    seconds, lost = (lasted - began).total_seconds(), f"{CLIENTS_LOST} {lost_words(counter.lost_seconds)}"
     return f"{lost} of the last {seconds:.0f} s" if seconds >= counter.lost_seconds else lost

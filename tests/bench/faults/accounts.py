@@ -14,7 +14,7 @@ from typing import NamedTuple
 from demo.observations import Observations
 
 DOUBTED = ("Suspect", "Sick")
-_LOST = re.compile(r"clients lost [0-9.]+ s")
+_LOST = re.compile(r"(?:clients|probes) lost [0-9.]+ s")
 
 
 class Word(NamedTuple):

@@ -6,7 +6,7 @@ verdict of the operator; it does not judge by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +17,8 @@ from bellwether.adapters.kubernetes.api_client import Object
 from bellwether.api.v1alpha1.broker_health import BrokerHealth, BrokerVerdict, EvidenceItem
 from bellwether.api.v1alpha1.status.signal_entries import SignalEntry
 from bellwether.cli.commands.kubernetes_options import Target
-from bellwether.cli.diagnosis.policy_view import prober_leases, renewed
+from bellwether.cli.diagnosis.missing_sources import missing_sources, named_vantages, start_sources
+from bellwether.cli.diagnosis.policy_view import STALE_SECONDS, prober_leases, renewed
 from bellwether.cli.diagnosis.remedies import remedy, runbook, typed
 from bellwether.cli.kubernetes_target import connect_policy
 from bellwether.cli.leadership import broker_lookup
@@ -34,16 +35,16 @@ def explain(broker: int, target: Target, output: str) -> None:
     try:
         api, namespace, name = connect_policy(target)
         health = BrokerHealth.read(broker_lookup.find_health(api, namespace, name, broker))
-        problem = broker_lookup.trouble(broker_lookup.find_policy(api, namespace, name))
+        found = broker_lookup.find_policy(api, namespace, name)
         leases = prober_leases(api, namespace, name)
     except BellwetherError as error:
         raise click.ClickException(str(error)) from error
     if output != "table":
         print_document(facts(health), output)
         return
-    if problem is not None:
+    if (problem := broker_lookup.trouble(found)) is not None:
         click.echo(f"warning: the status below may be outdated: {problem}\n")
-    for line in explanation(health, SystemClock().now(), leases):
+    for line in explanation(health, SystemClock().now(), leases, named_vantages(found)):
         click.echo(line)
 
 
@@ -60,8 +61,10 @@ def facts(health: BrokerHealth) -> dict[str, Any]:
     }
 
 
-def explanation(health: BrokerHealth, now: datetime, leases: Mapping[str, Object]) -> Iterator[str]:
-    """Text, line by line. ``leases`` are those of the policy's probers, by name."""
+def explanation(
+    health: BrokerHealth, now: datetime, leases: Mapping[str, Object], vantages: Collection[str] = ()
+) -> Iterator[str]:
+    """Text, line by line. ``leases`` are those of the policy's probers, by name, ``vantages`` those that it names."""
     status, verdict = health.status, health.status.verdict
     name = f"Broker {health.spec.broker_id} of policy {health.metadata.namespace}/{health.spec.policy_ref.name}"
     if verdict is None:
@@ -71,17 +74,16 @@ def explanation(health: BrokerHealth, now: datetime, leases: Mapping[str, Object
     yield f"  {verdict.message or DESCRIPTIONS[reason_named(verdict.reason)]}"
     if verdict.change:
         yield f"  what would change it: {verdict.change}"
-    if verdict.state is not HealthState.HEALTHY and remedy(verdict.reason):
-        text = typed(
-            remedy(verdict.reason), health.metadata.namespace, health.spec.policy_ref.name, str(health.spec.broker_id)
-        )
+    what = start_sources(missing_sources(health, vantages)) or remedy(verdict.reason)
+    if verdict.state is not HealthState.HEALTHY and what:
+        text = typed(what, health.metadata.namespace, health.spec.policy_ref.name, str(health.spec.broker_id))
         yield f"  what to do: {text}"
         yield f"  {runbook(verdict.reason)}"
     yield ""
     for condition in status.conditions:
         if condition.type != "Healthy":
             state = {"True": "yes", "False": "no"}.get(str(condition.status), "unknown")
-            yield f"{condition.type}: {state} ({condition.reason}), {since(condition.last_transition_time, now)}"
+            yield f"{condition.type}: {state}, {since(condition.last_transition_time, now)}: {condition.reason}"
             yield f"  {condition.message}"
     if status.leaders is not None:
         rack = f"; rack {status.rack}" if status.rack else ""
@@ -141,10 +143,14 @@ def _evidence(
 
 def _row(item: EvidenceItem, entry: SignalEntry | None, now: datetime, leases: Mapping[str, Object]) -> tuple[str, ...]:
     at = renewed(entry, leases) if entry is not None else None
+    reading = f"({item.reading})" if item.ignored_reason else f"{item.reading}"
+    # Not judged, as of a broker that is down, or judged by an operator that is gone since.
+    if at is not None and (now - at).total_seconds() > STALE_SECONDS:
+        reading = f"stale ({item.reading} {ago(at, now)})"
     return (
         item.type,
         item.source,
-        f"{item.reading}" if not item.ignored_reason else f"({item.reading})",
+        reading,
         ago(item.since, now) if item.since is not None else "",
         ago(at, now) if at is not None else "unknown",
         f"{item.message}; ignored: {item.ignored_reason}" if item.ignored_reason else item.message,

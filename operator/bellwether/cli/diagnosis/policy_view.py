@@ -5,9 +5,10 @@ In: the Kubernetes API. Out: ``PolicyView``. Leases give the age of reports; whe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient, Object
@@ -15,6 +16,7 @@ from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.signal_entries import SignalEntry
 from bellwether.api.v1alpha1.status.status_conditions import Condition, condition
+from bellwether.cli.diagnosis.missing_sources import MissingSource, missing_sources, start_sources
 from bellwether.cli.diagnosis.remedies import remedy
 from bellwether.cli.leadership import broker_lookup
 from bellwether.core.detection.health_states import HealthState
@@ -59,15 +61,11 @@ class Prober:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong: its reason, and what it is about."""
+    """One thing that is wrong: its reason, what it is about, and what to do."""
 
     reason: str
     about: tuple[str, ...]
-
-    @property
-    def remedy(self) -> str:
-        """What to do."""
-        return remedy(self.reason)
+    remedy: str
 
 
 @dataclass(frozen=True)
@@ -95,13 +93,37 @@ class PolicyView:
         return condition(self.policy.status.conditions, "Ready")
 
     @property
+    def reason_since(self) -> datetime | None:
+        """Since when the reason of Ready holds, where it is that of a broker's verdict; None if that is unknown.
+
+        The condition itself has the time of its status, which the reason may outlive or change under.
+        """
+        verdicts = [v for health in self.brokers if (v := health.status.verdict) is not None]
+        return min(
+            (v.since for v in verdicts if self.ready is not None and v.reason == self.ready.reason), default=None
+        )
+
+    @property
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong, the worst first, each reason once."""
         found: dict[str, dict[str, None]] = {}
         for reason, about in self._problems():
             if reason not in _FINE:
                 found.setdefault(reason, {})[about] = None
-        return tuple(Problem(reason, tuple(about)) for reason, about in found.items())
+        return tuple(Problem(reason, tuple(about), self._remedy(reason, about)) for reason, about in found.items())
+
+    def _remedy(self, reason: str, about: Collection[str]) -> str:
+        """The remedy of the reason; for sources that do not report, which ones to start."""
+        if reason != Reason.NO_EVIDENCE:
+            return remedy(reason)
+        reachability = self.policy.spec.detection.external_reachability.to_core()
+        vantages = reachability.vantages if reachability.enabled else ()
+        by_broker = {_name(health): missing_sources(health, vantages) for health in self.brokers}
+        stale = {f"{p.type} from {p.source}": [MissingSource(p.type, p.source)] for p in self.probers}
+        known = {name: sources for name, sources in (by_broker | stale).items() if name in about and sources}
+        start = start_sources(chain.from_iterable(known.values()))
+        explained = {*known, "policy"} if any(name in by_broker for name in known) else {*known}
+        return start if start and explained >= {*about} else "; ".join(filter(None, (start, remedy(reason))))
 
     def _problems(self) -> Iterable[tuple[str, str]]:
         status = self.policy.status
@@ -119,8 +141,12 @@ class PolicyView:
             yield run.reason, "rebalance"
 
 
+def _name(health: BrokerHealth) -> str:
+    return f"broker {health.spec.broker_id}"
+
+
 def _of_broker(health: BrokerHealth) -> Iterable[tuple[str, str]]:
-    status, name = health.status, f"broker {health.spec.broker_id}"
+    status, name = health.status, _name(health)
     if status.verdict is not None and status.verdict.state is not HealthState.HEALTHY:
         yield status.verdict.reason, name
     for type_, wrong in (("Demoted", None), ("HoldsBackISR", "True"), ("Drained", "False"), ("Quarantined", None)):

@@ -26,6 +26,7 @@ def remedy(reason: str) -> str:
 def typed(text: str, namespace: str, policy: str, broker: str = "") -> str:
     """A remedy whose commands can be typed: with the policy's name and namespace, and the broker's id if known."""
     text = re.sub(r"(?<= )NAME( -n NAMESPACE)?\b", lambda _: f"{policy} -n {namespace}", text)
+    text = re.sub(r"(?<=-n )NAMESPACE\b", namespace, text)
     return re.sub(r"(?<= )BROKER\b", broker, text) if broker.isdecimal() else text
 
 

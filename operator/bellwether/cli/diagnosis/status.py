@@ -27,6 +27,8 @@ from bellwether.cli.moments import age, ago, since
 from bellwether.cli.output import print_document
 from bellwether.cli.text_table import printed, rows_of
 from bellwether.core.detection.health_states import HealthState
+from bellwether.core.reasons import Reason
+from bellwether.core.signals import Reading
 from bellwether.ports.errors import BellwetherError, Transient
 
 WATCH_SECONDS = 2.0
@@ -115,10 +117,12 @@ def screen(view: PolicyView) -> Iterator[str]:
         return
     if view.unattended and view.renewed is not None:
         yield f"{name}: no operator is at work, {since(view.renewed, view.now)}; what follows is as old"
-    yield f"{name}: {ready.reason}"
+    held = view.reason_since
+    yield f"{name}: {ready.reason}{f', {since(held, view.now)}' if held is not None else ''}"
     yield from (f"  {part}" for part in ready.message.split("; "))
     moment = since(ready.last_transition_time, view.now)
-    yield f"Mode: {status.mode or view.policy.spec.mode}{_idled_by(view)}. Ready: {ready.status}, {moment}."
+    newer = "; the reason may be newer" if held is None and ready.reason != Reason.UP_TO_DATE else ""
+    yield f"Mode: {status.mode or view.policy.spec.mode}{_idled_by(view)}. Ready: {ready.status}, {moment}{newer}."
     yield f"Kafka cluster: {status.cluster}."
     yield _operator(view)
     yield ""
@@ -162,8 +166,11 @@ def _row(health: BrokerHealth, view: PolicyView) -> tuple[str, ...]:
     leaders = "" if health.status.leaders is None else str(health.status.leaders)
     if verdict is None:
         return (str(health.spec.broker_id), "none yet", "", "", leaders, why)
-    seen = age(verdict.since, view.now)
-    return (str(health.spec.broker_id), str(verdict.state), verdict.reason, seen, leaders, why)
+    seen, reason = age(verdict.since, view.now), verdict.reason
+    failing = [e.source for e in verdict.evidence if e.reading is Reading.FAILING and not e.ignored_reason]
+    if verdict.state is HealthState.UNKNOWN and failing:
+        reason += f" (fails from {_some(failing)})"
+    return (str(health.spec.broker_id), str(verdict.state), reason, seen, leaders, why)
 
 
 def _well(health: BrokerHealth) -> bool:

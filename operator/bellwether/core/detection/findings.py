@@ -23,6 +23,9 @@ from bellwether.core.settings.detection import Detection
 from bellwether.core.settings.harm import LARGEST_LOST_SECONDS
 from bellwether.core.signals import Reading, Signal, SignalType
 
+NOT_REPORTED = "its prober has not reported"
+"""Part of why an evidence item is ignored, if its source is missing."""
+
 _NOTHING: Mapping[int, Sequence[Signal]] = {}
 _NOBODY: Mapping[int, datetime] = {}
 WORST_FIRST = tuple(Evidence)
@@ -273,8 +276,12 @@ def ongoing(signal: Signal) -> bool:
 
 def fresh(signal: Signal, stale_after_seconds: float) -> bool:
     """Whether a signal is evidence: its source was renewed recently enough, and its reading is not Unknown."""
-    age = signal.age_seconds
-    return age is not None and age <= stale_after_seconds and signal.reading is not Reading.UNKNOWN
+    return signal.reading is not Reading.UNKNOWN and recent(signal, stale_after_seconds)
+
+
+def recent(signal: Signal, stale_after_seconds: float) -> bool:
+    """Whether a signal's source was renewed recently enough, whatever it reports."""
+    return signal.age_seconds is not None and signal.age_seconds <= stale_after_seconds
 
 
 def evidence_item(
@@ -283,10 +290,10 @@ def evidence_item(
     """A signal as an evidence item, with what it was compared with and, if ignored, why."""
     if not ignored_because and not fresh(signal, stale_after_seconds):
         if signal.age_seconds is None:
-            ignored_because = "its prober has not reported since this process started"
+            ignored_because = f"{NOT_REPORTED} since this process started"
         elif signal.reading is Reading.UNKNOWN:
             ignored_because = "it reports Unknown"
         else:
-            ignored_because = f"stale: its prober has not reported for more than {stale_after_seconds} s"
+            ignored_because = f"stale: {NOT_REPORTED} for more than {stale_after_seconds} s"
     message = f"{signal.message}; {compared}" if signal.message and compared else signal.message or compared
     return EvidenceItem(str(signal.type), signal.source, signal.reading, signal.since, message, ignored_because)

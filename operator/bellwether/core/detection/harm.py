@@ -25,6 +25,9 @@ from bellwether.core.settings.harm import (
 )
 from bellwether.core.signals import Harm, Reading
 
+CLIENTS_LOST = "clients lost"
+"""How a message begins to say what a broker's clients lost; see ``explanations`` for one that leads nothing."""
+
 
 def lost_words(lost_seconds: float) -> str:
     """What clients lost, for a message; a counter at its limit says so, as the true figure may be larger."""

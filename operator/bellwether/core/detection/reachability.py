@@ -21,8 +21,9 @@ from bellwether.core.detection.findings import (
     ongoing,
     passing,
     quorum,
+    recent,
 )
-from bellwether.core.detection.harm import lost_words
+from bellwether.core.detection.harm import CLIENTS_LOST, lost_words
 from bellwether.core.detection.harm_weighing import Weighing, weigh
 from bellwether.core.detection.health_states import Evidence
 from bellwether.core.model.harm_history import HarmCause
@@ -68,9 +69,7 @@ def reachability(broker: int, index: SignalIndex, fencing_seconds: float, past: 
         change = f"fewer than {need} of {total} vantages failing"
         return Finding(found.evidence, found.reason, found.message, found.severity, facts, found.change or change)
     if len(words) < need or not words:
-        text = f"{len(words)} of {total} vantages have fresh evidence, {max(need, 1)} are needed"
-        change = f"fresh evidence from {max(need, 1)} vantages: check the probers of {_missing(words, index)}"
-        return Finding(Evidence.MISSING, Reason.NO_EVIDENCE, text, facts=facts, change=change)
+        return _too_few(broker, words, failing, need, index, facts)
     if failing:
         text = f"{_names(failing)} of {total} vantages cannot reach it, {need} are needed"
         change = f"{need} vantages failing makes it Sick, none failing makes it Healthy"
@@ -78,6 +77,47 @@ def reachability(broker: int, index: SignalIndex, fencing_seconds: float, past: 
     limit = weigh(0.0, broker, index, HarmCause.REACHABILITY)
     change = f"{need} of {total} vantages failing until clients have lost {limit.limit_seconds:.1f} s: {limit}"
     return passing(facts, change)
+
+
+def _too_few(
+    broker: int,
+    words: Sequence[Signal],
+    failing: Sequence[Signal],
+    need: int,
+    index: SignalIndex,
+    facts: tuple[EvidenceItem, ...],
+) -> Finding:
+    """Fewer vantages than the quorum have fresh evidence: what those say that have, and which are missing."""
+    total, need = len(index.vantages), max(need, 1)
+    seen = {s.source for s in words}
+    missing = [v for v in index.vantages if v not in seen]
+    text = f"{len(words)} of {total} vantages have fresh evidence, {need} are needed"
+    problems, remedies = _why_missing(broker, missing, index)
+    if failing:
+        reaching = ", ".join(sorted(seen - {s.source for s in failing}))
+        said = f"cannot be reached from {_names(failing)}{f', but from {reaching}' if reaching else ''}"
+        more, names = need - len(words), ", ".join(missing)
+        until = f"{names if more == len(missing) else f'{more} of {names}'} {'reports' if more == 1 else 'report'}"
+        held = "it stays demoted" if broker in index.snapshot.record.demoted else "it will not be demoted"
+        text = f"{said}; {problems}; {held} until {until} ({text})"
+    elif missing:
+        text = f"{text}: {problems}"
+    change = f"fresh evidence from {need} vantages: {remedies or 'a prober reporting for this policy'}"
+    return Finding(Evidence.MISSING, Reason.NO_EVIDENCE, text, facts=facts, change=change)
+
+
+def _why_missing(broker: int, missing: Sequence[str], index: SignalIndex) -> tuple[str, str]:
+    """Why vantages have no fresh evidence, and what to do about each kind."""
+    patience = index.detection.reachability.stale_after_seconds
+    said = {s.source for s in index.about(broker, SignalType.EXTERNAL_REACHABILITY) if recent(s, patience)}
+    kinds = (
+        ([v for v in missing if v not in said], "no fresh report from", "start the prober of"),
+        ([v for v in missing if v in said - index.blind], "Unknown from", "check the prober of"),
+        ([v for v in missing if v in said & index.blind], "every broker fails from", "check the network of"),
+    )
+    problems = [f"{problem} {', '.join(vantages)}" for vantages, problem, _ in kinds if vantages]
+    remedies = [f"{remedy} {', '.join(vantages)}" for vantages, _, remedy in kinds if vantages]
+    return ", ".join(problems), ", ".join(remedies)
 
 
 def _below_cost(
@@ -97,7 +137,7 @@ def _below_cost(
 
 
 def _lost(weighed: Weighing) -> str:
-    return f"its clients lost {lost_words(weighed.lost_seconds)}, and {weighed}"
+    return f"its {CLIENTS_LOST} {lost_words(weighed.lost_seconds)}, and {weighed}"
 
 
 def self_reachability(broker: int, index: SignalIndex) -> Finding | None:
@@ -207,11 +247,6 @@ def _facts(said: Sequence[Signal], index: SignalIndex, patience: int) -> tuple[E
             why = "every broker fails from this vantage, so the vantage itself has failed"
         facts.append(evidence_item(signal, patience, why))
     return tuple(facts)
-
-
-def _missing(words: Sequence[Signal], index: SignalIndex) -> str:
-    seen = {s.source for s in words}
-    return ", ".join(v for v in index.vantages if v not in seen) or "this policy"
 
 
 def _names(signals: Sequence[Signal]) -> str:

@@ -14,6 +14,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from bellwether.core.detection.canary import canary
+from bellwether.core.detection.explanations import SILENT, explained
 from bellwether.core.detection.findings import EvidenceItem, Finding, SignalIndex, passing, worst
 from bellwether.core.detection.harm_weighing import own_harm
 from bellwether.core.detection.health_states import Evidence, HealthState, next_state
@@ -28,7 +29,7 @@ from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Policy
-from bellwether.core.signals import SignalType
+from bellwether.core.signals import Reading, SignalType
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,11 @@ class Verdict:
     """Its log directories that are bad while others are not."""
     harm: tuple[tuple[HarmCause, float | None], ...] = field(default=(), compare=False, repr=False)
     """What its clients have lost so far, as ``own_harm`` gives it to ``HarmHistory``."""
+
+    @property
+    def failing_evidence(self) -> bool:
+        """Whether a source reports that the broker fails, as far as it counts."""
+        return any(f.reading is Reading.FAILING and not f.ignored_because for f in self.facts)
 
     @property
     def lasting(self) -> PreviousState:
@@ -113,7 +119,8 @@ def _judge_one(
     by_signals = _demotion_by_signals(broker, index.snapshot)
     before = _previous(last, now, by_signals)
     restarted = now if _over(last, broker, index.snapshot) else _restarted(last, now)
-    findings = examine(broker, index, policy, before, restarted)
+    silent_since = before.since if before is not None and before.reason in SILENT else None
+    findings = [explained(f, broker, index, silent_since) for f in examine(broker, index, policy, before, restarted)]
     found = worst(findings)
     facts = tuple(chain.from_iterable([f.facts for f in findings]))
     demoted = broker in index.snapshot.record.demoted

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from bellwether.core.doctor.causes import CauseKind, RiskCause
 from bellwether.core.doctor.remediation import (
+    PROCESS_CHECK,
     CommandOptions,
     Remediation,
     broker_list,
@@ -77,7 +78,7 @@ def _down(cause: RiskCause, tools: CommandOptions) -> Iterator[Remediation]:
     offline = _count(cause, OFFLINE)
     check = (tools.kafka("kafka-topics.sh", "--describe --under-replicated-partitions"),)
     if not offline:
-        yield Remediation(f"start {few_brokers(cause.brokers)}", "nothing", checks=check)
+        yield Remediation(f"start {few_brokers(cause.brokers)}; {PROCESS_CHECK}", "nothing", checks=check)
         return
     first, *others = cause.awaited.items()
     rest = [b for b in cause.brokers if b not in cause.awaited]
@@ -88,6 +89,7 @@ def _down(cause: RiskCause, tools: CommandOptions) -> Iterator[Remediation]:
         order += f"; then {most}{', ...' if len(others) > SHOWN_TOPICS else ''}"
     if rest:
         order += f"; then {few_brokers(rest)}"
+    order += f"; {PROCESS_CHECK}"
     unavailable = (tools.kafka("kafka-topics.sh", "--describe --unavailable-partitions"), *check)
     cost = f"time without {_partitions(offline)}"
     if any(d.partition.elr for d in cause.diagnoses if d.risk in OFFLINE):
@@ -102,7 +104,10 @@ def _unreachable(cause: RiskCause, tools: CommandOptions) -> Iterator[Remediatio
         "nothing",
         checks=(tools.ours("doctor"),),
     )
-    yield Remediation(f"if not, restart {who}, or repair the network between it and this host", "nothing")
+    yield Remediation(
+        f"if not, repair the network between {who} and this host, or the process hangs or is stopped: {PROCESS_CHECK}",
+        "nothing",
+    )
 
 
 def _out_of_isr(cause: RiskCause, tools: CommandOptions) -> Iterator[Remediation]:
@@ -147,7 +152,7 @@ def _through_operator(verb: str, cause: RiskCause, tools: CommandOptions) -> tup
 def _no_eligible(cause: RiskCause, tools: CommandOptions) -> Iterator[Remediation]:
     if cause.brokers:
         yield Remediation(
-            f"start {few_brokers(cause.brokers)}, so that the longest log can be chosen",
+            f"start {few_brokers(cause.brokers)}, so that the longest log can be chosen; {PROCESS_CHECK}",
             f"time without {_partitions(len(cause.diagnoses))}",
         )
     yield from _lossy(cause, tools, "elect a leader uncleanly")

@@ -16,6 +16,12 @@ from bellwether.core.model.cluster import Partition
 
 GROUPS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 
+PROCESS_CHECK = (
+    "if the process runs, look at its state (ps) before a restart: T is stopped: kill -CONT PID, no restart; otherwise "
+    "restart it"
+)
+"""What to do about a broker that gives no answer and may still run; the runbook and the alert pages say the same."""
+
 _IN_USE: dict[str, str] = {
     GROUPS: "its consumer groups cannot commit or join",
     TRANSACTIONS: "its transactions cannot begin or end",
@@ -231,7 +237,7 @@ def _wait(found: Diagnosis, elr: bool) -> Remediation:
         if p.last_known_elr:
             last = p.last_known_elr[0]
             cost += f"; if no broker is eligible, broker {last}, the last leader, leads with what it has on disk"
-    return Remediation(f"start {broker_list(awaited, ' or ')}: Kafka elects it when it is back", cost)
+    return Remediation(f"start {broker_list(awaited, ' or ')}: Kafka elects it when it is back; {PROCESS_CHECK}", cost)
 
 
 def _bring_back(found: Diagnosis, tools: CommandOptions, which: str) -> Remediation:

@@ -154,6 +154,10 @@ def _blind(state: PolicyState) -> Finding | None:
         return None
     live = [b for b in state.brokers if b.broker in state.context.snapshot.cluster.live]
     why = unknown[0].verdict.message
+    if failing := [b for b in unknown if b.verdict.failing_evidence]:
+        first = failing[0]
+        others = f" ({named([b.broker for b in failing[1:]])} as well)" if failing[1:] else ""
+        why = f"broker {first.broker} {first.verdict.message}{others}"
     if all(b.verdict.state is HealthState.UNKNOWN for b in live):
         return Finding(Reason.NO_EVIDENCE, f"no broker can be judged: {why}", blocks=True)
     return Finding(Reason.NO_EVIDENCE, f"{named([b.broker for b in unknown])} cannot be judged: {why}")

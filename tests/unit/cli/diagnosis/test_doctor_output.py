@@ -9,7 +9,7 @@ import pytest
 
 from bellwether.cli.diagnosis import doctor_output
 from bellwether.cli.diagnosis.cluster_examination import Examination
-from bellwether.core.doctor.remediation import CommandOptions, Remediation
+from bellwether.core.doctor.remediation import PROCESS_CHECK, CommandOptions, Remediation
 from bellwether.core.doctor.risks import LogEndSample, Risk
 from bellwether.core.doctor.unhealthy_leaders import UnhealthyBroker, unhealthy_leaders
 from bellwether.testing.memory_cluster import MemoryCluster
@@ -57,7 +57,7 @@ def test_each_partition_comes_with_its_advice_and_its_commands(kafka, capsys):
         "orders-0: LastIsrMemberLost: no leader, replicas [1, 2], ISR [1], min.insync.replicas 1\n"
         "  clients: no reads, no writes: clients retry until they time out\n"
     ) in out
-    assert "  1. start broker 1: Kafka elects it when it is back\n" in out
+    assert f"  1. start broker 1: Kafka elects it when it is back; {PROCESS_CHECK}\n" in out
     assert "at least 30 offsets are lost" in out
     assert "     $ bellwether doctor --unclean-election orders-0 --accept-loss --bootstrap broker:9092\n" in out
 
@@ -81,7 +81,7 @@ def test_a_dead_broker_is_one_finding_with_the_first_names_of_each_class(capsys)
         "  clients: at worst, acks=all is refused (NOT_ENOUGH_REPLICAS), also for idempotent and transactional "
         "producers; acks=1 is accepted, but the high watermark does not advance: consumers read only what is below it\n"
         "  safe:    do not stop brokers 1 and 3: stopping one stops acks=all writes or loses the last copy\n"
-        "  1. start broker 2\n"
+        f"  1. start broker 2; {PROCESS_CHECK}\n"
         "     cost: nothing\n"
         "     check: kafka-topics.sh --bootstrap-server broker:9092 --describe --under-replicated-partitions\n"
         "  2. or lower min.insync.replicas of payments (now 2) to the number of replicas in sync: acks=all works "

@@ -88,8 +88,9 @@ class TestText:
             "Broker 1 of policy default/main is Sick: ExternallyUnreachable, since 2026-01-01 00:00:00Z (2 min 5 s ago)"
         )
         assert lines[1] == (
-            "  unreachable from a, b (2 of 3 vantages); its internal listener answers; its clients lost 6.2 s, and"
-            " moving its leaders away and back costs about 3 s (assumed)"
+            "  unreachable from a, b (2 of 3 vantages); its internal listener answers; its probes lost 6.2 s, and"
+            " moving its leaders away and back costs about 3 s (assumed); it leads nothing, so its clients"
+            " lose nothing more"
         )
         assert lines[2] == "  what would change it: fewer than 2 of 3 vantages failing"
 
@@ -110,6 +111,21 @@ class TestText:
         assert "30 s ago" in rows[0]
         assert "unknown" in rows[1]
 
+    @pytest.mark.parametrize(("renewed", "reading"), [(20, "stale (Failing 1 min 45 s ago)"), (100, "Failing  ")])
+    def test_a_report_that_was_not_judged_and_is_stale_says_so_with_its_age(
+        self, api: MemoryApi, renewed: int, reading: str
+    ):
+        seen = snapshot(cluster(partition(replicas=(2, 1, 3)), fenced=[1]))
+        made = report(Context(seen, judge(seen, POLICY, {}), POLICY), Plan(decisions=decisions()), ExecutionResult())
+        body = {**broker_status(made.brokers[0], 0, {}, after(0)), "signals": [api_objects.entry("a")]}
+        api.put(BROKER_HEALTHS, {**(api.find(BROKER_HEALTHS, "default", "main-1") or {}), "status": body})
+        labels = {"bellwether.dev/prober": "true", "bellwether.dev/policy": "main"}
+        spec = {"holderIdentity": "uid-a", "renewTime": after(renewed).isoformat()}
+        metadata = {"name": "bellwether-prober-main-a", "namespace": "default", "labels": labels}
+        api.put(LEASES, {"metadata": metadata, "spec": spec})
+        (row,) = (line for line in run("1")[1].splitlines() if line.startswith("ExternalReachability"))
+        assert f"  {reading}" in row
+
     def test_of_a_broker_that_is_down_it_says_what_kafka_does_and_what_was_reported_last(self, api: MemoryApi):
         seen = snapshot(cluster(partition(replicas=(2, 1, 3)), fenced=[1]))
         made = report(Context(seen, judge(seen, POLICY, {}), POLICY), Plan(decisions=decisions()), ExecutionResult())
@@ -125,15 +141,15 @@ class TestText:
         _, said = run("1")
         assert said.splitlines()[:3] == [
             "Broker 1 of policy default/main is Suspect: HarmBelowCost, since 2026-01-01 00:00:00Z (2 min 5 s ago)",
-            "  unreachable from a, b (2 of 3 vantages): its clients lost 1.4 s, and moving its leaders away and back"
-            " costs about 3 s (assumed)",
+            "  unreachable from a, b (2 of 3 vantages): its probes lost 1.4 s, and moving its leaders away and back"
+            " costs about 3 s (assumed); it leads nothing, so its clients lose nothing more",
             "  what would change it: clients losing 2.3 s makes it Sick, five seconds of answers Healthy",
         ]
 
     def test_what_keeps_it_from_leading_and_what_it_leads(self):
         _, said = run("1")
-        assert "Demoted: yes (ExternallyUnreachable), since" in said
-        assert "HoldsBackISR: no (NotBlockingAcks), since" in said
+        assert "Demoted: yes, since 2026-01-01 00:00:00Z (2 min 5 s ago): ExternallyUnreachable\n" in said
+        assert "HoldsBackISR: no, since 2026-01-01 00:00:00Z (2 min 5 s ago): NotBlockingAcks\n" in said
         assert "It leads 0 of its 1 partitions and is the preferred leader of 0." in said
 
     def test_flapping_and_the_override_are_told(self):
@@ -223,3 +239,24 @@ def test_of_several_policies_one_must_be_named(api: MemoryApi):
     api.put(POLICIES, api_objects.policy("other"))
     status, said = run("1")
     assert (status, "has several policies: set --policy to one of main, other" in said) == (1, True)
+
+
+def test_of_a_vantage_that_is_missing_it_says_what_to_start(api: MemoryApi):
+    said = [signal(1, Reading.FAILING, source="a"), signal(1, Reading.PASSING, source="b", age_seconds=60.0)]
+    seen = snapshot(
+        cluster(partition(replicas=(2, 1, 3))), *said, *(signal(b, Reading.PASSING, source="a") for b in (2, 3))
+    )
+    made = report(Context(seen, judge(seen, POLICY, {}), POLICY), Plan(decisions=decisions()), ExecutionResult())
+    body = broker_status(made.brokers[0], 0, {}, after(0))
+    api.put(BROKER_HEALTHS, {**(api.find(BROKER_HEALTHS, "default", "main-1") or {}), "status": body})
+    api.merge(
+        POLICIES, "default", "main", {"spec": {"detection": {"externalReachability": {"vantages": ["a", "b", "c"]}}}}
+    )
+    lines = run("1")[1].splitlines()
+    assert lines[1].startswith(
+        "  cannot be reached from a; no fresh report from b, c; it will not be demoted until 1 of "
+    )
+    assert lines[2] == "  what would change it: fresh evidence from 2 vantages: start the prober of b, c"
+    assert lines[3].startswith(
+        "  what to do: start the prober of b (ExternalReachability), c (ExternalReachability): kubectl get deploy -A"
+    )

@@ -17,19 +17,34 @@ from bellwether.cli.commands.diagnosis.status import status
 from bellwether.cli.diagnosis import status as verb
 from bellwether.cli.diagnosis.remedies import remedy, runbook, typed
 from bellwether.controllers.reporting.status import broker_status, policy_status
+from bellwether.core.detection.verdicts import judge
 from bellwether.core.model.refusals import Hold
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
+from bellwether.core.settings.detection import Detection, Reachability
 from bellwether.core.settings.policy import Mode, Policy
+from bellwether.core.signals import Reading, Signal
 from bellwether.ports.errors import Terminal, Transient
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
-from testkit.values.builders import CLUSTER_ID, after, cluster, decisions, move, partition, said, snapshot, verdicts
+from testkit.values.builders import (
+    CLUSTER_ID,
+    after,
+    cluster,
+    decisions,
+    move,
+    partition,
+    said,
+    signal,
+    snapshot,
+    verdicts,
+)
 
 ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
 SICK = verdicts(cluster(partition()), sick=[1])
 NOW = after(125)
+READINGS = {1: "Failing", 2: "Passing", 3: "Passing"}
 
 
 def one_left() -> Report:
@@ -101,7 +116,7 @@ def test_the_whole_screen_of_one_broker_left(site: Site):
         "  broker 2 is Down: so it seems",
         "  partitions not moved: 1 NoHealthyIsrMember",
         "  broker 1 is demoted (ExternallyUnreachable)",
-        "Mode: Enforce. Ready: True, since 2026-01-01 00:00:00Z (2 min 5 s ago).",
+        "Mode: Enforce. Ready: True, since 2026-01-01 00:00:00Z (2 min 5 s ago); the reason may be newer.",
         f"Kafka cluster: {CLUSTER_ID}.",
         "Operator: operators/bellwether-7d9c; Lease renewed 3 s ago.",
         "",
@@ -123,8 +138,55 @@ def test_the_whole_screen_of_one_broker_left(site: Site):
         *next_lines("ExternallyUnreachable", "broker 1"),
         *next_lines("BrokerDown", "broker 2"),
         *next_lines("NoHealthyIsrMember", "1 partitions"),
-        *next_lines("NoEvidence", "ExternalReachability from zone-2"),
+        "- NoEvidence (ExternalReachability from zone-2): start the prober of zone-2 (ExternalReachability): kubectl"
+        " get deploy -A -l app.kubernetes.io/part-of=bellwether lists the probers; scale one without replicas to 1, and"
+        " read the log of one that is not ready",
+        f"  {runbook('NoEvidence')}",
     ]
+
+
+class TestAMissingVantage:
+    """Too few vantages report: broker 1 fails from the one that does."""
+
+    POLICY = replace(ENFORCE, detection=Detection(reachability=Reachability(vantages=("zone-1", "zone-2"))))
+
+    def shown(self, site: Site, *gone: Signal) -> str:
+        seen = snapshot(None, *(signal(b, Reading(r), source="zone-1") for b, r in READINGS.items()), *gone)
+        site.show(said(seen, self.POLICY, judge(seen, self.POLICY, {})))
+        return run()[1]
+
+    def test_the_broker_that_fails_by_the_rest_is_named_with_what_it_waits_for(self, site: Site):
+        text = self.shown(site, *(signal(b, Reading.PASSING, source="zone-2", age_seconds=60.0) for b in (1, 2, 3)))
+        assert (
+            "  no broker can be judged: broker 1 cannot be reached from zone-1, no fresh report from zone-2, it will"
+            " not be demoted until zone-2 reports (1 of 2 vantages have fresh evidence, 2 are needed)\n"
+        ) in text
+        assert [line.split()[:6] for line in text.splitlines() if line.startswith("1 ")] == [
+            ["1", "Unknown", "NoEvidence", "(fails", "from", "zone-1)"]
+        ]
+        assert "- NoEvidence (policy, broker 1, broker 2, broker 3): start the prober of zone-2 (Ext" in text
+        assert "request a load plan" not in text
+
+    def test_a_vantage_that_never_reported_is_named_by_the_policy(self, site: Site):
+        body = api_objects.policy(
+            mode="Enforce", detection={"externalReachability": {"vantages": ["zone-1", "zone-2"]}}
+        )
+        self.shown(site)
+        site.api.put(POLICIES, {**body, "status": site.api.get(POLICIES, "default", "main")["status"]})
+        text = run()[1]
+        assert "): start the prober of zone-2 (ExternalReachability): kubectl get deploy" in text
+        assert "; if no prober is to have the name zone-2, correct spec.detection.externalReach" in text
+
+
+def test_the_reason_of_ready_has_its_own_age_where_it_is_that_of_a_broker(site: Site):
+    """Ready stays True since the beginning; broker 2 went down a minute ago."""
+    seen = cluster(partition(), fenced=[2])
+    judged = verdicts(seen, down=[2])
+    judged[2] = replace(judged[2], since=after(65))
+    site.show(said(snapshot(seen), ENFORCE, judged))
+    lines = run()[1].splitlines()
+    assert lines[0] == "Policy default/main: BrokerDown, since 2026-01-01 00:01:05Z (1 min ago)"
+    assert "Mode: Enforce. Ready: True, since 2026-01-01 00:00:00Z (2 min 5 s ago)." in lines
 
 
 def test_the_topics_that_are_hit_are_named_the_worst_first(site: Site):

@@ -11,6 +11,8 @@ from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.reasons import Reason
+from bellwether.core.settings.detection import Detection, Reachability
+from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Harm, Reading, Signal, SignalType
 from testkit.values.builders import after, cluster, demoted, partition, record, signal, snapshot, verdict
 from testkit.values.vantage_signals import BAD, DUNNO, GOOD, of_one, words
@@ -60,6 +62,45 @@ class TestComingUp:
         undo = record(None, demoted(1))
         found = of_one(snapshot(None, *self.OUT, now=after(10), undo=undo), before=self.WAS_DOWN)
         assert found.state is HealthState.SUSPECT
+
+
+class TestTooFewVantages:
+    """Unknown moves nothing; the message still says who fails by the rest, and what is missing."""
+
+    GONE = tuple(replace(s, age_seconds=60.0) for s in words(GOOD, GOOD) if s.source == "b")
+
+    def test_a_broker_that_fails_from_every_other_vantage_says_so_and_what_it_waits_for(self):
+        found = of_one(snapshot(None, *words(BAD), *self.GONE))
+        assert (found.state, found.reason) == (HealthState.UNKNOWN, Reason.NO_EVIDENCE)
+        assert found.message == (
+            "cannot be reached from a; no fresh report from b; it will not be demoted until b reports"
+            " (1 of 2 vantages have fresh evidence, 2 are needed)"
+        )
+        assert found.change == "fresh evidence from 2 vantages: start the prober of b"
+        assert found.failing_evidence
+
+    def test_a_demoted_broker_stays_demoted_meanwhile(self):
+        found = of_one(snapshot(None, *words(BAD), *self.GONE, undo=record(None, demoted(1))))
+        assert "; it stays demoted until b reports (" in found.message
+
+    def test_a_broker_that_the_rest_reaches_is_only_unknown(self):
+        found = of_one(snapshot(None, *words(GOOD), *self.GONE))
+        assert found.message == "1 of 2 vantages have fresh evidence, 2 are needed: no fresh report from b"
+        assert not found.failing_evidence
+
+    def test_of_five_vantages_any_that_make_the_quorum_will_do(self):
+        policy = Policy(name="main", detection=Detection(reachability=Reachability(vantages=tuple("abcde"))))
+        found = of_one(snapshot(None, *words(BAD, GOOD)), policy)
+        assert found.message == (
+            "cannot be reached from a, but from b; no fresh report from c, d, e; it will not be demoted until"
+            " 1 of c, d, e reports (2 of 5 vantages have fresh evidence, 3 are needed)"
+        )
+
+    def test_a_vantage_that_has_failed_itself_is_not_a_prober_to_start(self):
+        blind = [signal(b, BAD, source="b") for b in (1, 2, 3)]
+        found = of_one(snapshot(None, *words(BAD), *blind))
+        assert "; every broker fails from b; " in found.message
+        assert found.change == "fresh evidence from 2 vantages: check the network of b"
 
 
 class TestLeaving:

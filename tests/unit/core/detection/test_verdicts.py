@@ -412,7 +412,7 @@ class TestExplaining:
                 " s (assumed)",
             ),
             (words(BAD, BAD), "fewer than 2 of 2 vantages failing"),
-            (words(BAD, DUNNO), "fresh evidence from 2 vantages: check the probers of b"),
+            (words(BAD, DUNNO), "fresh evidence from 2 vantages: check the prober of b"),
             ([], "a prober reporting on it"),
         ],
     )

@@ -8,7 +8,7 @@ import pytest
 
 from bellwether.core.doctor.cause_remediation import CauseAdvice, cause_advice
 from bellwether.core.doctor.causes import CauseKind, RiskCause, causes
-from bellwether.core.doctor.remediation import CommandOptions
+from bellwether.core.doctor.remediation import PROCESS_CHECK, CommandOptions
 from bellwether.core.doctor.risks import Risk
 from bellwether.core.model.cluster import Partition
 from testkit.values.builders import partition
@@ -34,7 +34,7 @@ def test_ten_partitions_that_miss_one_dead_broker_are_one_finding() -> None:
     assert (cause.kind, cause.brokers, len(cause.diagnoses)) == (CauseKind.BROKERS_DOWN, (4,), 10)
     said = advice(cause)
     assert said.heading == "broker 4 is down"
-    assert [way.do for way in said.remediations] == ["start broker 4"]
+    assert [way.do for way in said.remediations] == [f"start broker 4; {PROCESS_CHECK}"]
     assert said.remediations[0].commands == (), "no command of Kafka starts a broker"
 
 
@@ -89,7 +89,7 @@ def test_the_broker_that_brings_back_the_most_offline_partitions_is_started_firs
     start, otherwise = advice(cause).remediations
     assert start.do == (
         "start broker 5 first: it can lead 2 of 3 offline partitions without data loss; then broker 4 (1); then "
-        "broker 6"
+        f"broker 6; {PROCESS_CHECK}"
     )
     assert otherwise.do.startswith("if brokers 5 or 4 cannot be started: records are lost")
     assert otherwise.checks == ("bellwether doctor --topic orders --bootstrap b:1",)

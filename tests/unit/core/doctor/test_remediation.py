@@ -6,9 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.doctor.remediation import CommandOptions, RemediationPlan, remediation_plan
+from bellwether.cli.diagnosis.remedies import remedy
+from bellwether.core.detection.explanations import SILENT
+from bellwether.core.doctor.remediation import PROCESS_CHECK, CommandOptions, RemediationPlan, remediation_plan
 from bellwether.core.doctor.risks import Diagnosis, LogEndSample, Risk, RiskInputs, diagnose
 from bellwether.core.model.cluster import Partition
+from bellwether.core.reasons import Reason
+from sourcetree import ROOT
 from testkit.values.builders import START, partition
 
 TOOLS = CommandOptions("broker:9092")
@@ -135,7 +139,7 @@ def test_a_lost_leader_is_waited_for_and_then_the_controllers_are_looked_at():
 
 def test_the_last_member_is_waited_for_before_anything_is_lost():
     wait, election, writes = told(EVERY[Risk.LAST_ISR_MEMBER_LOST], elr=False).remediations
-    assert wait.do == "start broker 4: Kafka elects it when it is back"
+    assert wait.do == f"start broker 4: Kafka elects it when it is back; {PROCESS_CHECK}"
     assert wait.commands == ()
     assert election.commands == ("bellwether doctor --unclean-election orders-0 --accept-loss --bootstrap broker:9092",)
     assert "broker 1" in election.do
@@ -161,7 +165,7 @@ def test_an_unclean_election_is_offered_only_where_nobody_may_lead_without_loss(
 def test_eligible_replicas_that_were_killed_are_no_longer_eligible_when_they_return():
     waiting = partition(replicas=(4, 5, 1), isr=(), elr=(4, 5), leader=None)
     way = told(waiting).remediations[0]
-    assert way.do == "start brokers 4 or 5: Kafka elects it when it is back"
+    assert way.do == f"start brokers 4 or 5: Kafka elects it when it is back; {PROCESS_CHECK}"
     assert "was killed, not shut down, is no longer eligible when it is back" in way.cost
     assert "led last" not in way.cost
     last = replace(waiting, last_known_elr=(5,))
@@ -230,3 +234,10 @@ def test_no_unclean_election_is_offered_while_the_controller_believes_in_the_lea
     advice = told(silent)
     assert "the controller keeps broker 4 as leader until its session ends" in advice.remediations[1].do
     assert commands(advice) == ["bellwether doctor --topic orders --bootstrap broker:9092"]
+
+
+@pytest.mark.parametrize("reason", sorted(SILENT))
+def test_a_broker_that_gives_no_answer_has_the_same_remedy_wherever_it_is_named(reason: Reason):
+    assert PROCESS_CHECK in remedy(reason)
+    page = (ROOT / "docs" / "alerts" / "BellwetherBrokerDown.md").read_text()
+    assert PROCESS_CHECK in " ".join(page.replace("`", "").replace("If the process", "if the process").split())

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from bellwether.core.detection.findings import EvidenceItem
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.execution.result import Abort, ExecutionResult
 from bellwether.core.model.cluster import Partition
@@ -17,6 +18,7 @@ from bellwether.core.reporting.report import Report
 from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.settings.policy import Demotion, Mode, Policy
+from bellwether.core.signals import Reading
 from testkit.values.builders import cluster, decisions, move, partition, said, snapshot, verdict, verdicts
 
 ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
@@ -200,3 +202,12 @@ def test_of_many_brokers_some_are_named():
     seen = cluster(partition(), brokers=9)
     ready = said(snapshot(seen), ENFORCE, verdicts(seen, down=range(2, 10))).condition("Ready")
     assert ready.message == "brokers 2, 3, 4, 5, 6 and 3 more are Down: BrokerDown"
+
+
+def test_the_broker_that_fails_by_the_rest_is_named_before_those_of_which_nothing_is_known():
+    seen = cluster(partition())
+    fact = EvidenceItem("ExternalReachability", "a", Reading.FAILING, None)
+    judged = verdicts(seen, unknown=[2, 3])
+    judged[3] = replace(judged[3], facts=(fact,), message="cannot be reached from a")
+    ready = said(snapshot(seen), ENFORCE, judged).condition("Ready")
+    assert ready.message.startswith("brokers 2, 3 cannot be judged: broker 3 cannot be reached from a")
