@@ -131,8 +131,13 @@ def _of_broker(health: BrokerHealth) -> Iterable[tuple[str, str]]:
 
 def read(api: KubernetesClient, namespace: str, name: str, lease_namespace: str | None, now: datetime) -> PolicyView:
     """Read a policy. Terminal if there is none of that name; raises what the client raises."""
-    body = broker_lookup.find_policy(api, namespace, name)
+    return read_rest(api, broker_lookup.find_policy(api, namespace, name), lease_namespace, now)
+
+
+def read_rest(api: KubernetesClient, body: Object, lease_namespace: str | None, now: datetime) -> PolicyView:
+    """Read what belongs to a policy that was read already. Raises what the client raises."""
     policy = LeadershipPolicy.read(body)
+    namespace, name = policy.metadata.namespace, policy.metadata.name
     healths = sorted(
         (BrokerHealth.read(body) for body in broker_lookup.healths(api, namespace, name)),
         key=lambda health: health.spec.broker_id,
