@@ -44,10 +44,14 @@ class ListenerClient(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BrokerAddress:
-    """Where a broker can be asked, as ``host:port``; empty where it is not known. ``external`` is the first guess."""
+    """Where a broker can be asked, as ``host:port``; empty where it is not known. ``external`` is the first guess.
+
+    ``fenced``: the controller lists it as fenced, as it does while the broker is down.
+    """
 
     internal: str = ""
     external: str = ""
+    fenced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
