@@ -38,7 +38,7 @@ class Target:
     kubeconfig: Path | None = None
 
 
-def policy_option(what: str, default: str) -> Callable[..., Any]:
+def policy_option(what: str, default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """The option ``--policy``, with ``what`` the command does with it, and what it takes without it."""
     text = f"{what}  [default: {default}]"
     return click.option("--policy", metavar="NAME", shell_complete=completion.policies, help=text)

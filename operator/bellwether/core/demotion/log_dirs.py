@@ -88,7 +88,7 @@ def known_slow(context: Context) -> dict[LogDir, DemotedLogDir]:
 
 
 def in_slow_log_dirs(context: Context) -> dict[int, frozenset[PartitionKey]]:
-    """Partitions with a replica in a slow directory, demoted or not, by broker, as far as it is known what lies there."""
+    """Partitions with a replica in a slow directory, demoted or not, by broker; without those that are unknown."""
     return {
         v.broker: frozenset(key for path in v.log_dirs for key in _partitions(LogDir(v.broker, path), context.snapshot))
         for v in context.verdicts.values()

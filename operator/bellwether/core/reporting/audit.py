@@ -121,7 +121,8 @@ class AuditEntry:
     def brokers(self) -> frozenset[int]:
         """Every broker that the entry names."""
         moved = (*self.moves.leaving, *self.moves.coming) if self.moves is not None else ()
-        return frozenset((*(c.broker for c in (*self.changes, *self.quarantines)), *moved))
+        paused = [change.broker for change in self.quarantines]
+        return frozenset((*(c.broker for c in self.changes), *paused, *moved))
 
 
 def begin_entry(

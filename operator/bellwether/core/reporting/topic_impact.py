@@ -1,6 +1,7 @@
 """Which topics are hit: how many partitions are offline, led by an unhealthy broker, under or at min.insync.replicas.
 
-In: a ``Context`` and the risks of its partitions. Out: ``TopicImpact``s, the worst first. Pure. Called by ``report``. Topics without such a partition are left out; without a fault no partition is read.
+In: a ``Context`` and the risks of its partitions. Out: ``TopicImpact``s, the worst first. Pure. Called by ``report``.
+Topics without such a partition are left out; without a fault no partition is read.
 """
 
 from __future__ import annotations
@@ -24,16 +25,14 @@ class TopicImpact:
     """All partitions of the topic."""
     offline: int = 0
     unhealthy_leader: int = 0
-    """Clients do not reach the leader, or it is slow: it is Sick or Down, Suspect for a reason of ``CLIENTS_SUFFER``, or
-    has the replica in a slow log directory.
+    """Clients do not reach the leader, or it is slow: Sick or Down, Suspect for a reason of ``CLIENTS_SUFFER``, or with
+    the replica in a slow log directory.
     """
     under_min_isr: int = 0
     at_min_isr: int = 0
 
 
-CLIENTS_SUFFER = frozenset(
-    {Reason.HARM_BELOW_COST, Reason.SYSTEMIC_CAUSE, Reason.VANTAGE_CONFLICT, Reason.UNREACHABLE}
-)
+CLIENTS_SUFFER = frozenset({Reason.HARM_BELOW_COST, Reason.SYSTEMIC_CAUSE, Reason.VANTAGE_CONFLICT, Reason.UNREACHABLE})
 """Reasons of a Suspect broker whose clients do not reach it or find it slow; only the decision to move waits."""
 
 
@@ -66,5 +65,5 @@ def _badly_led(context: Context) -> Counter[str]:
     unhealthy = context.sick_or_down | suspect
     if not any(cluster.leader_counts.get(broker) for broker in (*unhealthy, *slow)):
         return Counter()
-    led = (p for p in cluster.partitions if p.leader is not None)
-    return Counter(p.topic for p in led if p.leader in unhealthy or p.key in slow.get(p.leader, ()))
+    in_slow = {(broker, key) for broker, keys in slow.items() for key in keys}
+    return Counter(p.topic for p in cluster.partitions if p.leader in unhealthy or (p.leader, p.key) in in_slow)

@@ -1,4 +1,4 @@
-"""``bellwether probe reachability --once``: a row for each broker, with what to do where one has no external address."""
+"""``bellwether probe reachability --once``: a row per broker, with what to do where it has no external address."""
 
 from __future__ import annotations
 
