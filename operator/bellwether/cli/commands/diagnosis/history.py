@@ -19,7 +19,7 @@ from bellwether.cli.commands.kubernetes_options import policy_options
 )
 @OUTPUT
 def history(**options: Any) -> None:
-    """List the leader moves and quarantines of a policy, with time and reason.
+    """List leader moves and quarantines, with the reason.
 
     Reads the audit log; the oldest entry comes first. A demotion or promotion is shown with its evidence or the
     override that caused it; moves are shown as a summary with a digest and sample partitions; the start and end of a
