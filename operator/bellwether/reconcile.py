@@ -16,6 +16,7 @@ from bellwether.core.execution.overwritten_orders import OverwrittenOrders, set_
 from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.flap_damping import count_flaps
 from bellwether.core.model.move_cost import MOVES_KEPT
+from bellwether.core.model.quarantine_order import quarantine_changes
 from bellwether.core.planning.guards import remember_refusals
 from bellwether.core.planning.plan import build_plan
 from bellwether.core.planning.preferred_election import PreferredElectionStatus, plan_preferred_election
@@ -23,7 +24,7 @@ from bellwether.core.quarantine.pause_decision import decide_quarantines
 from bellwether.core.rebalance.problem import Problem
 from bellwether.core.rebalance.problem_builder import rebalance_problem
 from bellwether.core.rebalance.rebalance_waves import RebalanceInput, apply_next_wave
-from bellwether.core.reporting.audit import begin_entry
+from bellwether.core.reporting.audit import begin_entry, quarantine_entry
 from bellwether.core.reporting.report import Report, report
 from bellwether.core.settings.policy import Policy
 from bellwether.execute import execute
@@ -81,12 +82,13 @@ def reconcile(
     # again with a fresh read. In Observe mode or suspended, orders end and nothing is moved; what recovery found is
     # kept, so that another tool's order is not lost when the replica set changes next.
     world.quarantine_orders.keep(quarantines.orders)
+    pauses = quarantine_changes(snapshot.quarantine_orders, quarantines.orders)
     result, checks, elections = ExecutionResult(), observed.checks, memory.elections
     overwritten: OverwrittenOrders = {}
     if policy.acts:
         world.clusters.avoid(replace(memory, verdicts=context.verdicts).suspects | set(decisions.demoted))
         occasion, approved_by = rebalance_input.occasion, rebalance_input.approved_by
-        entry = begin_entry(context, memory.record, plan, progress, occasion, approved_by)
+        entry = begin_entry(context, memory.record, plan, progress, occasion, approved_by, pauses)
         execution = execute(plan, progress.record, policy, world, observed.recovered.strays, entry)
         result, record = execution.result, execution.record
         if execution.elected:
@@ -96,6 +98,8 @@ def reconcile(
     else:
         record, overwritten = set_aside(memory.record, observed.recovered.record)
         world.records.save(record)
+        if (ended := quarantine_entry(snapshot, pauses)) is not None:
+            world.trail.conclude(ended)
 
     # 5. Report. The same input makes the same bytes.
     rounds = balance = None

@@ -87,6 +87,13 @@ def unmatched(names: Iterable[str], folder: Path) -> list[str]:
     return sorted((wanted ^ pages) | (wanted ^ indexed))
 
 
+def without_symptom(index: str) -> list[str]:
+    """Pages of the index that no symptom leads to."""
+    symptoms = "".join(re.findall(r"^\| [^\[\n]+\| \[.*$", index, re.MULTILINE))
+    listed = re.findall(r"^\| \[\w+\]\((\w+\.md)\) \|", index, re.MULTILINE)
+    return [page for page in listed if f"({page})" not in symptoms]
+
+
 def incomplete(page: str) -> list[str]:
     """What a runbook page does not tell."""
     parts = page_commands.sections(page)
@@ -164,6 +171,15 @@ def test_a_command_in_an_alert_names_the_policy_and_the_namespace(rule: alert_ru
 
 def test_every_alert_has_its_page_and_every_page_its_alert() -> None:
     assert unmatched((rule["alert"] for rule in alert_rules.alerts()), alert_rules.PAGES) == []
+
+
+def test_a_symptom_leads_to_every_page() -> None:
+    assert without_symptom((alert_rules.PAGES / "README.md").read_text()) == []
+
+
+def test_a_page_that_no_symptom_leads_to_is_found() -> None:
+    index = "| writes fail | [Found](Found.md) |\n\n| [Found](Found.md) | info |\n| [Lost](Lost.md) | info |\n"
+    assert without_symptom(index) == ["Lost.md"]
 
 
 def test_a_missing_a_left_over_and_an_unlisted_page_are_found(tmp_path: Path) -> None:

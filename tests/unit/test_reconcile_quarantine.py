@@ -1,10 +1,25 @@
-"""What metrics say of a whole quarantine, with agents at their posts or without: the facts that alerts are made of."""
+"""What metrics and the audit log say of a whole quarantine, with agents at their posts or without."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from bellwether.core.model.quarantine_order import QuarantineChange
+from bellwether.core.reporting.audit import AuditEntry
+from bellwether.ports.kubernetes import NoAuditTrail
 from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
 from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.simulation.quarantine_simulation import LIMIT_SECONDS, QuarantineSite
+
+
+class Trail(NoAuditTrail):
+    """Keeps what audit entries say of quarantines."""
+
+    def __init__(self) -> None:
+        self.quarantines: list[QuarantineChange] = []
+
+    def conclude(self, entry: AuditEntry) -> None:
+        self.quarantines += entry.quarantines
 
 
 class Watched:
@@ -16,6 +31,9 @@ class Watched:
         self.risk_summary = QuarantineSite(cluster)
         self.metrics = OperatorMetrics()
         self.metrics.leading("default", "main", True)
+        self.trail = Trail()
+        assert self.risk_summary.operator is not None
+        self.risk_summary.operator.world = replace(self.risk_summary.operator.world, trail=self.trail)
         self._told = 0
         self.seconds(5)
 
@@ -86,3 +104,26 @@ def test_a_agent_that_dies_is_told_as_an_order_that_nobody_obeys():
     assert watched.of_broker("ended", reason="AgentUnavailable") == 1
     assert watched.value("quarantines_ended_total", reason="AgentUnavailable") == 1
     assert watched.value("broker_demoted", broker="1") == 1
+
+
+def test_the_audit_log_has_the_order_and_its_end():
+    watched = Watched()
+    watched.until_paused()
+    watched.seconds(5)
+    watched.risk_summary.mend(1)
+    watched.seconds(LIMIT_SECONDS)
+    started, ended = watched.trail.quarantines
+    assert (started.broker, started.ended, started.reason) == (1, False, "QuarantinePending")
+    assert (ended.broker, ended.ended, ended.reason) == (1, True, "QuarantineEnded")
+    assert ended.paused is not None
+    assert 5 <= ended.paused < LIMIT_SECONDS
+
+
+def test_the_audit_log_has_the_end_that_a_suspension_brings():
+    watched = Watched()
+    watched.until_paused()
+    assert watched.risk_summary.operator is not None
+    watched.risk_summary.operator.policy = replace(watched.risk_summary.policy, suspend=True)
+    watched.seconds(10)
+    assert [change.ended for change in watched.trail.quarantines] == [False, True]
+    assert "the policy does not act" in watched.trail.quarantines[1].message

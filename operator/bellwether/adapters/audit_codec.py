@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from bellwether.adapters import bounded_json
+from bellwether.core.model.quarantine_order import QuarantineChange
 from bellwether.core.reporting.audit import AuditEntry, AuditOutcome, BrokerChange, MoveSummary, PlanStep
 from bellwether.ports.errors import Terminal
 
@@ -23,6 +24,7 @@ UNPACKED_LIMIT = 16 << 20
 
 _MOVES = TypeAdapter(MoveSummary)
 _OUTCOME = TypeAdapter(AuditOutcome)
+_QUARANTINES = TypeAdapter(tuple[QuarantineChange, ...])
 
 
 def to_json(entry: AuditEntry) -> dict[str, Any]:
@@ -45,6 +47,8 @@ def to_json(entry: AuditEntry) -> dict[str, Any]:
             "moves": step.moves,
             "ended": step.ended,
         }
+    if entry.quarantines:
+        row["quarantines"] = _QUARANTINES.dump_python(entry.quarantines, mode="json")
     if entry.outcome is not None:
         row["outcome"] = _OUTCOME.dump_python(entry.outcome, mode="json")
     if entry.times > 1:
@@ -63,6 +67,7 @@ def from_json(row: Mapping[str, Any]) -> AuditEntry:
         more_changes=int(row.get("moreBrokers", 0)),
         moves=_MOVES.validate_python(row["moves"]) if "moves" in row else None,
         plan=_stepped(row["loadPlan"]) if "loadPlan" in row else None,
+        quarantines=_QUARANTINES.validate_python(row.get("quarantines", ())),
         outcome=_OUTCOME.validate_python(row["outcome"]) if "outcome" in row else None,
         times=int(row.get("times", 1)),
         last=datetime.fromisoformat(row["last"]) if "last" in row else None,

@@ -9,6 +9,7 @@ import pytest
 
 from bellwether.adapters import audit_codec
 from bellwether.adapters.kubernetes.objects.audit_log import FULL
+from bellwether.core.model.quarantine_order import QuarantineChange
 from bellwether.core.reporting.audit import (
     CHANGES_SHOWN,
     EVIDENCE_SIZE,
@@ -31,6 +32,7 @@ WHOLE = AuditEntry(
     more_changes=3,
     moves=MoveSummary(2, 40, 20, 1, "0123456789abcdef", {1: 20}, {2: 12, 3: 8}, ("orders-0: [1, 2] -> [2, 1]",)),
     plan=PlanStep("fedcba9876543210", "field manager kubectl", 30, 90, "Done"),
+    quarantines=(QuarantineChange(1, True, "QuarantineLimit", "paused for 600 s", 598.5),),
     outcome=AuditOutcome(40, 19, 1, {"NoAnswer": 2}, "NoAnswer: none"),
     times=4,
     last=after(90),

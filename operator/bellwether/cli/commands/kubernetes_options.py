@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,6 @@ _KUBECONFIG = click.option(
     "--kubeconfig",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Kubeconfig file.  [default: KUBECONFIG, then the pod's ServiceAccount, then ~/.kube/config]",
-)
-_POLICY = click.option(
-    "--policy",
-    metavar="NAME",
-    shell_complete=completion.policies,
-    help="LeadershipPolicy.  [default: the only one of the namespace]",
 )
 _NAMESPACE = click.option(
     "--namespace",
@@ -44,6 +38,19 @@ class Target:
     kubeconfig: Path | None = None
 
 
+def policy_option(what: str, default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The option ``--policy``, with ``what`` the command does with it, and what it takes without it."""
+    text = f"{what}  [default: {default}]"
+    return click.option("--policy", metavar="NAME", shell_complete=completion.policies, help=text)
+
+
+def with_namespaces(target: Target, policy: str | None, namespaces: Sequence[str]) -> Target:
+    """The target of a command whose ``--namespace`` is repeatable: ``policy`` is of one namespace, else UsageError."""
+    if policy and len(namespaces) > 1:
+        raise click.UsageError("--policy requires a single --namespace: leave --policy out for all policies.")
+    return replace(target, policy=policy, namespace=namespaces[0] if namespaces else None)
+
+
 def policy_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--policy``, ``--namespace``, ``--context`` and ``--kubeconfig``; the command gets them as ``target``."""
 
@@ -51,7 +58,7 @@ def policy_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def run(policy: str | None, target: Target, **options: Any) -> Any:
         return command(target=replace(target, policy=policy), **options)
 
-    return _POLICY(namespaced(run))
+    return policy_option("LeadershipPolicy.", "the only one of the namespace")(namespaced(run))
 
 
 def namespaced(command: Callable[..., Any]) -> Callable[..., Any]:

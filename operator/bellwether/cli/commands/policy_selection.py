@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from bellwether.cli.commands import completion
-from bellwether.cli.commands.kubernetes_options import Target, clusterwide
+from bellwether.cli.commands.kubernetes_options import Target, clusterwide, policy_option, with_namespaces
 from bellwether.controllers.policy_quota import PER_NAMESPACE
 
 _SHARD = re.compile(r"([1-9][0-9]{0,2})/([1-9][0-9]{0,2})")
@@ -65,20 +65,13 @@ def selecting(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         if everywhere and (policy or namespaces):
             raise click.UsageError("--all-namespaces excludes --policy and --namespace: leave it out.")
-        if policy and len(namespaces) > 1:
-            raise click.UsageError("--policy requires a single --namespace: leave --policy out to serve all policies.")
-        named = Target(None, namespaces[0] if namespaces else None, target.context, target.kubeconfig)
+        named = with_namespaces(target, policy, namespaces)
         selection = Selection(named, policy, namespaces, everywhere, shard, max_policies, labelled_secrets)
         return command(policy=policy, target=named, selection=selection, **options)
 
     for option in reversed(
         (
-            click.option(
-                "--policy",
-                metavar="NAME",
-                shell_complete=completion.policies,
-                help="LeadershipPolicy to serve.  [default: every policy of the namespaces]",
-            ),
+            policy_option("LeadershipPolicy to serve.", "every policy of the namespaces"),
             click.option(
                 "--namespace",
                 "-n",

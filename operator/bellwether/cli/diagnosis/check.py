@@ -25,9 +25,9 @@ from bellwether.adapters.kubernetes.api_client import (
 )
 from bellwether.adapters.kubernetes.permissions import operator_lacks
 from bellwether.cli.commands import exit_status
-from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.commands.kubernetes_options import Target, with_namespaces
 from bellwether.cli.kubernetes_target import connect
-from bellwether.cli.leadership.broker_lookup import condition
+from bellwether.cli.leadership.broker_lookup import condition, find_policy
 from bellwether.cli.output import print_document
 from bellwether.core.reasons import Reason
 from bellwether.ports.clock import Clock
@@ -41,19 +41,23 @@ _BODY_CHARACTERS = 300
 
 def check(
     target: Target,
+    policy: str | None,
     namespaces: tuple[str, ...],
     lease_namespace: str,
     address: str | None,
     wait_seconds: int,
     output: str,
 ) -> None:
-    """Check an installation."""
+    """Check an installation, or what one policy needs of it."""
     logs.configure("auto", "warning")
+    chosen = with_namespaces(target, policy, namespaces)
     try:
-        api, _ = connect(target)
+        api, namespace = connect(chosen)
     except BellwetherError as error:
         raise click.ClickException(str(error)) from error
-    findings = examined(Installation(api, namespaces, lease_namespace, address), SystemClock(), wait_seconds)
+    within = (namespace,) if policy else namespaces
+    installation = Installation(api, within, lease_namespace, address, policy)
+    findings = examined(installation, SystemClock(), wait_seconds)
     failed = sum(not finding.passed for finding in findings)
     if output != "table":
         print_document([asdict(finding) for finding in findings], output)
@@ -77,12 +81,13 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """Installation to check. Empty ``namespaces``: all."""
+    """Installation to check. Empty ``namespaces``: all. ``policy``: only this one, of the only namespace."""
 
     api: KubernetesClient
     namespaces: Sequence[str]
     lease_namespace: str
     address: str | None
+    policy: str | None = None
 
 
 def examined(at: Installation, clock: Clock, wait_seconds: float) -> list[Finding]:
@@ -150,7 +155,7 @@ def _operator(at: Installation) -> Iterator[Finding]:
 
 def _leases(at: Installation) -> Iterator[Finding]:
     try:
-        policies = _everywhere(at, POLICIES)
+        policies = _policies(at)
     except NotFound:
         return  # already reported
     for policy in policies:
@@ -168,6 +173,10 @@ def _leases(at: Installation) -> Iterator[Finding]:
         yield Finding("leases", bool(holder), f"{name}: {f'Lease held by {holder}' if holder else missing}")
     if not policies:
         yield Finding("leases", True, "no LeadershipPolicy exists, so no Lease is needed")
+
+
+def _policies(at: Installation) -> list[Object]:
+    return [find_policy(at.api, at.namespaces[0], at.policy)] if at.policy else _everywhere(at, POLICIES)
 
 
 def _everywhere(at: Installation, resource: Resource) -> list[Object]:

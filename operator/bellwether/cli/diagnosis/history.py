@@ -1,4 +1,4 @@
-"""``bellwether history``: list the leader moves of a policy from the audit log.
+"""``bellwether history``: list the leader moves and quarantines of a policy from the audit log.
 
 In: the audit log in the Kubernetes API, which remains when the policy is deleted. Out: text or a document.
 """
@@ -20,6 +20,7 @@ from bellwether.cli.durations import duration
 from bellwether.cli.kubernetes_target import connect_policy
 from bellwether.cli.leadership.broker_lookup import find_policy
 from bellwether.cli.output import print_document
+from bellwether.core.model.quarantine_order import QuarantineChange
 from bellwether.core.reporting.audit import AuditEntry, BrokerChange, MoveSummary
 from bellwether.ports.errors import BellwetherError
 
@@ -59,7 +60,8 @@ def history(target: Target, after: str | None, broker: int | None, output: str) 
         print_document([audit_codec.to_json(entry) for entry in shown], output)
         return
     if not shown:
-        moved = "no entries: Bellwether has moved no leader (moves by Kafka and by other tools are not recorded)"
+        moved = "no entries: Bellwether has moved no leader and paused no broker (moves by Kafka and by other tools"
+        moved += " are not recorded)"
         none = f"none of the {len(found)} entries matches" if found else moved
         click.echo(f"audit log of policy {namespace}/{policy}: {none}")
     for entry in shown:
@@ -75,6 +77,7 @@ def entry_lines(entry: AuditEntry) -> Iterator[str]:
         yield from _changed(change)
     if entry.more_changes:
         yield f"  and {entry.more_changes} more brokers"
+    yield from map(_quarantined, entry.quarantines)
     if entry.plan is not None:
         step = entry.plan
         ended = f", {step.ended}" if step.ended else ""
@@ -82,7 +85,8 @@ def entry_lines(entry: AuditEntry) -> Iterator[str]:
         yield f"  load plan {step.digest}: {so_far}; approved by {step.approved_by}"
     if entry.moves is not None:
         yield from _moved(entry.moves)
-    yield f"  {_outcome(entry)}"
+    if entry.changes or entry.plan is not None or entry.moves is not None:
+        yield f"  {_outcome(entry)}"
 
 
 def _changed(change: BrokerChange) -> Iterator[str]:
@@ -94,6 +98,13 @@ def _changed(change: BrokerChange) -> Iterator[str]:
         yield f"  broker {change.broker} {became} by {change.word}: {change.reason}: {change.message}"
     for line in change.evidence:
         yield f"    {line}"
+
+
+def _quarantined(change: QuarantineChange) -> str:
+    became = "started"
+    if change.ended:
+        became = "ended; it was never paused" if change.paused is None else f"ended after {change.paused:.0f} s paused"
+    return f"  broker {change.broker} quarantine {became}: {change.reason}: {change.message}"
 
 
 def _moved(moves: MoveSummary) -> Iterator[str]:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import KubernetesClient
+from bellwether.adapters.kubernetes.api_client import KubernetesClient, Object
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
@@ -66,9 +66,10 @@ def policy_cluster(target: Target, bootstrap: tuple[str, ...]) -> Iterator[Polic
     The files that Secrets are written to exist as long as the context.
     """
     api, namespace, policy = connect_policy(target)
-    found = LeadershipPolicy.read(broker_lookup.find_policy(api, namespace, policy))
+    body = broker_lookup.find_policy(api, namespace, policy)
+    found = LeadershipPolicy.read(body)
     notes = list(_demotions(api, namespace, policy))
-    unhealthy = _unhealthy(api, namespace, policy, notes)
+    unhealthy = _unhealthy(api, body, notes)
     with SecretReader(api, namespace) as secrets:
         made = connection(found.spec.kafka, secrets, bootstrap)
         yield PolicyCluster(made, namespace, policy, found.status.cluster_id, tuple(notes), unhealthy)
@@ -89,25 +90,24 @@ def _demotions(api: KubernetesClient, namespace: str, policy: str) -> Iterator[s
     yield f"demoted by policy {namespace}/{policy}: broker {shown}{more}"
 
 
-def _unhealthy(
-    api: KubernetesClient, namespace: str, policy: str, notes: list[str]
-) -> tuple[UnhealthyBroker, ...] | None:
+def _unhealthy(api: KubernetesClient, body: Object, notes: list[str]) -> tuple[UnhealthyBroker, ...] | None:
     """Brokers that the policy judges Sick or Down; adds to ``notes`` why a verdict is missing or old."""
+    policy = f"{body['metadata']['namespace']}/{body['metadata']['name']}"
     try:
-        view = policy_view.read(api, namespace, policy, None, SystemClock().now())
+        view = policy_view.read_rest(api, body, None, SystemClock().now())
     except BellwetherError as error:
-        notes.append(f"the verdicts of policy {namespace}/{policy} cannot be read: {error}")
+        notes.append(f"the verdicts of policy {policy} cannot be read: {error}")
         return None
     if view.unattended and view.renewed is not None:
         notes.append(f"no operator is at work, {since(view.renewed, view.now)}: verdicts on brokers are as old")
     judged = [(health, health.status.verdict) for health in view.brokers if health.status.verdict is not None]
     known = [health.spec.broker_id for health, verdict in judged if verdict.state is not HealthState.UNKNOWN]
     if not known:
-        notes.append(f"policy {namespace}/{policy} judges no broker: whether clients reach the leaders is unknown")
+        notes.append(f"policy {policy} judges no broker: whether clients reach the leaders is unknown")
         return None
     if unknown := [h.spec.broker_id for h in view.brokers if h.spec.broker_id not in known]:
         notes.append(
-            f"policy {namespace}/{policy} cannot judge {few_brokers(unknown)}: whether clients reach what "
+            f"policy {policy} cannot judge {few_brokers(unknown)}: whether clients reach what "
             f"{'it leads' if len(unknown) == 1 else 'they lead'} is unknown"
         )
     return tuple(_broker(health, verdict, view) for health, verdict in judged if verdict.state in SHOULD_NOT_LEAD)

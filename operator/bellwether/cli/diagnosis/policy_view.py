@@ -157,8 +157,13 @@ def _of_broker(health: BrokerHealth) -> Iterable[tuple[str, str]]:
 
 def read(api: KubernetesClient, namespace: str, name: str, lease_namespace: str | None, now: datetime) -> PolicyView:
     """Read a policy. Terminal if there is none of that name; raises what the client raises."""
-    body = broker_lookup.find_policy(api, namespace, name)
+    return read_rest(api, broker_lookup.find_policy(api, namespace, name), lease_namespace, now)
+
+
+def read_rest(api: KubernetesClient, body: Object, lease_namespace: str | None, now: datetime) -> PolicyView:
+    """Read what belongs to a policy that was read already. Raises what the client raises."""
     policy = LeadershipPolicy.read(body)
+    namespace, name = policy.metadata.namespace, policy.metadata.name
     healths = sorted(
         (BrokerHealth.read(body) for body in broker_lookup.healths(api, namespace, name)),
         key=lambda health: health.spec.broker_id,
@@ -196,15 +201,25 @@ def probers(healths: Iterable[BrokerHealth], leases: Mapping[str, Object]) -> tu
         for entry in health.status.signals:
             entries.setdefault((entry.type, entry.source), []).append(entry)
     return tuple(
-        Prober(type_, source, len(of_source), renewed(of_source[0], leases))
+        Prober(type_, source, len(of_source), _last(renewed(entry, leases) for entry in of_source))
         for (type_, source), of_source in sorted(entries.items())
     )
 
 
+def _last(moments: Iterable[datetime | None]) -> datetime | None:
+    """The latest: an entry that an earlier prober of the source left does not make the source's reports older."""
+    return max((moment for moment in moments if moment is not None), default=None)
+
+
 def renewed(entry: SignalEntry, leases: Mapping[str, Object]) -> datetime | None:
-    """When the prober that wrote an entry renewed its Lease; None if it is unknown, or another prober holds it."""
+    """When the prober that wrote an entry last renewed its Lease; None if that is unknown.
+
+    The time stays when a prober ends and releases its Lease. If another one has it, the writer's last renewal was
+    before the Lease was acquired.
+    """
     spec = (leases.get(entry.lease_name) or {}).get("spec") or {}
-    return _time(spec) if spec.get("holderIdentity") == entry.prober_uid else None
+    own = (spec.get("holderIdentity") or entry.prober_uid) == entry.prober_uid
+    return _time(spec, "renewTime" if own else "acquireTime")
 
 
 def _operator(api: KubernetesClient, policy: LeadershipPolicy, lease_namespace: str | None) -> datetime | None:

@@ -50,6 +50,11 @@ CANARY_SECONDS = 10.0
 """How long a single measurement waits for the canary's records."""
 
 
+_FENCED = "not in the cluster's metadata: fenced by the controller, or down: check the broker's process and its log"
+
+_CHECK_LISTENER = "set detection.externalReachability.listener (or --listener) to the external listener"
+
+
 def reachability(roster: Roster, asker: ListenerClient, settings: Reachability, output: str) -> int:
     """Probe every broker once, at its external and its internal address."""
     targets = roster.targets()
@@ -204,12 +209,14 @@ def _broker(broker: int, target: BrokerAddress, asker: ListenerClient, settings:
     said = inside.advertised if inside is not None and inside.ok else {}
     address = said.get(settings.listener) or target.external
     outside = _ask(asker, address, broker, settings)
-    if not address:
-        names = ", ".join(sorted(said)) or "nothing"
-        note = f"no external address: the broker advertises {names}, not {settings.listener}"
-    else:
-        note = "; ".join(a.message for a in (outside, inside) if a is not None and a.message)
-    return (str(broker), address or "?", *_cells(outside), *_cells(inside), note)
+    notes = [a.message for a in (outside, inside) if a is not None and a.message]
+    if target.fenced:
+        notes.insert(0, _FENCED)
+    elif said and not address:
+        notes.append(f"the broker advertises {', '.join(sorted(said))}, not {settings.listener}: {_CHECK_LISTENER}")
+    elif not address:
+        notes.append("external address unknown: the broker tells it at its internal listener")
+    return (str(broker), address or "?", *_cells(outside), *_cells(inside), "; ".join(notes))
 
 
 def _ask(asker: ListenerClient, address: str, broker: int, settings: Reachability) -> ProbeAnswer | None:

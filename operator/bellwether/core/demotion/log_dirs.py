@@ -87,6 +87,15 @@ def known_slow(context: Context) -> dict[LogDir, DemotedLogDir]:
     return {one: was for one, was in context.snapshot.record.log_dirs.items() if one in slow}
 
 
+def in_slow_log_dirs(context: Context) -> dict[int, frozenset[PartitionKey]]:
+    """Partitions with a replica in a slow directory, demoted or not, by broker; without those that are unknown."""
+    return {
+        v.broker: frozenset(key for path in v.log_dirs for key in _partitions(LogDir(v.broker, path), context.snapshot))
+        for v in context.verdicts.values()
+        if v.log_dirs
+    }
+
+
 def _eligible(broker: int, kept: Collection[int], snapshot: Snapshot) -> bool:
     """Whether signals decide about a broker's directories: not where it is demoted, drained or overridden."""
     override = snapshot.override_of(broker)

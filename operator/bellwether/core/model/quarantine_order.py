@@ -7,6 +7,7 @@ agent counts on its own clock from when it saw a renewal. Used by ``quarantine.p
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -43,3 +44,33 @@ class QuarantineOrder:
     def active(self) -> bool:
         """Whether the order has not ended."""
         return self.ended_at is None
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineChange:
+    """An order that was given, or that ended, with the reason.
+
+    ``paused``: for how many seconds the broker was paused by an order that ended; None if its agent never paused it.
+    """
+
+    broker: int
+    ended: bool
+    reason: str
+    message: str
+    paused: float | None = None
+
+
+def quarantine_changes(
+    before: Mapping[int, QuarantineOrder], now: Mapping[int, QuarantineOrder]
+) -> tuple[QuarantineChange, ...]:
+    """The orders that were given or ended between two reconciles, by broker."""
+    changed = []
+    for broker, order in sorted(now.items()):
+        was = before.get(broker)
+        known = was is not None and (was.epoch, was.number) == (order.epoch, order.number)
+        if order.active and not known:
+            changed.append(QuarantineChange(broker, False, order.reason, order.message))
+        elif order.ended_at is not None and known and was is not None and was.active:
+            paused = None if order.paused_at is None else (order.ended_at - order.paused_at).total_seconds()
+            changed.append(QuarantineChange(broker, True, order.reason, order.message, paused))
+    return tuple(changed)

@@ -15,6 +15,7 @@ from bellwether.core.detection.context import Context
 from bellwether.core.detection.findings import EvidenceItem
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.execution.result import ExecutionResult
+from bellwether.core.model.quarantine_order import QuarantineChange
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import Cause, DemotedBroker, PlanApplication, UndoRecord
 from bellwether.core.planning.plan import Move, MoveKind, Plan
@@ -90,7 +91,7 @@ class AuditOutcome:
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """One reconcile that changed which brokers may lead, or set out to move something.
+    """One reconcile that changed which brokers may lead or are paused, or set out to move something.
 
     ``outcome`` is None until it is known; it stays so if the process was killed. ``times`` counts consecutive
     reconciles with the same content, the last one at ``last``.
@@ -104,6 +105,7 @@ class AuditEntry:
     more_changes: int = 0
     moves: MoveSummary | None = None
     plan: PlanStep | None = None
+    quarantines: tuple[QuarantineChange, ...] = ()
     outcome: AuditOutcome | None = None
     times: int = 1
     last: datetime | None = None
@@ -119,7 +121,8 @@ class AuditEntry:
     def brokers(self) -> frozenset[int]:
         """Every broker that the entry names."""
         moved = (*self.moves.leaving, *self.moves.coming) if self.moves is not None else ()
-        return frozenset((*(c.broker for c in self.changes), *moved))
+        paused = [change.broker for change in self.quarantines]
+        return frozenset((*(c.broker for c in self.changes), *paused, *moved))
 
 
 def begin_entry(
@@ -129,6 +132,7 @@ def begin_entry(
     progress: WaveResult,
     occasion: str = "",
     approved_by: str = "",
+    quarantines: tuple[QuarantineChange, ...] = (),
 ) -> AuditEntry | None:
     """Entry for what a reconcile sets out to do; None if nothing (invariant 8). ``before`` is the former undo
     record.
@@ -136,7 +140,7 @@ def begin_entry(
     snapshot = context.snapshot
     changes = tuple(_changes(context, before, plan, occasion))
     step = _step(before.application, progress, approved_by)
-    if not changes and not plan.moves and step is None:
+    if not changes and not plan.moves and step is None and not quarantines:
         return None
     return AuditEntry(
         at=snapshot.now,
@@ -147,7 +151,16 @@ def begin_entry(
         more_changes=len(changes[CHANGES_SHOWN:]),
         moves=_moves(plan) if plan.moves else None,
         plan=step,
+        quarantines=quarantines,
     )
+
+
+def quarantine_entry(snapshot: Snapshot, quarantines: tuple[QuarantineChange, ...]) -> AuditEntry | None:
+    """Entry for quarantines that end because the policy does not act any more; None if none ends."""
+    if not quarantines:
+        return None
+    entry = AuditEntry(snapshot.now, snapshot.cluster.cluster_id, snapshot.record.epoch, quarantines=quarantines)
+    return complete_entry(entry, ExecutionResult())
 
 
 def command_entry(snapshot: Snapshot, plan: Plan, occasion: str) -> AuditEntry:

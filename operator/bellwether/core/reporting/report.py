@@ -143,7 +143,7 @@ def report(
         progress=progress,
         strimzi=snapshot.strimzi,
         risk_summary=risks,
-        affected_topics=topic_impacts(snapshot.cluster, risks, context.sick_or_down),
+        affected_topics=topic_impacts(context, risks),
     )
 
 

@@ -1,17 +1,19 @@
 """Which topics are hit: how many partitions are offline, led by an unhealthy broker, under or at min.insync.replicas.
 
-In: a ``Cluster``, the risks of its partitions, and the brokers that should not lead. Out: ``TopicImpact``s, the worst
-first. Pure. Called by ``report``. Topics without such a partition are left out; without a fault no partition is read.
+In: a ``Context`` and the risks of its partitions. Out: ``TopicImpact``s, the worst first. Pure. Called by ``report``.
+Topics without such a partition are left out; without a fault no partition is read.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
 from dataclasses import dataclass
 
+from bellwether.core.demotion.log_dirs import in_slow_log_dirs
+from bellwether.core.detection.context import Context
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.doctor.risks import OFFLINE, Risk, RiskSummary
-from bellwether.core.model.cluster import Cluster
+from bellwether.core.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,18 +25,23 @@ class TopicImpact:
     """All partitions of the topic."""
     offline: int = 0
     unhealthy_leader: int = 0
-    """Led by a broker that is Sick or Down: clients do not reach it, or it is slow."""
+    """Clients do not reach the leader, or it is slow: Sick or Down, Suspect for a reason of ``CLIENTS_SUFFER``, or with
+    the replica in a slow log directory.
+    """
     under_min_isr: int = 0
     at_min_isr: int = 0
 
 
-def topic_impacts(cluster: Cluster, risks: RiskSummary, unhealthy: Collection[int]) -> tuple[TopicImpact, ...]:
+CLIENTS_SUFFER = frozenset({Reason.HARM_BELOW_COST, Reason.SYSTEMIC_CAUSE, Reason.VANTAGE_CONFLICT, Reason.UNREACHABLE})
+"""Reasons of a Suspect broker whose clients do not reach it or find it slow; only the decision to move waits."""
+
+
+def topic_impacts(context: Context, risks: RiskSummary) -> tuple[TopicImpact, ...]:
     """Topics with the most offline partitions, then unhealthy leaders, then under and at ``min.insync.replicas``."""
+    cluster = context.snapshot.cluster
     classes: Counter[tuple[str, Risk]] = Counter()
     classes.update((d.partition.topic, d.risk) for d in risks.at_risk if d.risk is not Risk.UNDER_REPLICATED)
-    led: Counter[str] = Counter()
-    if any(cluster.leader_counts.get(broker) for broker in unhealthy):
-        led.update(p.topic for p in cluster.partitions if p.leader in unhealthy)
+    led = _badly_led(context)
     found = [
         TopicImpact(
             topic,
@@ -49,3 +56,14 @@ def topic_impacts(cluster: Cluster, risks: RiskSummary, unhealthy: Collection[in
     return tuple(
         sorted(found, key=lambda t: (-t.offline, -t.unhealthy_leader, -t.under_min_isr, -t.at_min_isr, t.topic))
     )
+
+
+def _badly_led(context: Context) -> Counter[str]:
+    """Partitions by topic whose leader clients do not reach or find slow."""
+    cluster, slow = context.snapshot.cluster, in_slow_log_dirs(context)
+    suspect = {b for b, v in context.verdicts.items() if v.state is HealthState.SUSPECT and v.reason in CLIENTS_SUFFER}
+    unhealthy = context.sick_or_down | suspect
+    if not any(cluster.leader_counts.get(broker) for broker in (*unhealthy, *slow)):
+        return Counter()
+    in_slow = {(broker, key) for broker, keys in slow.items() for key in keys}
+    return Counter(p.topic for p in cluster.partitions if p.leader in unhealthy or (p.leader, p.key) in in_slow)

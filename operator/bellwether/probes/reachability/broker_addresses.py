@@ -1,6 +1,6 @@
 """Broker addresses to probe, from the metadata of the internal and of the external listener.
 
-In: two ways of listing the brokers, either of which may be missing. Out: a ``Seat`` for each broker. Called by
+In: two ways of listing the brokers, either of which may be missing. Out: a ``BrokerAddress`` for each broker. Called by
 ``reachability_probe``, whose ``Roster`` this is.
 """
 
@@ -45,9 +45,12 @@ class TwoSides:
         if not found:
             raise trouble or Terminal("no bootstrap address to list the brokers by: set kafka.bootstrapServers")
         inside, outside = found.get("internal", {}), found.get("external", {})
-        return {
-            b: BrokerAddress(_address(inside.get(b)), _address(outside.get(b))) for b in sorted({*inside, *outside})
-        }
+        return {b: _seen_by(inside.get(b), outside.get(b)) for b in sorted({*inside, *outside})}
+
+
+def _seen_by(inside: Broker | None, outside: Broker | None) -> BrokerAddress:
+    fenced = any(broker.fenced for broker in (inside, outside) if broker is not None)
+    return BrokerAddress(_address(inside), _address(outside), fenced)
 
 
 def _address(broker: Broker | None) -> str:

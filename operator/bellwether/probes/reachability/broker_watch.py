@@ -44,10 +44,14 @@ class ListenerClient(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BrokerAddress:
-    """Where a broker can be asked, as ``host:port``; empty where it is not known. ``external`` is the first guess."""
+    """Where a broker can be asked, as ``host:port``; empty where it is not known. ``external`` is the first guess.
+
+    ``fenced``: the controller lists it as fenced, as it does while the broker is down.
+    """
 
     internal: str = ""
     external: str = ""
+    fenced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,8 @@ class NoAnswer:
 @dataclass(frozen=True, slots=True)
 class _Asked:
     address: str
+    inside: str
+    """The internal address; ``address`` is the external one."""
     external: WorkItem[ProbeAnswer] | None
     internal: WorkItem[ProbeAnswer] | None
     timeout: float
@@ -97,18 +103,21 @@ class _Asked:
         """
         if any(q.error is not None for q in self.questions):
             return None
-        none = NoAnswer(f"{self.address}: no answer within {limit} s", limit)
         external, internal = (
             None
             if q is None
             else q.result
             if q.done
-            else none
+            else _unanswered(address, limit)
             if q.began is not None and now >= q.began + limit
             else None
-            for q in (self.external, self.internal)
+            for q, address in ((self.external, self.address), (self.internal, self.inside))
         )
         return None if external is None or external.ok else ProbeRound(self.address, external, internal)
+
+
+def _unanswered(address: str, seconds: float) -> NoAnswer:
+    return NoAnswer(f"{address}: no answer within {seconds} s", seconds)
 
 
 class ReachabilityObserver(SignalObserver, Protocol):
@@ -265,7 +274,7 @@ class BrokerWatch:
             WorkItem(partial(client.ask, address, self.broker, timeout)) if address else None
             for address in (self._external, self._target.internal)
         )
-        asked = _Asked(self._external, external, internal, timeout, self._late(), seconds)
+        asked = _Asked(self._external, self._target.internal, external, internal, timeout, self._late(), seconds)
         for question in asked.questions:
             self._questions.put(question)
         return asked
@@ -274,11 +283,11 @@ class BrokerWatch:
         trouble, answers = "", []
         for path, question, address in (
             ("external", asked.external, asked.address),
-            ("internal", asked.internal, self._target.internal),
+            ("internal", asked.internal, asked.inside),
         ):
             answer: ProbeAnswer | None = None
             if question is not None and not question.done:
-                answer = NoAnswer(f"{address}: no answer within {asked.timeout} s", asked.timeout)
+                answer = _unanswered(address, asked.timeout)
             elif question is not None and question.error is not None:
                 if not isinstance(question.error, Transient | Terminal | ValueError):
                     raise question.error

@@ -57,8 +57,8 @@ def run(monkeypatch: pytest.MonkeyPatch, api: MemoryApi, *arguments: str, clock:
     return CliRunner().invoke(main, ["check", "--lease-namespace", "ops", *arguments])
 
 
-def a_policy(api: MemoryApi, **status: Any) -> None:
-    api.put(POLICIES, {"metadata": {"name": "main", "namespace": "kafka"}, "spec": {}, "status": status})
+def a_policy(api: MemoryApi, name: str = "main", **status: Any) -> None:
+    api.put(POLICIES, {"metadata": {"name": name, "namespace": "kafka"}, "spec": {}, "status": status})
 
 
 def a_lease(api: MemoryApi, holder: str) -> None:
@@ -120,6 +120,36 @@ def test_a_policy_that_nobody_leads_is_a_failure(monkeypatch: pytest.MonkeyPatch
     done = run(monkeypatch, api)
     assert done.exit_code == 4
     assert f"FAILED  leases: policy kafka/main: no operator holds the Lease of Kafka cluster {CLUSTER}" in done.output
+
+
+def test_one_policy_is_checked_alone(monkeypatch: pytest.MonkeyPatch):
+    api = Reviewed()
+    a_policy(api, clusterId=CLUSTER)
+    a_policy(api, "other", clusterId="without-a-lease")
+    a_lease(api, "operator-1")
+    assert run(monkeypatch, api).exit_code == 4
+    done = run(monkeypatch, api, "--policy", "main", "-n", "kafka")
+    assert done.exit_code == 0, done.output
+    assert "policy kafka/main: Lease held by operator-1" in done.output
+    assert "kafka/other" not in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("-n", "kafka"), 4, "FAILED  leases: namespace kafka has no LeadershipPolicy mian; it has: main"),
+        ((), 4, "namespace default has no LeadershipPolicy mian; it has none: set --namespace; there are: kafka/main"),
+        (("-n", "kafka", "-n", "ops"), 2, "--policy requires a single --namespace"),
+    ],
+)
+def test_a_policy_that_does_not_exist_is_named_with_those_that_do(
+    monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], code: int, words: str
+):
+    api = Reviewed()
+    a_policy(api, clusterId=CLUSTER)
+    done = run(monkeypatch, api, "--policy", "mian", *arguments)
+    assert done.exit_code == code
+    assert words in done.output
 
 
 def test_a_policy_whose_cluster_was_never_seen_says_why_and_is_no_fault_of_the_installation(

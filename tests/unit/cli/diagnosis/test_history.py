@@ -12,6 +12,7 @@ from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
 from bellwether.cli.diagnosis import history as verb
 from bellwether.cli.main import main
+from bellwether.core.model.quarantine_order import QuarantineChange
 from bellwether.core.reporting.audit import AuditEntry, AuditOutcome, BrokerChange, MoveSummary, PlanStep
 from bellwether.testing.memory_world import ManualClock
 from testkit.kubernetes import api_objects
@@ -113,6 +114,26 @@ def test_a_policy_that_does_not_exist_is_not_a_quiet_night(api: MemoryApi):
     found = run()
     assert found.exit_code == 1
     assert "namespace default has no LeadershipPolicy main; it has: orders" in found.output
+
+
+def test_a_quarantine_is_shown_with_its_start_and_end(api: MemoryApi, clock: ManualClock):
+    trail = ConfigMapAuditLog(api, "default", "main", clock)
+    started = QuarantineChange(2, False, "QuarantinePending", "ordered to pause for at most 600 s")
+    ended = QuarantineChange(2, True, "QuarantineEnded", "it is no longer demoted", 41.2)
+    never = replace(ended, reason="AgentUnavailable", message="its agent has not paused it", paused=None)
+    for change in (started, ended, never):
+        trail.conclude(AuditEntry(clock.now(), "c", 4, quarantines=(change,), outcome=AuditOutcome()))
+        clock.advance(60)
+    found = run("--broker", "2")
+    assert found.stdout.splitlines() == [
+        "2026-01-01 00:00:00Z  epoch 4",
+        "  broker 2 quarantine started: QuarantinePending: ordered to pause for at most 600 s",
+        "2026-01-01 00:01:00Z  epoch 4",
+        "  broker 2 quarantine ended after 41 s paused: QuarantineEnded: it is no longer demoted",
+        "2026-01-01 00:02:00Z  epoch 4",
+        "  broker 2 quarantine ended; it was never paused: AgentUnavailable: its agent has not paused it",
+    ]
+    assert "none of the 3 entries matches" in run("--broker", "1").stdout
 
 
 @pytest.mark.usefixtures("clock")

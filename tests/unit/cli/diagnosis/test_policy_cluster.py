@@ -9,11 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, SECRETS
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, SECRETS, Object, Resource
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis import policy_cluster
-from bellwether.cli.diagnosis.policy_view import PolicyView
 from bellwether.cli.main import main
 from bellwether.controllers.reporting.status import broker_status, policy_status
 from bellwether.core.doctor.unhealthy_leaders import UnhealthyBroker
@@ -79,6 +78,20 @@ def test_other_addresses_may_lead_to_the_same_cluster_only(api: MemoryApi) -> No
         found.check("cluster-a")
         with pytest.raises(Terminal, match="lead to Kafka cluster cluster-b, and the policy is pinned to cluster-a"):
             found.check("cluster-b")
+
+
+def test_the_policy_is_read_once(api: MemoryApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[Resource] = []
+    get = api.get
+
+    def counted(resource: Resource, namespace: str, name: str) -> Object:
+        reads.append(resource)
+        return get(resource, namespace, name)
+
+    monkeypatch.setattr(api, "get", counted)
+    with policy_cluster.policy_cluster(Target("main"), ()) as found:
+        assert found.unhealthy is None  # its verdicts are read, too: there are none
+    assert reads.count(POLICIES) == 1
 
 
 def test_the_brokers_that_the_policy_has_demoted_are_named(api: MemoryApi) -> None:
@@ -185,11 +198,8 @@ def test_verdicts_that_are_missing_or_old_are_not_taken_for_good_ones(api: Memor
     assert "cannot judge broker 2: whether clients reach what it leads is unknown" in notes
 
 
-def test_verdicts_that_may_not_be_read_are_said_to_be_missing(api: MemoryApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> PolicyView:
-        raise Terminal("brokerhealths is forbidden: add the permission list")
-
-    monkeypatch.setattr(policy_cluster.policy_view, "read", refuse)
+def test_verdicts_that_may_not_be_read_are_said_to_be_missing(api: MemoryApi) -> None:
+    api.refuse("list", BROKER_HEALTHS, Terminal("brokerhealths is forbidden: add the permission list"))
     assert unhealthy(api) == (
         None,
         "the verdicts of policy default/main cannot be read: brokerhealths is forbidden: add the permission list",

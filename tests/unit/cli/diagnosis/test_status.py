@@ -285,6 +285,33 @@ def test_what_is_not_known_of_leases_is_unknown(site: Site, seen: str):
     assert "the age of its Lease is unknown" in text
 
 
+def test_the_reports_of_a_prober_that_has_ended_are_as_old_as_its_last_renewal(site: Site):
+    site.show(said(policy=ENFORCE), api_objects.entry("zone-1"))
+    released = prober_lease("zone-1", 90)
+    released["spec"]["holderIdentity"] = ""
+    site.api.put(LEASES, released)
+    assert "from zone-1; oldest report 1 min 30 s ago; stale: zone-1." in run()[1]
+
+
+def test_what_an_earlier_prober_reported_is_at_least_as_old_as_the_lease_of_its_successor(site: Site):
+    site.show(said(policy=ENFORCE), api_objects.entry("zone-1"))
+    taken = prober_lease("zone-1", 2, holder="another")
+    taken["spec"]["acquireTime"] = prober_lease("zone-1", 60)["spec"]["renewTime"]
+    site.api.put(LEASES, taken)
+    assert "oldest report 1 min ago; stale: zone-1." in run()[1]
+
+
+def test_a_source_is_as_fresh_as_its_last_report(site: Site):
+    site.show(said(policy=ENFORCE), api_objects.entry("zone-1"))
+    site.api.put(LEASES, prober_lease("zone-1", 2))
+    first = next(iter(site.api.all(BROKER_HEALTHS)))
+    first["status"]["signals"] = [api_objects.entry("zone-1", proberUID="an-earlier-one")]
+    site.api.put(BROKER_HEALTHS, first)
+    text = run()[1]
+    assert "from zone-1; oldest report 2 s ago." in text
+    assert "age unknown" not in text
+
+
 def test_of_many_brokers_those_that_are_not_well_come_first(site: Site):
     seen = cluster(partition(), brokers=40)
     site.show(said(snapshot(seen), ENFORCE, verdicts(seen, sick=[39], down=[40])))

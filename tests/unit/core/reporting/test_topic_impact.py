@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from bellwether.core.detection.health_states import HealthState
+from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.doctor.risks import partitions_at_risk
+from bellwether.core.model.cluster import Cluster, TopicPartition
+from bellwether.core.model.log_dirs import Placement
+from bellwether.core.reasons import Reason
 from bellwether.core.reporting.topic_impact import TopicImpact, topic_impacts
-from testkit.values.builders import cluster, partition
+from testkit.values.builders import cluster, context, partition, snapshot, verdict, verdicts
 
 FLOORS = {"orders": 2, "payments": 2, "events": 1}
+
+
+def impacts(
+    seen: Cluster,
+    floors: Mapping[str, int],
+    first: Verdict | None = None,
+    log_dirs: Mapping[int, Placement] | None = None,
+) -> tuple[TopicImpact, ...]:
+    """With ``first`` on broker 1, which is Sick unless given; all others are Healthy."""
+    judged = {**verdicts(seen), 1: first or verdict(1, HealthState.SICK)}
+    facts = replace(snapshot(seen), log_dirs=log_dirs or {})
+    return topic_impacts(context(facts, judged), partitions_at_risk(seen, floors))
 
 
 def test_each_topic_is_counted_by_what_its_clients_notice() -> None:
@@ -18,7 +40,7 @@ def test_each_topic_is_counted_by_what_its_clients_notice() -> None:
         partition("payments", index=0, replicas=(1, 2, 3)),
         partition("events", index=0, replicas=(2, 3, 1), leader=2, isr=(2, 3)),
     )
-    found = topic_impacts(seen, partitions_at_risk(seen, FLOORS), {1})
+    found = impacts(seen, FLOORS)
     assert found == (
         TopicImpact("orders", 4, offline=1, unhealthy_leader=2, under_min_isr=1, at_min_isr=1),
         TopicImpact("payments", 1, unhealthy_leader=1),
@@ -32,10 +54,45 @@ def test_topics_are_sorted_by_what_hurts_clients_most() -> None:
         partition("a", index=0, replicas=(2, 3, 1), leader=2, isr=(2,)),
         partition("z", index=0, leader=None, isr=()),
     )
-    found = topic_impacts(seen, partitions_at_risk(seen, {"a": 2, "b": 2, "c": 2}), {1})
+    found = impacts(seen, {"a": 2, "b": 2, "c": 2})
     assert [topic.topic for topic in found] == ["z", "b", "a", "c"]
 
 
 def test_a_cluster_without_a_fault_has_no_topic_that_is_hit() -> None:
     seen = cluster(partition("a", replicas=(2, 3, 1), leader=2))
-    assert topic_impacts(seen, partitions_at_risk(seen, {}), {1}) == ()
+    assert impacts(seen, {}) == ()
+
+
+@pytest.mark.parametrize(
+    ("reason", "hit"),
+    [
+        (Reason.HARM_BELOW_COST, True),
+        (Reason.SYSTEMIC_CAUSE, True),
+        (Reason.VANTAGE_CONFLICT, True),
+        (Reason.UNREACHABLE, True),
+        (Reason.VANTAGES_DISAGREE, False),
+        (Reason.RESTARTING, False),
+    ],
+)
+def test_a_suspect_leader_counts_where_its_clients_suffer(reason: Reason, hit: bool) -> None:
+    seen = cluster(partition("a", replicas=(1, 2, 3)))
+    first = verdict(1, HealthState.SUSPECT, reason)
+    assert impacts(seen, {}, first) == ((TopicImpact("a", 1, unhealthy_leader=1),) if hit else ())
+
+
+def test_of_a_broker_with_one_slow_log_directory_only_what_it_leads_there_counts() -> None:
+    seen = cluster(
+        partition("slow", index=0, replicas=(1, 2, 3)),
+        partition("slow", index=1, replicas=(2, 1, 3), leader=2),
+        partition("fast", index=0, replicas=(1, 2, 3)),
+    )
+    first = replace(verdict(1, HealthState.SUSPECT, Reason.LOG_DIR_SLOW), log_dirs=("/data-1",))
+    names = frozenset(TopicPartition("slow", index) for index in (0, 1))
+    placement = {"/data-0": frozenset({TopicPartition("fast", 0)}), "/data-1": names}
+    assert impacts(seen, {}, first, {1: placement}) == (TopicImpact("slow", 2, unhealthy_leader=1),)
+
+
+def test_what_lies_in_a_slow_log_directory_is_unknown_until_the_broker_has_said_it() -> None:
+    seen = cluster(partition("a", replicas=(1, 2, 3)))
+    first = replace(verdict(1, HealthState.SUSPECT, Reason.LOG_DIR_SLOW), log_dirs=("/data-1",))
+    assert impacts(seen, {}, first) == ()

@@ -102,6 +102,14 @@ def test_a_broker_that_answers_on_neither_path_is_never_reported_with_a_control_
     assert {signal.control for signal in failing} == {Reading.FAILING}
 
 
+def test_each_listener_is_named_by_its_own_address(watched: Watched) -> None:
+    watched.questions.silent = {"outside:1", "inside:1"}
+    watched.run(6)
+    for said in [signal.message for _, signal in watched.posts if signal.reading is Reading.FAILING]:
+        assert "(outside:1: no answer within " in said
+        assert "internal listener: inside:1: no answer within " in said
+
+
 def test_one_late_answer_is_not_reported(watched: Watched) -> None:
     watched.questions.silent = {"outside:1"}
     watched.run(0.5)

@@ -147,7 +147,9 @@ class AffectedTopic(Reported):
     partitions: Count = Field(description="Number of partitions of the topic.")
     offline: Count = Field(default=0, description="Number of partitions without a leader.")
     unhealthy_leader: Count = Field(
-        default=0, description="Number of partitions whose leader is Sick or Down: unreachable for clients, or slow."
+        default=0,
+        description="Number of partitions whose leader is unreachable for clients, or slow: Sick or Down, Suspect while"
+        " its clients lose requests, or with the replica in a slow log directory.",
     )
     under_min_isr: Count = Field(default=0, description="Number of partitions that refuse acks=all writes.")
     at_min_isr: Count = Field(

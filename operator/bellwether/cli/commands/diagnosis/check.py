@@ -6,13 +6,20 @@ from typing import Any
 
 import click
 
+from bellwether.cli.commands import completion
 from bellwether.cli.commands.common_options import OUTPUT
-from bellwether.cli.commands.kubernetes_options import clusterwide
+from bellwether.cli.commands.kubernetes_options import clusterwide, policy_option
 
 
 @click.command()
+@policy_option("Check only this LeadershipPolicy and its namespace.", "all policies")
 @click.option(
-    "--namespace", "-n", "namespaces", multiple=True, help="Check only this namespace; repeatable.  [default: all]"
+    "--namespace",
+    "-n",
+    "namespaces",
+    multiple=True,
+    shell_complete=completion.namespaces,
+    help="Check only this namespace; repeatable.  [default: all; with --policy that of the context]",
 )
 @clusterwide
 @click.option(

@@ -1,4 +1,4 @@
-"""``bellwether history``: list the leader moves of a policy from the audit log."""
+"""``bellwether history``: list the leader moves and quarantines of a policy from the audit log."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from bellwether.cli.commands.kubernetes_options import policy_options
 )
 @OUTPUT
 def history(**options: Any) -> None:
-    """List the leader moves of a policy, with time and reason.
+    """List leader moves and quarantines, with the reason.
 
     Reads the audit log; the oldest entry comes first. A demotion or promotion is shown with its evidence or the
-    override that caused it; moves are shown as a summary with a digest and sample partitions. The audit log remains
-    when the policy is deleted.
+    override that caused it; moves are shown as a summary with a digest and sample partitions; the start and end of a
+    quarantine with the reason. Leaders that Kafka moves by itself, as when a broker stops, and moves by other tools are
+    not recorded. The audit log remains when the policy is deleted.
     """
     from bellwether.cli.diagnosis.history import history as run
 

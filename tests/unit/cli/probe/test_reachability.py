@@ -1,0 +1,52 @@
+"""``bellwether probe reachability --once``: a row per broker, with what to do where it has no external address."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from bellwether.adapters.kafka.brokers.broker_probe import ProbeAnswer
+from bellwether.adapters.kafka.connection.connection_errors import Stage
+from bellwether.cli.probe import measurement_table
+from bellwether.core.model.cluster import Broker
+from bellwether.core.settings.detection import Reachability
+from bellwether.probes.reachability.broker_addresses import TwoSides
+
+REFUSED = ProbeAnswer(False, 0.001, Stage.CONNECT, "in-1:9092: connection refused")
+
+
+class Broken:
+    """Answers at some addresses, and refuses at all others."""
+
+    def __init__(self, answers: Mapping[str, ProbeAnswer]) -> None:
+        self.answers = answers
+
+    def ask(self, address: str, broker_id: int, timeout_seconds: float) -> ProbeAnswer:  # noqa: ARG002 - the protocol's
+        return self.answers.get(address, REFUSED)
+
+
+def row(capsys: pytest.CaptureFixture[str], answers: Mapping[str, ProbeAnswer], *, fenced: bool = False) -> str:
+    roster = TwoSides(lambda: {1: Broker(1, None, "in-1", 9092, fenced=fenced)}, None)
+    assert measurement_table.reachability(roster, Broken(answers), Reachability(listener="EXTERNAL"), "table") == 4
+    return " ".join(capsys.readouterr().out.splitlines()[1].split())
+
+
+def test_a_fenced_broker_is_not_in_metadata_and_its_process_is_to_be_checked(capsys: pytest.CaptureFixture[str]):
+    said = row(capsys, {}, fenced=True)
+    assert "1 ? Unknown Failing" in said
+    assert "not in the cluster's metadata: fenced by the controller, or down: check the broker's process" in said
+    assert "in-1:9092: connection refused" in said
+    assert "advertises" not in said
+
+
+def test_the_external_address_of_a_broker_that_does_not_answer_inside_is_unknown(capsys: pytest.CaptureFixture[str]):
+    said = row(capsys, {})
+    assert "in-1:9092: connection refused; external address unknown: the broker tells it" in said
+    assert "metadata" not in said
+
+
+def test_a_broker_without_the_listener_is_a_wrong_setting(capsys: pytest.CaptureFixture[str]):
+    inside = ProbeAnswer(True, 0.001, Stage.REQUEST, advertised={"INTERNAL": "in-1:9092"})
+    said = row(capsys, {"in-1:9092": inside})
+    assert "the broker advertises INTERNAL, not EXTERNAL: set detection.externalReachability.listener" in said
