@@ -161,7 +161,8 @@ def test_an_order_is_a_lease_that_is_renewed_while_the_broker_is_to_stay_paused(
     writes = len(operator.api.writes)
     operator.step(loop, 12)
     assert operator.api.get(LEASES, LEASES_IN, ORDER)["spec"]["renewTime"] > before
-    renewals = operator.api.writes[writes:]
+    # The operator's own Lease is renewed by a thread, by the true time that this takes.
+    renewals = [write for write in operator.api.writes[writes:] if write != "replace leases bellwether-memory-cluster"]
     assert set(renewals) == {f"replace leases {ORDER}"}, "nothing else is written while nothing changes"
     assert len(renewals) == 12 / RENEW_SECONDS
 
