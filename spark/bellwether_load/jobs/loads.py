@@ -110,7 +110,9 @@ def loads(
             )
         # Executors may run in another directory.
         uri = uri if ":" in uri else str(Path(uri).absolute())
-        choice = choose(Store.open(uri), Period(start, end, count), SystemClock().now().date(), cluster_id)
+        store = Store.open(uri)
+        store.require()
+        choice = choose(store, Period(start, end, count), SystemClock().now().date(), cluster_id)
         _tell_choice(choice, tell)
         if not choice.sources:
             folder, found = write_loads(uri, name, None, 0, (), _account(choice, rules, {}, (), ())), 0

@@ -188,6 +188,14 @@ class Store:
         with self._translated(path, "looked at"):
             return bool(self._system.get_file_info(self._full(path)).type != fs.FileType.NotFound)
 
+    def require(self) -> None:
+        """For what only reads: raises StoreMissing where nothing is at the store's location, so that a mistyped one is
+        not created. Raises StoreError."""
+        with self._translated("", "looked at"):
+            there = not self._base or self._system.get_file_info(self._base).type != fs.FileType.NotFound
+        if not there:
+            raise StoreMissing(f"{self} does not exist: correct its URI, or start the sampler, which creates it")
+
     def delete(self, path: str) -> None:
         """Remove a file, if it exists. Raises StoreError."""
         with self._translated(path, "deleted"):

@@ -74,6 +74,8 @@ class Applied:
 def plan_offline(inputs: OfflineRun, record: Path | None, settings: Rebalance, say: Say) -> Rechecked:
     """Compute a plan for the present cluster, and verify it. Raises Terminal or Transient; moves nothing."""
     _require_planner()
+    store = Store.open(inputs.uri)
+    store.require()
     clock = SystemClock()
     reader = KafkaReader(BrokerPool(inputs.connection, MANUAL_LIMITS))
     cluster = reader.read()
@@ -94,7 +96,7 @@ def plan_offline(inputs: OfflineRun, record: Path | None, settings: Rebalance, s
         excluded=settings.excluded_topics,
     )
     run = f"at-{now:%Y%m%d-%H%M%S}"
-    plans = FilePlanStore(Store.open(inputs.uri), cluster.cluster_id, POLICY_NAME)
+    plans = FilePlanStore(store, cluster.cluster_id, POLICY_NAME)
     input_digest = plans.put_problem(_name(run), problem)
     _work(inputs, run, problem, say)
     found = plans.plan_for(_name(run), input_digest)

@@ -29,6 +29,13 @@ def test_without_any_history_the_loads_are_empty_and_the_status_says_so(tmp_path
     assert pq.read_table(tmp_path / "loads/week").num_rows == 0
 
 
+def test_a_mistyped_store_is_refused_and_not_created(tmp_path: Path):
+    result = run("--store", str(tmp_path / "mistyped"), "--name", "week")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert f"error: {tmp_path}/mistyped does not exist: correct its URI, or start the sampler" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_empty_result_takes_the_place_of_an_older_one(tmp_path: Path):
     store = Store.open(str(tmp_path))
     store.write_table("loads/week/part-00000.parquet", SCHEMA.empty_table())

@@ -97,11 +97,12 @@ def test_rates_are_told_as_people_read_them(value: float, text: str):
 
 
 class Hand:
-    """A cluster in memory that every bootstrap leads to, a store, and a planner for Spark; nobody waits."""
+    """A cluster in memory that every bootstrap leads to, a store, and a planner; nobody waits."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.site: MemorySite = site(3, {"orders": 8})
         self.folder = folder
+        (folder / "store").mkdir()
         self.planner = Planner(Store.open(str(folder / "store")), policy=("offline", "rebalance"))
         made = self.site
 
@@ -113,7 +114,7 @@ class Hand:
                 return getattr(self.planner, name)
 
             def said(_self, _run: str) -> list[str]:  # noqa: N805
-                return ["  0.1 s  Spark is up"]
+                return ["  0.1 s  8 partitions, 0 without measured load"]
 
         monkeypatch.setattr(offline_rebalance, "BrokerPool", lambda *_: MemoryRoute(made.cluster))
         monkeypatch.setattr(offline_rebalance, "KafkaReader", lambda route: MemoryReader(made.cluster, route))
@@ -138,6 +139,13 @@ def hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hand:
 
 
 class TestByHand:
+    def test_a_mistyped_store_is_refused_and_not_created(self, hand: Hand):
+        (hand.folder / "store").rmdir()
+        result = hand.run("--dry-run")
+        assert result.exit_code == 1
+        assert f"{hand.folder}/store does not exist: correct its URI, or start the sampler" in result.output
+        assert not (hand.folder / "store").exists()
+
     def test_a_dry_run_shows_the_plan_and_moves_nothing(self, hand: Hand):
         before = hand.site.cluster.mutations
         found = hand.run("--dry-run")
