@@ -121,8 +121,24 @@ def _most_severe(
     used = demoted_by_signals(kept, snapshot)
     room = max(0, policy.demotion.cap(len(snapshot.cluster.named)) - len(used))
     admitted, refused = worst_first[:room], worst_first[room:]
-    text = cap_reached(used.union(v.broker for v in admitted), "demoted by signals", context)
+    text = cap_reached(used.union(v.broker for v in admitted), "demoted by signals", context) + _idle(kept, context)
     return admitted, [BrokerHold(v.broker, Reason.CAP_REACHED, text) for v in refused]
+
+
+def _idle(kept: Mapping[int, DemotedBroker], context: Context) -> str:
+    """End of a message that names healthy brokers which lead nothing because a person wants that: the first remedy."""
+    live, verdicts = context.snapshot.cluster.live, context.verdicts
+    wanted = [b for b, found in kept.items() if found.cause in (Cause.OVERRIDE, Cause.COMMAND)]
+    idle = sorted(b for b in live.intersection(wanted) if verdicts[b].state in _PASSING)
+    if not idle:
+        return ""
+    first, more = ", ".join(map(str, idle[:NAMED])), len(idle) - NAMED
+    one = len(idle) == 1
+    return (
+        f"; {'broker' if one else 'brokers'} {first}{f' and {more} more' if more > 0 else ''}"
+        f" {'is' if one else 'are'} healthy and demoted by a person: first let {'it' if one else 'them'} lead again"
+        " (bellwether release or promote)"
+    )
 
 
 def cap_reached(counted: Collection[int], how: str, context: Context, beyond: str = "demote by an override") -> str:
@@ -155,7 +171,7 @@ def _leave_a_leader(
             text = (
                 "no other broker is live, less sick and free to lead: repair one, or end the override or drain that"
                 " keeps one from leading"
-            )
+            ) + _idle(kept, context)
             held.append(BrokerHold(verdict.broker, Reason.CAP_REACHED, text))
     return admitted, held
 

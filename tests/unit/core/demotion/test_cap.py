@@ -216,6 +216,16 @@ class TestTheCap:
             " spec.demotion.maxBrokers if the others have capacity, or demote by an override"
         )
 
+    def test_names_healthy_brokers_that_a_person_keeps_from_leading(self):
+        seen = ring(10)
+        undo = [demoted(9), demoted(3, Cause.OVERRIDE), demoted(4, Cause.OVERRIDE)]
+        wanted = [override(3), override(4)]
+        seen_now = snapshot(seen, now=after(100), undo=record(None, *undo), overrides=wanted)
+        (hold,) = decide(Context(seen_now, verdicts(seen, sick=[1, 4, 9]), policy(1))).held
+        assert hold.message.endswith(
+            "; broker 3 is healthy and demoted by a person: first let it lead again (bellwether release or promote)"
+        )
+
     def test_names_the_brokers_that_are_admitted_at_the_same_time(self):
         seen = ring(10)
         (hold,) = decided(seen, verdicts(seen, sick=[1, 2, 3]), policy("25%")).held
@@ -334,7 +344,8 @@ class TestTheLastOneThatMayLead:
         assert (list(made.demoted), held(made)) == ([2, 3], {1: CAP})
         assert made.held[0].message == (
             "no other broker is live, less sick and free to lead: repair one, or end the override or drain that keeps"
-            " one from leading"
+            " one from leading; brokers 2, 3 are healthy and demoted by a person: first let them lead again"
+            " (bellwether release or promote)"
         )
 
     def test_stays_where_the_others_are_as_sick(self):
