@@ -157,5 +157,5 @@ def _over_the_cap(broker: int, kept: Mapping[int, DemotedBroker], context: Conte
     unasked = drained | demoted_by_signals(kept, snapshot)
     if len(unasked) < context.policy.demotion.cap(len(cluster.named)):
         return None
-    text = cap_reached(unasked, "demoted by signals, or drained by a pod restart", context, "request the drain")
+    text = cap_reached(unasked, "demoted by signals, or drained by a pod restart", context, beyond="request the drain")
     return DrainBlocker(Reason.CAP_REACHED, text)
