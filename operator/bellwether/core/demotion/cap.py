@@ -128,11 +128,11 @@ def _most_severe(
     room = max(0, policy.demotion.cap(len(snapshot.cluster.named)) - len(used))
     admitted, refused = worst_first[:room], worst_first[room:]
     counted = used.union(v.broker for v in admitted)
-    text = cap_reached(counted, "demoted by signals", context, _let_idle_lead(kept, context))
+    text = cap_reached(counted, "demoted by signals", context, let_idle_lead(kept, context))
     return admitted, [BrokerHold(v.broker, Reason.CAP_REACHED, text) for v in refused]
 
 
-def _let_idle_lead(kept: Mapping[int, DemotedBroker], context: Context) -> str:
+def let_idle_lead(kept: Mapping[int, DemotedBroker], context: Context) -> str:
     """The first remedy: let a healthy broker lead that a person keeps from it. Empty if there is none."""
     live, verdicts, policy = context.snapshot.cluster.live, context.verdicts, context.policy
     wanted = [b for b, found in kept.items() if found.cause in _LED_AGAIN_BY]
@@ -183,7 +183,7 @@ def _leave_a_leader(
             leading.discard(verdict.broker)
             admitted.append(verdict)
         else:
-            first = _let_idle_lead(kept, context)
+            first = let_idle_lead(kept, context)
             remedy = first or "repair one, or end the drain or override that keeps one from leading"
             text = f"no other broker is live, less sick and free to lead: {remedy}"
             held.append(BrokerHold(verdict.broker, Reason.CAP_REACHED, text))

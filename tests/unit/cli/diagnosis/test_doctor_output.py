@@ -11,7 +11,8 @@ from bellwether.cli.diagnosis import doctor_output
 from bellwether.cli.diagnosis.cluster_examination import Examination
 from bellwether.core.doctor.remediation import PROCESS_CHECK, CommandOptions, Remediation
 from bellwether.core.doctor.risks import LogEndSample, Risk
-from bellwether.core.doctor.unhealthy_leaders import UnhealthyBroker, unhealthy_leaders
+from bellwether.core.doctor.judged_brokers import JudgedBrokers, UnhealthyBroker
+from bellwether.core.doctor.unhealthy_leaders import unhealthy_leaders
 from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.simulation.risk_fixture import MemoryWard
 from testkit.values.builders import START, name
@@ -141,7 +142,7 @@ def test_leaders_that_clients_do_not_reach_are_shown_though_no_partition_is_at_r
         "NotEnforcing: it would be demoted",
         (Remediation("check the load balancer", "nothing", checks=("bellwether explain 1",)),),
     )
-    found = replace(found, unhealthy=unhealthy_leaders(found.cluster, [sick]))
+    found = replace(found, unhealthy=unhealthy_leaders(found.cluster, JudgedBrokers((sick,))))
     out = printed(found, capsys)
     assert "at risk" not in out.replace("partitions at risk", "")
     assert out.endswith(

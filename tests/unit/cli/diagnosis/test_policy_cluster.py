@@ -15,7 +15,7 @@ from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis import policy_cluster
 from bellwether.cli.main import main
 from bellwether.controllers.reporting.status import broker_status, policy_status
-from bellwether.core.doctor.unhealthy_leaders import UnhealthyBroker
+from bellwether.core.doctor.judged_brokers import UnhealthyBroker
 from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
@@ -90,7 +90,7 @@ def test_the_policy_is_read_once(api: MemoryApi, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(api, "get", counted)
     with policy_cluster.policy_cluster(Target("main"), ()) as found:
-        assert found.unhealthy is None  # its verdicts are read, too: there are none
+        assert found.judged is None  # its verdicts are read, too: there are none
     assert reads.count(POLICIES) == 1
 
 
@@ -152,7 +152,7 @@ def judged(api: MemoryApi, report: Report) -> None:
 
 def unhealthy(api: MemoryApi) -> tuple[tuple[UnhealthyBroker, ...] | None, str]:
     with policy_cluster.policy_cluster(Target("main"), ()) as found:
-        return found.unhealthy, "; ".join(found.notes)
+        return found.judged.unhealthy if found.judged is not None else None, "; ".join(found.notes)
 
 
 def test_a_sick_broker_comes_with_why_it_still_leads_and_what_to_do(api: MemoryApi) -> None:
@@ -175,7 +175,8 @@ def test_a_broker_that_the_cap_keeps_leading_can_be_demoted_by_hand(api: MemoryA
     brokers, _ = unhealthy(api)
     assert brokers is not None
     assert brokers[0].kept == "CapReached: 2 of 3 brokers are demoted"
-    assert brokers[0].remediations[1].commands == ("bellwether demote 1 --policy main -n default",)
+    assert brokers[0].by_hand is not None
+    assert brokers[0].by_hand.commands == ("bellwether demote 1 --policy main -n default --reason WHY",)
 
 
 def test_a_cluster_of_healthy_brokers_has_none_that_is_unhealthy(api: MemoryApi) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bellwether.core.doctor.unhealthy_leaders import UnhealthyBroker, unhealthy_leaders
+from bellwether.core.doctor.judged_brokers import JudgedBrokers, UnhealthyBroker
+from bellwether.core.doctor.unhealthy_leaders import unhealthy_leaders
 from bellwether.core.reasons import Reason
 from testkit.values.builders import cluster, partition
 
@@ -20,9 +21,9 @@ def test_only_brokers_that_lead_count_and_the_one_with_the_most_partitions_comes
         partition("b", index=1, leader=2, replicas=(2, 1, 3)),
         partition("c", index=0, leader=None),
     )
-    found = unhealthy_leaders(seen, [broker(1), broker(2), broker(3)])
+    found = unhealthy_leaders(seen, JudgedBrokers((broker(1), broker(2), broker(3))))
     assert [(leader.broker.broker, dict(leader.topics)) for leader in found] == [(2, {"b": 2}), (1, {"a": 1})]
-    assert unhealthy_leaders(seen, []) == ()
+    assert unhealthy_leaders(seen, JudgedBrokers()) == ()
 
 
 @pytest.mark.parametrize(
