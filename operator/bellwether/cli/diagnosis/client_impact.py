@@ -26,7 +26,7 @@ _CANNOT = {
 
 
 def impact(brokers: Iterable[BrokerHealth], policy: LeadershipPolicy) -> Iterator[str]:
-    """One line for each broker by which clients suffer: first those that lead and should not, the most leaders first."""
+    """One line for each broker by which clients suffer: first those that lead, the one with the most leaders first."""
     known = sorted(brokers, key=lambda health: -(health.status.leaders or 0))
     lines = [*filter(None, map(_leading, known)), *(_held_back(h, policy) for h in known if holds_back(h) is not None)]
     yield from lines[:SHOWN]
@@ -38,7 +38,9 @@ def _leading(health: BrokerHealth) -> str:
     verdict, led = health.status.verdict, health.status.leaders
     if verdict is None or verdict.state not in SHOULD_NOT_LEAD or not led:
         return ""
-    cannot = next((text for reason, text in _CANNOT.items() if reason == verdict.reason), "requests fail or are slow in")
+    cannot = next(
+        (text for reason, text in _CANNOT.items() if reason == verdict.reason), "requests fail or are slow in"
+    )
     what = "the partition" if led == 1 else f"the {led} partitions"
     return f"{cannot} {what} that broker {health.spec.broker_id} leads"
 

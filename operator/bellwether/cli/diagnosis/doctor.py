@@ -154,7 +154,7 @@ def _elect(
 
 
 def status(found: Examination) -> int:
-    """Exit status: by the worst partition, then by whether clients suffer from an unhealthy leader or a slow follower."""
+    """Exit status: by the worst partition, then by whether there is an unhealthy leader or a slow follower."""
     at_risk = found.risk_summary.at_risk
     if any(d.risk in OFFLINE for d in at_risk):
         return exit_status.OFFLINE

@@ -28,8 +28,8 @@ from bellwether.cli.leadership import broker_lookup
 from bellwether.cli.moments import clock, since
 from bellwether.core.detection.health_states import SHOULD_NOT_LEAD, HealthState
 from bellwether.core.doctor.cause_remediation import few_brokers
-from bellwether.core.doctor.remediation import Remediation
 from bellwether.core.doctor.judged_brokers import IdleBroker, JudgedBrokers, SlowBroker, UnhealthyBroker
+from bellwether.core.doctor.remediation import Remediation
 from bellwether.core.reasons import DESCRIPTIONS, Reason, reason_named
 from bellwether.core.signals import OverrideState
 from bellwether.kafka_connection import Connection

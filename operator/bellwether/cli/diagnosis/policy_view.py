@@ -118,7 +118,7 @@ class PolicyView:
         """
         if reason != Reason.NO_EVIDENCE:
             waits = dict.fromkeys(m for h in self.brokers if _name(h) in about for m in _waits_for(h, reason))
-            return ". ".join((*waits, remedy(reason)))
+            return "; ".join((*waits, remedy(reason)))
         reachability = self.policy.spec.detection.external_reachability.to_core()
         vantages = reachability.vantages if reachability.enabled else ()
         by_broker = {_name(health): missing_sources(health, vantages) for health in self.brokers}

@@ -102,6 +102,7 @@ def document(view: PolicyView) -> dict[str, Any]:
             }
             for p in view.probers
         ],
+        "clients": [*impact(view.brokers, view.policy)],
         "problems": [
             {"reason": p.reason, "about": list(p.about), "remedy": p.remedy, "runbook": runbook(p.reason)}
             for p in view.problems

@@ -141,9 +141,10 @@ def let_idle_lead(kept: Mapping[int, DemotedBroker], context: Context) -> str:
         return ""
     one, found = len(idle) == 1, kept[idle[0]]
     why = shorten(found.message, _REASON_LENGTH, placeholder="...")
+    command = f"bellwether {_LED_AGAIN_BY[found.cause]} {idle[0]} --policy {policy.name} -n {policy.namespace}"
     return (
         f"first let {_brokers(idle)} lead again, which {'is' if one else 'are'} healthy and demoted by a person"
-        f" ({why}): {'' if one else 'for example '}bellwether {_LED_AGAIN_BY[found.cause]} {idle[0]} --policy {policy.name} -n {policy.namespace}"
+        f" ({why}): {'' if one else 'for example '}{command}"
     )
 
 

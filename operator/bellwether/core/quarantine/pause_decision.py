@@ -217,8 +217,8 @@ class _Checks(Context):
         if word.reading is not Reading.PASSING:
             return BrokerHold(broker, Reason.AGENT_UNAVAILABLE, f"its quarantine agent cannot pause it: {word.message}")
         if before is not None and before.reason not in _WITHOUT_COOLDOWN:
-            why = f"{settings.limit_seconds} s after the last quarantine, which ended early: {before.message}"
-            return self._pending(broker, (before.ended_at or before.since) + self._cooldown, why)
+            why = f"{settings.limit_seconds} s after the last quarantine, which ended early"
+            return self._pending(broker, (before.ended_at or before.since) + self._cooldown, why, before.message)
         planned = self.snapshot.maintenance.get(broker)
         if planned is not None:
             return BrokerHold(broker, planned.reason, f"in maintenance: {planned.message}")
@@ -234,12 +234,13 @@ class _Checks(Context):
     def _cooldown(self) -> timedelta:
         return timedelta(seconds=max(self.policy.quarantine.limit_seconds, RELEASE_SECONDS))
 
-    def _pending(self, broker: int, first: datetime, why: str) -> BrokerHold:
+    def _pending(self, broker: int, first: datetime, why: str, detail: str = "") -> BrokerHold:
         """It may be paused from a time on; what prevents that then as well, as far as that is known, comes first."""
-        text = f"not before {first.astimezone(UTC):%Y-%m-%d %H:%M:%S}Z ({why})"
+        moment = f"not before {first.astimezone(UTC):%Y-%m-%d %H:%M:%S}Z"
         lasting = self.danger(broker)
         if lasting is not None and lasting.reason in _LASTING:
-            return replace(lasting, message=f"{lasting.message}; and {text}")
+            return replace(lasting, message=f"{lasting.message}; and {moment} ({why})")
+        text = f"{moment} ({why}{f': {detail}' if detail else ''})"
         return BrokerHold(broker, Reason.QUARANTINE_PENDING, text)
 
     def _leads(self, broker: int) -> BrokerHold | None:

@@ -212,9 +212,9 @@ class TestTheCap:
         seen = ring(10)
         (hold,) = decided(seen, verdicts(seen, sick=[1, 9]), policy(1), undo=[demoted(9)]).held
         assert hold.message == (
-            "spec.demotion.maxBrokers is 1, and broker 9 counts against it (demoted by signals): repair that one; if the"
-            " others have capacity, set spec.demotion.maxBrokers to the number 2 (kubectl patch lp main -n default --type"
-            """ merge -p '{"spec":{"demotion":{"maxBrokers":2}}}'), or demote by an override"""
+            "spec.demotion.maxBrokers is 1, and broker 9 counts against it (demoted by signals): repair that one; if"
+            " the others have capacity, set spec.demotion.maxBrokers to the number 2 (kubectl patch lp main -n"
+            """ default --type merge -p '{"spec":{"demotion":{"maxBrokers":2}}}'), or demote by an override"""
         )
 
     def test_names_healthy_brokers_that_a_person_keeps_from_leading(self):
@@ -223,8 +223,8 @@ class TestTheCap:
         seen_now = snapshot(seen, now=after(100), undo=record(None, demoted(9)), overrides=wanted)
         (hold,) = decide(Context(seen_now, verdicts(seen, sick=[1, 4, 9]), policy(1))).held
         assert (
-            "(demoted by signals): first let broker 3 lead again, which is healthy and demoted by a person (kernel update,"
-            " OPS-412): bellwether release 3 --policy main -n default; repair that one;"
+            "(demoted by signals): first let broker 3 lead again, which is healthy and demoted by a person (kernel"
+            " update, OPS-412): bellwether release 3 --policy main -n default; repair that one;"
         ) in hold.message
 
     def test_names_the_brokers_that_are_admitted_at_the_same_time(self):
@@ -344,8 +344,8 @@ class TestTheLastOneThatMayLead:
         made = decided(seen, judged(seen, cut=[1]), undo=undo)
         assert (list(made.demoted), held(made)) == ([2, 3], {1: CAP})
         assert made.held[0].message == (
-            "no other broker is live, less sick and free to lead: first let brokers 2, 3 lead again, which are healthy and"
-            " demoted by a person (trying it): for example bellwether promote 2 --policy main -n default"
+            "no other broker is live, less sick and free to lead: first let brokers 2, 3 lead again, which are"
+            " healthy and demoted by a person (trying it): for example bellwether promote 2 --policy main -n default"
         )
 
     def test_is_not_advised_to_raise_a_cap_that_is_full_as_well(self):
