@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from textwrap import shorten
 
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import SHOULD_NOT_LEAD, HealthState
@@ -26,7 +25,6 @@ NAMED = 5
 """How many brokers a message names; the others are counted."""
 
 _PASSING = (HealthState.HEALTHY, HealthState.RECOVERING)
-_REASON_LENGTH = 80
 _LED_AGAIN_BY: Mapping[Cause, str] = {Cause.OVERRIDE: "release", Cause.COMMAND: "promote"}
 """Verb that ends a demotion by a person."""
 
@@ -140,11 +138,10 @@ def let_idle_lead(kept: Mapping[int, DemotedBroker], context: Context) -> str:
     if not idle:
         return ""
     one, found = len(idle) == 1, kept[idle[0]]
-    why = shorten(found.message, _REASON_LENGTH, placeholder="...")
     command = f"bellwether {_LED_AGAIN_BY[found.cause]} {idle[0]} --policy {policy.name} -n {policy.namespace}"
     return (
         f"first let {_brokers(idle)} lead again, which {'is' if one else 'are'} healthy and demoted by a person"
-        f" ({why}): {'' if one else 'for example '}{command}"
+        f" ({found.message}): {'' if one else 'for example '}{command}"
     )
 
 

@@ -103,21 +103,6 @@ def run(*arguments: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def test_what_clients_suffer_comes_first(site: Site):
-    seen = cluster(*(partition(index=i, replicas=(2, 1, 3)) for i in range(60)))
-    judged = {
-        b: replace(v, slow=Reason.STORAGE_SLOW if b == 1 else None) for b, v in verdicts(seen, sick=[1, 2]).items()
-    }
-    site.show(said(snapshot(seen), ENFORCE, judged, Plan(decisions=decisions(1))))
-    _, text = run()
-    assert [line for line in text.splitlines() if line.startswith("Clients: ")] == [
-        "Clients: external clients cannot read or write the 60 partitions that broker 2 leads.",
-        "Clients: acks=all writes wait for slow broker 1 where it is in the ISR, whichever broker leads (measured"
-        " with a disk 80 ms slower per write and 60 records a second: a median of 1.6 s, not 10 ms); it is not"
-        " paused: quarantine is off (spec.quarantine.mode).",
-    ]
-
-
 def test_a_quarantine_that_waits_says_for_which_broker(site: Site):
     seen = cluster(*(partition(index=i, replicas=(2, 1, 3)) for i in range(60)))
     site.show(said(snapshot(seen), ENFORCE, verdicts(seen, sick=[1]), Plan(decisions=decisions(1))))
