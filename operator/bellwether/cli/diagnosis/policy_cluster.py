@@ -162,10 +162,10 @@ def _idle(health: BrokerHealth, view: PolicyView) -> IdleBroker | None:
     if override is None or override.state is not OverrideState.DEMOTED or override.purpose is not None:
         return None
     by = f" by {override.by}" if override.by else ""
-    until = f" until {clock(override.until)}" if override.until is not None else ""
+    until = f"; until {clock(override.until)}" if override.until is not None else ""
     do = (
-        f"let broker {health.spec.broker_id} lead again: it is healthy, and an override keeps it from"
-        f" leading{by}{until}: {override.reason}"
+        f"let broker {health.spec.broker_id} lead again: it is healthy, and an override{by} keeps it from leading"
+        f" ({override.reason}{until})"
     )
     cost = "no data moves; what the override was set for must be over"
     return IdleBroker(health.spec.broker_id, Remediation(do, cost, (f"bellwether release {_named(health, view)}",)))

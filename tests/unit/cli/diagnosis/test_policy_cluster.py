@@ -198,8 +198,8 @@ def test_a_healthy_broker_that_an_override_keeps_from_leading_comes_with_who_set
     api.put(BROKER_HEALTHS, health | {"spec": health["spec"] | {"override": override}})
     (idle,) = brokers_judged(api).idle
     assert idle.remediation.do == (
-        "let broker 3 lead again: it is healthy, and an override keeps it from leading by anna until 2026-01-01"
-        " 08:00:00Z: kernel update, OPS-412"
+        "let broker 3 lead again: it is healthy, and an override by anna keeps it from leading (kernel update, OPS-412;"
+        " until 2026-01-01 08:00:00Z)"
     )
     assert idle.remediation.commands == ("bellwether release 3 --policy main -n default",)
 
