@@ -5,7 +5,7 @@ In: the Kubernetes API. Out: ``PolicyView``. Leases give the age of reports; whe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -113,9 +113,12 @@ class PolicyView:
         return tuple(Problem(reason, tuple(about), self._remedy(reason, about)) for reason, about in found.items())
 
     def _remedy(self, reason: str, about: Collection[str]) -> str:
-        """The remedy of the reason; for sources that do not report, which ones to start."""
+        """The remedy of the reason, after what a drain or a quarantine waits for; for sources that do not report,
+        which ones to start.
+        """
         if reason != Reason.NO_EVIDENCE:
-            return remedy(reason)
+            waits = dict.fromkeys(m for h in self.brokers if _name(h) in about for m in _waits_for(h, reason))
+            return "; ".join((*waits, remedy(reason)))
         reachability = self.policy.spec.detection.external_reachability.to_core()
         vantages = reachability.vantages if reachability.enabled else ()
         by_broker = {_name(health): missing_sources(health, vantages) for health in self.brokers}
@@ -153,6 +156,14 @@ def _of_broker(health: BrokerHealth) -> Iterable[tuple[str, str]]:
         found = condition(status.conditions, type_)
         if found is not None and wrong in (None, str(found.status)):
             yield found.reason, name
+
+
+def _waits_for(health: BrokerHealth, reason: str) -> Iterator[str]:
+    """Messages of its drain and its quarantine, where these wait for that reason: no other text of status has them."""
+    for type_ in ("Drained", "Quarantined"):
+        found = condition(health.status.conditions, type_)
+        if found is not None and (str(found.status), found.reason) == ("False", reason):
+            yield found.message
 
 
 def read(api: KubernetesClient, namespace: str, name: str, lease_namespace: str | None, now: datetime) -> PolicyView:

@@ -103,6 +103,26 @@ def run(*arguments: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
+def test_a_quarantine_that_waits_says_for_which_broker(site: Site):
+    seen = cluster(*(partition(index=i, replicas=(2, 1, 3)) for i in range(60)))
+    site.show(said(snapshot(seen), ENFORCE, verdicts(seen, sick=[1]), Plan(decisions=decisions(1))))
+    health = site.api.get(BROKER_HEALTHS, "default", api_objects.health(1)["metadata"]["name"])
+    waits = {
+        "type": "Quarantined",
+        "status": "False",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+        "reason": "AnotherBrokerUnhealthy",
+        "message": "broker 2 is Sick (ExternallyUnreachable): repair broker 2 first",
+    }
+    health["status"]["conditions"].append(waits)
+    site.api.put(BROKER_HEALTHS, health)
+    _, text = run()
+    assert (
+        "- AnotherBrokerUnhealthy (broker 1): broker 2 is Sick (ExternallyUnreachable): repair broker 2 first; repair"
+        " the broker that the message names"
+    ) in text
+
+
 def test_the_whole_screen_of_one_broker_left(site: Site):
     site.show(one_left(), api_objects.entry("zone-1"), api_objects.entry("zone-2"))
     site.api.put(LEASES, prober_lease("zone-1", 2))
