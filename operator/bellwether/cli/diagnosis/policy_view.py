@@ -17,6 +17,7 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.signal_entries import SignalEntry
 from bellwether.api.v1alpha1.status.status_conditions import Condition, condition
 from bellwether.cli.diagnosis.missing_sources import MissingSource, missing_sources, start_sources
+from bellwether.cli.diagnosis.override_remedy import override_remedy
 from bellwether.cli.diagnosis.remedies import remedy
 from bellwether.cli.leadership import broker_lookup
 from bellwether.core.detection.health_states import HealthState
@@ -113,7 +114,9 @@ class PolicyView:
         return tuple(Problem(reason, tuple(about), self._remedy(reason, about)) for reason, about in found.items())
 
     def _remedy(self, reason: str, about: Collection[str]) -> str:
-        """The remedy of the reason; for sources that do not report, which ones to start."""
+        """The remedy of the reason; for sources that do not report, which ones to start; for overrides, whose."""
+        if reason == Reason.OVERRIDE_DEMOTED:
+            return override_remedy([h for h in self.brokers if _name(h) in about]) or remedy(reason)
         if reason != Reason.NO_EVIDENCE:
             return remedy(reason)
         reachability = self.policy.spec.detection.external_reachability.to_core()
