@@ -186,8 +186,7 @@ def _changes(context: Context, before: UndoRecord, plan: Plan, occasion: str) ->
             word = _requested_by(is_now, snapshot.override_of(broker))
             yield BrokerChange(broker, True, word, is_now.reason, _clip(is_now.message), evidence)
         elif is_now is None:
-            drained = was is not None and was.cause is Cause.MAINTENANCE
-            word, reason, message = _promoted_by(snapshot.override_of(broker), verdict, occasion, drained=drained)
+            word, reason, message = _promoted_by(broker, was, snapshot, verdict, occasion)
             yield BrokerChange(broker, False, word, reason, _clip(message), _evidence(verdict))
     yield from _log_dirs(before, plan)
     yield from _waves(before, plan)
@@ -229,16 +228,27 @@ def _requested_by(demoted: DemotedBroker, override: Override | None) -> str:
 
 
 def _promoted_by(
-    override: Override | None, verdict: Verdict | None, occasion: str, *, drained: bool
+    broker: int, was: DemotedBroker | None, snapshot: Snapshot, verdict: Verdict | None, occasion: str
 ) -> tuple[str, str, str]:
-    """Who or what promotes a broker, with reason and message. ``drained``: it was demoted for maintenance."""
+    """Who or what promotes a broker, with reason and message. ``was``: its demotion."""
+    override = snapshot.override_of(broker)
     if occasion:
         return occasion, str(verdict.reason) if verdict is not None else "", verdict.message if verdict else ""
     if override is not None:
         return f"override{f' by {override.by}' if override.by else ''}", f"Override{override.state}", override.reason
     if verdict is None:
         return "cluster", str(Reason.BROKER_DOWN), "no replica list names the broker any more"
-    return "the end of its maintenance" if drained else "signals", str(verdict.reason), verdict.message
+    return _end_of(was, snapshot), str(verdict.reason), verdict.message
+
+
+def _end_of(was: DemotedBroker | None, snapshot: Snapshot) -> str:
+    """What ended a demotion. The API server does not say in the object who removed an override."""
+    if was is not None and was.cause is Cause.MAINTENANCE:
+        return "the end of its maintenance"
+    if was is not None and was.cause is Cause.OVERRIDE:
+        end = "end" if any(o.broker == was.broker for o in snapshot.overrides) else "removal"
+        return f"the {end} of its override ({_clip(was.message)})"
+    return "signals"
 
 
 def _evidence(verdict: Verdict | None) -> tuple[str, ...]:

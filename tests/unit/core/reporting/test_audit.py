@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
@@ -113,6 +114,16 @@ def test_a_broker_that_is_well_again_is_promoted_by_its_signals():
     well = verdict(state=HealthState.HEALTHY)
     (change,) = entry(Plan(), record, verdicts={1: well}).changes
     assert (change.demoted, change.word, change.reason) == (False, "signals", "SignalsPassing")
+
+
+@pytest.mark.parametrize(("left", "end"), [(None, "removal"), (START, "end")])
+def test_a_promotion_after_an_override_names_the_override(left: datetime | None, end: str):
+    by_hand = replace(demoted(1, Cause.OVERRIDE), message="kernel update, OPS-412 (root)")
+    record = replace(NOTHING, demoted={1: by_hand})
+    overrides = () if left is None else (Override(1, OverrideState.DEMOTED, "kernel update", left, "root"),)
+    seen = replace(snapshot(now=after(60)), overrides=overrides)
+    (change,) = entry(Plan(), record, seen=seen, verdicts={1: verdict(state=HealthState.HEALTHY)}).changes
+    assert change.word == f"the {end} of its override (kernel update, OPS-412 (root))"
 
 
 def test_a_promotion_by_a_person_stands_with_the_person():
