@@ -284,7 +284,9 @@ def test_releasing_takes_the_override_away_and_tells_who_leads_again(api: Memory
     found = run("release", 1, "--policy", "main")
     assert found.exit_code == 0
     assert override_on(api) is None
-    assert words(found).startswith(f"broker 1: removed the override of {overrides.whoami()}: bellwether demote broker 1")
+    assert words(found).startswith(
+        f"broker 1: removed the override of {overrides.whoami()}: bellwether demote broker 1"
+    )
     assert found.output.splitlines()[-1] == (
         "broker 1 is released: it leads 2 partitions (0 before); its signals decide again"
     )

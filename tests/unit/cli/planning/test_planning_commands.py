@@ -175,7 +175,8 @@ class TestWhy:
         assert "it is Sick and not demoted (" in str(found["why"])
         first, second = found["changes"]  # type: ignore[misc]
         assert first == (
-            "broker 3 can lead: its override (disk swap) ends: bellwether release 3 --policy main -n default; it is Healthy"
+            "broker 3 can lead: its override (disk swap) ends: bellwether release 3 --policy main -n default; it is"
+            " Healthy"
         )
         assert second.startswith("broker 1 can lead: ")
         assert "promote" not in second
