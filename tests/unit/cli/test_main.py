@@ -43,9 +43,7 @@ def test_a_policy_that_is_given_as_an_argument_is_refused_with_the_command_that_
     found = CliRunner().invoke(main, command.split(), prog_name="bellwether")
     assert found.exit_code == 2
     last = " ".join(found.output.split()).partition("Error: ")[2]
-    assert re.fullmatch(
-        rf"Got unexpected extra arguments? \({stray}\)\. A policy is named by --policy NAME{meant}", last
-    )
+    assert re.fullmatch(rf"Got unexpected extra arguments? \({stray}\)\. {HINT} NAME{meant}", last)
 
 
 def test_one_storage_measurement_needs_no_cluster_and_leaves_nothing(tmp_path: Path) -> None:

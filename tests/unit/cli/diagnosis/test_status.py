@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -148,40 +148,16 @@ def test_the_whole_screen_of_one_broker_left(site: Site):
     ]
 
 
-class TestAnOverride:
-    """Broker 3 is demoted by a person."""
-
-    WANTED: ClassVar = {"state": "Demoted", "by": "root", "reason": "kernel update, OPS-412"}
-
-    def shown(self, site: Site, *more: int, until: str | None = "2026-01-01T08:00:00Z", **states: list[int]) -> str:
-        seen = snapshot(overrides=[override(b) for b in (3, *more)])
-        context = Context(seen, verdicts(seen.cluster, **states), ENFORCE)
-        site.show(said(seen, ENFORCE, context.verdicts, Plan(decisions=decide(context))))
-        for broker in (3, *more):
-            site.api.merge(
-                BROKER_HEALTHS, "default", f"main-{broker}", {"spec": {"override": {**self.WANTED, "until": until}}}
-            )
-        return run()[1]
-
-    def test_of_a_healthy_broker_names_the_person_the_end_and_the_command(self, site: Site):
-        assert (
-            "- OverrideDemoted (broker 3): demoted by root until 2026-01-01 08:00:00Z: kernel update, OPS-412; it is"
-            " healthy: `bellwether release 3 --policy main -n default` lets it lead\n"
-        ) in self.shown(site)
-
-    def test_of_a_sick_one_says_that_its_signals_keep_it_demoted(self, site: Site):
-        assert (
-            "demoted by root without an end: kernel update, OPS-412; it is Sick (ExternallyUnreachable): after"
-            " `bellwether release 3 --policy main -n default` it stays demoted until it is healthy\n"
-        ) in self.shown(site, until=None, sick=[3])
-
-    def test_of_one_that_nothing_is_known_of_says_so(self, site: Site):
-        assert "; its health is not known: `bellwether release 3 --policy" in self.shown(site, unknown=[3])
-
-    def test_of_several_brokers_names_each(self, site: Site):
-        text = self.shown(site, 2)
-        assert "- OverrideDemoted (broker 2, broker 3): broker 2 is demoted by root until" in text
-        assert "lets it lead; broker 3 is demoted by root until" in text
+def test_the_override_of_a_healthy_broker_is_shown_with_the_command_that_ends_it(site: Site):
+    seen = snapshot(overrides=[override(3)])
+    context = Context(seen, verdicts(seen.cluster), ENFORCE)
+    site.show(said(seen, ENFORCE, context.verdicts, Plan(decisions=decide(context))))
+    wanted = {"state": "Demoted", "by": "root", "reason": "kernel update", "until": "2026-01-01T08:00:00Z"}
+    site.api.merge(BROKER_HEALTHS, "default", "main-3", {"spec": {"override": wanted}})
+    assert (
+        "- OverrideDemoted (broker 3): demoted by root until 2026-01-01 08:00:00Z: kernel update; it is healthy:"
+        " `bellwether release 3 --policy main -n default` lets it lead\n"
+    ) in run()[1]
 
 
 class TestAMissingVantage:

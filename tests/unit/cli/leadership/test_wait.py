@@ -373,7 +373,6 @@ def test_what_the_operator_said_of_the_override_is_not_repeated_once_it_is_remov
 
 
 def test_promoting_a_sick_broker_warns_of_what_clients_get(api: MemoryApi):
-    says(api, "StorageSlow", 0, state="Sick")
     verdict = {"state": "Sick", "reason": "StorageSlow", "message": "its disk is slow"}
     api.merge(BROKER_HEALTHS, "default", "main-1", {"status": {"verdict": verdict}})
     found = run("promote", 1, 2, "--policy", "main", "--wait", 0)
