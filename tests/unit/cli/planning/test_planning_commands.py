@@ -69,6 +69,16 @@ def seen_by(operator: MemoryOperator, loop: PolicyController) -> None:
         operator.site.signals.override(said.broker, said.state, said.reason)
 
 
+def led_by_a_sick_broker(operator: MemoryOperator, **spec: object) -> None:
+    """Broker 3 is demoted by a person, broker 1 by its signals, and broker 2 is sick and leads on."""
+    loop = started(operator, **spec)
+    override(operator, 3, "Demoted")
+    seen_by(operator, loop)
+    for broker in (1, 2):
+        operator.site.signals.say(broker, Reading.FAILING)
+        operator.step(loop, 60)
+
+
 class TestPlan:
     def test_a_settled_cluster_has_nothing_to_move(self, operator: MemoryOperator):
         started(operator)
@@ -138,6 +148,13 @@ class TestDryRuns:
             assert "broker 2 would be promoted" in found.output, found.output
         assert found.output.startswith("broker 2: would remove the override: disk swap\n")
 
+    def test_a_release_says_how_many_leaders_do_not_wait_for_their_wave(self, operator: MemoryOperator):
+        led_by_a_sick_broker(operator, promotion={"waves": {"skipUpToLeaders": 0}})
+        assert (
+            "broker 3 gets its leaders back in waves: 10 % now, and 1 more at once, as no other healthy replica may"
+            " lead them; 0 wait for later waves\n"
+        ) in run("release", 3, "--dry-run").output
+
 
 class TestWhy:
     def test_the_first_of_its_own_order(self, operator: MemoryOperator):
@@ -161,14 +178,7 @@ class TestWhy:
         assert any("bellwether release 2" in change for change in found["changes"])  # type: ignore[attr-defined]
 
     def test_of_the_last_leader_only_what_works_is_offered_and_a_healthy_broker_first(self, operator: MemoryOperator):
-        """Broker 3 is demoted by a person, broker 1 by its signals, and broker 2 is sick and leads on."""
-        loop = started(operator)
-        override(operator, 3, "Demoted")
-        seen_by(operator, loop)
-        operator.site.signals.say(1, Reading.FAILING)
-        operator.step(loop, 60)
-        operator.site.signals.say(2, Reading.FAILING)
-        operator.step(loop, 60)
+        led_by_a_sick_broker(operator)
         (partition, *_) = operator.site.cluster.partitions()
         assert partition.leader == 2
         found = document("why", f"{partition.topic}/{partition.index}")
