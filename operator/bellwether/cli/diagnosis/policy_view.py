@@ -17,6 +17,7 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.signal_entries import SignalEntry
 from bellwether.api.v1alpha1.status.status_conditions import Condition, condition
 from bellwether.cli.diagnosis.missing_sources import MissingSource, missing_sources, start_sources
+from bellwether.cli.diagnosis.override_remedy import override_remedy
 from bellwether.cli.diagnosis.remedies import remedy
 from bellwether.cli.leadership import broker_lookup
 from bellwether.core.detection.health_states import HealthState
@@ -114,8 +115,10 @@ class PolicyView:
 
     def _remedy(self, reason: str, about: Collection[str]) -> str:
         """The remedy of the reason, after what a drain or a quarantine waits for; for sources that do not report,
-        which ones to start.
+        which ones to start; for overrides, whose.
         """
+        if reason == Reason.OVERRIDE_DEMOTED:
+            return override_remedy([h for h in self.brokers if _name(h) in about]) or remedy(reason)
         if reason != Reason.NO_EVIDENCE:
             waits = dict.fromkeys(m for h in self.brokers if _name(h) in about for m in _waits_for(h, reason))
             return "; ".join((*waits, remedy(reason)))

@@ -17,6 +17,8 @@ from bellwether.cli.commands.diagnosis.status import status
 from bellwether.cli.diagnosis import status as verb
 from bellwether.cli.diagnosis.remedies import remedy, runbook, typed
 from bellwether.controllers.reporting.status import broker_status, policy_status
+from bellwether.core.demotion.decisions import decide
+from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import judge
 from bellwether.core.model.refusals import Hold
 from bellwether.core.planning.plan import Plan
@@ -34,6 +36,7 @@ from testkit.values.builders import (
     cluster,
     decisions,
     move,
+    override,
     partition,
     said,
     signal,
@@ -163,6 +166,18 @@ def test_the_whole_screen_of_one_broker_left(site: Site):
         " read the log of one that is not ready",
         f"  {runbook('NoEvidence')}",
     ]
+
+
+def test_the_override_of_a_healthy_broker_is_shown_with_the_command_that_ends_it(site: Site):
+    seen = snapshot(overrides=[override(3)])
+    context = Context(seen, verdicts(seen.cluster), ENFORCE)
+    site.show(said(seen, ENFORCE, context.verdicts, Plan(decisions=decide(context))))
+    wanted = {"state": "Demoted", "by": "root", "reason": "kernel update", "until": "2026-01-01T08:00:00Z"}
+    site.api.merge(BROKER_HEALTHS, "default", "main-3", {"spec": {"override": wanted}})
+    assert (
+        "- OverrideDemoted (broker 3): demoted by root until 2026-01-01 08:00:00Z: kernel update; it is healthy:"
+        " `bellwether release 3 --policy main -n default` lets it lead\n"
+    ) in run()[1]
 
 
 class TestAMissingVantage:
