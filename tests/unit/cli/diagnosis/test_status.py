@@ -15,7 +15,7 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, NotFound, Object
 from bellwether.cli.commands.diagnosis.status import status
 from bellwether.cli.diagnosis import status as verb
-from bellwether.cli.diagnosis.remedies import remedy, runbook, typed
+from bellwether.cli.diagnosis.remedies import remedy, runbook
 from bellwether.controllers.reporting.status import broker_status, policy_status
 from bellwether.core.demotion.decisions import decide
 from bellwether.core.detection.context import Context
@@ -268,23 +268,6 @@ def test_a_suspended_policy_says_who_suspended_it_and_what_it_would_do(site: Sit
 def next_lines(reason: str, about: str) -> list[str]:
     text = remedy(reason).replace("NAME -n NAMESPACE", "main -n default")
     return [f"- {reason} ({about}): {text}", f"  {runbook(reason)}"]
-
-
-@pytest.mark.parametrize(
-    ("text", "broker", "command"),
-    [
-        ("bellwether explain BROKER --policy NAME -n NAMESPACE", "3", "bellwether explain 3 --policy orders -n kafka"),
-        ("bellwether explain BROKER --policy NAME", "", "bellwether explain BROKER --policy orders -n kafka"),
-        ("kubectl annotate lp NAME a=b", "3", "kubectl annotate lp orders -n kafka a=b"),
-        ("the ConfigMaps bellwether-undo-NAME", "3", "the ConfigMaps bellwether-undo-NAME"),
-    ],
-)
-def test_the_command_of_a_remedy_can_be_typed_as_it_is(text: str, broker: str, command: str):
-    assert typed(text, "kafka", "orders", broker) == command
-
-
-def test_every_reason_has_a_remedy_and_a_section_of_the_runbook():
-    assert [reason for reason in Reason if not remedy(reason) or "#" not in runbook(reason)] == []
 
 
 def test_where_all_is_well_there_is_nothing_to_do(site: Site):
