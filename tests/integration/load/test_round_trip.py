@@ -36,7 +36,7 @@ from waiting import limit
 if TYPE_CHECKING:
     from realparts.kafka import KafkaCluster
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(900)]
 
 RECORD = 4000
 # Records a second, heavy-tailed; the heaviest partitions are all led by broker 1 to begin with.
