@@ -68,10 +68,9 @@ class ProcessEngine:
 class ProcessFrame:
     """Implements ``frames.Frame``."""
 
-    def __init__(self, engine: ProcessEngine, parts: Sequence[Part], files: Sequence[Path] = ()) -> None:
+    def __init__(self, engine: ProcessEngine, parts: Sequence[Part]) -> None:
         self._engine = engine
         self._parts = parts
-        self._files = files
 
     def map(self, work: Work, schema: str) -> ProcessFrame:
         """See ``Frame``."""

@@ -36,15 +36,15 @@ class Pairs:
 
 
 class Drawn(NamedTuple):
-    """One offer a partition: ``to`` whom, the key of that pair of brokers, and whether the partition is willing."""
+    """One offer a partition: the broker ``to`` lead it, the key of both brokers, and whether it may move at all."""
 
     to: Int32s
     keys: Int64s
-    willing: NDArray[np.bool_]
+    movable: NDArray[np.bool_]
 
 
 def draw(block: Block, terms: Terms) -> Drawn:
-    """To whom every partition offers itself: by chance, in proportion to the pull."""
+    """The broker that each partition is offered to: pseudo-random, in proportion to the pull."""
     pull = np.append(terms.pull, 0)
     # By columns: numpy is slow along an axis that is as short as a list of replicas.
     columns = list(block.eligible.T)
@@ -64,10 +64,10 @@ def draw(block: Block, terms: Terms) -> Drawn:
 
 def offered(block: Block, drawn: Drawn) -> Pairs:
     """How much load this block's partitions offer from each broker to each other one."""
-    keys, loads = drawn.keys[drawn.willing], block.loads[drawn.willing]
+    keys, loads = drawn.keys[drawn.movable], block.loads[drawn.movable]
     if _dense(block):
         total = sums(keys, loads, block.brokers**2)
-        found = np.flatnonzero(total)  # who is willing has a load
+        found = np.flatnonzero(total)  # what may move has a load
         return Pairs(found, total[found])
     found, where = np.unique(keys, return_inverse=True)
     return Pairs(found, sums(where, loads, len(found)))
@@ -78,7 +78,7 @@ def settle(block: Block, drawn: Drawn, asked: Pairs) -> Block:
     if not len(asked.keys):
         return block
     at, wanted = _places(block, drawn.keys, asked.keys)
-    free = drawn.willing & wanted
+    free = drawn.movable & wanted
     left = asked.loads.astype(np.float64)
     leader = block.leader.copy()
     for fill in range(FILLS):

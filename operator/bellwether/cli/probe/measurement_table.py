@@ -215,7 +215,7 @@ def _broker(broker: int, target: BrokerAddress, asker: ListenerClient, settings:
     elif said and not address:
         notes.append(f"the broker advertises {', '.join(sorted(said))}, not {settings.listener}: {_CHECK_LISTENER}")
     elif not address:
-        notes.append("external address unknown: the broker tells it at its internal listener")
+        notes.append("external address unknown: only the broker's internal listener returns it")
     return (str(broker), address or "?", *_cells(outside), *_cells(inside), "; ".join(notes))
 
 

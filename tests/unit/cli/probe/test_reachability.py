@@ -42,7 +42,10 @@ def test_a_fenced_broker_is_not_in_metadata_and_its_process_is_to_be_checked(cap
 
 def test_the_external_address_of_a_broker_that_does_not_answer_inside_is_unknown(capsys: pytest.CaptureFixture[str]):
     said = row(capsys, {})
-    assert "in-1:9092: connection refused; external address unknown: the broker tells it" in said
+    assert (
+        "in-1:9092: connection refused; external address unknown: only the broker's internal listener returns it"
+        in said
+    )
     assert "metadata" not in said
 
 
