@@ -98,9 +98,9 @@ def test_in_every_state_the_brokers_do_what_the_doctor_says(
     # Case 2 again: d) who was out of the ISR comes first, b) then who was not the last in it, a) then all.
     walk.lose(1)
     walk.reach("AMAMAMMM")
-    walk.write("before the sample", "1")
+    walk.write("before the sample", "1", patience=4)
     walk.sample()
-    walk.write("after the sample", "1")
+    walk.write("after the sample", "1", patience=4)
     reached = walk.ends(2)
     walk.lose(2)
     dead = walk.reach("XXXXXXXX")
@@ -172,7 +172,9 @@ def _nothing_is_lost_but_what_was_said(walk: Walk, losses: dict[str, int], *, cl
         missing = [value for value in walk.written[topic] if value not in there]
         unsure = [value for value in walk.unsure[topic] if value not in there]
         if walk.case(topic) in ELECTED:
-            assert len(missing) + len(unsure) == losses[topic]
+            known = len(missing) + len(unsure)
+            late = [value for value in walk.unanswered[topic] if value not in there]
+            assert known <= losses[topic] <= known + len(late)
             assert {"before the sample", "after the sample"} <= set(unsure)
             continue
         assert missing == [], f"{topic}: acknowledged to acks=all, and lost"

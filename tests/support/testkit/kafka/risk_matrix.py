@@ -129,6 +129,8 @@ class Walk:
     rows: list[tuple[str, ...]] = field(default_factory=list)
     written: dict[str, list[str]] = field(default_factory=dict)
     unsure: dict[str, list[str]] = field(default_factory=dict)
+    unanswered: dict[str, list[str]] = field(default_factory=dict)
+    """Values sent to a leader that did not answer in time: it may have written them all the same."""
     _seen: dict[str, Seen] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -352,6 +354,13 @@ class Walk:
             )
             if seen != wanted:
                 unlike[topic] = (wanted, seen)
+            if wanted.read:
+                late = [
+                    v
+                    for v, acks in ((f"{value}/all", seen.acks_all), (f"{value}/1", seen.acks_one))
+                    if acks == NO_BROKER
+                ]
+                self.unanswered.setdefault(topic, []).extend(late)
         if not unlike:
             self._seen = foretold
         return unlike
