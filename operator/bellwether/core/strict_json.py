@@ -125,6 +125,14 @@ class StrictObject:
             raise self._invalid(name, value, "a JSON object")
         return value
 
+    def by_broker(self, name: str) -> dict[int, int]:
+        """Integers of at least 0 by broker id."""
+        raw, where = self.mapping(name), f"{self._where}{name}"
+        if not all(broker.isdecimal() for broker in raw):
+            raise InvalidDocument(f"{where}: each name must be the id of a broker")
+        inner = StrictObject(raw, where)
+        return {int(broker): inner.integer(broker) for broker in sorted(raw)}
+
     def constant(self, name: str, wanted: object) -> None:
         """A field that must have one value, such as the format version."""
         value = self._take(name)
@@ -144,6 +152,11 @@ class StrictObject:
 
     def _invalid(self, name: str, value: object, wanted: str) -> InvalidDocument:
         return InvalidDocument(f"{self._where}{name} is {_kind(value)}: expected {wanted}")
+
+
+def json_by_broker(values: Mapping[int, int]) -> dict[str, int]:
+    """Integers by broker id as a JSON object, which ``StrictObject.by_broker`` reads."""
+    return {str(broker): value for broker, value in sorted(values.items())}
 
 
 def format_timestamp(at: datetime) -> str:

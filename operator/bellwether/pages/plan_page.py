@@ -103,9 +103,8 @@ def hourly_proof(plan: RebalancePlan, unit: Unit) -> str:
         return ""
     few = f" that changes {plan.moved.partitions:,} leaders or fewer" if proof.move_weight else ""
     said = f"No plan{few} can bring it below {unit.said(proof.bound)}"
-    if proof.bound:
-        gap = max(found.after.load / proof.bound - 1, 0.0)
-        said += f": this one is at most {percent(gap, 2)} above the best possible"
+    if (gap := proof.gap(found.after.load)) is not None:
+        said += f": this one is at most {percent(max(gap, 0.0), 2)} above the best possible"
     other = proof.statistic_plan
     if other is None:
         return f"{said}."

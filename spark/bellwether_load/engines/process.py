@@ -11,6 +11,7 @@ import tempfile
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Generic, TypeVar
@@ -49,7 +50,7 @@ class ProcessEngine:
 
     def each(self, count: int, read: Callable[[int], Batches], schema: str) -> ProcessFrame:  # noqa: ARG002
         """See ``Engine``."""
-        return ProcessFrame(self, [_bound(read, number) for number in range(count)])
+        return ProcessFrame(self, [partial(read, number) for number in range(count)])
 
     def send(self, value: T) -> Sent[T]:
         """See ``Engine``."""
@@ -224,10 +225,6 @@ def _taken(batches: Sequence[pa.RecordBatch], rows: NDArray[np.int64]) -> list[p
         if ends[number] < ends[number + 1]
     ]
     return pa.Table.from_batches(parts).combine_chunks().take(pa.array(np.argsort(order))).to_batches() if parts else []
-
-
-def _bound(read: Callable[[int], Batches], number: int) -> Part:
-    return lambda: read(number)
 
 
 def _part_of(batch: pa.RecordBatch, keys: Sequence[str], parts: int) -> NDArray[np.uint64]:

@@ -12,11 +12,10 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from bellwether_load.planning.blocks import Block, Int32s, Int64s
 from bellwether_load.planning.brokers import Brokers
-from bellwether_load.planning.hourly_search import Search
+from bellwether_load.planning.hourly_search import Search, carried_by_hour
 
 Floats = NDArray[np.float64]
 CLOSE = 1e-3
@@ -34,12 +33,14 @@ class HourlyProblem:
     fixed: Int64s
     most: int | None
 
+    @property
+    def capacity(self) -> Floats:
+        """That of each broker; infinite where it may not lead, so that its load counts as 0."""
+        return np.where(self.brokers.open, self.brokers.capacity, np.inf)
+
     def carried(self, leader: Int32s) -> Int64s:
         """The load of each broker in each hour."""
-        ones = np.ones(len(leader), np.int64)
-        led = csr_array((ones, leader, np.arange(len(leader) + 1)), shape=(len(leader), len(self.brokers)))
-        found: Int64s = self.fixed + led.T @ self.loads
-        return found
+        return carried_by_hour(leader, self.loads, self.fixed)
 
     def highest(self, leader: Int32s) -> Fraction:
         """The highest relative load of an open broker in an hour, exactly."""
@@ -59,8 +60,8 @@ class HourlyBound:
 
 def improved(problem: HourlyProblem, goal: Fraction, rounded: Int32s, tell: Callable[[str], None]) -> Int32s:
     """The leaders with the lowest busiest broker-hour that is found, from those of the block and from ``rounded``."""
-    capacity = np.where(problem.brokers.open, problem.brokers.capacity, np.inf)
-    search = Search(problem.block, problem.loads.astype(np.float64), problem.fixed.astype(np.float64), capacity)
+    loads, fixed = problem.loads.astype(np.float64), problem.fixed.astype(np.float64)
+    search = Search(problem.block, loads, fixed, problem.capacity)
     aim, near = float(goal) * (1 + CLOSE), float(goal) * (1 + 5 * CLOSE)
     found = search.improve(problem.block.leader, aim, problem.most)
     tell(f"busiest hour: {_over(found.highest, goal)} over the bound, from the leaders of the plan")

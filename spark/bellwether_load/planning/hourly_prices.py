@@ -69,7 +69,7 @@ class _Relaxed:
     def __init__(self, problem: HourlyProblem) -> None:
         block = problem.block
         self._problem = problem
-        self._capacity = np.where(problem.brokers.open, problem.brokers.capacity, np.inf)[:, None]
+        self._capacity = problem.capacity[:, None]
         self._shares = (block.eligible == block.leader[:, None]).astype(np.float64)
         self._carried = problem.carried(block.leader) / self._capacity
         self._home = block.eligible == block.home[:, None]

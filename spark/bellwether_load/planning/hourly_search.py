@@ -7,13 +7,16 @@ hours are quiet ones.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from bellwether_load.planning.blocks import Block, Int32s, Int64s
 
 Floats = NDArray[np.float64]
+Number = TypeVar("Number", np.int64, np.float64)
 MOST_STEPS = 20_000
 EXCHANGES = 60
 """Partitions of the busiest broker for which an exchange is tried."""
@@ -30,6 +33,14 @@ class Found:
     highest: float
 
 
+def carried_by_hour(leader: Int32s, loads: NDArray[Number], fixed: NDArray[Number]) -> NDArray[Number]:
+    """The load of each broker in each hour, a row each: ``fixed``, and that of the partitions that it leads."""
+    ones = np.ones(len(leader), loads.dtype)
+    led = csr_array((ones, leader, np.arange(len(leader) + 1)), shape=(len(leader), len(fixed)))
+    found: NDArray[Number] = fixed + led.T @ loads
+    return found
+
+
 class Search:
     """Partitions with loads by hour; ``capacity`` is infinite for closed brokers."""
 
@@ -41,7 +52,7 @@ class Search:
 
     def improve(self, leader: Int32s, goal: float, most: int | None) -> Found:
         """Take steps until no broker is above ``goal`` in any hour, or none helps; at most ``most`` leave home."""
-        leader, carried = leader.copy(), self._carried(leader)
+        leader, carried = leader.copy(), carried_by_hour(leader, self._loads, self._fixed)
         for _ in range(MOST_STEPS):
             relative = carried / self._capacity[:, None]
             if relative.max(initial=0) <= goal:
@@ -74,7 +85,7 @@ class Search:
 
         Only those that are not as in the block: what it does for brokers that are less busy is left.
         """
-        leader, carried = found.leader.copy(), self._carried(found.leader)
+        leader, carried = found.leader.copy(), carried_by_hour(found.leader, self._loads, self._fixed)
         limit = found.highest * self._capacity
         block = self._block
         away = np.flatnonzero(leader != block.leader)
@@ -89,11 +100,6 @@ class Search:
                 leader[row] = to
                 break
         return leader
-
-    def _carried(self, leader: Int32s) -> Floats:
-        carried = self._fixed.copy()
-        np.add.at(carried, leader, self._loads)
-        return carried
 
     def _step(
         self, leader: Int32s, carried: Floats, relative: Floats, busiest: int, left: int | None

@@ -154,7 +154,7 @@ def _row(folder: str, found: Instance, engine: str, digest: str, cost: Cost) -> 
     problem, loads = (Store.open(f"{folder}/{path}/{case.name}") for path in ("problems", "loads"))
     proof = recheck(problem, loads, Store.open(f"{folder}/plans/{digest}"))
     return Row(
-        **_of(case),
+        **asdict(case),
         engine=engine,
         bound=plan.certificate.bound,
         gap=_gap(plan),
@@ -171,7 +171,7 @@ def _row(folder: str, found: Instance, engine: str, digest: str, cost: Cost) -> 
 def _gap(plan: RebalancePlan) -> float:
     hourly = plan.certificate.hourly
     if hourly is not None and plan.forecast is not None:
-        return plan.forecast.after.load / hourly.bound - 1
+        return hourly.gap(plan.forecast.after.load) or 0.0
     return plan.certificate.gap or 0.0
 
 
@@ -181,7 +181,7 @@ def _rivals(found: Instance, bound: float) -> Iterator[Row]:
     for name, rival in rivals.items() if not found.case.hours else ():
         result = rival(found)
         yield Row(
-            **_of(found.case),
+            **asdict(found.case),
             engine=name,
             bound=bound,
             gap=result.busiest / bound - 1,
@@ -191,10 +191,6 @@ def _rivals(found: Instance, bound: float) -> Iterator[Row]:
             changed_leaders_bound=fewest_changes(found, result.busiest),
             cpu_seconds=result.cpu_seconds,
         )
-
-
-def _of(case: Case) -> dict[str, Any]:
-    return asdict(case)
 
 
 def _table(rows: Sequence[Row]) -> Table:

@@ -14,7 +14,9 @@ import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import Object
+from bellwether.api.v1alpha1.base_model import InvalidObject
 from bellwether.api.v1alpha1.broker_health import BrokerHealth, BrokerVerdict, EvidenceItem
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.signal_entries import SignalEntry
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis.missing_sources import missing_sources, named_vantages, start_sources
@@ -44,8 +46,16 @@ def explain(broker: int, target: Target, output: str) -> None:
         return
     if (problem := broker_lookup.trouble(found)) is not None:
         click.echo(f"warning: the status below may be outdated: {problem}\n")
-    for line in explanation(health, SystemClock().now(), leases, named_vantages(found)):
+    for line in explanation(health, SystemClock().now(), leases, _vantages(found)):
         click.echo(line)
+
+
+def _vantages(policy: Object) -> tuple[str, ...]:
+    """Vantages that the policy names; none if it is invalid, which a warning says."""
+    try:
+        return named_vantages(LeadershipPolicy.read(policy))
+    except InvalidObject:
+        return ()
 
 
 def facts(health: BrokerHealth) -> dict[str, Any]:

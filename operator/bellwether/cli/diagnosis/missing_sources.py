@@ -6,23 +6,17 @@ In: BrokerHealth objects, and the vantages that the policy names. Out: text. Cal
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from bellwether.adapters.kubernetes.api_client import Object
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.detection.findings import NOT_REPORTED
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.detection import QUARANTINE_AGENT
+from bellwether.core.settings.detection import ON_BROKER_HOST
 from bellwether.core.signals import SignalType
 
 SOURCES_NAMED = 5
 VANTAGES = "spec.detection.externalReachability.vantages"
-_IN_BROKER_PODS = (
-    SignalType.STORAGE_LATENCY,
-    SignalType.READ_LATENCY,
-    SignalType.SELF_REACHABILITY,
-    QUARANTINE_AGENT,
-)
 _DEPLOYMENTS = (
     "kubectl get deploy -A -l app.kubernetes.io/part-of=bellwether lists the probers; scale one without replicas to 1,"
     " and read the log of one that is not ready"
@@ -53,12 +47,10 @@ def missing_sources(health: BrokerHealth, vantages: Iterable[str]) -> list[Missi
     ]
 
 
-def named_vantages(policy: Object) -> tuple[str, ...]:
-    """Vantages that a LeadershipPolicy names; none if reachability is not judged, or the policy is invalid."""
-    reachability: Any = policy.get("spec")
-    for field in ("detection", "externalReachability"):
-        reachability = (reachability or {}).get(field)
-    return tuple((reachability or {}).get("vantages") or ()) if (reachability or {}).get("enabled", True) else ()
+def named_vantages(policy: LeadershipPolicy) -> tuple[str, ...]:
+    """Vantages that a policy names; none if reachability is not judged."""
+    reachability = policy.spec.detection.external_reachability.to_core()
+    return reachability.vantages if reachability.enabled else ()
 
 
 def start_sources(missing: Iterable[MissingSource]) -> str:
@@ -67,7 +59,7 @@ def start_sources(missing: Iterable[MissingSource]) -> str:
     found = dict.fromkeys(missing)
     for one in found:
         types.setdefault(one.source, []).append(one.type)
-    deployed = {s: t for s, t in types.items() if not any(one in _IN_BROKER_PODS for one in t)}
+    deployed = {s: t for s, t in types.items() if not any(one in ON_BROKER_HOST for one in t)}
     sidecars = {s: t for s, t in types.items() if s not in deployed}
     said = [(deployed, "start the prober of", _DEPLOYMENTS), (sidecars, "start the sidecar of", _SIDECARS)]
     texts = [f"{verb} {_named(sources)}: {look}" for sources, verb, look in said if sources]

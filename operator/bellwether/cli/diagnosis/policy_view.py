@@ -16,7 +16,7 @@ from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.signal_entries import SignalEntry
 from bellwether.api.v1alpha1.status.status_conditions import Condition, condition
-from bellwether.cli.diagnosis.missing_sources import MissingSource, missing_sources, start_sources
+from bellwether.cli.diagnosis.missing_sources import MissingSource, missing_sources, named_vantages, start_sources
 from bellwether.cli.diagnosis.remedies import remedy
 from bellwether.cli.leadership import broker_lookup
 from bellwether.core.detection.health_states import HealthState
@@ -116,8 +116,7 @@ class PolicyView:
         """The remedy of the reason; for sources that do not report, which ones to start."""
         if reason != Reason.NO_EVIDENCE:
             return remedy(reason)
-        reachability = self.policy.spec.detection.external_reachability.to_core()
-        vantages = reachability.vantages if reachability.enabled else ()
+        vantages = named_vantages(self.policy)
         by_broker = {_name(health): missing_sources(health, vantages) for health in self.brokers}
         stale = {f"{p.type} from {p.source}": [MissingSource(p.type, p.source)] for p in self.probers}
         known = {name: sources for name, sources in (by_broker | stale).items() if name in about and sources}

@@ -11,13 +11,10 @@ from datetime import datetime
 from bellwether.core.detection.findings import EvidenceItem, Finding, SignalIndex, recent
 from bellwether.core.detection.harm import CLIENTS_LOST
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.detection import QUARANTINE_AGENT
-from bellwether.core.signals import SignalType
+from bellwether.core.settings.detection import ON_BROKER_HOST
 
 SILENT = frozenset({Reason.BROKER_DOWN, Reason.UNREACHABLE, Reason.NOT_FENCED_IN_TIME})
 """Reasons of a broker that gives no answer."""
-
-_ON_ITS_HOST = (SignalType.STORAGE_LATENCY, SignalType.READ_LATENCY, SignalType.SELF_REACHABILITY, QUARANTINE_AGENT)
 
 
 def explained(found: Finding, broker: int, index: SignalIndex, silent_since: datetime | None) -> Finding:
@@ -54,7 +51,7 @@ def _with_host(found: Finding, broker: int, index: SignalIndex, silent_since: da
     silent = (index.snapshot.now - silent_since).total_seconds()
     reporting = [
         type_
-        for type_ in _ON_ITS_HOST
+        for type_ in ON_BROKER_HOST
         for signal in index.about(broker, type_)
         if recent(signal, min(silent, index.detection.stale_after(type_, signal.source) or 0))
     ]

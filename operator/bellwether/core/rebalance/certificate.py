@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bellwether.core.rebalance.hourly_proof import HourlyProof
-from bellwether.core.strict_json import InvalidDocument, StrictObject
+from bellwether.core.strict_json import InvalidDocument, StrictObject, json_by_broker
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class CertificateLevel:
         return {
             "settled": list(self.settled),
             "limit": self.limit,
-            "weights": _written(self.weights),
+            "weights": json_by_broker(self.weights),
             "moveWeight": self.move_weight,
             "threshold": self.threshold,
             "load": self.load,
@@ -55,7 +55,7 @@ class CertificateLevel:
         made = cls(
             tuple(settled),
             fields.number("limit"),
-            _weights(fields, where),
+            fields.by_broker("weights"),
             fields.integer("moveWeight"),
             fields.number_or_none("threshold"),
             fields.number("load"),
@@ -84,7 +84,7 @@ class OtherCap:
         """As JSON."""
         return {
             "maxMoves": self.max_moves,
-            "weights": _written(self.weights),
+            "weights": json_by_broker(self.weights),
             "moveWeight": self.move_weight,
             "bound": self.bound,
             "load": self.load,
@@ -98,7 +98,7 @@ class OtherCap:
         fields = StrictObject(raw, where)
         made = cls(
             fields.integer_or_none("maxMoves"),
-            _weights(fields, where),
+            fields.by_broker("weights"),
             fields.integer("moveWeight"),
             fields.number("bound"),
             fields.number("load"),
@@ -144,7 +144,7 @@ class Certificate:
     def document(self) -> dict[str, Any]:
         """As JSON."""
         return {
-            "weights": _written(self.weights),
+            "weights": json_by_broker(self.weights),
             "moveWeight": self.move_weight,
             "threshold": self.threshold,
             "bound": self.bound,
@@ -159,7 +159,7 @@ class Certificate:
     def read(cls, fields: StrictObject) -> Certificate:
         """Read from JSON. Raises InvalidDocument, which names the field."""
         made = cls(
-            _weights(fields, "certificate"),
+            fields.by_broker("weights"),
             fields.integer("moveWeight"),
             fields.number_or_none("threshold"),
             fields.number("bound"),
@@ -171,15 +171,3 @@ class Certificate:
         )
         fields.finish()
         return made
-
-
-def _written(weights: Mapping[int, int]) -> dict[str, int]:
-    return {str(broker): weight for broker, weight in sorted(weights.items())}
-
-
-def _weights(fields: StrictObject, where: str) -> dict[int, int]:
-    raw = fields.mapping("weights")
-    inner = StrictObject(raw, f"{where}.weights")
-    if not all(name.isdecimal() for name in raw):
-        raise InvalidDocument(f"{where}.weights: each name must be the id of a broker")
-    return {int(name): inner.integer(name) for name in sorted(raw)}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bellwether.core.rebalance.forecast import WEEK
-from bellwether.core.strict_json import InvalidDocument, StrictObject
+from bellwether.core.strict_json import InvalidDocument, StrictObject, json_by_broker
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,14 @@ class HourlyProof:
     bound: float
     statistic_plan: StatisticPlan | None = None
 
+    def gap(self, load: float) -> float | None:
+        """How far a busiest broker-hour is above the bound, as a ratio minus 1; None where the bound is 0."""
+        return load / self.bound - 1 if self.bound else None
+
     def document(self) -> dict[str, Any]:
         """As JSON."""
         return {
-            "weights": {
-                str(hour): {str(b): w for b, w in sorted(of.items())} for hour, of in sorted(self.weights.items())
-            },
+            "weights": {str(hour): json_by_broker(of) for hour, of in sorted(self.weights.items())},
             "moveWeight": self.move_weight,
             "partition": self.partition,
             "bound": self.bound,
@@ -67,16 +69,9 @@ class HourlyProof:
         hours = StrictObject(raw, where)
         if not all(hour.isdecimal() and int(hour) < WEEK for hour in raw):
             raise InvalidDocument(f"{where}: each name must be an hour of the week, 0 to {WEEK - 1}")
-        weights = {}
-        for hour in sorted(raw, key=int):
-            of = hours.mapping(hour)
-            inner = StrictObject(of, f"{where}.{hour}")
-            if not all(name.isdecimal() for name in of):
-                raise InvalidDocument(f"{where}.{hour}: each name must be the id of a broker")
-            weights[int(hour)] = {int(name): inner.integer(name) for name in sorted(of)}
         other = fields.nested_or_none("statisticPlan")
         made = cls(
-            weights,
+            {int(hour): hours.by_broker(hour) for hour in sorted(raw, key=int)},
             fields.integer("moveWeight"),
             fields.integer_or_none("partition"),
             fields.number("bound"),

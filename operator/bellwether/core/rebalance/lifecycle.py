@@ -156,8 +156,7 @@ def _hourly(plan: RebalancePlan) -> HourlyFigures | None:
     proof, found = plan.certificate.hourly, plan.forecast
     if proof is None or found is None:
         return None
-    gap = found.after.load / proof.bound - 1 if proof.bound else None
-    return HourlyFigures(proof.bound, gap, proof.statistic_plan)
+    return HourlyFigures(proof.bound, proof.gap(found.after.load), proof.statistic_plan)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,9 @@ QUARANTINE_AGENT = "Quarantine"
 the message says why.
 """
 
+ON_BROKER_HOST = (SignalType.STORAGE_LATENCY, SignalType.READ_LATENCY, SignalType.SELF_REACHABILITY, QUARANTINE_AGENT)
+"""Types of signals whose source runs on the broker's host, as a sidecar in its pod."""
+
 AGENT_STALE_AFTER_SECONDS = 15
 """Seconds for which a quarantine agent's signal is valid after its last renewal."""
 

@@ -61,7 +61,13 @@ def suffering_status() -> dict[str, object]:
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
     store = MemoryApi()
-    ready = {"type": "Ready", "status": "True", "reason": "UpToDate", "message": ""}
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "UpToDate",
+        "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
     store.put(POLICIES, {**api_objects.policy(), "status": {"conditions": [ready]}})
     override = {"state": "Demoted", "reason": "disk swap", "by": "ann", "until": "2026-01-01T00:30:00Z"}
     health = api_objects.health(1, override=override)

@@ -90,7 +90,8 @@ class Forecast(Reported):
         " Unset if the plan is not made for the hours.",
     )
     gap_percent: Percent | None = Field(
-        default=None, description="Percentage by which the load after the plan exceeds the bound. Unset if that is 0."
+        default=None,
+        description="Percentage by which the load after the plan exceeds the bound. Unset if the bound is 0.",
     )
     statistic_plan: StatisticPlan | None = Field(
         default=None,
