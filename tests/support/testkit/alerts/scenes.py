@@ -242,11 +242,18 @@ def alert_text(watched: WatchedSite, scene: Scene) -> str:
 
 def _event(watched: WatchedSite, reason: str) -> str:
     found = json.loads(watched.site.kubectl("get", "events", "--field-selector", f"reason={reason}", "-o", "json"))
-    latest = max(found["items"], key=lambda one: str(one["metadata"]["creationTimestamp"]), default=None)
+    latest = max(found["items"], key=_last_seen, default=None)
     if latest is None:
         return "not yet\n"
-    about = latest["involvedObject"]
+    # Several brokers get it at once: the first of them.
+    same = (one["involvedObject"] for one in found["items"] if one["message"] == latest["message"])
+    about = min(same, key=lambda one: str(one["name"]))
     return f"{latest['type']} {reason} on {about['kind']} {about['name']}\n  {latest['message']}\n"
+
+
+def _last_seen(event: dict[str, Any]) -> str:
+    """What was seen again within minutes is one event, whose series has the time of the last one."""
+    return str((event.get("series") or {}).get("lastObservedTime") or event["eventTime"])
 
 
 def _run(watched: WatchedSite, command: list[str]) -> str:
