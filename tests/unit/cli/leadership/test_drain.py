@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner, Result
@@ -64,8 +65,8 @@ def shift(operator: MemoryOperator, monkeypatch: pytest.MonkeyPatch) -> Iterator
     made = Shift(operator)
     operator.api.serve_commands(monkeypatch)
     monkeypatch.setattr(drain, "SystemClock", lambda: operator.site.clock)
-    monkeypatch.setattr(drain.time, "sleep", made.wait)
-    monkeypatch.setattr(drain.time, "monotonic", operator.site.clock.monotonic)
+    # The command's own time only: other threads of this process sleep, too, and would take turns of the operator.
+    monkeypatch.setattr(drain, "time", SimpleNamespace(sleep=made.wait, monotonic=operator.site.clock.monotonic))
     yield made
     operator.close()
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -41,7 +43,8 @@ def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
         health["metadata"]["labels"] = {"bellwether.dev/policy": "main"}
         made.put(BROKER_HEALTHS, health)
     made.serve_commands(monkeypatch)
-    monkeypatch.setattr(wait.time, "sleep", lambda _: None)
+    # The commands' own time only: other threads of this process sleep, too.
+    monkeypatch.setattr(wait, "time", SimpleNamespace(sleep=lambda _: None, monotonic=time.monotonic))
     return made
 
 
@@ -79,8 +82,7 @@ def plays(monkeypatch: pytest.MonkeyPatch, *acts: Callable[[], None]) -> None:
         if script:
             script.pop(0)()
 
-    monkeypatch.setattr(wait.time, "sleep", sleep)
-    monkeypatch.setattr(wait.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(wait, "time", SimpleNamespace(sleep=sleep, monotonic=lambda: now[0]))
 
 
 def override_on(api: MemoryApi, broker: int = 1) -> dict | None:
