@@ -60,6 +60,7 @@ class ConfigMapAuditLog:
         self._last: AuditEntry | None = None
         self._written = float("-inf")
         self._waiting: deque[AuditEntry] = deque(maxlen=_MOST_WAITING)
+        self._current: Object | None = None
         self.problem = ""
         """Why the last entry is not written; empty if it is."""
 
@@ -118,13 +119,14 @@ class ConfigMapAuditLog:
         self._written = self._clock.monotonic()
 
     def _write(self) -> None:
-        """Write the pending entries. A segment that another writer has changed is read again."""
+        """Write the pending entries, to the segment as this writer left it. If another one has changed it since, or
+        opened the next, all are read again."""
         for _ in range(_ATTEMPTS):
-            segments = self._segments()
-            current = segments[-1] if segments else None
+            segments = self._segments() if self._current is None else [self._current]
             try:
-                opened = self._put(current, list(self._waiting))
+                opened = self._put(segments[-1] if segments else None, list(self._waiting))
             except Conflict:
+                self._current = None
                 continue
             self._waiting.clear()
             if opened:
@@ -139,7 +141,7 @@ class ConfigMapAuditLog:
         number = _number(current) if current is not None else 0
         standing = _entries(current) if current is not None else None
         if current is None or standing is None:
-            self._api.create(CONFIG_MAPS, self._namespace, self._body(number + 1, _latest(new)))
+            self._current = self._api.create(CONFIG_MAPS, self._namespace, self._body(number + 1, _latest(new)))
             return True
         places = {(e.at, e.epoch): place for place, e in enumerate(standing)}
         full = len(standing) >= FULL or len(_packed(current)) >= FULL_CHARACTERS
@@ -157,13 +159,13 @@ class ConfigMapAuditLog:
             body = self._body(number, kept)
             body["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"]
             try:
-                self._api.replace(CONFIG_MAPS, self._namespace, body)
+                self._current = self._api.replace(CONFIG_MAPS, self._namespace, body)
             except NotFound as error:
                 raise Conflict(
                     f"configmap {self._namespace}/{body['metadata']['name']} does not exist any more"
                 ) from error
         if further:
-            self._api.create(CONFIG_MAPS, self._namespace, self._body(number + 1, _latest(further)))
+            self._current = self._api.create(CONFIG_MAPS, self._namespace, self._body(number + 1, _latest(further)))
         return bool(further)
 
     def _retire(self, segments: list[Object]) -> None:

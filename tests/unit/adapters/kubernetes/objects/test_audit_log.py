@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
@@ -154,6 +154,33 @@ def test_two_writers_lose_nothing_of_each_other(api: MemoryApi, clock: ManualClo
     one, two = (ConfigMapAuditLog(api, "default", "main", clock) for _ in range(2))
     made = [write(one, clock, "1"), write(two, clock, "2"), write(one, clock, "3")]
     assert one.read() == made
+
+
+def test_two_writers_that_fill_segments_lose_nothing_of_each_other(
+    api: MemoryApi, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(audit_log, "FULL", 3)
+    one, two = (ConfigMapAuditLog(api, "default", "main", clock) for _ in range(2))
+    made = [write(trail, clock, str(n)) for n, trail in enumerate([one, two, one, one, one, one, two, one, two, two])]
+    assert one.read() == made
+
+
+def test_a_segment_is_read_once_and_written_from_then_on(clock: ManualClock):
+    api = Counting()
+    trail = ConfigMapAuditLog(api, "default", "main", clock)
+    for number in range(5):
+        write(trail, clock, str(number))
+    assert api.lists <= 2, "before the first segment is opened, and when older ones are retired then"
+
+
+class Counting(MemoryApi):
+    """Counts what is listed: each list of segments is up to some megabytes."""
+
+    lists = 0
+
+    def list(self, resource: Resource, namespace: str | None, labels: Mapping[str, str] | None = None) -> list[Object]:
+        self.lists += 1
+        return super().list(resource, namespace, labels)
 
 
 class Contended(MemoryApi):
