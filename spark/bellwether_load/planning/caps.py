@@ -11,9 +11,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from bellwether_load.planning.blocks import joined
+from bellwether_load.planning.blocks import Block, joined
 from bellwether_load.planning.brokers import Brokers
-from bellwether_load.planning.exchanges import MOST_PARTITIONS
+from bellwether_load.planning.exchanges import MOST_PARTITIONS, exchange
 from bellwether_load.planning.fewest_changes import reduce_changes
 from bellwether_load.planning.pools import Pool
 from bellwether_load.planning.prices import Prices, best_of
@@ -95,7 +95,15 @@ def _programmed(
     leader = program.rounded(program.relaxed())
     if leader is None:
         return Balance(start, bound, free.heaviest, free.rounds)
-    after = before.led_by(leader)
+    _place(pool, before, before.led_by(leader))
+    carried = start - before.led + before.led_by(leader).led
+    after = pool.gathered() if size <= MOST_PARTITIONS else before.led_by(leader)
+    most_here = None if most is None else limit + int((after.home == after.brokers).sum())
+    exchanged = exchange(after, brokers, carried, Fraction(bound.value), most_here)
+    _place(pool, after, exchanged)
+    return Balance(carried - after.led + exchanged.led, bound, free.heaviest, free.rounds)
+
+
+def _place(pool: Pool, before: Block, after: Block) -> None:
     moved = np.flatnonzero(after.leader != before.leader)
     pool.place(dict(zip(before.ids[moved].tolist(), after.leader[moved].tolist(), strict=True)))
-    return Balance(start - before.led + after.led, bound, free.heaviest, free.rounds)
