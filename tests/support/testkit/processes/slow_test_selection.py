@@ -96,7 +96,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/operator/test_logs.py": (*_LOOPS, "telemetry/logs*", "telemetry/log_dedup*"),
     "integration/operator/test_operator_kills.py": (*_KEEPING, *_MOVING, "execute.py"),
     "integration/operator/test_overrides.py": (*_MOVING, "cli/leadership/overrides*"),
-    "integration/operator/test_planned_on_spark.py": ("controllers/rebalance_controller*", "core/rebalance/*"),
+    "integration/operator/test_planned_on_schedule.py": ("controllers/rebalance_controller*", "core/rebalance/*"),
     "integration/operator/test_plugged_in_kinds.py": (
         "probes/plugins/plugin_probe*",
         "probes/plugins/plugin_discovery*",

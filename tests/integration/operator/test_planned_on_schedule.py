@@ -1,4 +1,4 @@
-"""An operator that does all of it by itself: its schedule, the jobs on Spark as local processes, the waves."""
+"""An operator that does all of it by itself: its schedule, the jobs as local processes, the waves."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from testkit.loads.skewed_loads import records_a_minute, write_skewed_history
 if TYPE_CHECKING:
     from testkit.processes.sites import Site
 
-pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
-def test_a_schedule_a_plan_on_spark_and_its_waves_need_nobody(bare_site: Site, tmp_path: Path) -> None:
+def test_a_schedule_a_plan_and_its_waves_need_nobody(bare_site: Site, tmp_path: Path) -> None:
     site, uri = bare_site, str(tmp_path / "store")
     store = Store.open(f"{uri}/{site.namespace}/main")
     site.topics({site.topic: 16}, assignments={site.topic: [[1, 2, 3]] * 8 + [[1, 3, 2]] * 8})
