@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.plans.plan_files import read_moves, read_plan, write_columns
+from bellwether.adapters.store.plans.plan_files import finish, read_moves, read_plan
 from bellwether.adapters.store.plans.problem_files import write_problem
 from bellwether.adapters.store.store_errors import StoreMissing
 from bellwether.cli.main import main
@@ -26,6 +26,7 @@ from testkit.loads.random_problems import posed
 from testkit.loads.small_planner import Hourly, forecast, loads, problem, slot, write_loads
 
 if TYPE_CHECKING:
+    from bellwether.core.rebalance.rebalance_plan import RebalancePlan
     from bellwether_load.engines.frames import Engine
     from bellwether_load.jobs.making import Made
 
@@ -35,13 +36,20 @@ Loads = Mapping[PartitionKey, tuple[float, float | None]]
 def planned(engine: Engine, store: Path, asked: Problem, known: Loads, hourly: Hourly | None = None) -> Made:
     """What the job makes of a problem, written into the store."""
     from bellwether_load.jobs.making import plan_of
+    from bellwether_load.jobs.plan_writing import write_plan
 
     where = Store.open(str(store))
     write_problem(where, "main", asked)
     write_loads(where, "main", known, {s.topic_id: s.topic for s in asked.partitions}, hourly)
     made = plan_of(engine, str(store), "main", "main")
-    write_columns(where, made.plan, made.moves)
+    write_plan(str(store), made)
     return made
+
+
+def restate(store: Path, plan: RebalancePlan) -> None:
+    """Another summary for the moves that are stored."""
+    where = Store.open(str(store))
+    finish(where, plan, [stored.path for stored in where.list(f"plans/{plan.digest}/moves")])
 
 
 def recheck(store: Path, digest: str) -> Any:
@@ -65,11 +73,14 @@ def test_the_same_plan_comes_of_any_number_of_pieces_here_and_in_tasks(engine: E
     planned(engine, tmp_path / "cut", asked, known)
     pq.write_table(pq.read_table(tmp_path / "cut" / file), tmp_path / "cut" / file, row_group_size=37)
     from bellwether_load.jobs.making import plan_of
+    from bellwether_load.jobs.plan_writing import write_plan
 
     engine.most_here = 0
     in_pieces = plan_of(engine, str(tmp_path / "cut"), "main", "main")
     assert in_pieces.plan == whole.plan
-    assert in_pieces.moves.equals(whole.moves)
+    assert in_pieces.moves.table().equals(whole.moves.table())
+    write_plan(str(tmp_path / "cut"), in_pieces)
+    assert recheck(tmp_path / "cut", whole.plan.digest).exit_code == 0
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -82,7 +93,7 @@ def test_the_forecast_is_the_busiest_hour_with_the_new_leaders(engine: Engine, t
 
     hourly = Hourly(hours, {key: (rates(), rates() if outs is not None else None) for key, (_, outs) in known.items()})
     made = planned(engine, tmp_path, asked, known, hourly)
-    rows = made.moves.to_pylist()
+    rows = made.moves.table().to_pylist()
     to = {PartitionKey(row["topic_id"], row["partition"]): row["to_leader"] for row in rows}
     before = [slot.leader for slot in asked.partitions]
     after = [to.get(slot.key, slot.leader) for slot in asked.partitions]
@@ -91,7 +102,7 @@ def test_the_forecast_is_the_busiest_hour_with_the_new_leaders(engine: Engine, t
     true = made.plan.forecast
     assert true is not None
     wrong = replace(true, after=replace(true.after, load=true.after.load * 0.99))
-    write_columns(Store.open(str(tmp_path)), replace(made.plan, forecast=wrong), made.moves)
+    restate(tmp_path, replace(made.plan, forecast=wrong))
     result = recheck(tmp_path, made.plan.digest)
     assert result.exit_code == 4
     assert "busiest hour" in result.output
@@ -109,7 +120,7 @@ def test_leaders_are_chosen_for_hours_that_are_known_and_the_bound_is_verified(e
     assert proof.bound <= seen.after.load <= proof.bound * 1.02
     assert recheck(tmp_path, made.plan.digest).exit_code == 0
     certificate = replace(made.plan.certificate, hourly=replace(proof, bound=proof.bound * 1.01))
-    write_columns(Store.open(str(tmp_path)), replace(made.plan, certificate=certificate), made.moves)
+    restate(tmp_path, replace(made.plan, certificate=certificate))
     result = recheck(tmp_path, made.plan.digest)
     assert result.exit_code == 4
     assert "bound by hour" in result.output
@@ -131,7 +142,7 @@ def test_there_is_no_busiest_hour_where_no_broker_may_lead(engine: Engine, tmp_p
     known = loads(asked, *[1000.0] * 4)
     made = planned(engine, tmp_path, asked, known, Hourly((14,), {key: ([1000], None) for key in known}))
     assert made.plan.forecast is None
-    assert made.moves.num_rows == 0
+    assert made.moves.table().num_rows == 0
     result = recheck(tmp_path, made.plan.digest)
     assert result.exit_code == 4
     assert "no broker is open" in result.output
@@ -225,12 +236,13 @@ def test_without_any_load_nothing_moves(engine: Engine, tmp_path: Path):
 @pytest.mark.parametrize("most_here", [0, 1])
 def test_a_cluster_without_partitions_has_an_empty_plan(engine: Engine, tmp_path: Path, most_here: int):
     from bellwether_load.jobs.making import plan_of
+    from bellwether_load.jobs.plan_writing import write_plan
 
     write_problem(Store.open(str(tmp_path)), "main", problem())
     write_loads(Store.open(str(tmp_path)), "main", {})
     engine.most_here = most_here
     made = plan_of(engine, str(tmp_path), "main", "main")
-    write_columns(Store.open(str(tmp_path)), made.plan, made.moves)
+    write_plan(str(tmp_path), made)
     assert (made.plan.partitions, made.plan.moved.partitions) == (0, 0)
     assert recheck(tmp_path, made.plan.digest).exit_code == 0
 

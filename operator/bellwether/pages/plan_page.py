@@ -256,7 +256,7 @@ def _moves(story: Story) -> Markup:
         for move in story.heaviest
     ]
     more = plan.moved.partitions - len(rows)
-    where = f"{story.store.rstrip('/')}/plans/{plan.digest}/moves.parquet"
+    where = f"{story.store.rstrip('/')}/plans/{plan.digest}/moves/"
     names = tag("tr", *(tag("th", name, class_="n" if i > 2 else None) for i, name in enumerate(head)))
     return tag(
         "section",

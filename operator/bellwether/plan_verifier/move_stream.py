@@ -48,7 +48,7 @@ class MoveStream:
         while self._next is not None:
             self._stray(self._next)
             self._next = next(self._rows, None)
-        return self._print.hex[:LETTERS]
+        return self._print.finish()[:LETTERS]
 
     def _read(self, moves: Iterable[MoveRow]) -> Iterator[MoveRow]:
         before: Key = ("", "", -1)

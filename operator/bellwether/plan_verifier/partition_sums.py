@@ -120,7 +120,7 @@ def sweep(
                 progress(sums.partitions)
     hashed.add(lines)
     stated.add(inputs)
-    sums.problem_digest, sums.input_digest = hashed.hex, stated.hex
+    sums.problem_digest, sums.input_digest = hashed.finish(), stated.finish()
     sums.plan_digest = moves.finish()
     if progress is not None:
         progress(sums.partitions)

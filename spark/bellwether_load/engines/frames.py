@@ -57,10 +57,6 @@ class Frame(Protocol):
         """Compute, and return the rows to this process. Raises Refused where ``work`` did."""
         ...
 
-    def streamed(self) -> Batches:
-        """As :meth:`batches`, with the rows of one part at a time in this process: for many bytes, and kept frames."""
-        ...
-
 
 class Sent(Protocol[T_co]):
     """A value that work on any part can read."""

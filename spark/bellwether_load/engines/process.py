@@ -113,10 +113,6 @@ class ProcessFrame:
         for part in self._parts:
             yield from part()
 
-    def streamed(self) -> Batches:
-        """See ``Frame``."""
-        return self.batches()
-
     def _later(self, count: int, make: Callable[[], list[Part]]) -> ProcessFrame:
         """A frame of parts that are made together when the first one is needed, and once."""
         made: list[Part] = []

@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 from pyspark.errors import PySparkException
@@ -74,11 +73,6 @@ class SparkFrame:
             yield from self.rows.toArrow().to_batches()
         except PySparkException as error:
             raise refused(error) from None
-
-    def streamed(self) -> Batches:
-        """See ``Frame``."""
-        for row in self.rows.toLocalIterator():
-            yield pa.RecordBatch.from_pylist([row.asDict()])
 
 
 class SparkEngine:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-import pyarrow as pa
 
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans.problem_files import read_terms
@@ -28,8 +27,8 @@ from bellwether_load.planning.pools import LocalPool, Pool
 from bellwether_load.planning.prices import Prices
 from bellwether_load.planning.surveys import Survey, share_out
 from bellwether_load.transforms.forecasts import HourlyLoads, by_broker, by_partition
-from bellwether_load.transforms.moves import moves
-from bellwether_load.transforms.packing import packed, surveyed
+from bellwether_load.transforms.moves import Moves, moves
+from bellwether_load.transforms.packing import chunk_digests, packed, surveyed
 from bellwether_load.transforms.pieces import together
 from bellwether_load.transforms.pools import TaskPool
 
@@ -39,10 +38,11 @@ BLOCK_PARTITIONS = 65_536
 
 @dataclass(frozen=True)
 class Made:
-    """A plan, its moves as an Arrow table, and how many rounds it took."""
+    """A plan, its moves, where they were found, and how many rounds it took. ``jobs.plan_writing`` stores them, while
+    the engine is open."""
 
     plan: rebalance_plan.RebalancePlan
-    moves: pa.Table
+    moves: Moves
     rounds: int
 
 
@@ -73,7 +73,9 @@ def make(
     pieces = together(posed.pieces, loads, posed.borders).kept()
     pool = None
     try:
-        survey, digest = _survey(terms, pieces, len(posed.borders), slots, costs)
+        survey = _survey(pieces, slots, costs)
+        chunks = chunk_digests(pieces, posed.starts)
+        digest = rebalance_plan.problem_digest_of_chunks(terms, chunks)
         tell(f"{survey.partitions:,} partitions, {survey.without_load:,} without measured load")
         brokers = _brokers(terms, slots, survey)
         blocks = packed(pieces, slots, costs, posed.starts, share_out(survey.leaders, BLOCK_PARTITIONS))
@@ -91,15 +93,12 @@ def make(
             sums = by_broker(engine, pieces, hours, slots, costs, posed.starts, ids, to)
             seen = forecast(brokers, hours.hours, *sums)
             tell(f"busiest hour of {len(hours.hours)}: {seen.after.moment}, on broker {seen.after.broker}")
-        table = moves(engine, pieces, slots, costs, posed.starts, ids, to).sort_by(_ORDER)
+        moving = moves(engine, pieces, slots, costs, posed.starts, ids, to)
     finally:
         if pool is not None:
             pool.close()
         pieces.drop()
-    return Made(replace(_plan(terms, survey, brokers, found, digest, table), forecast=seen), table, found.rounds)
-
-
-_ORDER = [(name, "ascending") for name in ("topic", "topic_id", "partition")]
+    return Made(replace(_plan(terms, survey, brokers, found, digest, moving), forecast=seen), moving, found.rounds)
 
 
 def slots_of(terms: ProblemHeader) -> Slots:
@@ -119,16 +118,11 @@ def costs_of(terms: ProblemHeader) -> Costs:
     return Costs(asked.produce_weight, asked.replication_weight, asked.consume_weight, asked.follow_weight)
 
 
-def _survey(terms: ProblemHeader, pieces: Frame, count: int, slots: Slots, costs: Costs) -> tuple[Survey, str]:
-    """Sums over all partitions, and the problem's digest."""
-    found = surveyed(pieces, slots, costs).kept()
-    surveys = (value for batch in found.select("survey").batches() for value in batch.column(0).to_pylist())
+def _survey(pieces: Frame, slots: Slots, costs: Costs) -> Survey:
+    """Sums over all partitions."""
+    found = (value for batch in surveyed(pieces, slots, costs).batches() for value in batch.column(0).to_pylist())
     # Pickled by tasks of this job.
-    survey = Survey.total((pickle.loads(value) for value in surveys), len(slots.ids))  # noqa: S301
-    in_order = found.ordered(max(1, count), "piece").streamed()
-    digest = rebalance_plan.digest_of_lines(terms, (line for b in in_order for line in b.column("lines").to_pylist()))
-    found.drop()
-    return survey, digest
+    return Survey.total((pickle.loads(value) for value in found), len(slots.ids))  # noqa: S301
 
 
 def _brokers(terms: ProblemHeader, slots: Slots, survey: Survey) -> Brokers:
@@ -137,28 +131,27 @@ def _brokers(terms: ProblemHeader, slots: Slots, survey: Survey) -> Brokers:
 
 
 def _plan(
-    terms: ProblemHeader, survey: Survey, brokers: Brokers, found: Levels, digest: str, table: pa.Table
+    terms: ProblemHeader, survey: Survey, brokers: Brokers, found: Levels, digest: str, moving: Moves
 ) -> rebalance_plan.RebalancePlan:
     before, after = survey.base + survey.led, found.carried
     top = brokers.busiest(after)
     over = [before[b] - top * int(brokers.capacity[b]) for b in np.flatnonzero(brokers.open)]
     least = -(-sum((o for o in over if o > 0), Fraction(0)) // 1)
-    leaves = table.column("from_leader").to_numpy() != table.column("to_leader").to_numpy()
     position = {int(b): at for at, b in enumerate(brokers.ids)}
     return rebalance_plan.RebalancePlan(
         cluster_id=terms.cluster_id,
         policy=terms.policy,
         made_at=terms.made_at,
         problem_digest=digest,
-        digest=rebalance_plan.plan_digest(digest, _read(table)),
+        digest=rebalance_plan.plan_digest_of_chunks(digest, moving.chunk_digests()),
         objective=terms.objective,
         before=_balance(brokers, before),
         after=_balance(brokers, after),
         certificate=_certificate(brokers, survey, found, top),
         moved=rebalance_plan.MoveTotals(
-            partitions=int(leaves.sum()),
-            reordered=int((~leaves).sum()),
-            load=int(table.column("load").to_numpy()[leaves].sum()),
+            partitions=moving.leaders,
+            reordered=moving.reordered,
+            load=moving.load,
             lower_bound=int(least),
         ),
         partitions=survey.partitions,
@@ -229,10 +222,3 @@ def _proof(level: Level) -> tuple[dict[int, int], int, float | None]:
 
 def _weights(brokers: Brokers, prices: Prices) -> dict[int, int]:
     return {int(brokers.ids[b]): int(prices.weights[b]) for b in np.flatnonzero(brokers.open)}
-
-
-def _read(table: pa.Table) -> Iterator[rebalance_plan.RebalanceMove]:
-    names: Sequence[str] = rebalance_plan.RebalanceMove._fields
-    for batch in table.to_batches(max_chunksize=BLOCK_PARTITIONS):
-        columns = [batch.column(name).to_pylist() for name in names]
-        yield from map(rebalance_plan.RebalanceMove, *columns)

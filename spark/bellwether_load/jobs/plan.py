@@ -11,11 +11,10 @@ from collections.abc import Iterator
 
 import click
 
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.plans.plan_files import write_columns
 from bellwether.ports.errors import BellwetherError
 from bellwether_load.jobs.engine_options import engine_options, opened
 from bellwether_load.jobs.making import plan_of
+from bellwether_load.jobs.plan_writing import write_plan
 from bellwether_load.planning.choices import Refused
 
 SETTINGS = {"spark.sql.execution.arrow.maxRecordsPerBatch": "65536", "spark.sql.shuffle.partitions": "16"}
@@ -36,13 +35,12 @@ def plan(uri: str, problem: str, loads: str, kind: str, master: str | None, memo
         click.echo(f"{time.monotonic() - started:6.1f} s  {line}", err=True)
 
     try:
-        store = Store.open(uri)
         with (
             opened(kind, "plan", master, memory, SETTINGS, tell) as engine,
             _native_output_on_stderr(),
         ):
             made = plan_of(engine, uri, problem, loads, tell)
-            folder = write_columns(store, made.plan, made.moves)
+            folder = write_plan(uri, made)
     except (BellwetherError, Refused) as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(1)

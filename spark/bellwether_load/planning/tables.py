@@ -83,19 +83,22 @@ def with_loads(partitions: pa.Table, loads: pa.Table, border: Key | None = None)
     return partitions.combine_chunks()
 
 
-def lines(table: pa.Table) -> bytes:
-    """What the problem's digest hashes of these partitions (docs/load/files.md)."""
+def lines(table: pa.Table) -> pa.Array:
+    """What the problem's digest hashes of these partitions, a line each without its line feed (docs/load/files.md)."""
     if not table.num_rows:
-        return b""
+        return pa.array([], pa.string())
     (batch,) = table.combine_chunks().to_batches()
     known = batch.column("produce").is_valid()
     produce, consume = (pc.if_else(known, pa.array(rate).cast(pa.string()), "-") for rate in rates(batch))
     texts = [batch.column(name).cast(pa.string()) for name in ("topic", "topic_id", "partition")]
-    lists = [pc.binary_join(batch.column(name).cast(pa.list_(pa.string())), ",") for name in ("replicas", "isr")]
+    lists = [joined_list(batch.column(name)) for name in ("replicas", "isr")]
     after = [batch.column(name).cast(pa.string()) for name in ("leader", "held")]
-    line: Any = pc.binary_join_element_wise(*texts, *lists, *after, produce, consume, "\t")
-    text = pc.binary_join(pa.ListArray.from_arrays(pa.array([0, len(line)], pa.int32()), line), "\n")
-    return f"{text[0].as_py()}\n".encode()
+    return pc.binary_join_element_wise(*texts, *lists, *after, produce, consume, "\t")
+
+
+def joined_list(brokers: pa.Array) -> pa.Array:
+    """Lists of brokers as lines have them."""
+    return pc.binary_join(brokers.cast(pa.list_(pa.string())), ",")
 
 
 def _refuse_disorder(table: pa.Table, border: Key | None) -> None:

@@ -1,14 +1,24 @@
-"""Moves of a plan from the chosen leaders: old and new order and leader of each changed partition."""
+"""Moves of a plan from the chosen leaders: old and new order and leader of each changed partition.
+
+They stay where they were found, a table for each piece of the problem: totals and digest are computed there, and
+``jobs.plan_writing`` lets tasks write them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bellwether_load.engines.frames import Batches, Engine, Frame
+from bellwether_load.planning import digests
 from bellwether_load.planning.blocks import Int32s, Int64s
 from bellwether_load.planning.choices import Choices, Costs, Slots, choices
+from bellwether_load.planning.tables import joined_list, to_bytes
 from bellwether_load.transforms.packing import tables
 
 _BROKERS = pa.list_(pa.int32())
@@ -24,29 +34,69 @@ _MOVE = pa.schema(
         ("load", pa.int64()),
     ]
 )
-_MOVE_TYPE = (
-    "topic string, topic_id string, partition int, replicas array<int>, order array<int>, from_leader int,"
-    " to_leader int, load long"
+_PIECE = pa.schema(
+    [("piece", pa.int32()), ("rows", pa.int64()), ("leaders", pa.int64()), ("load", pa.int64()), ("data", pa.binary())]
 )
+_PIECE_TYPE = "piece int, rows bigint, leaders bigint, load bigint, data binary"
 
 
-def moves(
-    engine: Engine, pieces: Frame, slots: Slots, costs: Costs, starts: Int64s, ids: Int64s, to: Int32s
-) -> pa.Table:
+@dataclass(frozen=True)
+class Moves:
+    """Moves of a plan in pieces. ``pieces``: rows with the number of a piece and its moves, ``data``; kept.
+
+    ``counts``: how many each piece has. ``leaders``: how many change a leader, the others only the order. ``load``:
+    that of these leaders.
+    """
+
+    pieces: Frame
+    counts: dict[int, int]
+    leaders: int
+    load: int
+
+    @property
+    def reordered(self) -> int:
+        """How many change only the order."""
+        return sum(self.counts.values()) - self.leaders
+
+    def chunk_digests(self) -> Iterator[str]:
+        """Digests of the chunks of all moves' lines, in order."""
+        starts, start = {}, 0
+        for piece in sorted(self.counts):
+            starts[piece] = start
+            start += self.counts[piece]
+
+        def cut(batches: Batches) -> Batches:
+            for piece, table in tables(batches):
+                if table.num_rows:
+                    yield digests.cut(_lines(table), starts[piece])
+
+        return digests.merged(self.pieces.map(cut, digests.TYPE).batches())
+
+    def table(self) -> pa.Table:
+        """All moves, here, in order: for few of them."""
+        found = dict(tables(self.pieces.batches()))
+        return pa.concat_tables([_MOVE.empty_table(), *(found[piece] for piece in sorted(found))])
+
+
+def moves(engine: Engine, pieces: Frame, slots: Slots, costs: Costs, starts: Int64s, ids: Int64s, to: Int32s) -> Moves:
     """The moves of a plan: ``ids``, ascending, get the leaders ``to``; and orders whose first is not their leader."""
     sent = engine.send((ids, to))
 
     def find(batches: Batches) -> Batches:
         changing, leaders = sent.value
         for piece, table in tables(batches):
-            start = int(starts[piece])
+            start, found = int(starts[piece]), []
             for batch in table.to_batches():
                 numbers = np.arange(start, start + batch.num_rows, dtype=np.int64)
                 start += batch.num_rows
-                found = choices(batch, slots, costs)
-                yield _moves(batch, found, slots, targets(numbers, found, changing, leaders))
+                chosen = choices(batch, slots, costs)
+                found.append(_moves(batch, chosen, slots, targets(numbers, chosen, changing, leaders)))
+            yield _row(piece, pa.Table.from_batches(found, _MOVE))
 
-    return pa.Table.from_batches(pieces.map(find, _MOVE_TYPE).batches(), _MOVE)
+    kept = pieces.map(find, _PIECE_TYPE).kept()
+    rows = [r for batch in kept.select("piece", "rows", "leaders", "load").batches() for r in batch.to_pylist()]
+    counts = {int(row["piece"]): int(row["rows"]) for row in rows}
+    return Moves(kept, counts, sum(row["leaders"] for row in rows), sum(row["load"] for row in rows))
 
 
 def targets(ids: Int64s, found: Choices, changing: Int64s, leaders: Int32s) -> Int32s:
@@ -55,6 +105,25 @@ def targets(ids: Int64s, found: Choices, changing: Int64s, leaders: Int32s) -> I
         return found.leader
     at = np.minimum(np.searchsorted(changing, ids), len(changing) - 1)
     return np.where(changing[at] == ids, leaders[at], found.leader).astype(np.int32)
+
+
+def _row(piece: int, table: pa.Table) -> pa.RecordBatch:
+    leaves = table.column("from_leader").to_numpy() != table.column("to_leader").to_numpy()
+    row = {
+        "piece": piece,
+        "rows": table.num_rows,
+        "leaders": int(leaves.sum()),
+        "load": int(table.column("load").to_numpy()[leaves].sum()),
+        "data": to_bytes(table),
+    }
+    return pa.RecordBatch.from_pylist([row], schema=_PIECE)
+
+
+def _lines(table: pa.Table) -> pa.Array:
+    """What the plan's digest hashes of these moves (docs/load/files.md)."""
+    (batch,) = table.combine_chunks().to_batches()
+    texts = [batch.column(name).cast(pa.string()) for name in ("topic", "topic_id", "partition")]
+    return pc.binary_join_element_wise(*texts, joined_list(batch.column("order")), "\t")
 
 
 def _moves(batch: pa.RecordBatch, found: Choices, slots: Slots, target: Int32s) -> pa.RecordBatch:

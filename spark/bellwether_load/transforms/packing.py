@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from bellwether_load.engines.frames import Batches, Frame
+from bellwether_load.planning import digests
 from bellwether_load.planning.arrays import BLOCK, block_row, read_block
 from bellwether_load.planning.blocks import Block, Int64s, first_choice, joined
 from bellwether_load.planning.choices import Choices, Costs, Slots, choices
@@ -19,20 +20,27 @@ from bellwether_load.planning.surveys import Survey
 from bellwether_load.planning.tables import from_bytes, lines
 
 BLOCK_TYPE = "block int, width int, ids binary, loads binary, eligible binary, home binary, leader binary"
-_SURVEY = pa.schema([("piece", pa.int32()), ("lines", pa.binary()), ("survey", pa.binary())])
-_SURVEY_TYPE = "piece int, lines binary, survey binary"
 
 
 def surveyed(pieces: Frame, slots: Slots, costs: Costs) -> Frame:
-    """A row a piece: ``piece``, its ``lines`` for the digest, the pickled ``survey``. In: ``pieces.together``."""
+    """A row a piece: the pickled ``survey``. In: ``pieces.together``."""
 
     def survey(batches: Batches) -> Batches:
-        for piece, table in tables(batches):
+        for _, table in tables(batches):
             found = Survey.total((Survey.of(choices(b, slots, costs)) for b in table.to_batches()), len(slots.ids))
-            row = {"piece": piece, "lines": lines(table), "survey": pickle.dumps(found)}
-            yield pa.RecordBatch.from_pylist([row], schema=_SURVEY)
+            yield pa.RecordBatch.from_pydict({"survey": [pickle.dumps(found)]})
 
-    return pieces.map(survey, _SURVEY_TYPE)
+    return pieces.map(survey, "survey binary")
+
+
+def chunk_digests(pieces: Frame, starts: Int64s) -> Iterator[str]:
+    """Digests of the chunks of all partitions' lines, in order. ``starts``: the first number of each piece."""
+
+    def cut(batches: Batches) -> Batches:
+        for piece, table in tables(batches):
+            yield digests.cut(lines(table), int(starts[piece]))
+
+    return digests.merged(pieces.map(cut, digests.TYPE).batches())
 
 
 def packed(pieces: Frame, slots: Slots, costs: Costs, starts: Int64s, block_of: Int64s) -> Frame:

@@ -21,11 +21,12 @@ from rich.console import Console
 from rich.table import Table
 
 from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.plans.plan_files import read_plan, write_columns
+from bellwether.adapters.store.plans.plan_files import read_plan
 from bellwether.adapters.store.plans.plan_verification import recheck
 from bellwether_load.engines.spark import SparkEngine
 from bellwether_load.jobs.making import plan_of
 from bellwether_load.jobs.plan import SETTINGS
+from bellwether_load.jobs.plan_writing import write_plan
 from bellwether_load.jobs.sessions import session
 from sparkplans.costs import Cost, cost_of_command, cost_of_family
 from sparkplans.instances import Case, Instance, instance, write
@@ -142,7 +143,7 @@ def _on_spark(engine: SparkEngine, folder: str, found: Instance) -> Row:
 
     def plan() -> None:
         made.append(plan_of(engine, folder, found.case.name, found.case.name))
-        write_columns(Store.open(folder), made[0].plan, made[0].moves)
+        write_plan(folder, made[0])
 
     cost = cost_of_family(plan)
     return _row(folder, found, "spark", made[0].plan.digest, cost)

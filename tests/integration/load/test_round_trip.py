@@ -1,6 +1,6 @@
 """From real traffic to a plan and back: what is measured, forecast and moved, held against what the clients did.
 
-Producers write at uneven, steady rates; the sampler samples; ``bellwether rebalance`` measures, plans on Spark,
+Producers write at uneven, steady rates; the sampler samples; ``bellwether rebalance`` measures, plans,
 rechecks and applies. Nothing of Bellwether's own is believed: what was sent is counted by the producers as brokers
 acknowledge it, what a broker carries by the kernel (bytes that its process read and wrote), and data is held against
 itself by reading all of it before and after.
@@ -36,7 +36,7 @@ from waiting import limit
 if TYPE_CHECKING:
     from realparts.kafka import KafkaCluster
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(900)]
 
 RECORD = 4000
 # Records a second, heavy-tailed; the heaviest partitions are all led by broker 1 to begin with.

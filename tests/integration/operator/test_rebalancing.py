@@ -93,7 +93,7 @@ class Rebalanced:
 
     def wanted(self, digest: str) -> dict[TopicPartition, tuple[int, ...]]:
         """The order that the plan gives each partition of the topic; its own where the plan leaves it."""
-        moves = self.store.read_table(f"plans/{digest}/moves.parquet").to_pylist()
+        moves = self.store.read_table(f"plans/{digest}/moves/part-00000.parquet").to_pylist()
         orders = self.site.orders()
         return {**orders, **{TopicPartition(m["topic"], m["partition"]): tuple(m["order"]) for m in moves}}
 

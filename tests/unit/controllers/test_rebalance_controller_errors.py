@@ -59,7 +59,7 @@ def test_a_plan_that_was_changed_between_proposal_and_approval_is_refused(desked
     loop = desked.proposed()
     digest = desked.status["digest"]
     store = desked.planner.store
-    path = f"plans/{digest}/moves.parquet"
+    path = f"plans/{digest}/moves/part-00000.parquet"
     table = store.read_table(path)
     store.write_table(path, table.slice(1))
     before = desked.led()

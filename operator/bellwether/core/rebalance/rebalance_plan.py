@@ -6,7 +6,6 @@ be millions, so they are stored apart from the plan's summary.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 from bellwether.core.model.cluster import PartitionKey, TopicPartition
 from bellwether.core.rebalance.certificate import Certificate
 from bellwether.core.rebalance.forecast import Forecast
+from bellwether.core.rebalance.line_digest import chunk_digests, digest_of_chunks
 from bellwether.core.rebalance.problem import NO_BROKER, PartitionInput, Problem, ProblemHeader
 from bellwether.core.settings.objective import Objective
 from bellwether.core.strict_json import StrictObject, format_timestamp
@@ -241,7 +241,7 @@ def problem_digest(terms: ProblemHeader, partitions: Iterable[tuple[PartitionInp
             line = (slot.topic, slot.topic_id, slot.partition, replicas, isr, slot.leader, slot.held, p, c)
             yield ("\t".join(map(str, line)) + "\n").encode()
 
-    return digest_of_lines(terms, lines())
+    return problem_digest_of_chunks(terms, chunk_digests(lines()))
 
 
 def input_digest(problem: Problem) -> str:
@@ -250,13 +250,9 @@ def input_digest(problem: Problem) -> str:
     return problem_digest(problem.header, ((slot, None) for slot in ordered))
 
 
-def digest_of_lines(terms: ProblemHeader, lines: Iterable[bytes]) -> str:
-    """The same digest from the partitions' lines, in order, in chunks of any size."""
-    hashed = hashlib.sha256(json.dumps(terms.document(), sort_keys=True, separators=(",", ":")).encode())
-    hashed.update(b"\n")
-    for piece in lines:
-        hashed.update(piece)
-    return hashed.hexdigest()
+def problem_digest_of_chunks(terms: ProblemHeader, chunks: Iterable[str]) -> str:
+    """The same digest from those of the chunks of its partitions' lines."""
+    return digest_of_chunks(json.dumps(terms.document(), sort_keys=True, separators=(",", ":")), chunks)
 
 
 def plan_digest(problem_digest: str, moves: Iterable[RebalanceMove]) -> str:
@@ -264,11 +260,13 @@ def plan_digest(problem_digest: str, moves: Iterable[RebalanceMove]) -> str:
 
     Moves come in the order of (topic, topic id, partition).
     """
-    hashed = hashlib.sha256(f"{problem_digest}\n".encode())
-    for move in moves:
-        order = ",".join(map(str, move.order))
-        hashed.update(f"{move.topic}\t{move.topic_id}\t{move.partition}\t{order}\n".encode())
-    return hashed.hexdigest()[:DIGEST_LETTERS]
+    lines = (f"{m.topic}\t{m.topic_id}\t{m.partition}\t{','.join(map(str, m.order))}\n".encode() for m in moves)
+    return plan_digest_of_chunks(problem_digest, chunk_digests(lines))
+
+
+def plan_digest_of_chunks(problem_digest: str, chunks: Iterable[str]) -> str:
+    """The same digest from those of the chunks of its moves' lines."""
+    return digest_of_chunks(problem_digest, chunks)[:DIGEST_LETTERS]
 
 
 def move_of(slot: PartitionInput, to_leader: int, load: int) -> RebalanceMove:

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from bellwether.core.rebalance.problem import PartitionInput
-from bellwether.core.rebalance.rebalance_plan import digest_of_lines, problem_digest
+from bellwether.core.rebalance.rebalance_plan import problem_digest, problem_digest_of_chunks
 from bellwether_load.planning.choices import Refused
+from bellwether_load.planning.digests import cut, merged
 from bellwether_load.planning.tables import Key, first_key, from_bytes, lines, routed, to_bytes, with_loads
 from testkit.loads.small_planner import problem
 
@@ -103,10 +104,11 @@ def test_the_lines_make_the_digest_that_the_verifier_knows():
     known = [(2, 3), None, (4, 0)]
     terms = problem().header
     table = with_loads(partitions(("a", 0), ("a", 1), ("b", 0)), loads(("a", 0, 2.5, 3.4), ("b", 0, 3.5, None)))
-    assert digest_of_lines(terms, [lines(table)]) == problem_digest(terms, zip(slots, known, strict=True))
-    halves = [lines(table.slice(0, 1)), lines(table.slice(1, 2))]
-    assert digest_of_lines(terms, halves) == digest_of_lines(terms, [lines(table)])
+    wanted = problem_digest(terms, zip(slots, known, strict=True))
+    assert problem_digest_of_chunks(terms, merged([cut(lines(table), 0)])) == wanted
+    halves = [cut(lines(table.slice(1, 2)), 1), cut(lines(table.slice(0, 1)), 0)]
+    assert problem_digest_of_chunks(terms, merged(halves)) == wanted
 
 
 def test_no_partitions_make_no_line():
-    assert lines(with_loads(partitions(), loads())) == b""
+    assert len(lines(with_loads(partitions(), loads()))) == 0

@@ -225,7 +225,7 @@ class TestByHand:
         hand.site.cluster.create_topic("many", assignment=[(1, 2, 3)] * 12)
         hand.planner.rates = lambda _: 100.0
         digest = digest_in(hand.run("--dry-run"))
-        moved = hand.planner.store.read_table(f"plans/{digest}/moves.parquet").to_pylist()
+        moved = hand.planner.store.read_table(f"plans/{digest}/moves/part-00000.parquet").to_pylist()
         assert len(moved) >= 6
         one = next(m for m in moved if m["topic"] == "many" and m["to_leader"] == 2)
         hand.site.cluster.foreign_reorder(hand.site.cluster.partition("many", one["partition"]).name, (3, 2, 1))

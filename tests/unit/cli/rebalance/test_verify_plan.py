@@ -36,7 +36,7 @@ def written(tmp_path: Path) -> Folders:
 def file(written: Folders, name: str) -> Path:
     folder = {"problem": written.problem, "partitions": written.problem, "loads": written.loads}.get(name, written.plan)
     leaf = {"problem": "problem.json", "partitions": "partitions.parquet", "loads": "part-0.parquet"}
-    return Path(written.uri) / folder / leaf.get(name, "plan.json" if name == "plan" else "moves.parquet")
+    return Path(written.uri) / folder / leaf.get(name, "plan.json" if name == "plan" else "moves/part-00000.parquet")
 
 
 def test_a_true_plan_passes_and_every_check_is_shown_with_its_figures(written: Folders) -> None:
@@ -143,7 +143,7 @@ def test_a_file_of_another_cluster_put_in_its_place_is_refused(written: Folders,
         ("problem", b'{"format": 1, "format": 1}', "problem.json: format is there twice"),
         ("problem", b'{"format": NaN}', "problem.json: NaN is not a number"),
         ("partitions", b"PAR1", "partitions.parquet: is damaged or not a Parquet file"),
-        ("moves", b"", "moves.parquet: is damaged or not a Parquet file"),
+        ("moves", b"", "part-00000.parquet: is damaged or not a Parquet file"),
         ("loads", b"hello", "part-0.parquet: is damaged or not a Parquet file"),
     ],
 )
@@ -172,13 +172,13 @@ def test_damage_in_the_middle_of_a_file_ends_with_1(written: Folders) -> None:
     data[10:60] = b"\x00" * 50
     path.write_bytes(bytes(data))
     found = verified(written)
-    assert (found.exit_code, "moves.parquet" in found.output) == (1, True), found.output
+    assert (found.exit_code, "moves/part-00000.parquet" in found.output) == (1, True), found.output
 
 
 def test_a_column_that_is_missing_is_named(written: Folders) -> None:
     rows(file(written, "moves"), lambda t: t.drop_columns(["order"]))
     found = verified(written)
-    assert (found.exit_code, "moves.parquet: has no column order" in found.output) == (1, True)
+    assert (found.exit_code, "part-00000.parquet: has no column order" in found.output) == (1, True)
 
 
 def test_loads_in_many_files_and_in_any_order_are_the_same_loads(written: Folders) -> None:

@@ -26,13 +26,15 @@ def test_the_digest_of_a_problem_covers_terms_partitions_and_loads_in_lines() ->
         "orders\tid-of-orders\t1\t2,1\t1\t-1\tDisplaced\t7\t0",
         "orders\tid-of-orders\t2\t3\t3\t3\t\t-\t-",
     ]
-    wanted = hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
+    chunk = hashlib.sha256("".join(f"{line}\n" for line in lines[1:]).encode()).hexdigest()
+    wanted = hashlib.sha256(f"{lines[0]}\n{chunk}\n".encode()).hexdigest()
     assert problem_digest(POSED.header, ((w.slot, w.rates) for w in weigh(POSED, KNOWN))) == wanted
 
 
 def test_the_digest_of_a_plan_covers_the_problem_and_every_order() -> None:
     moves = [move_of(slot(0), 2, 5), move_of(slot(4), 3, 5)]
-    text = "p" * 64 + "\norders\tid-of-orders\t0\t2,1,3\norders\tid-of-orders\t4\t3,1,2\n"
+    chunk = hashlib.sha256(b"orders\tid-of-orders\t0\t2,1,3\norders\tid-of-orders\t4\t3,1,2\n").hexdigest()
+    text = "p" * 64 + f"\n{chunk}\n"
     assert plan_digest("p" * 64, moves) == hashlib.sha256(text.encode()).hexdigest()[:32]
 
 

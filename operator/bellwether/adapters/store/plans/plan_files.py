@@ -1,4 +1,4 @@
-"""Rebalance plan files in a store: ``plans/<digest>/plan.json`` and ``moves.parquet``.
+"""Rebalance plan files in a store: ``plans/<digest>/plan.json`` and ``moves/part-NNNNN.parquet``.
 
 In: a plan and its moves. Out: the same, moves one by one, and the list of plans in a store. Called by the operator, the
 CLI and the plan page. The JSON is written last: a plan that has it is complete.
@@ -7,7 +7,7 @@ CLI and the plan page. The JSON is written last: a plan that has it is complete.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -23,7 +23,8 @@ FOLDER = "plans"
 LOADS = "loads"
 """Folder of the measured loads, which the loads job writes."""
 SUMS = "plan.json"
-MOVES = "moves.parquet"
+MOVES = "moves"
+"""Folder of the moves, in parts."""
 
 SCHEMA = pa.schema(
     [
@@ -38,18 +39,39 @@ SCHEMA = pa.schema(
 
 def write_plan(store: Store, plan: RebalancePlan, moves: Iterable[RebalanceMove]) -> str:
     """Write a plan under its digest; its path in the store."""
-    return write_columns(store, plan, table_of(moves, SCHEMA))
+    table = table_of(moves, SCHEMA).sort_by(problem_files.ORDER)
+    return finish(store, plan, [write_moves(store, plan.digest, 0, table)])
 
 
-def write_columns(store: Store, plan: RebalancePlan, moves: Any) -> str:
-    """Write a plan whose moves are an Arrow table with the columns of ``SCHEMA``; its path in the store."""
+def write_moves(store: Store, digest: str, part: int, moves: Any) -> str:
+    """Write a part of a plan's moves, an Arrow table with the columns of ``SCHEMA`` in order; its path in the store.
+
+    The parts, too, are in order.
+    """
+    path = f"{FOLDER}/{digest}/{MOVES}/part-{part:05}.parquet"
+    table = pa.Table.from_batches([checked(moves.combine_chunks(), SCHEMA, f"plan {digest}")])
+    store.write_table(path, table, compression="zstd", row_group_size=262_144)
+    return path
+
+
+def finish(store: Store, plan: RebalancePlan, parts: Collection[str]) -> str:
+    """Write the summary of a plan whose moves are in these parts, and delete all others; its path in the store."""
     folder = f"{FOLDER}/{plan.digest}"
-    table = pa.Table.from_batches([checked(moves.combine_chunks(), SCHEMA, f"plan {plan.digest}")]).sort_by(
-        problem_files.ORDER
-    )
-    store.write_table(f"{folder}/{MOVES}", table, compression="zstd", row_group_size=262_144)
+    kept = set(parts) or {write_moves(store, plan.digest, 0, SCHEMA.empty_table())}
+    for stored in store.list(f"{folder}/{MOVES}"):
+        if stored.path not in kept:
+            store.delete(stored.path)
     store.write_bytes(f"{folder}/{SUMS}", json.dumps(plan.document(), indent=1).encode())
     return folder
+
+
+def move_batches(plan: Store) -> Iterator[Any]:
+    """The moves of a plan in batches, in order. ``plan``: a store opened at its folder."""
+    parts = [stored.path for stored in plan.list(MOVES)]
+    if not parts:
+        raise StoreMissing(f"{plan.where(MOVES)}: there are no moves of the plan: request a new one")
+    for path in parts:
+        yield from batches(plan, path, SCHEMA)
 
 
 def read_plan(store: Store, digest: str) -> RebalancePlan:
@@ -66,7 +88,7 @@ def read_plan(store: Store, digest: str) -> RebalancePlan:
 
 def read_moves(store: Store, digest: str) -> Iterator[RebalanceMove]:
     """A plan's moves, one by one, in order."""
-    for batch in batches(store, f"{FOLDER}/{digest}/{MOVES}", SCHEMA):
+    for batch in move_batches(store.below(f"{FOLDER}/{digest}")):
         topics, ids = (texts(batch.column(c)) for c in ("topic", "topic_id"))
         numbers, froms, tos, loads = (
             integers(batch.column(c)) for c in ("partition", "from_leader", "to_leader", "load")

@@ -133,7 +133,7 @@ def _partitions(store: Store) -> Iterator[PartitionRow]:
 
 
 def _moves(store: Store) -> Iterator[MoveRow]:
-    for batch in batches(store, plan_files.MOVES, plan_files.SCHEMA):
+    for batch in plan_files.move_batches(store):
         topic, topic_id, number, replicas, order, before, after, load = batch.columns
         yield from zip(
             texts(topic),

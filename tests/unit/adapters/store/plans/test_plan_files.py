@@ -39,7 +39,7 @@ def test_the_history_tells_whole_plans_by_the_age_of_their_problems(tmp_path: Pa
         write_plan(store, plan, moves)
         made.append(plan)
     store.write_bytes("plans/damaged/plan.json", b"{")
-    store.write_bytes("plans/half/moves.parquet", b"")
+    store.write_bytes("plans/half/moves/part-00000.parquet", b"")
     store.write_bytes("plans/notes.txt", b"hello")
     assert plans(store) == tuple(sorted(made, key=lambda plan: plan.made_at))
     assert plans(Store.open(str(tmp_path / "elsewhere"))) == ()
@@ -58,7 +58,7 @@ def test_a_plan_that_is_not_there_is_named(tmp_path: Path) -> None:
     store = Store.open(str(tmp_path))
     with pytest.raises(StoreMissing, match=r"plans/gone/plan\.json"):
         read_plan(store, "gone")
-    with pytest.raises(StoreMissing, match=r"plans/gone/moves\.parquet"):
+    with pytest.raises(StoreMissing, match=r"plans/gone/moves: there are no moves"):
         list(read_moves(store, "gone"))
 
 

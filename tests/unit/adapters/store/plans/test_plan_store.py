@@ -195,7 +195,7 @@ def test_a_plan_that_is_gone_is_told(shelf: FilePlanStore):
 
 def test_a_plan_put_into_the_folder_of_another_is_refused(shelf: FilePlanStore, store: Store):
     plan = work(store)
-    for name in (plan_files.SUMS, plan_files.MOVES):
+    for name in (plan_files.SUMS, f"{plan_files.MOVES}/part-00000.parquet"):
         data = store.read_bytes(f"{plan_files.FOLDER}/{plan.digest}/{name}")
         store.write_bytes(f"{plan_files.FOLDER}/0123456789abcdef/{name}", data)
     with pytest.raises(StoreDamaged, match="the file belongs to another plan"):
