@@ -1,4 +1,4 @@
-"""The quick start of ``docs/install.md``, followed by a stranger on a whole node; then two more Kafka clusters.
+"""The quick start of ``docs/install.md``, followed by a stranger on a whole node; then ``examples/several-clusters``.
 
 It runs before the tests that share one installation, and leaves none.
 """
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from node.kubectl import Kubectl
     from node.places import Places
     from nodeparts.kafka_on_node import KafkaOnNode
+    from nodeparts.kafka_pods import Cluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
 
+EXAMPLE = ROOT / "examples" / "several-clusters"
 BROKERS = 3
 CUT = 2
 # The node is the only one of both zones.
@@ -141,6 +143,13 @@ def site(places: Places, kubectl: Kubectl, tmp_path_factory: pytest.TempPathFact
         kubectl("delete", "persistentvolumes", *volumes, "--timeout=60s")
 
 
+def policy_of(cluster: Cluster) -> str:
+    """The example's policy, with the cluster's own address."""
+    text, address = (EXAMPLE / f"{cluster.namespace}.yaml").read_text(), f"kafka-bootstrap.{cluster.namespace}:9092"
+    assert text.count(address) == 1
+    return text.replace(address, "\n      - ".join(cluster.internal))
+
+
 def all_healthy(printed: str) -> bool:
     """Whether each broker is Healthy in what ``kubectl get --watch`` has printed."""
     return len(set(re.findall(r"^orders-(\d+)\s.*\bHealthy\b", printed, re.MULTILINE))) == BROKERS
@@ -183,12 +192,7 @@ def test_each_further_kafka_cluster_takes_one_kubectl_apply_and_has_its_own_cut_
     before, further = installed(), site.kafkas[1:]
     for kafka in further:
         namespace, began = kafka.cluster.namespace, time.monotonic()
-        policy = (
-            quick_start(kafka.cluster.internal)
-            .files["policy.yaml"]
-            .replace("namespace: kafka", f"namespace: {namespace}")
-        )
-        kubectl("apply", "-f", "-", stdin=policy)
+        kubectl("apply", "-f", "-", stdin=policy_of(kafka.cluster))
         eventually(lambda n=namespace: healthy(n), lambda count: count == BROKERS, 240, f"{namespace} is not Healthy")
         record_property(f"{namespace}_seconds_to_healthy", round(time.monotonic() - began, 1))
     began = time.monotonic()

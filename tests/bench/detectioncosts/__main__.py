@@ -1,6 +1,7 @@
 """``python -m detectioncosts``: let everything settle, then measure for a while what it costs that nothing happens.
 
-Then one broker is demoted by an override, and the operator is measured as long again once its leaders have moved.
+Then one broker is demoted by an override, and the operator is measured as long again once its leaders have moved; then
+``bellwether status``, a few times.
 Writes ``reports/detection-costs.json`` and prints a table. Exit status: 0 when every broker was called well all the
 time and nothing but Leases was written, 1 otherwise.
 """
@@ -27,6 +28,7 @@ from detectioncosts.stage import LEASES, Stage
 from realparts.apiserver import ApiServer
 
 ROOT = Path(__file__).resolve().parents[3]
+STATUS_ROUNDS = 5
 READS = ("GET", "LIST", "WATCH")
 
 
@@ -57,6 +59,7 @@ def main() -> int:
             stage.demote(1)
             stage.quiet(300)
             found["one_demoted"] = one_demoted(stage, asked.seconds)
+            found["status_cpu_seconds"] = [round(stage.status_seconds(), 2) for _ in range(STATUS_ROUNDS)]
     found["judge_milliseconds"] = _judge(asked.brokers, asked.partitions, asked.vantages)
     report = asked.reports / "detection-costs.json"
     report.parent.mkdir(parents=True, exist_ok=True)
@@ -137,6 +140,8 @@ def show(found: dict[str, Any]) -> None:
             f"asked of Kafka, {when}: {asked['megabytes_per_minute']} MB and {asked['requests_per_minute']} requests a"
             f" minute; {asked['brokers_asked']} brokers, the largest share {asked['largest_share']:.0%}"
         )
+    screens = found["status_cpu_seconds"]
+    console.print(f"bellwether status: median {statistics.median(screens)} s of CPU (worst {max(screens)} s)")
     leases, others = found["lease_writes_per_second"], found["other_writes_per_second"]
     judged = found["judge_milliseconds"]
     for turn, said in (("at_rest", "while nothing is new"), ("anew", "when each is judged in full")):

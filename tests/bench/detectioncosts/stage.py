@@ -6,6 +6,8 @@ In: sizes, an API server that runs. Out: a ``Stage`` whose processes are up and 
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import time
 import urllib.request
@@ -156,6 +158,17 @@ class Stage:
         return {
             k: n for k, n in self.requests().items() if k[1].startswith(kinds) and k[0] not in ("GET", "LIST", "WATCH")
         }
+
+    def status_seconds(self) -> float:
+        """CPU seconds of one ``bellwether status`` of the first policy, the interpreter's start included."""
+        command = [sys.executable, "-m", "bellwether", "status", "-n", NAMESPACE, "--lease-namespace", NAMESPACE]
+        environment = {**os.environ, "KUBECONFIG": str(self._server.kubeconfig)}
+        screen = subprocess.Popen([*command, "--policy", self._policies[0]], env=environment, stdout=subprocess.DEVNULL)
+        _, status, used = os.wait4(screen.pid, 0)
+        screen.returncode = os.waitstatus_to_exitcode(status)
+        if screen.returncode:
+            raise RuntimeError(f"bellwether status ended with {screen.returncode}")
+        return used.ru_utime + used.ru_stime
 
     def metrics(self, name: str) -> str:
         """What one of the measured processes says of itself."""
