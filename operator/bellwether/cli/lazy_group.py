@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+import re
+import shlex
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
 from bellwether.extras import needed_extra
 
-HINT = "A policy is named by --policy NAME."
+HINT = "A policy is named by --policy"
+STRAY = re.compile(r"Got unexpected extra arguments? \((.+)\)")
 
 
 class MissingExtra(click.ClickException):
@@ -38,6 +41,11 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(importlib.import_module(module), name)
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse, and keep the arguments for a hint on how to write them."""
+        ctx.meta[f"{__name__}.{ctx.command_path}"] = list(args)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. MissingExtra names the extra to install; a stray argument may be meant as --policy."""
         try:
@@ -45,10 +53,20 @@ class LazyGroup(click.Group):
         except click.UsageError as error:
             wrong = error.ctx.command if error.ctx is not None else ctx.command
             takes_policy = any(parameter.name == "policy" for parameter in wrong.params)
-            if takes_policy and error.message.startswith("Got unexpected extra argument") and HINT not in error.message:
-                raise click.UsageError(f"{error.message}. {HINT}", error.ctx) from None
+            stray = STRAY.fullmatch(error.message)
+            if takes_policy and stray is not None:
+                example = "NAME." if " " in stray[1] else f"NAME: {self._with_policy(ctx, stray[1])}"
+                raise click.UsageError(f"{error.message}. {HINT} {example}", error.ctx) from None
             raise
         except ModuleNotFoundError as error:
             command = f"{ctx.command_path} {ctx.invoked_subcommand or ''}".rstrip()
             what = f"`{command}` {needed_extra(error)}"
             raise MissingExtra(what) from error
+
+    @staticmethod
+    def _with_policy(ctx: click.Context, stray: str) -> str:
+        """The whole command with the stray argument, ``orders`` or ``kafka/orders``, as options."""
+        given: Sequence[str] = ctx.meta[f"{__name__}.{ctx.command_path}"]
+        namespace, _, name = stray.rpartition("/")
+        options = ["--policy", name, *(["-n", namespace] if namespace else [])]
+        return shlex.join([*ctx.command_path.split(), *(one for one in given if one != stray), *options])

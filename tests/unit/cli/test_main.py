@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from bellwether import __version__
+from bellwether.cli.lazy_group import HINT
 from bellwether.cli.main import VERBS, main
 
 
@@ -25,11 +27,23 @@ def test_an_unknown_verb_is_refused_by_name() -> None:
     assert "elect-everybody" in found.output
 
 
-@pytest.mark.parametrize("command", [["status", "orders"], ["probe", "storage", "orders"]])
-def test_a_policy_that_is_given_as_an_argument_is_refused_with_the_option(command: list[str]) -> None:
-    found = CliRunner().invoke(main, command)
+@pytest.mark.parametrize(
+    ("command", "stray", "meant"),
+    [
+        ("status orders", "orders", ": bellwether status --policy orders"),
+        ("status kafka/orders", "kafka/orders", ": bellwether status --policy orders -n kafka"),
+        ("explain 3 kafka/orders", "kafka/orders", ": bellwether explain 3 --policy orders -n kafka"),
+        ("probe storage orders", "orders", ": bellwether probe storage --policy orders"),
+        ("status all orders", "all orders", "."),
+    ],
+)
+def test_a_policy_that_is_given_as_an_argument_is_refused_with_the_command_that_is_meant(
+    command: str, stray: str, meant: str
+) -> None:
+    found = CliRunner().invoke(main, command.split(), prog_name="bellwether")
     assert found.exit_code == 2
-    assert found.output.rstrip().endswith("Got unexpected extra argument (orders). A policy is named by --policy NAME.")
+    last = " ".join(found.output.split()).partition("Error: ")[2]
+    assert re.fullmatch(rf"Got unexpected extra arguments? \({stray}\)\. {HINT} NAME{meant}", last)
 
 
 def test_one_storage_measurement_needs_no_cluster_and_leaves_nothing(tmp_path: Path) -> None:

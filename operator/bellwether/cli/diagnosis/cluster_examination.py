@@ -19,7 +19,7 @@ from bellwether.core.doctor.risks import (
     RiskSummary,
     diagnose_cluster,
 )
-from bellwether.core.doctor.unhealthy_leaders import UnhealthyLeader
+from bellwether.core.doctor.unhealthy_leaders import SlowFollower, UnhealthyLeader
 from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey, TopicPartition
 from bellwether.kafka_connection import join_address
 from bellwether.ports.errors import BellwetherError, Terminal
@@ -43,7 +43,7 @@ class Examination:
     """Result. ``silent``: brokers that metadata lists as alive and that did not answer, with the error.
 
     ``unhealthy``: brokers that a policy judges Sick or Down and that lead partitions; None if no verdicts were read.
-    ``troubles``: what could not be read.
+    ``slow``: brokers for which ``acks=all`` waits. ``troubles``: what could not be read.
     """
 
     cluster: Cluster
@@ -51,6 +51,7 @@ class Examination:
     facts: RiskInputs
     silent: Mapping[int, str]
     unhealthy: tuple[UnhealthyLeader, ...] | None = None
+    slow: tuple[SlowFollower, ...] = ()
     troubles: tuple[str, ...] = ()
 
     def of(self, name: TopicPartition) -> Diagnosis:

@@ -30,9 +30,10 @@ from bellwether.cli.diagnosis.cluster_examination import Examination, Examiner, 
 from bellwether.cli.kafka_target import connection_from
 from bellwether.cli.offline.unclean_election import NoLeaderElected, Refused, elect_uncleanly
 from bellwether.cli.output import print_document
+from bellwether.core.doctor.judged_brokers import JudgedBrokers
 from bellwether.core.doctor.remediation import CommandOptions
 from bellwether.core.doctor.risks import OFFLINE, LogEndSample
-from bellwether.core.doctor.unhealthy_leaders import UnhealthyBroker, unhealthy_leaders
+from bellwether.core.doctor.unhealthy_leaders import slow_followers, unhealthy_leaders
 from bellwether.core.model.cluster import PartitionKey, TopicPartition
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import BellwetherError
@@ -83,7 +84,7 @@ def doctor(
 class _Cluster:
     """A cluster to examine. ``check`` raises Terminal if its id is not the expected one.
 
-    ``unhealthy``: brokers that the policy judges Sick or Down; None without its verdicts.
+    ``judged``: what the policy says of its brokers; None without its verdicts.
     """
 
     connection: Connection
@@ -91,7 +92,7 @@ class _Cluster:
     tools: CommandOptions
     notes: tuple[str, ...] = ()
     check: Callable[[str], None] = lambda _cluster_id: None
-    unhealthy: tuple[UnhealthyBroker, ...] | None = None
+    judged: JudgedBrokers | None = None
 
 
 def _by_options(kafka: Mapping[str, Any]) -> _Cluster:
@@ -116,7 +117,7 @@ def _of_policy(opened: ExitStack, target: Target, kafka: Mapping[str, Any]) -> _
         options=options,
     )
     nodes = BrokerPool(found.connection, MANUAL_LIMITS)
-    return _Cluster(found.connection, nodes, tools, found.notes, found.check, found.unhealthy)
+    return _Cluster(found.connection, nodes, tools, found.notes, found.check, found.judged)
 
 
 def _examination(of: _Cluster, uri: str | None) -> Callable[[Collection[str]], Examination]:
@@ -126,8 +127,11 @@ def _examination(of: _Cluster, uri: str | None) -> Callable[[Collection[str]], E
     def examine(topics: Collection[str]) -> Examination:
         found = examiner.examine(topics)
         of.check(found.cluster.cluster_id)
-        led = None if of.unhealthy is None else unhealthy_leaders(found.cluster, of.unhealthy)
-        return replace(found, unhealthy=led, troubles=(*of.notes, *found.troubles))
+        found = replace(found, troubles=(*of.notes, *found.troubles))
+        if of.judged is None:
+            return found
+        slow = slow_followers(found.cluster, of.judged)
+        return replace(found, unhealthy=unhealthy_leaders(found.cluster, of.judged), slow=slow)
 
     return examine
 
@@ -150,11 +154,11 @@ def _elect(
 
 
 def status(found: Examination) -> int:
-    """Exit status: by the worst partition, then by whether an unhealthy broker leads."""
+    """Exit status: by the worst partition, then by whether there is an unhealthy leader or a slow follower."""
     at_risk = found.risk_summary.at_risk
     if any(d.risk in OFFLINE for d in at_risk):
         return exit_status.OFFLINE
-    return exit_status.FOUND if at_risk or found.unhealthy else 0
+    return exit_status.FOUND if at_risk or found.unhealthy or found.slow else 0
 
 
 def _ask(question: str) -> str:

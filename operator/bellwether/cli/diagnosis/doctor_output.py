@@ -14,11 +14,13 @@ from bellwether.core.doctor.cause_remediation import SHOWN_BROKERS, cause_advice
 from bellwether.core.doctor.causes import RiskCause, causes
 from bellwether.core.doctor.remediation import CommandOptions, Remediation, client_impact, remediation_plan
 from bellwether.core.doctor.risks import RISK_DESCRIPTIONS, WORST_FIRST, Diagnosis
-from bellwether.core.doctor.unhealthy_leaders import UnhealthyLeader
+from bellwether.core.doctor.unhealthy_leaders import ACKS_ALL_FIGURES, SlowFollower, UnhealthyLeader
 
 Document = dict[str, Any]
 SHOWN_NAMES = 4
 """Number of partitions that are named for each class of a cause, and of topics for an unhealthy leader."""
+
+_WAITING = "each acks=all write to these partitions waits for it; reads and acks=1 writes do not"
 
 
 def print_report(found: Examination, single: Sequence[Diagnosis], tools: CommandOptions) -> None:
@@ -48,6 +50,9 @@ def print_report(found: Examination, single: Sequence[Diagnosis], tools: Command
     for leader in found.unhealthy or ():
         click.echo()
         _unhealthy(leader)
+    for follower in found.slow:
+        click.echo()
+        _slow(follower)
     if not risk_summary.at_risk:
         click.echo(f"\n{_nothing(found)}")
         return
@@ -68,10 +73,10 @@ def print_report(found: Examination, single: Sequence[Diagnosis], tools: Command
 
 def _nothing(found: Examination) -> str:
     """What is so while no partition is at risk."""
-    if found.unhealthy:
-        return (
-            "every partition has a leader and its replicas; clients lose what the unhealthy leaders above do not serve"
-        )
+    if found.unhealthy or found.slow:
+        lost = ["lose what the unhealthy leaders above do not serve"] if found.unhealthy else []
+        slow = ["wait for the slow brokers above with acks=all"] if found.slow else []
+        return f"every partition has a leader and its replicas; clients {', and '.join(lost + slow)}"
     if found.unhealthy is None:
         return (
             "no partition is at risk by its replicas; whether clients reach the leaders, and which are slow, only the "
@@ -94,6 +99,17 @@ def _unhealthy(leader: UnhealthyLeader) -> None:
     click.echo(f"  clients: {broker.clients}")
     if broker.kept:
         click.echo(f"  it still leads: {broker.kept}")
+    _numbered(leader.remediations)
+
+
+def _slow(follower: SlowFollower) -> None:
+    broker, count = follower.broker, follower.partitions
+    click.echo(
+        f"broker {broker.broker} is slow ({broker.reason}) and in the ISR of {count} "
+        f"partition{'' if count == 1 else 's'} that other brokers lead"
+    )
+    click.echo(f"  clients: {_WAITING}: {ACKS_ALL_FIGURES}")
+    click.echo(f"  it is not paused: {broker.unpaused}")
     _numbered(broker.remediations)
 
 
@@ -162,6 +178,7 @@ def document(found: Examination, tools: CommandOptions) -> Document:
         "atRisk": len(risk_summary.at_risk),
         "atMinIsrBySettings": sum(d.designed for d in risk_summary.diagnoses),
         "unhealthyLeaders": None if found.unhealthy is None else [_leader_document(one) for one in found.unhealthy],
+        "slowFollowers": None if found.unhealthy is None else [_slow_document(one) for one in found.slow],
         "causes": [_cause_document(cause, tools, elr=cluster.elr_enabled) for cause in grouped],
         "partitions": [
             {"cause": cause_of[one.partition.name], **_document(one, tools, elr=cluster.elr_enabled)}
@@ -192,6 +209,18 @@ def _leader_document(leader: UnhealthyLeader) -> Document:
         "topics": dict(leader.topics),
         "clients": broker.clients,
         "notDemoted": broker.kept,
+        "remedies": _remedies(leader.remediations),
+    }
+
+
+def _slow_document(follower: SlowFollower) -> Document:
+    broker = follower.broker
+    return {
+        "broker": broker.broker,
+        "reason": broker.reason,
+        "partitions": follower.partitions,
+        "clients": f"{_WAITING}: {ACKS_ALL_FIGURES}",
+        "notPaused": broker.unpaused,
         "remedies": _remedies(broker.remediations),
     }
 

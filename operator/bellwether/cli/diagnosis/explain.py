@@ -31,6 +31,11 @@ from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reasons import DESCRIPTIONS, reason_named
 from bellwether.ports.errors import BellwetherError
 
+LOST_SECONDS = (
+    "seconds lost: a second counts in full if every request failed or missed the objective, half if half"
+    " of them did, less a tenth that is tolerated"
+)
+
 
 def explain(broker: int, target: Target, output: str) -> None:
     """Explain the verdict on a broker."""
@@ -84,6 +89,8 @@ def explanation(
     yield f"  {verdict.message or DESCRIPTIONS[reason_named(verdict.reason)]}"
     if verdict.change:
         yield f"  what would change it: {verdict.change}"
+    if " lost " in verdict.message:
+        yield f"  {LOST_SECONDS}"
     what = start_sources(missing_sources(health, vantages)) or remedy(verdict.reason)
     if verdict.state is not HealthState.HEALTHY and what:
         text = typed(what, health.metadata.namespace, health.spec.policy_ref.name, str(health.spec.broker_id))

@@ -20,16 +20,18 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.status_conditions import condition
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis import policy_view
+from bellwether.cli.diagnosis.client_impact import holds_back, why_not_paused
 from bellwether.cli.diagnosis.policy_view import PolicyView
 from bellwether.cli.diagnosis.remedies import remedy, typed
 from bellwether.cli.kubernetes_target import connect_policy
 from bellwether.cli.leadership import broker_lookup
-from bellwether.cli.moments import since
+from bellwether.cli.moments import clock, since
 from bellwether.core.detection.health_states import SHOULD_NOT_LEAD, HealthState
 from bellwether.core.doctor.cause_remediation import few_brokers
+from bellwether.core.doctor.judged_brokers import IdleBroker, JudgedBrokers, SlowBroker, UnhealthyBroker
 from bellwether.core.doctor.remediation import Remediation
-from bellwether.core.doctor.unhealthy_leaders import UnhealthyBroker
 from bellwether.core.reasons import DESCRIPTIONS, Reason, reason_named
+from bellwether.core.signals import OverrideState
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import BellwetherError, Terminal
 
@@ -40,7 +42,7 @@ _SHOWN_BROKERS = 8
 class PolicyCluster:
     """A policy's connection and name, the cluster id that it is pinned to (empty: none yet), and notes.
 
-    ``unhealthy``: the brokers that it judges Sick or Down; None if its verdicts cannot be read.
+    ``judged``: what it says of its brokers; None if its verdicts cannot be read.
     """
 
     connection: Connection
@@ -48,7 +50,7 @@ class PolicyCluster:
     policy: str
     cluster_id: str
     notes: tuple[str, ...]
-    unhealthy: tuple[UnhealthyBroker, ...] | None = None
+    judged: JudgedBrokers | None = None
 
     def check(self, cluster_id: str) -> None:
         """Raise Terminal if the addresses lead to another cluster."""
@@ -69,10 +71,10 @@ def policy_cluster(target: Target, bootstrap: tuple[str, ...]) -> Iterator[Polic
     body = broker_lookup.find_policy(api, namespace, policy)
     found = LeadershipPolicy.read(body)
     notes = list(_demotions(api, namespace, policy))
-    unhealthy = _unhealthy(api, body, notes)
+    judged = _judged(api, body, notes)
     with SecretReader(api, namespace) as secrets:
         made = connection(found.spec.kafka, secrets, bootstrap)
-        yield PolicyCluster(made, namespace, policy, found.status.cluster_id, tuple(notes), unhealthy)
+        yield PolicyCluster(made, namespace, policy, found.status.cluster_id, tuple(notes), judged)
 
 
 def _demotions(api: KubernetesClient, namespace: str, policy: str) -> Iterator[str]:
@@ -90,8 +92,8 @@ def _demotions(api: KubernetesClient, namespace: str, policy: str) -> Iterator[s
     yield f"demoted by policy {namespace}/{policy}: broker {shown}{more}"
 
 
-def _unhealthy(api: KubernetesClient, body: Object, notes: list[str]) -> tuple[UnhealthyBroker, ...] | None:
-    """Brokers that the policy judges Sick or Down; adds to ``notes`` why a verdict is missing or old."""
+def _judged(api: KubernetesClient, body: Object, notes: list[str]) -> JudgedBrokers | None:
+    """What the policy says of its brokers; adds to ``notes`` why a verdict is missing or old."""
     policy = f"{body['metadata']['namespace']}/{body['metadata']['name']}"
     try:
         view = policy_view.read_rest(api, body, None, SystemClock().now())
@@ -110,24 +112,77 @@ def _unhealthy(api: KubernetesClient, body: Object, notes: list[str]) -> tuple[U
             f"policy {policy} cannot judge {few_brokers(unknown)}: whether clients reach what "
             f"{'it leads' if len(unknown) == 1 else 'they lead'} is unknown"
         )
-    return tuple(_broker(health, verdict, view) for health, verdict in judged if verdict.state in SHOULD_NOT_LEAD)
+    demoted = {h.spec.broker_id: h for h in view.brokers if _is_demoted(h)}
+    healthy = {h.spec.broker_id for h, verdict in judged if verdict.state is HealthState.HEALTHY}
+    return JudgedBrokers(
+        tuple(_unhealthy(health, verdict, view) for health, verdict in judged if verdict.state in SHOULD_NOT_LEAD),
+        frozenset(demoted),
+        tuple(idle for b, h in demoted.items() if b in healthy and (idle := _idle(h, view)) is not None),
+        tuple(_slow(health, view) for health in view.brokers if holds_back(health) is not None),
+    )
 
 
-def _broker(health: BrokerHealth, verdict: BrokerVerdict, view: PolicyView) -> UnhealthyBroker:
-    demoted, metadata = condition(health.status.conditions, "Demoted"), view.policy.metadata
-    number = str(health.spec.broker_id)
-    named = f"{number} --policy {metadata.name} -n {metadata.namespace}"
+def _is_demoted(health: BrokerHealth) -> bool:
+    found = condition(health.status.conditions, "Demoted")
+    return found is not None and str(found.status) == "True"
 
-    def advised(reason: str) -> str:
-        return typed(remedy(reason), metadata.namespace, metadata.name, number)
 
-    steps = [Remediation(advised(verdict.reason), "nothing", checks=(f"bellwether explain {named}",))]
-    kept = ""
+def _named(health: BrokerHealth, view: PolicyView) -> str:
+    """Arguments that name the broker in a command."""
+    return f"{health.spec.broker_id} --policy {view.policy.metadata.name} -n {view.policy.metadata.namespace}"
+
+
+def _advised(reason: str, health: BrokerHealth, view: PolicyView) -> str:
+    metadata = view.policy.metadata
+    return typed(remedy(reason), metadata.namespace, metadata.name, str(health.spec.broker_id))
+
+
+def _unhealthy(health: BrokerHealth, verdict: BrokerVerdict, view: PolicyView) -> UnhealthyBroker:
+    demoted, named = condition(health.status.conditions, "Demoted"), _named(health, view)
+    advised = _advised(verdict.reason, health, view)
+    steps = [Remediation(advised, "nothing", checks=(f"bellwether explain {named}",))]
+    kept, by_hand = "", None
     if demoted is not None and str(demoted.status) != "True":
         kept = f"{demoted.reason}: {demoted.message}"
-        if demoted.reason != verdict.reason:
-            overrides = (f"bellwether demote {named}",) if demoted.reason == Reason.CAP_REACHED else ()
-            steps.append(Remediation(advised(demoted.reason), "nothing: no data moves", overrides))
+        if demoted.reason == Reason.CAP_REACHED:
+            do = "demote it by an override, which the cap does not limit, if the others have capacity"
+            by_hand = Remediation(do, "no data moves", (f"bellwether demote {named} --reason WHY",))
+        elif demoted.reason != verdict.reason:
+            steps.append(Remediation(_advised(demoted.reason, health, view), "nothing: no data moves"))
     message = verdict.message or DESCRIPTIONS[reason_named(verdict.reason)]
     known = tuple(step for step in steps if step.do)
-    return UnhealthyBroker(health.spec.broker_id, str(verdict.state), verdict.reason, message, kept, known)
+    return UnhealthyBroker(
+        health.spec.broker_id, str(verdict.state), verdict.reason, message, kept, known, by_hand=by_hand
+    )
+
+
+def _idle(health: BrokerHealth, view: PolicyView) -> IdleBroker | None:
+    """A healthy broker that an override keeps from leading, with who set it, why and until when; None for a drain."""
+    override = health.spec.override
+    if override is None or override.state is not OverrideState.DEMOTED or override.purpose is not None:
+        return None
+    by = f" by {override.by}" if override.by else ""
+    until = f"; until {clock(override.until)}" if override.until is not None else ""
+    do = (
+        f"let broker {health.spec.broker_id} lead again: it is healthy, and an override{by} keeps it from leading"
+        f" ({override.reason}{until})"
+    )
+    cost = "no data moves; what the override was set for must be over"
+    return IdleBroker(health.spec.broker_id, Remediation(do, cost, (f"bellwether release {_named(health, view)}",)))
+
+
+MAY_STOP = (
+    "or stop its process, once the command below says that it may be stopped: every partition keeps min.insync.replicas"
+    " in-sync replicas without it; but not if it is a controller voter that the quorum needs"
+)
+MAY_STOP_COST = "where no in-sync replica is to spare, the next lost broker stops acks=all writes"
+
+
+def _slow(health: BrokerHealth, view: PolicyView) -> SlowBroker:
+    held = holds_back(health)
+    reason = held.reason if held is not None else str(Reason.STORAGE_SLOW)
+    check = (f"bellwether explain {_named(health, view)}",)
+    repair = Remediation("repair its disk: then everything is as before", "nothing", checks=check)
+    leave = Remediation(MAY_STOP, MAY_STOP_COST, (f"bellwether drain {_named(health, view)} --reason WHY --wait",))
+    unpaused = why_not_paused(health, view.policy)
+    return SlowBroker(health.spec.broker_id, reason, unpaused, (repair, leave))

@@ -5,7 +5,7 @@ In: the Kubernetes API. Out: ``PolicyView``. Leases give the age of reports; whe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -17,6 +17,7 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.signal_entries import SignalEntry
 from bellwether.api.v1alpha1.status.status_conditions import Condition, condition
 from bellwether.cli.diagnosis.missing_sources import MissingSource, missing_sources, named_vantages, start_sources
+from bellwether.cli.diagnosis.override_remedy import override_remedy
 from bellwether.cli.diagnosis.remedies import remedy
 from bellwether.cli.leadership import broker_lookup
 from bellwether.core.detection.health_states import HealthState
@@ -113,9 +114,14 @@ class PolicyView:
         return tuple(Problem(reason, tuple(about), self._remedy(reason, about)) for reason, about in found.items())
 
     def _remedy(self, reason: str, about: Collection[str]) -> str:
-        """The remedy of the reason; for sources that do not report, which ones to start."""
+        """The remedy of the reason, after what a drain or a quarantine waits for; for sources that do not report,
+        which ones to start; for overrides, whose.
+        """
+        if reason == Reason.OVERRIDE_DEMOTED:
+            return override_remedy([h for h in self.brokers if _name(h) in about]) or remedy(reason)
         if reason != Reason.NO_EVIDENCE:
-            return remedy(reason)
+            waits = dict.fromkeys(m for h in self.brokers if _name(h) in about for m in _waits_for(h, reason))
+            return "; ".join((*waits, remedy(reason)))
         vantages = named_vantages(self.policy)
         by_broker = {_name(health): missing_sources(health, vantages) for health in self.brokers}
         stale = {f"{p.type} from {p.source}": [MissingSource(p.type, p.source)] for p in self.probers}
@@ -152,6 +158,14 @@ def _of_broker(health: BrokerHealth) -> Iterable[tuple[str, str]]:
         found = condition(status.conditions, type_)
         if found is not None and wrong in (None, str(found.status)):
             yield found.reason, name
+
+
+def _waits_for(health: BrokerHealth, reason: str) -> Iterator[str]:
+    """Messages of its drain and its quarantine, where these wait for that reason: no other text of status has them."""
+    for type_ in ("Drained", "Quarantined"):
+        found = condition(health.status.conditions, type_)
+        if found is not None and (str(found.status), found.reason) == ("False", reason):
+            yield found.message
 
 
 def read(api: KubernetesClient, namespace: str, name: str, lease_namespace: str | None, now: datetime) -> PolicyView:

@@ -19,6 +19,7 @@ from bellwether.api.v1alpha1.status.policy_status import Mode
 from bellwether.api.v1alpha1.status.status_conditions import condition
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis import policy_list
+from bellwether.cli.diagnosis.client_impact import impact
 from bellwether.cli.diagnosis.explain import facts
 from bellwether.cli.diagnosis.policy_view import PolicyView, Prober, read
 from bellwether.cli.diagnosis.remedies import DOCS, runbook, typed
@@ -101,6 +102,7 @@ def document(view: PolicyView) -> dict[str, Any]:
             }
             for p in view.probers
         ],
+        "clients": [*impact(view.brokers, view.policy)],
         "problems": [
             {"reason": p.reason, "about": list(p.about), "remedy": p.remedy, "runbook": runbook(p.reason)}
             for p in view.problems
@@ -120,6 +122,7 @@ def screen(view: PolicyView) -> Iterator[str]:
     held = view.reason_since
     yield f"{name}: {ready.reason}{f', {since(held, view.now)}' if held is not None else ''}"
     yield from (f"  {part}" for part in ready.message.split("; "))
+    yield from (f"Clients: {line}." for line in impact(view.brokers, view.policy))
     moment = since(ready.last_transition_time, view.now)
     newer = "; the reason may be newer" if held is None and ready.reason != Reason.UP_TO_DATE else ""
     yield f"Mode: {status.mode or view.policy.spec.mode}{_idled_by(view)}. Ready: {ready.status}, {moment}{newer}."

@@ -38,18 +38,24 @@ def release(brokers: tuple[int, ...], racks: tuple[str, ...], target: Target, wa
     try:
         api, namespace, policy = connect_policy(target)
         chosen = broker_lookup.choose_brokers(api, namespace, policy, brokers, racks)
+        healths = {broker: broker_lookup.find_health(api, namespace, policy, broker) for broker in chosen}
         if dry_run:
+            for broker, health in healths.items():
+                known = overrides.override_of(health)
+                removes = f": would remove {overrides.shown(known)}" if known is not None else " has no override"
+                click.echo(f"broker {broker}{removes}")
             preview_overrides(target, dict.fromkeys(chosen))
             return
         now, outcomes = SystemClock().now(), {}
-        for broker in chosen:
+        for broker, health in healths.items():
             before = overrides.set_override(api, namespace, policy, broker, None)
             if before is None:
                 click.echo(f"broker {broker} has no override; nothing was changed")
                 continue
             over = overrides.ended(before, now)
-            click.echo(f"broker {broker}: override removed{' (it had already ended)' if over else ''}")
-            outcomes[broker] = wait.released(None if over else str(before.get("state")))
+            click.echo(f"broker {broker}: removed {overrides.shown(before)}{' (it had already ended)' if over else ''}")
+            led = int((health.get("status") or {}).get("leaders") or 0)
+            outcomes[broker] = wait.released(None if over else str(before.get("state")), led)
         _await(api, namespace, policy, outcomes, wait_seconds)
     except BellwetherError as error:
         raise click.ClickException(str(error)) from None
@@ -75,6 +81,9 @@ def _run(
     try:
         api, namespace, policy = connect_policy(target)
         chosen = broker_lookup.choose_brokers(api, namespace, policy, brokers, racks)
+        warnings = [] if demoting else overrides.unfit(broker_lookup.healths(api, namespace, policy), chosen)
+        for warning in warnings:
+            click.echo(f"warning: {warning}", err=True)
         if dry_run:
             preview_overrides(target, {broker: Override(broker, state, why, until, by) for broker in chosen})
             return
@@ -82,9 +91,9 @@ def _run(
             body = overrides.override_body(state, why, by, until)
             overrides.set_override(api, namespace, policy, broker, body)
         healths = broker_lookup.healths(api, namespace, policy)
-        warning = overrides.too_many(healths, chosen) if demoting else None
-        if warning is not None:
-            click.echo(f"warning: {warning}", err=True)
+        crowded = overrides.too_many(healths, chosen) if demoting else None
+        if crowded is not None:
+            click.echo(f"warning: {crowded}", err=True)
         outcome: wait.Outcome = wait.demoted(why) if demoting else wait.promoted
         _await(api, namespace, policy, dict.fromkeys(chosen, outcome), wait_seconds)
     except BellwetherError as error:

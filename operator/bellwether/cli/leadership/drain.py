@@ -225,10 +225,7 @@ def look(api: KubernetesClient, namespace: str, policy: str, broker: int) -> Dra
 
 
 def _override(api: KubernetesClient, namespace: str, policy: str, broker: int) -> dict[str, Any] | None:
-    found: dict[str, Any] | None = (broker_lookup.find_health(api, namespace, policy, broker).get("spec") or {}).get(
-        "override"
-    )
-    return found
+    return overrides.override_of(broker_lookup.find_health(api, namespace, policy, broker))
 
 
 def _maintains(override: dict[str, Any]) -> bool:

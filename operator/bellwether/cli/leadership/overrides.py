@@ -1,4 +1,4 @@
-"""Overrides on a BrokerHealth: set, remove, and warn if half of the brokers could not lead.
+"""Overrides on a BrokerHealth: set, remove, show, and warn of brokers that could not or should not lead.
 
 Called by the commands ``demote``, ``promote``, ``release`` and ``drain`` with ``--policy``.
 """
@@ -14,7 +14,8 @@ from typing import Any
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, KubernetesClient, Object
 from bellwether.cli.leadership import broker_lookup
-from bellwether.core.detection.health_states import HealthState
+from bellwether.cli.moments import clock
+from bellwether.core.detection.health_states import SHOULD_NOT_LEAD, HealthState
 from bellwether.core.settings.policy import Mode
 from bellwether.core.signals import OverrideState, Purpose
 
@@ -30,12 +31,18 @@ def set_override(
 
     Terminal if the policy or the broker is unknown.
     """
-    before = (broker_lookup.find_health(api, namespace, policy, broker).get("spec") or {}).get("override")
+    before = override_of(broker_lookup.find_health(api, namespace, policy, broker))
     if before is not None or override is not None:
         api.merge(
             BROKER_HEALTHS, namespace, object_names.broker_health(policy, broker), {"spec": {"override": override}}
         )
     return before
+
+
+def override_of(health: Object) -> dict[str, Any] | None:
+    """The override of a BrokerHealth; None if it has none."""
+    found: dict[str, Any] | None = (health.get("spec") or {}).get("override")
+    return found
 
 
 def override_body(
@@ -64,6 +71,14 @@ def whoami() -> str:
         return f"uid {os.getuid()}"
 
 
+def shown(override: dict[str, Any]) -> str:
+    """Whose override it is, why and until when: ``the override of root: kernel update, until 2026-01-01 00:00:00Z``."""
+    by = f" of {override['by']}" if override.get("by") else ""
+    until = override.get("until")
+    end = f", until {clock(datetime.fromisoformat(str(until)))}" if until is not None else ""
+    return f"the override{by}: {override.get('reason')}{end}"
+
+
 def ended(override: dict[str, Any], now: datetime) -> bool:
     """Whether an override has expired; it then has no effect, but remains until it is removed."""
     until = override.get("until")
@@ -78,6 +93,17 @@ def without_effect(policy: Object) -> str | None:
     if spec.get("mode", Mode.OBSERVE) != Mode.ENFORCE:
         return "the policy is in mode Observe: no leader moves until spec.mode is Enforce"
     return None
+
+
+def unfit(healths: Iterable[Object], brokers: Collection[int]) -> list[str]:
+    """Warnings for the brokers that are Sick or Down, which should not lead."""
+    warnings = []
+    for health in healths:
+        broker, verdict = health["spec"]["brokerId"], (health.get("status") or {}).get("verdict") or {}
+        if broker in brokers and verdict.get("state") in SHOULD_NOT_LEAD:
+            why = f"{verdict['state']} ({verdict.get('reason')}: {verdict.get('message')})"
+            warnings.append(f"clients would be led again by broker {broker}, which is {why}")
+    return warnings
 
 
 def too_many(healths: Iterable[Object], brokers: Collection[int]) -> str | None:

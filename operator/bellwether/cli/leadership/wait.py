@@ -43,7 +43,15 @@ class View:
     work: str
     """What is still in progress, for the message; empty if nothing."""
 
+    current: bool
+    """Whether the operator has read the present override, or that there is none."""
+
+    trouble: str = ""
+    """Why the policy is not reconciled, for the message; empty if it is."""
+
     def __str__(self) -> str:
+        if not self.current:
+            return f"broker {self.broker}: the operator has not read the change yet{self.trouble}"
         state = "free to lead" if self.demoted is False and self.reason == Reason.UP_TO_DATE else self.message
         return f"broker {self.broker} leads {self.leaders} partitions; {state}{self.work}"
 
@@ -76,7 +84,7 @@ def await_outcome(
         except Transient as error:
             text = f"retrying: {error}"
         else:
-            text, done = str(view), outcome(view)
+            text, done = str(view), outcome(view) if view.current else None
         if text != printed:
             say(text)
             printed = text
@@ -95,12 +103,13 @@ def look(api: KubernetesClient, namespace: str, policy: str, broker: int) -> Vie
     status = body.get("status") or {}
     demoted, settled = broker_lookup.condition(body, "Demoted"), broker_lookup.condition(found, "Settled")
     problem = broker_lookup.trouble(found)
-    work = f"; {problem}" if problem else ""
+    trouble = work = f"; {problem}" if problem else ""
     if not problem and settled is not None and settled["status"] != "True":
         work = f"; {settled.get('message')}"
     # The restoration of another broker in waves takes minutes and blocks nothing else.
     rests = settled is not None and (settled["status"] == "True" or settled.get("reason") == Reason.RESTORING_IN_WAVES)
     done = problem is None and rests
+    generation = int(body["metadata"].get("generation") or 0)
     return View(
         broker=broker,
         demoted=None if demoted is None else demoted["status"] == "True",
@@ -114,6 +123,8 @@ def look(api: KubernetesClient, namespace: str, policy: str, broker: int) -> Vie
         scope_alone=[b["reason"] for b in (found.get("status") or {}).get("blockedByReason") or ()]
         == [Reason.OUT_OF_SCOPE],
         work=work,
+        current=int(status.get("observedGeneration") or generation) >= generation,
+        trouble=trouble,
     )
 
 
@@ -153,8 +164,11 @@ def promoted(view: View) -> str | None:
     return f"broker {view.broker} leads {view.leaders} partitions; the override prevents a demotion by its signals"
 
 
-def released(was: str | None) -> Outcome:
-    """Done when the state without the override is known. ``was``: its former state, None if it had ended."""
+def released(was: str | None, led: int = 0) -> Outcome:
+    """Done when the state without the override is known, and no leader is being moved.
+
+    ``was``: the override's state, None if it had ended. ``led``: how many partitions the broker led before.
+    """
 
     def outcome(view: View) -> str | None:
         if view.demoted and (was != "Demoted" or view.reason not in _OVERRIDDEN):
@@ -164,12 +178,9 @@ def released(was: str | None) -> Outcome:
             if view.reason in _UNDECIDED:
                 return None
             return f"broker {view.broker} is sick and not demoted ({view.reason}: {view.message})"
+        leads = f"broker {view.broker} is released: it leads {view.leaders} partitions ({led} before)"
         if view.demoted is False and view.reason == Reason.RESTORING_IN_WAVES:
-            return f"broker {view.broker} leads {view.leaders} partitions; {view.message}"
-        return (
-            f"broker {view.broker} leads {view.leaders} partitions; its signals decide again"
-            if view.leads_again
-            else None
-        )
+            return f"{leads}; {view.message}" if view.settled else None
+        return f"{leads}; its signals decide again" if view.leads_again else None
 
     return outcome

@@ -12,8 +12,9 @@ from typing import Any
 from bellwether.cli.planning.preview import Preview
 from bellwether.cli.text_table import rows_of
 from bellwether.core.demotion.decisions import Decisions
+from bellwether.core.demotion.restoration import early_message
 from bellwether.core.model.log_dirs import LogDir
-from bellwether.core.planning.plan import Move
+from bellwether.core.planning.plan import Move, Plan
 from bellwether.core.reasons import DESCRIPTIONS
 
 SHOWN = 20
@@ -31,7 +32,7 @@ def plan_lines(preview: Preview) -> Iterator[str]:
     total = len(snapshot.cluster.partitions)
     if outside := total - len(preview.context.managed.partitions):
         yield f"{outside} of {total} partitions are out of scope (spec.scope) and stay as they are"
-    yield from _decided(preview.decisions, set(snapshot.record.demoted), set(snapshot.record.log_dirs))
+    yield from _decided(plan, preview.decisions, set(snapshot.record.demoted), set(snapshot.record.log_dirs))
     led = sum(move.elect for move in plan.moves)
     yield f"{led} leaders move, {len(plan.moves) - led} partitions are only reordered"
     if plan.moves:
@@ -47,7 +48,7 @@ def plan_lines(preview: Preview) -> Iterator[str]:
         yield f"{count} blocked, {reason}: {DESCRIPTIONS[reason]} (first {first.topic}-{first.key.partition})"
 
 
-def _decided(decisions: Decisions, before: set[int], dirs_before: set[LogDir]) -> Iterator[str]:
+def _decided(plan: Plan, decisions: Decisions, before: set[int], dirs_before: set[LogDir]) -> Iterator[str]:
     for broker, demoted in decisions.demoted.items():
         state = "is demoted" if broker in before else "would be demoted"
         yield f"broker {broker} {state}: {demoted.reason}: {demoted.message}"
@@ -60,7 +61,9 @@ def _decided(decisions: Decisions, before: set[int], dirs_before: set[LogDir]) -
     for broker in decisions.promoted:
         yield f"broker {broker} would be promoted"
     for broker, wave in decisions.returning.items():
-        yield f"broker {broker} gets its leaders back in waves: at most {wave.share} % so far"
+        early, waiting = early_message(plan.early.get(broker, 0)), plan.withheld.get(broker, 0)
+        now = f"{wave.share} % now{early}; {waiting} wait for later waves"
+        yield f"broker {broker} gets its leaders back in waves: {now}"
     for broker, seconds in decisions.dwelling.items():
         yield f"broker {broker} would be demoted in {seconds:.0f} s (demotion.dwellSeconds)"
     for hold in decisions.held:

@@ -80,6 +80,7 @@ class LeaderExplanation:
         self._partition = partition
         self._would_change = would_change
         entry = preview.context.snapshot.record.entries.get(partition.key)
+        self._unhealthy = preview.context.sick_or_down
         self._baseline = partition.replicas if entry is None else entry.baseline
         self._replicas = tuple([self._replica(broker) for broker in partition.replicas])
         self._obstacles = {replica.broker: replica for replica in self._replicas if replica.obstacle}
@@ -136,6 +137,14 @@ class LeaderExplanation:
 
     def reason(self) -> str:
         """Why the leader leads."""
+        leader = self._partition.leader
+        held = None if leader is None else self._preview.decisions.hold_of(leader)
+        if leader is None or leader in self._obstacles or leader not in self._unhealthy or held is None:
+            return self._why_leading()
+        state = self._preview.context.verdicts[leader].state
+        return f"{self._why_leading()}; it is {state} and not demoted ({held.reason}: {held.message})"
+
+    def _why_leading(self) -> str:
         partition, home = self._partition, self._baseline[0]
         leader, first = partition.leader, partition.replicas[0]
         if leader is None:
@@ -167,17 +176,39 @@ class LeaderExplanation:
                 f"; {text}" if (text := remedy(hold.reason)) else ""
             )
         present = partition.leader
-        for broker in dict.fromkeys((*self._baseline, *partition.replicas)):
-            if broker == present:
-                break
-            if broker in self._obstacles and self._obstacles[broker].change:
-                yield f"broker {broker} can lead: {self._obstacles[broker].change}"
+        for replica in self._hindered():
+            yield f"broker {replica.broker} can lead: {replica.change}"
         if present is not None and present != partition.replicas[0] and partition.replicas[0] not in self._obstacles:
             yield f"an election of broker {partition.replicas[0]}: bellwether elect{self._options}"
         if self._outside:
             yield f"spec.scope: let it include topic {partition.topic}, or do not exclude it"
-        elif present is not None and present not in self._obstacles:
+        elif present is not None and present not in self._obstacles and self._heirs():
             yield f"a demotion of broker {present}, by its signals or with bellwether demote {present}{self._options}"
+
+    def _hindered(self) -> list[ReplicaView]:
+        """Replicas that would lead but for an obstacle, healthy ones in the ISR first.
+
+        A healthy leader is replaced only by one that is before it in the order.
+        """
+        present, found = self._partition.leader, []
+        for broker in dict.fromkeys((*self._baseline, *self._partition.replicas)):
+            if broker == present:
+                if broker not in self._unhealthy:
+                    break
+            elif broker in self._obstacles and self._obstacles[broker].change:
+                found.append(self._obstacles[broker])
+        return sorted(found, key=lambda one: (one.broker in self._unhealthy, not one.in_sync))
+
+    def _heirs(self) -> list[int]:
+        """Replicas that would take over from the leader if it were demoted."""
+        return [
+            one.broker
+            for one in self._replicas
+            if one.in_sync
+            and not one.obstacle
+            and one.broker not in self._unhealthy
+            and one.broker != self._partition.leader
+        ]
 
     @property
     def _when(self) -> str:
@@ -216,10 +247,11 @@ class LeaderExplanation:
             why = f"it is demoted ({demoted.reason}) {since(demoted.since, now)}"
             if broker not in snapshot.record.demoted:
                 why = f"it would be demoted ({demoted.reason})"
+            sick, recovery = broker in self._unhealthy, self._would_change.get(broker) or "it is Healthy again"
             if demoted.cause is Cause.OVERRIDE:
-                return why, f"its override ends: bellwether release {broker}{options}"
-            recovery = self._would_change.get(broker) or "it is Healthy again"
-            return why, f"{recovery}; or bellwether promote {broker}{options}"
+                ends = f"its override ({demoted.message}) ends: bellwether release {broker}{options}"
+                return why, f"{recovery}, and {ends}" if sick else f"{ends}; it is {context.verdicts[broker].state}"
+            return why, recovery if sick else f"{recovery}; or bellwether promote {broker}{options}"
         if broker in decisions.log_dirs.replicas.get(self._partition.key, ()):
             return f"its replica lies in a demoted log directory ({Reason.LOG_DIR_SLOW})", (
                 f"the directory is fast again; or bellwether promote {broker}{options}"

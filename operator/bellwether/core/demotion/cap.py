@@ -25,6 +25,9 @@ NAMED = 5
 """How many brokers a message names; the others are counted."""
 
 _PASSING = (HealthState.HEALTHY, HealthState.RECOVERING)
+_LED_AGAIN_BY: Mapping[Cause, str] = {Cause.OVERRIDE: "release", Cause.COMMAND: "promote"}
+"""Verb that ends a demotion by a person."""
+
 _SAME_SYMPTOM: Mapping[str, str] = {
     Reason.NOT_FENCED_IN_TIME: Reason.EXTERNALLY_UNREACHABLE,
     Reason.UNREACHABLE: Reason.EXTERNALLY_UNREACHABLE,
@@ -84,10 +87,11 @@ def admit_within_cap(
     worst_first = sorted(candidates, key=lambda v: (-v.severity, v.since, v.broker))
     if (text := shared_symptom(kept, context)) is not None:
         return [], [BrokerHold(v.broker, Reason.SYSTEMIC_CAUSE, text) for v in worst_first]
-    admitted, held = worst_first, list[BrokerHold]()
+    # First whether a better leader is left: a higher cap would not help a broker for which there is none.
+    admitted, last = _leave_a_leader(worst_first, kept, context)
+    held = list[BrokerHold]()
     if not _one_failure_domain(kept, context):
-        admitted, held = _most_severe(worst_first, kept, context)
-    admitted, last = _leave_a_leader(admitted, kept, context)
+        admitted, held = _most_severe(admitted, kept, context)
     return admitted, last + held
 
 
@@ -121,39 +125,48 @@ def _most_severe(
     used = demoted_by_signals(kept, snapshot)
     room = max(0, policy.demotion.cap(len(snapshot.cluster.named)) - len(used))
     admitted, refused = worst_first[:room], worst_first[room:]
-    text = cap_reached(used.union(v.broker for v in admitted), "demoted by signals", context) + _idle(kept, context)
+    counted = used.union(v.broker for v in admitted)
+    text = cap_reached(counted, "demoted by signals", context, let_idle_lead(kept, context))
     return admitted, [BrokerHold(v.broker, Reason.CAP_REACHED, text) for v in refused]
 
 
-def _idle(kept: Mapping[int, DemotedBroker], context: Context) -> str:
-    """End of a message that names healthy brokers which lead nothing because a person wants that: the first remedy."""
-    live, verdicts = context.snapshot.cluster.live, context.verdicts
-    wanted = [b for b, found in kept.items() if found.cause in (Cause.OVERRIDE, Cause.COMMAND)]
+def let_idle_lead(kept: Mapping[int, DemotedBroker], context: Context) -> str:
+    """The first remedy: let a healthy broker lead that a person keeps from it. Empty if there is none."""
+    live, verdicts, policy = context.snapshot.cluster.live, context.verdicts, context.policy
+    wanted = [b for b, found in kept.items() if found.cause in _LED_AGAIN_BY]
     idle = sorted(b for b in live.intersection(wanted) if verdicts[b].state in _PASSING)
     if not idle:
         return ""
-    first, more = ", ".join(map(str, idle[:NAMED])), len(idle) - NAMED
-    one = len(idle) == 1
+    one, found = len(idle) == 1, kept[idle[0]]
+    command = f"bellwether {_LED_AGAIN_BY[found.cause]} {idle[0]} --policy {policy.name} -n {policy.namespace}"
     return (
-        f"; {'broker' if one else 'brokers'} {first}{f' and {more} more' if more > 0 else ''}"
-        f" {'is' if one else 'are'} healthy and demoted by a person: first let {'it' if one else 'them'} lead again"
-        " (bellwether release or promote)"
+        f"first let {_brokers(idle)} lead again, which {'is' if one else 'are'} healthy and demoted by a person"
+        f" ({found.message}): {'' if one else 'for example '}{command}"
     )
 
 
-def cap_reached(counted: Collection[int], how: str, context: Context, beyond: str = "demote by an override") -> str:
+def cap_reached(
+    counted: Collection[int], how: str, context: Context, first: str = "", beyond: str = "demote by an override"
+) -> str:
     """The field of the cap with its value, the brokers that count against it, and the remedies.
 
-    ``beyond`` is what the cap does not limit.
+    ``first`` is a remedy that comes before the others, ``beyond`` what the cap does not limit.
     """
-    first, more = sorted(counted)[:NAMED], len(counted) - NAMED
-    one = len(counted) == 1
-    names = f"{'broker' if one else 'brokers'} {', '.join(map(str, first))}{f' and {more} more' if more > 0 else ''}"
+    one, policy = len(counted) == 1, context.policy
+    cap = policy.demotion.cap_words(len(context.snapshot.cluster.named))
+    # Only a number: 49 %, the highest percentage, is 1 of 3 brokers.
+    higher, patch = len(counted) + 1, '{"spec":{"demotion":{"maxBrokers":%d}}}'
     return (
-        f"{context.policy.demotion.cap_words(len(context.snapshot.cluster.named))}, and {names}"
-        f" {'counts' if one else 'count'} against it ({how}): repair {'that one' if one else 'those'}, raise"
-        f" spec.demotion.maxBrokers if the others have capacity, or {beyond}"
+        f"{cap}, and {_brokers(counted)} {'counts' if one else 'count'} against it ({how}):"
+        f" {f'{first}; ' if first else ''}repair {'that one' if one else 'those'}; if the others have capacity, set"
+        f" spec.demotion.maxBrokers to the number {higher} (kubectl patch lp {policy.name} -n {policy.namespace}"
+        f" --type merge -p '{patch % higher}'), or {beyond}"
     )
+
+
+def _brokers(ids: Collection[int]) -> str:
+    first, more = ", ".join(map(str, sorted(ids)[:NAMED])), len(ids) - NAMED
+    return f"{'broker' if len(ids) == 1 else 'brokers'} {first}{f' and {more} more' if more > 0 else ''}"
 
 
 def _leave_a_leader(
@@ -168,10 +181,9 @@ def _leave_a_leader(
             leading.discard(verdict.broker)
             admitted.append(verdict)
         else:
-            text = (
-                "no other broker is live, less sick and free to lead: repair one, or end the override or drain that"
-                " keeps one from leading"
-            ) + _idle(kept, context)
+            first = let_idle_lead(kept, context)
+            remedy = first or "repair one, or end the drain or override that keeps one from leading"
+            text = f"no other broker is live, less sick and free to lead: {remedy}"
             held.append(BrokerHold(verdict.broker, Reason.CAP_REACHED, text))
     return admitted, held
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from bellwether.core.demotion.cap import cap_reached, demoted_by_signals, is_shared
+from bellwether.core.demotion.cap import cap_reached, demoted_by_signals, is_shared, let_idle_lead
 from bellwether.core.detection.context import Context
 from bellwether.core.doctor.risks import MIN_ISR
 from bellwether.core.model.cluster import Partition
@@ -48,7 +48,8 @@ def drain_blocker(
     broker, snapshot = why.broker, context.snapshot
     live = snapshot.cluster.live
     if broker in live and not live - set(kept) - context.sick_or_down - {broker}:
-        text = "no other broker is live, healthy and free to lead: promote another broker first"
+        remedy = let_idle_lead(kept, context) or "repair another broker first"
+        text = f"no other broker is live, healthy and free to lead: {remedy}"
         return DrainBlocker(Reason.ANOTHER_BROKER_UNHEALTHY, text)
     stranded = [p for p in snapshot.cluster.held_by(broker) if _is_last_in_isr(p, broker, live - set(drained))]
     if stranded:
@@ -157,5 +158,5 @@ def _over_the_cap(broker: int, kept: Mapping[int, DemotedBroker], context: Conte
     unasked = drained | demoted_by_signals(kept, snapshot)
     if len(unasked) < context.policy.demotion.cap(len(cluster.named)):
         return None
-    text = cap_reached(unasked, "demoted by signals, or drained by a pod restart", context, "request the drain")
+    text = cap_reached(unasked, "demoted by signals, or drained by a pod restart", context, beyond="request the drain")
     return DrainBlocker(Reason.CAP_REACHED, text)

@@ -45,7 +45,8 @@ class Restorations:
 class RestorationProgress:
     """Progress of a broker's restoration: wave ``number`` of ``waves``, 0 before the first.
 
-    ``withheld`` counts the partitions of later waves; ``wait`` is what blocks the next one.
+    ``withheld`` counts the partitions of later waves; ``wait`` is what blocks the next one. ``early`` counts partitions
+    of later waves that it leads already, because no other healthy replica may lead them.
     """
 
     returning: ReturningBroker
@@ -53,6 +54,7 @@ class RestorationProgress:
     waves: int
     withheld: int
     wait: WaveBlocker | None = None
+    early: int = 0
 
     @property
     def message(self) -> str:
@@ -60,16 +62,27 @@ class RestorationProgress:
         text = f"wave {self.number} of {self.waves}: {self.returning.share} % of its leaders may be restored"
         if self.number == 0:
             text = f"its leaders are restored in {self.waves} waves"
+        text += early_message(self.early)
         return text if self.wait is None else f"{text}; the next wave waits: {self.wait.message}"
 
     @classmethod
     def of(
-        cls, returning: ReturningBroker | None, waves: PromotionWaves, withheld: int, wait: WaveBlocker | None
+        cls,
+        returning: ReturningBroker | None,
+        waves: PromotionWaves,
+        withheld: int,
+        wait: WaveBlocker | None,
+        early: int = 0,
     ) -> RestorationProgress | None:
         """Progress under a policy's waves; None if the broker is not returning."""
         if returning is None:
             return None
-        return cls(returning, waves.number(returning.share), len(waves.steps), withheld, wait)
+        return cls(returning, waves.number(returning.share), len(waves.steps), withheld, wait, early)
+
+
+def early_message(early: int) -> str:
+    """Addition to a message about a wave: how many leaders it does not hold back; empty if none."""
+    return f", and {early} more at once, as no other healthy replica may lead them" if early else ""
 
 
 def advance_restorations(context: Context, kept: Collection[int], promoted: Collection[int]) -> Restorations:

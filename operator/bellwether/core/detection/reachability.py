@@ -71,7 +71,7 @@ def reachability(broker: int, index: SignalIndex, fencing_seconds: float, past: 
     if len(words) < need or not words:
         return _too_few(broker, words, failing, need, index, facts)
     if failing:
-        text = f"{_names(failing)} of {total} vantages cannot reach it, {need} are needed"
+        text = f"{_names(failing)} of {total} vantages cannot reach it, {need} are needed{_others(broker, words, index)}"
         change = f"{need} vantages failing makes it Sick, none failing makes it Healthy"
         return Finding(Evidence.DOUBTFUL, Reason.VANTAGES_DISAGREE, text, facts=facts, change=change)
     limit = weigh(0.0, broker, index, HarmCause.REACHABILITY)
@@ -247,6 +247,15 @@ def _facts(said: Sequence[Signal], index: SignalIndex, patience: int) -> tuple[E
             why = "every broker fails from this vantage, so the vantage itself has failed"
         facts.append(evidence_item(signal, patience, why))
     return tuple(facts)
+
+
+def _others(broker: int, words: Sequence[Signal], index: SignalIndex) -> str:
+    """What the vantages say that do not fail: which reach the broker, and why the rest is not known."""
+    reaching = sorted(s.source for s in words if s.reading is not Reading.FAILING)
+    seen = {s.source for s in words}
+    problems, _ = _why_missing(broker, [v for v in index.vantages if v not in seen], index)
+    known = [f"reached from {', '.join(reaching)}"] if reaching else []
+    return "".join(f"; {text}" for text in (*known, problems) if text)
 
 
 def _names(signals: Sequence[Signal]) -> str:

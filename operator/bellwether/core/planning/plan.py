@@ -103,6 +103,8 @@ class Plan:
     targets: Mapping[PartitionKey, tuple[int, ...]] = field(default_factory=dict)
     withheld: Mapping[int, int] = field(default_factory=dict)
     """Number of partitions that each returning broker still waits for."""
+    early: Mapping[int, int] = field(default_factory=dict)
+    """Number of partitions that each returning broker leads before their wave: no other healthy replica may."""
     resting: int = 0
     """Number of displaced partitions without a target: they are permanently where a rack wants them."""
     inputs: PlanInputs | None = field(default=None, compare=False, repr=False)
@@ -171,7 +173,9 @@ def build_plan(context: Context, decisions: Decisions, last: Plan | None = None)
     holds.extend(_out_of_scope(context, decisions))
     moves.sort(key=_urgency)
     lasting = inputs if not (moves or entries or postponed) else None
-    return Plan(tuple(moves), tuple(holds), decisions, entries, targets, found.awaited, found.resting, lasting)
+    return Plan(
+        tuple(moves), tuple(holds), decisions, entries, targets, found.awaited, found.early, found.resting, lasting
+    )
 
 
 def _move(wanted: TargetOrder, demoted: frozenset[int], *, elect: bool) -> Move:

@@ -7,6 +7,7 @@ partition that is affected. A pure function of the undo record and metadata, so 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -43,12 +44,14 @@ class TargetOrder(NamedTuple):
 class TargetOrders:
     """All target orders, and how many partitions each returning broker still waits for.
 
-    ``resting`` is how many displaced partitions have none, because they are permanently where a rack wants them.
-    ``wanted`` is a generator and is read once: a first plan may have hundreds of thousands of target orders.
+    ``early`` counts those that it leads before their wave, because no other healthy replica may lead them. ``resting``
+    is how many displaced partitions have none, because they are permanently where a rack wants them. ``wanted`` is a
+    generator and is read once: a first plan may have hundreds of thousands of target orders.
     """
 
     wanted: Iterator[TargetOrder]
     awaited: Mapping[int, int]
+    early: Mapping[int, int]
     resting: int = 0
 
 
@@ -63,6 +66,7 @@ class _SortedPartitions:
 
     account: LeaderLoads
     awaited: dict[int, int]
+    early: Counter[int] = field(default_factory=Counter)
     concerned: list[TargetOrder | LeaderChoice] = field(default_factory=list)
     choosing: set[int] = field(default_factory=set)
     resting: int = 0
@@ -103,7 +107,7 @@ class _Planner:
             else:
                 found.account.add(item.baseline[0] if item.chosen is None else item.chosen, item.key)
         spread = assign_within_capacity(undecided, found.account)
-        return TargetOrders(self._decided(found.concerned, spread), found.awaited, found.resting)
+        return TargetOrders(self._decided(found.concerned, spread), found.awaited, found.early, found.resting)
 
     def _sorted(self, *, passing: bool) -> _SortedPartitions:
         """Partitions that are, or were, kept from their own order; the leaders of all others in the account.
@@ -141,7 +145,7 @@ class _Planner:
                     and ranking.rests(partition, entry.baseline)
                 ):
                     baseline = self._baseline(partition, entry)
-                    concerned.append(self._concern(partition, key, baseline, ranking, found.awaited))
+                    concerned.append(self._concern(partition, key, baseline, ranking, found))
                     continue
                 found.resting += 1
                 if len(replicas) > 1 and ranking.ranks.get(replicas[0]) == ranking.ranks.get(replicas[1]):
@@ -174,7 +178,7 @@ class _Planner:
             if partition.leader is not None:
                 account.counts[partition.leader] -= 1
             baseline = self._baseline(partition, entries.get(key))
-            found.concerned.append(self._concern(partition, key, baseline, None, found.awaited))
+            found.concerned.append(self._concern(partition, key, baseline, None, found))
         if account.weighs:
             for key, partition in cluster.by_key.items():
                 if key not in affected and partition.leader is not None:
@@ -202,7 +206,7 @@ class _Planner:
         key: PartitionKey,
         baseline: tuple[int, ...],
         ranking: RackRanking | None,
-        awaited: dict[int, int],
+        found: _SortedPartitions,
     ) -> TargetOrder | LeaderChoice:
         """Leader choice of a partition; decided if the baseline applies, or if only one broker in its best rack
         may lead.
@@ -210,19 +214,19 @@ class _Planner:
         demoted, unhealthy = self._log_dirs.off(key, self._demoted), self._unhealthy
         leading = self._leading if demoted is self._demoted else self._leading - demoted
         withheld = self._withheld(key, baseline, ranking) if self._returning else _NO_BROKERS
-        if withheld:
-            for heir in (baseline[0],) if ranking is None else ranking.eligible_leaders(baseline[0], baseline):
-                if heir in withheld:
-                    awaited[heir] += 1
+        able = _able(baseline, partition.isr, leading, withheld)
         touched = not demoted.isdisjoint(baseline) or (
             bool(withheld) if ranking is not None else baseline[0] in withheld
         )
+        if withheld:
+            if not partition.reassigning and unhealthy.issuperset(able):
+                # A wave must not leave a partition without a healthy leader.
+                able = _able(baseline, partition.isr, leading, _NO_BROKERS)
+            for heir in (baseline[0],) if ranking is None else ranking.eligible_leaders(baseline[0], baseline):
+                if heir in withheld:
+                    (found.early if heir in able else found.awaited)[heir] += 1
         if partition.reassigning or not (touched or ranking is not None):
             return self._wanted(partition, key, baseline, ranking, None)
-        able = _able(baseline, partition.isr, leading, withheld)
-        if withheld and unhealthy.issuperset(able):
-            # A wave must not leave a partition without a leader.
-            able = _able(baseline, partition.isr, leading, _NO_BROKERS)
         well = able if unhealthy.isdisjoint(able) else tuple([b for b in able if b not in unhealthy]) or able
         preferred = well if ranking is None else ranking.best(well)
         if ranking is not None and len(preferred) == 1 and not (ranking.weights or self._capacity.bounded):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 from bellwether.core.demotion.decisions import Decisions
@@ -45,6 +45,7 @@ ENDINGS = (
 """Reasons that end an order."""
 
 _NOT_HEALTHY = (HealthState.SICK, HealthState.DOWN, HealthState.SUSPECT)
+_LASTING = (Reason.ANOTHER_BROKER_UNHEALTHY, Reason.NO_FAULT_TOLERANCE)
 _WITHOUT_COOLDOWN = frozenset({Reason.QUARANTINE_ENDED, "DiskRecovered", "QuarantineWithdrawn"})  # two stored names
 
 
@@ -174,9 +175,8 @@ class _Checks(Context):
 
     def remembered(self, order: QuarantineOrder) -> bool:
         """Whether an ended order still matters: its broker may still be paused, or is in its cooldown."""
-        rests = timedelta(seconds=max(self.policy.quarantine.limit_seconds, RELEASE_SECONDS))
         ended = order.ended_at or order.since
-        return order.broker in self.snapshot.cluster.named and self.snapshot.now - ended < rests
+        return order.broker in self.snapshot.cluster.named and self.snapshot.now - ended < self._cooldown
 
     def ending(self, order: QuarantineOrder) -> BrokerHold | None:
         """Why an active order ends now."""
@@ -217,18 +217,31 @@ class _Checks(Context):
         if word.reading is not Reading.PASSING:
             return BrokerHold(broker, Reason.AGENT_UNAVAILABLE, f"its quarantine agent cannot pause it: {word.message}")
         if before is not None and before.reason not in _WITHOUT_COOLDOWN:
-            text = f"{settings.limit_seconds} s cooldown: the last quarantine ended early ({before.message})"
-            return BrokerHold(broker, Reason.QUARANTINE_PENDING, text)
+            why = f"{settings.limit_seconds} s after the last quarantine, which ended early"
+            return self._pending(broker, (before.ended_at or before.since) + self._cooldown, why, before.message)
         planned = self.snapshot.maintenance.get(broker)
         if planned is not None:
             return BrokerHold(broker, planned.reason, f"in maintenance: {planned.message}")
         leads = self._leads(broker)
         if leads is not None:
             return leads
-        if now - self.decisions.demoted[broker].since < timedelta(seconds=settings.after_seconds):
-            text = f"demoted for less than {settings.after_seconds} s"
-            return BrokerHold(broker, Reason.QUARANTINE_PENDING, text)
+        first = self.decisions.demoted[broker].since + timedelta(seconds=settings.after_seconds)
+        if now < first:
+            return self._pending(broker, first, f"{settings.after_seconds} s after its demotion")
         return self._disk(broker) or self.danger(broker) or self._pace(broker)
+
+    @property
+    def _cooldown(self) -> timedelta:
+        return timedelta(seconds=max(self.policy.quarantine.limit_seconds, RELEASE_SECONDS))
+
+    def _pending(self, broker: int, first: datetime, why: str, detail: str = "") -> BrokerHold:
+        """It may be paused from a time on; what prevents that then as well, as far as that is known, comes first."""
+        moment = f"not before {first.astimezone(UTC):%Y-%m-%d %H:%M:%S}Z"
+        lasting = self.danger(broker)
+        if lasting is not None and lasting.reason in _LASTING:
+            return replace(lasting, message=f"{lasting.message}; and {moment} ({why})")
+        text = f"{moment} ({why}{f': {detail}' if detail else ''})"
+        return BrokerHold(broker, Reason.QUARANTINE_PENDING, text)
 
     def _leads(self, broker: int) -> BrokerHold | None:
         """Partitions that it leads would be leaderless until its session times out, such as those of a new topic."""
@@ -295,12 +308,13 @@ class _Checks(Context):
     def _not_healthy(self, broker: int) -> Iterator[tuple[int, str]]:
         cluster, tolerance = self.snapshot.cluster, self.snapshot.fault_tolerance
         for other in sorted(cluster.named - {broker}):
+            verdict, repair = self.verdicts.get(other), f"repair broker {other} first"
             if other not in cluster.live:
-                yield other, "is down or fenced"
+                yield other, f"is down or fenced: {repair}"
             elif tolerance is not None and other in tolerance.silent:
-                yield other, "does not answer"
-            elif other in self.verdicts and self.verdicts[other].state in _NOT_HEALTHY:
-                yield other, f"is {self.verdicts[other].state}"
+                yield other, f"does not answer: {repair}"
+            elif verdict is not None and verdict.state in _NOT_HEALTHY:
+                yield other, f"is {verdict.state} ({verdict.reason}): {repair}"
             elif other in self.snapshot.maintenance:
                 yield other, f"is in maintenance: {self.snapshot.maintenance[other].message}"
 

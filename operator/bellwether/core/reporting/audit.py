@@ -11,17 +11,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from bellwether.core.demotion.restoration import early_message
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.findings import EvidenceItem
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.quarantine_order import QuarantineChange
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.model.undo_record import Cause, DemotedBroker, PlanApplication, UndoRecord
+from bellwether.core.model.undo_record import Cause, PlanApplication, UndoRecord
 from bellwether.core.planning.plan import Move, MoveKind, Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.rebalance_waves import WaveResult
-from bellwether.core.signals import Override
+from bellwether.core.reporting.change_origin import promoted_by, requested_by
 
 SAMPLE_SIZE = 5
 """How many moves an entry names."""
@@ -183,12 +184,11 @@ def _changes(context: Context, before: UndoRecord, plan: Plan, occasion: str) ->
         verdict, is_now, was = verdicts.get(broker), now.get(broker), before.demoted.get(broker)
         if is_now is not None and (was is None or (was.cause, was.since) != (is_now.cause, is_now.since)):
             evidence = _evidence(verdict) if is_now.cause is Cause.SIGNALS else ()
-            word = _requested_by(is_now, snapshot.override_of(broker))
+            word = requested_by(is_now, snapshot.override_of(broker))
             yield BrokerChange(broker, True, word, is_now.reason, _clip(is_now.message), evidence)
         elif is_now is None:
-            drained = was is not None and was.cause is Cause.MAINTENANCE
-            word, reason, message = _promoted_by(snapshot.override_of(broker), verdict, occasion, drained=drained)
-            yield BrokerChange(broker, False, word, reason, _clip(message), _evidence(verdict))
+            word, reason, message = promoted_by(broker, was, snapshot, verdict, occasion)
+            yield BrokerChange(broker, False, _clip(word), reason, _clip(message), _evidence(verdict))
     yield from _log_dirs(before, plan)
     yield from _waves(before, plan)
 
@@ -210,35 +210,14 @@ def _waves(before: UndoRecord, plan: Plan) -> Iterable[BrokerChange]:
     for broker, wave in sorted(plan.decisions.returning.items()):
         was = before.returning.get(broker)
         if was is None or was.share != wave.share:
-            text = f"{wave.share} % of its leaders may be restored; {plan.withheld.get(broker, 0)} wait for later waves"
+            early = early_message(plan.early.get(broker, 0))
+            waiting = f"{plan.withheld.get(broker, 0)} wait for later waves"
+            text = f"{wave.share} % of its leaders may be restored{early}; {waiting}"
             rolled_back = wave.share < (was.share if was is not None else 1)
             yield BrokerChange(broker, rolled_back, "waves", str(Reason.RESTORING_IN_WAVES), text)
     for broker in sorted(before.returning.keys() - plan.decisions.returning.keys() - plan.decisions.demoted.keys()):
         text = "all of its leaders are restored"
         yield BrokerChange(broker, False, "waves", str(Reason.RESTORING_IN_WAVES), text)
-
-
-def _requested_by(demoted: DemotedBroker, override: Override | None) -> str:
-    if demoted.cause is Cause.SIGNALS:
-        return "signals"
-    who = override.by if override is not None else ""
-    if demoted.cause is Cause.MAINTENANCE:
-        asked = demoted.reason != Reason.RESTARTING
-        return f"maintenance{f' by {who}' if who else ''}" if asked else "its pod's restart"
-    return f"{'override' if demoted.cause is Cause.OVERRIDE else 'command'}{f' by {who}' if who else ''}"
-
-
-def _promoted_by(
-    override: Override | None, verdict: Verdict | None, occasion: str, *, drained: bool
-) -> tuple[str, str, str]:
-    """Who or what promotes a broker, with reason and message. ``drained``: it was demoted for maintenance."""
-    if occasion:
-        return occasion, str(verdict.reason) if verdict is not None else "", verdict.message if verdict else ""
-    if override is not None:
-        return f"override{f' by {override.by}' if override.by else ''}", f"Override{override.state}", override.reason
-    if verdict is None:
-        return "cluster", str(Reason.BROKER_DOWN), "no replica list names the broker any more"
-    return "the end of its maintenance" if drained else "signals", str(verdict.reason), verdict.message
 
 
 def _evidence(verdict: Verdict | None) -> tuple[str, ...]:

@@ -209,7 +209,11 @@ def broker_reports(
             stabilization_seconds=stabilization(flaps, policy),
             pod=pods[broker].name if broker in pods else "",
             restoration=RestorationProgress.of(
-                back.get(broker), waves, plan.withheld.get(broker, 0), plan.decisions.waits.get(broker)
+                back.get(broker),
+                waves,
+                plan.withheld.get(broker, 0),
+                plan.decisions.waits.get(broker),
+                plan.early.get(broker, 0),
             ),
             drained=_drained(broker, context, plan, cluster.leader_counts[broker]),
             ended=ended.get(broker),

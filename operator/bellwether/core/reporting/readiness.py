@@ -18,6 +18,7 @@ from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.condition import Condition
 from bellwether.core.model.loads import measured_at_suffix
 from bellwether.core.model.refusals import BrokerHold
+from bellwether.core.model.undo_record import Cause
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.broker_report import BrokerReport
@@ -209,9 +210,16 @@ def _demoted(state: PolicyState) -> Finding | None:
     if demoted:
         reasons = dict.fromkeys(b.demoted.reason for b in demoted if b.demoted is not None)
         texts.append(f"{named([b.broker for b in demoted])} {_is(demoted)} demoted ({', '.join(reasons)})")
+        idle = [b for b in demoted if _kept_by_a_person(b) and b.verdict.state is HealthState.HEALTHY]
+        if idle:
+            texts.append(f"{named([b.broker for b in idle])} {_is(idle)} healthy and demoted by a person")
     if partly := [b for b in state.brokers if any(one.acts for one in b.log_dirs)]:
         texts.append(f"log directories of {named([b.broker for b in partly])} are demoted ({Reason.LOG_DIR_SLOW})")
     return Finding(Reason.BROKER_DEMOTED, "; ".join(texts)) if texts else None
+
+
+def _kept_by_a_person(report: BrokerReport) -> bool:
+    return report.demoted is not None and report.demoted.cause in (Cause.OVERRIDE, Cause.COMMAND)
 
 
 RANKS: tuple[Callable[[PolicyState], Finding | None], ...] = (

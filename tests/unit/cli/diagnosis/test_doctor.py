@@ -11,7 +11,8 @@ from click.testing import CliRunner
 from bellwether.cli.commands import exit_status
 from bellwether.cli.diagnosis.doctor import _again, _tools, status
 from bellwether.cli.main import main
-from bellwether.core.doctor.unhealthy_leaders import UnhealthyBroker, unhealthy_leaders
+from bellwether.core.doctor.judged_brokers import JudgedBrokers, UnhealthyBroker
+from bellwether.core.doctor.unhealthy_leaders import unhealthy_leaders
 from bellwether.kafka_connection import Connection, Mechanism, Protocol, Security
 from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.simulation.risk_fixture import MemoryWard
@@ -69,12 +70,12 @@ def test_the_exit_status_tells_how_bad_it_is() -> None:
     well = ward.examiner().examine()
     assert status(well) == 0
     sick = UnhealthyBroker(1, "Sick", "ExternallyUnreachable", "not reachable from 2 of 2 vantages")
-    assert status(replace(well, unhealthy=unhealthy_leaders(well.cluster, [sick]))) == 4
+    assert status(replace(well, unhealthy=unhealthy_leaders(well.cluster, JudgedBrokers((sick,))))) == 4
     kafka.shrink_isr(name("orders", 0), 2)
     assert status(ward.examiner().examine()) == 4
     kafka.kill(1)
     lost = ward.examiner().examine()
-    assert status(replace(lost, unhealthy=unhealthy_leaders(well.cluster, [sick]))) == 5
+    assert status(replace(lost, unhealthy=unhealthy_leaders(well.cluster, JudgedBrokers((sick,))))) == 5
 
 
 def test_the_exit_statuses_are_in_the_help() -> None:
@@ -83,7 +84,7 @@ def test_the_exit_statuses_are_in_the_help() -> None:
         "0  no partition is at risk",
         "1  the cluster could not be examined",
         "3  an unclean election was refused",
-        "4  partitions are at risk or led by an unhealthy broker",
+        "4  partitions are at risk, led by an unhealthy broker or held back by a slow one",
         "5  a partition has no leader",
     ):
         assert line in output

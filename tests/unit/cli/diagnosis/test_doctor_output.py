@@ -9,9 +9,11 @@ import pytest
 
 from bellwether.cli.diagnosis import doctor_output
 from bellwether.cli.diagnosis.cluster_examination import Examination
+from bellwether.cli.diagnosis.doctor import status
+from bellwether.core.doctor.judged_brokers import JudgedBrokers, SlowBroker, UnhealthyBroker
 from bellwether.core.doctor.remediation import PROCESS_CHECK, CommandOptions, Remediation
 from bellwether.core.doctor.risks import LogEndSample, Risk
-from bellwether.core.doctor.unhealthy_leaders import UnhealthyBroker, unhealthy_leaders
+from bellwether.core.doctor.unhealthy_leaders import slow_followers, unhealthy_leaders
 from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.simulation.risk_fixture import MemoryWard
 from testkit.values.builders import START, name
@@ -141,7 +143,7 @@ def test_leaders_that_clients_do_not_reach_are_shown_though_no_partition_is_at_r
         "NotEnforcing: it would be demoted",
         (Remediation("check the load balancer", "nothing", checks=("bellwether explain 1",)),),
     )
-    found = replace(found, unhealthy=unhealthy_leaders(found.cluster, [sick]))
+    found = replace(found, unhealthy=unhealthy_leaders(found.cluster, JudgedBrokers((sick,))))
     out = printed(found, capsys)
     assert "at risk" not in out.replace("partitions at risk", "")
     assert out.endswith(
@@ -160,6 +162,26 @@ def test_leaders_that_clients_do_not_reach_are_shown_though_no_partition_is_at_r
         15,
         {"e": 5, "d": 4, "c": 3, "b": 2, "a": 1},
     )
+
+
+def test_a_slow_broker_that_acks_all_waits_for_is_a_finding(capsys):
+    made = MemoryCluster(3)
+    made.create_topic("orders", assignment=[(2, 1, 3)], min_isr=1)
+    found = MemoryWard(made).examiner().examine()
+    slow = SlowBroker(1, "StorageSlow", "quarantine is off", (Remediation("repair its disk", "nothing"),))
+    found = replace(found, unhealthy=(), slow=slow_followers(found.cluster, JudgedBrokers(slow=(slow,))))
+    assert status(found) == 4
+    assert printed(found, capsys).endswith(
+        "broker 1 is slow (StorageSlow) and in the ISR of 1 partition that other brokers lead\n"
+        "  clients: each acks=all write to these partitions waits for it; reads and acks=1 writes do not: measured"
+        " with a disk 80 ms slower per write and 60 records a second: a median of 1.6 s, not 10 ms\n"
+        "  it is not paused: quarantine is off\n"
+        "  1. repair its disk\n"
+        "     cost: nothing\n"
+        "\nevery partition has a leader and its replicas; clients wait for the slow brokers above with acks=all\n"
+    )
+    (document,) = doctor_output.document(found, TOOLS)["slowFollowers"]
+    assert (document["broker"], document["partitions"], document["notPaused"]) == (1, 1, "quarantine is off")
 
 
 def test_brokers_that_do_not_answer_and_what_is_not_known_are_said(kafka, capsys):

@@ -99,11 +99,14 @@ class TestText:
             " lose nothing more"
         )
         assert lines[2] == "  what would change it: fewer than 2 of 3 vantages failing"
+        assert lines[3].startswith(
+            "  seconds lost: a second counts in full if every request failed or missed the objective"
+        )
 
     def test_what_to_do_comes_with_the_page_of_the_runbook(self):
         lines = run("1")[1].splitlines()
-        assert lines[3] == f"  what to do: {remedy('ExternallyUnreachable')}"
-        assert lines[4] == "  https://bellwether.dev/docs/runbook.md#reasons-of-a-brokers-verdict"
+        assert lines[4] == f"  what to do: {remedy('ExternallyUnreachable')}"
+        assert lines[5] == "  https://bellwether.dev/docs/runbook.md#reasons-of-a-brokers-verdict"
 
     def test_each_signal_has_the_age_of_its_last_report(self, api: MemoryApi):
         found = api.find(BROKER_HEALTHS, "default", "main-1") or {}

@@ -15,8 +15,9 @@ from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis import policy_cluster
 from bellwether.cli.main import main
 from bellwether.controllers.reporting.status import broker_status, policy_status
-from bellwether.core.doctor.unhealthy_leaders import UnhealthyBroker
+from bellwether.core.doctor.judged_brokers import JudgedBrokers, UnhealthyBroker
 from bellwether.core.model.refusals import BrokerHold
+from bellwether.core.model.undo_record import Cause
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
@@ -31,6 +32,7 @@ from testkit.values.builders import (
     decisions,
     demoted,
     partition,
+    record,
     said,
     snapshot,
     verdicts,
@@ -90,7 +92,7 @@ def test_the_policy_is_read_once(api: MemoryApi, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(api, "get", counted)
     with policy_cluster.policy_cluster(Target("main"), ()) as found:
-        assert found.unhealthy is None  # its verdicts are read, too: there are none
+        assert found.judged is None  # its verdicts are read, too: there are none
     assert reads.count(POLICIES) == 1
 
 
@@ -150,9 +152,15 @@ def judged(api: MemoryApi, report: Report) -> None:
         api.put(BROKER_HEALTHS, health | {"status": broker_status(broker, 1, {}, report.now)})
 
 
+def brokers_judged(api: MemoryApi) -> JudgedBrokers:
+    with policy_cluster.policy_cluster(Target("main"), ()) as found:
+        assert found.judged is not None
+        return found.judged
+
+
 def unhealthy(api: MemoryApi) -> tuple[tuple[UnhealthyBroker, ...] | None, str]:
     with policy_cluster.policy_cluster(Target("main"), ()) as found:
-        return found.unhealthy, "; ".join(found.notes)
+        return found.judged.unhealthy if found.judged is not None else None, "; ".join(found.notes)
 
 
 def test_a_sick_broker_comes_with_why_it_still_leads_and_what_to_do(api: MemoryApi) -> None:
@@ -175,7 +183,37 @@ def test_a_broker_that_the_cap_keeps_leading_can_be_demoted_by_hand(api: MemoryA
     brokers, _ = unhealthy(api)
     assert brokers is not None
     assert brokers[0].kept == "CapReached: 2 of 3 brokers are demoted"
-    assert brokers[0].remediations[1].commands == ("bellwether demote 1 --policy main -n default",)
+    assert brokers[0].by_hand is not None
+    assert brokers[0].by_hand.commands == ("bellwether demote 1 --policy main -n default --reason WHY",)
+
+
+def test_a_healthy_broker_that_an_override_keeps_from_leading_comes_with_who_set_it_and_what_ends_it(
+    api: MemoryApi,
+) -> None:
+    undo = record(None, demoted(3, Cause.OVERRIDE))
+    judged(api, said(snapshot(LED, undo=undo), ENFORCE, verdicts(LED, sick=[2]), Plan(decisions=decisions(3))))
+    assert brokers_judged(api).idle == (), "without its override it is not known who wants that"
+    health = api.get(BROKER_HEALTHS, "default", api_objects.health(3)["metadata"]["name"])
+    override = {"state": "Demoted", "reason": "kernel update, OPS-412", "by": "anna", "until": "2026-01-01T08:00:00Z"}
+    api.put(BROKER_HEALTHS, health | {"spec": health["spec"] | {"override": override}})
+    (idle,) = brokers_judged(api).idle
+    assert idle.remediation.do == (
+        "let broker 3 lead again: it is healthy, and an override by anna keeps it from leading (kernel update, OPS-412;"
+        " until 2026-01-01 08:00:00Z)"
+    )
+    assert idle.remediation.commands == ("bellwether release 3 --policy main -n default",)
+
+
+def test_a_slow_broker_that_acks_all_waits_for_comes_with_why_it_is_not_paused(api: MemoryApi) -> None:
+    slow = {b: replace(v, slow=Reason.STORAGE_SLOW if b == 2 else None) for b, v in verdicts(LED, sick=[2]).items()}
+    judged(api, said(snapshot(LED), ENFORCE, slow, Plan(decisions=decisions(2))))
+    (found,) = brokers_judged(api).slow
+    assert (found.broker, found.reason, found.unpaused) == (
+        2,
+        "StorageSlow",
+        "quarantine is off (spec.quarantine.mode)",
+    )
+    assert found.remediations[1].commands == ("bellwether drain 2 --policy main -n default --reason WHY --wait",)
 
 
 def test_a_cluster_of_healthy_brokers_has_none_that_is_unhealthy(api: MemoryApi) -> None:

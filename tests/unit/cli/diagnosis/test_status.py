@@ -15,8 +15,10 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, NotFound, Object
 from bellwether.cli.commands.diagnosis.status import status
 from bellwether.cli.diagnosis import status as verb
-from bellwether.cli.diagnosis.remedies import remedy, runbook, typed
+from bellwether.cli.diagnosis.remedies import remedy, runbook
 from bellwether.controllers.reporting.status import broker_status, policy_status
+from bellwether.core.demotion.decisions import decide
+from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import judge
 from bellwether.core.model.refusals import Hold
 from bellwether.core.planning.plan import Plan
@@ -34,6 +36,7 @@ from testkit.values.builders import (
     cluster,
     decisions,
     move,
+    override,
     partition,
     said,
     signal,
@@ -103,6 +106,26 @@ def run(*arguments: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
+def test_a_quarantine_that_waits_says_for_which_broker(site: Site):
+    seen = cluster(*(partition(index=i, replicas=(2, 1, 3)) for i in range(60)))
+    site.show(said(snapshot(seen), ENFORCE, verdicts(seen, sick=[1]), Plan(decisions=decisions(1))))
+    health = site.api.get(BROKER_HEALTHS, "default", api_objects.health(1)["metadata"]["name"])
+    waits = {
+        "type": "Quarantined",
+        "status": "False",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+        "reason": "AnotherBrokerUnhealthy",
+        "message": "broker 2 is Sick (ExternallyUnreachable): repair broker 2 first",
+    }
+    health["status"]["conditions"].append(waits)
+    site.api.put(BROKER_HEALTHS, health)
+    _, text = run()
+    assert (
+        "- AnotherBrokerUnhealthy (broker 1): broker 2 is Sick (ExternallyUnreachable): repair broker 2 first; repair"
+        " the broker that the message names"
+    ) in text
+
+
 def test_the_whole_screen_of_one_broker_left(site: Site):
     site.show(one_left(), api_objects.entry("zone-1"), api_objects.entry("zone-2"))
     site.api.put(LEASES, prober_lease("zone-1", 2))
@@ -143,6 +166,18 @@ def test_the_whole_screen_of_one_broker_left(site: Site):
         " read the log of one that is not ready",
         f"  {runbook('NoEvidence')}",
     ]
+
+
+def test_the_override_of_a_healthy_broker_is_shown_with_the_command_that_ends_it(site: Site):
+    seen = snapshot(overrides=[override(3)])
+    context = Context(seen, verdicts(seen.cluster), ENFORCE)
+    site.show(said(seen, ENFORCE, context.verdicts, Plan(decisions=decide(context))))
+    wanted = {"state": "Demoted", "by": "root", "reason": "kernel update", "until": "2026-01-01T08:00:00Z"}
+    site.api.merge(BROKER_HEALTHS, "default", "main-3", {"spec": {"override": wanted}})
+    assert (
+        "- OverrideDemoted (broker 3): demoted by root until 2026-01-01 08:00:00Z: kernel update; it is healthy:"
+        " `bellwether release 3 --policy main -n default` lets it lead\n"
+    ) in run()[1]
 
 
 class TestAMissingVantage:
@@ -233,23 +268,6 @@ def test_a_suspended_policy_says_who_suspended_it_and_what_it_would_do(site: Sit
 def next_lines(reason: str, about: str) -> list[str]:
     text = remedy(reason).replace("NAME -n NAMESPACE", "main -n default")
     return [f"- {reason} ({about}): {text}", f"  {runbook(reason)}"]
-
-
-@pytest.mark.parametrize(
-    ("text", "broker", "command"),
-    [
-        ("bellwether explain BROKER --policy NAME -n NAMESPACE", "3", "bellwether explain 3 --policy orders -n kafka"),
-        ("bellwether explain BROKER --policy NAME", "", "bellwether explain BROKER --policy orders -n kafka"),
-        ("kubectl annotate lp NAME a=b", "3", "kubectl annotate lp orders -n kafka a=b"),
-        ("the ConfigMaps bellwether-undo-NAME", "3", "the ConfigMaps bellwether-undo-NAME"),
-    ],
-)
-def test_the_command_of_a_remedy_can_be_typed_as_it_is(text: str, broker: str, command: str):
-    assert typed(text, "kafka", "orders", broker) == command
-
-
-def test_every_reason_has_a_remedy_and_a_section_of_the_runbook():
-    assert [reason for reason in Reason if not remedy(reason) or "#" not in runbook(reason)] == []
 
 
 def test_where_all_is_well_there_is_nothing_to_do(site: Site):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -43,8 +42,7 @@ def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
         health["metadata"]["labels"] = {"bellwether.dev/policy": "main"}
         made.put(BROKER_HEALTHS, health)
     made.serve_commands(monkeypatch)
-    # The commands' own time only: other threads of this process sleep, too.
-    monkeypatch.setattr(wait, "time", SimpleNamespace(sleep=lambda _: None, monotonic=time.monotonic))
+    monkeypatch.setattr(wait, "time", SimpleNamespace(sleep=lambda _: None, monotonic=wait.time.monotonic))
     return made
 
 
@@ -260,7 +258,7 @@ def test_promoting_waits_until_the_leaders_are_back(api: MemoryApi, monkeypatch:
     override = override_on(api)
     assert override is not None
     assert (override["state"], override["reason"]) == ("Promoted", "bellwether promote")
-    assert found.output.splitlines()[2:] == [
+    assert found.output.splitlines()[3:] == [
         "broker 1 leads 0 partitions; free to lead; 4 partitions are being moved",
         "broker 1 leads 3 partitions; free to lead; 4 partitions are being moved",
         "broker 1 leads 3 partitions; free to lead",
@@ -286,8 +284,12 @@ def test_releasing_takes_the_override_away_and_tells_who_leads_again(api: Memory
     found = run("release", 1, "--policy", "main")
     assert found.exit_code == 0
     assert override_on(api) is None
-    assert found.output.splitlines()[0] == "broker 1: override removed"
-    assert found.output.splitlines()[-1] == "broker 1 leads 2 partitions; its signals decide again"
+    assert words(found).startswith(
+        f"broker 1: removed the override of {overrides.whoami()}: bellwether demote broker 1"
+    )
+    assert found.output.splitlines()[-1] == (
+        "broker 1 is released: it leads 2 partitions (0 before); its signals decide again"
+    )
 
 
 def test_releasing_a_sick_broker_says_that_it_stays_demoted(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
@@ -330,25 +332,57 @@ def test_releasing_a_promoted_sick_broker_waits_for_what_signals_do(api: MemoryA
     assert "broker 1 is sick and not demoted (CapReached: the cap is 1)" in words(found)
 
 
-def test_releasing_does_not_wait_for_the_last_wave(api: MemoryApi):
-    run("demote", 1, "--policy", "main", "--wait", 0)
+def in_waves(api: MemoryApi, reason: str = "RestoringInWaves") -> None:
+    """The policy's leaders are in the middle of a wave, or wait for the next one."""
     policy = api.find(POLICIES, "default", "main")
     assert policy is not None
-    coming = [condition("Ready", "True", "RestoringInWaves"), condition("Settled", "False", "RestoringInWaves")]
-    policy["status"]["conditions"] = coming
+    policy["status"]["conditions"] = [condition("Ready", "True", reason), condition("Settled", "False", reason)]
     api.put(POLICIES, policy)
-    says(api, "RestoringInWaves", 3, why="wave 1 of 3: 10 % of its leaders may be restored")
+
+
+def test_releasing_waits_for_the_first_wave_and_not_for_the_last(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
+    run("demote", 1, "--policy", "main", "--wait", 0)
+    in_waves(api, "LeadersMoving")
+    wave = "wave 1 of 3: 10 % of its leaders may be restored"
+    says(api, "RestoringInWaves", 0, why=wave)
+    plays(monkeypatch, lambda: says(api, "RestoringInWaves", 3, why=wave), lambda: in_waves(api))
     found = run("release", 1, "--policy", "main")
     assert found.exit_code == 0
-    assert "broker 1 leads 3 partitions; wave 1 of 3: 10 % of its leaders may be restored" in words(found)
+    assert found.output.splitlines()[-1] == f"broker 1 is released: it leads 3 partitions (0 before); {wave}"
+
+
+def test_what_the_operator_said_of_the_override_is_not_repeated_once_it_is_removed(
+    api: MemoryApi, monkeypatch: pytest.MonkeyPatch
+):
+    run("demote", 1, "--policy", "main", "--wait", 0, "--reason", "disk swap")
+    says(api, "OverrideDemoted", 0, why="disk swap")
+    generation = api.get(BROKER_HEALTHS, "default", "main-1")["metadata"]["generation"]
+    api.merge(BROKER_HEALTHS, "default", "main-1", {"status": {"observedGeneration": generation}})
+
+    def read() -> None:
+        says(api, "UpToDate", 2)
+        api.merge(BROKER_HEALTHS, "default", "main-1", {"status": {"observedGeneration": generation + 1}})
+
+    plays(monkeypatch, lambda: None, read)
+    found = run("release", 1, "--policy", "main")
+    assert found.output.splitlines()[1:] == [
+        "broker 1: the operator has not read the change yet",
+        "broker 1 leads 2 partitions; free to lead",
+        "broker 1 is released: it leads 2 partitions (0 before); its signals decide again",
+    ]
+
+
+def test_promoting_a_sick_broker_warns_of_what_clients_get(api: MemoryApi):
+    verdict = {"state": "Sick", "reason": "StorageSlow", "message": "its disk is slow"}
+    api.merge(BROKER_HEALTHS, "default", "main-1", {"status": {"verdict": verdict}})
+    found = run("promote", 1, 2, "--policy", "main", "--wait", 0)
+    assert found.stderr.splitlines() == [
+        "warning: clients would be led again by broker 1, which is Sick (StorageSlow: its disk is slow)"
+    ]
 
 
 def test_promoting_does_not_wait_for_the_waves_of_another_broker(api: MemoryApi):
-    policy = api.find(POLICIES, "default", "main")
-    assert policy is not None
-    coming = [condition("Ready", "True", "RestoringInWaves"), condition("Settled", "False", "RestoringInWaves")]
-    policy["status"]["conditions"] = coming
-    api.put(POLICIES, policy)
+    in_waves(api)
     says(api, "RestoringInWaves", 3, broker=2)
     says(api, "UpToDate", 2)
     found = run("promote", 1, "--policy", "main")
@@ -367,7 +401,7 @@ def test_releasing_says_when_the_override_had_ended_before(api: MemoryApi):
     says(api, "UpToDate", 2)
     found = run("release", 1, "--policy", "main")
     assert found.exit_code == 0
-    assert "override removed (it had already ended)" in words(found)
+    assert "removed the override: disk swap, until 2026-01-01 00:00:00Z (it had already ended)" in words(found)
 
 
 @pytest.mark.parametrize("verb", ["demote", "promote", "release"])

@@ -50,6 +50,11 @@ def moved(operator: MemoryOperator) -> list[tuple[tuple[int, ...], int | None]]:
     return [(p.replicas, p.leader) for p in operator.site.cluster.partitions()]
 
 
+def changes(operator: MemoryOperator) -> list[str]:
+    """What was written to the API, apart from the Lease that the operator renews in the background."""
+    return [write for write in operator.api.writes if not write.startswith("replace leases ")]
+
+
 def override(operator: MemoryOperator, broker: int, state: str) -> None:
     said = {"state": state, "reason": "disk swap"}
     operator.api.merge(BROKER_HEALTHS, "default", f"main-{broker}", {"spec": {"override": said}})
@@ -62,6 +67,16 @@ def seen_by(operator: MemoryOperator, loop: PolicyController) -> None:
     for one in loop.signals.overrides():
         said: Override = one
         operator.site.signals.override(said.broker, said.state, said.reason)
+
+
+def led_by_a_sick_broker(operator: MemoryOperator, **spec: object) -> None:
+    """Broker 3 is demoted by a person, broker 1 by its signals, and broker 2 is sick and leads on."""
+    loop = started(operator, **spec)
+    override(operator, 3, "Demoted")
+    seen_by(operator, loop)
+    for broker in (1, 2):
+        operator.site.signals.say(broker, Reading.FAILING)
+        operator.step(loop, 60)
 
 
 class TestPlan:
@@ -103,11 +118,11 @@ class TestDryRuns:
     @pytest.mark.parametrize("verb", ["demote", "drain"])
     def test_what_is_foretold_is_what_the_operator_then_does(self, operator: MemoryOperator, verb: str):
         loop = started(operator)
-        writes = list(operator.api.writes)
+        writes = changes(operator)
         found = run(verb, 2, "--dry-run")
         assert found.exit_code == 0, found.output
         assert "broker 2 would be demoted" in found.output
-        assert operator.api.writes == writes
+        assert changes(operator) == writes
         led = sum(leader == 2 for _, leader in moved(operator))
         assert f"{led} leaders move" in found.output
         override(operator, 2, "Demoted")
@@ -131,6 +146,14 @@ class TestDryRuns:
         for verb in ("promote", "release"):
             found = run(verb, 2, "--dry-run")
             assert "broker 2 would be promoted" in found.output, found.output
+        assert found.output.startswith("broker 2: would remove the override: disk swap\n")
+
+    def test_a_release_says_how_many_leaders_do_not_wait_for_their_wave(self, operator: MemoryOperator):
+        led_by_a_sick_broker(operator, promotion={"waves": {"skipUpToLeaders": 0}})
+        assert (
+            "broker 3 gets its leaders back in waves: 10 % now, and 1 more at once, as no other healthy replica may"
+            " lead them; 0 wait for later waves\n"
+        ) in run("release", 3, "--dry-run").output
 
 
 class TestWhy:
@@ -153,6 +176,20 @@ class TestWhy:
         assert found["baseline"] == list(home.replicas)
         assert str(found["why"]).startswith("broker 2 is first in its own order, but it is demoted (OverrideDemoted)")
         assert any("bellwether release 2" in change for change in found["changes"])  # type: ignore[attr-defined]
+
+    def test_of_the_last_leader_only_what_works_is_offered_and_a_healthy_broker_first(self, operator: MemoryOperator):
+        led_by_a_sick_broker(operator)
+        (partition, *_) = operator.site.cluster.partitions()
+        assert partition.leader == 2
+        found = document("why", f"{partition.topic}/{partition.index}")
+        assert "it is Sick and not demoted (" in str(found["why"])
+        first, second = found["changes"]  # type: ignore[misc]
+        assert first == (
+            "broker 3 can lead: its override (disk swap) ends: bellwether release 3 --policy main -n default; it is"
+            " Healthy"
+        )
+        assert second.startswith("broker 1 can lead: ")
+        assert "promote" not in second
 
     def test_a_suspended_policy_says_what_it_would_do_after_its_resume(self, operator: MemoryOperator):
         home = next(p for p in operator.site.cluster.partitions() if p.leader == 2)

@@ -212,19 +212,20 @@ class TestTheCap:
         seen = ring(10)
         (hold,) = decided(seen, verdicts(seen, sick=[1, 9]), policy(1), undo=[demoted(9)]).held
         assert hold.message == (
-            "spec.demotion.maxBrokers is 1, and broker 9 counts against it (demoted by signals): repair that one, raise"
-            " spec.demotion.maxBrokers if the others have capacity, or demote by an override"
+            "spec.demotion.maxBrokers is 1, and broker 9 counts against it (demoted by signals): repair that one; if"
+            " the others have capacity, set spec.demotion.maxBrokers to the number 2 (kubectl patch lp main -n"
+            """ default --type merge -p '{"spec":{"demotion":{"maxBrokers":2}}}'), or demote by an override"""
         )
 
     def test_names_healthy_brokers_that_a_person_keeps_from_leading(self):
         seen = ring(10)
-        undo = [demoted(9), demoted(3, Cause.OVERRIDE), demoted(4, Cause.OVERRIDE)]
-        wanted = [override(3), override(4)]
-        seen_now = snapshot(seen, now=after(100), undo=record(None, *undo), overrides=wanted)
+        wanted = [override(b, reason="kernel update, OPS-412") for b in (3, 4)]
+        seen_now = snapshot(seen, now=after(100), undo=record(None, demoted(9)), overrides=wanted)
         (hold,) = decide(Context(seen_now, verdicts(seen, sick=[1, 4, 9]), policy(1))).held
-        assert hold.message.endswith(
-            "; broker 3 is healthy and demoted by a person: first let it lead again (bellwether release or promote)"
-        )
+        assert (
+            "(demoted by signals): first let broker 3 lead again, which is healthy and demoted by a person (kernel"
+            " update, OPS-412): bellwether release 3 --policy main -n default; repair that one;"
+        ) in hold.message
 
     def test_names_the_brokers_that_are_admitted_at_the_same_time(self):
         seen = ring(10)
@@ -339,13 +340,23 @@ class TestASharedCause:
 class TestTheLastOneThatMayLead:
     def test_stays_where_the_others_are_demoted_by_a_person(self):
         seen = ring(3)
-        undo = [demoted(2, Cause.COMMAND), demoted(3, Cause.COMMAND)]
+        undo = [replace(demoted(b, Cause.COMMAND), message="trying it") for b in (2, 3)]
         made = decided(seen, judged(seen, cut=[1]), undo=undo)
         assert (list(made.demoted), held(made)) == ([2, 3], {1: CAP})
         assert made.held[0].message == (
-            "no other broker is live, less sick and free to lead: repair one, or end the override or drain that keeps"
-            " one from leading; brokers 2, 3 are healthy and demoted by a person: first let them lead again"
-            " (bellwether release or promote)"
+            "no other broker is live, less sick and free to lead: first let brokers 2, 3 lead again, which are"
+            " healthy and demoted by a person (trying it): for example bellwether promote 2 --policy main -n default"
+        )
+
+    def test_is_not_advised_to_raise_a_cap_that_is_full_as_well(self):
+        seen = ring(3)
+        wanted = [override(3, reason="kernel update, OPS-412")]
+        seen_now = snapshot(seen, now=after(100), undo=record(None, demoted(1)), overrides=wanted)
+        (hold,) = decide(Context(seen_now, judged(seen, cut=[2], slow=[1]), policy("49%"))).held
+        assert (hold.broker, hold.reason) == (2, CAP)
+        assert hold.message == (
+            "no other broker is live, less sick and free to lead: first let broker 3 lead again, which is healthy and"
+            " demoted by a person (kernel update, OPS-412): bellwether release 3 --policy main -n default"
         )
 
     def test_stays_where_the_others_are_as_sick(self):

@@ -103,6 +103,23 @@ class TestTooFewVantages:
         assert found.change == "fresh evidence from 2 vantages: check the network of b"
 
 
+class TestFewerThanTheQuorum:
+    """A vantage that fails alone demotes nobody; the message says what the other vantages know."""
+
+    def test_the_message_names_those_that_reach_the_broker_and_those_that_say_nothing(self):
+        policy = Policy(name="main", detection=Detection(reachability=Reachability(vantages=("a", "b", "c"))))
+        found = of_one(snapshot(None, *words(BAD, GOOD)), policy)
+        assert (found.state, found.reason) == (HealthState.SUSPECT, Reason.VANTAGES_DISAGREE)
+        assert found.message == (
+            "a of 3 vantages cannot reach it, 2 are needed; reached from b; no fresh report from c"
+        )
+
+    def test_nothing_is_missing_where_all_report(self):
+        assert of_one(snapshot(None, *words(BAD, GOOD))).message == (
+            "a of 2 vantages cannot reach it, 2 are needed; reached from b"
+        )
+
+
 class TestLeaving:
     """An orderly shutdown: the load balancer has let go, the controller has taken the broker out of every ISR."""
 

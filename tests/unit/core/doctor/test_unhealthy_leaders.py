@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from bellwether.core.doctor.unhealthy_leaders import UnhealthyBroker, unhealthy_leaders
+from bellwether.core.doctor.judged_brokers import IdleBroker, JudgedBrokers, SlowBroker, UnhealthyBroker
+from bellwether.core.doctor.remediation import Remediation
+from bellwether.core.doctor.unhealthy_leaders import slow_followers, unhealthy_leaders
 from bellwether.core.reasons import Reason
 from testkit.values.builders import cluster, partition
 
@@ -20,9 +24,43 @@ def test_only_brokers_that_lead_count_and_the_one_with_the_most_partitions_comes
         partition("b", index=1, leader=2, replicas=(2, 1, 3)),
         partition("c", index=0, leader=None),
     )
-    found = unhealthy_leaders(seen, [broker(1), broker(2), broker(3)])
+    found = unhealthy_leaders(seen, JudgedBrokers((broker(1), broker(2), broker(3))))
     assert [(leader.broker.broker, dict(leader.topics)) for leader in found] == [(2, {"b": 2}), (1, {"a": 1})]
-    assert unhealthy_leaders(seen, []) == ()
+    assert unhealthy_leaders(seen, JudgedBrokers()) == ()
+
+
+LET_LEAD = Remediation("let broker 3 lead again", "nothing")
+BY_HAND = Remediation("demote it by an override", "nothing", ("bellwether demote 2",))
+CUT = replace(
+    broker(2, Reason.EXTERNALLY_UNREACHABLE), remediations=(Remediation("repair it", "nothing"),), by_hand=BY_HAND
+)
+LED_BY_2 = cluster(*(partition("a", index=i, leader=2, replicas=(2, 1, 3)) for i in range(2)))
+
+
+def steps(judged: JudgedBrokers) -> list[str]:
+    (leader,) = unhealthy_leaders(LED_BY_2, judged)
+    return [step.do for step in leader.remediations]
+
+
+def test_where_nobody_else_may_lead_a_healthy_idle_broker_is_the_first_remedy_and_a_demotion_none() -> None:
+    judged = JudgedBrokers((CUT,), frozenset({1, 3}), (IdleBroker(3, LET_LEAD),))
+    assert steps(judged) == ["let broker 3 lead again", "repair it"]
+
+
+def test_a_demotion_by_hand_is_advised_where_it_moves_a_leader() -> None:
+    judged = JudgedBrokers((CUT,), frozenset({3}), (IdleBroker(3, LET_LEAD),))
+    assert steps(judged) == ["demote it by an override", "repair it"]
+
+
+def test_acks_all_waits_for_a_slow_broker_in_the_isr_of_what_others_lead() -> None:
+    seen = cluster(
+        partition("a", index=0, leader=2, replicas=(2, 1, 3)),
+        partition("a", index=1, leader=2, replicas=(2, 1, 3), isr=(2, 3)),
+        partition("a", index=2, leader=1),
+        partition("a", index=3, leader=None),
+    )
+    slow = tuple(SlowBroker(b, "StorageSlow", "quarantine is off") for b in (1, 4))
+    assert [(s.broker.broker, s.partitions) for s in slow_followers(seen, JudgedBrokers(slow=slow))] == [(1, 1)]
 
 
 @pytest.mark.parametrize(

@@ -181,6 +181,16 @@ class TestOrderedRacks:
         assert plan(seen, decided=decided).withheld == {1: 2}
         assert plan(seen, decided=decided, wish=None).withheld == {1: 1}
 
+    def test_what_no_other_healthy_replica_may_lead_returns_before_its_wave_and_is_counted_so(self):
+        seen = cluster(*[partition(index=i, replicas=(2, 3, 1)) for i in range(10)])
+        undo = record({p.key: entry(baseline=(3, 1, 2), written=(2, 3, 1)) for p in seen.partitions}, demoted(1))
+        decided = decisions(1, back=[returning(3, 10)])
+        sick = plan(seen, undo=undo, decided=decided, wish=None, sick=[1, 2])
+        assert sum(move.leads_next == 3 for move in sick.moves) == 10
+        assert sick.withheld[3] == 0
+        well = plan(seen, undo=undo, decided=decided, wish=None, sick=[1])
+        assert (well.withheld[3], well.early) == (sick.early[3], {})
+
     def test_without_the_wish_every_order_goes_home(self):
         led = [partition(index=i, replicas=(3, 1, 5)) for i in range(5)]
         seen, undo = stretched(*led), record()

@@ -259,6 +259,19 @@ def test_demotion_comes_first_and_is_given_its_time():
     assert refused(policy=opted_in(after_seconds=300)) is None
 
 
+def test_what_lasts_longer_than_the_wait_is_named_from_the_start():
+    sick = held_in(cluster(ORDINARY), sick=[1, 3])
+    early = weighed(policy=opted_in(after_seconds=301), judged=sick).held[1]
+    assert early.reason is Reason.ANOTHER_BROKER_UNHEALTHY
+    assert early.message == (
+        "broker 3 is Sick (ExternallyUnreachable): repair broker 3 first; and not before 2026-01-01 00:05:01Z (301 s"
+        " after its demotion)"
+    )
+    assert weighed(policy=opted_in(after_seconds=301)).held[1].message == (
+        "not before 2026-01-01 00:05:01Z (301 s after its demotion)"
+    )
+
+
 def test_a_slow_disk_for_which_nobody_waits_is_no_reason_to_pause():
     assert refused(scene(margins=FaultTolerance({"orders": 1}, CONTROLLERS))) is Reason.NOT_BLOCKING_ACKS
     assert ended(margins=FaultTolerance({"orders": 1}, CONTROLLERS)) is None, "who is paused is not asked again"
@@ -390,6 +403,7 @@ def test_after_an_early_end_a_broker_is_left_in_peace_for_as_long_as_a_quarantin
     stopped = paused(ended_at=NOW - timedelta(seconds=599), reason=Reason.QUARANTINE_LIMIT)
     found = weighed(scene(None, *words, orders=[stopped]))
     assert found.held[1].reason is Reason.QUARANTINE_PENDING
+    assert found.held[1].message.startswith("not before 2026-01-01 00:05:01Z (600 s after the last quarantine, which")
     assert found.orders == {1: stopped}, "it is remembered"
     rested = replace(stopped, ended_at=NOW - timedelta(seconds=600))
     assert weighed(scene(None, *words, orders=[rested])).orders[1].number == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
@@ -115,6 +116,16 @@ def test_a_broker_that_is_well_again_is_promoted_by_its_signals():
     assert (change.demoted, change.word, change.reason) == (False, "signals", "SignalsPassing")
 
 
+@pytest.mark.parametrize(("left", "end"), [(None, "removal"), (START, "end")])
+def test_a_promotion_after_an_override_names_the_override(left: datetime | None, end: str):
+    by_hand = replace(demoted(1, Cause.OVERRIDE), message="kernel update, OPS-412 (root)")
+    record = replace(NOTHING, demoted={1: by_hand})
+    overrides = () if left is None else (Override(1, OverrideState.DEMOTED, "kernel update", left, "root"),)
+    seen = replace(snapshot(now=after(60)), overrides=overrides)
+    (change,) = entry(Plan(), record, seen=seen, verdicts={1: verdict(state=HealthState.HEALTHY)}).changes
+    assert change.word == f"the {end} of its override (kernel update, OPS-412 (root))"
+
+
 def test_a_promotion_by_a_person_stands_with_the_person():
     record = replace(NOTHING, demoted={1: demoted(1)})
     asked = Override(1, OverrideState.PROMOTED, "it is well", None, "field manager kubectl-patch")
@@ -201,6 +212,11 @@ def test_every_wave_of_a_broker_on_its_way_back_stands_with_its_share():
     changes = entry(first, promoted, verdicts=well).changes
     assert [(c.word, c.demoted) for c in changes] == [("signals", False), ("waves", False)]
     assert changes[1].message == "10 % of its leaders may be restored; 27 wait for later waves"
+    forced = entry(replace(first, withheld={}, early={1: 27}), promoted, verdicts=well).changes
+    assert forced[1].message == (
+        "10 % of its leaders may be restored, and 27 more at once, as no other healthy replica may lead them; 0 wait"
+        " for later waves"
+    )
     state = replace(NOTHING, returning={1: returning(1, 10)})
     assert told(first, state) is None
     last = entry(Plan(), state).changes

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from bellwether.core.demotion.decisions import Decisions
 from bellwether.core.detection.findings import EvidenceItem
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.execution.result import Abort, ExecutionResult
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.refusals import BrokerHold, Hold
+from bellwether.core.model.undo_record import Cause
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.readiness import RANKS
@@ -19,7 +21,7 @@ from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.settings.policy import Demotion, Mode, Policy
 from bellwether.core.signals import Reading
-from testkit.values.builders import cluster, decisions, move, partition, said, snapshot, verdict, verdicts
+from testkit.values.builders import cluster, decisions, demoted, move, partition, said, snapshot, verdict, verdicts
 
 ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
 OBSERVE = replace(ENFORCE, mode=Mode.OBSERVE)
@@ -158,6 +160,14 @@ def test_the_worst_comes_first_and_the_rest_follows():
     assert ready.message == (
         "60 partitions at min.insync.replicas: losing one more broker stops acks=all writes;"
         " broker 2 is Down: so it seems; broker 1 is demoted (ExternallyUnreachable)"
+    )
+
+
+def test_a_healthy_broker_that_a_person_demoted_is_named_beside_the_sick_one():
+    by_hand = {1: demoted(1), 3: demoted(3, Cause.OVERRIDE)}
+    ready = of(plan=Plan(decisions=Decisions(by_hand)), sick=[1]).condition("Ready")
+    assert ready.message == (
+        "brokers 1, 3 are demoted (ExternallyUnreachable), broker 3 is healthy and demoted by a person"
     )
 
 

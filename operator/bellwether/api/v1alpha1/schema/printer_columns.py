@@ -52,8 +52,8 @@ LEADERSHIP_POLICY = (
     Column("Cluster", ".status.cluster", "Name of the Strimzi cluster, otherwise the id of the Kafka cluster."),
     Column(
         "Pending",
-        ".status.leadersOutOfPlace",
-        "Number of partitions whose leader still has to move.",
+        ".status.plan.moves",
+        "Number of partitions whose replica order or leader still has to change.",
         "integer",
         priority=1,
     ),

@@ -302,7 +302,9 @@ class LeadershipPolicyStatus(Reported):
         default=None, description="Number of partitions whose replica order differs from the baseline."
     )
     leaders_out_of_place: Count | None = Field(
-        default=None, description="Number of partitions whose leader still has to move."
+        default=None,
+        description="Number of partitions led by another broker than the first of their baseline, such as those that"
+        " left a demoted broker; with spec.placement: by another broker than the racks want now.",
     )
     periodic_election: PeriodicElection | None = Field(
         default=None,

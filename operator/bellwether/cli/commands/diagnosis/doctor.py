@@ -41,14 +41,14 @@ def doctor(**options: Any) -> None:
     at other addresses. Reads the cluster's metadata, contacts every broker, and classifies every partition. For each
     cause it reports how many partitions are at risk, the effect on clients, what is safe to do, and the remedies with
     their cost. With a policy it also reports the leaders that the policy judges Sick or Down: Kafka lists them as
-    alive, and clients do not reach them or find them slow.
+    alive, and clients do not reach them or find them slow; and slow brokers in the ISR, for which acks=all waits.
 
     \b
     Exit status:
-      0  no partition is at risk, and no unhealthy broker leads one
+      0  no partition is at risk, no unhealthy broker leads one, and acks=all waits for no slow broker
       1  the cluster could not be examined
       3  an unclean election was refused, or has not produced a leader
-      4  partitions are at risk or led by an unhealthy broker, and every partition has a leader
+      4  partitions are at risk, led by an unhealthy broker or held back by a slow one; each has a leader
       5  a partition has no leader
 
     With --unclean-election it elects an out-of-sync replica as leader of one partition that has no eligible leader;

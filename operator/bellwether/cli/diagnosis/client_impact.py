@@ -1,0 +1,69 @@
+"""What clients suffer now, in words: from brokers that lead and should not, and from slow ones that acks=all waits for.
+
+In: BrokerHealth objects and their policy. Out: lines of text. Called by ``status`` and ``doctor``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from bellwether.api.v1alpha1.broker_health import BrokerHealth
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.status.status_conditions import Condition, condition
+from bellwether.core.detection.health_states import SHOULD_NOT_LEAD
+from bellwether.core.doctor.unhealthy_leaders import ACKS_ALL_FIGURES
+from bellwether.core.reasons import Reason
+from bellwether.core.settings.policy import QuarantineMode
+
+SHOWN = 5
+_CANNOT = {
+    Reason.EXTERNALLY_UNREACHABLE: "external clients cannot read or write",
+    Reason.NOT_FENCED_IN_TIME: "no client can read or write",
+    Reason.UNREACHABLE: "no client can read or write",
+    Reason.STORAGE_SLOW: "writes fail or are slow in",
+    Reason.READS_SLOW: "reads fail or are slow in",
+}
+
+
+def impact(brokers: Iterable[BrokerHealth], policy: LeadershipPolicy) -> Iterator[str]:
+    """One line for each broker by which clients suffer: first those that lead, the one with the most leaders first."""
+    known = sorted(brokers, key=lambda health: -(health.status.leaders or 0))
+    lines = [*filter(None, map(_leading, known)), *(_held_back(h, policy) for h in known if holds_back(h) is not None)]
+    yield from lines[:SHOWN]
+    if (more := len(lines) - SHOWN) > 0:
+        yield f"and {more} more broker{'' if more == 1 else 's'}: bellwether doctor"
+
+
+def _leading(health: BrokerHealth) -> str:
+    verdict, led = health.status.verdict, health.status.leaders
+    if verdict is None or verdict.state not in SHOULD_NOT_LEAD or not led:
+        return ""
+    cannot = next(
+        (text for reason, text in _CANNOT.items() if reason == verdict.reason), "requests fail or are slow in"
+    )
+    what = "the partition" if led == 1 else f"the {led} partitions"
+    return f"{cannot} {what} that broker {health.spec.broker_id} leads"
+
+
+def holds_back(health: BrokerHealth) -> Condition | None:
+    """The condition HoldsBackISR, if acks=all waits for the broker."""
+    found = condition(health.status.conditions, "HoldsBackISR")
+    return found if found is not None and str(found.status) == "True" else None
+
+
+def _held_back(health: BrokerHealth, policy: LeadershipPolicy) -> str:
+    why = why_not_paused(health, policy).partition(": ")[0]
+    return (
+        f"acks=all writes wait for slow broker {health.spec.broker_id} where it is in the ISR, whichever broker leads"
+        f" ({ACKS_ALL_FIGURES}); it is not paused: {why}"
+    )
+
+
+def why_not_paused(health: BrokerHealth, policy: LeadershipPolicy) -> str:
+    """Why the process of a slow broker, for which acks=all waits, is not paused."""
+    if policy.spec.quarantine.to_core().mode is QuarantineMode.OFF:
+        return "quarantine is off (spec.quarantine.mode)"
+    found = condition(health.status.conditions, "Quarantined")
+    if found is None:
+        return "only a demoted broker with a slow disk is paused (spec.quarantine)"
+    return f"{found.reason}: {found.message}"

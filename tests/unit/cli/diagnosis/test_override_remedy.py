@@ -1,0 +1,52 @@
+"""What is said of brokers that a person demoted: who, until when, why, and what a release would do."""
+
+from __future__ import annotations
+
+import pytest
+
+from bellwether.api.v1alpha1.broker_health import BrokerHealth
+from bellwether.cli.diagnosis.override_remedy import NAMED, override_remedy
+from testkit.kubernetes import api_objects
+
+COMMAND = "`bellwether release 3 --policy NAME -n NAMESPACE`"
+
+
+def health(broker: int = 3, state: str = "Healthy", reason: str = "SignalsPassing", **override: str) -> BrokerHealth:
+    wanted = {"state": "Demoted", "reason": "kernel update, OPS-412", **override}
+    verdict = {"state": state, "reason": reason, "message": "so it is", "since": "2026-01-01T00:00:00Z"}
+    return BrokerHealth.read({**api_objects.health(broker, override=wanted), "status": {"verdict": verdict}})
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        pytest.param(
+            health(by="root", until="2026-01-01T08:00:00Z"),
+            "demoted by root until 2026-01-01 08:00:00Z: kernel update, OPS-412; it is healthy:"
+            f" {COMMAND} lets it lead",
+            id="healthy",
+        ),
+        pytest.param(
+            health(state="Sick", reason="StorageSlow"),
+            "demoted without an end: kernel update, OPS-412; it is Sick (StorageSlow):"
+            f" after {COMMAND} it stays demoted until it is healthy",
+            id="sick",
+        ),
+        pytest.param(
+            health(state="Unknown", reason="NoEvidence"),
+            f"demoted without an end: kernel update, OPS-412; its health is not known: {COMMAND} lets it lead"
+            " nevertheless",
+            id="unknown",
+        ),
+        pytest.param(BrokerHealth.read(api_objects.health(3)), "", id="no override"),
+    ],
+)
+def test_one_broker_is_shown_with_what_its_release_would_do(found: BrokerHealth, text: str):
+    assert override_remedy([found]) == text
+
+
+def test_of_many_brokers_some_are_named():
+    text = override_remedy([health(broker) for broker in range(NAMED + 2)])
+    assert text.count("lets it lead") == NAMED
+    assert text.startswith("broker 0 is demoted without an end")
+    assert text.endswith("; and 2 more brokers")
