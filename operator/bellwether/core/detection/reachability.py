@@ -71,7 +71,8 @@ def reachability(broker: int, index: SignalIndex, fencing_seconds: float, past: 
     if len(words) < need or not words:
         return _too_few(broker, words, failing, need, index, facts)
     if failing:
-        text = f"{_names(failing)} of {total} vantages cannot reach it, {need} are needed{_others(broker, words, index)}"
+        others = _others(broker, words, index)
+        text = f"{_names(failing)} of {total} vantages cannot reach it, {need} are needed{others}"
         change = f"{need} vantages failing makes it Sick, none failing makes it Healthy"
         return Finding(Evidence.DOUBTFUL, Reason.VANTAGES_DISAGREE, text, facts=facts, change=change)
     limit = weigh(0.0, broker, index, HarmCause.REACHABILITY)
