@@ -15,22 +15,21 @@ import shutil
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bellwether.core.model.cluster import TopicPartition
 from evacuation import plots
 from evacuation.contenders import ByHand, Contender, CruiseControl, Floor, KafkaTools, Operator
 from evacuation.figures import Row, markdown, merged, rows
 from evacuation.observer import Leaders, Observer
+from evacuation.warm_up import settling, warm_up
 from realparts.apiserver import ApiServer
 from realparts.kafka import KafkaCluster
 from testkit.kafka.kafka_site import KafkaSite
 from testkit.processes.sites import Site
-from waiting import until
 
 ROOT = Path(__file__).resolve().parents[3]
 PICTURE = ROOT / "docs/images/evacuation.svg"
@@ -40,9 +39,6 @@ PATIENT = {"replica.lag.time.max.ms": "300000", "broker.session.timeout.ms": "60
 """A machine that stalls takes no broker out of an ISR: elections would be refused, whoever asks for them."""
 PATIENCE_SECONDS = 60.0
 QUIET_SECONDS = 1.0
-
-Shown = dict[TopicPartition, tuple[int | None, tuple[int, ...], int]]
-"""Leader, replicas and leader epoch of each partition, as one broker shows them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +107,8 @@ def run(settings: Settings, partitions: int, server: ApiServer, logs: Path) -> l
             stack.callback(site.close)
         for topic, count in topics.items():  # a controller refuses requests for more than 10,000 partitions
             sites[0].topics({topic: count})
-        settle = settling(KafkaSite(kafka))
+        cluster = KafkaSite(kafka)
+        settle = settling(cluster)
         settle()
         addresses = kafka.bootstrap.split(",")
         contenders: list[Contender] = [
@@ -123,10 +120,7 @@ def run(settings: Settings, partitions: int, server: ApiServer, logs: Path) -> l
             contenders += [ByHand(kafka.bootstrap, logs, tree, label), Operator(site, list(topics), tree, label)]
         seconds: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
         busiest = 0.0
-        for broker in kafka.brokers:
-            with Observer(kafka.broker(broker % BROKERS + 1).internal, list(topics)) as observer:
-                play(contenders[0], broker, observer)
-            settle()
+        warm_up(cluster, list(topics), settle)
         for number in range(settings.rounds):
             broker = number % BROKERS + 1
             for contender in contenders[number % len(contenders) :] + contenders[: number % len(contenders)]:
@@ -144,31 +138,6 @@ def run(settings: Settings, partitions: int, server: ApiServer, logs: Path) -> l
                 )
     measured = {work: in_order(seconds[work]) for work in ("evacuate", "return", "start")}
     return [{**row, "load": round(busiest, 1)} for work, one in measured.items() for row in rows(work, partitions, one)]
-
-
-def settling(site: KafkaSite) -> Callable[[], None]:
-    """Wait until every broker shows the orders of now again, led by their first replicas, with full ISRs.
-
-    A busy broker may have left an ISR meanwhile, and may show for seconds what was before.
-    """
-    site.restore_leaders()
-    orders = {p.name: p.replicas for p in site.reader.read().partitions}
-
-    def shown() -> list[Shown]:
-        clusters = [site.shown_by(broker) for broker in site.kafka.brokers]
-        return [{p.name: (p.leader, p.replicas, p.leader_epoch) for p in one.partitions} for one in clusters]
-
-    def alike(found: list[Shown]) -> bool:
-        first = found[0]
-        restored = {name: order for name, (leader, order, _) in first.items() if leader == order[0]} == orders
-        return restored and all(one == first for one in found)
-
-    def settle() -> None:
-        site.restore_leaders()
-        # Epochs tell the leaders of now from those before the last turn, which were the same brokers.
-        until(shown, 120, "all brokers show the same leaders in the same epochs", so=alike, every=0.1)
-
-    return settle
 
 
 def in_order(seconds: dict[str, list[float]]) -> dict[str, list[float]]:

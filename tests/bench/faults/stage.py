@@ -25,7 +25,7 @@ from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import BellwetherError
 from bellwether.probes.storage.disk_read import READ_BYTES
 from demo.watch import Watch
-from evacuation.contenders import Floor
+from evacuation.warm_up import settling, warm_up
 from faults.settings import PARTITIONS
 from faults.traffic import Trickle
 from faults.witness import Witness
@@ -38,7 +38,7 @@ from realparts.ports import HeldPorts
 from realparts.processes import ManagedProcess
 from realparts.toxiproxy import Toxiproxy
 from realparts.wrongclock import WrongClock
-from testkit.kafka.kafka_site import PATIENT
+from testkit.kafka.kafka_site import PATIENT, KafkaSite
 from testkit.processes.sites import POLICY, Site
 from waiting import until
 
@@ -239,7 +239,8 @@ class Stage:
             create_topics(self.kafka.bootstrap, {CANARY_TOPIC: len(self.brokers)}, assignments=alone)
         self.site.policy(**self._spec())
         if self.layout.partitions > PARTITIONS:
-            self._warm_up()
+            site = KafkaSite(self.kafka)
+            warm_up(site, TOPICS, settling(site))
         self.site.operator()
         for vantage in VANTAGES:
             self.detours[vantage] = Detour(self._logs / f"detour-{vantage}")
@@ -256,15 +257,6 @@ class Stage:
             self.until(self._has_canaries, STEADY_SECONDS, "every canary passes")
         if self.layout.old_segments:
             self.until(self._has_old_segments, STEADY_SECONDS, "every broker has an old segment")
-
-    def _warm_up(self) -> None:
-        """Move the leaders of each broker away and back by bare requests: whoever does it, a new broker takes several
-        seconds for its first thousand.
-        """
-        floor = Floor(self.kafka.bootstrap.split(","), TOPICS)
-        for broker in self.brokers:
-            floor.evacuate(broker)
-            floor.give_back(broker)
 
     def _has_canaries(self) -> bool:
         """Whether every vantage's canary reports every broker as passing."""
