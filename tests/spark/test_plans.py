@@ -199,6 +199,15 @@ def test_a_load_that_is_none_is_refused_by_name(engine: Engine, tmp_path: Path, 
         planned(engine, tmp_path, asked, loads(asked, 1.0, rate))
 
 
+def test_a_store_that_takes_no_plan_is_named(engine: Engine, tmp_path: Path):
+    from bellwether_load.planning.choices import Refused
+
+    (tmp_path / "plans").write_text("a file where the folder of plans should be")
+    asked = problem(*(slot(i, (1, 2, 3)) for i in range(30)))
+    with pytest.raises(Refused, match="plans"):
+        planned(engine, tmp_path, asked, loads(asked, *[1000.0] * 30))
+
+
 def test_two_rows_of_loads_for_one_partition_are_refused(engine: Engine, tmp_path: Path):
     from bellwether_load.jobs.making import plan_of
     from bellwether_load.planning.choices import Refused

@@ -54,8 +54,9 @@ class LazyGroup(click.Group):
             wrong = error.ctx.command if error.ctx is not None else ctx.command
             takes_policy = any(parameter.name == "policy" for parameter in wrong.params)
             stray = STRAY.fullmatch(error.message)
-            if takes_policy and stray is not None:
-                example = "NAME." if " " in stray[1] else f"NAME: {self._with_policy(ctx, stray[1])}"
+            given: Sequence[str] = ctx.meta[f"{__name__}.{ctx.command_path}"]
+            if takes_policy and stray is not None and "--policy" not in given:
+                example = "NAME." if " " in stray[1] else f"NAME: {self._with_policy(ctx, given, stray[1])}"
                 raise click.UsageError(f"{error.message}. {HINT} {example}", error.ctx) from None
             raise
         except ModuleNotFoundError as error:
@@ -64,9 +65,10 @@ class LazyGroup(click.Group):
             raise MissingExtra(what) from error
 
     @staticmethod
-    def _with_policy(ctx: click.Context, stray: str) -> str:
+    def _with_policy(ctx: click.Context, given: Sequence[str], stray: str) -> str:
         """The whole command with the stray argument, ``orders`` or ``kafka/orders``, as options."""
-        given: Sequence[str] = ctx.meta[f"{__name__}.{ctx.command_path}"]
         namespace, _, name = stray.rpartition("/")
-        options = ["--policy", name, *(["-n", namespace] if namespace else [])]
-        return shlex.join([*ctx.command_path.split(), *(one for one in given if one != stray), *options])
+        named = namespace and not {"-n", "--namespace"}.intersection(given)
+        options = ["--policy", name, *(["-n", namespace] if named else [])]
+        last = len(given) - 1 - list(reversed(given)).index(stray)
+        return shlex.join([*ctx.command_path.split(), *given[:last], *given[last + 1 :], *options])

@@ -6,19 +6,24 @@ import pyarrow as pa
 
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans import plan_files
+from bellwether.adapters.store.store_errors import StoreError
 from bellwether_load.engines.frames import Batches
 from bellwether_load.jobs.making import Made
+from bellwether_load.planning.choices import Refused
 from bellwether_load.transforms.packing import tables
 
 
 def write_plan(uri: str, made: Made) -> str:
-    """Write a plan under its digest; its path in the store. Raises StoreError."""
+    """Write a plan under its digest; its path in the store. Raises StoreError, and Refused for a task's."""
     store, digest = Store.open(uri), made.plan.digest
 
     def write(batches: Batches) -> Batches:
         for piece, table in tables(batches):
             if table.num_rows:
-                path = plan_files.write_moves(Store.open(uri), digest, piece, table)
+                try:
+                    path = plan_files.write_moves(Store.open(uri), digest, piece, table)
+                except StoreError as error:
+                    raise Refused(str(error)) from None  # the one error whose text comes back from a task
                 yield pa.RecordBatch.from_pydict({"path": [path]})
 
     batches = made.moves.pieces.map(write, "path string").batches()

@@ -22,15 +22,19 @@ Shown = dict[TopicPartition, tuple[int | None, tuple[int, ...], int]]
 def warm_up(site: KafkaSite, topics: Sequence[str], settle: Callable[[], None]) -> None:
     """Move the leaders of each broker away and back by bare requests, each time until every broker shows it.
 
-    Whoever sends them, a broker that has just started takes several seconds for its first thousand; while it creates
-    the logs of new partitions it shows no later change.
+    A broker that has just started takes several seconds for its first thousand, from any client; while it creates the
+    logs of new partitions it shows no later change.
     """
     brokers = site.kafka.brokers
     floor = Floor(site.kafka.bootstrap.split(","), topics)
+
+    def leaders(one: int) -> set[int | None]:
+        return {p.leader for p in site.shown_by(one).partitions if p.topic in topics}
+
     for broker in brokers:
         floor.evacuate(broker)
         until(
-            lambda b=broker: not any(p.leader == b for one in brokers for p in site.shown_by(one).partitions),  # type: ignore[misc]
+            lambda b=broker: not any(b in leaders(one) for one in brokers),  # type: ignore[misc]
             120,
             f"all brokers show that broker {broker} leads nothing",
             every=0.1,

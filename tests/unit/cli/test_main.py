@@ -34,6 +34,8 @@ def test_an_unknown_verb_is_refused_by_name() -> None:
         ("status kafka/orders", "kafka/orders", ": bellwether status --policy orders -n kafka"),
         ("explain 3 kafka/orders", "kafka/orders", ": bellwether explain 3 --policy orders -n kafka"),
         ("probe storage orders", "orders", ": bellwether probe storage --policy orders"),
+        ("status orders -n kafka", "orders", ": bellwether status -n kafka --policy orders"),
+        ("explain 3 3", "3", ": bellwether explain 3 --policy 3"),
         ("status all orders", "all orders", "."),
     ],
 )
@@ -44,6 +46,12 @@ def test_a_policy_that_is_given_as_an_argument_is_refused_with_the_command_that_
     assert found.exit_code == 2
     last = " ".join(found.output.split()).partition("Error: ")[2]
     assert re.fullmatch(rf"Got unexpected extra arguments? \({stray}\)\. {HINT} NAME{meant}", last)
+
+
+def test_an_argument_too_many_beside_a_policy_is_none() -> None:
+    found = CliRunner().invoke(main, ["explain", "--policy", "main", "3", "4"])
+    assert found.exit_code == 2
+    assert HINT not in found.output
 
 
 def test_one_storage_measurement_needs_no_cluster_and_leaves_nothing(tmp_path: Path) -> None:

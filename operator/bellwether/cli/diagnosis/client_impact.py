@@ -5,7 +5,7 @@ In: BrokerHealth objects and their policy. Out: lines of text. Called by ``statu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
@@ -16,7 +16,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import QuarantineMode
 
 SHOWN = 5
-_CANNOT = {
+_CANNOT: Mapping[str, str] = {
     Reason.EXTERNALLY_UNREACHABLE: "external clients cannot read or write",
     Reason.NOT_FENCED_IN_TIME: "no client can read or write",
     Reason.UNREACHABLE: "no client can read or write",
@@ -28,19 +28,20 @@ _CANNOT = {
 def impact(brokers: Iterable[BrokerHealth], policy: LeadershipPolicy) -> Iterator[str]:
     """One line for each broker by which clients suffer: first those that lead, the one with the most leaders first."""
     known = sorted(brokers, key=lambda health: -(health.status.leaders or 0))
-    lines = [*filter(None, map(_leading, known)), *(_held_back(h, policy) for h in known if holds_back(h) is not None)]
-    yield from lines[:SHOWN]
-    if (more := len(lines) - SHOWN) > 0:
-        yield f"and {more} more broker{'' if more == 1 else 's'}: bellwether doctor"
+    leading = ((h, text) for h in known if (text := _leading(h)))
+    lines = [*leading, *((h, _held_back(h, policy)) for h in known if holds_back(h) is not None)]
+    yield from (text for _, text in lines[:SHOWN])
+    named, whole = ({h.spec.broker_id for h, _ in some} for some in (lines[:SHOWN], lines))
+    if more := len(whole - named):
+        options = f"--policy {policy.metadata.name} -n {policy.metadata.namespace}"
+        yield f"and {more} more broker{'' if more == 1 else 's'}: bellwether doctor {options}"
 
 
 def _leading(health: BrokerHealth) -> str:
     verdict, led = health.status.verdict, health.status.leaders
     if verdict is None or verdict.state not in SHOULD_NOT_LEAD or not led:
         return ""
-    cannot = next(
-        (text for reason, text in _CANNOT.items() if reason == verdict.reason), "requests fail or are slow in"
-    )
+    cannot = _CANNOT.get(verdict.reason, "requests fail or are slow in")
     what = "the partition" if led == 1 else f"the {led} partitions"
     return f"{cannot} {what} that broker {health.spec.broker_id} leads"
 
@@ -52,11 +53,18 @@ def holds_back(health: BrokerHealth) -> Condition | None:
 
 
 def _held_back(health: BrokerHealth, policy: LeadershipPolicy) -> str:
-    why = why_not_paused(health, policy).partition(": ")[0]
+    reason = why_not_paused(health, policy).partition(": ")[0]
+    why = "it is being paused" if paused(health) else f"it is not paused: {reason}"
     return (
         f"acks=all writes wait for slow broker {health.spec.broker_id} where it is in the ISR, whichever broker leads"
-        f" ({ACKS_ALL_FIGURES}); it is not paused: {why}"
+        f" ({ACKS_ALL_FIGURES}); {why}"
     )
+
+
+def paused(health: BrokerHealth) -> bool:
+    """Whether the broker is quarantined: Kafka takes it out of the ISRs within its session timeout."""
+    found = condition(health.status.conditions, "Quarantined")
+    return found is not None and str(found.status) == "True"
 
 
 def why_not_paused(health: BrokerHealth, policy: LeadershipPolicy) -> str:

@@ -22,7 +22,7 @@ def override_remedy(healths: Sequence[BrokerHealth]) -> str:
     if len(healths) > 1:
         texts = [f"broker {health.spec.broker_id} is {text}" for health, text in zip(overridden, texts, strict=False)]
     if (more := len(overridden) - NAMED) > 0:
-        texts.append(f"and {more} more brokers")
+        texts.append(f"and {more} more broker{'' if more == 1 else 's'}")
     return "; ".join(texts)
 
 

@@ -20,7 +20,7 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.status_conditions import condition
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis import policy_view
-from bellwether.cli.diagnosis.client_impact import holds_back, why_not_paused
+from bellwether.cli.diagnosis.client_impact import holds_back, paused, why_not_paused
 from bellwether.cli.diagnosis.policy_view import PolicyView
 from bellwether.cli.diagnosis.remedies import remedy, typed
 from bellwether.cli.kubernetes_target import connect_policy
@@ -118,7 +118,7 @@ def _judged(api: KubernetesClient, body: Object, notes: list[str]) -> JudgedBrok
         tuple(_unhealthy(health, verdict, view) for health, verdict in judged if verdict.state in SHOULD_NOT_LEAD),
         frozenset(demoted),
         tuple(idle for b, h in demoted.items() if b in healthy and (idle := _idle(h, view)) is not None),
-        tuple(_slow(health, view) for health in view.brokers if holds_back(health) is not None),
+        tuple(_slow(h, view) for h in view.brokers if holds_back(h) is not None and not paused(h)),
     )
 
 

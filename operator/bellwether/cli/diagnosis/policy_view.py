@@ -43,6 +43,9 @@ _FINE = frozenset(
 )
 """Reasons that call for no action."""
 
+WAITS_NAMED = 5
+"""How many messages of drains and quarantines a remedy begins with."""
+
 _UNFINISHED = (RunState.FAILED, RunState.STALE, RunState.PROPOSED)
 
 
@@ -120,8 +123,8 @@ class PolicyView:
         if reason == Reason.OVERRIDE_DEMOTED:
             return override_remedy([h for h in self.brokers if _name(h) in about]) or remedy(reason)
         if reason != Reason.NO_EVIDENCE:
-            waits = dict.fromkeys(m for h in self.brokers if _name(h) in about for m in _waits_for(h, reason))
-            return "; ".join((*waits, remedy(reason)))
+            waits = list(dict.fromkeys(m for h in self.brokers if _name(h) in about for m in _waits_for(h, reason)))
+            return "; ".join((*waits[:WAITS_NAMED], remedy(reason)))
         vantages = named_vantages(self.policy)
         by_broker = {_name(health): missing_sources(health, vantages) for health in self.brokers}
         stale = {f"{p.type} from {p.source}": [MissingSource(p.type, p.source)] for p in self.probers}

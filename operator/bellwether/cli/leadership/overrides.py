@@ -102,7 +102,7 @@ def unfit(healths: Iterable[Object], brokers: Collection[int]) -> list[str]:
         broker, verdict = health["spec"]["brokerId"], (health.get("status") or {}).get("verdict") or {}
         if broker in brokers and verdict.get("state") in SHOULD_NOT_LEAD:
             why = f"{verdict['state']} ({verdict.get('reason')}: {verdict.get('message')})"
-            warnings.append(f"clients would be led again by broker {broker}, which is {why}")
+            warnings.append(f"broker {broker} would lead again although it is {why}")
     return warnings
 
 

@@ -6,7 +6,7 @@ decisions and by the same plan as the operator's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -165,8 +165,11 @@ class LeaderExplanation:
             return f"its rack {ranked.racks.get(leader)} is preferred to rack {ranked.racks.get(home)} of broker {home}"
         return f"the order was changed for a demotion or a preferred rack, and broker {home} may lead again"
 
-    def changes(self) -> Iterator[str]:
+    def changes(self) -> Sequence[str]:
         """What would give it another leader, the likeliest first."""
+        return tuple(self._changes()) or ("nothing at present: no other replica may lead it",)
+
+    def _changes(self) -> Iterator[str]:
         partition, move, hold = self._partition, self._move, self._hold
         if move is not None:
             leader = f"broker {move.leads_next} leads" if move.elect else "the leader stays"
@@ -251,7 +254,8 @@ class LeaderExplanation:
             if demoted.cause is Cause.OVERRIDE:
                 ends = f"its override ({demoted.message}) ends: bellwether release {broker}{options}"
                 return why, f"{recovery}, and {ends}" if sick else f"{ends}; it is {context.verdicts[broker].state}"
-            return why, recovery if sick else f"{recovery}; or bellwether promote {broker}{options}"
+            joint = "; or" if not sick else ", and" if demoted.cause is Cause.COMMAND else ""
+            return why, f"{recovery}{joint} bellwether promote {broker}{options}" if joint else recovery
         if broker in decisions.log_dirs.replicas.get(self._partition.key, ()):
             return f"its replica lies in a demoted log directory ({Reason.LOG_DIR_SLOW})", (
                 f"the directory is fast again; or bellwether promote {broker}{options}"

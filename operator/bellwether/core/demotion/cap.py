@@ -126,7 +126,7 @@ def _most_severe(
     room = max(0, policy.demotion.cap(len(snapshot.cluster.named)) - len(used))
     admitted, refused = worst_first[:room], worst_first[room:]
     counted = used.union(v.broker for v in admitted)
-    text = cap_reached(counted, "demoted by signals", context, let_idle_lead(kept, context))
+    text = cap_reached(counted, "demoted by signals", context, let_idle_lead(kept, context), held=len(refused))
     return admitted, [BrokerHold(v.broker, Reason.CAP_REACHED, text) for v in refused]
 
 
@@ -146,21 +146,28 @@ def let_idle_lead(kept: Mapping[int, DemotedBroker], context: Context) -> str:
 
 
 def cap_reached(
-    counted: Collection[int], how: str, context: Context, first: str = "", beyond: str = "demote by an override"
+    counted: Collection[int],
+    how: str,
+    context: Context,
+    first: str = "",
+    beyond: str = "demote by an override",
+    *,
+    held: int = 1,
 ) -> str:
     """The field of the cap with its value, the brokers that count against it, and the remedies.
 
-    ``first`` is a remedy that comes before the others, ``beyond`` what the cap does not limit.
+    ``first`` is a remedy that comes before the others, ``beyond`` what the cap does not limit. ``held``: how many
+    brokers wait for it.
     """
     one, policy = len(counted) == 1, context.policy
     cap = policy.demotion.cap_words(len(context.snapshot.cluster.named))
     # Only a number: 49 %, the highest percentage, is 1 of 3 brokers.
-    higher, patch = len(counted) + 1, '{"spec":{"demotion":{"maxBrokers":%d}}}'
+    higher, patch = len(counted) + held, '{"spec":{"demotion":{"maxBrokers":%d}}}'
     return (
         f"{cap}, and {_brokers(counted)} {'counts' if one else 'count'} against it ({how}):"
-        f" {f'{first}; ' if first else ''}repair {'that one' if one else 'those'}; if the others have capacity, set"
-        f" spec.demotion.maxBrokers to the number {higher} (kubectl patch lp {policy.name} -n {policy.namespace}"
-        f" --type merge -p '{patch % higher}'), or {beyond}"
+        f" {f'{first}; ' if first else ''}repair {'that one' if one else 'those'}, or set spec.demotion.maxBrokers to"
+        f" the number {higher} if the others have capacity (kubectl patch lp {policy.name} -n {policy.namespace} --type"
+        f" merge -p '{patch % higher}'), or {beyond}"
     )
 
 

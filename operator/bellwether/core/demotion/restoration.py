@@ -82,7 +82,8 @@ class RestorationProgress:
 
 def early_message(early: int) -> str:
     """Addition to a message about a wave: how many leaders it does not hold back; empty if none."""
-    return f", and {early} more at once, as no other healthy replica may lead them" if early else ""
+    them = "it" if early == 1 else "them"
+    return f", and {early} more at once, as no other healthy replica may lead {them}" if early else ""
 
 
 def advance_restorations(context: Context, kept: Collection[int], promoted: Collection[int]) -> Restorations:

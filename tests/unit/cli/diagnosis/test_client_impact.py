@@ -56,5 +56,17 @@ def test_a_slow_broker_in_the_isr_comes_with_what_acks_all_clients_see_and_why_i
     ]
 
 
+def test_of_many_brokers_five_are_named_and_the_others_counted() -> None:
+    spread = cluster(*(partition(index=i, replicas=(1 + i % 7, 1 + (i + 1) % 7)) for i in range(14)), brokers=7)
+    found = said(snapshot(spread), ENFORCE, verdicts(spread, sick=range(1, 7)), Plan(decisions=decisions()))
+    healths = [
+        BrokerHealth.read(api_objects.health(b.broker) | {"status": broker_status(b, 1, {}, found.now)})
+        for b in found.brokers
+    ]
+    *named, last = impact(healths, LeadershipPolicy.read(api_objects.policy()))
+    assert len(named) == 5
+    assert last == "and 1 more broker: bellwether doctor --policy main -n default"
+
+
 def test_nothing_is_said_while_nobody_suffers() -> None:
     assert lines(sick=[1], slow=[], demoted=[1]) == []

@@ -121,8 +121,8 @@ def test_a_quarantine_that_waits_says_for_which_broker(site: Site):
     site.api.put(BROKER_HEALTHS, health)
     _, text = run()
     assert (
-        "- AnotherBrokerUnhealthy (broker 1): broker 2 is Sick (ExternallyUnreachable): repair broker 2 first; repair"
-        " the broker that the message names"
+        "- AnotherBrokerUnhealthy (broker 1): broker 2 is Sick (ExternallyUnreachable): repair broker 2 first; do"
+        " what the message says, or repair the broker that it names"
     ) in text
 
 

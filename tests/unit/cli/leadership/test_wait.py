@@ -377,7 +377,7 @@ def test_promoting_a_sick_broker_warns_of_what_clients_get(api: MemoryApi):
     api.merge(BROKER_HEALTHS, "default", "main-1", {"status": {"verdict": verdict}})
     found = run("promote", 1, 2, "--policy", "main", "--wait", 0)
     assert found.stderr.splitlines() == [
-        "warning: clients would be led again by broker 1, which is Sick (StorageSlow: its disk is slow)"
+        "warning: broker 1 would lead again although it is Sick (StorageSlow: its disk is slow)"
     ]
 
 

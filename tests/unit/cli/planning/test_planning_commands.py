@@ -152,7 +152,7 @@ class TestDryRuns:
         led_by_a_sick_broker(operator, promotion={"waves": {"skipUpToLeaders": 0}})
         assert (
             "broker 3 gets its leaders back in waves: 10 % now, and 1 more at once, as no other healthy replica may"
-            " lead them; 0 wait for later waves\n"
+            " lead it; 0 wait for later waves\n"
         ) in run("release", 3, "--dry-run").output
 
 
@@ -199,6 +199,11 @@ class TestWhy:
         assert found["replicas"][0]["obstacle"] == "it would be demoted (OverrideDemoted)"  # type: ignore[index]
         (move, *_) = found["changes"]  # type: ignore[misc]
         assert "suspended; after bellwether resume --policy main -n default the operator would move it" in move
+
+    def test_a_partition_with_one_replica_has_nothing_that_would_change_its_leader(self, operator: MemoryOperator):
+        operator.site.cluster.create_topic("alone", assignment=[(2,)])
+        started(operator)
+        assert document("why", "alone/0")["changes"] == ["nothing at present: no other replica may lead it"]
 
     def test_a_move_that_is_held_is_named_with_its_reason(self, operator: MemoryOperator):
         operator.site.cluster.create_topic("alone", assignment=[(2,)])

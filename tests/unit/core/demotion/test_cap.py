@@ -212,10 +212,16 @@ class TestTheCap:
         seen = ring(10)
         (hold,) = decided(seen, verdicts(seen, sick=[1, 9]), policy(1), undo=[demoted(9)]).held
         assert hold.message == (
-            "spec.demotion.maxBrokers is 1, and broker 9 counts against it (demoted by signals): repair that one; if"
-            " the others have capacity, set spec.demotion.maxBrokers to the number 2 (kubectl patch lp main -n"
+            "spec.demotion.maxBrokers is 1, and broker 9 counts against it (demoted by signals): repair that one, or"
+            " set spec.demotion.maxBrokers to the number 2 if the others have capacity (kubectl patch lp main -n"
             """ default --type merge -p '{"spec":{"demotion":{"maxBrokers":2}}}'), or demote by an override"""
         )
+
+    def test_names_the_number_that_admits_all_that_wait(self):
+        seen = ring(10)
+        first, second = decided(seen, verdicts(seen, sick=[1, 2, 9]), policy(1), undo=[demoted(9)]).held
+        assert first.message == second.message
+        assert "maxBrokers to the number 3 if" in first.message
 
     def test_names_healthy_brokers_that_a_person_keeps_from_leading(self):
         seen = ring(10)
@@ -224,7 +230,7 @@ class TestTheCap:
         (hold,) = decide(Context(seen_now, verdicts(seen, sick=[1, 4, 9]), policy(1))).held
         assert (
             "(demoted by signals): first let broker 3 lead again, which is healthy and demoted by a person (kernel"
-            " update, OPS-412): bellwether release 3 --policy main -n default; repair that one;"
+            " update, OPS-412): bellwether release 3 --policy main -n default; repair that one,"
         ) in hold.message
 
     def test_names_the_brokers_that_are_admitted_at_the_same_time(self):
