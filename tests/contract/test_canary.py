@@ -19,7 +19,7 @@ from bellwether.probes.canary.canary_probe import CanaryProbe
 from bellwether.telemetry.metrics.canary_metrics import CanaryMetrics
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from realparts.kafka import KafkaCluster, create_topics
-from realparts.kafka_topics import live_brokers
+from realparts.kafka_topics import delete_topics, live_brokers
 from testkit.kafka.contract_clusters import KafkaSubject
 from waiting import limit, until
 
@@ -32,11 +32,12 @@ def outside(cluster: KafkaCluster) -> Connection:
 
 
 @pytest.fixture
-def topic(breakable_kafka: KafkaCluster) -> str:
-    """A canary topic with a partition on each broker."""
+def topic(breakable_kafka: KafkaCluster) -> Iterator[str]:
+    """A canary topic with a partition on each broker, until the test is over."""
     name = f"canary-{uuid.uuid4()}"
     create_topics(breakable_kafka.bootstrap, {name: 3}, assignments={name: [[1], [2], [3]]})
-    return name
+    yield name
+    delete_topics(breakable_kafka.bootstrap, [name])
 
 
 @pytest.fixture
@@ -144,3 +145,4 @@ def test_partitions_with_several_replicas_are_no_canaries(breakable_kafka: Kafka
         until(client.partitions, 60, so={3: 1}.__eq__)
     finally:
         client.close()
+        delete_topics(breakable_kafka.bootstrap, [name])

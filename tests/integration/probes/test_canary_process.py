@@ -8,12 +8,14 @@ import subprocess
 import sys
 import time
 import uuid
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from bellwether.adapters.kubernetes.api_client import POLICIES
 from realparts.kafka import create_topics
+from realparts.kafka_topics import delete_topics
 from waiting import limit
 
 if TYPE_CHECKING:
@@ -26,13 +28,17 @@ OBJECTIVES = {"produceMilliseconds": 500, "fetchMilliseconds": 500}
 
 
 @pytest.fixture
-def topic(bench: Any, breakable_kafka: KafkaCluster) -> str:
-    """A policy whose canary topic has partitions for brokers 1 and 2 alone."""
+def topic(bench: Any, breakable_kafka: KafkaCluster) -> Iterator[str]:
+    """A policy whose canary topic has partitions for brokers 1 and 2 alone.
+
+    Other tests of this cluster count partitions that have one replica, so it is deleted afterwards.
+    """
     name = f"canary-{uuid.uuid4().hex[:8]}"
     create_topics(breakable_kafka.bootstrap, {name: 2}, assignments={name: [[1], [2]]})
     detection = {"canary": {"enabled": True, "topic": name}, "objectives": OBJECTIVES}
     bench.api.merge(POLICIES, bench.namespace, "main", {"spec": {"detection": detection}})
-    return name
+    yield name
+    delete_topics(breakable_kafka.bootstrap, [name])
 
 
 def started(bench: Any) -> Any:
