@@ -74,7 +74,7 @@ def make(
     pool = None
     try:
         survey = _survey(pieces, slots, costs)
-        chunks = chunk_digests(pieces, posed.starts)
+        chunks = chunk_digests(pieces, dict(enumerate(posed.starts.tolist())))
         digest = rebalance_plan.problem_digest_of_chunks(terms, chunks)
         tell(f"{survey.partitions:,} partitions, {survey.without_load:,} without measured load")
         brokers = _brokers(terms, slots, survey)

@@ -15,11 +15,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bellwether_load.engines.frames import Batches, Engine, Frame
-from bellwether_load.planning import digests
 from bellwether_load.planning.blocks import Int32s, Int64s
 from bellwether_load.planning.choices import Choices, Costs, Slots, choices
 from bellwether_load.planning.tables import joined_list, to_bytes
-from bellwether_load.transforms.packing import tables
+from bellwether_load.transforms.packing import chunk_digests, tables
 
 _BROKERS = pa.list_(pa.int32())
 _MOVE = pa.schema(
@@ -64,13 +63,7 @@ class Moves:
         for piece in sorted(self.counts):
             starts[piece] = start
             start += self.counts[piece]
-
-        def cut(batches: Batches) -> Batches:
-            for piece, table in tables(batches):
-                if table.num_rows:
-                    yield digests.cut(_lines(table), starts[piece])
-
-        return digests.merged(self.pieces.map(cut, digests.TYPE).batches())
+        return chunk_digests(self.pieces, starts, _lines)
 
     def table(self) -> pa.Table:
         """All moves, here, in order: for few of them."""

@@ -6,7 +6,7 @@ A partition's id is its place in the problem's order: where its piece begins, an
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -33,12 +33,18 @@ def surveyed(pieces: Frame, slots: Slots, costs: Costs) -> Frame:
     return pieces.map(survey, "survey binary")
 
 
-def chunk_digests(pieces: Frame, starts: Int64s) -> Iterator[str]:
-    """Digests of the chunks of all partitions' lines, in order. ``starts``: the first number of each piece."""
+def chunk_digests(
+    pieces: Frame, starts: Mapping[int, int], lines_of: Callable[[pa.Table], pa.Array] = lines
+) -> Iterator[str]:
+    """Digests of the chunks of all lines, of partitions unless said otherwise, in order.
+
+    ``starts``: the number of the first line of each piece.
+    """
 
     def cut(batches: Batches) -> Batches:
         for piece, table in tables(batches):
-            yield digests.cut(lines(table), int(starts[piece]))
+            if table.num_rows:
+                yield digests.cut(lines_of(table), starts[piece])
 
     return digests.merged(pieces.map(cut, digests.TYPE).batches())
 

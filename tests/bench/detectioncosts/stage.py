@@ -7,7 +7,6 @@ In: sizes, an API server that runs. Out: a ``Stage`` whose processes are up and 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 import urllib.request
@@ -24,6 +23,7 @@ from detectioncosts.measuring import requests
 from realparts.apiserver import ApiServer
 from realparts.ports import HeldPorts
 from realparts.processes import ManagedProcess
+from sparkplans.costs import cost_of_command
 from waiting import until
 
 NAMESPACE = "detection-costs"
@@ -161,14 +161,10 @@ class Stage:
 
     def status_seconds(self) -> float:
         """CPU seconds of one ``bellwether status`` of the first policy, the interpreter's start included."""
-        command = [sys.executable, "-m", "bellwether", "status", "-n", NAMESPACE, "--lease-namespace", NAMESPACE]
-        environment = {**os.environ, "KUBECONFIG": str(self._server.kubeconfig)}
-        screen = subprocess.Popen([*command, "--policy", self._policies[0]], env=environment, stdout=subprocess.DEVNULL)
-        _, status, used = os.wait4(screen.pid, 0)
-        screen.returncode = os.waitstatus_to_exitcode(status)
-        if screen.returncode:
-            raise RuntimeError(f"bellwether status ended with {screen.returncode}")
-        return used.ru_utime + used.ru_stime
+        command = [sys.executable, "-m", "bellwether", "status", "--kubeconfig", str(self._server.kubeconfig)]
+        of = ["-n", NAMESPACE, "--lease-namespace", NAMESPACE, "--policy", self._policies[0]]
+        with Path(os.devnull).open("wb") as output:
+            return cost_of_command([*command, *of], output).cpu_seconds
 
     def metrics(self, name: str) -> str:
         """What one of the measured processes says of itself."""

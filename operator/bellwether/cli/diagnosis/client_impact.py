@@ -48,8 +48,7 @@ def _leading(health: BrokerHealth) -> str:
 
 def holds_back(health: BrokerHealth) -> Condition | None:
     """The condition HoldsBackISR, if acks=all waits for the broker."""
-    found = condition(health.status.conditions, "HoldsBackISR")
-    return found if found is not None and str(found.status) == "True" else None
+    return _holding(health, "HoldsBackISR")
 
 
 def _held_back(health: BrokerHealth, policy: LeadershipPolicy) -> str:
@@ -63,8 +62,12 @@ def _held_back(health: BrokerHealth, policy: LeadershipPolicy) -> str:
 
 def paused(health: BrokerHealth) -> bool:
     """Whether the broker is quarantined: Kafka takes it out of the ISRs within its session timeout."""
-    found = condition(health.status.conditions, "Quarantined")
-    return found is not None and str(found.status) == "True"
+    return _holding(health, "Quarantined") is not None
+
+
+def _holding(health: BrokerHealth, type_: str) -> Condition | None:
+    found = condition(health.status.conditions, type_)
+    return found if found is not None and str(found.status) == "True" else None
 
 
 def why_not_paused(health: BrokerHealth, policy: LeadershipPolicy) -> str:
