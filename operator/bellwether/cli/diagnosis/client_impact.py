@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.api.v1alpha1.status.status_conditions import Condition, condition
+from bellwether.api.v1alpha1.status.status_conditions import Condition, condition, true_condition
 from bellwether.core.detection.health_states import SHOULD_NOT_LEAD
 from bellwether.core.doctor.unhealthy_leaders import ACKS_ALL_FIGURES
 from bellwether.core.reasons import Reason
@@ -48,7 +48,7 @@ def _leading(health: BrokerHealth) -> str:
 
 def holds_back(health: BrokerHealth) -> Condition | None:
     """The condition HoldsBackISR, if acks=all waits for the broker."""
-    return _holding(health, "HoldsBackISR")
+    return true_condition(health.status.conditions, "HoldsBackISR")
 
 
 def _held_back(health: BrokerHealth, policy: LeadershipPolicy) -> str:
@@ -62,12 +62,7 @@ def _held_back(health: BrokerHealth, policy: LeadershipPolicy) -> str:
 
 def paused(health: BrokerHealth) -> bool:
     """Whether the broker is quarantined: Kafka takes it out of the ISRs within its session timeout."""
-    return _holding(health, "Quarantined") is not None
-
-
-def _holding(health: BrokerHealth, type_: str) -> Condition | None:
-    found = condition(health.status.conditions, type_)
-    return found if found is not None and str(found.status) == "True" else None
+    return true_condition(health.status.conditions, "Quarantined") is not None
 
 
 def why_not_paused(health: BrokerHealth, policy: LeadershipPolicy) -> str:

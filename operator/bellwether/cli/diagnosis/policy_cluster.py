@@ -17,7 +17,7 @@ from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretRea
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.api.v1alpha1.broker_health import BrokerHealth, BrokerVerdict
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.api.v1alpha1.status.status_conditions import condition
+from bellwether.api.v1alpha1.status.status_conditions import condition, true_condition
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis import policy_view
 from bellwether.cli.diagnosis.client_impact import holds_back, paused, why_not_paused
@@ -112,7 +112,7 @@ def _judged(api: KubernetesClient, body: Object, notes: list[str]) -> JudgedBrok
             f"policy {policy} cannot judge {few_brokers(unknown)}: whether clients reach what "
             f"{'it leads' if len(unknown) == 1 else 'they lead'} is unknown"
         )
-    demoted = {h.spec.broker_id: h for h in view.brokers if _is_demoted(h)}
+    demoted = {h.spec.broker_id: h for h in view.brokers if true_condition(h.status.conditions, "Demoted") is not None}
     healthy = {h.spec.broker_id for h, verdict in judged if verdict.state is HealthState.HEALTHY}
     return JudgedBrokers(
         tuple(_unhealthy(health, verdict, view) for health, verdict in judged if verdict.state in SHOULD_NOT_LEAD),
@@ -120,11 +120,6 @@ def _judged(api: KubernetesClient, body: Object, notes: list[str]) -> JudgedBrok
         tuple(idle for b, h in demoted.items() if b in healthy and (idle := _idle(h, view)) is not None),
         tuple(_slow(h, view) for h in view.brokers if holds_back(h) is not None and not paused(h)),
     )
-
-
-def _is_demoted(health: BrokerHealth) -> bool:
-    found = condition(health.status.conditions, "Demoted")
-    return found is not None and str(found.status) == "True"
 
 
 def _named(health: BrokerHealth, view: PolicyView) -> str:

@@ -16,7 +16,7 @@ from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.policy_status import Mode
-from bellwether.api.v1alpha1.status.status_conditions import condition
+from bellwether.api.v1alpha1.status.status_conditions import condition, true_condition
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis import policy_list
 from bellwether.cli.diagnosis.client_impact import impact
@@ -207,8 +207,8 @@ def _partitions(view: PolicyView) -> Iterator[str]:
         yield f"At risk: {risk.count} partitions {risk.risk}: {risk.message}"
     for blocked in status.blocked_by_reason:
         yield f"Blocked: {blocked.count} partitions {blocked.reason}: {blocked.message}"
-    held = condition(status.conditions, "DemotionBlocked")
-    if held is not None and str(held.status) == "True":
+    held = true_condition(status.conditions, "DemotionBlocked")
+    if held is not None:
         yield f"Blocked: {held.reason}: {held.message}"
     if moving := status.plan.moves if status.plan is not None else 0:
         acts = status.mode is None or status.mode is Mode.ENFORCE

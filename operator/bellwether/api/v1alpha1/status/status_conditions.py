@@ -47,3 +47,9 @@ Conditions = Annotated[tuple[Condition, ...], Field(max_length=16, json_schema_e
 def condition(conditions: tuple[Condition, ...], name: str) -> Condition | None:
     """The condition of that type; None if there is none."""
     return next((c for c in conditions if c.type == name), None)
+
+
+def true_condition(conditions: tuple[Condition, ...], name: str) -> Condition | None:
+    """The condition of that type if its status is True; else None."""
+    found = condition(conditions, name)
+    return found if found is not None and str(found.status) == "True" else None
