@@ -147,6 +147,20 @@ def breakable_kafka(kafka: KafkaCluster) -> Iterator[KafkaCluster]:
     kafka.mend()
 
 
+@pytest.fixture(scope="module")
+def empty_kafka(kafka: KafkaCluster) -> KafkaCluster:
+    """The session's brokers without any topic of earlier tests, for tests of what is shown of the whole cluster.
+
+    A test that consumes by group, for one, leaves ``__consumer_offsets`` behind.
+    """
+    from realparts.kafka_topics import delete_all_topics
+    from testkit.kafka.kafka_site import KafkaSite
+
+    delete_all_topics(kafka.bootstrap)
+    KafkaSite(kafka).everywhere(lambda c: not c.partitions)
+    return kafka
+
+
 @pytest.fixture(scope="session")
 def four() -> Iterator[KafkaCluster]:
     """Four real brokers with internal topics, the controller apart so that any of them may freeze or die."""

@@ -24,12 +24,12 @@ def definitions(apiserver: ApiServer) -> None:
 
 @pytest.fixture(scope="module")
 def watched_site(
-    definitions: None, apiserver: ApiServer, kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory
+    definitions: None, apiserver: ApiServer, empty_kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[WatchedSite]:
     """See ``monitored_site``."""
     from testkit.alerts.monitored_site import monitored_site
 
-    with monitored_site(apiserver, kafka, tmp_path_factory.mktemp("watched")) as watched:
+    with monitored_site(apiserver, empty_kafka, tmp_path_factory.mktemp("watched")) as watched:
         yield watched
 
 

@@ -24,14 +24,14 @@ HERE = Path(__file__).parent / "scenes"
 
 @pytest.fixture(scope="module")
 def scenery(
-    definitions: None, apiserver: ApiServer, kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory
+    definitions: None, apiserver: ApiServer, empty_kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[WatchedSite]:
     """A policy that enforces, with two vantages, and an operator with a store for plans; all of it scraped."""
     from testkit.alerts.monitored_site import ZONES, WatchedSite
     from testkit.processes.sites import Site
 
     directory = tmp_path_factory.mktemp("scenes")
-    site = Site(apiserver, kafka, directory)
+    site = Site(apiserver, empty_kafka, directory)
     watched = WatchedSite(site, directory)
     try:
         orders = [[1, 2, 3], [2, 3, 1], [3, 1, 2]] * 4
@@ -44,7 +44,7 @@ def scenery(
         yield watched
     finally:
         watched.close()
-        kafka.mend()
+        empty_kafka.mend()
         site.close()
 
 

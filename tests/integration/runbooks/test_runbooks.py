@@ -20,13 +20,13 @@ pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.chart, pytes
 
 
 @pytest.fixture(scope="module")
-def installation(kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+def installation(empty_kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     """The chart on an API server of its own, as its roles and admission would bind other tests, too."""
     from realparts.apiserver import ApiServer
     from testkit.runbooks.installation import Installation
 
     with ApiServer(tmp_path_factory.mktemp("runbooks")) as server:
-        made = Installation(server, kafka, tmp_path_factory.mktemp("installation"))
+        made = Installation(server, empty_kafka, tmp_path_factory.mktemp("installation"))
         try:
             made.begin()
             yield made

@@ -96,6 +96,11 @@ def delete_topics(bootstrap: str, topics: Collection[str], *, timeout_seconds: f
     until(lambda: not wanted or deleted(), timeout_seconds, seen=lambda: f"still there: {sorted(wanted)[:5]}")
 
 
+def delete_all_topics(bootstrap: str) -> None:
+    """Delete every topic, Kafka's internal ones too: clients that need those make them again."""
+    delete_topics(bootstrap, admin(bootstrap).list_topics(timeout=limit(REQUEST_SECONDS)).topics)
+
+
 def configure_broker(bootstrap: str, broker: int, settings: Mapping[str, str]) -> None:
     """Change a broker's settings while it runs. Raises KafkaException when it refuses them."""
     entries = [
