@@ -1,9 +1,10 @@
 """From real traffic to a plan and back: what is measured, forecast and moved, held against what the clients did.
 
-Producers write at uneven, steady rates; the sampler samples; ``bellwether rebalance`` measures, plans,
-rechecks and applies. Nothing of Bellwether's own is believed: what was sent is counted by the producers as brokers
-acknowledge it, what a broker carries by the kernel (bytes that its process read and wrote), and data is held against
-itself by reading all of it before and after.
+Producers write at uneven, steady rates, and consumers read one topic four times and the other once. The sampler
+samples, and asks a real Prometheus, which scrapes the brokers' JMX exporters, what is read; ``bellwether rebalance``
+measures, plans, rechecks and applies. Nothing of Bellwether's own is believed: what was sent is counted by the
+producers as brokers acknowledge it, what was read by the consumers, what a broker carries by the kernel (bytes that its
+process read and wrote), and data is held against itself by reading all of it before and after.
 """
 
 from __future__ import annotations
@@ -13,101 +14,47 @@ import os
 import re
 import subprocess
 import sys
-import threading
 import time
 import uuid
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.adapters.prometheus.topic_consumption import DEFAULT_QUERY
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans.plan_files import read_plan
 from bellwether.core.model.cluster import Partition
 from bellwether.kafka_connection import Connection
 from realparts.kafka import create_topics
+from testkit.loads.steady_traffic import Key, Traffic, Workload, payload, rates
 from waiting import limit
 
 if TYPE_CHECKING:
     from realparts.kafka import KafkaCluster
+    from realparts.prometheus import PrometheusServer
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.kafka, pytest.mark.prometheus, pytest.mark.slow, pytest.mark.timeout(900)]
 
-RECORD = 4000
-# Records a second, heavy-tailed; the heaviest partitions are all led by broker 1 to begin with.
-RATES = [40, 28, 22, 16, 12, 10, 8, 6, 5, 4, 3, 2]
-ASSIGNMENT = [[1, 2, 3], [1, 3, 2], [1, 2, 3], [1, 3, 2], [1, 2, 3], [2, 3, 1], [3, 1, 2], [2, 1, 3], [3, 2, 1]] + [
-    [1, 2, 3]
-] * 3
+# Heavy-tailed; the heaviest partitions, and all of the topic that is read most, are led by broker 1 to begin with.
+WORK = {
+    "orders": Workload(
+        (40, 28, 22, 16, 12, 10, 8, 6, 5, 4, 3, 2),
+        [[1, 2, 3], [1, 3, 2], [1, 2, 3], [1, 3, 2], [1, 2, 3], [2, 3, 1], [3, 1, 2], [2, 1, 3], [3, 2, 1]]
+        + [[1, 2, 3]] * 3,
+        consumers=1,
+    ),
+    "prices": Workload((10, 7, 5, 3), [[1, 2, 3], [1, 3, 2]] * 2, consumers=4),
+}
+PARTITIONS = tuple(rates(WORK))
 MEASURED_SECONDS = 130
 AFTERWARDS_SECONDS = 45
-# Incompressible, and different for every record that is near another one.
-BLOCKS = [hashlib.shake_256(str(n).encode()).digest(RECORD) for n in range(256)]
-
-
-def payload(partition: int, number: int) -> bytes:
-    return BLOCKS[(partition * 37 + number) % 256]
-
-
-class Traffic:
-    """Producers that keep to their rates until they are ended; counts what brokers have acknowledged, by partition."""
-
-    def __init__(self, bootstrap: str, topic: str) -> None:
-        settings = {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5}
-        self._producer = Producer(settings)
-        self._topic = topic
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self.acknowledged: dict[int, int] = defaultdict(int)
-        self.refused: list[str] = []
-
-    def __enter__(self) -> Traffic:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.end()
-
-    def end(self) -> None:
-        self._over.set()
-        self._thread.join(limit(60))
-        assert self._producer.flush(60) == 0
-
-    def counted(self) -> tuple[float, dict[int, int]]:
-        return time.monotonic(), dict(self.acknowledged)
-
-    def _run(self) -> None:
-        began, sent = time.monotonic(), [0] * len(RATES)
-        while not self._over.is_set():
-            passed = time.monotonic() - began
-            for partition, rate in enumerate(RATES):
-                while sent[partition] < rate * passed:
-                    self._producer.produce(
-                        self._topic,
-                        payload(partition, sent[partition]),
-                        key=str(sent[partition]),
-                        partition=partition,
-                        on_delivery=self._count,
-                    )
-                    sent[partition] += 1
-            self._producer.poll(0.02)
-
-    def _count(self, error: Any, message: Any) -> None:
-        if error is not None:
-            self.refused.append(str(error))
-        else:
-            self.acknowledged[message.partition()] += 1
-
-
-def rates(before: tuple[float, dict[int, int]], after: tuple[float, dict[int, int]]) -> dict[int, float]:
-    """Bytes/s that were acknowledged between two countings, by partition."""
-    seconds = after[0] - before[0]
-    return {p: (after[1].get(p, 0) - before[1].get(p, 0)) * RECORD / seconds for p in range(len(RATES))}
+# The default averages over three minutes, longer than all that is measured here.
+QUERY = DEFAULT_QUERY.replace("[3m]", "[20s]")
 
 
 def moved_by(brokers: KafkaCluster) -> dict[int, int]:
@@ -121,27 +68,26 @@ def moved_by(brokers: KafkaCluster) -> dict[int, int]:
 
 
 class Checksums:
-    """A digest over every record of a topic, partition by partition, each in its order up to a given end."""
+    """A digest over every record, partition by partition, each in its order up to a given end."""
 
-    def __init__(self, bootstrap: str, topic: str) -> None:
+    def __init__(self, bootstrap: str) -> None:
         self._settings = {
             "bootstrap.servers": bootstrap,
             "group.id": f"check-{uuid.uuid4().hex}",
             "enable.auto.commit": False,
             "enable.partition.eof": True,
         }
-        self._topic = topic
 
-    def ends(self) -> dict[int, int]:
+    def ends(self) -> dict[Key, int]:
         consumer = Consumer(self._settings)
-        found = {p: consumer.get_watermark_offsets(TopicPartition(self._topic, p), 30)[1] for p in range(len(RATES))}
+        found = {key: consumer.get_watermark_offsets(TopicPartition(*key), 30)[1] for key in PARTITIONS}
         consumer.close()
         return found
 
-    def read(self, ends: Mapping[int, int]) -> dict[int, str]:
+    def read(self, ends: Mapping[Key, int]) -> dict[Key, str]:
         consumer = Consumer(self._settings)
-        consumer.assign([TopicPartition(self._topic, p, 0) for p in ends])
-        digests = {p: hashlib.sha256() for p in ends}
+        consumer.assign([TopicPartition(*key, 0) for key in ends])
+        digests = {key: hashlib.sha256() for key in ends}
         left = dict(ends)
         deadline = time.monotonic() + limit(120)
         while any(left.values()):
@@ -149,30 +95,45 @@ class Checksums:
             message = consumer.poll(1)
             if message is None or message.error():
                 continue
-            partition, offset = message.partition(), message.offset()
-            if offset >= ends[partition]:
+            key, offset = (message.topic(), message.partition()), message.offset()
+            if offset >= ends[key]:
                 continue
             number = int(message.key())
             assert number == offset, "every record once, and in its order"
-            assert message.value() == payload(partition, number)
-            digests[partition].update(message.key() + message.value())
-            left[partition] -= 1
+            assert message.value() == payload(key[1], number)
+            digests[key].update(message.key() + message.value())
+            left[key] -= 1
         consumer.close()
-        return {p: digest.hexdigest() for p, digest in digests.items()}
+        return {key: digest.hexdigest() for key, digest in digests.items()}
+
+
+@pytest.fixture(scope="module")
+def brokers() -> Iterator[KafkaCluster]:
+    """Three brokers with both topics, which serve their metrics."""
+    from realparts.kafka import KafkaCluster
+
+    with KafkaCluster(3, proxied=False, metrics=True) as cluster:
+        replicas = {topic: work.replicas for topic, work in WORK.items()}
+        create_topics(cluster.bootstrap, {topic: work.partitions for topic, work in WORK.items()}, assignments=replicas)
+        yield cluster
 
 
 @pytest.fixture
-def topic(kafka: KafkaCluster) -> str:
-    name = f"trip-{uuid.uuid4().hex[:8]}"
-    create_topics(kafka.bootstrap, {name: len(RATES)}, assignments={name: ASSIGNMENT})
-    return name
+def prometheus(brokers: KafkaCluster, tmp_path: Path) -> Iterator[PrometheusServer]:
+    """It scrapes the brokers, each under the name that a pod of Strimzi has."""
+    from realparts.prometheus import PrometheusServer
+
+    targets = {str(broker.metrics): {"pod": f"kafka-{number}"} for number, broker in brokers.brokers.items()}
+    with PrometheusServer(tmp_path / "prometheus", targets=targets) as server:
+        yield server
 
 
 @pytest.fixture
-def sampler(kafka: KafkaCluster, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-m", "bellwether", "sample", "--bootstrap", kafka.bootstrap, "--period", "5"]
+def sampler(brokers: KafkaCluster, prometheus: PrometheusServer, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    command = [sys.executable, "-m", "bellwether", "sample", "--bootstrap", brokers.bootstrap, "--period", "5"]
+    command += ["--store", str(tmp_path / "store"), "--prometheus", prometheus.url, "--consume-query", QUERY]
     with (tmp_path / "sampler.log").open("wb") as log:
-        process = subprocess.Popen([*command, "--store", str(tmp_path / "store")], stdout=log, stderr=log)
+        process = subprocess.Popen(command, stdout=log, stderr=log)
         try:
             yield process
         finally:
@@ -180,23 +141,25 @@ def sampler(kafka: KafkaCluster, tmp_path: Path) -> Iterator[subprocess.Popen[by
             process.wait(limit(20))
 
 
-def partitions_of(kafka: KafkaCluster, topic: str) -> dict[int, Partition]:
-    reader = KafkaReader(BrokerPool(Connection(tuple(kafka.bootstrap.split(",")))))
-    return {p.index: p for p in reader.partitions([topic])}
+def partitions_of(brokers: KafkaCluster) -> dict[Key, Partition]:
+    reader = KafkaReader(BrokerPool(Connection(tuple(brokers.bootstrap.split(",")))))
+    return {(p.topic, p.index): p for p in reader.partitions(WORK)}
 
 
-def carried(standing: Mapping[int, Partition], produced: Mapping[int, float]) -> dict[int, float]:
+def carried(
+    standing: Mapping[Key, Partition], produced: Mapping[Key, float], consumed: Mapping[Key, float]
+) -> dict[int, float]:
     """What each broker carries by the clients' count: a leader takes a byte and hands it on, a follower takes it."""
     found = dict.fromkeys((1, 2, 3), 0.0)
-    for index, partition in standing.items():
+    for key, partition in standing.items():
         for broker in partition.replicas:
             lead = partition.leader == broker
-            found[broker] += produced[index] * (len(partition.replicas) if lead else 1)
+            found[broker] += produced[key] * len(partition.replicas) + consumed[key] if lead else produced[key]
     return found
 
 
-def run(kafka: KafkaCluster, store: Path, *arguments: str) -> str:
-    command = [sys.executable, "-m", "bellwether", "rebalance", "--bootstrap", kafka.bootstrap, "--store", str(store)]
+def run(brokers: KafkaCluster, store: Path, *arguments: str) -> str:
+    command = [sys.executable, "-m", "bellwether", "rebalance", "--bootstrap", brokers.bootstrap, "--store", str(store)]
     command += ["--statistic", "Median", "--wave-size", "3", "--wave-pause", "1", *arguments]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=limit(400), check=False, env=dict(os.environ)
@@ -205,40 +168,46 @@ def run(kafka: KafkaCluster, store: Path, *arguments: str) -> str:
     return done.stdout
 
 
+def measured(store: Path, column: str) -> dict[Key, float | None]:
+    """A column of the newest loads, by partition."""
+    folder = max((store / "loads").iterdir(), key=lambda path: path.name)
+    rows = [row for part in sorted(folder.glob("*.parquet")) for row in table(store, part)]
+    return {(row["topic"], row["partition"]): row[column] for row in rows if row["topic"] in WORK}
+
+
 def test_loads_forecast_and_data_hold_on_real_brokers(
-    kafka: KafkaCluster, topic: str, sampler: subprocess.Popen[bytes], tmp_path: Path
+    brokers: KafkaCluster, prometheus: PrometheusServer, sampler: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
-    store, checks = tmp_path / "store", Checksums(kafka.bootstrap, topic)
-    with Traffic(kafka.bootstrap, topic) as traffic:
+    store, checks = tmp_path / "store", Checksums(brokers.bootstrap)
+    with Traffic(brokers.bootstrap, WORK) as traffic:
         time.sleep(5)
         start = traffic.counted()
         time.sleep(MEASURED_SECONDS)
-        sent = rates(start, traffic.counted())
-        before = partitions_of(kafka, topic)
+        sent, read = traffic.counted().since(start)
+        before = partitions_of(brokers)
         ends = checks.ends()
 
-        said = run(kafka, store, "--dry-run")
+        said = run(brokers, store, "--dry-run")
         found = re.search(r"plan ([0-9a-f]{32}): verified", said)
         assert found is not None, said
         digest = found[1]
 
-        # Measured loads within 10 % of what the clients sent, partition by partition.
-        folder = max((store / "loads").iterdir(), key=lambda path: path.name)
-        rows = [row for part in sorted(folder.glob("*.parquet")) for row in table(store, part)]
-        measured = {row["partition"]: row["produce_median"] for row in rows if row["topic"] == topic}
-        assert set(measured) == set(range(len(RATES)))
-        off = {p: measured[p] / sent[p] - 1 for p in measured}
-        tell(f"loads against what was sent: worst {max(off.values(), key=abs):+.2%}")
-        assert all(abs(value) < 0.1 for value in off.values()), off
+        # Measured loads within 10 % of what the clients sent and were given, partition by partition.
+        for name, true in (("produce", sent), ("consume", read)):
+            loads = measured(store, f"{name}_median")
+            assert set(loads) == set(PARTITIONS)
+            off = {key: (load or 0.0) / true[key] - 1 for key, load in loads.items()}
+            tell(f"{name} loads against the clients' count: worst {max(off.values(), key=abs):+.2%}")
+            assert all(abs(value) < 0.1 for value in off.values()), off
 
         stood = checks.read(ends)
-        run(kafka, store, "--approve", digest, "--record", str(tmp_path / "undo.json"))
-        after = partitions_of(kafka, topic)
+        run(brokers, store, "--approve", digest, "--record", str(tmp_path / "undo.json"))
+        prometheus.stop()  # being scraped is no part of the load
+        after = partitions_of(brokers)
         time.sleep(5)
-        began, kernel = traffic.counted(), moved_by(kafka)
+        began, kernel = traffic.counted(), moved_by(brokers)
         time.sleep(AFTERWARDS_SECONDS)
-        ended, moved = traffic.counted(), moved_by(kafka)
-        now = rates(began, ended)
+        ended, moved = traffic.counted(), moved_by(brokers)
         assert traffic.refused == []
 
     # Only leaders moved: the same replicas, other orders, and the first of each leads.
@@ -247,25 +216,28 @@ def test_loads_forecast_and_data_hold_on_real_brokers(
 
     # The busiest broker carries what the plan foretold, by the clients' count and by the kernel's.
     plan = read_plan(Store.open(str(store)), digest)
-    by_clients = carried(after, now)
-    seconds = ended[0] - began[0]
+    by_clients = carried(after, *ended.since(began))
+    seconds = ended.at - began.at
     # A byte in and a byte out are one each at the sockets; each is read from, or written to, a file as well.
     by_kernel = {b: (moved[b] - kernel[b]) / 2 / seconds for b in moved}
     busiest, physical = max(by_clients.values()), max(by_kernel.values())
-    unplanned = max(carried(before, sent).values())
+    unplanned = max(carried(before, sent, read).values())
+    unread = max(carried(after, sent, dict.fromkeys(read, 0.0)).values())
     tell(
         f"busiest broker: {unplanned:,.0f} B/s before, {plan.after.max:,.0f} foretold, {busiest:,.0f} by the"
         f" clients' count ({busiest / plan.after.max - 1:+.2%}), {physical:,.0f} by the kernel's"
-        f" ({physical / plan.after.max - 1:+.2%}); gap to the bound {plan.certificate.gap:.3%}"
+        f" ({physical / plan.after.max - 1:+.2%}); {unread:,.0f} without the consumers; gap to the bound"
+        f" {plan.certificate.gap:.3%}"
     )
     assert abs(unplanned / plan.before.max - 1) < 0.1
     assert abs(busiest / plan.after.max - 1) < 0.1
     assert abs(physical / plan.after.max - 1) < 0.1
     assert busiest < 0.8 * unplanned
+    assert unread < 0.9 * busiest, "a forecast that left the consumers out would be off by more than it may"
 
     # Data is untouched: what stood before the plan reads the same, and all that was acknowledged since is there once.
     whole = checks.ends()
-    assert {p: whole[p] for p in whole} == {p: traffic.acknowledged[p] for p in whole}
+    assert whole == dict(traffic.acknowledged)
     assert checks.read(ends) == stood
     checks.read(whole)
 

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from realparts import kafka_jars, kafka_settings, kafka_storage
+from realparts import jmx_exporter, kafka_jars, kafka_settings, kafka_storage
 from realparts.kafka_settings import SECURE_PASSWORD, SECURE_USER, Node
 from realparts.kafka_topics import configure_broker, create_topics, live_brokers
 from realparts.ports import HeldPorts, accepts
@@ -63,6 +63,8 @@ class KafkaBroker:
         #: Where the broker itself listens, behind the proxy.
         self.external_listen = f"127.0.0.1:{node.external_port}"
         self.secure = f"127.0.0.1:{node.secure_port}" if node.secure_port else None
+        #: Where the JMX exporter serves /metrics, if the cluster was made with metrics.
+        self.metrics = f"127.0.0.1:{node.metrics_port}" if node.metrics_port else None
         self.proxy_name = f"broker-{node.id}"
         self.log_dir = node.log_dir
         self.log_dirs = node.log_dirs
@@ -119,6 +121,7 @@ class KafkaCluster(Started):
         disks: int = 1,
         sasl_ssl: bool = False,
         external_ssl: bool = False,
+        metrics: bool = False,
         heap: str = "256m",
         listener_names: Mapping[str, str] | None = None,
         properties: Mapping[str, str] | None = None,
@@ -132,7 +135,7 @@ class KafkaCluster(Started):
         gives that many nodes of their own (ids 101 on). ``racks`` are dealt to the brokers in turn. Each broker has as
         many log directories as ``disks``; ``slow_disk`` puts a ``SlowDisk`` beneath the first one. ``sasl_ssl`` adds
         the listener SECURE; with ``external_ssl`` EXTERNAL speaks SASL_SSL too, with certificates of its own;
-        ``listener_names`` gives both other names.
+        ``listener_names`` gives both other names. With ``metrics`` each broker serves its own (``jmx_exporter``).
         ``properties`` go to every node's server.properties, ``jvm_options`` and folders of further ``classes`` to every
         JVM; ``features`` get other levels than this version's own. A directory that is given is kept at the end, one
         that is not is removed.
@@ -169,6 +172,7 @@ class KafkaCluster(Started):
                     external_port=external,
                     external_advertised_port=self._ports.take() if proxied else external,
                     secure_port=self._ports.take() if authority else None,
+                    metrics_port=self._ports.take() if metrics else None,
                     rack=racks[(number - 1) % len(racks)] if racks else None,
                     key_store=authority.key_store(f"broker-{number}") if authority else None,
                     external_key_store=authority.key_store(_external_name(number))
@@ -291,13 +295,14 @@ class KafkaCluster(Started):
 
     def _process(self, node: Node) -> ManagedProcess:
         disk = self._slow_disks.get(node.id)
+        metrics = jmx_exporter.options(node.folder, node.metrics_port) if node.metrics_port else ()
         return ManagedProcess(
             node.folder.name,
             kafka_jars.command(
                 "kafka.Kafka",
                 [node.folder / "server.properties"],
                 heap=self._heap,
-                options=self._jvm_options,
+                options=(*self._jvm_options, *metrics),
                 classes=self._classes,
             ),
             log=node.folder / "server.log",

@@ -29,6 +29,7 @@ class Node:
     external_port: int | None = None
     external_advertised_port: int | None = None
     secure_port: int | None = None
+    metrics_port: int | None = None
     rack: str | None = None
     key_store: Path | None = None
     external_key_store: Path | None = None
