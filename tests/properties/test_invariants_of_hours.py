@@ -73,7 +73,7 @@ def test_with_a_cap_the_plan_by_hours_changes_no_more_leaders(kind: str):
     before = before.led_by(moved)
     pool = LocalPool([before])
     fixed = np.zeros((BROKERS, HOURS), np.int64)
-    found = by_hours(pool, brokers, HourlyInput(tuple(range(HOURS)), before.ids, loads, fixed), 12)
+    found = by_hours(HourlyInput(tuple(range(HOURS)), before.ids, loads, fixed), pool, brokers, 12)
     (after,) = pool.blocks
     problem = HourlyProblem(after, brokers, loads, fixed, 12)
     assert pool.changed() <= 12

@@ -126,6 +126,37 @@ def test_leaders_are_chosen_for_hours_that_are_known_and_the_bound_is_verified(e
     assert "bound by hour" in result.output
 
 
+def test_more_partitions_than_are_held_are_planned_by_hour_on_any_engine_and_verified(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    from bellwether_load.jobs import making
+    from bellwether_load.planning import hourly_samples
+
+    monkeypatch.setattr(making, "MOST_PARTITIONS", 0)
+    monkeypatch.setattr(hourly_samples, "SEARCHED", 30)
+    monkeypatch.setattr(hourly_samples, "PRICED", 20)
+    asked, known = posed(7, partitions=400)
+    dice, hours = Random(7), (3, 4, 5, 100)
+
+    def rates() -> list[int]:
+        busy = dice.randrange(len(hours))
+        return [dice.randint(10**6, 10**7) if at == busy else dice.randint(0, 10**6) for at in range(len(hours))]
+
+    hourly = Hourly(hours, {key: (rates(), rates() if outs is not None else None) for key, (_, outs) in known.items()})
+    engine.most_here = 0
+    made = planned(engine, tmp_path, asked, known, hourly)
+    proof, seen = made.plan.certificate.hourly, made.plan.forecast
+    assert proof is not None
+    assert seen is not None
+    assert 0 < proof.bound <= seen.after.load
+    assert recheck(tmp_path, made.plan.digest).exit_code == 0
+    engine.most_here = 10_000
+    assert planned(engine, tmp_path / "here", asked, known, hourly).plan == made.plan
+    certificate = replace(made.plan.certificate, hourly=replace(proof, bound=proof.bound * 1.01))
+    restate(tmp_path, replace(made.plan, certificate=certificate))
+    assert "bound by hour" in recheck(tmp_path, made.plan.digest).output
+
+
 def test_loads_by_hour_that_cannot_be_are_refused(engine: Engine, tmp_path: Path):
     from bellwether_load.planning.choices import Refused
 

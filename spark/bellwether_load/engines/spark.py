@@ -16,12 +16,15 @@ from pyspark.storagelevel import StorageLevel
 
 from bellwether_load.engines.frames import Batches, Sent, Work
 from bellwether_load.planning.choices import Refused
-from bellwether_load.planning.exchanges import MOST_PARTITIONS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 T = TypeVar("T")
+
+MOST_HERE = 2_000_000
+"""Partitions with a choice that are balanced in the driver: some 300 MB. A plan takes hundreds of passes over them, and
+each of them as tasks takes a tenth of a second besides its work."""
 
 
 class SparkFrame:
@@ -78,7 +81,7 @@ class SparkFrame:
 class SparkEngine:
     """Implements ``frames.Engine`` on a session."""
 
-    def __init__(self, session: SparkSession, most_here: int = MOST_PARTITIONS) -> None:
+    def __init__(self, session: SparkSession, most_here: int = MOST_HERE) -> None:
         self._session = session
         self.most_here = most_here
 

@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -21,12 +22,13 @@ from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.choices import Costs, Slots
 from bellwether_load.planning.exchanges import MOST_PARTITIONS
 from bellwether_load.planning.forecasts import forecast
-from bellwether_load.planning.hourly_rounds import HourlyResult
-from bellwether_load.planning.levels import Level, Levels, levelled
+from bellwether_load.planning.hourly_rounds import HourlyResult, by_hours
+from bellwether_load.planning.hourly_samples import by_samples
+from bellwether_load.planning.levels import ByHours, Level, Levels, levelled
 from bellwether_load.planning.pools import LocalPool, Pool
 from bellwether_load.planning.prices import Prices
 from bellwether_load.planning.surveys import Survey, share_out
-from bellwether_load.transforms.forecasts import HourlyLoads, by_broker, by_partition
+from bellwether_load.transforms.hourly_passes import HourlyLoads, HourlyPasses
 from bellwether_load.transforms.moves import Moves, moves
 from bellwether_load.transforms.packing import chunk_digests, packed, surveyed
 from bellwether_load.transforms.pieces import together
@@ -65,7 +67,7 @@ def make(
 ) -> Made:
     """Compute the plan for a problem and the loads of its pieces. Raises Refused for invalid inputs.
 
-    ``hours``: the same loads by hour of the week; few partitions are planned by them, for many they are a forecast.
+    ``hours``: the same loads by hour of the week, by which the plan is made in the end.
 
     Up to ``engine.most_here`` partitions are balanced here, without tasks: faster, with the same result.
     """
@@ -81,24 +83,31 @@ def make(
         blocks = packed(pieces, slots, costs, posed.starts, share_out(survey.leaders, BLOCK_PARTITIONS))
         pool = TaskPool(engine, blocks, len(slots.ids))
         work: Pool = LocalPool(pool.all()) if survey.leaders.sum() <= engine.most_here else pool
-        by_hour = None
-        if hours is not None and brokers.open.any() and survey.leaders.sum() <= MOST_PARTITIONS:
-            by_hour = by_partition(pieces, hours, slots, costs, posed.starts)
-            by_hour = by_hour if by_hour.usable else None
+        passes = None
+        if hours is not None and brokers.open.any():
+            passes = HourlyPasses(engine, pieces, hours, slots, costs, posed.starts)
+        by_hour = None if passes is None else _by_hour(passes, few=survey.leaders.sum() <= MOST_PARTITIONS)
         found = levelled(work, brokers, terms.objective.max_moves, by_hour, tell=tell)
         ids, to = work.changes()
         tell(f"{len(ids):,} leaders change")
         seen = None
-        if hours is not None and brokers.open.any():
-            sums = by_broker(engine, pieces, hours, slots, costs, posed.starts, ids, to)
-            seen = forecast(brokers, hours.hours, *sums)
-            tell(f"busiest hour of {len(hours.hours)}: {seen.after.moment}, on broker {seen.after.broker}")
+        if passes is not None:
+            seen = forecast(brokers, passes.hours, *passes.by_broker(ids, to))
+            tell(f"busiest hour of {len(passes.hours)}: {seen.after.moment}, on broker {seen.after.broker}")
         moving = moves(engine, pieces, slots, costs, posed.starts, ids, to)
     finally:
         if pool is not None:
             pool.close()
         pieces.drop()
     return Made(replace(_plan(terms, survey, brokers, found, digest, moving), forecast=seen), moving, found.rounds)
+
+
+def _by_hour(passes: HourlyPasses, *, few: bool) -> ByHours | None:
+    """How the busiest broker-hour is lowered; None where that is not possible."""
+    if not few:
+        return partial(by_samples, passes)
+    given = passes.by_partition()
+    return partial(by_hours, given) if given.usable else None
 
 
 def slots_of(terms: ProblemHeader) -> Slots:

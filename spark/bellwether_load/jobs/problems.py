@@ -20,7 +20,7 @@ from bellwether.adapters.store.store_errors import StoreMissing
 from bellwether_load.engines.frames import Engine, Frame
 from bellwether_load.planning.blocks import Int64s
 from bellwether_load.planning.tables import PARTITION_COLUMNS, Key, first_key, routed
-from bellwether_load.transforms.forecasts import HourlyLoads
+from bellwether_load.transforms.hourly_passes import HourlyLoads
 from bellwether_load.transforms.pieces import LOADS as OF_LOADS
 from bellwether_load.transforms.pieces import PARTITIONS as OF_PARTITIONS
 from bellwether_load.transforms.pieces import PIECE_TYPE, piece_row

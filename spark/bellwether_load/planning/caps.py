@@ -15,7 +15,7 @@ from bellwether_load.planning.blocks import Block, joined
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.exchanges import MOST_PARTITIONS, exchange
 from bellwether_load.planning.fewest_changes import reduce_changes
-from bellwether_load.planning.pools import Pool
+from bellwether_load.planning.pools import Pool, carried_by
 from bellwether_load.planning.prices import Prices, best_of
 from bellwether_load.planning.programs import CORE, Program
 from bellwether_load.planning.relaxations import Limit, candidate_ids, pruned_bound, relax
@@ -83,7 +83,7 @@ def _programmed(
 ) -> Balance:
     """Balance with at most ``most`` changed leaders, from those at the start; ``free``: without that limit."""
     size = pool.size()
-    start = brokers.fixed + np.sum([o.led for o in pool.open(brokers, np.zeros(len(brokers), np.int64))], axis=0)
+    start = carried_by(pool, brokers)
     limit = size if most is None else most - forced
     prices = Prices(np.where(brokers.open & (start > free.carried), 1, 0).astype(np.int64))
     bound, prices, candidates = relax(pool, brokers, start, Limit(most, limit, size), prices, free.bound, tell)

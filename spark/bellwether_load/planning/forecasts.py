@@ -50,27 +50,20 @@ def brokers_by_hour(
     found: Choices, target: Int32s, costs: Costs, rows: Int64s, produce: Int64s, consume: Int64s
 ) -> tuple[Int64s, Int64s]:
     """The load of each broker in each hour, with the leaders before a plan and with its ``target`` leaders."""
-    load, base = _loads(found, costs, rows, produce, consume)
-    before, after = (_sums(leader[rows, None], load, found.brokers) for leader in (found.leader, target))
+    load, base = loads_by_hour(found, costs, rows, produce, consume)
+    before, after = (sums_by_hour(leader[rows], load, found.brokers) for leader in (found.leader, target))
     return base + before, base + after
 
 
-def partitions_by_hour(
+def loads_by_hour(
     found: Choices, costs: Costs, rows: Int64s, produce: Int64s, consume: Int64s
-) -> tuple[Int64s, Int64s, Int64s]:
-    """Rows of the partitions that have a choice, their loads by hour, and the load of each broker without them."""
-    load, base = _loads(found, costs, rows, produce, consume)
-    free, fixed = found.free[rows], found.fixed[rows]
-    return rows[free], load[free], base + _sums(found.leader[rows[fixed], None], load[fixed], found.brokers)
-
-
-def _loads(found: Choices, costs: Costs, rows: Int64s, produce: Int64s, consume: Int64s) -> tuple[Int64s, Int64s]:
+) -> tuple[Int64s, Int64s]:
     """What leading each partition costs more than following in each hour, and what following costs each broker."""
     replicas = found.replicas[rows]
     rf = (replicas < found.brokers).sum(axis=1)
     follow = costs.follow * produce
     load = (costs.produce + costs.replication * (rf - 1))[:, None] * produce + costs.consume * consume - follow
-    return load, _sums(replicas, follow, found.brokers)
+    return load, sums_by_hour(replicas, follow, found.brokers)
 
 
 def forecast(brokers: Brokers, hours: Sequence[int], before: Int64s, after: Int64s) -> Forecast:
@@ -97,9 +90,9 @@ def _matrix(lists: pa.ChunkedArray, hours: int) -> Int64s:
     return matrix
 
 
-def _sums(at: NDArray[np.integer], values: Int64s, brokers: int) -> Int64s:
-    """Exact sums of rows by broker: ``at`` has the brokers of each row, padded with ``brokers``."""
-    count, width = at.shape
+def sums_by_hour(at: NDArray[np.integer], values: Int64s, brokers: int) -> Int64s:
+    """Exact sums of rows by broker: ``at`` has the broker or the brokers of each row, padded with ``brokers``."""
+    count, width = len(at), at.shape[1] if at.ndim > 1 else 1
     ones = np.ones(count * width, np.int64)
     where = csr_array((ones, at.ravel(), np.arange(0, count * width + 1, width)), shape=(count, brokers + 1))
     found: Int64s = (where.T @ values)[:brokers]

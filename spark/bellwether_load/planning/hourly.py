@@ -76,15 +76,20 @@ def improved(problem: HourlyProblem, goal: Fraction, rounded: Int32s, tell: Call
 def bound_of(problem: HourlyProblem, weights: Int64s, move: int) -> HourlyBound:
     """The bound that these prices prove: every partition pays least with its cheapest leader (weak duality)."""
     block = problem.block
-    costs = prices_of(block, problem.loads, weights) + move * (block.eligible != block.home[:, None])
+    costs = prices_of(block.eligible, block.brokers, problem.loads, weights)
+    costs += move * (block.eligible != block.home[:, None])
     chosen = block.eligible[np.arange(len(block)), costs.argmin(axis=1)] if len(block) else block.leader
-    carried = problem.carried(chosen)
+    changes = 0 if problem.most is None else move * (int((chosen != block.home).sum()) - problem.most)
+    return HourlyBound(proved(weights, problem.carried(chosen), problem.brokers, changes), weights, move)
+
+
+def proved(weights: Int64s, carried: Int64s, brokers: Brokers, changes: int = 0) -> Fraction:
+    """What these weights prove, exactly. ``carried``: load of each broker in each hour if each partition is led by whom
+    it costs least; ``changes``: what the changed leaders cost beyond those that are allowed."""
     at = np.argwhere(weights > 0).tolist()
-    total = sum(int(weights[b, h]) * int(carried[b, h]) for b, h in at)
-    if problem.most is not None:
-        total += move * (int((chosen != block.home).sum()) - problem.most)
-    capacity = sum(int(weights[b, h]) * int(problem.brokers.capacity[b]) for b, h in at)
-    return HourlyBound(max(Fraction(total, capacity), Fraction(0)) if capacity else Fraction(0), weights, move)
+    total = changes + sum(int(weights[b, h]) * int(carried[b, h]) for b, h in at)
+    capacity = sum(int(weights[b, h]) * int(brokers.capacity[b]) for b, h in at)
+    return max(Fraction(total, capacity), Fraction(0)) if capacity else Fraction(0)
 
 
 def with_items(problem: HourlyProblem, bound: HourlyBound) -> HourlyBound:
@@ -106,14 +111,16 @@ def with_items(problem: HourlyProblem, bound: HourlyBound) -> HourlyBound:
     return HourlyBound(value, bound.weights, bound.move, item)
 
 
-def prices_of(block: Block, loads: NDArray[np.integer] | Floats, weights: NDArray[np.integer] | Floats) -> Floats:
+def prices_of(
+    eligible: Int32s, brokers: int, loads: NDArray[np.integer] | Floats, weights: NDArray[np.integer] | Floats
+) -> Floats:
     """What each partition costs with each of its eligible leaders; infinite where there is none."""
     hours = np.flatnonzero(weights.any(axis=0))
     loads, weights = loads[:, hours].astype(np.float64), weights[:, hours].astype(np.float64)
-    costs = np.full(block.eligible.shape, np.inf)
-    for slot in range(block.eligible.shape[1]):
-        rows = np.flatnonzero(block.eligible[:, slot] < block.brokers)
-        costs[rows, slot] = np.einsum("ij,ij->i", loads[rows], weights[block.eligible[rows, slot]])
+    costs = np.full(eligible.shape, np.inf)
+    for slot in range(eligible.shape[1]):
+        rows = np.flatnonzero(eligible[:, slot] < brokers)
+        costs[rows, slot] = np.einsum("ij,ij->i", loads[rows], weights[eligible[rows, slot]])
     return costs
 
 

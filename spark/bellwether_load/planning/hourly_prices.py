@@ -112,7 +112,8 @@ class _Relaxed:
     def _cheapest(self, prices: Floats) -> tuple[NDArray[np.int64], float]:
         """The place of each partition's cheapest leader. With a cap, only those change that gain most by it; what the
         next one would gain is the price of a changed leader."""
-        problem, costs = self._problem, prices_of(self._problem.block, self._problem.loads, prices)
+        problem, block = self._problem, self._problem.block
+        costs = prices_of(block.eligible, block.brokers, problem.loads, prices)
         slot = costs.argmin(axis=1)
         if problem.most is None:
             return slot, 0.0

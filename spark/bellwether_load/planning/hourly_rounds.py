@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
-from bellwether_load.planning.blocks import Int64s
+from bellwether_load.planning.blocks import Int32s, Int64s
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.exchanges import MOST_PARTITIONS
 from bellwether_load.planning.hourly import HourlyBound, HourlyProblem, improved
@@ -46,22 +46,30 @@ class HourlyResult:
 
 
 def by_hours(
-    pool: Pool, brokers: Brokers, given: HourlyInput, most: int | None, tell: Callable[[str], None] = lambda _: None
+    given: HourlyInput, pool: Pool, brokers: Brokers, most: int | None, tell: Callable[[str], None] = lambda _: None
 ) -> HourlyResult:
     """Change leaders in the pool if the busiest broker-hour becomes lower by 0.5 % or more; at most ``most`` in all."""
     block = pool.gathered()
     problem = HourlyProblem(block, brokers, given.loads, given.fixed, most)
     found = divisible(problem, tell)
     leader = improved(problem, found.bound.value, found.leader, tell)
+    return adopted(pool, problem, leader, HourlyResult(given.hours, found.bound, None), tell)
+
+
+def adopted(
+    pool: Pool, problem: HourlyProblem, leader: Int32s, found: HourlyResult, tell: Callable[[str], None]
+) -> HourlyResult:
+    """Give the problem's partitions these leaders in the pool, if that lowers the busiest broker-hour by 0.5 %."""
+    block = problem.block
     before, after = problem.highest(block.leader), problem.highest(leader)
     if after >= before * WORTHWHILE:
         tell("the plan for the statistic is as good by hour: no other plan lowers its busiest hour by 0.5 %")
-        return HourlyResult(given.hours, found.bound, None)
-    changed = block.changed
+        return found
+    changed = pool.changed()
     rows = np.flatnonzero(leader != block.leader)
     pool.place(dict(zip(block.ids[rows].tolist(), leader[rows].tolist(), strict=True)))
     lower = float(1 - after / before)
     tell(
         f"by hour: the busiest hour is {lower:.1%} lower with {pool.changed():,} changed leaders than with {changed:,}"
     )
-    return HourlyResult(given.hours, found.bound, (before, changed))
+    return replace(found, replaced=(before, changed))

@@ -18,14 +18,18 @@ from bellwether_load.planning.bounds import Bound
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.caps import better, capped
 from bellwether_load.planning.fewest_changes import reduce_changes
-from bellwether_load.planning.hourly_rounds import HourlyInput, HourlyResult, by_hours
-from bellwether_load.planning.pools import Pool
+from bellwether_load.planning.hourly_rounds import HourlyResult
+from bellwether_load.planning.pools import Pool, carried_by
 from bellwether_load.planning.prices import bound_of, total_of
 from bellwether_load.planning.rounds import TOLERANCE, Alternative, Balance
 
 MOST_LEVELS = 8
 WORTHWHILE = Fraction(995, 1000)
 """A level that leaves the busiest broker with more of its load than this is not worth its moves."""
+
+
+ByHours = Callable[[Pool, Brokers, int | None, Callable[[str], None]], HourlyResult | None]
+"""Changes leaders in the pool, at most so many of them, if that lowers the busiest broker-hour; says how it went on."""
 
 
 @dataclass(frozen=True)
@@ -62,13 +66,13 @@ def levelled(
     pool: Pool,
     brokers: Brokers,
     most: int | None,
-    hours: HourlyInput | None = None,
+    by_hours: ByHours | None = None,
     *,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Levels:
     """Lower all brokers level by level, with at most ``most`` changed leaders; mandatory changes always happen.
 
-    With ``hours`` the busiest broker-hour is lowered last, and counts most; the levels are those of the result.
+    With ``by_hours`` the busiest broker-hour is lowered last, and counts most; the levels are those of the result.
     """
     forced = pool.changed()
     allowed = None if most is None else max(most, forced)
@@ -91,9 +95,9 @@ def levelled(
     before = pool.changed()
     carried = reduce_changes(pool, levels[0][0], _limits([brokers for brokers, _ in levels], carried), carried)
     tell(f"{before:,} leaders change for these levels, {pool.changed():,} are enough")
-    hourly = None if hours is None else by_hours(pool, levels[0][0], hours, allowed, tell)
+    hourly = None if by_hours is None else by_hours(pool, levels[0][0], allowed, tell)
     if hourly is not None and hourly.replaced is not None:
-        carried = levels[0][0].fixed + pool.gathered().led
+        carried = carried_by(pool, levels[0][0])
         alternatives = better(alternatives, levels[0][0].busiest(carried))
     return Levels(carried, _proved(pool, levels, carried, allowed), rounds, alternatives, hourly)
 

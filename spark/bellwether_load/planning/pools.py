@@ -160,6 +160,14 @@ class LocalPool:
         return self._last[2]
 
 
+def carried_by(pool: Pool, brokers: Brokers) -> Int64s:
+    """The load of each broker with the present leaders."""
+    carried = brokers.fixed.copy()
+    for found in pool.open(brokers, np.zeros(len(brokers), np.int64)):
+        carried += found.led
+    return carried
+
+
 def together(parts: Sequence[tuple[Int64s, Int32s]]) -> tuple[Int64s, Int32s]:
     """Ids and leaders of several blocks, by id."""
     ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in parts)])

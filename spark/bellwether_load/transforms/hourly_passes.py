@@ -1,22 +1,39 @@
-"""Loads by hour of the week, of each broker before and after a plan and of each partition: one pass each."""
+"""Passes over all partitions and their loads by hour of the week, which stay where they are.
+
+In: partitions with their rates, and the same loads by hour, both in pieces. Out: sums by broker and hour, and the loads
+of some partitions. Called by ``jobs.making``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import pickle
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from bellwether_load.engines.frames import Batches, Engine, Frame
-from bellwether_load.planning.arrays import int64s, pack
 from bellwether_load.planning.blocks import Int32s, Int64s
 from bellwether_load.planning.choices import Choices, Costs, Slots, choices
-from bellwether_load.planning.forecasts import brokers_by_hour, hourly_rates, partitions_by_hour, refuse_missing
+from bellwether_load.planning.forecasts import brokers_by_hour, hourly_rates, refuse_missing
 from bellwether_load.planning.hourly_rounds import HourlyInput
+from bellwether_load.planning.hourly_samples import (
+    HourlyRows,
+    Rates,
+    RatesOfPart,
+    drawn,
+    heaviest,
+    led_by_cheapest,
+    rows_by_hour,
+)
 from bellwether_load.planning.tables import from_bytes
 from bellwether_load.transforms.moves import targets
+from bellwether_load.transforms.packing import tables
 from bellwether_load.transforms.pieces import BOTH, LOADS
+
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True)
@@ -27,67 +44,113 @@ class HourlyLoads:
     pieces: Frame
 
 
-def by_broker(
-    engine: Engine,
-    pieces: Frame,
-    hourly: HourlyLoads,
-    slots: Slots,
-    costs: Costs,
-    starts: Int64s,
-    ids: Int64s,
-    to: Int32s,
-) -> tuple[Int64s, Int64s]:
-    """Load before and after: a row a broker, a column an hour. ``pieces``: partitions with their rates.
+@dataclass(frozen=True)
+class HourlyPasses:
+    """``pieces``: partitions with their rates. ``starts``: the first id of each piece, and behind them how many there
+    are. Implements ``planning.hourly_samples.Passes``."""
 
-    ``ids``, ascending, get the leaders ``to``.
-    """
-    count, brokers = len(hourly.hours), len(slots.ids)
-    sent = engine.send((ids, to))
+    engine: Engine
+    pieces: Frame
+    hourly: HourlyLoads
+    slots: Slots
+    costs: Costs
+    starts: Int64s
 
-    def add(batches: Batches) -> Iterator[pa.RecordBatch]:
-        changing, leaders = sent.value
-        for piece, table, parts in _joined(batches):
-            chosen, numbers = _chosen(table, slots, costs, int(starts[piece]))
+    @property
+    def hours(self) -> tuple[int, ...]:
+        """Of the week, a column each."""
+        return self.hourly.hours
+
+    def by_broker(self, changed: Int64s, to: Int32s) -> tuple[Int64s, Int64s]:
+        """Load before and after: a row a broker, a column an hour. ``changed``, ascending, get the leaders ``to``."""
+        sent, costs = self.engine.send((changed, to)), self.costs
+
+        def add(chosen: Choices, ids: Int64s, rates: RatesOfPart) -> Int64s:
+            after = targets(ids, chosen, *sent.value)
+            return np.stack(brokers_by_hour(chosen, after, costs, *rates))
+
+        before, after = self._sum(add, 2)
+        return before, after
+
+    def with_cheapest(self, weights: Int64s) -> Int64s:
+        """The load of each broker in each hour if each partition is led by whom it costs least at these weights."""
+        sent, costs = self.engine.send(weights), self.costs
+
+        def add(chosen: Choices, _: Int64s, rates: RatesOfPart) -> Int64s:
+            return led_by_cheapest(chosen, costs, sent.value, *rates)[None]
+
+        return self._sum(add, 1)[0]
+
+    def by_partition(self) -> HourlyInput:
+        """Loads of all partitions that have a choice, and of brokers without them, here: for few partitions."""
+        none = np.empty(0, np.int64)
+        found = self.rows(none, 1.0, none, none.astype(np.int32))
+        return HourlyInput(self.hours, found.block.ids, found.loads, found.fixed)
+
+    def heaviest(self, most: int) -> Int64s:
+        """Ids of the partitions with a choice that have the largest loads, the heaviest first."""
+        slots, costs, starts = self.slots, self.costs, self.starts
+
+        def pick(batches: Batches) -> Batches:
+            for piece, table in tables(batches):
+                chosen, ids = _chosen(table, slots, costs, int(starts[piece]))
+                yield _row(heaviest(ids[chosen.free], chosen.loads[chosen.free], most))
+
+        parts: list[tuple[Int64s, Int64s]] = list(_values(self.pieces.map(pick, "answer binary")))
+        ids, loads = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return heaviest(ids, loads, most)[0]
+
+    def rows(self, ids: Int64s, share: float, changed: Int64s, to: Int32s) -> HourlyRows:
+        """Loads of some partitions that have a choice: of ``ids``, ascending, and of all this share, ``drawn``.
+
+        ``changed``, ascending, get the leaders ``to``.
+        """
+        sent, costs, hours = self.engine.send((ids, changed, to)), self.costs, len(self.hours)
+
+        def find(chosen: Choices, numbers: Int64s, rates: Rates) -> HourlyRows:
+            wanted, changing, leaders = sent.value
+            picked = np.isin(numbers, wanted) | drawn(numbers, share)
             after = targets(numbers, chosen, changing, leaders)
-            sums = np.zeros((2, brokers, count), np.int64)
-            for rows, *rates in _rates(table, parts, count):
-                sums += brokers_by_hour(chosen, after, costs, rows, *rates)
-            yield pa.RecordBatch.from_pydict({"sums": [pack(sums)]})
+            return rows_by_hour(chosen, numbers, after, picked, costs, hours, rates)
 
-    total = np.zeros((2, brokers, count), np.int64)
-    for batch in _together(pieces, hourly, starts).map(add, "sums binary").batches():
-        for sums in batch.column("sums").to_pylist():
-            total += int64s(sums).reshape(total.shape)
-    before, after = total
-    return before, after
+        return HourlyRows.joined(list(self._each(find)))
 
+    def _sum(self, add: Callable[[Choices, Int64s, RatesOfPart], Int64s], count: int) -> Int64s:
+        """The sum of what ``add`` makes of each part."""
+        shape = (count, len(self.slots.ids), len(self.hours))
 
-def by_partition(pieces: Frame, hourly: HourlyLoads, slots: Slots, costs: Costs, starts: Int64s) -> HourlyInput:
-    """Loads of all partitions that have a choice, and of brokers without them, here: for few partitions."""
-    count, brokers = len(hourly.hours), len(slots.ids)
+        def add_all(chosen: Choices, ids: Int64s, rates: Rates) -> Int64s:
+            total = np.zeros(shape, np.int64)
+            for part in rates:
+                total += add(chosen, ids, part)
+            return total
 
-    def find(batches: Batches) -> Iterator[pa.RecordBatch]:
-        for piece, table, parts in _joined(batches):
-            chosen, numbers = _chosen(table, slots, costs, int(starts[piece]))
-            for rows, *rates in _rates(table, parts, count):
-                free, loads, fixed = partitions_by_hour(chosen, costs, rows, *rates)
-                row = {"ids": [pack(numbers[free])], "loads": [pack(loads)], "fixed": [pack(fixed)]}
-                yield pa.RecordBatch.from_pydict(row)
+        total = np.zeros(shape, np.int64)
+        for sums in self._each(add_all):
+            total += sums
+        return total
 
-    parts = _together(pieces, hourly, starts).map(find, "ids binary, loads binary, fixed binary").batches()
-    found = [row for batch in parts for row in batch.to_pylist()]
-    none = np.empty(0, np.int64)
-    ids = np.concatenate([none, *(int64s(row["ids"]) for row in found)])
-    loads = np.concatenate([none, *(int64s(row["loads"]) for row in found)]).reshape(len(ids), count)
-    fixed = np.zeros((brokers, count), np.int64)
-    for row in found:
-        fixed += int64s(row["fixed"]).reshape(fixed.shape)
-    order = np.argsort(ids)
-    return HourlyInput(hourly.hours, ids[order], loads[order], fixed)
+    def _each(self, work: Callable[[Choices, Int64s, Rates], _Answer]) -> Iterator[_Answer]:
+        """What ``work`` makes of each piece: of its partitions, their ids, and their loads by hour part by part."""
+        slots, costs, starts, count = self.slots, self.costs, self.starts, len(self.hours)
+
+        def run(batches: Batches) -> Batches:
+            for piece, table, parts in _joined(batches):
+                chosen, ids = _chosen(table, slots, costs, int(starts[piece]))
+                yield _row(work(chosen, ids, _rates(table, parts, count)))
+
+        together = self.pieces.union(self.hourly.pieces).grouped(max(1, len(starts) - 1), "piece")
+        yield from _values(together.map(run, "answer binary"))
 
 
-def _together(pieces: Frame, hourly: HourlyLoads, starts: Int64s) -> Frame:
-    return pieces.union(hourly.pieces).grouped(max(1, len(starts) - 1), "piece")
+def _row(answer: object) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"answer": [pickle.dumps(answer)]})
+
+
+def _values(answers: Frame) -> Iterator[_Answer]:
+    for batch in answers.batches():
+        for answer in batch.column("answer").to_pylist():
+            yield pickle.loads(answer)  # noqa: S301 - pickled by tasks of this job
 
 
 def _joined(batches: Batches) -> Iterator[tuple[int, pa.Table, list[bytes]]]:
@@ -106,7 +169,7 @@ def _chosen(table: pa.Table, slots: Slots, costs: Costs, start: int) -> tuple[Ch
     return choices(batch, slots, costs), np.arange(start, start + batch.num_rows, dtype=np.int64)
 
 
-def _rates(table: pa.Table, parts: list[bytes], count: int) -> Iterator[tuple[Int64s, Int64s, Int64s]]:
+def _rates(table: pa.Table, parts: list[bytes], count: int) -> Rates:
     """One part at a time: the loads by hour of a piece can take more memory than a worker has."""
     seen = np.zeros(table.num_rows, np.bool_)
     for part in map(from_bytes, parts):

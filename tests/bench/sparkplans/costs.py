@@ -27,29 +27,32 @@ def cost_of_command(command: Sequence[str], output: IO[bytes]) -> Cost:
     """Run it to its end. Raises CalledProcessError."""
     began = time.perf_counter()
     process = subprocess.Popen(command, stdout=output, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
+    # Not ru_maxrss: that begins with what this process holds, of which the command is forked.
+    with PeakMemory(process.pid) as memory:
+        _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
-    return Cost(time.perf_counter() - began, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    return Cost(time.perf_counter() - began, usage.ru_utime + usage.ru_stime, memory.megabytes)
 
 
 def cost_of_family(work: Callable[[], None]) -> Cost:
     """Of work that this process, the JVM and Spark's Python workers do."""
     cpu, began = cpu_seconds(), time.perf_counter()
-    with PeakMemory() as memory:
+    with PeakMemory(os.getpid()) as memory:
         work()
     return Cost(time.perf_counter() - began, cpu_seconds() - cpu, memory.megabytes)
 
 
 class PeakMemory:
-    """Looks several times a second while it is entered; ``megabytes`` is the most that was seen.
+    """Looks several times a second at a process and its descendants; ``megabytes`` is the most that was seen.
 
     Memory that processes share is divided between them (proportional set size), so forked workers are not counted
     several times over.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, root: int) -> None:
+        self._root = root
         self.megabytes = 0.0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -64,13 +67,13 @@ class PeakMemory:
 
     def _watch(self) -> None:
         while not self._over.wait(PERIOD_SECONDS):
-            self.megabytes = max(self.megabytes, sum(map(_held, _family())) / 1024)
+            self.megabytes = max(self.megabytes, sum(map(_held, _family(self._root))) / 1024)
 
 
 def cpu_seconds() -> float:
     """What this process and its descendants have used until now; those that have ended count for their parents."""
     ticks = 0
-    for pid in _family():
+    for pid in _family(os.getpid()):
         try:
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
@@ -79,8 +82,8 @@ def cpu_seconds() -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def _family() -> set[int]:
-    """This process and all that descend from it."""
+def _family(root: int) -> set[int]:
+    """A process and all that descend from it."""
     parents = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -88,7 +91,7 @@ def _family() -> set[int]:
                 parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
             except (OSError, ValueError, IndexError):
                 continue  # it has ended
-    family = {os.getpid()}
+    family = {root}
     while more := {p for p, parent in parents.items() if parent in family} - family:
         family |= more
     return family

@@ -8,37 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bellwether_load.planning.blocks import Block, Int32s
-from bellwether_load.planning.brokers import Brokers
+from bellwether_load.planning.blocks import Int32s
 from bellwether_load.planning.hourly import HourlyBound, HourlyProblem, bound_of, improved
 from bellwether_load.planning.hourly_prices import divisible
 from bellwether_load.planning.hourly_rounds import WORTHWHILE, HourlyInput, by_hours
 from bellwether_load.planning.pools import LocalPool
-
-BROKERS = 5
-
-
-def problem(kind: str, partitions: int, hours: int, seed: int, most: int | None = None) -> HourlyProblem:
-    """Topics that are busy at once, in three regions, or as jobs at different hours; one broker is closed."""
-    dice = np.random.default_rng(seed)
-    topic, hour = np.arange(partitions)[:, None] % 9, np.arange(hours)[None]
-    shift = {"in phase": 0 * topic, "three regions": topic % 3 * hours // 3, "jobs": topic * hours // 9}[kind]
-    wave = 1 + 0.9 * np.cos((hour - shift) * 2 * np.pi / hours)
-    if kind == "jobs":
-        wave = np.where((hour - shift) % hours < max(hours // 12, 1), 12.0, 0.4)
-    noise = dice.uniform(0.9, 1.1, (partitions, hours))
-    loads = np.rint(dice.lognormal(0, 0.5, partitions)[:, None] * wave * noise * 1e6).astype(np.int64)
-    eligible = np.array([dice.permutation(BROKERS - 1)[:3] for _ in range(partitions)], np.int32).reshape(-1, 3)
-    home = eligible[:, 0].copy()
-    forced = dice.random(partitions) < 0.05
-    home[forced] = BROKERS
-    fixed = dice.integers(0, 10**6, (BROKERS, hours))
-    open_ = np.array([True] * (BROKERS - 1) + [False])
-    brokers = Brokers.of(
-        np.arange(BROKERS), open_, np.array([100, 100, 50, 200, 100]), fixed.max(axis=1), fixed.max(axis=1)
-    )
-    block = Block(0, BROKERS, np.arange(partitions), loads.max(axis=1), eligible, home, eligible[:, 0].copy())
-    return HourlyProblem(block, brokers, loads, fixed, most)
+from testkit.loads.hourly_problems import problem
 
 
 def planned(of: HourlyProblem) -> tuple[HourlyBound, Int32s]:
@@ -103,13 +78,13 @@ def test_leaders_change_only_where_the_busiest_hour_becomes_lower():
     asked = problem("jobs", 60, 12, 2, most=20)
     pool = LocalPool([asked.block])
     given = HourlyInput(tuple(range(12)), asked.block.ids, asked.loads, asked.fixed)
-    found = by_hours(pool, asked.brokers, given, 20)
+    found = by_hours(given, pool, asked.brokers, 20)
     (block,) = pool.blocks
     after = asked.highest(block.leader)
     assert found.replaced == (asked.highest(asked.block.leader), asked.block.changed)
     assert after < found.replaced[0] * WORTHWHILE
     assert pool.changed() <= 20
-    again = by_hours(LocalPool([block]), asked.brokers, given, 20)
+    again = by_hours(given, LocalPool([block]), asked.brokers, 20)
     assert again.replaced is None or again.replaced[0] == after
 
 
@@ -117,7 +92,7 @@ def test_leaders_that_are_the_best_ones_are_left_as_they_are():
     asked = problem("in phase", 1, 6, 2)
     pool = LocalPool([asked.block])
     given = HourlyInput(tuple(range(6)), asked.block.ids, asked.loads * 0, asked.fixed)
-    assert by_hours(pool, asked.brokers, given, None).replaced is None
+    assert by_hours(given, pool, asked.brokers, None).replaced is None
     assert pool.blocks == (asked.block,)
 
 
