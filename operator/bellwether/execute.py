@@ -146,7 +146,7 @@ def _record(
         write()
         return None
     fresh, began = None, world.clock.monotonic()
-    written = world.beside(write)
+    written = world.concurrently(write)
     try:
         with _aborting(done):
             fresh = world.clusters.partitions(topics)

@@ -55,14 +55,14 @@ def watched(operator: Operator, writing: Callable[[Task], None]) -> list[str]:
     """What an operator does in its next run, in order; the record is written, by ``writing``, when it is waited for."""
     did: list[str] = []
 
-    def beside(task: Task) -> Task:
+    def concurrently(task: Task) -> Task:
         def wait() -> None:
             writing(task)
             did.append("record written")
 
         return wait
 
-    operator.world = replace(operator.world, beside=beside)
+    operator.world = replace(operator.world, concurrently=concurrently)
     for _ in range(2):
         operator.faults.race("partitions", lambda: did.append("read"))
     operator.faults.race("reorder", lambda: did.append("reorder"))

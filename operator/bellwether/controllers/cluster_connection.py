@@ -160,7 +160,7 @@ class Connector:
             configs,
             log_dirs=log_dirs,
             quarantine_orders=orders,
-            beside=in_thread,
+            concurrently=in_thread,
         )
         return ClusterConnection(world, lease, records, cluster_id)
 

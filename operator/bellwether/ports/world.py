@@ -58,5 +58,5 @@ class World:
     log_dirs: LogDirReader | None = None
     """Reads which replicas lie in which directory, of brokers with several."""
     quarantine_orders: QuarantineOrders = field(default_factory=NoQuarantineOrders)
-    beside: Callable[[Task], Task] = at_once
+    concurrently: Callable[[Task], Task] = at_once
     """Starts a task while the reconcile goes on; the returned function waits for it and raises what it raised."""

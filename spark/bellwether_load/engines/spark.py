@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_HERE = 2_000_000
-"""Partitions with a choice that are balanced in the driver: some 300 MB. A plan takes hundreds of passes over them, and
-each of them as tasks takes a tenth of a second besides its work."""
+"""Partitions with a choice that are balanced in the driver: some 300 MB. A plan reads all of them hundreds of times,
+and each time as tasks takes a tenth of a second more."""
 
 
 class SparkFrame:

@@ -1,8 +1,8 @@
 """Plan against the hours of the week for more partitions than can be held with all of their hours.
 
 The heaviest partitions may change their leaders, the others keep those of the plan for the statistic. The prices by
-broker and hour come from the heaviest of them and a random sample, which stands for all others; one pass over all
-partitions turns them into a bound that holds for all.
+broker and hour come from the heaviest of them and a random sample that represents all others; all partitions are read
+once more for a bound that holds for all.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class HourlyRows:
 
 
 class Passes(Protocol):
-    """Passes over all partitions and their loads by hour."""
+    """Reads all partitions and their loads by hour, each time."""
 
     @property
     def hours(self) -> tuple[int, ...]:
@@ -124,8 +124,8 @@ def _weights(
     alone = np.isin(found.block.ids, heaviest)
     sampled = ~alone & drawn(found.block.ids, share)
     priced = alone | sampled
-    stands_for = np.where(alone, 1.0, others / max(int(sampled.sum()), 1))[priced]
-    loads = np.rint(found.loads[priced] * stands_for[:, None]).astype(np.int64)
+    represents = np.where(alone, 1.0, others / max(int(sampled.sum()), 1))[priced]
+    loads = np.rint(found.loads[priced] * represents[:, None]).astype(np.int64)
     block = found.block.take(np.flatnonzero(priced))
     balanced = divisible(HourlyProblem(block, brokers, loads, found.fixed, None), tell)
     return balanced.bound.weights, priced, balanced.leader

@@ -1,4 +1,4 @@
-"""Passes over all partitions and their loads by hour of the week, which stay where they are.
+"""Reads all partitions and their loads by hour of the week, which stay where they are: each call is one pass.
 
 In: partitions with their rates, and the same loads by hour, both in pieces. Out: sums by broker and hour, and the loads
 of some partitions. Called by ``jobs.making``.
@@ -79,7 +79,8 @@ class HourlyPasses:
         def add(chosen: Choices, _: Int64s, rates: RatesOfPart) -> Int64s:
             return led_by_cheapest(chosen, costs, sent.value, *rates)[None]
 
-        return self._sum(add, 1)[0]
+        carried: Int64s = self._sum(add, 1)[0]
+        return carried
 
     def by_partition(self) -> HourlyInput:
         """Loads of all partitions that have a choice, and of brokers without them, here: for few partitions."""

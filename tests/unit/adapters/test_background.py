@@ -1,4 +1,4 @@
-"""A task beside the reconcile: it begins at once, is waited for, and what it raised is raised."""
+"""A task next to the reconcile: it begins at once, is waited for, and what it raised is raised."""
 
 from __future__ import annotations
 

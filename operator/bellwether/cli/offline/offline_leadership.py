@@ -96,7 +96,7 @@ def run_offline(
                 f"{away} replica orders were changed without a demoted broker, probably for preferred racks"
                 " (spec.placement): they are restored, because this command reads no policy"
             )
-        world = World(reader, mover, records, leadership, NoSignals(), clock, beside=in_thread)
+        world = World(reader, mover, records, leadership, NoSignals(), clock, concurrently=in_thread)
         policy = Policy(name="command", mode=Mode.OBSERVE if dry_run else Mode.ENFORCE)
         memory = Memory(found, grace_seconds=mover.request_timeout_seconds, distrusted=frozenset(brokers))
         reordered = elected = stops = 0
