@@ -37,10 +37,6 @@ from bellwether.ports.world import World
 READ_BACK_PAUSES = (0.05, 0.1, 0.2, 0.4, *[0.8] * 4)
 """Seconds between two reads of a read-back. No election waits for it, and reads delay a busy broker further."""
 
-READ_AHEAD_SECONDS = 0.1
-"""How old the read may be that checks the first batch: it is made while the record is written, and again after that
-where writing took longer."""
-
 _UNSEEN = {
     ReadbackResult.NOT_APPLIED: (
         Reason.NO_ANSWER,
@@ -113,16 +109,16 @@ def execute(
     """
     asked = world.leaders.choose() if any(m.reorders for m in plan.moves) else None
     done = Execution(record_intents(plan, record, asked), asked=asked)
-    todo = list(batches(plan, policy.election))
-    fresh = _record(entry, world, done, {m.topic for m in todo[0]} if todo and not strays else ())
+    world.records.save(done.record)
+    if entry is not None:
+        world.trail.begin(entry)
     with _aborting(done):
         if strays:
             _cancel_strays(strays, world, done)
-        for batch in todo:
+        for batch in batches(plan, policy.election):
             if done.stopped is not None:
                 break
-            _carry_out_batch(batch, world, done, fresh)
-            fresh = None
+            _carry_out_batch(batch, world, done)
     with _aborting(done):
         if done.unconfirmed:
             _confirm(world, done)
@@ -130,29 +126,6 @@ def execute(
     if entry is not None:
         world.trail.conclude(complete_entry(entry, done.result))
     return done
-
-
-def _record(
-    entry: AuditEntry | None, world: World, done: Execution, topics: Collection[str]
-) -> tuple[Partition, ...] | None:
-    """Write the undo record and begin the audit entry; read the topics meanwhile. None: read them again."""
-
-    def write() -> None:
-        world.records.save(done.record)
-        if entry is not None:
-            world.trail.begin(entry)
-
-    if not topics:
-        write()
-        return None
-    fresh, began = None, world.clock.monotonic()
-    written = world.concurrently(write)
-    try:
-        with _aborting(done):
-            fresh = world.clusters.partitions(topics)
-    finally:
-        written()
-    return fresh if world.clock.monotonic() - began <= READ_AHEAD_SECONDS else None
 
 
 @contextmanager
@@ -166,14 +139,11 @@ def _aborting(done: Execution) -> Iterator[None]:
         done.stopped = done.stopped or Abort(Reason.REQUEST_REFUSED, str(error))
 
 
-def _carry_out_batch(
-    batch: tuple[Move, ...], world: World, done: Execution, fresh: tuple[Partition, ...] | None
-) -> None:
+def _carry_out_batch(batch: tuple[Move, ...], world: World, done: Execution) -> None:
     # Clients wait for leaders: their batches do not wait until brokers show the one before. Coordinators do, as each of
     # them reloads its state.
     clients_wait = batch[0].elect and not batch[0].internal
-    if fresh is None:
-        fresh = _confirm(world, done, {m.topic for m in batch}, wait=not clients_wait)
+    fresh = _confirm(world, done, {m.topic for m in batch}, wait=not clients_wait)
     if done.stopped is not None:
         return
     checked = precheck(batch, fresh)

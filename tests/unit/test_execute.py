@@ -11,9 +11,7 @@ from bellwether.core.model.cluster import Partition
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import OverrideState
-from bellwether.execute import READ_AHEAD_SECONDS, READ_BACK_PAUSES
-from bellwether.ports.errors import Transient
-from bellwether.ports.world import Task
+from bellwether.execute import READ_BACK_PAUSES
 from bellwether.testing.fault_injection import Fate, FaultyReader, Interruptions, Killed
 from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_world import MemorySite
@@ -49,55 +47,6 @@ def said(operator: Operator) -> Report:
     report = operator.reconcile()
     assert report is not None
     return report
-
-
-def watched(operator: Operator, writing: Callable[[Task], None]) -> list[str]:
-    """What an operator does in its next run, in order; the record is written, by ``writing``, when it is waited for."""
-    did: list[str] = []
-
-    def concurrently(task: Task) -> Task:
-        def wait() -> None:
-            writing(task)
-            did.append("record written")
-
-        return wait
-
-    operator.world = replace(operator.world, concurrently=concurrently)
-    for _ in range(2):
-        operator.faults.race("partitions", lambda: did.append("read"))
-    operator.faults.race("reorder", lambda: did.append("reorder"))
-    return did
-
-
-def test_the_first_batch_is_read_while_the_record_is_written_and_sent_afterwards(site: MemorySite):
-    operator = Operator(site)
-    did = watched(operator, lambda task: task())
-    said(operator)
-    assert did == ["read", "record written", "reorder", "read"]
-
-
-def test_the_first_batch_is_read_again_where_the_record_took_long(site: MemorySite):
-    operator = Operator(site)
-
-    def slow(task: Task) -> None:
-        site.clock.advance(READ_AHEAD_SECONDS + 0.1)
-        task()
-
-    did = watched(operator, slow)
-    said(operator)
-    assert did == ["read", "record written", "read", "reorder"]
-
-
-def test_nothing_is_reordered_without_a_written_record(site: MemorySite):
-    operator = Operator(site)
-
-    def refuse(_: Task) -> None:
-        raise Transient("the API server does not answer")
-
-    did = watched(operator, refuse)
-    assert operator.reconcile() is None
-    assert did == ["read"]
-    assert orders(site).replicas == (1, 2, 3)
 
 
 def test_a_reassignment_that_began_after_our_reorder_is_left_alone_and_named(site: MemorySite):

@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import cast
 
-from bellwether.adapters.background import in_thread
 from bellwether.adapters.kafka.config_reader import KafkaConfigs
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.connection.tls_sasl import certificate_ends
@@ -160,7 +159,6 @@ class Connector:
             configs,
             log_dirs=log_dirs,
             quarantine_orders=orders,
-            concurrently=in_thread,
         )
         return ClusterConnection(world, lease, records, cluster_id)
 

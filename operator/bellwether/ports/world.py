@@ -5,7 +5,7 @@ Built by the composition roots (operator, command line, replays) and passed to `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bellwether.core.model.strimzi import Pod, Strimzi
@@ -20,18 +20,6 @@ from bellwether.ports.kubernetes import (
     SignalSource,
     UndoRecords,
 )
-
-Task = Callable[[], None]
-
-
-def at_once(task: Task) -> Task:
-    """Run the task now; there is nothing to wait for afterwards. With it a reconcile can be replayed step by step."""
-    task()
-    return _nothing
-
-
-def _nothing() -> None:
-    """The end of a task that has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,5 +46,3 @@ class World:
     log_dirs: LogDirReader | None = None
     """Reads which replicas lie in which directory, of brokers with several."""
     quarantine_orders: QuarantineOrders = field(default_factory=NoQuarantineOrders)
-    concurrently: Callable[[Task], Task] = at_once
-    """Starts a task while the reconcile goes on; the returned function waits for it and raises what it raised."""

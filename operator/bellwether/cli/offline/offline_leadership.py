@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bellwether.adapters.background import in_thread
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.files.undo_record_file import FileLeadership, FileRecords
 from bellwether.adapters.kafka.leader_mover import KafkaMover
@@ -96,7 +95,7 @@ def run_offline(
                 f"{away} replica orders were changed without a demoted broker, probably for preferred racks"
                 " (spec.placement): they are restored, because this command reads no policy"
             )
-        world = World(reader, mover, records, leadership, NoSignals(), clock, concurrently=in_thread)
+        world = World(reader, mover, records, leadership, NoSignals(), clock)
         policy = Policy(name="command", mode=Mode.OBSERVE if dry_run else Mode.ENFORCE)
         memory = Memory(found, grace_seconds=mover.request_timeout_seconds, distrusted=frozenset(brokers))
         reordered = elected = stops = 0

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from bellwether.adapters.background import in_thread
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.files.undo_record_file import FileLeadership, FileRecords
 from bellwether.adapters.job_commands import Work, file_name
@@ -121,7 +120,7 @@ def apply_offline(inputs: OfflineRun, record: Path, settings: Rebalance, digest:
         under_way = taken.application
         if under_way is not None and under_way.digest == digest and under_way.taken_up:
             say(f"continuing: {under_way.taken_up} of {under_way.moves} partitions were already applied")
-        world = World(reader, mover, records, leadership, NoSignals(), clock, concurrently=in_thread)
+        world = World(reader, mover, records, leadership, NoSignals(), clock)
         policy = Policy(name="command", mode=Mode.ENFORCE, rebalance=settings)
         memory = Memory(taken, grace_seconds=mover.request_timeout_seconds)
         return _reconcile_until_ended(world, policy, memory, accepted, say)

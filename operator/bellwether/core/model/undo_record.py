@@ -94,9 +94,8 @@ class UndoEntry:
         if len(outstanding) > OUTSTANDING_LIMIT:
             outstanding = tuple(dict.fromkeys(SentOrder(one.order, None) for one in outstanding))
         replaced = seen if seen not in (sent.order, self.baseline) else None
-        # Not by ``replace``, which takes twice as long: leaders wait until thousands of entries are made.
-        return UndoEntry(
-            self.topic, self.baseline, sent.order, replaced, outstanding, state, None, self.contests, self.contested_at
+        return replace(
+            self, written=sent.order, replaced=replaced, outstanding=outstanding, state=state, finished_at=None
         )
 
     def without(self, sent: SentOrder) -> UndoEntry:
