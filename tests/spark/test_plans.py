@@ -274,12 +274,15 @@ def test_without_any_load_nothing_moves(engine: Engine, tmp_path: Path):
 
 
 @pytest.mark.parametrize("most_here", [0, 1])
-def test_a_cluster_without_partitions_has_an_empty_plan(engine: Engine, tmp_path: Path, most_here: int):
+@pytest.mark.parametrize("hourly", [None, Hourly((3, 4), {})], ids=["no hours", "hours"])
+def test_a_cluster_without_partitions_has_an_empty_plan(
+    engine: Engine, tmp_path: Path, most_here: int, hourly: Hourly | None
+):
     from bellwether_load.jobs.making import plan_of
     from bellwether_load.jobs.plan_writing import write_plan
 
     write_problem(Store.open(str(tmp_path)), "main", problem())
-    write_loads(Store.open(str(tmp_path)), "main", {})
+    write_loads(Store.open(str(tmp_path)), "main", {}, hourly=hourly)
     engine.most_here = most_here
     made = plan_of(engine, str(tmp_path), "main", "main")
     write_plan(str(tmp_path), made)

@@ -86,7 +86,9 @@ def make(
         passes = None
         if hours is not None and brokers.open.any():
             passes = HourlyPasses(engine, pieces, hours, slots, costs, posed.starts)
-        by_hour = None if passes is None else _by_hour(passes, few=survey.leaders.sum() <= MOST_PARTITIONS)
+        by_hour = None
+        if passes is not None and survey.partitions:
+            by_hour = _by_hour(passes, few=survey.leaders.sum() <= MOST_PARTITIONS)
         found = levelled(work, brokers, terms.objective.max_moves, by_hour, tell=tell)
         ids, to = work.changes()
         tell(f"{len(ids):,} leaders change")
