@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -50,7 +52,8 @@ def test_the_busiest_hour_is_near_the_best_of_a_search_and_the_next_week_is_as_f
     block, brokers = posed(np.quantile(np.concatenate(known, axis=1), 0.95, axis=1).astype(np.int64), seed)
     fixed = np.zeros((BROKERS, HOURS), np.int64)
     pool = LocalPool([block])
-    found = levelled(pool, brokers, None, HourlyInput(tuple(range(HOURS)), block.ids, loads, fixed))
+    given = HourlyInput(tuple(range(HOURS)), block.ids, loads, fixed)
+    found = levelled(pool, brokers, None, partial(by_hours, given))
     (after,) = pool.blocks
     by_hour = HourlyProblem(after, brokers, loads, fixed, None)
     forecast = float(by_hour.highest(after.leader))
