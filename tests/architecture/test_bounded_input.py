@@ -20,8 +20,7 @@ ALLOWED = {
     "operator/bellwether/adapters/webhook_server.py: request.read": "aiohttp reads up to client_max_size",
     "operator/bellwether/sampling/broker_labels.py: DOTALL": "greedy, matched once from the start",
     "operator/bellwether/quarantine/broker_process.py: DOTALL": "the administrator's own pattern",
-    "spark/bellwether_load/jobs/making.py: pickle.loads": "between the tasks of one job",
-    "spark/bellwether_load/transforms/hourly_passes.py: pickle.loads": "between the tasks of one job",
+    "spark/bellwether_load/transforms/packing.py: pickle.loads": "between the tasks of one job",
     "spark/bellwether_load/transforms/pools.py: pickle.loads": "between the tasks of one job",
 }
 _RECEIVERS = re.compile(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -75,7 +74,7 @@ def make(
     pieces = together(posed.pieces, loads, posed.borders).kept()
     pool = None
     try:
-        survey = _survey(pieces, slots, costs)
+        survey = surveyed(pieces, slots, costs)
         chunks = chunk_digests(pieces, dict(enumerate(posed.starts.tolist())))
         digest = rebalance_plan.problem_digest_of_chunks(terms, chunks)
         tell(f"{survey.partitions:,} partitions, {survey.without_load:,} without measured load")
@@ -127,13 +126,6 @@ def costs_of(terms: ProblemHeader) -> Costs:
     """The problem's weights."""
     asked = terms.objective
     return Costs(asked.produce_weight, asked.replication_weight, asked.consume_weight, asked.follow_weight)
-
-
-def _survey(pieces: Frame, slots: Slots, costs: Costs) -> Survey:
-    """Sums over all partitions."""
-    found = (value for batch in surveyed(pieces, slots, costs).batches() for value in batch.column(0).to_pylist())
-    # Pickled by tasks of this job.
-    return Survey.total((pickle.loads(value) for value in found), len(slots.ids))  # noqa: S301
 
 
 def _brokers(terms: ProblemHeader, slots: Slots, survey: Survey) -> Brokers:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from bellwether_load.planning.blocks import Int32s, Int64s
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.choices import Choices, Costs, Refused
 
+Number = TypeVar("Number", np.int64, np.float64)
 _NEAR = 1e-12
 
 
@@ -90,12 +92,12 @@ def _matrix(lists: pa.ChunkedArray, hours: int) -> Int64s:
     return matrix
 
 
-def sums_by_hour(at: NDArray[np.integer], values: Int64s, brokers: int) -> Int64s:
+def sums_by_hour(at: NDArray[np.integer], values: NDArray[Number], brokers: int) -> NDArray[Number]:
     """Exact sums of rows by broker: ``at`` has the broker or the brokers of each row, padded with ``brokers``."""
     count, width = len(at), at.shape[1] if at.ndim > 1 else 1
     ones = np.ones(count * width, np.int64)
     where = csr_array((ones, at.ravel(), np.arange(0, count * width + 1, width)), shape=(count, brokers + 1))
-    found: Int64s = (where.T @ values)[:brokers]
+    found: NDArray[Number] = (where.T @ values)[:brokers]
     return found
 
 

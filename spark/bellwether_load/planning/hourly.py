@@ -80,12 +80,12 @@ def bound_of(problem: HourlyProblem, weights: Int64s, move: int) -> HourlyBound:
     costs += move * (block.eligible != block.home[:, None])
     chosen = block.eligible[np.arange(len(block)), costs.argmin(axis=1)] if len(block) else block.leader
     changes = 0 if problem.most is None else move * (int((chosen != block.home).sum()) - problem.most)
-    return HourlyBound(proved(weights, problem.carried(chosen), problem.brokers, changes), weights, move)
+    return HourlyBound(bound_value(weights, problem.carried(chosen), problem.brokers, changes), weights, move)
 
 
-def proved(weights: Int64s, carried: Int64s, brokers: Brokers, changes: int = 0) -> Fraction:
-    """What these weights prove, exactly. ``carried``: load of each broker in each hour if each partition is led by whom
-    it costs least; ``changes``: what the changed leaders cost beyond those that are allowed."""
+def bound_value(weights: Int64s, carried: Int64s, brokers: Brokers, changes: int = 0) -> Fraction:
+    """The bound that these weights prove, exactly. ``carried``: load of each broker in each hour if each partition has
+    its cheapest leader; ``changes``: what the changed leaders cost beyond those that are allowed."""
     at = np.argwhere(weights > 0).tolist()
     total = changes + sum(int(weights[b, h]) * int(carried[b, h]) for b, h in at)
     capacity = sum(int(weights[b, h]) * int(brokers.capacity[b]) for b, h in at)

@@ -53,10 +53,10 @@ def by_hours(
     problem = HourlyProblem(block, brokers, given.loads, given.fixed, most)
     found = divisible(problem, tell)
     leader = improved(problem, found.bound.value, found.leader, tell)
-    return adopted(pool, problem, leader, HourlyResult(given.hours, found.bound, None), tell)
+    return adopt(pool, problem, leader, HourlyResult(given.hours, found.bound, None), tell)
 
 
-def adopted(
+def adopt(
     pool: Pool, problem: HourlyProblem, leader: Int32s, found: HourlyResult, tell: Callable[[str], None]
 ) -> HourlyResult:
     """Give the problem's partitions these leaders in the pool, if that lowers the busiest broker-hour by 0.5 %."""

@@ -18,9 +18,9 @@ from bellwether_load.planning.blocks import Block, Int32s, Int64s, joined, sprea
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.choices import Choices, Costs
 from bellwether_load.planning.forecasts import loads_by_hour, sums_by_hour
-from bellwether_load.planning.hourly import HourlyBound, HourlyProblem, improved, prices_of, proved, with_items
+from bellwether_load.planning.hourly import HourlyBound, HourlyProblem, bound_value, improved, prices_of, with_items
 from bellwether_load.planning.hourly_prices import divisible
-from bellwether_load.planning.hourly_rounds import HourlyResult, adopted
+from bellwether_load.planning.hourly_rounds import HourlyResult, adopt
 from bellwether_load.planning.hourly_search import carried_by_hour
 from bellwether_load.planning.pools import Pool
 
@@ -82,11 +82,11 @@ class Passes(Protocol):
         ...
 
     def rows(self, ids: Int64s, share: float, changed: Int64s, to: Int32s) -> HourlyRows:
-        """Loads of ``ids``, ascending, and of all this share, ``drawn``; ``changed`` get the leaders ``to``."""
+        """Loads of ``ids``, ascending, and of all this share, ``in_sample``; ``changed`` get the leaders ``to``."""
         ...
 
-    def with_cheapest(self, weights: Int64s) -> Int64s:
-        """The load of each broker in each hour if each partition is led by whom it costs least at these weights."""
+    def with_cheapest_leaders(self, weights: Int64s) -> Int64s:
+        """The load of each broker in each hour if each partition has its cheapest leader at these weights."""
         ...
 
 
@@ -104,7 +104,7 @@ def by_samples(
     if found.lowest < 0:
         return None
     weights, priced, balanced = _weights(found, brokers, heavy[:PRICED], share, others, tell)
-    bound = HourlyBound(proved(weights, passes.with_cheapest(weights), brokers), weights, 0)
+    bound = HourlyBound(bound_value(weights, passes.with_cheapest_leaders(weights), brokers), weights, 0)
     mine = np.isin(found.block.ids, heavy)
     rounded = found.block.leader.copy()
     rounded[priced] = balanced
@@ -114,7 +114,7 @@ def by_samples(
     outside = pool.changed() - searched.block.changed
     problem = replace(problem, fixed=searched.fixed + searched.rest, most=None if most is None else most - outside)
     leader = improved(problem, bound.value, rounded[mine], tell)
-    return adopted(pool, problem, leader, HourlyResult(passes.hours, bound, None), tell)
+    return adopt(pool, problem, leader, HourlyResult(passes.hours, bound, None), tell)
 
 
 def _weights(
@@ -122,7 +122,7 @@ def _weights(
 ) -> tuple[Int64s, NDArray[np.bool_], Int32s]:
     """Prices by broker and hour, the partitions that they rest on, and leaders of these if they were divisible."""
     alone = np.isin(found.block.ids, heaviest)
-    sampled = ~alone & drawn(found.block.ids, share)
+    sampled = ~alone & in_sample(found.block.ids, share)
     priced = alone | sampled
     represents = np.where(alone, 1.0, others / max(int(sampled.sum()), 1))[priced]
     loads = np.rint(found.loads[priced] * represents[:, None]).astype(np.int64)
@@ -131,7 +131,7 @@ def _weights(
     return balanced.bound.weights, priced, balanced.leader
 
 
-def drawn(ids: Int64s, share: float) -> NDArray[np.bool_]:
+def in_sample(ids: Int64s, share: float) -> NDArray[np.bool_]:
     """Which of these are in a random sample of that share; the same each time."""
     found: NDArray[np.bool_] = spread(ids, _SALT) < share
     return found
@@ -173,10 +173,10 @@ def rows_by_hour(
     return HourlyRows(block, loads, fixed, rest, lowest)
 
 
-def led_by_cheapest(
+def carried_with_cheapest(
     found: Choices, costs: Costs, weights: Int64s, rows: Int64s, produce: Int64s, consume: Int64s
 ) -> Int64s:
-    """A part's share of :meth:`Passes.with_cheapest`."""
+    """A part's share of :meth:`Passes.with_cheapest_leaders`."""
     load, base = loads_by_hour(found, costs, rows, produce, consume)
     leader, free = found.leader[rows], np.flatnonzero(found.free[rows])
     eligible = found.eligible[rows[free]]

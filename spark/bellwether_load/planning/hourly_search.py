@@ -7,16 +7,14 @@ hours are quiet ones.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from bellwether_load.planning.blocks import Block, Int32s, Int64s
+from bellwether_load.planning.forecasts import Number, sums_by_hour
 
 Floats = NDArray[np.float64]
-Number = TypeVar("Number", np.int64, np.float64)
 MOST_STEPS = 20_000
 EXCHANGES = 60
 """Partitions of the busiest broker for which an exchange is tried."""
@@ -35,9 +33,7 @@ class Found:
 
 def carried_by_hour(leader: Int32s, loads: NDArray[Number], fixed: NDArray[Number]) -> NDArray[Number]:
     """The load of each broker in each hour, a row each: ``fixed``, and that of the partitions that it leads."""
-    ones = np.ones(len(leader), loads.dtype)
-    led = csr_array((ones, leader, np.arange(len(leader) + 1)), shape=(len(leader), len(fixed)))
-    found: NDArray[Number] = fixed + led.T @ loads
+    found: NDArray[Number] = fixed + sums_by_hour(leader, loads, len(fixed))
     return found
 
 

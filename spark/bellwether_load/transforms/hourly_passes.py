@@ -6,7 +6,6 @@ of some partitions. Called by ``jobs.making``.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
@@ -23,14 +22,14 @@ from bellwether_load.planning.hourly_samples import (
     HourlyRows,
     Rates,
     RatesOfPart,
-    drawn,
+    carried_with_cheapest,
     heaviest,
-    led_by_cheapest,
+    in_sample,
     rows_by_hour,
 )
 from bellwether_load.planning.tables import from_bytes
 from bellwether_load.transforms.moves import targets
-from bellwether_load.transforms.packing import tables
+from bellwether_load.transforms.packing import ANSWER_TYPE, answer_row, answers, tables
 from bellwether_load.transforms.pieces import BOTH, LOADS
 
 _Answer = TypeVar("_Answer")
@@ -72,12 +71,12 @@ class HourlyPasses:
         before, after = self._sum(add, 2)
         return before, after
 
-    def with_cheapest(self, weights: Int64s) -> Int64s:
-        """The load of each broker in each hour if each partition is led by whom it costs least at these weights."""
+    def with_cheapest_leaders(self, weights: Int64s) -> Int64s:
+        """The load of each broker in each hour if each partition has its cheapest leader at these weights."""
         sent, costs = self.engine.send(weights), self.costs
 
         def add(chosen: Choices, _: Int64s, rates: RatesOfPart) -> Int64s:
-            return led_by_cheapest(chosen, costs, sent.value, *rates)[None]
+            return carried_with_cheapest(chosen, costs, sent.value, *rates)[None]
 
         carried: Int64s = self._sum(add, 1)[0]
         return carried
@@ -95,14 +94,14 @@ class HourlyPasses:
         def pick(batches: Batches) -> Batches:
             for piece, table in tables(batches):
                 chosen, ids = _chosen(table, slots, costs, int(starts[piece]))
-                yield _row(heaviest(ids[chosen.free], chosen.loads[chosen.free], most))
+                yield answer_row(heaviest(ids[chosen.free], chosen.loads[chosen.free], most))
 
-        parts: list[tuple[Int64s, Int64s]] = list(_values(self.pieces.map(pick, "answer binary")))
+        parts: list[tuple[Int64s, Int64s]] = list(answers(self.pieces.map(pick, ANSWER_TYPE)))
         ids, loads = (np.concatenate(column) for column in zip(*parts, strict=True))
         return heaviest(ids, loads, most)[0]
 
     def rows(self, ids: Int64s, share: float, changed: Int64s, to: Int32s) -> HourlyRows:
-        """Loads of some partitions that have a choice: of ``ids``, ascending, and of all this share, ``drawn``.
+        """Loads of some partitions that have a choice: of ``ids``, ascending, and of all this share, ``in_sample``.
 
         ``changed``, ascending, get the leaders ``to``.
         """
@@ -110,7 +109,7 @@ class HourlyPasses:
 
         def find(chosen: Choices, numbers: Int64s, rates: Rates) -> HourlyRows:
             wanted, changing, leaders = sent.value
-            picked = np.isin(numbers, wanted) | drawn(numbers, share)
+            picked = np.isin(numbers, wanted) | in_sample(numbers, share)
             after = targets(numbers, chosen, changing, leaders)
             return rows_by_hour(chosen, numbers, after, picked, costs, hours, rates)
 
@@ -138,20 +137,10 @@ class HourlyPasses:
         def run(batches: Batches) -> Batches:
             for piece, table, parts in _joined(batches):
                 chosen, ids = _chosen(table, slots, costs, int(starts[piece]))
-                yield _row(work(chosen, ids, _rates(table, parts, count)))
+                yield answer_row(work(chosen, ids, _rates(table, parts, count)))
 
         together = self.pieces.union(self.hourly.pieces).grouped(max(1, len(starts) - 1), "piece")
-        yield from _values(together.map(run, "answer binary"))
-
-
-def _row(answer: object) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict({"answer": [pickle.dumps(answer)]})
-
-
-def _values(answers: Frame) -> Iterator[_Answer]:
-    for batch in answers.batches():
-        for answer in batch.column("answer").to_pylist():
-            yield pickle.loads(answer)  # noqa: S301 - pickled by tasks of this job
+        yield from answers(together.map(run, ANSWER_TYPE))
 
 
 def _joined(batches: Batches) -> Iterator[tuple[int, pa.Table, list[bytes]]]:

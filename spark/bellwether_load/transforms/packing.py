@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,18 +20,31 @@ from bellwether_load.planning.choices import Choices, Costs, Slots, choices
 from bellwether_load.planning.surveys import Survey
 from bellwether_load.planning.tables import from_bytes, lines
 
+ANSWER_TYPE = "answer binary"
 BLOCK_TYPE = "block int, width int, ids binary, loads binary, eligible binary, home binary, leader binary"
 
 
-def surveyed(pieces: Frame, slots: Slots, costs: Costs) -> Frame:
-    """A row a piece: the pickled ``survey``. In: ``pieces.together``."""
+def answer_row(answer: object) -> pa.RecordBatch:
+    """What a task answers, as a row of ``ANSWER_TYPE``."""
+    return pa.RecordBatch.from_pydict({"answer": [pickle.dumps(answer)]})
+
+
+def answers(rows: Frame) -> Iterator[Any]:
+    """What tasks answered."""
+    for batch in rows.batches():
+        for answer in batch.column("answer").to_pylist():
+            yield pickle.loads(answer)  # noqa: S301 - pickled by tasks of this job
+
+
+def surveyed(pieces: Frame, slots: Slots, costs: Costs) -> Survey:
+    """Sums over all partitions. In: ``pieces.together``."""
 
     def survey(batches: Batches) -> Batches:
         for _, table in tables(batches):
             found = Survey.total((Survey.of(choices(b, slots, costs)) for b in table.to_batches()), len(slots.ids))
-            yield pa.RecordBatch.from_pydict({"survey": [pickle.dumps(found)]})
+            yield answer_row(found)
 
-    return pieces.map(survey, "survey binary")
+    return Survey.total(answers(pieces.map(survey, ANSWER_TYPE)), len(slots.ids))
 
 
 def chunk_digests(

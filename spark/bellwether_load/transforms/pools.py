@@ -82,7 +82,7 @@ class TaskPool:
         return joined(0, self.all())
 
     def all(self) -> list[Block]:
-        """Every block, here: for few partitions."""
+        """Every block, here: for as many partitions as are balanced here."""
         return self._ask(lambda block: block)
 
     def changed(self) -> int:

@@ -13,7 +13,7 @@ from bellwether_load.planning.blocks import Block, Int32s, Int64s
 from bellwether_load.planning.hourly import HourlyProblem, bound_of
 from bellwether_load.planning.hourly_prices import divisible
 from bellwether_load.planning.hourly_rounds import WORTHWHILE, HourlyResult
-from bellwether_load.planning.hourly_samples import HourlyRows, by_samples, drawn
+from bellwether_load.planning.hourly_samples import HourlyRows, by_samples, in_sample
 from bellwether_load.planning.levels import levelled
 from bellwether_load.planning.pools import LocalPool
 from testkit.loads.hourly_problems import BROKERS, problem
@@ -39,7 +39,7 @@ class HeldPasses:
         leader = whole.block.home.copy()
         leader[changed] = to
         of = whole.block.led_by(leader)
-        mine = np.isin(of.ids, ids) | drawn(of.ids, share)
+        mine = np.isin(of.ids, ids) | in_sample(of.ids, share)
         rest = np.zeros_like(whole.fixed)
         for row in np.flatnonzero(~mine):
             rest[leader[row]] += whole.loads[row]
@@ -47,7 +47,7 @@ class HeldPasses:
             of.take(np.flatnonzero(mine)), whole.loads[mine], whole.fixed, rest, min(0, int(whole.loads.min()))
         )
 
-    def with_cheapest(self, weights: Int64s) -> Int64s:
+    def with_cheapest_leaders(self, weights: Int64s) -> Int64s:
         carried = self.problem.fixed.copy()
         for row, eligible in enumerate(self.problem.block.eligible.tolist()):
             costs = {b: float((self.problem.loads[row] * weights[b]).sum()) for b in eligible if b < BROKERS}
@@ -138,7 +138,7 @@ def test_loads_below_zero_are_not_planned_by_hour():
 
 def test_a_sample_is_the_same_each_time_and_about_as_large_as_wanted():
     ids = np.arange(100_000)
-    assert 900 < drawn(ids, 0.01).sum() < 1100
-    assert (drawn(ids, 0.01) == drawn(ids, 0.01)).all()
-    assert drawn(ids, 1.0).all()
-    assert not drawn(ids, 0.0).any()
+    assert 900 < in_sample(ids, 0.01).sum() < 1100
+    assert (in_sample(ids, 0.01) == in_sample(ids, 0.01)).all()
+    assert in_sample(ids, 1.0).all()
+    assert not in_sample(ids, 0.0).any()
