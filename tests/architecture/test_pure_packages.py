@@ -21,7 +21,8 @@ PURE: Mapping[str, str] = {
         bellwether.recording.traces
     """,
     "bellwether/plan_verifier": """
-        __future__ array bisect collections dataclasses fractions hashlib json math typing bellwether.plan_verifier
+        __future__ array bisect collections dataclasses fractions hashlib json math operator typing
+        bellwether.plan_verifier
     """,
 }
 """What each package may import, its modules included; a file besides that what its package may."""

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from bellwether_load.planning.blocks import Block
 from bellwether_load.planning.brokers import Brokers
-from bellwether_load.planning.hourly import HourlyProblem
-from bellwether_load.planning.hourly_rounds import HourlyInput, by_hours
+from bellwether_load.planning.hourly_rounds import by_hours
 from bellwether_load.planning.levels import levelled
 from bellwether_load.planning.pools import LocalPool
+from testkit.loads.hourly_problems import HourlyCase
 from testkit.loads.whole_leaders import lowest_found
 
 PARTITIONS, BROKERS, HOURS = 300, 5, 24
@@ -30,7 +30,7 @@ def history(kind: str, seed: int, weeks: int) -> NDArray[np.int64]:
     if kind == "jobs":
         wave = np.where((hour - shift) % HOURS < 2, 12.0, 0.4)
     base = dice.lognormal(0, 0.5, PARTITIONS)[:, None] * wave * 1e6
-    return np.rint(base * dice.uniform(0.95, 1.05, (weeks, PARTITIONS, HOURS))).astype(np.int64)
+    return np.rint(base * dice.uniform(0.97, 1.03, (weeks, PARTITIONS, HOURS))).astype(np.int64)
 
 
 def posed(statistic: NDArray[np.int64], seed: int) -> tuple[Block, Brokers]:
@@ -52,17 +52,16 @@ def test_the_busiest_hour_is_near_the_best_of_a_search_and_the_next_week_is_as_f
     block, brokers = posed(np.quantile(np.concatenate(known, axis=1), 0.95, axis=1).astype(np.int64), seed)
     fixed = np.zeros((BROKERS, HOURS), np.int64)
     pool = LocalPool([block])
-    given = HourlyInput(tuple(range(HOURS)), block.ids, loads, fixed)
-    found = levelled(pool, brokers, None, partial(by_hours, given))
+    by_hour = HourlyCase(block, brokers, loads, fixed)
+    found = levelled(pool, brokers, None, partial(by_hours, by_hour))
     (after,) = pool.blocks
-    by_hour = HourlyProblem(after, brokers, loads, fixed, None)
     forecast = float(by_hour.highest(after.leader))
     assert found.hourly is not None
     assert found.hourly.bound.value <= by_hour.highest(after.leader)
     assert np.array_equal(found.carried, after.led)
     starts = [block.leader, after.leader]
     assert forecast <= lowest_found(loads, block.eligible, fixed, brokers.capacity, starts, seed) * NEAR
-    replayed = float(HourlyProblem(after, brokers, following, fixed, None).highest(after.leader))
+    replayed = float(HourlyCase(block, brokers, following, fixed).highest(after.leader))
     assert replayed / NEAR <= forecast <= replayed * NEAR
 
 
@@ -76,9 +75,10 @@ def test_with_a_cap_the_plan_by_hours_changes_no_more_leaders(kind: str):
     before = before.led_by(moved)
     pool = LocalPool([before])
     fixed = np.zeros((BROKERS, HOURS), np.int64)
-    found = by_hours(HourlyInput(tuple(range(HOURS)), before.ids, loads, fixed), pool, brokers, 12)
+    problem = HourlyCase(before, brokers, loads, fixed, 12)
+    found = by_hours(problem, pool, brokers, 12)
     (after,) = pool.blocks
-    problem = HourlyProblem(after, brokers, loads, fixed, 12)
+    assert found is not None
     assert pool.changed() <= 12
     assert found.bound.value <= problem.highest(after.leader) <= problem.highest(before.leader)
     assert (found.replaced is None) == np.array_equal(before.leader, after.leader)

@@ -129,12 +129,9 @@ def test_leaders_are_chosen_for_hours_that_are_known_and_the_bound_is_verified(e
 def test_more_partitions_than_are_held_are_planned_by_hour_on_any_engine_and_verified(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    from bellwether_load.jobs import making
-    from bellwether_load.planning import hourly_samples
+    from bellwether_load.planning import hourly_rounds
 
-    monkeypatch.setattr(making, "MOST_PARTITIONS", 0)
-    monkeypatch.setattr(hourly_samples, "SEARCHED", 30)
-    monkeypatch.setattr(hourly_samples, "PRICED", 20)
+    monkeypatch.setattr(hourly_rounds, "HELD", 60)
     asked, known = posed(7, partitions=400)
     dice, hours = Random(7), (3, 4, 5, 100)
 

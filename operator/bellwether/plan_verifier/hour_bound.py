@@ -7,8 +7,10 @@ least what a broker carries in an hour in any case, and what the leader of one p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from math import gcd
+from operator import add, lt, mul
 from typing import Any
 
 from bellwether.plan_verifier.check_report import Faults
@@ -29,54 +31,49 @@ class HourBound:
         self._hours = len(hours)
         self._claim = claim
         self._faults = faults
-        self._weights = _weights(problem, hours, claim, faults)
-        self._fixed = {b.id: 0 for b in problem.brokers}
+        found = _weights(problem, hours, claim, faults)
+        used = sorted({lane for lanes in found.values() for lane, _ in lanes}) or [0]
+        self._used = slice(used[0], used[-1] + 1, gcd(*(lane - used[0] for lane in used)) or 1)
+        self._weights = {b: _row(lanes, self._hours)[self._used] for b, lanes in found.items()}
+        self._alone: dict[int, tuple[int, ...]] = {b.id: (0, 0) for b in problem.brokers}
         self._total = 0
-        self._item: tuple[Sequence[int], list[int]] | None = None
+        self._item: tuple[Sequence[int], Sequence[int]] | None = None
 
-    def add(
-        self,
-        at: int,
-        name: str,
-        replicas: Sequence[int],
-        may: Sequence[int],
-        leader: int,
-        byte: int,
-        costs: tuple[int, int],
-        rates: tuple[memoryview, memoryview | None],
-    ) -> None:
-        """Add the partition in row ``at`` of the problem, which one of ``may`` must lead; its rates are valid.
+    def add(self, at: int, key: tuple[str, str, int], may: Sequence[int], leader: int, more: int, less: int) -> None:
+        """Add the partition in row ``at`` of the problem, which one of ``may`` must lead.
 
-        ``byte``: what a byte costs its leader. ``costs``: of all hours, to lead and to follow, 64 bits an hour.
+        ``more`` without ``less`` is what leading it costs beyond following in each hour, 64 bits an hour.
         """
-        asked, (produce, consume) = self._problem, rates
-        extra = byte - asked.follow
-        alone = len(may) == 1 and leader == may[0]
-        if extra < 0 and may and not alone and any(load < 0 for load in self._loads(extra, rates)):
-            self._faults.add(HOURLY, f"{name} would cost less to lead than to follow in an hour: nothing is proved")
+        if not may:
             return
-        for broker in replicas:
-            self._fixed[broker] += costs[0] if alone and broker == leader else costs[1]
-        if at == self._claim.partition and not alone and may:
-            self._item = may, list(self._loads(extra, rates))
-        least = None
-        for broker in replicas:
-            ins = outs = 0
-            for lane, weight in self._weights.get(broker, ()):
-                ins += weight * produce[lane]
-                outs += weight * consume[lane] if consume is not None else 0
-            self._total += asked.follow * ins
-            if broker in may:
-                price = extra * ins + asked.consume * outs + self._claim.move_weight * (broker != leader)
-                least = price if least is None else min(least, price)
-        self._total += least or 0
+        if len(may) == 1 and leader == may[0]:
+            self._alone[leader] = tuple(map(add, self._alone[leader], (more, less)))
+            return
+        if less and any(map(lt, unpacked(more, self._hours), unpacked(less, self._hours))):
+            said = "would cost less to lead than to follow in an hour: nothing is proved"
+            self._faults.add(HOURLY, f"{key[0]}-{key[2]} {said}")
+            return
+        loads = unpacked(more - less, self._hours)
+        if at == self._claim.partition:
+            self._item = may, loads.tolist()
+        change = self._claim.move_weight
+        if self._weights:
+            used, none = loads[self._used].tolist(), ()
+            self._total += min(
+                [sum(map(mul, self._weights.get(b, none), used)) + (change if b != leader else 0) for b in may]
+            )
+        elif leader not in may:
+            self._total += change
 
-    def proved(self, allowed: int | None) -> Fraction:
-        """The bound if at most ``allowed`` leaders may change; None for any number."""
+    def proved(self, base: Mapping[int, int], allowed: int | None) -> Fraction:
+        """The bound if at most ``allowed`` leaders may change; None for any number. ``base``: what following costs each
+        broker in each hour, 64 bits an hour."""
         size = {b.id: b.capacity for b in self._problem.brokers if b.open}
-        capacity = sum(weight * size[b] for b, lanes in self._weights.items() for _, weight in lanes)
+        alone = self._alone
+        fixed = {b: unpacked(base[b] + alone[b][0] - alone[b][1], self._hours).tolist() for b in size}
+        capacity = sum(size[b] * sum(lanes) for b, lanes in self._weights.items())
         total = self._total - self._claim.move_weight * (allowed or 0)
-        fixed = {b: list(unpacked(self._fixed[b], self._hours)) for b in size}
+        total += sum(sum(map(mul, lanes, fixed[b][self._used])) for b, lanes in self._weights.items())
         found = [Fraction(0), *(Fraction(max(of), size[b]) for b, of in fixed.items())]
         if capacity:
             found.append(Fraction(total, capacity))
@@ -88,16 +85,17 @@ class HourBound:
             self._faults.add(HOURLY, f"partition {self._claim.partition} of the problem {said}")
         return max(found)
 
-    def _loads(self, extra: int, rates: tuple[memoryview, memoryview | None]) -> Iterator[int]:
-        """What leading costs more than following, by hour."""
-        produce, consume = rates
-        for lane, rate in enumerate(produce):
-            yield extra * rate + (self._problem.consume * consume[lane] if consume is not None else 0)
 
-
-def unpacked(packed: int, hours: int) -> Iterator[int]:
+def unpacked(packed: int, hours: int) -> memoryview:
     """The numbers of all hours that one number holds."""
-    return iter(memoryview(packed.to_bytes(hours * BITS // 8, "little")).cast("q"))
+    return memoryview(packed.to_bytes(hours * BITS // 8, "little")).cast("q")
+
+
+def _row(lanes: _Lanes, hours: int) -> list[int]:
+    row = [0] * hours
+    for lane, weight in lanes:
+        row[lane] = weight
+    return row
 
 
 def _weights(problem: Problem, hours: Sequence[int], claim: HourlyClaim, faults: Faults) -> Mapping[int, _Lanes]:

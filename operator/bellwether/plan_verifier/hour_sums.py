@@ -13,7 +13,7 @@ from fractions import Fraction
 from bellwether.plan_verifier.check_report import Faults
 from bellwether.plan_verifier.hour_bound import BITS, HourBound, unpacked
 from bellwether.plan_verifier.load_table import MOST
-from bellwether.plan_verifier.plan_documents import Broker, Problem
+from bellwether.plan_verifier.plan_documents import Problem
 
 HOURS = "loads by hour"
 
@@ -22,6 +22,9 @@ HourRow = tuple[str, str, int, memoryview | None, memoryview | None]
 
 _HEAVIEST = 2**16
 """Largest cost of a byte: with it no partition reaches 2**62 in an hour."""
+
+_MASKS = (2**64 - MOST, 3 << 62)
+"""Bits of an hour that are only set in rates of ``MOST`` or more, and in sums of 2**62 or more."""
 
 
 @dataclass(frozen=True)
@@ -44,16 +47,16 @@ class HourSums:
         bound: HourBound | None = None,
     ) -> None:
         self.hours = tuple(hours)
-        self.bound = bound
+        self._bound = bound
         self._problem = problem
         self._faults = faults
         self._rows = iter(rows)
-        self._next: HourRow | None = next(self._rows, None)
-        lanes = range(len(self.hours))
-        self._sign = sum(1 << (BITS * lane + BITS - 1) for lane in lanes)
-        self._pad = sum((2**63 - 1 - MOST) << (BITS * lane) for lane in lanes)
-        self._full = sum(3 << (BITS * lane + BITS - 2) for lane in lanes)
-        self._sums = [{b.id: 0 for b in problem.brokers} for _ in ("before", "after")]
+        self._row: HourRow | None = None
+        self._key: tuple[str, str, int] = ("", "", -1)
+        self._high, self._full = (sum(mask << (BITS * lane) for lane in range(len(self.hours))) for mask in _MASKS)
+        self._base = {b.id: 0 for b in problem.brokers}
+        self._led = [dict(self._base) for _ in ("before", "after")]
+        self._less = [dict(self._base) for _ in ("before", "after")]
 
     def add(
         self,
@@ -72,58 +75,77 @@ class HourSums:
         rates = self._take(key)
         if not known:
             return
-        name = f"{key[0]}-{key[2]}"
         if rates is None or rates[3] is None:
-            self._faults.add(HOURS, f"{name} has a load and none by hour")
+            self._faults.add(HOURS, f"{key[0]}-{key[2]} has a load and none by hour")
             return
         asked = self._problem
-        produce, consume = self._whole(name, rates[3]), self._whole(name, rates[4])
+        produce, consume = self._whole(key, rates[3]), self._whole(key, rates[4])
         byte = asked.produce + asked.replication * (len(replicas) - 1)
-        if max(byte, asked.consume, asked.follow) > _HEAVIEST:
-            self._faults.add(HOURS, f"{name}: a byte costs {byte} %: more than {_HEAVIEST} cannot be added up by hour")
+        if byte > _HEAVIEST or asked.consume > _HEAVIEST or asked.follow > _HEAVIEST:
+            heavy = max(byte, asked.consume, asked.follow)
+            said = f"a byte costs {heavy} %: more than {_HEAVIEST} cannot be added up by hour"
+            self._faults.add(HOURS, f"{key[0]}-{key[2]}: {said}")
             return
-        lead, follow = byte * produce + asked.consume * consume, asked.follow * produce
-        for sums, leader in zip(self._sums, leaders, strict=True):
-            for broker in replicas:
-                found = sums[broker] + (lead if broker == leader else follow)
-                if found & self._full:
-                    self._faults.add(HOURS, f"broker {broker} would have more than 2**62 hundredths of a byte/s")
-                    return
-                sums[broker] = found
-        if self.bound is not None and not self._faults.any(HOURS):
-            self.bound.add(at, name, replicas, may, leaders[0], byte, (lead, follow), (rates[3], rates[4]))
+        follow = asked.follow * produce
+        less = follow if byte < asked.follow else 0  # else no hour of the difference is below 0
+        more = (byte if less else byte - asked.follow) * produce + asked.consume * consume
+        base, full = self._base, 0
+        for broker in replicas:
+            base[broker] = found = base[broker] + follow
+            full |= found
+        for place, leader in enumerate(leaders):
+            led = self._led[place]
+            if leader in led:
+                led[leader] = found = led[leader] + more
+                full |= found
+                if less:
+                    self._less[place][leader] += less
+        if full & self._full:
+            self._faults.add(HOURS, f"{key[0]}-{key[2]}: a broker would have more than 2**62 hundredths of a byte/s")
+            for sums in (self._base, *self._led, *self._less):
+                sums.update(dict.fromkeys(sums, 0))
+        elif self._bound is not None and not self._faults.any(HOURS):
+            self._bound.add(at, key, may, leaders[0], more, less)
 
     def finish(self) -> tuple[Busiest, Busiest]:
         """The busiest broker-hours before and after."""
-        free = [b for b in self._problem.brokers if b.open]
-        before, after = (self._busiest(free, sums) for sums in self._sums)
+        before, after = map(self._busiest, self._led, self._less)
         return before, after
 
-    def _take(self, key: tuple[str, str, int]) -> HourRow | None:
-        row = self._next
-        while row is not None and row[:3] < key:
-            following = next(self._rows, None)
-            if following is not None and following[:3] <= row[:3]:
-                said = f"{following[0]}-{following[2]} comes after {row[0]}-{row[2]}"
-                self._faults.add(HOURS, f"{said}: they must be in the order of topic, topic id and partition")
-                following = None
-            row = following
-        self._next = row
-        return row if row is not None and row[:3] == key else None
+    def proved(self, allowed: int | None) -> Fraction | None:
+        """The bound, if one is added up and at most ``allowed`` leaders may change; None for any number."""
+        return None if self._bound is None else self._bound.proved(self._base, allowed)
 
-    def _whole(self, name: str, rates: memoryview | None) -> int:
+    def _take(self, key: tuple[str, str, int]) -> HourRow | None:
+        while self._key < key:
+            self._row = row = next(self._rows, None)
+            if row is None:
+                break
+            if row[:3] <= self._key:
+                said = f"{row[0]}-{row[2]} comes after {self._key[0]}-{self._key[2]}"
+                self._faults.add(HOURS, f"{said}: they must be in the order of topic, topic id and partition")
+                self._row, self._rows = None, iter(())
+                break
+            self._key = row[:3]
+        return self._row if self._key == key else None
+
+    def _whole(self, key: tuple[str, str, int], rates: memoryview | None) -> int:
         """The rates of all hours as one number."""
         if rates is None:
             return 0
         if len(rates) != len(self.hours):
-            self._faults.add(HOURS, f"{name} has {len(rates)} hours where {len(self.hours)} are known")
+            self._faults.add(HOURS, f"{key[0]}-{key[2]} has {len(rates)} hours where {len(self.hours)} are known")
             return 0
         found = int.from_bytes(rates, "little")
-        if found & self._sign or (found + self._pad) & self._sign:
-            self._faults.add(HOURS, f"{name} has a rate below 0 or above 2**45 bytes/s in an hour")
+        if found & self._high and not all(0 <= rate <= MOST for rate in rates):
+            self._faults.add(HOURS, f"{key[0]}-{key[2]} has a rate below 0 or above 2**45 bytes/s in an hour")
             return 0
         return found
 
-    def _busiest(self, brokers: Iterable[Broker], sums: Mapping[int, int]) -> Busiest:
-        loads = {b.id: [Fraction(load, b.capacity) for load in unpacked(sums[b.id], len(self.hours))] for b in brokers}
+    def _busiest(self, led: Mapping[int, int], less: Mapping[int, int]) -> Busiest:
+        loads = {}
+        for b in self._problem.brokers:
+            if b.open:
+                carried = unpacked(self._base[b.id] + led[b.id] - less[b.id], len(self.hours))
+                loads[b.id] = [Fraction(load, b.capacity) for load in carried]
         return Busiest(max(max(of) for of in loads.values()), loads)

@@ -82,8 +82,13 @@ def sweep(
     faults: Faults,
     progress: Callable[[int], None] | None = None,
     hourly: HourSums | None = None,
+    *,
+    of_input: bool = False,
 ) -> Sums:
-    """Read all partitions, and all moves, and add up, by hour too; what is wrong goes to ``faults``."""
+    """Read all partitions, and all moves, and add up, by hour too; what is wrong goes to ``faults``.
+
+    ``of_input``: whether the digest of the problem without loads is wanted.
+    """
     ids = [b.id for b in problem.brokers]
     sums = Sums(dict.fromkeys(ids, 0), dict.fromkeys(ids, 0), dict.fromkeys(ids, 0))
     form = _Form(faults, frozenset(ids))
@@ -107,9 +112,12 @@ def sweep(
             if hourly is not None:
                 hourly.add(sums.partitions, key, replicas, (leader, after), may, known=carried is not None)
         p, c = ("-", "-") if carried is None else (carried[0], carried[1] or 0)
-        line = f"{topic}\t{topic_id}\t{number}\t{joined(replicas)}\t{joined(isr)}\t{leader}\t{held}"
+        hosts = joined(replicas)
+        members = hosts if isr == replicas else joined(isr)
+        line = f"{topic}\t{topic_id}\t{number}\t{hosts}\t{members}\t{leader}\t{held}"
         lines.append(f"{line}\t{p}\t{c}")
-        inputs.append(f"{line}\t-\t-")
+        if of_input:
+            inputs.append(f"{line}\t-\t-")
         sums.partitions += 1
         if not sums.partitions % STEP:
             hashed.add(lines)

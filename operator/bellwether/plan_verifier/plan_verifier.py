@@ -98,7 +98,7 @@ def verify(
     stream = MoveStream(moves, plan.problem_digest, faults)
     claimed = None if plan.hourly is None else HourBound(problem, hours, plan.hourly, faults)
     hourly = HourSums(problem, hours, hour_rows, faults, claimed) if hours else None
-    sums = sweep(problem, partitions, loads, stream, faults, progress, hourly)
+    sums = sweep(problem, partitions, loads, stream, faults, progress, hourly, of_input=bool(input_digest))
     checks = [_of(BROKERS, faults, found=f"{sum(b.open for b in problem.brokers)} of {len(problem.brokers)} open")]
     checks += [_of(SAME, faults)]
     if input_digest:
@@ -214,10 +214,10 @@ def _hourly_bound(
 ) -> Check:
     """What is claimed of the busiest broker-hour of all plans. The plan of the statistic alone is not stored: it only
     must be possible."""
-    if plan.forecast is None or hourly is None or hourly.bound is None:
+    proved = None if hourly is None else hourly.proved(allowed)
+    if plan.forecast is None or proved is None:
         faults.add(HOURLY, "the plan has one and no forecast, or the loads have no hours")
         return _of(HOURLY, faults)
-    proved = hourly.bound.proved(allowed)
     if not _close(claim.bound, proved):
         faults.add(HOURLY, f"the plan says {claim.bound!r}, the files give {float(proved)!r}")
     other, load = claim.statistic_plan, plan.forecast.after.load

@@ -76,7 +76,7 @@ def _of_brokers(
     weight = {b: weights.get(b, 0) for b in size}
     totals = {"following": sum(w * sums.base[b] for b, w in weight.items()), STAYS: 0, NO_OTHER: 0, NO_MOVE: 0}
     heaviest: list[tuple[float, int, tuple[int, ...], str]] = []
-    start = 0
+    divisor, smallest, start = float(bound), min(size.values()), 0
     for at, (load, home, end) in enumerate(zip(sums.loads, sums.homes, sums.ends, strict=True)):
         may: Sequence[int] = sums.eligible[start:end]
         sole, start = end - start == 1, end
@@ -89,8 +89,10 @@ def _of_brokers(
             continue
         why = STAYS if sole and stays else NO_OTHER if least else NO_MOVE
         totals[why] += load * price
+        if len(heaviest) == MOST_PARTITIONS and load < heaviest[0][0] * divisor * smallest:
+            continue
         on = (home,) if why != NO_OTHER else tuple(sorted(b for b in may if weight[b]))
-        entry = (load / (float(bound) * max(size[b] for b in on)), -at, on, why)
+        entry = (load / (divisor * max(size[b] for b in on)), -at, on, why)
         if len(heaviest) < MOST_PARTITIONS or entry > heaviest[0]:
             insort(heaviest, entry)
             del heaviest[:-MOST_PARTITIONS]

@@ -57,6 +57,11 @@ class Frame(Protocol):
         """Compute, and return the rows to this process. Raises Refused where ``work`` did."""
         ...
 
+    def streamed(self, parts: int, key: str) -> Batches:
+        """As :meth:`batches`, all rows with an equal key one after the other, for results that are too large to come
+        here at once; an engine may move them in so many parts."""
+        ...
+
 
 class Sent(Protocol[T_co]):
     """A value that work on any part can read."""

@@ -113,6 +113,10 @@ class ProcessFrame:
         for part in self._parts:
             yield from part()
 
+    def streamed(self, parts: int, key: str) -> Batches:  # noqa: ARG002
+        """See ``Frame``."""
+        return self.batches()
+
     def _later(self, count: int, make: Callable[[], list[Part]]) -> ProcessFrame:
         """A frame of parts that are made together when the first one is needed, and once."""
         made: list[Part] = []

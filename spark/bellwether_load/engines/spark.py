@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 from pyspark.errors import PySparkException
@@ -77,6 +79,14 @@ class SparkFrame:
         except PySparkException as error:
             raise refused(error) from None
 
+    def streamed(self, parts: int, key: str) -> Batches:
+        """See ``Frame``. The driver's heap holds two of these parts, several times each."""
+        try:
+            for row in self.rows.repartition(parts, key).toLocalIterator(prefetchPartitions=True):
+                yield pa.RecordBatch.from_pylist([row.asDict()])
+        except (PySparkException, Py4JJavaError) as error:  # those of a last stage are not translated
+            raise refused(error) from None
+
 
 class SparkEngine:
     """Implements ``frames.Engine`` on a session."""
@@ -129,7 +139,7 @@ class _Union(AccumulatorParam[frozenset[str]]):
         return value1 | value2
 
 
-def refused(error: PySparkException) -> Exception:
+def refused(error: Exception) -> Exception:
     """A task's ``Refused`` from the text of Spark's error; the error itself where it is another."""
     said = re.search(r"\.Refused: (.+)", str(error))
     return Refused(said.group(1).strip()) if said else error

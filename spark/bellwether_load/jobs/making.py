@@ -19,11 +19,9 @@ from bellwether_load.jobs.problems import Posed, read_hours, read_loads, read_po
 from bellwether_load.planning.blocks import Int64s
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.choices import Costs, Slots
-from bellwether_load.planning.exchanges import MOST_PARTITIONS
 from bellwether_load.planning.forecasts import forecast
 from bellwether_load.planning.hourly_rounds import HourlyResult, by_hours
-from bellwether_load.planning.hourly_samples import by_samples
-from bellwether_load.planning.levels import ByHours, Level, Levels, levelled
+from bellwether_load.planning.levels import Level, Levels, levelled
 from bellwether_load.planning.pools import LocalPool, Pool
 from bellwether_load.planning.prices import Prices
 from bellwether_load.planning.surveys import Survey, share_out
@@ -84,16 +82,16 @@ def make(
         work: Pool = LocalPool(pool.all()) if survey.leaders.sum() <= engine.most_here else pool
         passes = None
         if hours is not None and brokers.open.any():
-            passes = HourlyPasses(engine, pieces, hours, slots, costs, posed.starts)
-        by_hour = None
-        if passes is not None and survey.partitions:
-            by_hour = _by_hour(passes, few=survey.leaders.sum() <= MOST_PARTITIONS)
+            passes = HourlyPasses.over(engine, pieces, hours, slots, brokers, costs, posed.starts)
+        by_hour = None if passes is None or not survey.leaders.any() else partial(by_hours, passes)
         found = levelled(work, brokers, terms.objective.max_moves, by_hour, tell=tell)
         ids, to = work.changes()
         tell(f"{len(ids):,} leaders change")
         seen = None
         if passes is not None:
-            seen = forecast(brokers, passes.hours, *passes.by_broker(ids, to))
+            known = found.hourly
+            loads_then = passes.by_broker(ids, to) if known is None else (known.before, known.after)
+            seen = forecast(brokers, passes.hours, *loads_then)
             tell(f"busiest hour of {len(passes.hours)}: {seen.after.moment}, on broker {seen.after.broker}")
         moving = moves(engine, pieces, slots, costs, posed.starts, ids, to)
     finally:
@@ -101,14 +99,6 @@ def make(
             pool.close()
         pieces.drop()
     return Made(replace(_plan(terms, survey, brokers, found, digest, moving), forecast=seen), moving, found.rounds)
-
-
-def _by_hour(passes: HourlyPasses, *, few: bool) -> ByHours | None:
-    """How the busiest broker-hour is lowered; None where that is not possible."""
-    if not few:
-        return partial(by_samples, passes)
-    given = passes.by_partition()
-    return partial(by_hours, given) if given.usable else None
 
 
 def slots_of(terms: ProblemHeader) -> Slots:
@@ -210,11 +200,11 @@ def _certificate(brokers: Brokers, survey: Survey, found: Levels, top: Fraction)
 
 
 def _hourly(brokers: Brokers, found: HourlyResult) -> HourlyProof:
-    bound, weights = found.bound, dict[int, dict[int, int]]()
-    for b, h in np.argwhere(bound.weights > 0).tolist():
-        weights.setdefault(found.hours[h], {})[int(brokers.ids[b])] = int(bound.weights[b, h])
-    other = None if found.replaced is None else StatisticPlan(float(found.replaced[0]), found.replaced[1])
-    return HourlyProof(weights, bound.move, bound.item, float(bound.value), other)
+    bound, prices, weights = found.bound, found.bound.prices, dict[int, dict[int, int]]()
+    for b, h in np.argwhere(prices.weights > 0).tolist():
+        weights.setdefault(found.hours[h], {})[int(brokers.ids[b])] = int(prices.weights[b, h])
+    other = None if found.replaced is None else StatisticPlan(*found.replaced)
+    return HourlyProof(weights, prices.move, bound.item, float(bound.value), other)
 
 
 def _proof(level: Level) -> tuple[dict[int, int], int, float | None]:

@@ -25,6 +25,9 @@ from bellwether_load.transforms.pieces import LOADS as OF_LOADS
 from bellwether_load.transforms.pieces import PARTITIONS as OF_PARTITIONS
 from bellwether_load.transforms.pieces import PIECE_TYPE, piece_row
 
+_ROWS = 16_384
+"""Of loads that are read at a time: with the hours of a week 44 MB."""
+
 
 @dataclass(frozen=True)
 class Posed:
@@ -79,9 +82,9 @@ def _columns(engine: Engine, uri: str, name: str, wanted: Mapping[str, str], bor
     names = {**{key: key for key in Key._fields}, **wanted}
 
     def read(group: int) -> Iterator[pa.RecordBatch]:
-        table = _read(uri, groups[group], names).rename_columns(list(names.values()))
-        for piece, part in routed(table, borders):
-            yield piece_row(piece, OF_LOADS, part)
+        for table in _parts(uri, groups[group], names):
+            for piece, part in routed(table.rename_columns(list(names.values())), borders):
+                yield piece_row(piece, OF_LOADS, part)
 
     return engine.each(len(groups), read, PIECE_TYPE)
 
@@ -103,3 +106,11 @@ def _read(uri: str, group: _RowGroup, columns: Iterable[str]) -> pa.Table:
     store = Store.open(uri)
     with store.parquet(group.path) as file, store.reading(group.path):
         return file.read_row_group(group.number, columns=list(columns))
+
+
+def _parts(uri: str, group: _RowGroup, columns: Iterable[str]) -> Iterator[pa.Table]:
+    """A row group of loads, some rows at a time: lists of hours are large."""
+    store = Store.open(uri)
+    with store.parquet(group.path) as file, store.reading(group.path):
+        for batch in file.iter_batches(_ROWS, row_groups=[group.number], columns=list(columns)):
+            yield pa.Table.from_batches([batch])

@@ -5,7 +5,7 @@ In whole numbers, by the rules of the files' documentation, as the other loads o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TypeVar
 
@@ -21,24 +21,31 @@ from bellwether_load.planning.choices import Choices, Costs, Refused
 
 Number = TypeVar("Number", np.int64, np.float64)
 _NEAR = 1e-12
+PARTITIONS_TOGETHER = 4_096
+"""Partitions whose hours are worked on at a time: some megabytes, which caches hold."""
 
 
-def hourly_rates(partitions: pa.Table, loads: pa.Table, hours: int) -> tuple[Int64s, Int64s, Int64s]:
-    """Rows of the partitions of which ``loads`` has rates, and these: bytes/s in and out, a column an hour.
+def hourly_rates(partitions: pa.Table, loads: pa.Table, hours: int) -> Iterator[tuple[Int64s, Int64s, Int64s]]:
+    """Rows of the partitions of which ``loads`` has rates, and these: bytes/s in and out, a column an hour; some at a
+    time.
 
     Refused names a partition whose rates are not valid.
     """
     keys = ["topic_id", "partition"]
     known = partitions.select(keys).append_column("row", pa.array(np.arange(partitions.num_rows)))
     bare = loads.select(keys).append_column("at", pa.array(np.arange(loads.num_rows)))
-    found = known.join(bare, keys, join_type="inner").sort_by("row")
-    rows, rates = found.column("row").to_numpy(), loads.take(found.column("at"))
-    produce, consume = (_matrix(rates.column(name), hours) for name in ("produce", "consume"))
-    wrong = ((produce < 0) | (produce > 2**45) | (consume < 0) | (consume > 2**45)).any(axis=1)
-    if wrong.any():
-        fault = f"its rates by hour must be {hours} numbers from 0 to 2**45"
-        _refuse(partitions, int(rows[int(wrong.argmax())]), fault)
-    return rows, produce, consume
+    found = known.join(bare, keys, join_type="inner").sort_by("at")
+    every, places = (found.column(name).to_numpy() for name in ("row", "at"))
+    for start in range(0, len(every), PARTITIONS_TOGETHER):
+        rows, at = (column[start : start + PARTITIONS_TOGETHER] for column in (every, places))
+        together = at[-1] - at[0] == len(at) - 1
+        rates = loads.slice(at[0], len(at)) if together else loads.take(pa.array(at))
+        produce, consume = (_matrix(rates.column(name), hours) for name in ("produce", "consume"))
+        if min(produce.min(), consume.min()) < 0 or max(produce.max(), consume.max()) > 2**45:
+            wrong = ((produce < 0) | (produce > 2**45) | (consume < 0) | (consume > 2**45)).any(axis=1)
+            fault = f"its rates by hour must be {hours} numbers from 0 to 2**45"
+            _refuse(partitions, int(rows[int(wrong.argmax())]), fault)
+        yield rows, produce, consume
 
 
 def refuse_missing(partitions: pa.Table, seen: NDArray[np.bool_]) -> None:
@@ -83,9 +90,12 @@ def _busiest(brokers: Brokers, hours: Sequence[int], carried: Int64s) -> BrokerH
 
 def _matrix(lists: pa.ChunkedArray, hours: int) -> Int64s:
     """A row for each list; 0 for null. A list of another length becomes -1."""
-    array = pa.concat_arrays(lists.chunks) if lists.num_chunks else pa.array([], pa.list_(pa.int64()))
+    array = pa.concat_arrays(lists.chunks)
     there = array.is_valid().to_numpy(zero_copy_only=False)
     fit = there & (np.nan_to_num(array.value_lengths().to_numpy(zero_copy_only=False)) == hours)
+    if fit.all():
+        rates: Int64s = array.flatten().to_numpy(zero_copy_only=False).reshape(-1, hours)
+        return rates
     matrix = np.zeros((len(array), hours), np.int64)
     matrix[there & ~fit] = -1
     matrix[fit] = array.filter(pa.array(fit)).flatten().to_numpy(zero_copy_only=False).reshape(-1, hours)

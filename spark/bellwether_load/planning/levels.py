@@ -87,11 +87,16 @@ def levelled(
         state = pool.state()
         found = capped(pool, brokers, most, forced, tell)
         rounds += found.rounds
-        if brokers.kept(found.carried) and brokers.busiest(found.carried) < brokers.busiest(carried) * WORTHWHILE:
+        top = brokers.busiest(carried)
+        lower = brokers.kept(found.carried) and brokers.busiest(found.carried) < top * WORTHWHILE
+        if lower:
             carried = found.carried
         else:
             pool.restore(state)
         levels.append((brokers, found))
+        if not lower and top > found.floor * (1 + 2 * float(TOLERANCE)):
+            # Without a lower or a proved busiest broker, the next level differs by that one broker alone.
+            break
     before = pool.changed()
     carried = reduce_changes(pool, levels[0][0], _limits([brokers for brokers, _ in levels], carried), carried)
     tell(f"{before:,} leaders change for these levels, {pool.changed():,} are enough")

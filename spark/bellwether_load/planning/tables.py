@@ -48,7 +48,9 @@ def first_key(table: pa.Table) -> Key:
 
 def routed(loads: pa.Table, borders: Sequence[Key]) -> Iterator[tuple[int, pa.Table]]:
     """Rows of loads by the piece that their partition belongs to; ``borders`` are the first keys of the pieces."""
-    ordered = loads.sort_by([(name, "ascending") for name in Key._fields])
+    order = pc.sort_indices(loads, [(name, "ascending") for name in Key._fields])
+    # Mostly they are in order already, and their lists are long.
+    ordered = loads if pc.all(pc.greater(order[1:], order[:-1])).as_py() else loads.take(order)
     columns = [ordered.column(name) for name in Key._fields]
 
     def key(row: int) -> Key:

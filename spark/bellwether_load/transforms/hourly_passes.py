@@ -8,31 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from bellwether_load.engines.frames import Batches, Engine, Frame
 from bellwether_load.planning.blocks import Int32s, Int64s
+from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.choices import Choices, Costs, Slots, choices
 from bellwether_load.planning.forecasts import brokers_by_hour, hourly_rates, refuse_missing
-from bellwether_load.planning.hourly_rounds import HourlyInput
-from bellwether_load.planning.hourly_samples import (
+from bellwether_load.planning.hourly import HourlyPrices
+from bellwether_load.planning.hourly_parts import (
+    ROWS_TOGETHER,
     HourlyRows,
+    HourlySums,
     Rates,
-    RatesOfPart,
-    carried_with_cheapest,
-    heaviest,
-    in_sample,
-    rows_by_hour,
+    SumsAsked,
+    rows_of_piece,
+    sums_of_piece,
 )
 from bellwether_load.planning.tables import from_bytes
 from bellwether_load.transforms.moves import targets
-from bellwether_load.transforms.packing import ANSWER_TYPE, answer_row, answers, tables
+from bellwether_load.transforms.packing import ANSWER_TYPE, answer_rows, answers, tables
 from bellwether_load.transforms.pieces import BOTH, LOADS
-
-_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True)
@@ -45,102 +43,102 @@ class HourlyLoads:
 
 @dataclass(frozen=True)
 class HourlyPasses:
-    """``pieces``: partitions with their rates. ``starts``: the first id of each piece, and behind them how many there
-    are. Implements ``planning.hourly_samples.Passes``."""
+    """``pieces``: partitions with their rates; ``both``: with their loads by hour, too, a part each. ``starts``: the
+    first id of each piece, and behind them how many there are. Implements ``planning.hourly_rounds.Passes``."""
 
     engine: Engine
     pieces: Frame
-    hourly: HourlyLoads
+    both: Frame
+    hours: tuple[int, ...]
     slots: Slots
+    brokers: Brokers
     costs: Costs
     starts: Int64s
 
-    @property
-    def hours(self) -> tuple[int, ...]:
-        """Of the week, a column each."""
-        return self.hourly.hours
-
-    def by_broker(self, changed: Int64s, to: Int32s) -> tuple[Int64s, Int64s]:
-        """Load before and after: a row a broker, a column an hour. ``changed``, ascending, get the leaders ``to``."""
-        sent, costs = self.engine.send((changed, to)), self.costs
-
-        def add(chosen: Choices, ids: Int64s, rates: RatesOfPart) -> Int64s:
-            after = targets(ids, chosen, *sent.value)
-            return np.stack(brokers_by_hour(chosen, after, costs, *rates))
-
-        before, after = self._sum(add, 2)
-        return before, after
-
-    def with_cheapest_leaders(self, weights: Int64s) -> Int64s:
-        """The load of each broker in each hour if each partition has its cheapest leader at these weights."""
-        sent, costs = self.engine.send(weights), self.costs
-
-        def add(chosen: Choices, _: Int64s, rates: RatesOfPart) -> Int64s:
-            return carried_with_cheapest(chosen, costs, sent.value, *rates)[None]
-
-        carried: Int64s = self._sum(add, 1)[0]
-        return carried
-
-    def by_partition(self) -> HourlyInput:
-        """Loads of all partitions that have a choice, and of brokers without them, here: for few partitions."""
-        none = np.empty(0, np.int64)
-        found = self.rows(none, 1.0, none, none.astype(np.int32))
-        return HourlyInput(self.hours, found.block.ids, found.loads, found.fixed)
+    @classmethod
+    def over(
+        cls,
+        engine: Engine,
+        pieces: Frame,
+        hourly: HourlyLoads,
+        slots: Slots,
+        brokers: Brokers,
+        costs: Costs,
+        starts: Int64s,
+    ) -> HourlyPasses:
+        """That read these pieces and their loads by hour."""
+        both = pieces.union(hourly.pieces).grouped(max(1, len(starts) - 1), "piece")
+        return cls(engine, pieces, both, hourly.hours, slots, brokers, costs, starts)
 
     def heaviest(self, most: int) -> Int64s:
-        """Ids of the partitions with a choice that have the largest loads, the heaviest first."""
+        """See ``Passes``."""
         slots, costs, starts = self.slots, self.costs, self.starts
 
         def pick(batches: Batches) -> Batches:
             for piece, table in tables(batches):
                 chosen, ids = _chosen(table, slots, costs, int(starts[piece]))
-                yield answer_row(heaviest(ids[chosen.free], chosen.loads[chosen.free], most))
+                yield from answer_rows(_heaviest(ids[chosen.free], chosen.loads[chosen.free], most))
 
-        parts: list[tuple[Int64s, Int64s]] = list(answers(self.pieces.map(pick, ANSWER_TYPE)))
+        parts: list[tuple[Int64s, Int64s]] = list(answers(self.pieces.map(pick, ANSWER_TYPE).batches()))
         ids, loads = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return heaviest(ids, loads, most)[0]
+        return _heaviest(ids, loads, most)[0]
 
-    def rows(self, ids: Int64s, share: float, changed: Int64s, to: Int32s) -> HourlyRows:
-        """Loads of some partitions that have a choice: of ``ids``, ascending, and of all this share, ``in_sample``.
-
-        ``changed``, ascending, get the leaders ``to``.
-        """
+    def rows(self, ids: Int64s, changed: Int64s, to: Int32s) -> HourlyRows:
+        """See ``Passes``."""
         sent, costs, hours = self.engine.send((ids, changed, to)), self.costs, len(self.hours)
 
-        def find(chosen: Choices, numbers: Int64s, rates: Rates) -> HourlyRows:
+        def find(chosen: Choices, numbers: Int64s, rates: Rates) -> Iterator[HourlyRows]:
             wanted, changing, leaders = sent.value
-            picked = np.isin(numbers, wanted) | in_sample(numbers, share)
             after = targets(numbers, chosen, changing, leaders)
-            return rows_by_hour(chosen, numbers, after, picked, costs, hours, rates)
+            return rows_of_piece(chosen, numbers, after, np.isin(numbers, wanted), costs, hours, rates)
 
-        return HourlyRows.joined(list(self._each(find)))
+        found = self._each(find).streamed(len(ids) // ROWS_TOGETHER + 1, "number")
+        return HourlyRows.joined(ids, (len(self.slots.ids), hours), answers(found))
 
-    def _sum(self, add: Callable[[Choices, Int64s, RatesOfPart], Int64s], count: int) -> Int64s:
-        """The sum of what ``add`` makes of each part."""
-        shape = (count, len(self.slots.ids), len(self.hours))
+    def sums(self, prices: HourlyPrices, fixed: Int64s, changed: Int64s, to: Int32s) -> HourlySums:
+        """See ``Passes``."""
+        sent, costs, brokers = self.engine.send((SumsAsked(prices, fixed), changed, to)), self.costs, self.brokers
 
-        def add_all(chosen: Choices, ids: Int64s, rates: Rates) -> Int64s:
+        def add(chosen: Choices, numbers: Int64s, rates: Rates) -> Iterator[HourlySums]:
+            asked, changing, leaders = sent.value
+            after = targets(numbers, chosen, changing, leaders)
+            yield sums_of_piece(chosen, numbers, after, costs, brokers, asked, rates)
+
+        return HourlySums.total(fixed, answers(self._each(add).batches()))
+
+    def by_broker(self, changed: Int64s, to: Int32s) -> tuple[Int64s, Int64s]:
+        """Load of each broker in each hour before and after; ``changed``, ascending, get the leaders ``to``."""
+        sent, costs, shape = self.engine.send((changed, to)), self.costs, (2, len(self.slots.ids), len(self.hours))
+
+        def add(chosen: Choices, numbers: Int64s, rates: Rates) -> Iterator[Int64s]:
+            after = targets(numbers, chosen, *sent.value)
             total = np.zeros(shape, np.int64)
             for part in rates:
-                total += add(chosen, ids, part)
-            return total
+                total += np.stack(brokers_by_hour(chosen, after, costs, *part))
+            yield total
 
-        total = np.zeros(shape, np.int64)
-        for sums in self._each(add_all):
-            total += sums
-        return total
+        before, after = sum(answers(self._each(add).batches()), np.zeros(shape, np.int64))
+        return before, after
 
-    def _each(self, work: Callable[[Choices, Int64s, Rates], _Answer]) -> Iterator[_Answer]:
+    def _each(self, work: Callable[[Choices, Int64s, Rates], Iterator[object]]) -> Frame:
         """What ``work`` makes of each piece: of its partitions, their ids, and their loads by hour part by part."""
         slots, costs, starts, count = self.slots, self.costs, self.starts, len(self.hours)
 
         def run(batches: Batches) -> Batches:
             for piece, table, parts in _joined(batches):
                 chosen, ids = _chosen(table, slots, costs, int(starts[piece]))
-                yield answer_row(work(chosen, ids, _rates(table, parts, count)))
+                for number, answer in enumerate(
+                    work(chosen, ids, _rates(table, parts, count)), start=int(starts[piece])
+                ):
+                    yield from answer_rows(answer, number)
 
-        together = self.pieces.union(self.hourly.pieces).grouped(max(1, len(starts) - 1), "piece")
-        yield from answers(together.map(run, ANSWER_TYPE))
+        return self.both.map(run, ANSWER_TYPE)
+
+
+def _heaviest(ids: Int64s, loads: Int64s, most: int) -> tuple[Int64s, Int64s]:
+    """The ``most`` partitions with the largest loads, the heaviest first."""
+    order = np.lexsort((ids, -loads))[:most]
+    return ids[order], loads[order]
 
 
 def _joined(batches: Batches) -> Iterator[tuple[int, pa.Table, list[bytes]]]:
@@ -163,7 +161,7 @@ def _rates(table: pa.Table, parts: list[bytes], count: int) -> Rates:
     """One part at a time: the loads by hour of a piece can take more memory than a worker has."""
     seen = np.zeros(table.num_rows, np.bool_)
     for part in map(from_bytes, parts):
-        rows, produce, consume = hourly_rates(table, part, count)
-        yield rows, produce, consume
-        seen[rows] = True
+        for rows, produce, consume in hourly_rates(table, part, count):
+            yield rows, produce, consume
+            seen[rows] = True
     refuse_missing(table, seen)

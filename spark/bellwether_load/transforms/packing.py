@@ -20,20 +20,30 @@ from bellwether_load.planning.choices import Choices, Costs, Slots, choices
 from bellwether_load.planning.surveys import Survey
 from bellwether_load.planning.tables import from_bytes, lines
 
-ANSWER_TYPE = "answer binary"
+ANSWER_TYPE = "number long, answer binary, last boolean"
+_ANSWER_BYTES = 2**20
+"""Of an answer in a row: Spark needs many times the memory of a row to bring it here."""
 BLOCK_TYPE = "block int, width int, ids binary, loads binary, eligible binary, home binary, leader binary"
 
 
-def answer_row(answer: object) -> pa.RecordBatch:
-    """What a task answers, as a row of ``ANSWER_TYPE``."""
-    return pa.RecordBatch.from_pydict({"answer": [pickle.dumps(answer)]})
+def answer_rows(answer: object, number: int = 0) -> Batches:
+    """What a task answers, as rows of ``ANSWER_TYPE``, a batch each. ``number``: to group the rows of an answer by."""
+    data = pickle.dumps(answer)
+    for start in range(0, len(data), _ANSWER_BYTES):
+        end = start + _ANSWER_BYTES
+        row = {"number": number, "answer": data[start:end], "last": end >= len(data)}
+        yield pa.RecordBatch.from_pylist([row])
 
 
-def answers(rows: Frame) -> Iterator[Any]:
+def answers(rows: Batches) -> Iterator[Any]:
     """What tasks answered."""
-    for batch in rows.batches():
-        for answer in batch.column("answer").to_pylist():
-            yield pickle.loads(answer)  # noqa: S301 - pickled by tasks of this job
+    parts: list[bytes] = []
+    for batch in rows:
+        for row in batch.to_pylist():
+            parts.append(row["answer"])
+            if row["last"]:
+                yield pickle.loads(b"".join(parts))  # noqa: S301 - pickled by tasks of this job
+                parts.clear()
 
 
 def surveyed(pieces: Frame, slots: Slots, costs: Costs) -> Survey:
@@ -42,9 +52,9 @@ def surveyed(pieces: Frame, slots: Slots, costs: Costs) -> Survey:
     def survey(batches: Batches) -> Batches:
         for _, table in tables(batches):
             found = Survey.total((Survey.of(choices(b, slots, costs)) for b in table.to_batches()), len(slots.ids))
-            yield answer_row(found)
+            yield from answer_rows(found)
 
-    return Survey.total(answers(pieces.map(survey, ANSWER_TYPE)), len(slots.ids))
+    return Survey.total(answers(pieces.map(survey, ANSWER_TYPE).batches()), len(slots.ids))
 
 
 def chunk_digests(

@@ -6,7 +6,9 @@ plans. Values are read directly from Arrow's buffers: creating a scalar object f
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -16,6 +18,8 @@ from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.store_errors import StoreDamaged
 
 BATCH_ROWS = 65_536
+_AHEAD = 4
+"""Batches that are read before they are used."""
 
 _LETTERS = {4: "i", 8: "q"}
 
@@ -34,6 +38,16 @@ def batches(store: Store, path: str, schema: Any, rows: int = BATCH_ROWS) -> Ite
             )
         for batch in file.iter_batches(rows, columns=schema.names, use_threads=False):
             yield checked(batch, schema, store.where(path))
+
+
+def ahead(found: Iterator[Any]) -> Iterator[Any]:
+    """The same batches, the next ones read while one is used: for millions of rows, which take as long to read as to
+    add up."""
+    with ThreadPoolExecutor(1) as reader:
+        coming = deque(reader.submit(next, found, None) for _ in range(_AHEAD))
+        while (batch := coming.popleft().result()) is not None:
+            coming.append(reader.submit(next, found, None))
+            yield batch
 
 
 def checked(batch: Any, schema: Any, where: str) -> Any:

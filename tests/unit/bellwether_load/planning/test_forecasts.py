@@ -10,6 +10,7 @@ import pytest
 
 from bellwether_load.histories.hours import filled
 from bellwether_load.histories.samples import Floats
+from bellwether_load.planning import forecasts
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.choices import Choices, Costs, Refused
 from bellwether_load.planning.forecasts import brokers_by_hour, forecast, hourly_rates, refuse_missing
@@ -103,15 +104,25 @@ def partitions(*numbers: int, loads: float | None = 1.0) -> pa.Table:
 
 
 def test_each_partition_gets_its_rates_by_hour():
-    rows, produce, consume = hourly_rates(
+    ((rows, produce, consume),) = hourly_rates(
         partitions(2, 0), table([([1, 2], [3, 4]), ([9, 9], None), ([5, 6], None)]), 2
     )
-    assert (rows.tolist(), produce.tolist(), consume.tolist()) == ([0, 1], [[5, 6], [1, 2]], [[0, 0], [3, 4]])
+    assert (rows.tolist(), produce.tolist(), consume.tolist()) == ([1, 0], [[1, 2], [5, 6]], [[3, 4], [0, 0]])
+
+
+def test_many_partitions_get_their_rates_some_at_a_time(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(forecasts, "PARTITIONS_TOGETHER", 2)
+    loads = table([([n, 2 * n], None if n % 3 else [7, 8]) for n in range(9)])
+    found = list(hourly_rates(partitions(*range(8, 2, -1), 1, 0), loads, 2))
+    assert [len(rows) for rows, _, _ in found] == [2, 2, 2, 2]
+    seen = {int(r): (p.tolist(), c.tolist()) for part in found for r, p, c in zip(*part, strict=True)}
+    numbers = [*range(8, 2, -1), 1, 0]
+    assert seen == {row: ([n, 2 * n], [0, 0] if n % 3 else [7, 8]) for row, n in enumerate(numbers)}
 
 
 def test_loads_come_in_parts_and_a_partition_that_is_in_none_is_named():
     asked = partitions(3, 0)
-    assert hourly_rates(asked, table([([1], None)]), 1)[0].tolist() == [1]
+    assert [rows.tolist() for rows, _, _ in hourly_rates(asked, table([([1], None)]), 1)] == [[1]]
     with pytest.raises(Refused, match="orders-3: has a load and none by hour"):
         refuse_missing(asked, np.array([False, True]))
     refuse_missing(asked, np.array([True, True]))
@@ -128,4 +139,4 @@ def test_loads_come_in_parts_and_a_partition_that_is_in_none_is_named():
 )
 def test_rates_that_cannot_be_are_refused(rows: list[tuple[list[int], list[int] | None]], said: str):
     with pytest.raises(Refused, match=said):
-        hourly_rates(partitions(0, 1), table(rows), 2)
+        list(hourly_rates(partitions(0, 1), table(rows), 2))

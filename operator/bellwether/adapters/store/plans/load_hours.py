@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from bellwether.adapters.store.columns import batches, integers, texts
+from bellwether.adapters.store.columns import ahead, batches, integers, texts
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.store_errors import StoreDamaged, StoreMissing
 from bellwether.core.rebalance.forecast import WEEK
@@ -58,7 +58,7 @@ def known_hours(store: Store, files: Sequence[str]) -> tuple[int, ...]:
 def hour_rows(store: Store, files: Sequence[str]) -> Iterator[HourlyRow]:
     """Rates of every partition by hour, in the order of the files. Raises StoreError."""
     for path in files:
-        for batch in batches(store, path, _SCHEMA, _BATCH_ROWS):
+        for batch in ahead(batches(store, path, _SCHEMA, _BATCH_ROWS)):
             topic, topic_id, partition, produce, consume = batch.columns
             yield from zip(
                 texts(topic), texts(topic_id), integers(partition), _lists(produce), _lists(consume), strict=True

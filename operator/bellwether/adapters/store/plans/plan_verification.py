@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from bellwether.adapters.store.columns import batches, floats, integers, texts, tuples
+from bellwether.adapters.store.columns import ahead, batches, floats, integers, texts, tuples
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans import plan_files, problem_files
 from bellwether.adapters.store.plans.load_hours import hour_rows, known_hours, load_files
@@ -118,7 +118,7 @@ def load_table(store: Store, statistic: str, progress: Callable[[int, int], None
 
 
 def _partitions(store: Store) -> Iterator[PartitionRow]:
-    for batch in batches(store, problem_files.PARTITIONS, problem_files.SCHEMA):
+    for batch in ahead(batches(store, problem_files.PARTITIONS, problem_files.SCHEMA)):
         topic, topic_id, number, replicas, isr, leader, held = batch.columns
         yield from zip(
             texts(topic),
