@@ -103,7 +103,8 @@ def levelled(
     hourly = None if by_hours is None else by_hours(pool, levels[0][0], allowed, tell)
     if hourly is not None and hourly.replaced is not None:
         carried = carried_by(pool, levels[0][0])
-        alternatives = better(alternatives, levels[0][0].busiest(carried))
+    # Fewer changes, or the hours, can have made the plan better than one with a higher cap.
+    alternatives = better(alternatives, levels[0][0].busiest(carried))
     return Levels(carried, _proved(pool, levels, carried, allowed), rounds, alternatives, hourly)
 
 
