@@ -81,8 +81,8 @@ class HourSums:
         asked = self._problem
         produce, consume = self._whole(key, rates[3]), self._whole(key, rates[4])
         byte = asked.produce + asked.replication * (len(replicas) - 1)
-        if byte > _HEAVIEST or asked.consume > _HEAVIEST or asked.follow > _HEAVIEST:
-            heavy = max(byte, asked.consume, asked.follow)
+        heavy = max(byte, asked.consume, asked.follow)
+        if heavy > _HEAVIEST:
             said = f"a byte costs {heavy} %: more than {_HEAVIEST} cannot be added up by hour"
             self._faults.add(HOURS, f"{key[0]}-{key[2]}: {said}")
             return

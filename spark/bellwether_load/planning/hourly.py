@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 from bellwether_load.planning.blocks import Block, Int32s, Int64s
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.forecasts import sums_by_hour
-from bellwether_load.planning.hourly_descent import Descent, Parts, first_of_each
+from bellwether_load.planning.hourly_descent import Descent, Float32s, Floats, Parts, first_of_each
 
-Floats = NDArray[np.float64]
-Float32s = NDArray[np.float32]
 CLOSE = 3e-3
 """Relative distance to the bound at which the search ends."""
 DIVIDED = (50.0, 100.0, 200.0, 400.0, 800.0)
@@ -33,14 +31,14 @@ _MOST_PARTS = 256
 """Of one partition."""
 _ALL_PARTS = 300_000
 """Of all partitions, up to which they are divided further."""
-_POLISH, _CLIP = 0.03, 3.0
+_FIRST_STEP, _CLIP = 0.03, 3.0
 """Length of the first step that makes prices better, in logarithms for a relative difference of 1, and the largest
 difference that counts; later steps are shorter."""
-_POLISHES, _POLISH_WORK = 200, 1_000_000_000
+_ASCENT_STEPS, _ASCENT_WORK = 200, 1_000_000_000
 """Most such steps, and most products of a load and a price in all of them."""
 _AS_MUCH = 2e-4
 """Share of the bound that prices of fewer hours may lose."""
-DAY = 24
+_DAY = 24
 _ROUNDED = 1e-12
 _WEIGHT, _LARGEST = 2.0**12, 2.0**62
 """The largest price of load as a whole number, and the largest price of a changed leader that is possible."""
@@ -110,7 +108,7 @@ def divided(problem: HourlyProblem, tell: Callable[[str], None] = lambda _: None
         descent.settle(sharpness, 0.0)
         if sharpness in DIVIDED[-2:]:
             priced.append(_Priced.at(problem, *descent.prices(sharpness)))
-    best = _of_fewer_hours(problem, max(*priced, _polished(problem, priced[-1]), key=lambda found: found.bound))
+    best = _of_fewer_hours(problem, max(*priced, _ascended(problem, priced[-1]), key=lambda found: found.bound))
     gap = descent.highest / max(best.bound, 1e-300) - 1
     tell(f"by hour: {gap:.2%} between bound and plan if partitions could be divided")
     return Divided(best.whole_numbers, best.bound, _leader_of_most(block, descent.parts))
@@ -119,7 +117,8 @@ def divided(problem: HourlyProblem, tell: Callable[[str], None] = lambda _: None
 def balanced(problem: HourlyProblem, found: Divided, tell: Callable[[str], None] = lambda _: None) -> Int32s:
     """Leaders with the lowest busiest broker-hour that is found; those of the block where none is lower."""
     block, fixed, brokers = problem.block, problem.fixed, problem.brokers
-    alone, _ = needed_alone(block.eligible, problem.loads, fixed, brokers, busiest(fixed, brokers))
+    most = brokers.busiest(fixed.max(axis=1, initial=0))
+    alone, _ = needed_alone(block.eligible, problem.loads, fixed, brokers, most)
     bound = max(found.bound, float(alone))
     before, goal = problem.highest(block.leader), bound * (1 + CLOSE)
     if before <= goal or not len(block):
@@ -145,12 +144,6 @@ def prices_of(
         rows = np.flatnonzero(eligible[:, slot] < brokers)
         costs[rows, slot] = np.einsum("ij,ij->i", of_rows[rows], of_brokers[eligible[rows, slot]])
     return costs
-
-
-def busiest(carried: Int64s, brokers: Brokers) -> Fraction:
-    """The highest relative load of an open broker in an hour, exactly."""
-    most = carried.max(axis=1, initial=0).tolist()
-    return max((Fraction(most[b], int(brokers.capacity[b])) for b in np.flatnonzero(brokers.open)), default=Fraction(0))
 
 
 def needed_alone(
@@ -223,14 +216,14 @@ class _Priced:
         return HourlyPrices(np.rint(self.weights * unit).astype(np.int64), int(min(self.move * unit, _LARGEST)))
 
 
-def _polished(problem: HourlyProblem, start: _Priced) -> _Priced:
+def _ascended(problem: HourlyProblem, start: _Priced) -> _Priced:
     """Prices that prove more, by multiplicative steps along subgradients of the bound (Shor 1985, exponentiated);
     fewer of them where partitions are many."""
     best = now = start
-    for step in range(min(_POLISH_WORK // (problem.loads.size * problem.block.eligible.shape[1]), _POLISHES)):
+    for step in range(min(_ASCENT_WORK // (problem.loads.size * problem.block.eligible.shape[1]), _ASCENT_STEPS)):
         if now.bound <= 0:
             break
-        length = _POLISH / np.sqrt(1 + step)
+        length = _FIRST_STEP / np.sqrt(1 + step)
         over = problem.carried(now.cheapest) / problem.capacity[:, None] / now.bound - 1
         weights = now.weights * np.exp(length * np.clip(over, -_CLIP, _CLIP))
         changed = int((now.cheapest != problem.block.home).sum()) / max(problem.most or 1, 1) - 1
@@ -244,11 +237,11 @@ def _of_fewer_hours(problem: HourlyProblem, priced: _Priced) -> _Priced:
     """With the prices of all days on the day that has most of them, and those of several hours on one of these, as long
     as they prove about as much: a verifier has less to add up."""
     hours = np.array(problem.hours)
-    day = int(np.bincount(hours // DAY, priced.weights.sum(axis=0)).argmax())
-    column = {int(hour) % DAY: at for at, hour in enumerate(hours) if hour // DAY == day}
+    day = int(np.bincount(hours // _DAY, priced.weights.sum(axis=0)).argmax())
+    column = {int(hour) % _DAY: at for at, hour in enumerate(hours) if hour // _DAY == day}
     found = priced
     for width in (1, 2, 4, 8):
-        to = [column.get(hour % DAY // width * width, -1) for hour in problem.hours]
+        to = [column.get(hour % _DAY // width * width, -1) for hour in problem.hours]
         if -1 in to:
             break
         weights = np.zeros_like(priced.weights)

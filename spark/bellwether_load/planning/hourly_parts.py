@@ -15,7 +15,8 @@ from bellwether_load.planning.blocks import Block, Int32s, Int64s, joined
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.choices import Choices, Costs
 from bellwether_load.planning.forecasts import PARTITIONS_TOGETHER, loads_by_hour, sums_by_hour
-from bellwether_load.planning.hourly import Float32s, HourlyPrices, busiest, needed_alone, prices_of
+from bellwether_load.planning.hourly import HourlyPrices, needed_alone, prices_of
+from bellwether_load.planning.hourly_descent import Float32s
 
 RatesOfPart = tuple[Int64s, Int64s, Int64s]
 """Of some of a piece's partitions: their rows in it, and bytes/s in and out, a column an hour."""
@@ -135,7 +136,7 @@ def sums_of_piece(
 ) -> HourlySums:
     """What partitions with their ``ids``, led by ``leader`` after the plan, add up to."""
     prices, fixed, home = asked.prices, asked.fixed, _home(found)
-    most = busiest(fixed, brokers)
+    most = brokers.busiest(fixed.max(axis=1, initial=0))
 
     def of_part(rows: Int64s, produce: Int64s, consume: Int64s) -> HourlySums:
         load, base = loads_by_hour(found, costs, rows, produce, consume)

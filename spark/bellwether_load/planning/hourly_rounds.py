@@ -14,7 +14,7 @@ import numpy as np
 
 from bellwether_load.planning.blocks import Int32s, Int64s
 from bellwether_load.planning.brokers import Brokers
-from bellwether_load.planning.hourly import HourlyPrices, HourlyProblem, balanced, busiest, divided
+from bellwether_load.planning.hourly import HourlyPrices, HourlyProblem, balanced, divided
 from bellwether_load.planning.hourly_parts import HourlyRows, HourlySums
 from bellwether_load.planning.pools import Pool
 
@@ -99,7 +99,7 @@ def bound_of(prices: HourlyPrices, sums: HourlySums, brokers: Brokers, most: int
     total += sum(int(weights[b, h]) * int(sums.cheapest[b, h]) for b, h in at)
     capacity = sum(int(weights[b, h]) * int(brokers.capacity[b]) for b, h in at)
     value = max(Fraction(total, capacity), Fraction(0)) if capacity else Fraction(0)
-    value = max(value, busiest(sums.fixed, brokers))
+    value = max(value, brokers.busiest(sums.fixed.max(axis=1, initial=0)))
     item = None if sums.item is None or sums.item.load <= value else sums.item
     return HourlyBound(value if item is None else item.load, prices, None if item is None else item.id)
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bellwether_load.planning.blocks import Block, Int32s, Int64s
 from bellwether_load.planning.brokers import Brokers
@@ -103,11 +102,11 @@ def problem(kind: str, partitions: int, hours: int, seed: int, most: int | None 
     forced = dice.random(partitions) < 0.05
     home[forced] = BROKERS
     fixed = dice.integers(0, 10**5, (BROKERS, hours))
-    brokers = five(np.array([True] * (BROKERS - 1) + [False]), fixed.max(axis=1))
+    open_, capacity, base = (
+        np.array([True] * (BROKERS - 1) + [False]),
+        np.array([100, 100, 50, 200, 100]),
+        fixed.max(axis=1),
+    )
+    brokers = Brokers.of(np.arange(BROKERS), open_, capacity, base, base)
     block = Block(0, BROKERS, np.arange(partitions), loads.max(axis=1), eligible, home, eligible[:, 0].copy())
     return HourlyCase(block, brokers, loads, fixed, most)
-
-
-def five(open_: NDArray[np.bool_], fixed: Int64s) -> Brokers:
-    """Five brokers of different capacities."""
-    return Brokers.of(np.arange(BROKERS), open_, np.array([100, 100, 50, 200, 100]), fixed, fixed)
