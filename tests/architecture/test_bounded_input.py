@@ -21,7 +21,7 @@ ALLOWED = {
     "operator/bellwether/sampling/broker_labels.py: DOTALL": "greedy, matched once from the start",
     "operator/bellwether/quarantine/broker_process.py: DOTALL": "the administrator's own pattern",
     "spark/bellwether_load/transforms/packing.py: pickle.loads": "between the tasks of one job",
-    "spark/bellwether_load/transforms/pools.py: pickle.loads": "between the tasks of one job",
+    "spark/bellwether_load/transforms/pools.py: zlib.decompress": "between the tasks of one job",
 }
 _RECEIVERS = re.compile(
     r"(response|answer|reply|request|stream|body|sock|socket|connection|file|pipe|stdout|stderr|urlopen)$"

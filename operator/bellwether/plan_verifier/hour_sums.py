@@ -21,10 +21,12 @@ HourRow = tuple[str, str, int, memoryview | None, memoryview | None]
 """Topic, topic id, partition, and its bytes/s in and out in each known hour, as 64-bit numbers; out may be None."""
 
 _HEAVIEST = 2**16
-"""Largest cost of a byte: with it no partition reaches 2**62 in an hour."""
+"""Largest cost of a byte: with it no partition exceeds 2**62 in an hour."""
 
-_MASKS = (2**64 - MOST, 3 << 62)
-"""Bits of an hour that are only set in rates of ``MOST`` or more, and in sums of 2**62 or more."""
+_MASKS = (2**64 - MOST, 7 << 61)
+"""Bits of an hour that are only set in rates of ``MOST`` or more, and in sums of 2**61 or more: three of them fit."""
+
+_BEFORE, _AFTER, _BOTH = range(3)
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,9 @@ class HourSums:
         self._key: tuple[str, str, int] = ("", "", -1)
         self._high, self._full = (sum(mask << (BITS * lane) for lane in range(len(self.hours))) for mask in _MASKS)
         self._base = {b.id: 0 for b in problem.brokers}
-        self._led = [dict(self._base) for _ in ("before", "after")]
-        self._less = [dict(self._base) for _ in ("before", "after")]
+        # Those of most partitions lead them before and after: they are added up once.
+        self._led = [dict(self._base) for _ in (_BEFORE, _AFTER, _BOTH)]
+        self._less = [dict(self._base) for _ in (_BEFORE, _AFTER, _BOTH)]
 
     def add(
         self,
@@ -93,7 +96,8 @@ class HourSums:
         for broker in replicas:
             base[broker] = found = base[broker] + follow
             full |= found
-        for place, leader in enumerate(leaders):
+        before, after = leaders
+        for place, leader in ((_BOTH, after),) if before == after else ((_BEFORE, before), (_AFTER, after)):
             led = self._led[place]
             if leader in led:
                 led[leader] = found = led[leader] + more
@@ -101,16 +105,15 @@ class HourSums:
                 if less:
                     self._less[place][leader] += less
         if full & self._full:
-            self._faults.add(HOURS, f"{key[0]}-{key[2]}: a broker would have more than 2**62 hundredths of a byte/s")
+            self._faults.add(HOURS, f"{key[0]}-{key[2]}: a broker would have more than 2**61 hundredths of a byte/s")
             for sums in (self._base, *self._led, *self._less):
                 sums.update(dict.fromkeys(sums, 0))
         elif self._bound is not None and not self._faults.any(HOURS):
-            self._bound.add(at, key, may, leaders[0], more, less)
+            self._bound.add(at, key, may, before, more, less)
 
     def finish(self) -> tuple[Busiest, Busiest]:
         """The busiest broker-hours before and after."""
-        before, after = map(self._busiest, self._led, self._less)
-        return before, after
+        return self._busiest(_BEFORE), self._busiest(_AFTER)
 
     def proved(self, allowed: int | None) -> Fraction | None:
         """The bound, if one is added up and at most ``allowed`` leaders may change; None for any number."""
@@ -142,10 +145,11 @@ class HourSums:
             return 0
         return found
 
-    def _busiest(self, led: Mapping[int, int], less: Mapping[int, int]) -> Busiest:
+    def _busiest(self, when: int) -> Busiest:
         loads = {}
         for b in self._problem.brokers:
             if b.open:
-                carried = unpacked(self._base[b.id] + led[b.id] - less[b.id], len(self.hours))
+                led, less = (sums[when][b.id] + sums[_BOTH][b.id] for sums in (self._led, self._less))
+                carried = unpacked(self._base[b.id] + led - less, len(self.hours))
                 loads[b.id] = [Fraction(load, b.capacity) for load in carried]
         return Busiest(max(max(of) for of in loads.values()), loads)

@@ -42,6 +42,8 @@ class LoadTable:
         topic_id, start = None, 0
         for row in rows:
             if row[0] != topic_id:
+                if topic_id is not None:
+                    self._ranges[topic_id] = (start, len(self))
                 topic_id = row[0]
                 start, end = self._ranges.get(topic_id, (len(self), len(self)))
                 if end != len(self):
@@ -50,7 +52,8 @@ class LoadTable:
             self._produce.append(math.nan if row[2] is None else row[2])
             self._consume.append(0.0 if row[3] is None else row[3])
             self._known.append((row[2] is not None) + 2 * (row[3] is not None))
-            self._ranges[row[0]] = (start, len(self))
+        if topic_id is not None:
+            self._ranges[topic_id] = (start, len(self))
 
     def of(self, topic_id: str, partition: int) -> tuple[int, int | None] | None:
         """P and C of a partition, or None where there is no row; C is None if null. Unusable names the column."""

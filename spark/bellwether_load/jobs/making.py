@@ -28,11 +28,8 @@ from bellwether_load.planning.surveys import Survey, share_out
 from bellwether_load.transforms.hourly_passes import HourlyLoads, HourlyPasses
 from bellwether_load.transforms.moves import Moves, moves
 from bellwether_load.transforms.packing import chunk_digests, packed, surveyed
-from bellwether_load.transforms.pieces import together
+from bellwether_load.transforms.pieces import changes_here, together
 from bellwether_load.transforms.pools import TaskPool
-
-# Partitions that one task works on at a time: some megabytes of arrays.
-BLOCK_PARTITIONS = 65_536
 
 
 @dataclass(frozen=True)
@@ -77,7 +74,7 @@ def make(
         digest = rebalance_plan.problem_digest_of_chunks(terms, chunks)
         tell(f"{survey.partitions:,} partitions, {survey.without_load:,} without measured load")
         brokers = _brokers(terms, slots, survey)
-        blocks = packed(pieces, slots, costs, posed.starts, share_out(survey.leaders, BLOCK_PARTITIONS))
+        blocks = packed(pieces, slots, costs, posed.starts, share_out(survey.leaders))
         pool = TaskPool(engine, blocks, len(slots.ids))
         work: Pool = LocalPool(pool.all()) if survey.leaders.sum() <= engine.most_here else pool
         passes = None
@@ -85,15 +82,16 @@ def make(
             passes = HourlyPasses.over(engine, pieces, hours, slots, brokers, costs, posed.starts)
         by_hour = None if passes is None or not survey.leaders.any() else partial(by_hours, passes)
         found = levelled(work, brokers, terms.objective.max_moves, by_hour, tell=tell)
-        ids, to = work.changes()
-        tell(f"{len(ids):,} leaders change")
         seen = None
         if passes is not None:
             known = found.hourly
-            loads_then = passes.by_broker(ids, to) if known is None else (known.before, known.after)
+            loads_then = passes.by_broker(*work.changes()) if known is None else (known.before, known.after)
             seen = forecast(brokers, passes.hours, *loads_then)
             tell(f"busiest hour of {len(passes.hours)}: {seen.after.moment}, on broker {seen.after.broker}")
-        moving = moves(engine, pieces, slots, costs, posed.starts, ids, to)
+        starts = posed.starts
+        changes = pool.changes_by_piece(starts) if work is pool else changes_here(engine, starts, *work.changes())
+        moving = moves(pieces, changes, slots, costs, starts)
+        tell(f"{moving.leaders:,} leaders change")
     finally:
         if pool is not None:
             pool.close()

@@ -14,17 +14,25 @@ from numpy.typing import NDArray
 
 from bellwether_load.planning.blocks import Block, Int32s, Int64s, spread, sums
 
+Float64s = NDArray[np.float64]
+
 FILLS = 4
 DENSE = 32
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What a round asks for. ``pull``: int64 a broker, how much it draws offers. ``heaviest``: heavier loads stay."""
+    """What a round asks for. ``pull``: int64 a broker, how much it draws offers. ``heaviest``: heavier loads stay.
+    ``need``: a broker's room as a share of the largest one, each relative to capacity; below 0 its excess, likewise.
+    ``direct``: only load that goes from excess to room is offered. ``most``: of how many pairs of brokers a block
+    tells, those with most load times need."""
 
     round: int
     pull: Int64s
     heaviest: int
+    need: Float64s
+    direct: bool
+    most: int
 
 
 @dataclass(frozen=True)
@@ -62,15 +70,25 @@ def draw(block: Block, terms: Terms) -> Drawn:
     return Drawn(to, keys, (block.loads > 0) & (block.loads <= terms.heaviest) & (total > 0))
 
 
-def offered(block: Block, drawn: Drawn) -> Pairs:
+def offered(block: Block, drawn: Drawn, terms: Terms) -> Pairs:
     """How much load this block's partitions offer from each broker to each other one."""
-    keys, loads = drawn.keys[drawn.movable], block.loads[drawn.movable]
+    movable = drawn.movable
+    if terms.direct:
+        movable = movable & (terms.need < 0)[block.leader] & np.append(terms.need > 0, False)[drawn.to]
+    keys, loads = drawn.keys[movable], block.loads[movable]
     if _dense(block):
         total = sums(keys, loads, block.brokers**2)
         found = np.flatnonzero(total)  # what may move has a load
-        return Pairs(found, total[found])
-    found, where = np.unique(keys, return_inverse=True)
-    return Pairs(found, sums(where, loads, len(found)))
+        total = total[found]
+    else:
+        found, where = np.unique(keys, return_inverse=True)
+        total = sums(where, loads, len(found))
+    if len(found) > terms.most:
+        excess, room = np.maximum(-terms.need, 0), np.maximum(terms.need, 0)
+        useful = total * (excess[found // block.brokers] + room[found % block.brokers])
+        kept = np.sort(np.lexsort((found, -useful))[: terms.most])
+        found, total = found[kept], total[kept]
+    return Pairs(found, total)
 
 
 def settle(block: Block, drawn: Drawn, asked: Pairs) -> Block:

@@ -105,7 +105,7 @@ class LocalPool:
 
     def offers(self, terms: Terms, place: Int64s) -> list[Offer]:
         """See :class:`Pool`."""
-        return [offer(b, drawn, place) for b, drawn in zip(self.blocks, self._draw(terms), strict=True)]
+        return [offer(b, drawn, terms, place) for b, drawn in zip(self.blocks, self._draw(terms), strict=True)]
 
     def priced(self, prices: Prices, known: Int64s, most: int, *, near: bool = False) -> list[Priced]:
         """See :class:`Pool`."""
@@ -181,6 +181,6 @@ def opening(block: Block, brokers: Brokers, places: Int64s) -> Opening:
     return Opening(block.number, block.led, contained(block, places), heaviest_item(block, brokers))
 
 
-def offer(block: Block, drawn: Drawn, places: Int64s) -> Offer:
+def offer(block: Block, drawn: Drawn, terms: Terms, places: Int64s) -> Offer:
     """One block's part of :meth:`Pool.offers`."""
-    return Offer(block.number, offered(block, drawn), contained(block, places))
+    return Offer(block.number, offered(block, drawn, terms), contained(block, places))

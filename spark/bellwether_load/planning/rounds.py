@@ -12,13 +12,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from bellwether_load.planning.blocks import Int64s
+from bellwether_load.planning.blocks import Int64s, sums
 from bellwether_load.planning.bounds import Bound, best_prefix, better, busiest_first
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.exchanges import MOST_PARTITIONS, exchange
 from bellwether_load.planning.fits import choose
 from bellwether_load.planning.flows import route
-from bellwether_load.planning.offers import Pairs, Terms
+from bellwether_load.planning.offers import Float64s, Pairs, Terms
 from bellwether_load.planning.pools import Offer, Pool
 from bellwether_load.planning.prices import Prices
 
@@ -30,7 +30,10 @@ DIRECT_ROUNDS = 1
 FITTING_ROUND = 2
 # Towards the end the whole tolerance is used; before, room is kept for what flows overshoot by.
 CLOSE_ROUND = 6
-PATIENCE = 4
+# So many rounds must leave less than this of the excess, or they are the last ones.
+PATIENCE, PROGRESS = 4, 0.9
+MOST_PAIRS = 1_000_000
+"""Pairs of brokers that all blocks together tell of: some 200 MB where they are routed."""
 
 
 @dataclass(frozen=True)
@@ -79,26 +82,25 @@ def balance(
 
     A higher ``target`` than the bound is reached with fewer moves.
     """
-    carried, bound, heaviest = _open(pool, brokers)
-    best, stale = None, 0
+    carried, bound, heaviest, blocks = _open(pool, brokers)
+    excesses = list[int]()
     for number in range(MOST_ROUNDS):
         goal = max(bound.value, target, Fraction(heaviest))
         busiest = brokers.busiest(carried)
         tell(f"round {number}: the busiest broker is {_over(busiest, goal)} over the goal")
         if busiest <= goal * (1 + TOLERANCE) and brokers.kept(carried):
             break
-        excess_now = int(_excess(brokers.room(carried, goal)).sum())
-        stale = stale + 1 if best is not None and excess_now >= best else 0
-        best = excess_now if best is None else min(best, excess_now)
-        if stale >= PATIENCE:
+        excesses.append(int(_excess(brokers.room(carried, goal)).sum()))
+        if number >= PATIENCE and excesses[-1] > PROGRESS * min(excesses[:-PATIENCE]):
             break
         near = goal * (1 + TOLERANCE * (Fraction(1, 2) if number < CLOSE_ROUND else Fraction(9, 10)))
         room = brokers.room(carried, near)
         places = busiest_first(brokers, carried)
-        terms = Terms(number, _pull(room, near, brokers), _heaviest(room, number))
+        pull, need = _pull(room, near, brokers), _need(room, brokers)
+        terms = Terms(number, pull, _heaviest(room, number), need, number < DIRECT_ROUNDS, MOST_PAIRS // max(1, blocks))
         offers = pool.offers(terms, places)
         bound = better([bound, best_prefix(brokers, places, _total([o.inside for o in offers], brokers))])
-        asked = route(_merged(offers, room, direct=number < DIRECT_ROUNDS), _excess(room), np.maximum(room, 0))
+        asked = route(_merged(offers), _excess(room), np.maximum(room, 0))
         carried = brokers.fixed + _total(pool.settle(terms, _shares(offers, asked)), brokers)
         if number >= FITTING_ROUND:
             carried = _fit(pool, brokers, carried, near)
@@ -107,8 +109,9 @@ def balance(
     return Balance(carried, bound, heaviest, number)
 
 
-def _open(pool: Pool, brokers: Brokers) -> tuple[Int64s, Bound, float]:
-    """Loads before the first round, and the better bound of two broker orders: by load and by fixed load."""
+def _open(pool: Pool, brokers: Brokers) -> tuple[Int64s, Bound, float, int]:
+    """Loads before the first round, the better bound of two broker orders, by load and by fixed load, that of the
+    heaviest partition, and the number of blocks."""
     by_fixed = busiest_first(brokers, brokers.fixed)
     answers = pool.open(brokers, by_fixed)
     carried = brokers.fixed + _total([s.led for s in answers], brokers)
@@ -117,7 +120,7 @@ def _open(pool: Pool, brokers: Brokers) -> tuple[Int64s, Bound, float]:
     again = pool.open(brokers, by_load)
     bound = better([bound, best_prefix(brokers, by_load, _total([s.inside for s in again], brokers))])
     held = np.where(brokers.free, brokers.fixed / brokers.capacity, 0.0)
-    return carried, bound, max([s.heaviest for s in answers] + held.tolist(), default=0.0)
+    return carried, bound, max([s.heaviest for s in answers] + held.tolist(), default=0.0), len(answers)
 
 
 def _fit(pool: Pool, brokers: Brokers, carried: Int64s, near: Fraction) -> Int64s:
@@ -161,6 +164,14 @@ def _pull(room: Int64s, near: Fraction, brokers: Brokers) -> Int64s:
     return np.where(brokers.open, np.maximum(room, 0) + hardly, 0)
 
 
+def _need(room: Int64s, brokers: Brokers) -> Float64s:
+    """Room as a share of the largest, each relative to capacity; below 0 excess, likewise."""
+    relative = room / brokers.capacity
+    largest = np.where(relative < 0, -relative.min(initial=-1e-300), relative.max(initial=1e-300))
+    need: Float64s = relative / largest
+    return need
+
+
 def _heaviest(room: Int64s, number: int) -> int:
     """Maximum load of an offered partition: small flows exclude heavy partitions."""
     most = int(_excess(room).max())
@@ -169,16 +180,11 @@ def _heaviest(room: Int64s, number: int) -> int:
     return max(1, most if number % 3 == 1 else most * 3 // 10)
 
 
-def _merged(offers: Sequence[Offer], room: Int64s, *, direct: bool) -> Pairs:
+def _merged(offers: Sequence[Offer]) -> Pairs:
     keys = np.concatenate([o.pairs.keys for o in offers])
     loads = np.concatenate([o.pairs.loads for o in offers])
     found, where = np.unique(keys, return_inverse=True)
-    total = np.bincount(where, weights=loads, minlength=len(found)).astype(np.int64)
-    if direct:
-        count = len(room)
-        wanted = (room[found // count] < 0) & (room[found % count] > 0)
-        found, total = found[wanted], total[wanted]
-    return Pairs(found, total)
+    return Pairs(found, sums(where, loads, len(found)))
 
 
 def _shares(offers: Sequence[Offer], asked: Pairs) -> dict[int, Pairs]:

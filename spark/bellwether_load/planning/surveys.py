@@ -10,6 +10,11 @@ import numpy as np
 from bellwether_load.planning.blocks import Int64s, sums
 from bellwether_load.planning.choices import Choices
 
+BLOCK_PARTITIONS = 65_536
+"""Partitions that one task works on at a time: some megabytes of arrays."""
+MOST_BLOCKS = 128
+"""Each one's results have entries by broker: there are no more of them, however many partitions there are."""
+
 
 @dataclass(frozen=True)
 class Survey:
@@ -75,10 +80,11 @@ class Survey:
         return cls(none, none, none, np.zeros(brokers + 1, np.int64), none, 0, 0, 0, 0)
 
 
-def share_out(leaders: Int64s, most: int) -> Int64s:
-    """The block of every broker's partitions, about ``most`` partitions a block: the fullest brokers first, each to the
-    emptiest block."""
-    count = max(1, min(int((leaders > 0).sum()), -(-int(leaders.sum()) // most)))
+def share_out(leaders: Int64s, most: int = BLOCK_PARTITIONS) -> Int64s:
+    """The block of every broker's partitions, about ``most`` a block, or more where there would be too many blocks: the
+    fullest brokers first, each to the emptiest block."""
+    blocks = min(MOST_BLOCKS, -(-int(leaders.sum()) // most))
+    count = max(1, min(int((leaders > 0).sum()), blocks))
     filled = np.zeros(count, np.int64)
     block = np.zeros(len(leaders), np.int64)
     for broker in np.lexsort((np.arange(len(leaders)), -leaders)):

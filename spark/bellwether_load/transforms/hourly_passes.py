@@ -30,7 +30,7 @@ from bellwether_load.planning.hourly_parts import (
 from bellwether_load.planning.tables import from_bytes
 from bellwether_load.transforms.moves import targets
 from bellwether_load.transforms.packing import ANSWER_TYPE, answer_rows, answers, tables
-from bellwether_load.transforms.pieces import BOTH, LOADS
+from bellwether_load.transforms.pieces import BOTH, by_piece
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class HourlyPasses:
         slots, costs, starts, count = self.slots, self.costs, self.starts, len(self.hours)
 
         def run(batches: Batches) -> Batches:
-            for piece, table, parts in _joined(batches):
+            for piece, table, parts in by_piece(batches, BOTH):
                 chosen, ids = _chosen(table, slots, costs, int(starts[piece]))
                 for number, answer in enumerate(
                     work(chosen, ids, _rates(table, parts, count)), start=int(starts[piece])
@@ -139,17 +139,6 @@ def _heaviest(ids: Int64s, loads: Int64s, most: int) -> tuple[Int64s, Int64s]:
     """The ``most`` partitions with the largest loads, the heaviest first."""
     order = np.lexsort((ids, -loads))[:most]
     return ids[order], loads[order]
-
-
-def _joined(batches: Batches) -> Iterator[tuple[int, pa.Table, list[bytes]]]:
-    """Each piece: its number, its partitions, and its loads by hour in parts that are not read yet."""
-    found: dict[int, dict[str, list[bytes]]] = {}
-    for batch in batches:
-        for row in batch.to_pylist():
-            found.setdefault(row["piece"], {BOTH: [], LOADS: []})[row["kind"]].append(row["data"])
-    for piece, kinds in found.items():
-        for table in map(from_bytes, kinds[BOTH]):  # one, as a piece is
-            yield piece, table, kinds[LOADS]
 
 
 def _chosen(table: pa.Table, slots: Slots, costs: Costs, start: int) -> tuple[Choices, Int64s]:

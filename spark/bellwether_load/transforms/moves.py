@@ -14,11 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from bellwether_load.engines.frames import Batches, Engine, Frame
+from bellwether_load.engines.frames import Batches, Frame
 from bellwether_load.planning.blocks import Int32s, Int64s
 from bellwether_load.planning.choices import Choices, Costs, Slots, choices
 from bellwether_load.planning.tables import joined_list, to_bytes
 from bellwether_load.transforms.packing import chunk_digests, tables
+from bellwether_load.transforms.pieces import BOTH, by_piece, read_changes
 
 _BROKERS = pa.list_(pa.int32())
 _MOVE = pa.schema(
@@ -71,13 +72,12 @@ class Moves:
         return pa.concat_tables([_MOVE.empty_table(), *(found[piece] for piece in sorted(found))])
 
 
-def moves(engine: Engine, pieces: Frame, slots: Slots, costs: Costs, starts: Int64s, ids: Int64s, to: Int32s) -> Moves:
-    """The moves of a plan: ``ids``, ascending, get the leaders ``to``; and orders whose first is not their leader."""
-    sent = engine.send((ids, to))
+def moves(pieces: Frame, changes: Frame, slots: Slots, costs: Costs, starts: Int64s) -> Moves:
+    """The moves of a plan: ``changes``, the changed leaders by piece, and orders whose first is not their leader."""
 
     def find(batches: Batches) -> Batches:
-        changing, leaders = sent.value
-        for piece, table in tables(batches):
+        for piece, table, rows in by_piece(batches, BOTH):
+            changing, leaders = read_changes(rows)
             start, found = int(starts[piece]), []
             for batch in table.to_batches():
                 numbers = np.arange(start, start + batch.num_rows, dtype=np.int64)
@@ -86,7 +86,7 @@ def moves(engine: Engine, pieces: Frame, slots: Slots, costs: Costs, starts: Int
                 found.append(_moves(batch, chosen, slots, targets(numbers, chosen, changing, leaders)))
             yield _row(piece, pa.Table.from_batches(found, _MOVE))
 
-    kept = pieces.map(find, _PIECE_TYPE).kept()
+    kept = pieces.union(changes).grouped(max(1, len(starts) - 1), "piece").map(find, _PIECE_TYPE).kept()
     rows = [r for batch in kept.select("piece", "rows", "leaders", "load").batches() for r in batch.to_pylist()]
     counts = {int(row["piece"]): int(row["rows"]) for row in rows}
     return Moves(kept, counts, sum(row["leaders"] for row in rows), sum(row["load"] for row in rows))

@@ -23,6 +23,8 @@ from bellwether_load.planning.tables import from_bytes, lines
 ANSWER_TYPE = "number long, answer binary, last boolean"
 _ANSWER_BYTES = 2**20
 """Of an answer in a row: Spark needs many times the memory of a row to bring it here."""
+_SUMS = 8
+"""Tasks that put together what there is of each piece."""
 BLOCK_TYPE = "block int, width int, ids binary, loads binary, eligible binary, home binary, leader binary"
 
 
@@ -48,13 +50,19 @@ def answers(rows: Batches) -> Iterator[Any]:
 
 def surveyed(pieces: Frame, slots: Slots, costs: Costs) -> Survey:
     """Sums over all partitions. In: ``pieces.together``."""
+    brokers = len(slots.ids)
 
     def survey(batches: Batches) -> Batches:
-        for _, table in tables(batches):
-            found = Survey.total((Survey.of(choices(b, slots, costs)) for b in table.to_batches()), len(slots.ids))
-            yield from answer_rows(found)
+        for piece, table in tables(batches):
+            found = Survey.total((Survey.of(choices(b, slots, costs)) for b in table.to_batches()), brokers)
+            yield from answer_rows(found, piece)
 
-    return Survey.total(answers(pieces.map(survey, ANSWER_TYPE).batches()), len(slots.ids))
+    def add(batches: Batches) -> Batches:
+        yield from answer_rows(Survey.total(answers(batches), brokers))
+
+    # Added up in tasks, too: each piece's sums have an entry for each broker.
+    found = pieces.map(survey, ANSWER_TYPE).grouped(_SUMS, "number").map(add, ANSWER_TYPE)
+    return Survey.total(answers(found.batches()), brokers)
 
 
 def chunk_digests(
@@ -70,7 +78,9 @@ def chunk_digests(
             if table.num_rows:
                 yield digests.cut(lines_of(table), starts[piece])
 
-    return digests.merged(pieces.map(cut, digests.TYPE).batches())
+    # Put together in tasks: the lines of each piece's first and last chunk would come here otherwise.
+    whole = pieces.map(cut, digests.TYPE).grouped(_SUMS, "chunk").map(digests.merged, digests.TYPE)
+    return digests.in_order(whole.batches())
 
 
 def packed(pieces: Frame, slots: Slots, costs: Costs, starts: Int64s, block_of: Int64s) -> Frame:
@@ -88,9 +98,8 @@ def packed(pieces: Frame, slots: Slots, costs: Costs, starts: Int64s, block_of: 
 
     def join(batches: Batches) -> Batches:
         parts: dict[int, list[Block]] = {}
-        for batch in batches:
-            for row in batch.to_pylist():
-                parts.setdefault(row["block"], []).append(read_block(row, len(slots.ids)))
+        for block in blocks_of(batches, len(slots.ids)):
+            parts.setdefault(block.number, []).append(block)
         for number in sorted(parts):
             yield _batch(joined(number, parts.pop(number)))
 
@@ -104,15 +113,11 @@ def tables(batches: Batches) -> Iterator[tuple[int, pa.Table]]:
             yield row["piece"], from_bytes(row["data"])
 
 
-def each_block(blocks: Frame, brokers: int, work: Callable[[Block], pa.RecordBatch], schema: str) -> Frame:
-    """What ``work`` makes of each block: rows of ``schema``."""
-
-    def run(batches: Batches) -> Batches:
-        for batch in batches:
-            for row in batch.to_pylist():
-                yield work(read_block(row, brokers))
-
-    return blocks.map(run, schema)
+def blocks_of(batches: Batches, brokers: int) -> Iterator[Block]:
+    """The blocks of rows of ``BLOCK_TYPE``."""
+    for batch in batches:
+        for row in batch.to_pylist():
+            yield read_block(row, brokers)
 
 
 def _blocks(ids: Int64s, found: Choices, block_of: Int64s) -> Iterator[Block]:

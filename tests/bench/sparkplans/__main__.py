@@ -1,7 +1,8 @@
 """Plan for clusters of rising size in one process and on Spark, verify each plan, and compare with simple rivals.
 
 Each size is an even and an uneven cluster. In one process the whole command is measured, on Spark one plan on a session
-that has started. Writes ``spark.json``: a row for each cluster and engine.
+that has started. On a Spark cluster of two worker processes the command is measured for larger clusters, its driver's
+memory apart. Writes ``spark.json``: a row for each cluster and engine.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from bellwether_load.jobs.making import plan_of
 from bellwether_load.jobs.plan import SETTINGS
 from bellwether_load.jobs.plan_writing import write_plan
 from bellwether_load.jobs.sessions import session
+from realparts.sparkcluster import SparkCluster
 from sparkplans.costs import Cost, cost_of_command, cost_of_family
 from sparkplans.instances import Case, Instance, instance, write
 from sparkplans.rivals import by_count, fewest_changes, greedy
@@ -39,10 +41,13 @@ SIZES = ((2_000, 12), (20_000, 60), (200_000, 300), (2_000_000, 1_000))
 CAPS = {2_000: 100, 20_000: 500, 200_000: 3_000}
 """A limit of moves that is too low for the best plan."""
 HEAP = "4g"
+LARGE = ((2_500_000, 10_000), (20_000_000, 10_000))
+"""More partitions than are balanced in the driver."""
+DRIVER_HEAP, EXECUTOR_HEAP, WORKER_MEMORY = "1g", "3g", "4g"
 GOALS = {"gap": 0.005, "cpu_seconds": 40.0, "megabytes": 1_500.0, "hours_seconds": 300.0, "verify_seconds": 60.0}
 COLUMNS = (
     "partitions", "brokers", "kind", "cap", "hours", "who", "above bound", "changed", "/ least", "moved / least",
-    "CPU s", "s", "MB", "verified",
+    "CPU s", "s", "MB", "driver MB", "verified",
 )  # fmt: skip
 console = Console(width=150)
 
@@ -73,15 +78,16 @@ class Row:
     peak_megabytes: float | None = None
     verified: bool | None = None
     verify_seconds: float | None = None
+    driver_megabytes: float | None = None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run; 0 when every plan was verified."""
     parser = argparse.ArgumentParser(prog="sparkplans", description=__doc__)
-    parser.add_argument("--most", type=int, default=SIZES[-1][0], help="leave larger clusters out (%(default)s)")
+    parser.add_argument("--most", type=int, default=LARGE[-1][0], help="leave larger clusters out (%(default)s)")
     parser.add_argument("--seed", type=int, default=20261, help="of the clusters (%(default)s)")
     parser.add_argument("--reports", type=Path, default=Path("reports"), help="folder for the figures (%(default)s)")
-    parser.add_argument("--engines", default="process,spark", help="which to measure (%(default)s)")
+    parser.add_argument("--engines", default="process,spark,cluster", help="which to measure (%(default)s)")
     asked = parser.parse_args(arguments)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="sparkplans-") as folder:
@@ -100,8 +106,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 for one in found:
                     console.print(f"on Spark: {_words(one.case)} ...")
                     rows.append(_on_spark(engine, folder, one))
+        found.clear()
+        if "cluster" in asked.engines:
+            for partitions, brokers in LARGE:
+                if partitions <= asked.most:
+                    rows.append(_on_a_cluster(folder, instance(Case(partitions, brokers), asked.seed)))
     asked.reports.mkdir(parents=True, exist_ok=True)
-    report: dict[str, Any] = {"seed": asked.seed, "cores": os.cpu_count(), "driver_heap": HEAP, "goals": GOALS}
+    report: dict[str, Any] = {"seed": asked.seed, "cores": os.cpu_count(), "heap": HEAP, "goals": GOALS}
+    report |= {"driver_heap": DRIVER_HEAP, "executor_heap": EXECUTOR_HEAP, "executors": 2}
     report["rows"] = [asdict(row) for row in rows]
     (asked.reports / "spark.json").write_text(json.dumps(report, indent=1) + "\n")
     console.print(_table(rows))
@@ -146,7 +158,27 @@ def _on_spark(engine: SparkEngine, folder: str, found: Instance) -> Row:
     return _row(folder, found, "spark", made[0].plan.digest, cost)
 
 
-def _row(folder: str, found: Instance, engine: str, digest: str, cost: Cost) -> Row:
+def _on_a_cluster(folder: str, found: Instance) -> Row:
+    """The command is the driver; a worker has one executor, and that has one core."""
+    console.print(f"on a Spark cluster: {_words(found.case)} ...")
+    write(Store.open(folder), found)
+    name, home = found.case.name, Path(folder, "spark")
+    home.mkdir(exist_ok=True)
+    (home / "spark-defaults.conf").write_text(f"spark.executor.memory {EXECUTOR_HEAP}\nspark.local.dir {home}\n")
+    command = [sys.executable, "-m", "bellwether_load", "plan", "--store", folder, "--problem", name, "--loads", name]
+    environment = {**os.environ, "SPARK_CONF_DIR": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
+    driver: list[Cost] = []
+    with SparkCluster(home, memory=WORKER_MEMORY) as cluster, tempfile.TemporaryFile() as said:
+        command += ["--master", cluster.master, "--memory", DRIVER_HEAP]
+        cost = cost_of_family(lambda: driver.append(cost_of_command(command, said, environment)))
+        said.seek(0)
+        digest = said.read().decode().split()[-1]
+    return _row(folder, found, "cluster", digest, cost, driver[0].peak_megabytes)
+
+
+def _row(
+    folder: str, found: Instance, engine: str, digest: str, cost: Cost, driver_megabytes: float | None = None
+) -> Row:
     case, plan = found.case, read_plan(Store.open(folder), digest)
     began = time.perf_counter()
     problem, loads = (Store.open(f"{folder}/{path}/{case.name}") for path in ("problems", "loads"))
@@ -163,6 +195,7 @@ def _row(folder: str, found: Instance, engine: str, digest: str, cost: Cost) -> 
         **asdict(cost),
         verified=proof.passed,
         verify_seconds=time.perf_counter() - began,
+        driver_megabytes=driver_megabytes,
     )
 
 
@@ -203,6 +236,7 @@ def _table(rows: Sequence[Row]) -> Table:
             f"{r.moved_load / r.moved_load_bound:.2f}" if r.moved_load_bound else "",
             f"{r.cpu_seconds:.1f}", "" if r.seconds is None else f"{r.seconds:.1f}",
             "" if r.peak_megabytes is None else f"{r.peak_megabytes:,.0f}",
+            "" if r.driver_megabytes is None else f"{r.driver_megabytes:,.0f}",
             "" if r.verified is None else f"in {r.verify_seconds:.1f} s" if r.verified else "NO",
         )  # fmt: skip
     return table

@@ -6,12 +6,14 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 PERIOD_SECONDS = 0.25
+SHARE = 0.1
+"""Of a core that looking at memory may take: it is slow for large processes."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +25,10 @@ class Cost:
     peak_megabytes: float
 
 
-def cost_of_command(command: Sequence[str], output: IO[bytes]) -> Cost:
+def cost_of_command(command: Sequence[str], output: IO[bytes], environment: Mapping[str, str] | None = None) -> Cost:
     """Run it to its end. Raises CalledProcessError."""
     began = time.perf_counter()
-    process = subprocess.Popen(command, stdout=output, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=output, stderr=subprocess.DEVNULL, env=environment)
     # Not ru_maxrss: that begins with what this process holds, of which the command is forked.
     with PeakMemory(process.pid) as memory:
         _, status, usage = os.wait4(process.pid, 0)
@@ -66,8 +68,11 @@ class PeakMemory:
         self._thread.join()
 
     def _watch(self) -> None:
-        while not self._over.wait(PERIOD_SECONDS):
+        pause = PERIOD_SECONDS
+        while not self._over.wait(pause):
+            began = time.thread_time()
             self.megabytes = max(self.megabytes, sum(map(_held, _family(self._root))) / 1024)
+            pause = max(PERIOD_SECONDS, (time.thread_time() - began) / SHARE)
 
 
 def cpu_seconds() -> float:

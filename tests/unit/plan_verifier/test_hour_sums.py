@@ -108,4 +108,4 @@ def test_what_does_not_fit_into_64_bits_is_refused():
     hourly = Hourly((3, 4), {slot(0).key: ([2**45, 0], [0, 0])})
     plan, moves = planned(asked, hourly.at(1), hourly=hourly)
     faults = checked(asked, hourly, plan, moves).faults
-    assert any("cannot be added up by hour" in f or "2**62" in f for f in faults)
+    assert any("cannot be added up by hour" in f or "2**61" in f for f in faults)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from bellwether_load.planning.choices import Choices, Costs, Refused, Slots, choices
-from bellwether_load.planning.surveys import Survey, share_out
+from bellwether_load.planning.surveys import MOST_BLOCKS, Survey, share_out
 
 NOBODY = 3  # one past the last of three brokers
 SLOTS = Slots.of([10, 20, 30], [True, True, True], ["a", "b", None], [])
@@ -144,6 +144,10 @@ class TestShareOut:
 
     def test_there_are_no_more_blocks_than_brokers_that_lead(self):
         assert share_out(_counts(1000, 0, 1000), 1).max() == 1
+
+    def test_there_are_no_more_than_the_driver_has_memory_for_however_many_partitions(self):
+        blocks = share_out(_counts(*[10] * (2 * MOST_BLOCKS)), 1)
+        assert set(blocks.tolist()) == set(range(MOST_BLOCKS))
 
 
 def _counts(*values: int):

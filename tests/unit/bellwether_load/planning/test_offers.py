@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from bellwether_load.planning.blocks import Block
 from bellwether_load.planning.offers import Pairs, Terms, draw, offered, settle
 from testkit.loads.small_problems import block
 
 BROKERS = 3
 
 
-def terms(*pull: int, heaviest: int = 2**62, number: int = 0) -> Terms:
-    return Terms(number, np.array(pull, np.int64), heaviest)
+def terms(
+    *pull: int,
+    heaviest: int = 2**62,
+    number: int = 0,
+    need: Sequence[float] = (1, 1, 1),
+    direct: bool = False,
+    most: int = 9,
+) -> Terms:
+    return Terms(number, np.array(pull, np.int64), heaviest, np.array(need, np.float64), direct, most)
 
 
 def pairs(**loads: int) -> Pairs:
@@ -19,6 +29,10 @@ def pairs(**loads: int) -> Pairs:
     found = {("abc".index(k[0]) * BROKERS + "abc".index(k[2])): load for k, load in loads.items()}
     keys = sorted(found)
     return Pairs(np.array(keys, np.int64), np.array([found[k] for k in keys], np.int64))
+
+
+def offers(whole: Block, asked: Terms) -> Pairs:
+    return offered(whole, draw(whole, asked), asked)
 
 
 def told(found: Pairs) -> dict[str, int]:
@@ -30,23 +44,23 @@ def told(found: Pairs) -> dict[str, int]:
 
 def test_load_is_offered_to_a_broker_that_draws_it():
     whole = block(BROKERS, [(10, [0, 1]), (5, [0, 1]), (7, [1, 0])])
-    assert told(offered(whole, draw(whole, terms(0, 1, 0)))) == {"a_b": 15}
+    assert told(offers(whole, terms(0, 1, 0))) == {"a_b": 15}
 
 
 def test_a_partition_offers_itself_once_however_many_may_lead_it():
     whole = block(BROKERS, [(1, [0, 1, 2])] * 400)
-    found = told(offered(whole, draw(whole, terms(0, 3, 1))))
+    found = told(offers(whole, terms(0, 3, 1)))
     assert sum(found.values()) == 400
     assert 250 < found["a_b"] < 350
 
 
 def test_nothing_is_offered_where_nobody_draws():
-    assert told(offered(block(BROKERS, [(10, [0, 1])]), draw(block(BROKERS, [(10, [0, 1])]), terms(1, 0, 1)))) == {}
+    assert told(offers(block(BROKERS, [(10, [0, 1])]), terms(1, 0, 1))) == {}
 
 
 def test_loads_that_are_too_heavy_for_a_round_or_nothing_at_all_stay():
     whole = block(BROKERS, [(10, [0, 1]), (3, [0, 1]), (0, [0, 1])])
-    assert told(offered(whole, draw(whole, terms(0, 1, 0, heaviest=5)))) == {"a_b": 3}
+    assert told(offers(whole, terms(0, 1, 0, heaviest=5))) == {"a_b": 3}
 
 
 def test_the_heaviest_that_fit_move_so_that_moves_are_few():
@@ -57,7 +71,7 @@ def test_the_heaviest_that_fit_move_so_that_moves_are_few():
 
 def test_all_that_was_offered_moves_when_all_is_asked_for():
     whole = block(BROKERS, [(4, [0, 1]), (5, [0, 2]), (6, [1, 2])])
-    asked = offered(whole, draw(whole, terms(1, 2, 3)))
+    asked = offers(whole, terms(1, 2, 3))
     assert settle(whole, draw(whole, terms(1, 2, 3)), asked).changed == 3
 
 
@@ -81,6 +95,19 @@ def test_the_same_offers_are_followed_that_were_made():
     whole = block(BROKERS, [(3, [0, 1, 2])] * 50)
     for number in range(5):
         asked = terms(0, 1, 1, number=number)
-        made = offered(whole, draw(whole, asked))
+        made = offers(whole, asked)
         moved = settle(whole, draw(whole, asked), made)
         assert (whole.led - moved.led)[0] == made.loads.sum()
+
+
+def test_at_first_only_load_that_goes_from_excess_to_room_is_offered():
+    whole = block(BROKERS, [(4, [0, 1]), (5, [0, 2]), (6, [1, 2])])
+    assert told(offers(whole, terms(1, 2, 3, need=(-1, 0, 1), direct=True))) == {"a_c": 5}
+
+
+def test_of_too_many_pairs_those_are_told_that_help_most():
+    whole = block(BROKERS, [(4, [0, 1]), (3, [0, 2]), (5, [1, 2]), (3, [0, 1])])
+    of_one_need = terms(1, 2, 3, most=2)
+    assert told(offers(whole, of_one_need)) == {"a_b": 7, "b_c": 5}
+    with_excess = terms(1, 2, 3, need=(-1, 0.5, 1), most=2)
+    assert told(offers(whole, with_excess)) == {"a_b": 7, "a_c": 3}

@@ -10,7 +10,7 @@ import pytest
 from bellwether.core.rebalance.problem import PartitionInput
 from bellwether.core.rebalance.rebalance_plan import problem_digest, problem_digest_of_chunks
 from bellwether_load.planning.choices import Refused
-from bellwether_load.planning.digests import cut, merged
+from bellwether_load.planning.digests import cut, in_order, merged
 from bellwether_load.planning.tables import Key, first_key, from_bytes, lines, routed, to_bytes, with_loads
 from testkit.loads.small_planner import problem
 
@@ -105,9 +105,9 @@ def test_the_lines_make_the_digest_that_the_verifier_knows():
     terms = problem().header
     table = with_loads(partitions(("a", 0), ("a", 1), ("b", 0)), loads(("a", 0, 2.5, 3.4), ("b", 0, 3.5, None)))
     wanted = problem_digest(terms, zip(slots, known, strict=True))
-    assert problem_digest_of_chunks(terms, merged([cut(lines(table), 0)])) == wanted
+    assert problem_digest_of_chunks(terms, in_order(merged([cut(lines(table), 0)]))) == wanted
     halves = [cut(lines(table.slice(1, 2)), 1), cut(lines(table.slice(0, 1)), 0)]
-    assert problem_digest_of_chunks(terms, merged(halves)) == wanted
+    assert problem_digest_of_chunks(terms, in_order(merged(halves))) == wanted
 
 
 def test_no_partitions_make_no_line():
