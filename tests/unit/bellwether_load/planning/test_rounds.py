@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from bellwether_load.planning import rounds
 from bellwether_load.planning.blocks import Block
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.caps import capped
@@ -28,6 +29,15 @@ def expanded(seed: int = 1, partitions: int = 3000, count: int = 12):
     return brokers(count), block(count, rows)
 
 
+def of_the_bench(case: Case) -> tuple[Brokers, Block]:
+    """A cluster as the bench has it."""
+    made, count = instance(case, 4), case.brokers
+    loads, base = leading_costs(made)
+    home = made.replicas[:, 0]
+    whole = Block(0, count, np.arange(case.partitions), loads, made.replicas, home, home)
+    return Brokers.of(np.arange(count), np.ones(count, np.bool_), made.capacity, base, base), whole
+
+
 def test_leaders_on_one_broker_are_spread_over_all():
     of, whole = brokers(3), block(3, [(10, [0, 1, 2])] * 30)
     blocks = pool(whole)
@@ -47,6 +57,13 @@ def test_a_balanced_cluster_is_left_alone():
 def test_an_expanded_cluster_comes_within_a_thousandth_of_the_bound(parts: int):
     of, whole = expanded()
     found = balance(pool(whole, parts), of)
+    assert of.busiest(found.carried) <= found.floor * 1.001 * (1 + 1e-12)
+
+
+def test_a_quarter_of_the_pairs_of_brokers_is_enough(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(rounds, "MOST_PAIRS", 600)
+    of, whole = of_the_bench(Case(20_001, 60))  # more partitions than exchanges look at
+    found = balance(pool(whole, 4), of)
     assert of.busiest(found.carried) <= found.floor * 1.001 * (1 + 1e-12)
 
 
@@ -158,11 +175,7 @@ class TestExchangeOfSoManyLeaders:
         assert (after.changed == 0) == (most == 0)
 
     def test_it_finishes_a_capped_plan_of_few_and_heavy_partitions(self):
-        made = instance(Case(8_000, 40, "uneven", max_moves=250), 4)
-        loads, base = leading_costs(made)
-        home = made.replicas[:, 0]
-        whole = Block(0, 40, np.arange(8_000), loads, made.replicas, home, home)
-        of = Brokers.of(np.arange(40), np.ones(40, np.bool_), made.capacity, base, base)
+        of, whole = of_the_bench(Case(8_000, 40, "uneven", max_moves=250))
         blocks = pool(whole)
         found = capped(blocks, of, 250, 0)
         assert blocks.changed() <= 250
