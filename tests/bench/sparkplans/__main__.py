@@ -100,12 +100,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 rows.append(_in_one_process(folder, one))
                 rows += _rivals(one, rows[-1].bound)
         if "spark" in asked.engines:
-            with session("bench", master="local[2]", memory=HEAP, settings=SETTINGS) as spark:
-                engine = SparkEngine(spark)
-                plan_of(engine, folder, found[0].case.name, found[0].case.name)  # Spark compiles at the first plan
-                for one in found:
-                    console.print(f"on Spark: {_words(one.case)} ...")
-                    rows.append(_on_spark(engine, folder, one))
+            for one in found:
+                console.print(f"on Spark: {_words(one.case)} ...")
+                rows.append(_on_spark(folder, one, found[0].case.name))
         found.clear()
         if "cluster" in asked.engines:
             for partitions, brokers in LARGE:
@@ -147,14 +144,18 @@ def _in_one_process(folder: str, found: Instance) -> Row:
     return _row(folder, found, "process", digest, cost)
 
 
-def _on_spark(engine: SparkEngine, folder: str, found: Instance) -> Row:
+def _on_spark(folder: str, found: Instance, small: str) -> Row:
+    """A session plans once, as the job does. ``small``: what Spark compiles with before it is measured."""
     made = []
+    with session("bench", master="local[2]", memory=HEAP, settings=SETTINGS) as spark:
+        engine = SparkEngine(spark)
+        plan_of(engine, folder, small, small)
 
-    def plan() -> None:
-        made.append(plan_of(engine, folder, found.case.name, found.case.name))
-        write_plan(folder, made[0])
+        def plan() -> None:
+            made.append(plan_of(engine, folder, found.case.name, found.case.name))
+            write_plan(folder, made[0])
 
-    cost = cost_of_family(plan)
+        cost = cost_of_family(plan)
     return _row(folder, found, "spark", made[0].plan.digest, cost)
 
 
