@@ -57,7 +57,7 @@ class HourSums:
         self._key: tuple[str, str, int] = ("", "", -1)
         self._high, self._full = (sum(mask << (BITS * lane) for lane in range(len(self.hours))) for mask in _MASKS)
         self._base = {b.id: 0 for b in problem.brokers}
-        # Those of most partitions lead them before and after: they are added up once.
+        # Most partitions keep their leader: their loads are added up once, in the third.
         self._led = [dict(self._base) for _ in (_BEFORE, _AFTER, _BOTH)]
         self._less = [dict(self._base) for _ in (_BEFORE, _AFTER, _BOTH)]
 

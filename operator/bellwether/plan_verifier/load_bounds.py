@@ -57,13 +57,13 @@ def dual_bound(
     weight = {b.id: weights.get(b.id, 0) for b in brokers if b.open}
     size = {b.id: b.capacity for b in brokers}
     eligible, start = sums.eligible, 0
-    weights_of = list(map(weight.__getitem__, eligible))
+    eligible_weights = list(map(weight.__getitem__, eligible))
     for load, home, end in zip(sums.loads, sums.homes, sums.ends, strict=True):
         if load or change:
-            of, stays = weights_of[start:end], home in weight
+            choices, stays = eligible_weights[start:end], home in weight
             if load > light and (left := [b for b in eligible[start:end] if load <= able.get(b, load)]):
-                of, stays = [weight[b] for b in left], home in left
-            least = load * min(of) + change
+                choices, stays = [weight[b] for b in left], home in left
+            least = load * min(choices) + change
             total += min(least, load * weight[home]) if stays else least
         start = end
     kept = sum((weight[b] * size[b] * limit for b, limit in settled.items()), Fraction(0))

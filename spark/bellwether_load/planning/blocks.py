@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

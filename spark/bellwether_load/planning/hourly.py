@@ -14,10 +14,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from bellwether_load.planning.blocks import Block, Int32s, Int64s
+from bellwether_load.planning.blocks import Block, Floats, Int32s, Int64s
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.forecasts import sums_by_hour
-from bellwether_load.planning.hourly_descent import Descent, Float32s, Floats, Parts, first_of_each
+from bellwether_load.planning.hourly_descent import Descent, Float32s, Parts, first_of_each
 
 CLOSE = 3e-3
 """Relative distance to the bound at which the search ends."""

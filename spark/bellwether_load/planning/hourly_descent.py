@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bellwether_load.planning.blocks import Block, Int32s, Int64s, spread
+from bellwether_load.planning.blocks import Block, Floats, Int32s, Int64s, spread
 
-Floats = NDArray[np.float64]
 Float32s = NDArray[np.float32]
 _TOGETHER = 4
 """Parts for each broker that are looked at together, at least; more of them where few want other leaders."""

@@ -12,9 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bellwether_load.planning.blocks import Block, Int32s, Int64s, spread, sums
-
-Float64s = NDArray[np.float64]
+from bellwether_load.planning.blocks import Block, Floats, Int32s, Int64s, spread, sums
 
 FILLS = 4
 DENSE = 32
@@ -24,13 +22,13 @@ DENSE = 32
 class Terms:
     """What a round asks for. ``pull``: int64 a broker, how much it draws offers. ``heaviest``: heavier loads stay.
     ``need``: a broker's room as a share of the largest one, each relative to capacity; below 0 its excess, likewise.
-    ``direct``: only load that goes from excess to room is offered. ``most``: of how many pairs of brokers a block
-    tells, those with most load times need."""
+    ``direct``: only load that goes from excess to room is offered. ``most``: how many pairs of brokers a block
+    reports: those with the largest product of load and need."""
 
     round: int
     pull: Int64s
     heaviest: int
-    need: Float64s
+    need: Floats
     direct: bool
     most: int
 

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import coo_array, csr_array
 
-from bellwether_load.planning.blocks import Block, Int32s, Int64s
+from bellwether_load.planning.blocks import Block, Floats, Int32s, Int64s
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.prices import Prices, costs_of
 
-Floats = NDArray[np.float64]
 CORE = 1_500
 """Columns of which the integer program decides."""
 NODES = 300

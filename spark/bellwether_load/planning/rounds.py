@@ -12,13 +12,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from bellwether_load.planning.blocks import Int64s, sums
+from bellwether_load.planning.blocks import Floats, Int64s, sums
 from bellwether_load.planning.bounds import Bound, best_prefix, better, busiest_first
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.exchanges import MOST_PARTITIONS, exchange
 from bellwether_load.planning.fits import choose
 from bellwether_load.planning.flows import route
-from bellwether_load.planning.offers import Float64s, Pairs, Terms
+from bellwether_load.planning.offers import Pairs, Terms
 from bellwether_load.planning.pools import Offer, Pool
 from bellwether_load.planning.prices import Prices
 
@@ -33,7 +33,7 @@ CLOSE_ROUND = 6
 # So many rounds must leave less than this of the excess, or they are the last ones.
 PATIENCE, PROGRESS = 4, 0.9
 MOST_PAIRS = 1_000_000
-"""Pairs of brokers that all blocks together tell of: some 200 MB where they are routed."""
+"""Pairs of brokers that all blocks together report in a round: some 200 MB where they are routed."""
 
 
 @dataclass(frozen=True)
@@ -164,11 +164,11 @@ def _pull(room: Int64s, near: Fraction, brokers: Brokers) -> Int64s:
     return np.where(brokers.open, np.maximum(room, 0) + hardly, 0)
 
 
-def _need(room: Int64s, brokers: Brokers) -> Float64s:
+def _need(room: Int64s, brokers: Brokers) -> Floats:
     """Room as a share of the largest, each relative to capacity; below 0 excess, likewise."""
     relative = room / brokers.capacity
     largest = np.where(relative < 0, -relative.min(initial=-1e-300), relative.max(initial=1e-300))
-    need: Float64s = relative / largest
+    need: Floats = relative / largest
     return need
 
 

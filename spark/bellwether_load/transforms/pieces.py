@@ -53,13 +53,7 @@ def by_piece(batches: Batches, kind: str) -> Iterator[tuple[int, pa.Table, list[
 def changes_here(engine: Engine, starts: Int64s, ids: Int64s, to: Int32s) -> Frame:
     """Changed leaders by piece: ``ids``, ascending, get the leaders ``to``. ``starts``: the first id of each piece."""
     sent = engine.send((ids, to))
-
-    def cut(piece: int) -> Batches:
-        changing, leaders = sent.value
-        first, end = np.searchsorted(changing, starts[piece : piece + 2])
-        yield from change_rows(changing[first:end], leaders[first:end], starts)
-
-    return engine.each(len(starts) - 1, cut, PIECE_TYPE)
+    return engine.each(1, lambda _: change_rows(*sent.value, starts), PIECE_TYPE)
 
 
 def change_rows(ids: Int64s, to: Int32s, starts: Int64s) -> Batches:
