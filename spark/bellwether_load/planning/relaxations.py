@@ -66,7 +66,7 @@ def relax(
         candidates = [joined(0, [*candidates, *fresh])]
         found = Program(candidates[0], brokers, start, limit.chosen).relaxed()
         highest, prices = found.highest, replace(found.prices, pruning=prices.pruning)
-        over = highest / float(bound.value) - 1 if bound.value else 0.0
+        over = max(0.0, highest / float(bound.value) - 1) if bound.value else 0.0
         tell(f"{len(candidates[0]):,} candidates: the busiest broker is {over:.3%} over the bound")
     return bound, prices, candidates
 

@@ -18,7 +18,7 @@ from bellwether_load.engines.frames import Batches, Frame
 from bellwether_load.planning.blocks import Int32s, Int64s
 from bellwether_load.planning.choices import Choices, Costs, Slots, choices
 from bellwether_load.planning.tables import joined_list, to_bytes
-from bellwether_load.transforms.packing import chunk_digests, tables
+from bellwether_load.transforms.packing import chunk_digests
 from bellwether_load.transforms.pieces import BOTH, by_piece, read_changes
 
 _BROKERS = pa.list_(pa.int32())
@@ -65,11 +65,6 @@ class Moves:
             starts[piece] = start
             start += self.counts[piece]
         return chunk_digests(self.pieces, starts, _lines)
-
-    def table(self) -> pa.Table:
-        """All moves, here, in order: for few of them."""
-        found = dict(tables(self.pieces.batches()))
-        return pa.concat_tables([_MOVE.empty_table(), *(found[piece] for piece in sorted(found))])
 
 
 def moves(pieces: Frame, changes: Frame, slots: Slots, costs: Costs, starts: Int64s) -> Moves:

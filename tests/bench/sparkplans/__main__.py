@@ -14,7 +14,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +42,8 @@ if TYPE_CHECKING:
 SIZES = ((2_000, 12), (20_000, 60), (200_000, 300), (2_000_000, 1_000))
 CAPS = {2_000: 100, 20_000: 500, 200_000: 3_000}
 """A limit of moves that is too low for the best plan."""
-HEAP = "4g"
+HEAP = {False: "2g", True: "4g"}
+"""Of the session, without hours and with them."""
 LARGE = ((2_500_000, 10_000), (20_000_000, 10_000))
 """More partitions than are balanced in the driver."""
 DRIVER_HEAP, EXECUTOR_HEAP, WORKER_MEMORY = "1g", "3g", "4g"
@@ -145,18 +148,25 @@ def _in_one_process(folder: str, found: Instance) -> Row:
 
 
 def _on_spark(folder: str, found: Instance, small: str) -> Row:
-    """A session plans once, as the job does. ``small``: what Spark compiles with before it is measured."""
+    """In a process of its own, which holds no more than the job does."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        digest, cost = process.submit(_plan_on_spark, folder, found.case, small).result()
+    return _row(folder, found, "spark", digest, cost)
+
+
+def _plan_on_spark(folder: str, case: Case, small: str) -> tuple[str, Cost]:
+    """Digest and cost of a plan. ``small``: what Spark compiles with before it is measured."""
     made = []
-    with session("bench", master="local[2]", memory=HEAP, settings=SETTINGS) as spark:
+    with session("bench", master="local[2]", memory=HEAP[case.hours > 0], settings=SETTINGS) as spark:
         engine = SparkEngine(spark)
         plan_of(engine, folder, small, small)
 
         def plan() -> None:
-            made.append(plan_of(engine, folder, found.case.name, found.case.name))
+            made.append(plan_of(engine, folder, case.name, case.name))
             write_plan(folder, made[0])
 
         cost = cost_of_family(plan)
-    return _row(folder, found, "spark", made[0].plan.digest, cost)
+    return made[0].plan.digest, cost
 
 
 def _on_a_cluster(folder: str, found: Instance) -> Row:

@@ -62,7 +62,7 @@ class RestorationProgress:
         text = f"wave {self.number} of {self.waves}: {self.returning.share} % of its leaders may be restored"
         if self.number == 0:
             text = f"its leaders are restored in {self.waves} waves"
-        text += early_message(self.early)
+        text += beyond_wave(self.early)
         return text if self.wait is None else f"{text}; the next wave waits: {self.wait.message}"
 
     @classmethod
@@ -80,10 +80,11 @@ class RestorationProgress:
         return cls(returning, waves.number(returning.share), len(waves.steps), withheld, wait, early)
 
 
-def early_message(early: int) -> str:
-    """Addition to a message about a wave: how many leaders it does not hold back; empty if none."""
+def beyond_wave(early: int, withheld: int = 0) -> str:
+    """Addition to a message about a wave: how many leaders it does not hold back, and does; empty if none."""
     them = "it" if early == 1 else "them"
-    return f", and {early} more at once, as no other healthy replica may lead {them}" if early else ""
+    now = f", and {early} more at once, as no other healthy replica may lead {them}" if early else ""
+    return now + (f"; {withheld:,} wait{'s' if withheld == 1 else ''} for later waves" if withheld else "")
 
 
 def advance_restorations(context: Context, kept: Collection[int], promoted: Collection[int]) -> Restorations:

@@ -214,8 +214,7 @@ def test_every_wave_of_a_broker_on_its_way_back_stands_with_its_share():
     assert changes[1].message == "10 % of its leaders may be restored; 27 wait for later waves"
     forced = entry(replace(first, withheld={}, early={1: 27}), promoted, verdicts=well).changes
     assert forced[1].message == (
-        "10 % of its leaders may be restored, and 27 more at once, as no other healthy replica may lead them; 0 wait"
-        " for later waves"
+        "10 % of its leaders may be restored, and 27 more at once, as no other healthy replica may lead them"
     )
     state = replace(NOTHING, returning={1: returning(1, 10)})
     assert told(first, state) is None
