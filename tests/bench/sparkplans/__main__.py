@@ -26,15 +26,11 @@ from rich.table import Table
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans.plan_files import read_plan
 from bellwether.adapters.store.plans.plan_verification import recheck
-from bellwether_load.engines.spark import SparkEngine
-from bellwether_load.jobs.making import plan_of
-from bellwether_load.jobs.plan import SETTINGS
-from bellwether_load.jobs.plan_writing import write_plan
-from bellwether_load.jobs.sessions import session
 from realparts.sparkcluster import SparkCluster
 from sparkplans.costs import Cost, cost_of_command, cost_of_family
 from sparkplans.instances import Case, Instance, instance, write
 from sparkplans.rivals import by_count, fewest_changes, greedy
+from sparkplans.spark_plans import HEAP, plan_on_spark
 
 if TYPE_CHECKING:
     from bellwether.core.rebalance.rebalance_plan import RebalancePlan
@@ -42,8 +38,6 @@ if TYPE_CHECKING:
 SIZES = ((2_000, 12), (20_000, 60), (200_000, 300), (2_000_000, 1_000))
 CAPS = {2_000: 100, 20_000: 500, 200_000: 3_000}
 """A limit of moves that is too low for the best plan."""
-HEAP = {False: "2g", True: "4g"}
-"""Of the session, without hours and with them."""
 LARGE = ((2_500_000, 10_000), (20_000_000, 10_000))
 """More partitions than are balanced in the driver."""
 DRIVER_HEAP, EXECUTOR_HEAP, WORKER_MEMORY = "1g", "3g", "4g"
@@ -93,32 +87,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--engines", default="process,spark,cluster", help="which to measure (%(default)s)")
     asked = parser.parse_args(arguments)
     rows: list[Row] = []
-    with tempfile.TemporaryDirectory(prefix="sparkplans-") as folder:
-        found = [instance(case, asked.seed) for case in _cases(asked.most)]
-        for one in found:
-            write(Store.open(folder), one)
-        if "process" in asked.engines:
-            for one in found:
-                console.print(f"in one process: {_words(one.case)} ...")
-                rows.append(_in_one_process(folder, one))
-                rows += _rivals(one, rows[-1].bound)
-        if "spark" in asked.engines:
-            for one in found:
-                console.print(f"on Spark: {_words(one.case)} ...")
-                rows.append(_on_spark(folder, one, found[0].case.name))
-        found.clear()
-        if "cluster" in asked.engines:
-            for partitions, brokers in LARGE:
-                if partitions <= asked.most:
-                    rows.append(_on_a_cluster(folder, instance(Case(partitions, brokers), asked.seed)))
-    asked.reports.mkdir(parents=True, exist_ok=True)
-    report: dict[str, Any] = {"seed": asked.seed, "cores": os.cpu_count(), "heap": HEAP, "goals": GOALS}
-    report |= {"driver_heap": DRIVER_HEAP, "executor_heap": EXECUTOR_HEAP, "executors": 2}
-    report["rows"] = [asdict(row) for row in rows]
-    (asked.reports / "spark.json").write_text(json.dumps(report, indent=1) + "\n")
+    for row in _rows(asked.most, asked.seed, asked.engines.split(",")):
+        rows.append(row)
+        _write(asked.reports, asked.seed, rows)
     console.print(_table(rows))
     console.print(f"figures: {asked.reports / 'spark.json'}")
     return 0 if all(r.verified in (True, None) for r in rows) else 1
+
+
+def _rows(most: int, seed: int, engines: Sequence[str]) -> Iterator[Row]:
+    with tempfile.TemporaryDirectory(prefix="sparkplans-") as folder:
+        found = [instance(case, seed) for case in _cases(most)]
+        for one in found:
+            write(Store.open(folder), one)
+        if "process" in engines:
+            for one in found:
+                console.print(f"in one process: {_words(one.case)} ...")
+                row = _in_one_process(folder, one)
+                yield row
+                yield from _rivals(one, row.bound)
+        if "spark" in engines:
+            for one in found:
+                console.print(f"on Spark: {_words(one.case)} ...")
+                yield _on_spark(folder, one, found[0].case.name)
+        found.clear()
+        if "cluster" in engines:
+            for partitions, brokers in LARGE:
+                if partitions <= most:
+                    yield _on_a_cluster(folder, instance(Case(partitions, brokers), seed))
+
+
+def _write(reports: Path, seed: int, rows: Sequence[Row]) -> None:
+    """All rows until now: an interrupted run keeps them."""
+    reports.mkdir(parents=True, exist_ok=True)
+    report: dict[str, Any] = {"seed": seed, "cores": os.cpu_count(), "heap": list(HEAP.values()), "goals": GOALS}
+    report |= {"driver_heap": DRIVER_HEAP, "executor_heap": EXECUTOR_HEAP, "executors": 2}
+    report["rows"] = [asdict(row) for row in rows]
+    (reports / "spark.json").write_text(json.dumps(report, indent=1) + "\n")
 
 
 def _cases(most: int) -> Iterator[Case]:
@@ -150,23 +155,8 @@ def _in_one_process(folder: str, found: Instance) -> Row:
 def _on_spark(folder: str, found: Instance, small: str) -> Row:
     """In a process of its own, which holds no more than the job does."""
     with ProcessPoolExecutor(1, get_context("spawn")) as process:
-        digest, cost = process.submit(_plan_on_spark, folder, found.case, small).result()
+        digest, cost = process.submit(plan_on_spark, folder, found.case, small).result()
     return _row(folder, found, "spark", digest, cost)
-
-
-def _plan_on_spark(folder: str, case: Case, small: str) -> tuple[str, Cost]:
-    """Digest and cost of a plan. ``small``: what Spark compiles with before it is measured."""
-    made = []
-    with session("bench", master="local[2]", memory=HEAP[case.hours > 0], settings=SETTINGS) as spark:
-        engine = SparkEngine(spark)
-        plan_of(engine, folder, small, small)
-
-        def plan() -> None:
-            made.append(plan_of(engine, folder, case.name, case.name))
-            write_plan(folder, made[0])
-
-        cost = cost_of_family(plan)
-    return made[0].plan.digest, cost
 
 
 def _on_a_cluster(folder: str, found: Instance) -> Row:
