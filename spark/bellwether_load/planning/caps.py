@@ -11,10 +11,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from bellwether_load.planning.blocks import Block, joined
+from bellwether_load.planning.blocks import joined
 from bellwether_load.planning.brokers import Brokers
-from bellwether_load.planning.exchanges import MOST_PARTITIONS, exchange
-from bellwether_load.planning.fewest_changes import reduce_changes
+from bellwether_load.planning.exchanges import exchange
+from bellwether_load.planning.fewest_changes import MOST_PARTITIONS, reduce_changes
 from bellwether_load.planning.pools import Pool, carried_by
 from bellwether_load.planning.prices import Prices, best_of
 from bellwether_load.planning.programs import CORE, Program
@@ -95,15 +95,8 @@ def _programmed(
     leader = program.rounded(program.relaxed())
     if leader is None:
         return Balance(start, bound, free.heaviest, free.rounds)
-    _place(pool, before, before.led_by(leader))
+    moved = np.flatnonzero(before.leader != leader)
+    pool.place(dict(zip(before.ids[moved].tolist(), leader[moved].tolist(), strict=True)))
     carried = start - before.led + before.led_by(leader).led
-    after = pool.gathered() if size <= MOST_PARTITIONS else before.led_by(leader)
-    most_here = None if most is None else limit + int((after.home == after.brokers).sum())
-    exchanged = exchange(after, brokers, carried, Fraction(bound.value), most_here)
-    _place(pool, after, exchanged)
-    return Balance(carried - after.led + exchanged.led, bound, free.heaviest, free.rounds)
-
-
-def _place(pool: Pool, before: Block, after: Block) -> None:
-    moved = np.flatnonzero(after.leader != before.leader)
-    pool.place(dict(zip(before.ids[moved].tolist(), after.leader[moved].tolist(), strict=True)))
+    carried = exchange(pool, brokers, carried, Fraction(bound.value), most)
+    return Balance(carried, bound, free.heaviest, free.rounds)

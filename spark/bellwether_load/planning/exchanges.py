@@ -1,8 +1,8 @@
-"""Last step for few partitions: move one from the busiest broker, with a second move to make room if needed.
+"""Last step: move a partition from the busiest broker, with a second move to make room if needed.
 
-Flows, single fits and the integer program leave a broker too busy if its partitions are heavy compared to the remaining
-capacity. This is rare with thousands of partitions per broker, and common with a dozen. All pairs are tried, hence only
-few partitions.
+Flows and single fits leave a broker too busy if its partitions are heavy compared to the remaining capacity: with a few
+hundred partitions for each broker one broker in thousands, with a dozen most of them. All pairs of the busiest broker's
+partitions with those of the brokers that may lead them are tried.
 """
 
 from __future__ import annotations
@@ -15,75 +15,115 @@ from numpy.typing import NDArray
 
 from bellwether_load.planning.blocks import Block, Int64s
 from bellwether_load.planning.brokers import Brokers
+from bellwether_load.planning.pools import Pool
 
-MOST_PARTITIONS = 20_000
+MOST_PARTITIONS = 1_000_000
+"""As many are gathered here for it: 36 MB."""
 MOST_STEPS = 400
+"""And as many as there are brokers."""
 
 
-def exchange(block: Block, brokers: Brokers, carried: Int64s, goal: Fraction, most: int | None = None) -> Block:
+def exchange(pool: Pool, brokers: Brokers, carried: Int64s, goal: Fraction, most: int | None = None) -> Int64s:
+    """Exchange leaders in the pool while that lowers the busiest broker's load and it is above ``goal``; the load of
+    each broker afterwards.
+
+    ``most``: how many leaders may be changed in all, None for any number.
+    """
+    if brokers.busiest(carried) <= goal or pool.size() > MOST_PARTITIONS:
+        return carried
+    before = pool.gathered()
+    after = exchanged(before, brokers, carried, goal, None if most is None else most - before.changed)
+    rows = np.flatnonzero(after.leader != before.leader)
+    pool.place(dict(zip(before.ids[rows].tolist(), after.leader[rows].tolist(), strict=True)))
+    return carried - before.led + after.led
+
+
+def exchanged(block: Block, brokers: Brokers, carried: Int64s, goal: Fraction, left: int | None = None) -> Block:
     """The block with leaders exchanged while that lowers the busiest broker's load and it is above ``goal``.
 
-    ``most``: how many of its leaders may be changed, None for any number. With such a limit the heaviest partition that
+    ``left``: how many more leaders may be changed, None for any number. With such a limit the heaviest partition that
     helps goes, without one the lightest.
     """
-    leader, carried = block.leader.copy(), carried.copy()
-    reach = np.where(brokers.free, brokers.capacity, 0)
-    for _ in range(MOST_STEPS):
-        relative = np.where(brokers.free, carried / brokers.capacity, -np.inf)
+    exchanges = _Exchanges(block, brokers, carried)
+    for _ in range(MOST_STEPS + len(brokers)):
+        relative = np.where(brokers.free, exchanges.carried / brokers.capacity, -np.inf)
         busiest = int(relative.argmax())
         if relative[busiest] <= float(goal):
             break
-        # Load limit of every broker after a step, so that none is as busy as this one was.
-        ceiling = np.where(brokers.settled, brokers.ceiling, np.ceil(relative[busiest] * reach).astype(np.int64) - 1)
-        mine = np.flatnonzero((leader == busiest) & (block.loads > 0))
-        mine = mine[np.argsort(block.loads[mine], kind="stable")]
-        left = len(block) if most is None else most - int((leader != block.home).sum())
-        present = block.led_by(leader)
-        step = _step(present, ceiling - carried, mine if most is None else mine[::-1], left)
+        step = exchanges.found(busiest, left)
         if step is None:
             break
         for partition, to in step:
-            carried[leader[partition]] -= block.loads[partition]
-            carried[to] += block.loads[partition]
-            leader[partition] = to
-    return block.led_by(leader)
+            left = left if left is None else left - int(exchanges.cost(partition, to))
+            exchanges.move(partition, to)
+    return block.led_by(exchanges.leader)
 
 
-def _step(block: Block, room: Int64s, leaving: NDArray[np.int64], left: int) -> list[tuple[int, int]] | None:
-    """The first of the ``leaving`` that can, and one that makes way for it if one must. They change ``left`` leaders
-    more at most: one that moves on changes none, and one that goes home gives one back."""
-    loads, room = block.loads, np.append(room, -1)
-    for p in leaving:
-        busiest = block.leader[p]
-        others = [int(b) for b in block.eligible[p] if b < block.brokers and b != busiest]
-        for v in others:
-            if loads[p] <= room[v] and _costs(block, p, v) <= left:
-                return [(int(p), v)]
-        after = room.copy()
-        after[busiest] += loads[p]
-        for v in others:
-            way = _making_way(block, after, v, int(loads[p]), left - int(_costs(block, p, v)))
-            if way is not None:
-                return [way, (int(p), v)]
-    return None
+class _Exchanges:
+    """Leaders that change, and what each broker leads and carries with them."""
 
+    def __init__(self, block: Block, brokers: Brokers, carried: Int64s) -> None:
+        self._block, self._brokers = block, brokers
+        self.leader, self.carried = block.leader.copy(), carried.copy()
+        order = np.argsort(self.leader, kind="stable")
+        self._led = np.split(order, np.searchsorted(self.leader[order], np.arange(1, len(brokers))))
 
-def _making_way(block: Block, room: Int64s, v: int, load: int, left: int) -> tuple[int, int] | None:
-    """The lightest partition that ``v`` can hand on so that ``load`` fits there."""
-    theirs = np.flatnonzero((block.leader == v) & (block.loads >= load - room[v]) & (block.loads > 0))
-    theirs = theirs[np.argsort(block.loads[theirs], kind="stable")]
-    space = room[block.eligible[theirs]]
-    space[block.eligible[theirs] == v] = -1
-    space[_costs(block, theirs[:, None], block.eligible[theirs]) > left] = -1
-    fits = space >= block.loads[theirs, None]
-    found = np.flatnonzero(fits.any(axis=1))
-    if not len(found):
+    def move(self, partition: int, to: int) -> None:
+        """Change one leader."""
+        was, load = int(self.leader[partition]), self._block.loads[partition]
+        self._led[was] = self._led[was][self._led[was] != partition]
+        self._led[to] = np.sort(np.append(self._led[to], partition))
+        self.leader[partition] = to
+        self.carried[was] -= load
+        self.carried[to] += load
+
+    def cost(self, partition: Any, to: Any) -> Any:
+        """How many more leaders are changed if these partitions move there: -1, 0 or 1 each."""
+        home = self._block.home[partition]
+        return (to != home).astype(np.int64) - (self.leader[partition] != home)
+
+    def found(self, busiest: int, left: int | None) -> list[tuple[int, int]] | None:
+        """The first partition of the busiest broker that can leave it, and one that makes way for it if one must. They
+        change ``left`` leaders more at most: one that moves on changes none, and one that goes home gives one back."""
+        room, loads = self._room(busiest), self._block.loads
+        leaving = self._by_load(self._led[busiest])
+        most = len(self._block) if left is None else left
+        for p in leaving if left is None else leaving[::-1]:
+            others = [int(b) for b in self._block.eligible[p] if b < len(self._brokers) and b != busiest]
+            for v in others:
+                if loads[p] <= room[v] and self.cost(p, v) <= most:
+                    return [(int(p), v)]
+            after = room.copy()
+            after[busiest] += loads[p]
+            for v in others:
+                way = self._making_way(after, v, int(loads[p]), most - int(self.cost(p, v)))
+                if way is not None:
+                    return [way, (int(p), v)]
         return None
-    first = int(found[0])
-    return int(theirs[first]), int(block.eligible[theirs[first], int(space[first].argmax())])
 
+    def _making_way(self, room: Int64s, v: int, load: int, left: int) -> tuple[int, int] | None:
+        """The lightest partition that ``v`` can hand on so that ``load`` fits there."""
+        theirs = self._by_load(self._led[v], load - int(room[v]))
+        eligible, loads = self._block.eligible[theirs], self._block.loads[theirs]
+        space = room[eligible]
+        space[eligible == v] = -1
+        space[self.cost(theirs[:, None], eligible) > left] = -1
+        found = np.flatnonzero((space >= loads[:, None]).any(axis=1))
+        if not len(found):
+            return None
+        first = int(found[0])
+        return int(theirs[first]), int(eligible[first, int(space[first].argmax())])
 
-def _costs(block: Block, partition: Any, to: Any) -> Any:
-    """How many more leaders are changed if these partitions move there: -1, 0 or 1 each."""
-    home = block.home[partition]
-    return (to != home).astype(np.int64) - (block.leader[partition] != home)
+    def _by_load(self, rows: NDArray[np.int64], least: int = 1) -> NDArray[np.int64]:
+        """Those of the partitions with at least this load, the lightest first."""
+        loads = self._block.loads[rows]
+        rows, loads = rows[loads >= max(least, 1)], loads[loads >= max(least, 1)]
+        return rows[np.argsort(loads, kind="stable")]
+
+    def _room(self, busiest: int) -> Int64s:
+        """What each broker can take without being as busy as this one is; -1 past the last."""
+        brokers = self._brokers
+        reach = np.where(brokers.free, brokers.capacity, 0)
+        top = self.carried[busiest] / brokers.capacity[busiest]
+        ceiling = np.where(brokers.settled, brokers.ceiling, np.ceil(top * reach).astype(np.int64) - 1)
+        return np.append(ceiling - self.carried, -1)

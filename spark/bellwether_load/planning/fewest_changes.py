@@ -13,11 +13,12 @@ import numpy as np
 
 from bellwether_load.planning.blocks import Block, Int32s, Int64s
 from bellwether_load.planning.brokers import Brokers
-from bellwether_load.planning.exchanges import MOST_PARTITIONS
 from bellwether_load.planning.pools import Pool
 from bellwether_load.planning.programs import Program
 from bellwether_load.planning.pruning import Pruning
 
+MOST_PARTITIONS = 20_000
+"""As many are given to the programs."""
 SMALL = 200
 """Up to so many leaders to choose from the integer program is asked, too."""
 SHARES = (0.5, 0.3, 0.7, 0.1, 0.9)

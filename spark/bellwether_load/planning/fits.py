@@ -1,6 +1,7 @@
 """Move single partitions: after the flows the remaining excess is smaller than a partition.
 
-A partition may be heavier than its broker's excess: that broker then has room again for others.
+A partition may be heavier than its broker's excess: that broker then has room again for others. One that fits nowhere
+goes to a broker that it overfills.
 """
 
 from __future__ import annotations
@@ -60,6 +61,27 @@ def choose(found: list[Fit], excess: Int64s, room: Int64s) -> Iterator[Fit]:
             excess[fit.leader] -= fit.load
             room[fit.to] -= fit.load
             yield fit
+
+
+def overfilling(block: Block, busy: Int64s, room: Int64s, able: Int64s) -> dict[int, int]:
+    """New leaders, by id, for a partition of each of the ``busy`` brokers that fits nowhere.
+
+    ``room``: of each broker; ``able``: what each can lead at most. The new leader has too little room for it,
+    but it can lead it: in the next rounds lighter ones make way.
+    """
+    able, wanted = np.append(able, -1), dict[int, int]()
+    for broker in busy.tolist():
+        rows = np.flatnonzero((block.leader == broker) & (block.loads > 0))
+        short = -room[broker] - block.loads[rows]
+        # The lightest that takes all of the excess away is best; if none does, the heaviest.
+        for row in rows[np.lexsort((np.abs(short), short > 0))].tolist():
+            load, others = int(block.loads[row]), [int(b) for b in block.eligible[row] if b != broker]
+            to = max(others, key=lambda b: int(able[b]), default=-1)
+            if able[to] >= load:
+                wanted[int(block.ids[row])] = to
+                able[to] = -1  # one partition each
+                break
+    return wanted
 
 
 def place(block: Block, wanted: dict[int, int]) -> Block:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bellwether_load.planning.blocks import Block, Int32s, Int64s, joined
 from bellwether_load.planning.bounds import contained, heaviest_item
@@ -66,8 +67,8 @@ class Pool(Protocol):
         """How many partitions there are."""
         ...
 
-    def gathered(self) -> Block:
-        """All partitions in one block, here: for few of them."""
+    def gathered(self, leaders: NDArray[np.bool_] | None = None) -> Block:
+        """The partitions that these brokers lead now in one block, here: for few of them. None: all partitions."""
         ...
 
     def changed(self) -> int:
@@ -129,9 +130,9 @@ class LocalPool:
         """See :class:`Pool`."""
         return sum(len(b) for b in self.blocks)
 
-    def gathered(self) -> Block:
+    def gathered(self, leaders: NDArray[np.bool_] | None = None) -> Block:
         """See :class:`Pool`."""
-        return joined(0, list(self.blocks))
+        return joined(0, [of_leaders(b, leaders) for b in self.blocks])
 
     def changed(self) -> int:
         """See :class:`Pool`."""
@@ -174,6 +175,11 @@ def together(parts: Sequence[tuple[Int64s, Int32s]]) -> tuple[Int64s, Int32s]:
     leaders = np.concatenate([np.empty(0, np.int32), *(leaders for _, leaders in parts)])
     order = np.argsort(ids)
     return ids[order], leaders[order]
+
+
+def of_leaders(block: Block, leaders: NDArray[np.bool_] | None) -> Block:
+    """One block's part of :meth:`Pool.gathered`."""
+    return block if leaders is None else block.take(np.flatnonzero(leaders[block.leader]))
 
 
 def opening(block: Block, brokers: Brokers, places: Int64s) -> Opening:

@@ -7,7 +7,7 @@ plan on any number of executors: all sums are of integers, all pseudo-random cho
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -15,8 +15,8 @@ import numpy as np
 from bellwether_load.planning.blocks import Floats, Int64s, sums
 from bellwether_load.planning.bounds import Bound, best_prefix, better, busiest_first
 from bellwether_load.planning.brokers import Brokers
-from bellwether_load.planning.exchanges import MOST_PARTITIONS, exchange
-from bellwether_load.planning.fits import choose
+from bellwether_load.planning.exchanges import exchange
+from bellwether_load.planning.fits import choose, overfilling, place
 from bellwether_load.planning.flows import route
 from bellwether_load.planning.offers import Pairs, Terms
 from bellwether_load.planning.pools import Offer, Pool
@@ -32,6 +32,8 @@ FITTING_ROUND = 2
 CLOSE_ROUND = 6
 # So many rounds must leave less than this of the excess, or they are the last ones.
 PATIENCE, PROGRESS = 4, 0.9
+MOST_OVERFILLED = 100
+"""Brokers that hand on a partition which fits nowhere, at once."""
 MOST_PAIRS = 1_000_000
 """Pairs of brokers that all blocks together report in a round: some 200 MB where they are routed."""
 
@@ -65,6 +67,10 @@ class Balance:
         """Whether the busiest broker is within the tolerance of the bound."""
         return brokers.busiest(self.carried) <= Fraction(self.floor) * (1 + TOLERANCE)
 
+    def goal(self, target: Fraction) -> Fraction:
+        """What the busiest broker is to come down to: the lower bound, or a target above it."""
+        return max(self.bound.value, target, Fraction(self.heaviest))
+
     @property
     def floor(self) -> float:
         """The lower bound on the busiest broker: by a set of brokers, or by the heaviest partition alone."""
@@ -83,30 +89,66 @@ def balance(
     A higher ``target`` than the bound is reached with fewer moves.
     """
     carried, bound, heaviest, blocks = _open(pool, brokers)
+    most = MOST_PAIRS // max(1, blocks)
+    now = _rounds(pool, brokers, Balance(carried, bound, heaviest, 0), target, most, tell)
+    while now.rounds < MOST_ROUNDS - 1:
+        state = pool.state()
+        started = _overfilled(pool, brokers, now, target)
+        if started is None:
+            break
+        after = _rounds(pool, brokers, started, target, most, tell)
+        now = replace(now, bound=after.bound, rounds=after.rounds)
+        lower = brokers.busiest(after.carried) < brokers.busiest(now.carried)
+        if not lower or not brokers.kept(after.carried):
+            pool.restore(state)
+            break
+        now = after
+    return replace(now, carried=exchange(pool, brokers, now.carried, now.goal(target) * (1 + TOLERANCE)))
+
+
+def _rounds(
+    pool: Pool, brokers: Brokers, now: Balance, target: Fraction, most: int, tell: Callable[[str], None]
+) -> Balance:
+    """As many rounds as help. ``most``: how many pairs of brokers a block reports."""
+    carried, bound = now.carried, now.bound
     excesses = list[int]()
-    for number in range(MOST_ROUNDS):
-        goal = max(bound.value, target, Fraction(heaviest))
+    for number in range(now.rounds, MOST_ROUNDS):
+        goal = replace(now, bound=bound).goal(target)
         busiest = brokers.busiest(carried)
         tell(f"round {number}: the busiest broker is {_over(busiest, goal)} over the goal")
         if busiest <= goal * (1 + TOLERANCE) and brokers.kept(carried):
             break
         excesses.append(int(_excess(brokers.room(carried, goal)).sum()))
-        if number >= PATIENCE and excesses[-1] > PROGRESS * min(excesses[:-PATIENCE]):
+        if len(excesses) > PATIENCE and excesses[-1] > PROGRESS * min(excesses[:-PATIENCE]):
             break
         near = goal * (1 + TOLERANCE * (Fraction(1, 2) if number < CLOSE_ROUND else Fraction(9, 10)))
         room = brokers.room(carried, near)
         places = busiest_first(brokers, carried)
         pull, need = _pull(room, near, brokers), _need(room, brokers)
-        terms = Terms(number, pull, _heaviest(room, number), need, number < DIRECT_ROUNDS, MOST_PAIRS // max(1, blocks))
+        terms = Terms(number, pull, _heaviest(room, number), need, number < DIRECT_ROUNDS, most)
         offers = pool.offers(terms, places)
         bound = better([bound, best_prefix(brokers, places, _total([o.inside for o in offers], brokers))])
         asked = route(_merged(offers), _excess(room), np.maximum(room, 0))
         carried = brokers.fixed + _total(pool.settle(terms, _shares(offers, asked)), brokers)
         if number >= FITTING_ROUND:
             carried = _fit(pool, brokers, carried, near)
-    goal = max(bound.value, target, Fraction(heaviest))
-    carried = _exchange(pool, brokers, carried, goal * (1 + TOLERANCE))
-    return Balance(carried, bound, heaviest, number)
+    return replace(now, carried=carried, bound=bound, rounds=number)
+
+
+def _overfilled(pool: Pool, brokers: Brokers, now: Balance, target: Fraction) -> Balance | None:
+    """After each of the busiest brokers has handed on a partition that fits nowhere; None if none has one."""
+    goal = now.goal(target) * (1 + TOLERANCE)
+    room = brokers.room(now.carried, goal)
+    busy = np.flatnonzero(brokers.free & (room < 0))
+    busy = busy[np.argsort(room[busy] / brokers.capacity[busy], kind="stable")[:MOST_OVERFILLED]]
+    if not len(busy):
+        return None
+    chosen = np.zeros(len(brokers), np.bool_)
+    chosen[busy] = True
+    theirs = pool.gathered(chosen)
+    wanted = overfilling(theirs, busy, room, brokers.room(brokers.fixed, goal))
+    pool.place(wanted)
+    return replace(now, carried=now.carried - theirs.led + place(theirs, wanted).led) if wanted else None
 
 
 def _open(pool: Pool, brokers: Brokers) -> tuple[Int64s, Bound, float, int]:
@@ -137,17 +179,6 @@ def _fit(pool: Pool, brokers: Brokers, carried: Int64s, near: Fraction) -> Int64
         carried[fit.leader] -= fit.load
         carried[fit.to] += fit.load
     return carried
-
-
-def _exchange(pool: Pool, brokers: Brokers, carried: Int64s, goal: Fraction) -> Int64s:
-    """Exchange step for few and heavy partitions."""
-    if brokers.busiest(carried) <= goal or pool.size() > MOST_PARTITIONS:
-        return carried
-    before = pool.gathered()
-    after = exchange(before, brokers, carried, goal)
-    changed = np.flatnonzero(after.leader != before.leader)
-    pool.place({int(before.ids[p]): int(after.leader[p]) for p in changed})
-    return carried - before.led + after.led
 
 
 def _total(parts: Sequence[Int64s], brokers: Brokers) -> Int64s:

@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bellwether_load.engines.frames import Batches, Engine, Frame
 from bellwether_load.planning.blocks import Block, Int32s, Int64s, joined
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.fits import Fit, fitting, place
 from bellwether_load.planning.offers import Pairs, Terms, draw, settle
-from bellwether_load.planning.pools import Offer, Opening, offer, opening, together
+from bellwether_load.planning.pools import Offer, Opening, of_leaders, offer, opening, together
 from bellwether_load.planning.prices import Priced, Prices, priced
 from bellwether_load.transforms.packing import ANSWER_TYPE, answer_rows, answers, blocks_of
 from bellwether_load.transforms.pieces import PIECE_TYPE, change_rows
@@ -78,9 +79,9 @@ class TaskPool:
             self._size = sum(self._ask(len))
         return self._size
 
-    def gathered(self) -> Block:
+    def gathered(self, leaders: NDArray[np.bool_] | None = None) -> Block:
         """See ``Pool``."""
-        return joined(0, self.all())
+        return joined(0, self._ask(lambda block: of_leaders(block, leaders)))
 
     def all(self) -> list[Block]:
         """Every block, here: for as many partitions as are balanced here."""

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from bellwether_load.planning.blocks import Block, Int64s, first_choice
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.pools import LocalPool
+from sparkplans.instances import Case, instance, leading_costs
 
 
 def brokers(
@@ -51,6 +52,27 @@ def block(
     ids = np.arange(first_id, first_id + len(rows), dtype=np.int64)
     leader_now = np.where(home < count, home, first_choice(ids, eligible, count)).astype(np.int32)
     return Block(number, count, ids, np.array([row[0] for row in rows], np.int64), eligible, home, leader_now)
+
+
+def expanded(seed: int = 1, partitions: int = 3000, count: int = 12) -> tuple[Brokers, Block]:
+    """A cluster of three racks whose last broker of each rack is new: loads with a heavy tail."""
+    dice = np.random.default_rng(seed)
+    share = np.array([1.0, 1.0, 1.0, 0.15])
+    rows = []
+    for load in (dice.pareto(1.3, partitions) * 1000 + 1).astype(int):
+        row = [rack * 4 + int(dice.choice(4, p=share / share.sum())) for rack in range(3)]
+        dice.shuffle(row)
+        rows.append((int(load), row))
+    return brokers(count), block(count, rows)
+
+
+def of_the_bench(case: Case) -> tuple[Brokers, Block]:
+    """A cluster as the bench has it."""
+    made, count = instance(case, 4), case.brokers
+    loads, base = leading_costs(made)
+    home = made.replicas[:, 0]
+    whole = Block(0, count, np.arange(case.partitions), loads, made.replicas, home, home)
+    return Brokers.of(np.arange(count), np.ones(count, np.bool_), made.capacity, base, base), whole
 
 
 def pool(whole: Block, blocks: int = 1) -> LocalPool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bellwether_load.planning.fits import MOST_PER_BROKER, Fit, choose, fitting, place
+from bellwether_load.planning.fits import MOST_PER_BROKER, Fit, choose, fitting, overfilling, place
 from testkit.loads.small_problems import block
 
 
@@ -51,3 +51,17 @@ def test_partitions_are_placed_by_id():
     whole = block(3, [(1, [0, 1]), (1, [0, 2])], first_id=10)
     assert place(whole, {11: 2, 99: 1}).leader.tolist() == [0, 2]
     assert place(whole, {99: 1}) is whole
+
+
+def test_a_partition_that_fits_nowhere_goes_to_the_broker_that_can_lead_most():
+    whole = block(3, [(4, [0, 1, 2]), (7, [0, 1, 2]), (2, [0])])
+    assert overfilling(whole, ints(0), ints(-3, 0, 0), ints(9, 8, 10)) == {0: 2}  # the lightest that is enough
+    assert overfilling(whole, ints(0), ints(-9, 0, 0), ints(9, 8, 10)) == {1: 2}  # none is: the heaviest
+    assert overfilling(whole, ints(0), ints(-9, 0, 0), ints(9, 5, 6)) == {0: 2}
+    assert overfilling(whole, ints(0), ints(-3, 0, 0), ints(9, 3, 3)) == {}
+
+
+def test_a_broker_is_overfilled_by_one_partition_only():
+    whole = block(4, [(4, [0, 2, 3]), (4, [1, 2, 3]), (4, [3, 2])])
+    assert overfilling(whole, ints(0, 1), ints(-1, -1, 0, 0), ints(9, 9, 9, 5)) == {0: 2, 1: 3}
+    assert overfilling(whole, ints(3, 0, 1), ints(-1, -1, 0, -2), ints(9, 9, 9, 0)) == {2: 2}
