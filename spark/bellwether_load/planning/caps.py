@@ -95,8 +95,8 @@ def _programmed(
     leader = program.rounded(program.relaxed())
     if leader is None:
         return Balance(start, bound, free.heaviest, free.rounds)
+    after = before.led_by(leader)
     moved = np.flatnonzero(before.leader != leader)
     pool.place(dict(zip(before.ids[moved].tolist(), leader[moved].tolist(), strict=True)))
-    carried = start - before.led + before.led_by(leader).led
-    carried = exchange(pool, brokers, carried, Fraction(bound.value), most)
+    carried = exchange(pool, brokers, start - before.led + after.led, Fraction(bound.value), most, after)
     return Balance(carried, bound, free.heaviest, free.rounds)

@@ -17,22 +17,32 @@ from bellwether_load.planning.blocks import Block, Int64s
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.pools import Pool
 
-MOST_PARTITIONS = 1_000_000
-"""As many are gathered here for it: 36 MB."""
+MOST_PARTITIONS = 2_000_000
+"""As many are gathered here for it: 72 MB."""
 MOST_STEPS = 400
 """And as many as there are brokers."""
 
 
-def exchange(pool: Pool, brokers: Brokers, carried: Int64s, goal: Fraction, most: int | None = None) -> Int64s:
+def exchange(
+    pool: Pool,
+    brokers: Brokers,
+    carried: Int64s,
+    goal: Fraction,
+    most: int | None = None,
+    some: Block | None = None,
+) -> Int64s:
     """Exchange leaders in the pool while that lowers the busiest broker's load and it is above ``goal``; the load of
     each broker afterwards.
 
-    ``most``: how many leaders may be changed in all, None for any number.
+    ``most``: how many leaders may be changed in all, None for any number. ``some``: the partitions that are exchanged
+    if there are too many in the pool.
     """
-    if brokers.busiest(carried) <= goal or pool.size() > MOST_PARTITIONS:
+    if brokers.busiest(carried) <= goal:
         return carried
-    before = pool.gathered()
-    after = exchanged(before, brokers, carried, goal, None if most is None else most - before.changed)
+    before = pool.gathered() if pool.size() <= MOST_PARTITIONS else some
+    if before is None:
+        return carried
+    after = exchanged(before, brokers, carried, goal, None if most is None else most - pool.changed())
     rows = np.flatnonzero(after.leader != before.leader)
     pool.place(dict(zip(before.ids[rows].tolist(), after.leader[rows].tolist(), strict=True)))
     return carried - before.led + after.led

@@ -77,22 +77,25 @@ class TestExchangeOfSoManyLeaders:
         assert of.busiest(found.carried) <= found.floor * 1.01
 
 
-@given(problems(), st.integers(1, 3), st.none() | st.integers(0, 20))
+@given(problems(), st.integers(1, 3), st.none() | st.integers(0, 20), st.booleans())
 def test_in_a_pool_brokers_carry_what_they_lead_and_no_limit_is_broken(
-    made: tuple[Brokers, Block], blocks: int, most: int | None
+    made: tuple[Brokers, Block], blocks: int, most: int | None, all_: bool
 ):
     of, whole = made
     several, before = pool(whole, blocks), of.fixed + whole.led
     limit = None if most is None else max(most, several.changed())
-    after = exchange(several, of, before, Fraction(0), limit)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(exchanges, "MOST_PARTITIONS", len(whole) if all_ else -1)
+        after = exchange(several, of, before, Fraction(0), limit, whole.take(np.arange(0, len(whole), 2)))
     assert after.tolist() == carried(of, whole, leaders(several)).tolist()
     assert of.busiest(after) <= of.busiest(before)
     assert limit is None or several.changed() <= limit
 
 
-def test_more_partitions_than_are_gathered_are_left_alone(monkeypatch: pytest.MonkeyPatch):
+def test_of_too_many_partitions_only_some_are_exchanged(monkeypatch: pytest.MonkeyPatch):
     of, whole = brokers(2), block(2, [(9, [0, 1])] * 4)
     monkeypatch.setattr(exchanges, "MOST_PARTITIONS", 3)
     several = pool(whole)
-    assert exchange(several, of, of.fixed + whole.led, Fraction(0)).tolist() == whole.led.tolist()
-    assert several.changed() == 0
+    assert exchange(several, of, whole.led, Fraction(0)).tolist() == [36, 0]
+    assert exchange(several, of, whole.led, Fraction(0), some=whole.take(np.array([2]))).tolist() == [27, 9]
+    assert leaders(several) == {0: 0, 1: 0, 2: 1, 3: 0}
