@@ -15,7 +15,7 @@ from bellwether_load.planning.blocks import joined
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.exchanges import exchange
 from bellwether_load.planning.fewest_changes import MOST_PARTITIONS, reduce_changes
-from bellwether_load.planning.pools import Pool, carried_by
+from bellwether_load.planning.pools import Pool, carried_by, place_changed
 from bellwether_load.planning.prices import Prices, best_of
 from bellwether_load.planning.programs import CORE, Program
 from bellwether_load.planning.relaxations import Limit, candidate_ids, pruned_bound, relax
@@ -96,7 +96,6 @@ def _programmed(
     if leader is None:
         return Balance(start, bound, free.heaviest, free.rounds)
     after = before.led_by(leader)
-    moved = np.flatnonzero(before.leader != leader)
-    pool.place(dict(zip(before.ids[moved].tolist(), leader[moved].tolist(), strict=True)))
+    place_changed(pool, before, after)
     carried = exchange(pool, brokers, start - before.led + after.led, Fraction(bound.value), most, after)
     return Balance(carried, bound, free.heaviest, free.rounds)

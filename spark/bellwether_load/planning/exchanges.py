@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bellwether_load.planning.blocks import Block, Int64s
 from bellwether_load.planning.brokers import Brokers
-from bellwether_load.planning.pools import Pool
+from bellwether_load.planning.pools import Pool, place_changed
 
 MOST_PARTITIONS = 2_000_000
 """As many are gathered here for it: 72 MB."""
@@ -43,8 +43,7 @@ def exchange(
     if before is None:
         return carried
     after = exchanged(before, brokers, carried, goal, None if most is None else most - pool.changed())
-    rows = np.flatnonzero(after.leader != before.leader)
-    pool.place(dict(zip(before.ids[rows].tolist(), after.leader[rows].tolist(), strict=True)))
+    place_changed(pool, before, after)
     return carried - before.led + after.led
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from bellwether_load.planning.blocks import Block, Int32s, Int64s
 from bellwether_load.planning.brokers import Brokers
-from bellwether_load.planning.pools import Pool
+from bellwether_load.planning.pools import Pool, place_changed
 from bellwether_load.planning.programs import Program
 from bellwether_load.planning.pruning import Pruning
 
@@ -37,8 +37,7 @@ def reduce_changes(pool: Pool, brokers: Brokers, limits: Int64s, carried: Int64s
     found = min(_answers(planned, brokers, limits), key=lambda block: block.changed, default=planned)
     if found.changed >= changed:
         return carried
-    rows = np.flatnonzero(found.leader != planned.leader)
-    pool.place(dict(zip(planned.ids[rows].tolist(), found.leader[rows].tolist(), strict=True)))
+    place_changed(pool, planned, found)
     return brokers.fixed + found.led
 
 

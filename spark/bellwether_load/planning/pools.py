@@ -169,6 +169,12 @@ def carried_by(pool: Pool, brokers: Brokers) -> Int64s:
     return carried
 
 
+def place_changed(pool: Pool, before: Block, after: Block) -> None:
+    """Change the leaders in the pool that differ in these blocks of the same partitions."""
+    rows = np.flatnonzero(after.leader != before.leader)
+    pool.place(dict(zip(after.ids[rows].tolist(), after.leader[rows].tolist(), strict=True)))
+
+
 def together(parts: Sequence[tuple[Int64s, Int32s]]) -> tuple[Int64s, Int32s]:
     """Ids and leaders of several blocks, by id."""
     ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in parts)])

@@ -12,7 +12,7 @@ from typing import Any
 from bellwether.cli.planning.preview import Preview
 from bellwether.cli.text_table import rows_of
 from bellwether.core.demotion.decisions import Decisions
-from bellwether.core.demotion.restoration import beyond_wave
+from bellwether.core.demotion.restoration import other_leaders_message
 from bellwether.core.model.log_dirs import LogDir
 from bellwether.core.planning.plan import Move, Plan
 from bellwether.core.reasons import DESCRIPTIONS
@@ -61,7 +61,7 @@ def _decided(plan: Plan, decisions: Decisions, before: set[int], dirs_before: se
     for broker in decisions.promoted:
         yield f"broker {broker} would be promoted"
     for broker, wave in decisions.returning.items():
-        others = beyond_wave(plan.early.get(broker, 0), plan.withheld.get(broker, 0))
+        others = other_leaders_message(plan.early.get(broker, 0), plan.withheld.get(broker, 0))
         yield f"broker {broker} gets its leaders back in waves: {wave.share} % now{others}"
     for broker, seconds in decisions.dwelling.items():
         yield f"broker {broker} would be demoted in {seconds:.0f} s (demotion.dwellSeconds)"

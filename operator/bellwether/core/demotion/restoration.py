@@ -62,7 +62,7 @@ class RestorationProgress:
         text = f"wave {self.number} of {self.waves}: {self.returning.share} % of its leaders may be restored"
         if self.number == 0:
             text = f"its leaders are restored in {self.waves} waves"
-        text += beyond_wave(self.early)
+        text += other_leaders_message(self.early)
         return text if self.wait is None else f"{text}; the next wave waits: {self.wait.message}"
 
     @classmethod
@@ -80,7 +80,7 @@ class RestorationProgress:
         return cls(returning, waves.number(returning.share), len(waves.steps), withheld, wait, early)
 
 
-def beyond_wave(early: int, withheld: int = 0) -> str:
+def other_leaders_message(early: int, withheld: int = 0) -> str:
     """Addition to a message about a wave: how many leaders it does not hold back, and does; empty if none."""
     them = "it" if early == 1 else "them"
     now = f", and {early} more at once, as no other healthy replica may lead {them}" if early else ""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from bellwether.core.demotion.restoration import beyond_wave
+from bellwether.core.demotion.restoration import other_leaders_message
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.findings import EvidenceItem
 from bellwether.core.detection.verdicts import Verdict
@@ -210,7 +210,7 @@ def _waves(before: UndoRecord, plan: Plan) -> Iterable[BrokerChange]:
     for broker, wave in sorted(plan.decisions.returning.items()):
         was = before.returning.get(broker)
         if was is None or was.share != wave.share:
-            others = beyond_wave(plan.early.get(broker, 0), plan.withheld.get(broker, 0))
+            others = other_leaders_message(plan.early.get(broker, 0), plan.withheld.get(broker, 0))
             text = f"{wave.share} % of its leaders may be restored{others}"
             rolled_back = wave.share < (was.share if was is not None else 1)
             yield BrokerChange(broker, rolled_back, "waves", str(Reason.RESTORING_IN_WAVES), text)
