@@ -23,6 +23,7 @@ PYTEST_ARGS ?=
 # without real parts fill that time.
 WORKERS ?= 4
 BY_LOT = --numprocesses=$(WORKERS) --dist=loadscope --no-loadscope-reorder
+TEST = not slow and not cluster and not image
 FAST_FOLDERS = tests/unit tests/properties tests/scenarios tests/contract
 FAST = not kafka and not apiserver and not prometheus and not chart and not spark and not slow and not cluster and not image
 DEMO_ARGS ?=
@@ -56,7 +57,11 @@ demo: $(DEMO_READY) ## Break a real cluster twice and watch its leaders leave an
 
 .PHONY: test
 test: lint parts ## Lint, then unit, property, contract, architecture and integration tests, real parts included
-	@$(PYTEST) $(BY_LOT) -m "not slow and not cluster and not image" $(PYTEST_ARGS)
+	@$(PYTEST) $(BY_LOT) -m "$(TEST)" $(PYTEST_ARGS)
+
+.PHONY: test-times
+test-times: setup parts ## Run the tests of `make test` and report where the time goes: reports/test-times.json and tables
+	@$(PYTEST) $(BY_LOT) -m "$(TEST)" --times=reports/test-times.json $(PYTEST_ARGS)
 
 .PHONY: test-fast
 test-fast: setup ## Unit tests, scenarios and the invariants with few examples: what needs no real part

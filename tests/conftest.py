@@ -23,8 +23,10 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
+from realparts.processes import kill_all
 from testkit.processes.slow_test_selection import chosen_files
-from testkit.processes.xdist_groups import begins, lot_of
+from testkit.processes.time_report import TimeRecorder
+from testkit.processes.xdist_groups import begins, lot_of, needs_real_parts
 from waiting import limit
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # A busy machine is no reason to fail: neither profile has a deadline.
 settings.register_profile(
-    "quick", max_examples=30, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "quick", max_examples=15, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile(
     "thorough", max_examples=200, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
@@ -63,7 +65,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden parts of tests/scenarios anew")
     parser.addoption("--shard", metavar="K/N", help="only the K-th of N shares of the selected test files")
     parser.addoption("--changed-since", metavar="REV", help="only, or besides --shard, tests whose sources changed")
+    parser.addoption("--times", metavar="FILE", type=Path, help="report where the time of the run goes")
     parser.addoption("--within", metavar="SECONDS", type=float, help="skip tests that would begin later than this")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Record times where they are asked for."""
+    if report := config.getoption("times"):
+        config.pluginmanager.register(TimeRecorder(config, report))
 
 
 @pytest.hookimpl(trylast=True)
@@ -107,6 +116,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(f"not begun within {within:.0f} s; run: make test-slow PYTEST_ARGS={item.nodeid}")
     if item.get_closest_marker("spark") and (missing := _missing_java()):
         pytest.skip(missing)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """End this worker's real parts as soon as no later test needs one: idle brokers cost a worker a tenth of a core."""
+    if nextitem is not None and needs_real_parts(item.nodeid) and not needs_real_parts(nextitem.nodeid):
+        kill_all()
 
 
 @functools.cache

@@ -103,6 +103,9 @@ def test_single_rounds_become_loads(run: Any, store: Store, tmp_path: Path):
     assert "1 of 168 hours of the week are known, each by at least 15 minutes of samples" in result.stderr
 
 
+@pytest.mark.parametrize(
+    "engine", ["process", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.slow])], indirect=True
+)
 def test_layouts_portions_and_tasks_do_not_change_a_single_bit(
     run: Any, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -32,6 +32,15 @@ if TYPE_CHECKING:
 
 Loads = Mapping[PartitionKey, tuple[float, float | None]]
 
+SLOW_ON_SPARK = pytest.mark.parametrize(
+    "engine", ["process", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.slow])], indirect=True
+)
+
+
+def seeds(count: int) -> list[Any]:
+    """The first one in every run, the others in the slow ones."""
+    return [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, count))]
+
 
 def planned(engine: Engine, store: Path, asked: Problem, known: Loads, hourly: Hourly | None = None) -> Made:
     """What the job makes of a problem, written into the store."""
@@ -63,7 +72,7 @@ def recheck(store: Path, digest: str) -> Any:
     return CliRunner().invoke(main, ["verify-plan", *(word for o, f in folders for word in (o, f"{store}/{f}"))])
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_the_verifier_accepts_what_the_job_plans(engine: Engine, tmp_path: Path, seed: int):
     made = planned(engine, tmp_path, *posed(seed))
     result = recheck(tmp_path, made.plan.digest)
@@ -71,6 +80,7 @@ def test_the_verifier_accepts_what_the_job_plans(engine: Engine, tmp_path: Path,
     assert "within" in result.output
 
 
+@SLOW_ON_SPARK
 def test_the_same_plan_comes_of_any_number_of_pieces_here_and_in_tasks(engine: Engine, tmp_path: Path):
     asked, known = posed(7, partitions=400)
     whole = planned(engine, tmp_path / "whole", asked, known)
@@ -88,7 +98,7 @@ def test_the_same_plan_comes_of_any_number_of_pieces_here_and_in_tasks(engine: E
     assert recheck(tmp_path / "cut", whole.plan.digest).exit_code == 0
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_the_forecast_is_the_busiest_hour_with_the_new_leaders(engine: Engine, tmp_path: Path, seed: int):
     asked, known = posed(seed)
     dice, hours = Random(seed), (0, 14, 38, 167)
@@ -130,6 +140,7 @@ def test_leaders_are_chosen_for_hours_that_are_known_and_the_bound_is_verified(e
     assert "bound by hour" in result.output
 
 
+@SLOW_ON_SPARK
 def test_more_partitions_than_are_held_are_planned_by_hour_on_any_engine_and_verified(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -303,6 +303,7 @@ def test_an_exported_record_can_be_imported_elsewhere(api: KubernetesClient, nam
     assert (found.entries, found.demoted) == (record.entries, record.demoted)
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_entries_fit_and_a_thousand_are_saved_with_one_write_per_part(
     api: KubernetesClient, namespace: str
 ) -> None:

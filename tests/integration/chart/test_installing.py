@@ -100,6 +100,7 @@ def test_a_release_is_installed_upgraded_rolled_back_and_taken_away(
     assert spec_of(chartserver, release) == before
 
 
+@pytest.mark.slow
 def test_definitions_that_a_person_applied_are_taken_over_or_left_alone(
     installing: Helm, chart: Path, chartserver: ApiServer, release: str
 ):
@@ -112,6 +113,7 @@ def test_definitions_that_a_person_applied_are_taken_over_or_left_alone(
     assert set(definitions_of(chartserver)) == {"brokerhealths.bellwether.dev", "leadershippolicies.bellwether.dev"}
 
 
+@pytest.mark.slow
 def test_policies_of_the_values_come_with_the_next_upgrade_and_outlive_the_release(
     installing: Helm, chart: Path, chartserver: ApiServer, release: str
 ):
@@ -143,6 +145,7 @@ def test_a_hook_that_fails_stops_the_uninstallation_and_nothing_is_lost(
 HELM_WAITS_SECONDS = 300
 
 
+@pytest.mark.slow
 def test_a_hook_whose_image_cannot_be_pulled_ends_before_helm_stops_waiting_and_can_be_run_again(
     installing: Helm, chart: Path, chartserver: ApiServer, release: str
 ):
@@ -162,6 +165,7 @@ def test_a_hook_whose_image_cannot_be_pulled_ends_before_helm_stops_waiting_and_
     assert left_of(chartserver, release) == []
 
 
+@pytest.mark.slow
 def test_a_release_whose_hook_failed_can_be_repaired_or_removed_without_the_hook(
     installing: Helm, chart: Path, chartserver: ApiServer, release: str
 ):

@@ -153,6 +153,7 @@ def test_while_the_webhook_is_down_a_broker_starts_without_sidecars_and_a_later_
     assert len(release.until_added(3)["spec"]["containers"]) == 3
 
 
+@pytest.mark.slow
 def test_a_frozen_webhook_does_not_hold_up_a_broker(release: Release):
     release.until_added(3)
     assert release.webhook is not None
@@ -163,6 +164,7 @@ def test_a_frozen_webhook_does_not_hold_up_a_broker(release: Release):
         release.webhook.resume()
 
 
+@pytest.mark.slow
 def test_an_agent_shares_the_processes_of_the_broker(release: Release):
     assert release.webhook is not None
     release.webhook.kill()
@@ -172,6 +174,7 @@ def test_an_agent_shares_the_processes_of_the_broker(release: Release):
     assert pod["spec"]["shareProcessNamespace"] is True
 
 
+@pytest.mark.slow
 def test_an_upgrade_keeps_the_certificate_for_a_year_and_then_trusts_the_old_and_the_new_one(release: Release):
     before, trusted = release.secret()["data"], release.trusted()
     release.upgrade()

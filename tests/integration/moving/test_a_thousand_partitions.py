@@ -19,7 +19,7 @@ from testkit.kafka.kafka_site import KafkaSite
 from testkit.simulation.invariant_watcher import Watcher
 from testkit.simulation.operators import Operator
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 Baseline = dict[PartitionKey, Partition]
 Record = Callable[[str, object], None]
@@ -105,7 +105,6 @@ def test_all_leaders_leave_spread_over_the_others_and_come_back(
     assert site.store.record.empty
 
 
-@pytest.mark.slow
 def test_with_another_broker_dead_everything_that_can_moves_and_the_rest_is_named(
     whole: KafkaCluster,
     site: KafkaSite,

@@ -35,6 +35,7 @@ def test_an_unreachable_bootstrap_is_named_and_another_policy_goes_on(site: Site
     site.until(lambda: site.ready("lost")[0] == "ClusterClaimed", 30, "it connects", lambda: site.ready("lost"))
 
 
+@pytest.mark.slow
 def test_a_bootstrap_that_leads_to_another_cluster_is_refused_and_nothing_is_lost(
     site: Site, other_kafka: KafkaCluster
 ) -> None:
@@ -141,6 +142,7 @@ def test_a_topic_made_anew_in_the_middle_of_a_demotion_is_demoted_as_a_new_one(b
     assert not gone
 
 
+@pytest.mark.slow
 def test_missing_secrets_are_named_and_a_secure_listener_works_once_they_are_there(bare_site: Site) -> None:
     site = bare_site
     secure = site.kafka.security

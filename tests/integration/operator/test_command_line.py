@@ -22,7 +22,7 @@ from waiting import limit
 if TYPE_CHECKING:
     from testkit.processes.sites import Site
 
-pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
 
 
 def run(site: Site, *arguments: str, status: int = 0) -> str:

@@ -78,6 +78,7 @@ def test_one_that_leads_and_one_that_stands_by_are_ready(bare_site: Site, port: 
     assert ask(other, "/healthz") == (200, "ok\n")
 
 
+@pytest.mark.slow
 def test_a_loop_that_hangs_in_a_reconcile_is_told(bare_site: Site, port: int) -> None:
     """The request never comes back, whatever its own time limit says: a defect of ours, played by the program."""
     site = bare_site

@@ -14,7 +14,7 @@ from realparts.processes import whole_lines
 if TYPE_CHECKING:
     from testkit.processes.sites import Site
 
-pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
 
 STANDING_SECONDS = 20.0
 
@@ -47,7 +47,6 @@ def test_each_line_is_an_event_that_names_policy_epoch_and_broker_where_they_are
     assert [(line["reason"], line["broker"]) for line in about] == [("Demoted", 2), ("Promoted", 2)]
 
 
-@pytest.mark.slow
 def test_a_standing_trouble_is_told_once_and_its_end_too(bare_site: Site) -> None:
     site = bare_site
     site.topics()

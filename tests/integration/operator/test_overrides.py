@@ -53,6 +53,7 @@ def said(site: Site, *arguments: str) -> str:
     return found.stdout
 
 
+@pytest.mark.slow
 def test_a_command_returns_when_its_effect_is_there_and_tells_it(site: Site) -> None:
     before, leaders = site.orders(), site.led_by(1)
     assert "broker 1 is demoted (OverrideDemoted)" in said(site, "demote", "1", "--reason", "disk swap")

@@ -186,6 +186,7 @@ def test_an_operator_that_is_killed_while_the_job_runs_is_followed_by_one_that_f
     assert len(site.api.list(JOBS, site.namespace)) == 1
 
 
+@pytest.mark.slow
 def test_a_job_that_fails_on_a_node_says_why_in_status_and_is_not_made_again(rebalanced: Rebalanced) -> None:
     rebalanced.begin()
     rebalanced.annotate(rebalance="now")

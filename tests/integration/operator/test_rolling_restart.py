@@ -130,6 +130,7 @@ def test_kubectl_alone_drains_waits_and_hands_back_around_a_restart(site: Site) 
     site.until(lambda: not condition(site.health(2), "Drained"), 30, "nothing is said of it any more")
 
 
+@pytest.mark.slow
 def test_a_drain_that_is_held_ends_with_its_reason_and_moves_nothing(site: Site) -> None:
     alone = f"{site.topic}-alone"
     site.topics({alone: 1}, assignments={alone: [[3]]})

@@ -37,6 +37,7 @@ def held(site: Site) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_all_orders_are_back_and_nothing_waits_for_an_operator(site: Site) -> None:
     before = site.orders()
     site.demote(1)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
     from testkit.processes.sites import Site
 
-pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
 
 CRDS = Path(__file__).parents[3] / "crds"
 
@@ -75,7 +75,6 @@ def test_definitions_of_an_older_version_are_named_and_work_goes_on_without_a_re
     site.until_restored(before)
 
 
-@pytest.mark.slow
 def test_an_older_operator_refuses_a_newer_undo_record_and_loses_nothing_of_it(site: Site) -> None:
     before = site.orders()
     site.demote(1)

@@ -12,7 +12,7 @@ import pytest
 from realparts.apiserver import ApiServer, KubectlFailed
 from waiting import done, until
 
-pytestmark = pytest.mark.apiserver
+pytestmark = [pytest.mark.apiserver, pytest.mark.slow]
 
 
 def definition() -> dict[str, Any]:

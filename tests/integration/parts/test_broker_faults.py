@@ -18,6 +18,8 @@ from realparts.slowdisk import Mode, SlowDisk
 from realparts.toxiproxy import Toxiproxy
 from waiting import limit, until
 
+pytestmark = pytest.mark.slow
+
 
 def proxy_of(cluster: KafkaCluster) -> Toxiproxy:
     assert cluster.proxy is not None

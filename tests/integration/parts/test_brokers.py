@@ -13,7 +13,7 @@ from realparts.kafka import KafkaCluster, create_topics
 from realparts.kafka_topics import admin, live_brokers
 from waiting import limit, until
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 
 def advertised(client: AdminClient) -> dict[int, str]:
@@ -50,7 +50,6 @@ def test_topics_are_led_and_in_sync_as_soon_as_they_are_created(kafka: KafkaClus
     }
 
 
-@pytest.mark.slow
 def test_dedicated_controllers_outlive_two_of_three_brokers_and_nothing_outlives_the_cluster(tmp_path: Path) -> None:
     with KafkaCluster(3, directory=tmp_path, controllers=1, racks=["a", "b", "c"], proxied=False) as cluster:
         broker = cluster.broker(1)

@@ -20,6 +20,8 @@ from realparts.slowdisk import SlowDisk
 from realparts.wrongclock import WrongClock
 from waiting import limit
 
+pytestmark = pytest.mark.slow
+
 CLOCKS = "import time; print(time.time(), time.monotonic(), time.time())"
 CONNECTING = """
 import socket, sys

@@ -12,7 +12,7 @@ from testkit.processes.readme_runner import Guide
 if TYPE_CHECKING:
     from testkit.processes.sites import Site
 
-pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "placement" / "capacity"
 

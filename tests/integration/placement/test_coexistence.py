@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
     from testkit.processes.sites import Site
 
-pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "placement" / "coexistence"
 HOME = (1, 2, 3)
@@ -64,7 +64,6 @@ def demoted(policy_site: Site) -> tuple[Site, Guide]:
     return site, guide
 
 
-@pytest.mark.slow
 def test_a_throttled_move_is_waited_for_and_left_alone(demoted: tuple[Site, Guide]) -> None:
     site, guide = demoted
     moved = TopicPartition("orders", 0)
@@ -96,7 +95,6 @@ def test_a_foreign_order_and_another_replication_factor_become_what_is_gone_back
     until_stands(site, [HOME, (3, 1, 2), (1, 2, 5, 3), HOME], by_1=3, by_3=1)
 
 
-@pytest.mark.slow
 def test_the_baselines_of_a_topic_that_is_made_anew_are_dropped(demoted: tuple[Site, Guide]) -> None:
     site, guide = demoted
     old = {p.topic_id for p in site.partitions().values()}
@@ -110,7 +108,6 @@ def test_the_baselines_of_a_topic_that_is_made_anew_are_dropped(demoted: tuple[S
     assert old.isdisjoint(key.topic_id for key in record.entries)
 
 
-@pytest.mark.slow
 def test_a_pause_of_strimzi_holds_the_way_back_and_not_a_persons_word(policy_site: Site, apiserver: ApiServer) -> None:
     from realparts import strimzi
 

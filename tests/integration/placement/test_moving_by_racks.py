@@ -16,7 +16,7 @@ from bellwether.core.signals import OverrideState, Reading
 from testkit.kafka.kafka_site import KafkaSite
 from testkit.simulation.operators import POLICY, Operator
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 RACKS = {1: "dc-1", 2: "dc-2", 3: "dc-3", 4: "dc-1", 5: "dc-2", 6: "dc-3"}
 IN_TURN = [(1, 2, 3), (2, 3, 4), (3, 4, 5), (4, 5, 6), (5, 6, 1), (6, 1, 2)]

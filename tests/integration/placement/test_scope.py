@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from bellwether.core.model.cluster import TopicPartition
     from testkit.processes.sites import Site
 
-pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
 
 
 def led(site: Site, topic: str) -> int:

@@ -14,7 +14,7 @@ from bellwether.probes.storage.disk_write import FILE_NAME
 from realparts.ports import HeldPorts
 from waiting import limit
 
-pytestmark = [pytest.mark.apiserver]
+pytestmark = [pytest.mark.apiserver, pytest.mark.slow]
 
 SOURCES = {"broker-2-first": "data-1", "broker-2-second": "data-2"}
 

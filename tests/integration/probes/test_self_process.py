@@ -62,6 +62,7 @@ def started(bench: Any, kafka: KafkaCluster, *brokers: int) -> None:
         bench.start("self", "--broker", str(number), "--port", port(listen))
 
 
+@pytest.mark.slow
 def test_a_broker_whose_listener_is_cut_says_so_itself_while_its_peer_is_talked_to(
     bench: Any, breakable_kafka: KafkaCluster
 ) -> None:

@@ -17,7 +17,7 @@ from waiting import limit
 if TYPE_CHECKING:
     from realparts.kafka import KafkaCluster
 
-pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
 
 WELL, CUT = ("Passing", "Passing"), ("Failing", "Passing")
 PATIENCE = 60

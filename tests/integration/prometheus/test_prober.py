@@ -202,6 +202,7 @@ def test_a_server_that_hangs_makes_all_unknown_and_nobody_failing_until_it_goes_
     bench.until(lambda: bench.readings("idle") == ["Failing", "Passing", "Passing"])
 
 
+@pytest.mark.slow
 def test_a_broker_that_is_no_longer_scraped_is_unknown_and_its_peers_are_not(
     bench: Bench, scraping: PrometheusServer, exporters: dict[int, Exporter]
 ) -> None:
@@ -213,6 +214,7 @@ def test_a_broker_that_is_no_longer_scraped_is_unknown_and_its_peers_are_not(
     assert bench.entry(2, "idle")["message"] == "the query returns nothing for this broker"
 
 
+@pytest.mark.slow
 def test_a_rule_that_is_taken_from_the_policy_leaves_no_entry_behind(bench: Bench, scraping: PrometheusServer) -> None:
     bench.policy(scraping.url, IDLE, OFFLINE)
     bench.start()
@@ -242,6 +244,7 @@ def test_tls_by_the_authority_of_a_secret_and_a_secret_that_comes_late(
         bench.until(lambda: bench.readings("idle") == WELL)
 
 
+@pytest.mark.slow
 def test_one_look_prints_a_table_writes_nothing_and_fails_on_a_failing_broker(
     bench: Bench, scraping: PrometheusServer, exporters: dict[int, Exporter]
 ) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from realparts.secured import SecuredKafka
     from testkit.processes.sites import Site
 
-pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
 
 ALL = (Acl("Alter", "Cluster"), Acl("DescribeConfigs", "Cluster"), Acl("Describe", "Topic", "*"))
 SOON = 30
@@ -75,7 +75,6 @@ def test_a_password_renewed_in_kafka_first_stops_the_operator_until_its_secret_s
     assert "pw-1" not in site.kubectl("get", "lp,bh,cm,events", "-o", "json") + site.processes[0].log.read_text()
 
 
-@pytest.mark.slow
 def test_a_secret_renewed_first_is_followed_before_the_former_user_goes(
     site: Site, secured: SecuredKafka, user: str, put: Callable[..., None], demoted: Any
 ) -> None:
@@ -94,7 +93,6 @@ def test_a_secret_renewed_first_is_followed_before_the_former_user_goes(
     secured.revoke(other)
 
 
-@pytest.mark.slow
 def test_a_secret_that_goes_bad_is_said_and_the_former_credentials_serve_on(
     site: Site, put: Callable[..., None], renewed: Callable[[str], None], user: str, demoted: Any
 ) -> None:
@@ -112,7 +110,6 @@ def test_a_secret_that_goes_bad_is_said_and_the_former_credentials_serve_on(
     site.until_restored(demoted)  # former credentials lead leaders back, too
 
 
-@pytest.mark.slow
 def test_a_password_renewed_in_the_middle_of_a_run_leaves_nothing_half_done(
     site: Site, secured: SecuredKafka, user: str, scram: dict[str, Any], renewed: Callable[[str], None]
 ) -> None:
@@ -181,7 +178,6 @@ def test_a_client_s_secret_at_the_token_endpoint_is_renewed(
     assert "token-pw" not in str(site.status()) + site.processes[0].log.read_text()
 
 
-@pytest.mark.slow
 def test_probers_follow_a_renewed_password_and_no_leader_moves_by_it(
     site: Site, secured: SecuredKafka, user: str, scram: dict[str, Any], renewed: Callable[[str], None]
 ) -> None:

@@ -61,6 +61,7 @@ def refusal(connection: Connection) -> str:
     return str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_broker_with_iam_lets_us_read_move_and_probe(msk: MskKafka) -> None:
     connection = by(KEY, msk.bootstrap, msk.authority)
     nodes = BrokerPool(connection, PATIENT)

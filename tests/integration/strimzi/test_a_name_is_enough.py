@@ -13,7 +13,7 @@ from testkit.processes.sites import condition, demoted
 if TYPE_CHECKING:
     from testkit.kubernetes.strimzi_fixture import StrimziSite
 
-pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
 
 
 def test_a_policy_of_a_mode_and_a_name_demotes_a_broker_and_gives_its_leaders_back(bare: StrimziSite) -> None:
@@ -55,7 +55,6 @@ def test_people_see_which_cluster_was_found_and_which_pod_is_which_broker(strimz
     assert "my-cluster-brokers-2" in site.kubectl("get", "bh", "main-2", "-o", "wide")
 
 
-@pytest.mark.slow
 def test_probers_find_the_listener_of_clients_outside_and_a_broker_that_is_cut_off_is_demoted(
     strimzi: StrimziSite,
 ) -> None:

@@ -15,10 +15,9 @@ from testkit.processes.sites import condition
 if TYPE_CHECKING:
     from testkit.kubernetes.strimzi_fixture import StrimziSite
 
-pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
 
 
-@pytest.mark.slow
 def test_a_cluster_is_waited_for_from_nothing_to_ready_and_each_lack_is_named(bare: StrimziSite) -> None:
     site = bare.site
     site.topics()
@@ -59,7 +58,6 @@ def test_a_wrong_name_is_told_with_the_right_ones(strimzi: StrimziSite) -> None:
     strimzi.until_ready()
 
 
-@pytest.mark.slow
 def test_a_cluster_of_another_namespace_has_to_agree(bare: StrimziSite) -> None:
     site, lender = bare.site, bare.namespace
     bare.everything()
@@ -78,7 +76,6 @@ def test_a_cluster_of_another_namespace_has_to_agree(bare: StrimziSite) -> None:
     bare.until_said("StrimziReferenceInvalid")
 
 
-@pytest.mark.slow
 def test_what_is_taken_away_under_a_demotion_is_said_and_the_demotion_stands(strimzi: StrimziSite) -> None:
     site = strimzi.site
     before = site.orders()
@@ -99,7 +96,6 @@ def test_what_is_taken_away_under_a_demotion_is_said_and_the_demotion_stands(str
     site.until_restored(before)
 
 
-@pytest.mark.slow
 def test_a_policy_whose_cluster_is_gone_for_good_can_be_deleted(strimzi: StrimziSite) -> None:
     site = strimzi.site
     before = site.orders()
@@ -111,7 +107,6 @@ def test_a_policy_whose_cluster_is_gone_for_good_can_be_deleted(strimzi: Strimzi
     site.until_restored(before, 10)  # Kafka itself was still there; a broker may hear of it a moment later
 
 
-@pytest.mark.slow
 def test_renewed_passwords_and_authorities_are_followed_without_a_restart(strimzi: StrimziSite) -> None:
     site = strimzi.site
     before = site.orders()
@@ -137,7 +132,6 @@ def test_renewed_passwords_and_authorities_are_followed_without_a_restart(strimz
     assert "renewed-by" not in log.read_text()
 
 
-@pytest.mark.slow
 def test_a_listener_that_asks_nobody_needs_no_user(bare: StrimziSite) -> None:
     site = bare.site
     plain = [listener("plain", 9092, tls=False)]
@@ -149,7 +143,6 @@ def test_a_listener_that_asks_nobody_needs_no_user(bare: StrimziSite) -> None:
     assert (site.status()["strimzi"]["listener"], site.status()["strimzi"]["user"]) == ("plain", "")
 
 
-@pytest.mark.slow
 def test_a_user_whose_secret_has_another_password_is_refused_by_kafka_and_said_so(bare: StrimziSite) -> None:
     site = bare.site
     bare.everything()

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -28,6 +29,7 @@ def whole_lines(log: Path) -> list[str]:
     return text[: text.rfind("\n") + 1].splitlines()
 
 
+_started: weakref.WeakSet[ManagedProcess] = weakref.WeakSet()
 _watch_lock = threading.Lock()
 _watcher: subprocess.Popen[str] | None = None
 
@@ -45,6 +47,12 @@ def _tell_guardian(line: str) -> None:
         assert _watcher.stdin is not None
         _watcher.stdin.write(line + "\n")
         _watcher.stdin.flush()
+
+
+def kill_all() -> None:
+    """End every process of ours that still runs, detached ones left out."""
+    for process in list(_started):
+        process.kill()
 
 
 class ManagedProcess:
@@ -102,6 +110,7 @@ class ManagedProcess:
                 )
             except OSError as problem:
                 raise StartFailed(f"cannot start {self.name} ({self.command[0]}): {problem}") from problem
+        _started.add(self)
         _tell_guardian(f"watch {self.pid} {guardian.start_ticks(self.pid)}")
 
     def wait_ready(self, ready: Callable[[], bool], timeout_seconds: float, *, every_seconds: float = 0.1) -> None:
@@ -147,6 +156,7 @@ class ManagedProcess:
 
     def detach(self) -> None:
         """Let it outlive us. From now on it is the caller's duty to end it."""
+        _started.discard(self)
         _tell_guardian(f"forget {self.pid}")
 
     def _signal(self, number: signal.Signals) -> None:

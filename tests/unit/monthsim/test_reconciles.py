@@ -82,6 +82,7 @@ def outcome(one: Month, *, screened: bool) -> tuple[Sequence[object], Sequence[o
     return [(round(d.time, 6), d.broker, d.reason) for d in found.demotions], [d.broker for d in found.downs]
 
 
+@pytest.mark.slow
 def test_reconciles_that_are_passed_over_would_have_decided_nothing() -> None:
     world = Assumptions(path_outages=10.0, loss_bursts=30.0, shared_loss_bursts=4.0, hiccups=8.0)
     one, _ = drawn(6, (9, 6, 0), world, FaultRates(external_cut=0.5, disk_slow=0.3, broker_down=0.3))

@@ -8,6 +8,8 @@ from monthsim.models import MODELS
 from monthsim.months import OURS, RULES
 from monthsim.scoring import Score
 
+pytestmark = pytest.mark.slow
+
 Found = dict[str, dict[str, Score]]
 
 

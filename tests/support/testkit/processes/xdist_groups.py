@@ -44,4 +44,10 @@ def begins(test: str) -> int:
     lot = lot_of(test)
     if lot in LONGEST_FIRST:
         return LONGEST_FIRST.index(lot)
-    return len(LONGEST_FIRST) + (not lot.startswith(REAL_PARTS) and lot not in LOTS.values())
+    return len(LONGEST_FIRST) + (not needs_real_parts(test))
+
+
+def needs_real_parts(test: str) -> bool:
+    """Whether a test's lot may start real parts."""
+    lot = lot_of(test)
+    return lot.startswith(REAL_PARTS) or lot in LOTS.values()

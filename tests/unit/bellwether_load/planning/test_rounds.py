@@ -88,6 +88,7 @@ def test_a_higher_target_needs_fewer_moves():
     assert high.changed() < low.changed()
 
 
+@pytest.mark.slow
 def test_a_cap_brings_the_busiest_as_low_as_so_many_moves_can():
     of, whole = expanded()
     free, bound_ = pool(whole), pool(whole)

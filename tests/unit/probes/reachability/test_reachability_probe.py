@@ -214,6 +214,7 @@ class Recorded(WorkerPool):
         super().put(question)
 
 
+@pytest.mark.slow
 def test_three_hundred_silent_brokers_delay_no_other() -> None:
     bench = SteppedBench(*range(1, 361))
     bench.network.silent = {f"out-{n}:1" for n in range(1, 301)}

@@ -1,0 +1,179 @@
+"""How much of the tree there may be: lines of each package, Python files, files of one folder, import circles.
+
+A limit is what there was when it was set, lines with 2 % more. A change that grows something beyond its limit makes
+something there smaller, or raises the limit with a comment that says why. A change that makes something much smaller
+lowers its limit, so that what was gained stays. Counted are Python files that people write.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from sourcetree import ROOT, files
+
+LINES = {
+    "operator/bellwether": 1078,
+    "operator/bellwether/adapters": 12610,
+    "operator/bellwether/api": 4615,
+    "operator/bellwether/cli": 12703,
+    "operator/bellwether/controllers": 3785,
+    "operator/bellwether/core": 13209,
+    "operator/bellwether/pages": 1409,
+    "operator/bellwether/plan_verifier": 2056,
+    "operator/bellwether/ports": 443,
+    "operator/bellwether/probes": 6103,
+    "operator/bellwether/quarantine": 538,
+    "operator/bellwether/recording": 1904,
+    "operator/bellwether/sampling": 882,
+    "operator/bellwether/simulation": 514,
+    "operator/bellwether/telemetry": 1774,
+    "operator/bellwether/testing": 1788,
+    "spark": 6789,
+    "examples": 3022,
+    "helm": 2173,
+    "docs": 349,
+    "tests": 214,
+    "tests/architecture": 2654,
+    "tests/bench": 10473,
+    "tests/cluster": 894,
+    "tests/contract": 855,
+    "tests/e2e": 125,
+    "tests/integration": 18567,
+    "tests/properties": 4752,
+    "tests/scenarios": 208,
+    "tests/spark": 737,
+    "tests/support": 19724,
+    "tests/unit": 61076,
+}
+"""Lines of the Python files below a folder, but for those below a longer name of the table."""
+
+FILES = {"operator": 563, "spark": 63, "tests": 949}
+"""Python files below a folder."""
+
+FILES_IN_ONE_FOLDER = {"operator": 18, "spark": 27, "tests": 49}
+"""Python files that lie in one folder, subfolders left out."""
+
+IMPORT_CIRCLES = 2
+"""Groups of modules of the product that import each other, imports inside functions included."""
+
+SLACK = 1.02
+WORTH_KEEPING = 1.06
+"""A limit of lines that is this many times what there is must be lowered."""
+
+IMPORT = re.compile(r"^ *(?:from (bellwether[\w.]*) import (\([^)]*\)|[^\n]+)|import (bellwether[\w.]*))", re.MULTILINE)
+
+
+def python_files(root: Path) -> list[Path]:
+    return [path for path in files(root) if path.suffix == ".py"]
+
+
+def line_counts(root: Path, folders: Iterable[str]) -> dict[str, int]:
+    """Lines of the Python files by folder; a file counts for the longest name that it lies below."""
+    counts = dict.fromkeys(sorted(folders, key=len, reverse=True), 0)
+    for path in python_files(root):
+        name = path.relative_to(root).as_posix()
+        if folder := next((folder for folder in counts if name.startswith(f"{folder}/")), None):
+            counts[folder] += path.read_bytes().count(b"\n")
+    return counts
+
+
+def beyond_limits(now: Mapping[str, int], limits: Mapping[str, int], unit: str) -> list[str]:
+    """What is over its limit, and what is so far below that the limit has to follow; a sentence each."""
+    over = [
+        f"{name}: {now[name]:,} {unit}, limit {limit:,}. Make something there smaller, or raise the limit in"
+        f" tests/architecture/{Path(__file__).name} with a comment that says why."
+        for name, limit in limits.items()
+        if now[name] > limit
+    ]
+    return over + [
+        f"{name}: {now[name]:,} {unit}, limit {limit:,}. Lower the limit to {int(now[name] * SLACK)}."
+        for name, limit in limits.items()
+        if now[name] * WORTH_KEEPING < limit
+    ]
+
+
+def import_circles(root: Path) -> list[list[str]]:
+    """Groups of two or more modules of ``operator`` and ``spark`` that import each other."""
+    texts = {
+        ".".join(path.relative_to(root).with_suffix("").parts[1:]).removesuffix(".__init__"): path.read_text()
+        for path in python_files(root)
+        if path.relative_to(root).parts[0] in ("operator", "spark")
+    }
+    imports = {module: imported(text, texts) for module, text in texts.items()}
+    reached = {module: reachable(module, imports) for module in texts}
+    circles = {tuple(sorted(n for n in reached[m] if m in reached[n])) for m in texts if m in reached[m]}
+    return [list(circle) for circle in sorted(circles)]
+
+
+def imported(text: str, modules: Mapping[str, str]) -> set[str]:
+    """The modules that a text imports, wherever in it; a package only where nothing else of it is named."""
+    found = set()
+    for package, names, plain in IMPORT.findall(text):
+        inside = {f"{package}.{name}" for name in re.findall(r"\w+", names)}.intersection(modules)
+        found |= inside or {plain or package}.intersection(modules)
+    return found
+
+
+def reachable(module: str, imports: Mapping[str, set[str]]) -> set[str]:
+    """Every module that one leads to; itself only through another."""
+    found: set[str] = set()
+    todo = [module]
+    while todo:
+        new = imports[todo.pop()] - found
+        found |= new
+        todo += new
+    return found
+
+
+def test_every_package_keeps_to_its_lines() -> None:
+    assert beyond_limits(line_counts(ROOT, LINES), LINES, "lines") == []
+
+
+def test_every_python_file_counts_for_a_package() -> None:
+    assert sum(line_counts(ROOT, LINES).values()) == sum(p.read_bytes().count(b"\n") for p in python_files(ROOT))
+
+
+def test_there_are_no_more_files_than_the_limit() -> None:
+    counts = Counter(path.relative_to(ROOT).parts[0] for path in python_files(ROOT))
+    assert beyond_limits(counts, FILES, "Python files") == []
+
+
+def test_no_folder_holds_more_files_than_the_limit() -> None:
+    counts = Counter(path.parent.relative_to(ROOT) for path in python_files(ROOT))
+    most = {top: max(n for folder, n in counts.items() if folder.parts[:1] == (top,)) for top in FILES_IN_ONE_FOLDER}
+    assert beyond_limits(most, FILES_IN_ONE_FOLDER, "Python files in one folder") == []
+
+
+def test_there_are_no_more_import_circles_than_the_limit() -> None:
+    circles = import_circles(ROOT)
+    assert len(circles) <= IMPORT_CIRCLES, circles
+
+
+def test_a_package_that_grows_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    package = tmp_path / "operator" / "bellwether" / "core"
+    package.mkdir(parents=True)
+    (package / "growing.py").write_text("x = 1\n" * 103)
+    (package.parent / "other.py").write_text("x = 1\n" * 100)
+    limits = {"operator/bellwether": 102, "operator/bellwether/core": 102}
+    (refusal,) = beyond_limits(line_counts(tmp_path, limits), limits, "lines")
+    assert refusal.startswith("operator/bellwether/core: 103 lines, limit 102. Make something there smaller, or raise")
+
+
+def test_a_package_that_shrinks_has_its_limit_lowered() -> None:
+    assert beyond_limits({"a": 900, "b": 990}, {"a": 1000, "b": 1000}, "lines") == [
+        "a: 900 lines, limit 1,000. Lower the limit to 918."
+    ]
+
+
+def test_a_circle_through_a_function_is_found(tmp_path: Path) -> None:
+    package = tmp_path / "operator" / "bellwether"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "one.py").write_text("from bellwether import (\n    two,\n)\n")
+    (package / "two.py").write_text("def late():\n    from bellwether.three import name\n")
+    (package / "three.py").write_text("import bellwether.one\nfrom bellwether import four\n")
+    (package / "four.py").write_text("x = 1\n")
+    assert import_circles(tmp_path) == [["bellwether.one", "bellwether.three", "bellwether.two"]]
