@@ -30,7 +30,7 @@ PLAN = (
     " about two and a half minutes once everything is up."
 )
 FIRST_TIME = (
-    "The first time, parts are fetched and the Kubernetes API server is compiled: about 5 minutes on two idle cores."
+    "The first time, parts are fetched and the Kubernetes API server is compiled: about 7 minutes on two idle cores."
     " What is complete is kept, so an interrupted run continues where it ended."
 )
 
