@@ -68,7 +68,7 @@ def broken_contracts(root: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def violations(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What import-linter finds in a copy of the tree with everything planted at once."""
     root = tmp_path_factory.mktemp("planted")
     for folder in ("operator", "spark"):
@@ -89,10 +89,10 @@ def test_every_import_contract_is_kept() -> None:
 
 @pytest.mark.parametrize(("module", "imported", "contract"), PLANTED)
 def test_an_import_against_a_contract_is_found(
-    found: dict[str, str], module: str, imported: str, contract: str
+    violations: dict[str, str], module: str, imported: str, contract: str
 ) -> None:
-    assert f"{module} -> {imported} (l." in found[contract]
+    assert f"{module} -> {imported} (l." in violations[contract]
 
 
-def test_a_new_stage_must_find_its_place_in_the_flow(found: dict[str, str]) -> None:
-    assert "- bellwether.core.afterthoughts" in found[CORE]
+def test_a_new_stage_must_find_its_place_in_the_flow(violations: dict[str, str]) -> None:
+    assert "- bellwether.core.afterthoughts" in violations[CORE]

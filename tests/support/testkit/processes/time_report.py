@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from testkit.processes.process_trees import Process, children_of
 from testkit.processes.xdist_groups import lot_of
 
 LOOKED_INTO_SECONDS = 0.05
@@ -42,25 +43,19 @@ class ProcessTree:
     """CPU seconds of this process and of all below it, and of these by program."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[int, str], tuple[str, float]] = {}
+        self._seen: dict[Process, tuple[str, float]] = {}
         self._last = 0.0
 
     def cpu(self) -> float:
         """CPU seconds until now; reads ``/proc``."""
-        below: dict[int, list[tuple[int, str, float, float]]] = defaultdict(list)
-        for folder in Path("/proc").glob("[0-9]*"):
-            if fields := _stat(folder):
+        total = sum(os.times()[:4])
+        for process in children_of(os.getpid()):
+            if fields := _stat(process.id):
                 own, reaped = (sum(map(int, fields[first : first + 2])) / _TICKS for first in (11, 13))
-                below[int(fields[1])].append((int(folder.name), fields[19], own, reaped))
-        times = os.times()
-        total, todo = sum(times[:4]), [os.getpid()]
-        while todo:
-            for pid, started, own, reaped in below.get(todo.pop(), ()):
                 total += own + reaped
-                program = self._seen.get((pid, started), ("", 0.0))[0]
                 # A child is a copy of its parent until it runs a program of its own.
-                self._seen[pid, started] = (program_name(_arguments(pid)) or program, own)
-                todo.append(pid)
+                program = program_name(_arguments(process.id)) or self._seen.get(process, ("", 0.0))[0]
+                self._seen[process] = (program, own)
         self._last = max(total, self._last)  # a process that nobody waits for is not counted after its end
         return self._last
 
@@ -183,9 +178,9 @@ def _row(spent: Spent) -> list[float]:
     return [round(spent.wall, 3), round(spent.cpu, 3), spent.count]
 
 
-def _stat(folder: Path) -> list[str] | None:
+def _stat(pid: int) -> list[str] | None:
     try:
-        return (folder / "stat").read_text().rpartition(")")[2].split()
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return None
 
