@@ -74,14 +74,17 @@ def measure(stage: Stage, server: ApiServer, brokers: int, seconds: float) -> di
     watched = {name: process.pid for name, process in stage.processes.items()}
     watched |= {process.name: process.pid for process in server.processes()}
     probers = [name for name in watched if name.startswith("prober ")]
-    before, requests_before = {name: usage(pid) for name, pid in watched.items()}, stage.requests()
+    before = {name: usage(pid) for name, pid in watched.items()}
+    # Counted over their own time: on a busy machine the other readings in between take seconds.
+    requests_before, counted = stage.requests(), time.monotonic()
     said_before = {name: stage.metrics(name) for name in (*probers, "operator")}
     traffic_before, began = stage.traffic(), time.monotonic()
     time.sleep(seconds)
     traffic, lasted = stage.traffic(), time.monotonic() - began
-    after, requests_after = {name: usage(pid) for name, pid in watched.items()}, stage.requests()
+    requests_after, counted = stage.requests(), time.monotonic() - counted
+    after = {name: usage(pid) for name, pid in watched.items()}
     said_after = {name: stage.metrics(name) for name in (*probers, "operator")}
-    writes = rates(requests_before, requests_after, lasted, WRITES)
+    writes = rates(requests_before, requests_after, counted, WRITES)
     leases = sum(rate for what, rate in writes.items() if what.endswith(f" {LEASES}"))
 
     def grown(name: str, metric: str, **labels: str) -> float:
@@ -94,7 +97,7 @@ def measure(stage: Stage, server: ApiServer, brokers: int, seconds: float) -> di
         "lease_writes_per_second": round(leases, 3),
         "other_writes_per_second": round(sum(writes.values()) - leases, 3),
         "writes_per_second": writes,
-        "reads_per_second": rates(requests_before, requests_after, lasted, READS),
+        "reads_per_second": rates(requests_before, requests_after, counted, READS),
         "processes": {name: between(before[name], after[name]) for name in watched},
         "questions_per_second": {
             name: {
