@@ -23,10 +23,10 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
-from realparts.processes import kill_all
-from testkit.processes.slow_test_selection import chosen_files
+from testkit.processes.shared_parts import SharedParts
+from testkit.processes.slow_test_selection import chosen_files, shard_files
 from testkit.processes.time_report import TimeRecorder
-from testkit.processes.xdist_groups import begins, lot_of, needs_real_parts
+from testkit.processes.xdist_groups import begins, lot_of
 from waiting import limit
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ settings.register_profile(
 settings.register_profile(
     "thorough", max_examples=200, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("few", settings.get_profile("quick"), max_examples=10)
+settings.register_profile("few", settings.get_profile("quick"), max_examples=5)
 settings.load_profile("quick")
 
 # A collection makes millions of objects that all stay: to look for garbage among them doubled its time.
@@ -70,7 +70,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Record times where they are asked for."""
+    """Watch the shared parts, and record times where they are asked for."""
+    config.pluginmanager.register(SharedParts())
     if report := config.getoption("times"):
         config.pluginmanager.register(TimeRecorder(config, report))
 
@@ -84,6 +85,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out := [item for item in items if files[item] not in chosen]:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if files[item] in chosen]
+    if shard := config.getoption("shard"):
+        # What changed comes after the shard: where time ends early, another shard's run reaches other tests.
+        own = shard_files(files.values(), shard)
+        items.sort(key=lambda item: files[item] not in own)
     if config.getoption("timeout") is None:
         for item in items:
             mark = item.get_closest_marker("timeout")
@@ -116,13 +121,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(f"not begun within {within:.0f} s; run: make test-slow PYTEST_ARGS={item.nodeid}")
     if item.get_closest_marker("spark") and (missing := _missing_java()):
         pytest.skip(missing)
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """End this worker's real parts as soon as no later test needs one: idle brokers cost a worker a tenth of a core."""
-    if nextitem is not None and needs_real_parts(item.nodeid) and not needs_real_parts(nextitem.nodeid):
-        kill_all()
 
 
 @functools.cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,7 @@ def _last_word(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+@cache
 def found_in(root: Path) -> dict[str, list[str]]:
     """Unbounded reads by ``file: kind``, with their lines."""
     found: dict[str, list[str]] = {}

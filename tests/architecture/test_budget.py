@@ -50,7 +50,7 @@ LINES = {
 }
 """Lines of the Python files below a folder, but for those below a longer name of the table."""
 
-FILES = {"operator": 563, "spark": 63, "tests": 949}
+FILES = {"operator": 563, "spark": 63, "tests": 945}
 """Python files below a folder."""
 
 FILES_IN_ONE_FOLDER = {"operator": 18, "spark": 27, "tests": 49}

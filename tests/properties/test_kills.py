@@ -1,4 +1,4 @@
-"""kill -9 after, and before, every single side effect of a demotion and of a promotion: a new process finishes."""
+"""kill -9 before the first and after every side effect of a demotion and of a promotion: a new process finishes."""
 
 from __future__ import annotations
 
@@ -98,9 +98,11 @@ def effects(scene: Callable[[Interruptions], object]) -> list[str]:
 
 def dying(scene: Callable[[Interruptions], object]) -> list[object]:
     return [
-        pytest.param(number, before, id=f"{'before' if before else 'after'} {number} {effect}")
-        for number, effect in enumerate(effects(scene), 1)
-        for before in (True, False)
+        pytest.param(1, True, id="before anything"),
+        *(
+            pytest.param(number, False, id=f"after {number} {effect}")
+            for number, effect in enumerate(effects(scene), 1)
+        ),
     ]
 
 

@@ -15,16 +15,19 @@ from realparts.kafka import KafkaCluster, create_topics
 from realparts.kafka_topics import admin, delete_topics
 from waiting import limit, until
 
+SHARED = "shared-"
 PATIENT = Limits(opening_seconds=10, finding_seconds=20, request_seconds=20, read_seconds=60)
 
 
 @pytest.fixture
 def brokers(kafka: KafkaCluster) -> Iterator[KafkaCluster]:
-    """The session's brokers; afterwards every fault is mended and the topics that the test has made are gone."""
+    """The session's brokers; afterwards every fault is mended and the topics that the test has made are gone, but for
+    those that its module shares.
+    """
     yield kafka
     kafka.mend()
     known = admin(kafka.bootstrap).list_topics(timeout=limit(30)).topics
-    delete_topics(kafka.bootstrap, [name for name in known if not name.startswith("__")])
+    delete_topics(kafka.bootstrap, [name for name in known if not name.startswith(("__", SHARED))])
 
 
 @pytest.fixture
@@ -48,12 +51,23 @@ def mover(nodes: BrokerPool) -> KafkaMover:
     return KafkaMover(nodes)
 
 
+@pytest.fixture(scope="module")
+def topic(kafka: KafkaCluster) -> Iterator[str]:
+    """A topic of the module's own: three partitions of three replicas, so that each broker leads one."""
+    yield (name := made(kafka, SHARED))
+    delete_topics(kafka.bootstrap, [name])
+
+
 @pytest.fixture
-def topic(brokers: KafkaCluster) -> str:
-    """A topic of the test's own: 12 partitions, three replicas each."""
-    name = f"t-{uuid.uuid4().hex[:8]}"
-    create_topics(brokers.bootstrap, {name: 12})
-    everywhere(brokers, name, 12)
+def fresh_topic(brokers: KafkaCluster) -> str:
+    """The same for one test."""
+    return made(brokers, "fresh-")
+
+
+def made(brokers: KafkaCluster, prefix: str) -> str:
+    name = f"{prefix}{uuid.uuid4().hex[:8]}"
+    create_topics(brokers.bootstrap, {name: 3})
+    everywhere(brokers, name, 3)
     return name
 
 

@@ -23,8 +23,8 @@ MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 @pytest.fixture
 def strict(brokers: KafkaCluster, topic: str) -> str:
     """A topic with a setting of its own."""
-    create_topics(brokers.bootstrap, {f"{topic}-strict": 1}, configs={MIN_ISR: "2"})
-    return f"{topic}-strict"
+    create_topics(brokers.bootstrap, {f"strict-{topic}": 1}, configs={MIN_ISR: "2"})
+    return f"strict-{topic}"
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ def frozen(brokers: KafkaCluster, topic: str) -> Iterator[KafkaCluster]:
 def test_a_read_goes_round_a_frozen_broker_that_is_first_in_bootstrap(frozen: KafkaCluster) -> None:
     opened = Opened()
     reader = KafkaReader(BrokerPool(Connection((frozen.broker(1).internal, frozen.broker(2).internal)), ROUND, opened))
-    assert len(reader.read().partitions) >= 12
+    assert len(reader.read().partitions) >= 3
     reader.read()
     assert opened.in_vain == 1, "the second read must not try the frozen broker again"
 

@@ -29,10 +29,10 @@ def led_by(reader: KafkaReader, topic: str, broker: int) -> Partition:
 
 
 def test_leader_and_followers_tell_the_end_of_their_own_copy(
-    brokers: KafkaCluster, connection: Connection, reader: KafkaReader, topic: str
+    brokers: KafkaCluster, connection: Connection, reader: KafkaReader, fresh_topic: str
 ) -> None:
-    led = led_by(reader, topic, 1)
-    write(brokers, topic, led.index)
+    led = led_by(reader, fresh_topic, 1)
+    write(brokers, fresh_topic, led.index)
     asker = LogEnds(connection)
     for number in (1, 2, 3):
         questions = {led.name: led.leader_epoch if number == 1 else -1}
@@ -45,14 +45,14 @@ def test_leader_and_followers_tell_the_end_of_their_own_copy(
 
 
 def test_a_frozen_follower_costs_its_own_timeout_and_then_tells_how_far_it_is(
-    brokers: KafkaCluster, connection: Connection, reader: KafkaReader, topic: str
+    brokers: KafkaCluster, connection: Connection, reader: KafkaReader, fresh_topic: str
 ) -> None:
-    led, asker, frozen = led_by(reader, topic, 1), LogEnds(connection), brokers.broker(3)
-    write(brokers, topic, led.index)
+    led, asker, frozen = led_by(reader, fresh_topic, 1), LogEnds(connection), brokers.broker(3)
+    write(brokers, fresh_topic, led.index)
     until(lambda: asker.ask(frozen.internal, {led.name: -1}, 5, 10).ends == {led.name: RECORDS})
     frozen.pause()
     try:
-        write(brokers, topic, led.index, acks="1")
+        write(brokers, fresh_topic, led.index, acks="1")
         assert asker.ask(brokers.broker(1).internal, {led.name: led.leader_epoch}, 5, 10).ends == {
             led.name: 2 * RECORDS
         }

@@ -7,9 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import Partition, TopicPartition
+from bellwether.kafka_connection import Connection
+from bellwether.ports.errors import Transient
 from bellwether.ports.kafka import Reorder
 from realparts.kafka import KafkaCluster, create_topics
 from testkit.kafka.kafka_site import KafkaSite
@@ -31,21 +34,21 @@ def last(broker: int, partition: Partition) -> tuple[int, ...]:
 
 
 def test_reorder_and_elect_move_every_leader_away_and_change_no_replica_set(
-    reader: KafkaReader, mover: KafkaMover, topic: str
+    reader: KafkaReader, mover: KafkaMover, fresh_topic: str
 ) -> None:
-    before = {p.key: p for p in reader.partitions([topic])}
+    before = {p.key: p for p in reader.partitions([fresh_topic])}
     held = [p for p in before.values() if p.leader == 1]
     assert held
 
     orders = [Reorder(p.name, last(1, p)) for p in before.values()]
     assert {o.error for o in mover.reorder(orders).values()} == {"NONE"}
-    reordered = settled(reader, topic, lambda ps: all(p.replicas[-1] == 1 for p in ps))
+    reordered = settled(reader, fresh_topic, lambda ps: all(p.replicas[-1] == 1 for p in ps))
     assert {p.key: p.leader for p in reordered} == {p.key: p.leader for p in before.values()}
 
     outcomes = mover.elect([p.name for p in before.values()])
     assert all(o.ok for o in outcomes.values())
     assert {o.error for o in outcomes.values()} == {"NONE", "ELECTION_NOT_NEEDED"}
-    after = settled(reader, topic, lambda ps: all(p.leader == p.replicas[0] for p in ps))
+    after = settled(reader, fresh_topic, lambda ps: all(p.leader == p.replicas[0] for p in ps))
     assert {p.key: frozenset(p.replicas) for p in after} == {k: frozenset(p.replicas) for k, p in before.items()}
     assert all(p.leader != 1 and 1 in p.isr and not p.reassigning for p in after)
 
@@ -60,12 +63,12 @@ def test_a_changed_replication_factor_is_refused_and_changes_nothing(
     assert reader.partitions([topic])[0] == partition
 
 
-def test_every_partition_gets_its_own_answer(reader: KafkaReader, mover: KafkaMover, topic: str) -> None:
-    good = reader.partitions([topic])[0]
+def test_every_partition_gets_its_own_answer(reader: KafkaReader, mover: KafkaMover, fresh_topic: str) -> None:
+    good = reader.partitions([fresh_topic])[0]
     assert good.leader == good.replicas[0]
     gone = TopicPartition("no-such-topic", 0)
-    beyond = TopicPartition(topic, 4711)
-    unknown_broker = TopicPartition(topic, 1)
+    beyond = TopicPartition(fresh_topic, 4711)
+    unknown_broker = TopicPartition(fresh_topic, 1)
     outcomes = mover.reorder(
         [
             Reorder(gone, (1, 2, 3)),
@@ -114,11 +117,13 @@ def test_a_reassignment_under_way_is_seen_and_can_be_cancelled(
         brokers.mend()
 
 
-def test_a_thousand_partitions_move_in_one_request(
-    brokers: KafkaCluster, reader: KafkaReader, mover: KafkaMover
+def test_a_thousand_partitions_are_read_within_the_usual_limits_and_move_in_one_request(
+    brokers: KafkaCluster, connection: Connection, reader: KafkaReader, mover: KafkaMover
 ) -> None:
     topic = f"many-{time.monotonic_ns()}"
-    create_topics(brokers.bootstrap, {topic: 1000})
+    create_topics(brokers.bootstrap, {topic: 1000}, assignments={topic: [[2, 1], [2, 3]] * 500})
+    usual = KafkaReader(BrokerPool(connection))
+    until(lambda: len([p for p in usual.read().partitions if p.topic == topic]) == 1000, ignoring=(Transient,))
     before = settled(reader, topic, lambda ps: len(ps) == 1000 and all(p.leader is not None for p in ps))
     orders = [Reorder(p.name, last(2, p)) for p in before]
     assert all(o.ok for o in mover.reorder(orders).values())

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 
 from bellwether.adapters.kafka.confluent_config import for_confluent
-from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import Partition
 from bellwether.kafka_connection import Connection
-from bellwether.ports.errors import Transient
 from realparts.kafka import KafkaCluster, create_topics
 from testkit.kafka.kafka_site import KafkaSite
 from waiting import limit, until
@@ -24,15 +20,17 @@ pytestmark = pytest.mark.kafka
 def test_the_snapshot_equals_what_another_client_sees(
     brokers: KafkaCluster, connection: Connection, reader: KafkaReader, topic: str
 ) -> None:
-    create_topics(brokers.bootstrap, {f"{topic}-2": 3}, assignments={f"{topic}-2": [[3, 1, 2], [2, 1, 3], [1, 3, 2]]})
+    create_topics(
+        brokers.bootstrap, {f"other-{topic}": 3}, assignments={f"other-{topic}": [[3, 1, 2], [2, 1, 3], [1, 3, 2]]}
+    )
     # The two clients may ask different brokers, each of which learns in its own time.
     KafkaSite(brokers).everywhere(
-        lambda c: len([p for p in c.partitions if p.topic == f"{topic}-2" and len(p.isr) == 3 and p.leader]) == 3
+        lambda c: len([p for p in c.partitions if p.topic == f"other-{topic}" and len(p.isr) == 3 and p.leader]) == 3
     )
     cluster = reader.read()
     client = AdminClient(for_confluent(connection))
     seen = client.list_topics(timeout=limit(30))
-    described = client.describe_topics(TopicCollection([topic, f"{topic}-2"]))
+    described = client.describe_topics(TopicCollection([topic, f"other-{topic}"]))
     # Kafka's own tools print ids in the alphabet that is safe in URLs and file names; this client does not.
     urlsafe = str.maketrans("+/", "-_")
     ids = {name: str(future.result(limit(30)).topic_id).translate(urlsafe) for name, future in described.items()}
@@ -56,7 +54,7 @@ def test_fresh_partitions_are_those_of_the_snapshot_and_a_topic_that_is_gone_is_
 ) -> None:
     fresh = reader.partitions([topic, "no-such-topic", "not a topic name!"])
     assert fresh == tuple(p for p in reader.read().partitions if p.topic == topic)
-    assert len(fresh) == 12
+    assert len(fresh) == 3
     assert reader.partitions([]) == ()
 
 
@@ -66,8 +64,9 @@ def test_asking_for_a_topic_does_not_create_it(reader: KafkaReader) -> None:
 
 
 def test_a_recreated_topic_has_another_id(
-    brokers: KafkaCluster, connection: Connection, reader: KafkaReader, topic: str
+    brokers: KafkaCluster, connection: Connection, reader: KafkaReader, fresh_topic: str
 ) -> None:
+    topic = fresh_topic
     before = {p.topic_id for p in reader.partitions([topic])}
     client = AdminClient(for_confluent(connection))
     client.delete_topics([topic])[topic].result(limit(30))
@@ -85,7 +84,7 @@ def test_a_recreated_topic_has_another_id(
 def test_a_dead_broker_is_fenced_and_its_partitions_name_their_eligible_leaders(
     brokers: KafkaCluster, connection: Connection, reader: KafkaReader, topic: str
 ) -> None:
-    name = f"{topic}-elr"
+    name = f"elr-{topic}"
     create_topics(
         brokers.bootstrap,
         {name: 1},
@@ -104,12 +103,3 @@ def test_a_dead_broker_is_fenced_and_its_partitions_name_their_eligible_leaders(
         assert reader.partitions([name])[0].elr == (3,)
     finally:
         brokers.mend()
-
-
-def test_a_thousand_partitions_more_cost_a_read_a_fraction_of_a_second(
-    brokers: KafkaCluster, connection: Connection
-) -> None:
-    topic = f"wide-{time.monotonic_ns()}"
-    create_topics(brokers.bootstrap, {topic: 1000}, replication_factor=1)
-    reader = KafkaReader(BrokerPool(connection))
-    until(lambda: len(reader.read().partitions) >= 1000, ignoring=(Transient,))

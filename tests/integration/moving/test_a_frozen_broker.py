@@ -22,7 +22,7 @@ SESSION_SECONDS = 9.0
 def test_a_frozen_broker_first_in_bootstrap_is_demoted_within_its_session(
     whole: KafkaCluster, site: KafkaSite, others: KafkaSubject, begin: Callable[..., Operator]
 ) -> None:
-    others.create(*[(2, 1, 3), (2, 3, 4), (1, 2, 4)] * 20)
+    others.create(*[(2, 1, 3), (2, 3, 4), (1, 2, 4)] * 5)
     baseline = site.orders()
     site.bootstrap = (whole.broker(2).internal, whole.broker(3).internal)
     site.limits = Limits()

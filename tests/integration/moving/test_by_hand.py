@@ -1,4 +1,4 @@
-"""``bellwether demote`` and ``promote`` with ``--record FILE``, as processes: what they do, say, write and return."""
+"""``bellwether demote`` and ``promote`` with ``--record FILE``: what they do, say, write and return."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from bellwether.cli.main import main
 from realparts.kafka import KafkaCluster
 from testkit.kafka.contract_clusters import KafkaSubject, partition
 from testkit.kafka.kafka_site import KafkaSite
@@ -34,24 +37,35 @@ def record(tmp_path: Path) -> Path:
     return tmp_path / "undo.json"
 
 
+@contextmanager
+def crashing(arguments: list[str], **point: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that runs a verb up to a point."""
+    command = [sys.executable, "-m", "testkit.processes.crash_points", *arguments]
+    process = subprocess.Popen(
+        command, env=os.environ | point, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
 @pytest.fixture
 def bellwether(whole: KafkaCluster, record: Path) -> Bellwether:
-    """Run a verb as a process; its exit status and everything that it says."""
+    """Run a verb, as a process where it is to die; its exit status and everything that it says."""
 
     def run(
         verb: str, broker: int = 2, *options: str, bootstrap: str = "", dies_at: str = "", to: Path = record
     ) -> Said:
-        command = ["-m", "testkit.processes.crash_points" if dies_at else "bellwether", verb, str(broker)]
-        done = subprocess.run(
-            [sys.executable, *command, "--bootstrap", bootstrap or whole.bootstrap, "--record", str(to), *options],
-            env=os.environ | ({"DIES_AT": dies_at} if dies_at else {}),
-            capture_output=True,
-            text=True,
-            timeout=limit(120),
-            check=False,
-        )
-        assert "Traceback" not in done.stderr, done.stderr
-        return done.returncode, done.stdout + done.stderr
+        arguments = [verb, str(broker), "--bootstrap", bootstrap or whole.bootstrap, "--record", str(to), *options]
+        if not dies_at:
+            found = CliRunner().invoke(main, arguments)
+            assert found.exception is None or isinstance(found.exception, SystemExit), found.exc_info
+            return found.exit_code, found.output
+        with crashing(arguments, DIES_AT=dies_at) as process:
+            said, _ = process.communicate(timeout=limit(120))
+        return process.returncode, said
 
     return run
 
@@ -188,45 +202,20 @@ def test_a_record_that_cannot_be_used_stops_everything_before_kafka_is_touched(
     assert site.partitions() == before
 
 
-@pytest.fixture
-def frozen_demotion(whole: KafkaCluster, topic: str, record: Path) -> Iterator[subprocess.Popen[str]]:
-    """A demotion that stands still before its first request."""
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "testkit.processes.crash_points",
-            "demote",
-            "2",
-            "--bootstrap",
-            whole.bootstrap,
-            "--record",
-            str(record),
-        ],
-        env=os.environ | {"FREEZES_AT": "before reorder 1"},
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-    )
-    try:
-        assert process.stderr is not None
-        assert REACHED in process.stderr.readline()
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-
-
 def test_two_at_once_do_not_share_a_record(
-    site: KafkaSite, frozen_demotion: subprocess.Popen[str], bellwether: Bellwether
+    whole: KafkaCluster, site: KafkaSite, topic: str, record: Path, bellwether: Bellwether
 ) -> None:
     before = site.partitions()
-    code, said = bellwether("demote", 3)
-    assert code == FAILED
-    assert f"another bellwether process (pid {frozen_demotion.pid}) works with this record" in said
-    assert site.partitions() == before
-    frozen_demotion.send_signal(signal.SIGCONT)
-    assert frozen_demotion.wait(limit(60)) == DONE
+    arguments = ["demote", "2", "--bootstrap", whole.bootstrap, "--record", str(record)]
+    with crashing(arguments, FREEZES_AT="before reorder 1") as frozen:
+        assert frozen.stdout is not None
+        assert any(REACHED in line for line in frozen.stdout)
+        code, said = bellwether("demote", 3)
+        assert code == FAILED
+        assert f"another bellwether process (pid {frozen.pid}) works with this record" in said
+        assert site.partitions() == before
+        frozen.send_signal(signal.SIGCONT)
+        assert frozen.wait(limit(60)) == DONE
     site.eventually(lambda c: c.leaders()[2] == 0)
     code, said = bellwether("promote")
     assert code == DONE, said

@@ -72,7 +72,13 @@ def test_the_second_policy_for_a_cluster_is_refused_and_takes_over_when_the_firs
     assert site.health(1, "second")["leaders"] > 0
 
 
-def test_an_override_on_a_broker_that_does_not_exist_is_named(site: Site) -> None:
+def test_an_empty_cluster_is_no_trouble_and_an_override_on_a_broker_that_does_not_exist_is_named(
+    bare_shared_site: Site, empty_kafka: KafkaCluster
+) -> None:
+    site = bare_shared_site
+    site.policy()
+    site.until_reported()
+    assert site.health(1)["leaders"] == 0
     spec = {"brokerId": 99, "policyRef": {"name": "main"}, "override": {"state": "Demoted", "reason": "a typing error"}}
     body = {
         "apiVersion": "bellwether.dev/v1alpha1",
@@ -112,13 +118,6 @@ def test_partitions_that_nobody_else_can_lead_are_held_and_named(site: Site, bre
     site.until(lambda: led_by_alone(site, 2, pair), 30, "broker 2 leads the pair", site.partitions)
     site.lift(1)
     site.until_restored(before)
-
-
-def test_an_empty_cluster_is_no_trouble(bare_site: Site, other_kafka: KafkaCluster) -> None:
-    bare_site.policy(kafka={"bootstrapServers": [other_kafka.bootstrap]})
-    bare_site.operator()
-    bare_site.until(bare_site.settled, 60, "it is said to be empty", bare_site.ready)
-    assert bare_site.health(1)["leaders"] == 0
 
 
 @pytest.mark.slow

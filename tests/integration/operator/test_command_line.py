@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.leader_mover import KafkaMover
+from bellwether.cli.main import main
 from bellwether.kafka_connection import Connection
 from bellwether.ports.kafka import Reorder
 from testkit.kafka.kafka_site import PATIENT
-from waiting import limit
 
 if TYPE_CHECKING:
     from testkit.processes.sites import Site
@@ -32,10 +30,8 @@ def run(site: Site, *arguments: str, status: int = 0) -> str:
         one["context"]["namespace"] = site.namespace
     own = site.directory / "kubeconfig"
     own.write_text(yaml.safe_dump(document))
-    environment = {**os.environ, "KUBECONFIG": str(own)}
-    command = [sys.executable, "-m", "bellwether", *arguments]
-    found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=limit(90), check=False)
-    assert found.returncode == status, found.stdout + found.stderr
+    found = CliRunner().invoke(main, list(arguments), env={"KUBECONFIG": str(own)})
+    assert found.exit_code == status, found.output
     return found.stdout
 
 

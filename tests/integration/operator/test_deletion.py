@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,10 @@ pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 ABANDON = "bellwether.dev/abandon=true"
 
 
-def test_deletion_restores_who_is_well_and_leaves_the_sick_with_their_record_exported(site: Site) -> None:
+def test_deletion_restores_who_is_well_and_leaves_the_sick_with_their_record_exported(
+    shared_site: Site,
+) -> None:
+    site = shared_site
     site.change(detection={"externalReachability": {"vantages": ["zone-a"]}})
     voice = site.voice("zone-a")
     voice.calls_well(1, 2, 3)
@@ -83,9 +85,7 @@ def test_with_kafka_gone_deletion_ends_in_time_and_what_it_exports_restores_all_
     exported = next(name for name in site.kubectl("get", "cm", "-o", "name").split() if "-export-" in name)
     document = tmp_path / "record.json"
     document.write_text(site.kubectl("get", exported, "-o", r"jsonpath={.data.record\.json}"))
-    command = [sys.executable, "-m", "bellwether", "undo-record", "import", "--policy", "main", "-n", site.namespace]
-    importing = site.start("import", [*command, document])
-    site.until(lambda: not importing.alive, 30, "the record is imported")
+    site.run("undo-record", "import", "--policy", "main", str(document))
     site.change(promotion={"stabilizationSeconds": 1})  # any news; the next turn would come within a minute
     # Kafka fenced whom it did not hear from; the leaders of orders that nobody displaced are its own to bring back.
     site.until_restored(exported_orders, 120)

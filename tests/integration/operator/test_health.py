@@ -65,17 +65,19 @@ def test_kafka_that_answers_nothing_makes_neither_stuck_nor_unready(bare_site: S
     bare_site.until(lambda: ask(port, "/readyz") == (200, "ok\n"), 15, "it is ready", lambda: ask(port, "/readyz"))
 
 
-def test_one_that_leads_and_one_that_stands_by_are_ready(bare_site: Site, port: int) -> None:
-    site = bare_site
-    site.topics()
-    site.policy()
-    site.operator("--health-port", str(port))
+def test_one_that_leads_and_one_that_stands_by_are_ready_and_a_frozen_one_answers_again(shared_site: Site) -> None:
+    site, port = shared_site, shared_site.health_port
     site.until(lambda: answers(port) and ask(port, "/readyz")[0] == 200, 60, "it is ready")
-    site.until_reported()
     other = site.free_port()
-    site.operator("--health-port", str(other))
+    process = site.operator("--health-port", str(other))
     site.until(lambda: answers(other) and ask(other, "/readyz")[0] == 200, 60, "the other is ready")
     assert ask(other, "/healthz") == (200, "ok\n")
+    process.pause()
+    try:
+        assert not answers(other)
+    finally:
+        process.resume()
+    site.until(lambda: answers(other) and ask(other, "/healthz")[0] == 200, 30, "it goes on")
 
 
 @pytest.mark.slow
@@ -134,17 +136,7 @@ def test_while_the_api_is_away_it_is_alive_and_not_ready(site: Site, apiserver: 
     assert process.alive
 
 
-def test_a_process_that_is_frozen_does_not_answer_and_goes_on_afterwards(bare_site: Site, port: int) -> None:
-    process = bare_site.operator("--health-port", str(port))
-    bare_site.until(lambda: answers(port), 60, "health is served")
-    process.pause()
-    try:
-        assert not answers(port)
-    finally:
-        process.resume()
-    bare_site.until(lambda: answers(port) and ask(port, "/healthz")[0] == 200, 30, "it goes on")
-
-
+@pytest.mark.slow
 def test_a_health_port_that_is_taken_is_named(bare_site: Site, port: int) -> None:
     with socket.create_server(("", 0)) as holder:
         taken = holder.getsockname()[1]

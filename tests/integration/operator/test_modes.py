@@ -1,13 +1,14 @@
-"""Observe says what it would do and does nothing; suspend freezes; the way from Observe to Enforce acts."""
+"""Observe says what it would do and does nothing; ``bellwether diff`` foretells what Enforce does; suspend freezes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner
+import yaml
 
-from bellwether.cli.main import main
 from bellwether.core.signals import Reading
 from testkit.processes.sites import demoted
 
@@ -19,11 +20,12 @@ pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 VANTAGES = {"externalReachability": {"vantages": ["zone-a"]}}
 
 
-def test_observe_says_whom_it_would_demote_and_changes_nothing_until_it_enforces(bare_site: Site) -> None:
-    site = bare_site
-    site.topics()
+def test_observe_says_and_diff_foretells_what_happens_only_once_it_enforces(
+    bare_shared_site: Site, tmp_path: Path
+) -> None:
+    site = bare_shared_site
+    site.topics({site.topic: 12})
     site.policy(mode="Observe", detection=VANTAGES)
-    site.operator()
     site.until_reported()
     before = site.partitions()
     voice = site.voice("zone-a")
@@ -40,20 +42,29 @@ def test_observe_says_whom_it_would_demote_and_changes_nothing_until_it_enforces
     assert site.verdict(2) == ("Sick", "ExternallyUnreachable")
     assert site.status()["plan"]["moves"] > 0
     assert not demoted(site.health(2))
+    told = difference(site, tmp_path, mode="Enforce")
+    assert [(s["field"], s["before"], s["after"]) for s in told["settings"]] == [("spec.mode", "Observe", "Enforce")]
+    assert (told["current"]["changes"], told["changed"]["demoted"]) == ([], [2])
     record = site.record()
     assert record is None or record.empty
     assert site.partitions() == before
 
-    orders = {name: p.replicas for name, p in before.items()}
     site.change(mode="Enforce")
-    site.until_demoted(2, orders)
+    site.until_demoted(2, {name: p.replicas for name, p in before.items()})
+    site.until(site.settled, 30, "it has settled", site.status)
+    foretold = {str(name): (p.replicas, p.leader) for name, p in before.items()}
+    foretold |= {c["partition"]: (tuple(c["order"]), c["leader"]) for c in told["changed"]["changes"]}
+    found = {str(name): (p.replicas, p.leader) for name, p in site.partitions().items()}
+    assert found == {name: foretold[name] for name in found}
 
 
-def test_suspend_freezes_what_is_demoted_and_what_is_not(site: Site) -> None:
+def test_suspend_freezes_what_is_demoted_and_what_is_not(shared_site: Site) -> None:
+    site = shared_site
     before = site.orders()
     site.demote(1)
     site.until_demoted(1, before)
-    assert commanded(site, "suspend", "--all").startswith(f"policy {site.namespace}/main: suspended: nothing is moved")
+    said = site.run("suspend", "--all", "--wait", "60").output
+    assert said.startswith(f"policy {site.namespace}/main: suspended: nothing is moved")
     assert site.status()["mode"] == "Suspended"
     frozen = site.partitions()
     site.lift(1)
@@ -63,15 +74,16 @@ def test_suspend_freezes_what_is_demoted_and_what_is_not(site: Site) -> None:
     assert site.status()["observedGeneration"] == generation
     assert site.partitions() == frozen
 
-    assert commanded(site, "resume") == f"policy {site.namespace}/main: resumed; mode Enforce\n"
+    assert site.run("resume", "--wait", "60").output == f"policy {site.namespace}/main: resumed; mode Enforce\n"
     site.until_demoted(3, before)
     site.lift(3)
     site.until_restored(before)
 
 
-def commanded(site: Site, *arguments: str) -> str:
-    """What a command prints that ends well."""
-    environment = {"KUBECONFIG": str(site.server.kubeconfig)}
-    found = CliRunner().invoke(main, [*arguments, "-n", site.namespace, "--wait", "60"], env=environment)
-    assert found.exit_code == 0, found.output
-    return found.output
+def difference(site: Site, folder: Path, **changed: str) -> Any:
+    """What ``bellwether diff`` foretells of the policy with some fields of its spec changed."""
+    live, path = site.policy_now(), folder / "policy.yaml"
+    live["metadata"] = {key: live["metadata"][key] for key in ("name", "namespace")}
+    path.write_text(yaml.safe_dump({**live, "spec": {**live["spec"], **changed}, "status": {}}))
+    (told,) = json.loads(site.run("diff", "-f", str(path), "--for", "1m", "-o", "json", exits=4).stdout)
+    return told

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -14,7 +11,6 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
 from bellwether.core.signals import Reading
 from testkit.processes.sites import condition, demoted
-from waiting import limit
 
 if TYPE_CHECKING:
     from bellwether.core.model.cluster import TopicPartition
@@ -25,7 +21,8 @@ pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 FAILING = Reading.FAILING
 
 
-def test_an_override_demotes_and_holds_and_its_end_restores_every_baseline(site: Site) -> None:
+def test_an_override_demotes_and_holds_and_its_end_restores_every_baseline(shared_site: Site) -> None:
+    site = shared_site
     before = site.orders()
     site.demote(1, "its disk is being exchanged")
     site.until_demoted(1, before)
@@ -46,11 +43,7 @@ def test_an_override_demotes_and_holds_and_its_end_restores_every_baseline(site:
 
 def said(site: Site, *arguments: str) -> str:
     """What a command prints, which ends well."""
-    command = [sys.executable, "-m", "bellwether", *arguments, "--policy", "main", "-n", site.namespace]
-    environment = {**os.environ, "KUBECONFIG": str(site.server.kubeconfig)}
-    found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=limit(90), check=False)
-    assert found.returncode == 0, found.stdout + found.stderr
-    return found.stdout
+    return site.run(*arguments, "--policy", "main").stdout
 
 
 @pytest.mark.slow
@@ -92,7 +85,8 @@ def test_a_topic_made_while_a_broker_is_demoted_gets_its_leaders_elsewhere(site:
     )
 
 
-def test_kubectl_answers_who_why_since_when_and_how_many_leaders(site: Site) -> None:
+def test_kubectl_answers_who_why_since_when_and_how_many_leaders(shared_site: Site) -> None:
+    site = shared_site
     voices = [site.voice("zone-a"), site.voice("zone-b")]
     for voice in voices:
         voice.calls_well(1, 2, 3)

@@ -222,39 +222,19 @@ def test_the_command_asks_shows_approves_and_waits(rebalanced: Rebalanced) -> No
     rebalanced.until_it_stands(rebalanced.wanted(digest))
 
 
-ATTACKS: dict[str, tuple[dict[str, Any], str]] = {
-    "an address": ({"history": {"uri": "gs://x/y?endpoint_override=10.0.0.1:80&scheme=http"}}, "history"),
-    "an image": ({"runner": {"image": "registry.example.com/any"}}, "runner"),
-    "a Secret": ({"runner": {"environmentSecretRef": {"name": "database"}}}, "runner"),
-    "a process": ({"runner": {"type": "Process"}}, "runner"),
+ATTACKS: dict[str, dict[str, Any]] = {
+    "an address": {"history": {"uri": "gs://x/y?endpoint_override=10.0.0.1:80&scheme=http"}},
+    "an image": {"runner": {"image": "registry.example.com/any"}},
+    "a Secret": {"runner": {"environmentSecretRef": {"name": "database"}}},
+    "a process": {"runner": {"type": "Process"}},
 }
 
 
-@pytest.mark.parametrize(("fields", "field"), ATTACKS.values(), ids=ATTACKS)
-def test_a_policy_that_names_what_the_administrator_decides_is_refused_by_the_api_server(
-    bare_site: Site, fields: dict[str, Any], field: str
-) -> None:
+def test_a_policy_that_names_what_the_administrator_decides_is_refused_by_the_api_server(bare_site: Site) -> None:
     from realparts.apiserver import KubectlFailed
 
-    with pytest.raises(KubectlFailed, match=rf'unknown field "spec\.rebalance\.{field}"'):
-        bare_site.policy(rebalance=fields)
+    for what, fields in ATTACKS.items():
+        with pytest.raises(KubectlFailed) as refused:
+            bare_site.policy(rebalance=fields)
+        assert f'unknown field "spec.rebalance.{next(iter(fields))}"' in str(refused.value), what
     assert json.loads(bare_site.kubectl("get", "lp", "-o", "json"))["items"] == []
-
-
-def test_another_teams_store_is_refused_in_status_and_brokers_are_demoted_all_the_same(
-    rebalanced: Rebalanced, tmp_path: Path
-) -> None:
-    site, path = rebalanced.site, Path(rebalanced.options[1])
-    config = json.loads(path.read_text())
-    config["stores"]["default"]["namespaces"] = ["team-b"]
-    path.write_text(json.dumps(config))
-    rebalanced.begin()
-    rebalanced.annotate(rebalance="now")
-    site.until(
-        lambda: rebalanced.status.get("reason") == "InvalidPolicy", 60, "it is refused", lambda: rebalanced.status
-    )
-    assert f"policies in namespace {site.namespace} may use no store" in rebalanced.status["message"]
-    before = site.orders()
-    site.demote(1)
-    site.until_demoted(1, before)
-    assert site.api.list(JOBS, site.namespace) == []

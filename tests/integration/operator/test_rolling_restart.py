@@ -5,7 +5,6 @@ And what else a restart may meet: a drain that is held, restarts seen from pods,
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -14,10 +13,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
+from bellwether.adapters.kubernetes.api_client import PODS
 from bellwether.ports.errors import Transient
 from testkit.kubernetes.broker_pods import pod
 from testkit.processes.sites import condition, demoted
@@ -40,13 +40,6 @@ def environment(site: Site) -> dict[str, str]:
         "KUBECONFIG": str(site.server.kubeconfig),
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     }
-
-
-def bellwether(site: Site, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "bellwether", *arguments, "--policy", "main", "-n", site.namespace]
-    return subprocess.run(
-        command, env=environment(site), capture_output=True, text=True, timeout=limit(120), check=False
-    )
 
 
 def drained(site: Site, broker: int) -> int:
@@ -136,8 +129,7 @@ def test_a_drain_that_is_held_ends_with_its_reason_and_moves_nothing(site: Site)
     site.topics({alone: 1}, assignments={alone: [[3]]})
     site.until(lambda: site.led_by(3) and (site.health(3).get("leaders") or 0) >= 1, 20, "it is seen")
     leaders = site.led_by(3)
-    held = bellwether(site, "drain", "3", "--wait", "--timeout", "10s")
-    assert held.returncode == 3, held
+    held = site.run(*ASKED, "3", "--wait", "--timeout", "10s", exits=3)
     assert f"({alone}-0): raise the replication factor" in held.stderr
     assert "(NoFaultTolerance)" in held.stderr
     assert site.led_by(3) == leaders
@@ -146,8 +138,7 @@ def test_a_drain_that_is_held_ends_with_its_reason_and_moves_nothing(site: Site)
     site.until(
         lambda: condition(site.status(), "DemotionBlocked").get("reason") == "NoFaultTolerance", 30, "held", site.status
     )
-    over = bellwether(site, "drain", "3", "--end", "--wait", "--timeout", "30s")
-    assert over.returncode == 0, over
+    site.run(*ASKED, "3", "--end", "--wait", "--timeout", "30s")
 
 
 @pytest.mark.slow
@@ -156,22 +147,20 @@ def test_a_broker_is_safe_to_stop_only_while_its_partitions_can_be_written_witho
     site.topics({needed: 1}, assignments={needed: [[1, 2, 3]]}, configs={"min.insync.replicas": "2"})
     site.kafka.broker(3).kill()
     site.until(lambda: {p.isr for p in site.partitions(needed).values()} <= {(1, 2), (2, 1)}, 60, "it left the ISR")
-    held = bellwether(site, "drain", "1", "--wait", "--timeout", "15s")
-    assert held.returncode == 3, held
+    held = site.run(*ASKED, "1", "--wait", "--timeout", "15s", exits=3)
     assert f"without broker 1 ({needed}-0: ISR [1, 2], min.insync.replicas 2): wait until" in held.stderr
     assert "(NoFaultTolerance)" in held.stderr
     assert site.led_by(1) == 0
-    accepted = bellwether(site, "drain", "1", "--wait", "--timeout", "30s", "--accept-unavailable-writes")
-    assert accepted.returncode == 0, accepted
+    site.run(*ASKED, "1", "--wait", "--timeout", "30s", "--accept-unavailable-writes")
     assert condition(site.health(1), "Drained")["reason"] == "LeadsNothing"
     site.kafka.broker(3).start()
-    safe = bellwether(site, "drain", "1", "--wait", "--timeout", "120s")
-    assert safe.returncode == 0, safe
+    safe = site.run(*ASKED, "1", "--wait", "--timeout", "120s")
     assert "broker 1 is drained; it is safe to stop" in safe.stdout
     assert {len(p.isr) for p in site.partitions(needed).values()} == {3}
 
 
-def test_a_restart_that_is_seen_from_pods_drains_and_hands_back(site: Site) -> None:
+def test_a_restart_that_is_seen_from_pods_drains_and_hands_back(shared_site: Site) -> None:
+    site = shared_site
     before = site.orders()
     for broker in (1, 2, 3):
         stand(site, broker)
@@ -190,10 +179,8 @@ def test_a_restart_that_is_seen_from_pods_drains_and_hands_back(site: Site) -> N
 
 def stand(site: Site, broker: int, *, ready: bool = True) -> None:
     """A pod in that state, as a kubelet would say it."""
-    body: dict[str, Any] = pod(broker, ready=ready)
-    metadata = {"name": f"kafka-{broker}", "labels": {"app": "kafka"}}
+    name, body = f"kafka-{broker}", pod(broker, ready=ready)
     spec = {"containers": [{"name": "kafka", "image": "kafka"}]}
-    whole = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
-    site.server.kubectl("-n", site.namespace, "apply", "-f", "-", stdin=json.dumps(whole))
-    status = json.dumps({"status": body["status"]})
-    site.kubectl("patch", "pod", f"kafka-{broker}", "--subresource=status", "--type=merge", "-p", status)
+    whole = {"metadata": {"labels": {"app": "kafka"}}, "spec": spec}
+    site.api.apply(PODS, site.namespace, name, whole, "kubelet")
+    site.api.merge(PODS, site.namespace, name, {"status": body["status"]}, "status")

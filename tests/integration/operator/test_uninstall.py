@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,18 +12,9 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAP
 from bellwether.adapters.undo_record_codec import import_record
 
 if TYPE_CHECKING:
-    from realparts.processes import ManagedProcess
     from testkit.processes.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
-
-
-def uninstall(site: Site, *arguments: str) -> ManagedProcess:
-    """Run the command to its end."""
-    command = [sys.executable, "-m", "bellwether", "uninstall", "-n", site.namespace, *arguments]
-    process = site.start("uninstall", command)
-    site.until(lambda: not process.alive, 120, "the command has ended")
-    return process
 
 
 def held(site: Site) -> list[str]:
@@ -42,15 +32,13 @@ def test_all_orders_are_back_and_nothing_waits_for_an_operator(site: Site) -> No
     before = site.orders()
     site.demote(1)
     site.until_demoted(1, before)
-    done = uninstall(site)
-    assert "all replica orders are restored" in done.log.read_text()
+    assert "all replica orders are restored" in site.run("uninstall").output
     assert site.restored(before)
     assert held(site) == []
     assert not site.gone(), "the policy is its owner's"
     site.until(lambda: site.ready()[0] == "Uninstalling", 30, "its condition says so", site.ready)
 
-    again = uninstall(site)
-    assert "all replica orders are restored" in again.log.read_text()
+    assert "all replica orders are restored" in site.run("uninstall").output
     site.processes[0].stop()
     site.delete()
     site.until(site.gone, 30, "a policy that is deleted afterwards waits for nobody")
@@ -67,7 +55,7 @@ def test_a_namespace_deleted_with_its_operator_in_mid_demotion_has_a_way_out(sit
         site.kubectl("delete", kind, "--all", "--wait=false")
     assert "main" in held(site)
 
-    uninstall(site, "--without-operator", "--export-to", str(tmp_path / "records"))
+    site.run("uninstall", "--without-operator", "--export-to", str(tmp_path / "records"))
     assert held(site) == []
     site.until(site.gone, 30, "the policy is gone")
     assert [m for m in site.api.list(CONFIG_MAPS, site.namespace) if "undo" in m["metadata"]["name"]] == []

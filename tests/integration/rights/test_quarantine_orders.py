@@ -44,7 +44,7 @@ class Scene:
 
     def by(self, account: str, pod: str = "") -> KubernetesClient:
         """A client with a token of the account."""
-        return connect(self.accounts.kubeconfig(account, pod))
+        return self.accounts.client(account, pod)
 
     def lease(self, broker: int = 1) -> str:
         """Name of the order to pause a broker."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import Object
 from bellwether.adapters.kubernetes.permissions import OPERATOR as OPERATORS
 from bellwether.adapters.kubernetes.permissions import PROBER, QUARANTINE_AGENT, SAMPLER, Need, Only, Where
 from testkit.kubernetes.chart_accounts import FULL, OPERATOR, granted, rendered
@@ -53,8 +55,18 @@ def needed(table: tuple[Need, ...], *left_out: Only) -> set[tuple[str, str, str,
     }
 
 
+RENDERED: dict[str, list[Object]] = {}
+
+
+def objects(**changed: Any) -> list[Object]:
+    """The chart with these values, rendered once for all tests."""
+    key = json.dumps(changed)
+    RENDERED[key] = RENDERED.get(key) or rendered(values(**changed), HOME)
+    return RENDERED[key]
+
+
 def given(account: str, **changed: Any) -> set[tuple[str, str, str, str]]:
-    return {(g.group, g.resource, g.verb, g.namespace) for g in granted(rendered(values(**changed), HOME), account)}
+    return {(g.group, g.resource, g.verb, g.namespace) for g in granted(objects(**changed), account)}
 
 
 def test_the_operator_is_granted_its_table_in_the_watched_namespaces_and_its_own() -> None:
@@ -107,7 +119,7 @@ def test_a_quarantine_agent_reads_its_order_in_the_operators_namespace_and_gets_
 def test_a_quarantine_agent_whose_brokers_are_known_reads_their_orders_alone() -> None:
     account = {"name": "brokers", "policy": "main", "policyNamespace": POLICIES, "brokerIds": [0, 12]}
     agent = {"sidecars": {"accounts": [account], "quarantineAgent": {"enabled": True}}}
-    grants = [g for g in granted(rendered(values(**agent), HOME), "brokers") if g.namespace == HOME]
+    grants = [g for g in granted(objects(**agent), "brokers") if g.namespace == HOME]
     names = tuple(object_names.quarantine_order(POLICIES, "main", broker) for broker in (0, 12))
     assert [(g.resource, g.verb, g.names) for g in grants] == [("leases", "get", names)]
 
@@ -115,10 +127,10 @@ def test_a_quarantine_agent_whose_brokers_are_known_reads_their_orders_alone() -
 def test_the_webhook_that_adds_sidecars_is_granted_nothing() -> None:
     account = {"name": "brokers", "policy": "main", "policyNamespace": POLICIES}
     injected = {"accounts": [account], "inject": True, "injection": "webhook", "podSelector": {"app": "kafka"}}
-    objects = rendered(values(sidecars=injected), HOME)
-    (webhook,) = [o for o in objects if o["kind"] == "Deployment" and "-sidecar-webhook-" in o["metadata"]["name"]]
+    found = objects(sidecars=injected)
+    (webhook,) = [o for o in found if o["kind"] == "Deployment" and "-sidecar-webhook-" in o["metadata"]["name"]]
     pod = webhook["spec"]["template"]["spec"]
-    assert granted(objects, pod["serviceAccountName"]) == []
+    assert granted(found, pod["serviceAccountName"]) == []
     assert pod["automountServiceAccountToken"] is False
 
 
@@ -136,7 +148,7 @@ def test_without_secrets_plans_and_strimzi_nothing_is_granted_for_them() -> None
 
 
 def test_secrets_are_granted_by_name() -> None:
-    grants = [g for g in granted(rendered(values(), HOME), OPERATOR) if g.resource == "secrets"]
+    grants = [g for g in granted(objects(), OPERATOR) if g.resource == "secrets"]
     assert [(g.verb, g.names) for g in grants] == [("get", ("kafka-user",))]
 
 

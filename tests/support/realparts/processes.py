@@ -49,9 +49,14 @@ def _tell_guardian(line: str) -> None:
         _watcher.stdin.flush()
 
 
+def started() -> list[ManagedProcess]:
+    """Every process that we have started and not detached, and that somebody still refers to."""
+    return list(_started)
+
+
 def kill_all() -> None:
     """End every process of ours that still runs, detached ones left out."""
-    for process in list(_started):
+    for process in started():
         process.kill()
 
 
@@ -74,6 +79,7 @@ class ManagedProcess:
         self._environment = dict(environment or {})
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
+        self._asked_to_end = False
 
     @property
     def pid(self) -> int:
@@ -91,6 +97,11 @@ class ManagedProcess:
     def status(self) -> int | None:
         """Its exit status, or the negative number of the signal that ended it; None while it runs."""
         return self._process.poll() if self._process is not None else None
+
+    @property
+    def died(self) -> bool:
+        """Whether it has ended, and not by us."""
+        return self.status is not None and not self._asked_to_end
 
     def start(self) -> None:
         """Start it; its output is appended to the log file. Raises StartFailed if the program cannot be run."""
@@ -110,6 +121,7 @@ class ManagedProcess:
                 )
             except OSError as problem:
                 raise StartFailed(f"cannot start {self.name} ({self.command[0]}): {problem}") from problem
+        self._asked_to_end = False
         _started.add(self)
         _tell_guardian(f"watch {self.pid} {guardian.start_ticks(self.pid)}")
 
@@ -138,6 +150,7 @@ class ManagedProcess:
 
     def kill(self) -> None:
         """End it at once (SIGKILL), as a crash would."""
+        self._asked_to_end |= self.alive
         self._signal(signal.SIGKILL)
         self._collect(limit(60))  # a disk that is busy holds the dead until their last write is done
 
@@ -151,6 +164,7 @@ class ManagedProcess:
 
     def ask_to_stop(self) -> None:
         """Send SIGTERM and return at once, so that several can end side by side; ``stop`` then waits."""
+        self._asked_to_end |= self.alive
         self._signal(signal.SIGTERM)
         self._signal(signal.SIGCONT)
 

@@ -9,6 +9,7 @@ from monthsim.draws import P99_AT_FIVE_MEDIANS, between, lognormal, times
 from monthsim.episodes import Episode, Kind
 from monthsim.injected import faults
 from monthsim.noise import noise
+from monthsim.poisson import at_most, upper_bound
 from monthsim.worlds import drawn
 
 WORLD = Assumptions()
@@ -100,3 +101,18 @@ def test_a_number_that_is_changed_leaves_all_else_as_it_was(name: str, kinds: se
 def test_a_share_that_is_doubled_stays_a_share() -> None:
     assert WORLD.scaled("loss_share", 2.0).loss_share == 0.95
     assert WORLD.scaled("hiccups", 0.5).hiccups == WORLD.hiccups / 2
+
+
+@pytest.mark.parametrize(
+    ("count", "bound"), [(0, 2.9957), (1, 4.7439), (2, 6.2958), (3, 7.7537), (10, 16.9622), (100, 118.08)]
+)
+def test_the_bound_is_the_one_of_the_published_tables(count: int, bound: float) -> None:
+    assert upper_bound(count) == pytest.approx(bound, rel=1e-3)
+
+
+def test_three_thousand_quiet_months_are_just_enough_for_one_in_a_thousand() -> None:
+    assert upper_bound(0) / 3000 * 1000 < 1.0 < upper_bound(0) / 2990 * 1000
+
+
+def test_at_the_bound_so_few_are_seen_once_in_twenty() -> None:
+    assert at_most(4, upper_bound(4)) == pytest.approx(0.05, abs=1e-6)

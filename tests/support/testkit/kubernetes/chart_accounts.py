@@ -63,7 +63,7 @@ def rendered(values: Mapping[str, Any], namespace: str) -> list[Object]:
         ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit(120))
     if ended.returncode:
         raise AssertionError(f"helm template: {ended.stderr}")
-    return [document for document in yaml.safe_load_all(ended.stdout) if document]
+    return [found for found in yaml.load_all(ended.stdout, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if found]
 
 
 def granted(objects: list[Object], account: str) -> list[Grant]:
@@ -100,6 +100,7 @@ class Accounts:
         self.server = server
         self.namespace = namespace
         self._api: KubernetesClient = connect(server.kubeconfig)
+        self._clients: dict[tuple[str, str], KubernetesClient] = {}
         whole = rendered(values, namespace)
         kinds = ("ServiceAccount", *_ROLES, *_BINDINGS, *_ADMISSION)
         self.objects = [one for one in whole if one["kind"] in kinds]
@@ -141,6 +142,12 @@ class Accounts:
         path.touch(mode=0o600)
         path.write_text(json.dumps(config))
         return path
+
+    def client(self, account: str, pod: str = "") -> KubernetesClient:
+        """A client that is that account, as ``kubeconfig`` has it; made once, as both take a while."""
+        if (account, pod) not in self._clients:
+            self._clients[account, pod] = connect(self.kubeconfig(account, pod))
+        return self._clients[account, pod]
 
     def grants(self, account: str) -> list[Grant]:
         """What the chart gives to an account."""

@@ -68,7 +68,7 @@ class Stage:
 
     def by(self, account: str, pod: str = "") -> KubernetesClient:
         """A client that is that account, with a token of a pod of that name where one is given."""
-        return connect(self.accounts.kubeconfig(account, pod))
+        return self.accounts.client(account, pod)
 
     def health(self, broker: int, policy: str = "main") -> Object:
         """A broker's object as it stands."""

@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from click.testing import CliRunner, Result
+
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
@@ -30,6 +32,7 @@ from bellwether.adapters.kubernetes.api_client import (
 )
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.adapters.undo_record_codec import import_record
+from bellwether.cli.main import main
 from bellwether.core.model.cluster import Partition, TopicPartition
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.kafka_connection import Connection
@@ -64,6 +67,7 @@ class Site:
         self._found = self._orders_of_all()
         self.processes: list[ManagedProcess] = []
         self._voices: list[FakeProber] = []
+        self.health_port = 0
 
     # Processes
 
@@ -162,6 +166,13 @@ class Site:
     def kubectl(self, *arguments: str) -> str:
         """Run kubectl in the site's namespace."""
         return self.server.kubectl("-n", self.namespace, *arguments)
+
+    def run(self, *arguments: str, exits: int = 0) -> Result:
+        """Run ``bellwether`` in the site's namespace, in this process; it must end with that status."""
+        environment = {"KUBECONFIG": str(self.server.kubeconfig)}
+        found = CliRunner().invoke(main, [*arguments, "-n", self.namespace], env=environment)
+        assert found.exit_code == exits, found.output
+        return found
 
     # What people read
 
@@ -308,6 +319,25 @@ class Site:
             process.kill()
         self._ports.release()
         self._delete_topics()
+        self._put_back()
+
+    def clear(self) -> None:
+        """Take away what a test has made; the operator, which was started first, serves the next one."""
+        self.silence()
+        while len(self.processes) > 1:
+            self.processes.pop().kill()
+        at_once = {"metadata": {"annotations": {"bellwether.dev/abandon": "true"}}}
+        for name in [policy["metadata"]["name"] for policy in self.api.list(POLICIES, self.namespace)]:
+            self.api.merge(POLICIES, self.namespace, name, at_once)
+            self.delete(name=name)
+        self.until(lambda: not self.api.list(POLICIES, self.namespace), 60, "every policy is gone", self.logs)
+        self.kubectl("delete", "bh,cm,events,leases,pods", "--all")
+        self._delete_topics()
+        self._topics, self.topic = [], f"site-{uuid.uuid4().hex[:8]}"
+        self._put_back()
+
+    def _put_back(self) -> None:
+        """Whatever order was found otherwise."""
         now = self._orders_of_all()
         astray = [Reorder(name, order) for name, order in self._found.items() if now.get(name, order) != order]
         if astray:

@@ -13,7 +13,8 @@ from bellwether.recording.replay.replay_run import Replay
 from sourcetree import ROOT
 from testkit.simulation import recordings, scenarios
 
-FILES = sorted((ROOT / "tests" / "scenarios").glob("[0-9][0-9]-*.yaml"))
+# Number 20 is half an hour of waiting, a fifth of the time of all of them.
+FILES = sorted(p for p in (ROOT / "tests" / "scenarios").glob("[0-9][0-9]-*.yaml") if p.name[:2] != "20")
 
 
 def statuses(reports: list[Report | None]) -> list[dict[int, tuple[str, str, bool]]]:
@@ -52,9 +53,8 @@ def test_leaders_move_in_the_replay_as_they_did(path: Path):
     assert sum(int(str(r.text).split()[0]) for r in timeline.rows if r.what == "moved") == moved > 0
 
 
-@pytest.mark.parametrize("path", [FILES[0], FILES[3]], ids=lambda p: p.stem)
-def test_a_settled_stretch_costs_no_reconciles(path: Path):
-    _, scenario = scenarios.read(path)
+def test_a_settled_stretch_costs_no_reconciles():
+    _, scenario = scenarios.read(FILES[0])
     quiet: dict[str, Any] = {**scenario, "seconds": int(scenario["seconds"]) + 300}
     short, long = recordings.record(scenario)[0], recordings.record(quiet)[0]
     replay, longer = Replay(short.header), Replay(long.header)

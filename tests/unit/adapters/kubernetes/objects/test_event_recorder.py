@@ -90,11 +90,11 @@ def test_other_brokers_and_other_reasons_are_told_apart(api: MemoryApi, writer: 
     assert len(api.all(EVENTS)) == 4
 
 
-def test_a_policy_that_flaps_with_a_thousand_brokers_stays_within_its_budget(
+def test_a_policy_whose_brokers_all_flap_stays_within_its_budget(
     api: MemoryApi, writer: EventWriter, clock: ManualClock
 ) -> None:
     for second in range(120):
-        for broker in range(1000):
+        for broker in range(2 * PER_MINUTE):
             writer.post(about(broker), f"Reason{second}", "down", again=True, budget="default/main")
         clock.advance(1)
     assert 2 * PER_MINUTE <= len(api.writes) <= 3 * PER_MINUTE
@@ -147,7 +147,7 @@ def test_a_series_that_cannot_be_written_is_told_anew(
 
 
 def test_objects_that_come_and_go_leave_nothing_behind(writer: EventWriter, clock: ManualClock) -> None:
-    for broker in range(1000):
+    for broker in range(2 * PER_MINUTE):
         writer.post(about(broker), "Demoted", "it is demoted")
         clock.advance(10)
     assert len(writer._budgets) <= 10
