@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 import yaml
 
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, KubernetesClient, Resource, connect
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.schema.crd_manifests import KINDS
 from bellwether.api.v1alpha1.status.signal_entries import read_entries
-from realparts.apiserver import ApiServer, KubectlFailed
+from bellwether.ports.errors import Terminal, Transient
+from realparts.apiserver import ApiServer
 from testkit.kubernetes import api_objects
 
 pytestmark = pytest.mark.apiserver
@@ -41,8 +43,14 @@ def here(body: api_objects.Body, name: str = "") -> api_objects.Body:
     return placed
 
 
-def create(server: ApiServer, body: api_objects.Body) -> None:
-    server.kubectl("create", "-f", "-", stdin=json.dumps(here(body)))
+@pytest.fixture(scope="module")
+def api(server: ApiServer) -> KubernetesClient:
+    """A client of that API server."""
+    return connect(server.kubeconfig)
+
+
+def create(api: KubernetesClient, body: api_objects.Body) -> None:
+    api.create(POLICIES if body["kind"] == POLICIES.kind else BROKER_HEALTHS, NAMESPACE, here(body))
 
 
 Try = Callable[[api_objects.Body], tuple[api_objects.Body, str]]
@@ -55,27 +63,15 @@ def attempt(server: ApiServer, dry_run: Callable[[str, str, str], tuple[Any, str
     return lambda body: dry_run(NAMESPACE, plurals[body["kind"]], json.dumps(here(body)))
 
 
-def apply_status(server: ApiServer, name: str, status: dict[str, Any], manager: str) -> None:
+def apply_status(api: KubernetesClient, name: str, status: dict[str, Any], manager: str) -> None:
     """Server-side apply of a status, as one field manager, without taking anything from another one."""
-    body = {
-        "apiVersion": "bellwether.dev/v1alpha1",
-        "kind": "BrokerHealth",
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "status": status,
-    }
-    options = ("--server-side", "--subresource=status", f"--field-manager={manager}")
-    server.kubectl("apply", *options, "-f", "-", stdin=json.dumps(body))
-
-
-def read(server: ApiServer, kind: str, name: str) -> api_objects.Body:
-    found: api_objects.Body = json.loads(server.kubectl("get", kind, name, "-n", NAMESPACE, "-o", "json"))
-    return found
+    api.apply(BROKER_HEALTHS, NAMESPACE, name, {"status": status}, manager, "status", force=False)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.short)
-def test_a_definition_is_established_and_all_of_its_schema_accepted(server: ApiServer, kind: Any):
-    name = f"{kind.plural}.bellwether.dev"
-    conditions = json.loads(server.kubectl("get", "crd", name, "-o", "json"))["status"]["conditions"]
+def test_a_definition_is_established_and_all_of_its_schema_accepted(api: KubernetesClient, kind: Any):
+    served = Resource("/apis/apiextensions.k8s.io/v1", "customresourcedefinitions", "", "")
+    conditions = api.get(served, "", f"{kind.plural}.bellwether.dev")["status"]["conditions"]
     states = {condition["type"]: condition["status"] for condition in conditions}
     assert states["Established"] == "True"
     assert states["NamesAccepted"] == "True"
@@ -124,43 +120,40 @@ def test_both_sides_judge_an_address_alike(attempt: Try, server_name: str, accep
     assert LeadershipPolicy.read(created) if accepted else "host:port" in refusal
 
 
-def test_the_examples_are_accepted(server: ApiServer):
-    for path in sorted((ROOT / "examples" / "policies").glob("*.yaml")):
-        for body in yaml.safe_load_all(path.read_text()):
-            name = body["metadata"].get("namespace", "default")
-            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            server.kubectl("apply", "-f", "-", stdin=json.dumps(namespace))
-        server.kubectl("create", "--dry-run=server", "--validate=strict", "-f", str(path))
+def test_the_examples_are_accepted(attempt: Try):
+    paths = sorted((ROOT / "examples" / "policies").glob("*.yaml"))
+    bodies = [body for path in paths for body in yaml.safe_load_all(path.read_text())]
+    assert {body["kind"] for body in bodies} == {"LeadershipPolicy", "BrokerHealth"}
+    assert [refusal for body in bodies if (refusal := attempt(body)[1])] == []
 
 
-def test_a_broker_health_stays_with_its_broker_and_policy(server: ApiServer):
-    create(server, api_objects.health(7, name="fixed-7"))
+def test_a_broker_health_stays_with_its_broker_and_policy(api: KubernetesClient):
+    create(api, api_objects.health(7, name="fixed-7"))
     for patch, field in (({"brokerId": 8}, "spec.brokerId"), ({"policyRef": {"name": "other"}}, "spec.policyRef")):
-        with pytest.raises(KubectlFailed, match=rf"{field}.*is immutable"):
-            server.kubectl("patch", "bh", "fixed-7", "-n", NAMESPACE, "--type=merge", "-p", json.dumps({"spec": patch}))
+        with pytest.raises(Terminal, match=rf"{field}.*is immutable"):
+            api.merge(BROKER_HEALTHS, NAMESPACE, "fixed-7", {"spec": patch})
 
 
-def test_an_override_is_patched_in_and_taken_away(server: ApiServer):
-    create(server, api_objects.health(6, name="held-6"))
-    patch = ("patch", "bh", "held-6", "-n", NAMESPACE, "--type=merge", "-p")
-    server.kubectl(*patch, '{"spec":{"override":{"state":"Demoted","reason":"disk"}}}')
-    override = BrokerHealth.read(read(server, "bh", "held-6")).override_()
+def test_an_override_is_patched_in_and_taken_away(api: KubernetesClient):
+    create(api, api_objects.health(6, name="held-6"))
+    patch = {"spec": {"override": {"state": "Demoted", "reason": "disk"}}}
+    override = BrokerHealth.read(api.merge(BROKER_HEALTHS, NAMESPACE, "held-6", patch)).override_()
     assert override is not None
     assert (override.state, override.reason) == ("Demoted", "disk")
-    server.kubectl(*patch, '{"spec":{"override":null}}')
-    assert BrokerHealth.read(read(server, "bh", "held-6")).override_() is None
+    left = api.merge(BROKER_HEALTHS, NAMESPACE, "held-6", {"spec": {"override": None}})
+    assert BrokerHealth.read(left).override_() is None
 
 
-def test_two_probers_and_the_operator_write_one_status_without_treading_on_each_other(server: ApiServer):
-    create(server, api_objects.health(5, name="shared-5"))
+def test_two_probers_and_the_operator_write_one_status_without_treading_on_each_other(api: KubernetesClient):
+    create(api, api_objects.health(5, name="shared-5"))
     verdict = {"state": "Sick", "reason": "ExternallyUnreachable", "since": "2026-01-02T03:04:05Z"}
     west, east = api_objects.entry("west"), api_objects.entry("east", reading="Passing")
-    apply_status(server, "shared-5", {"signals": [west]}, "prober-west")
-    apply_status(server, "shared-5", {"signals": [east]}, "prober-east")
-    apply_status(server, "shared-5", {"verdict": verdict, "leaders": 3}, "operator")
-    apply_status(server, "shared-5", {"signals": [{**west, "reading": "Passing", "sequence": 8}]}, "prober-west")
-    apply_status(server, "shared-5", {"verdict": verdict, "leaders": 0}, "operator")
-    found = read(server, "bh", "shared-5")["status"]
+    apply_status(api, "shared-5", {"signals": [west]}, "prober-west")
+    apply_status(api, "shared-5", {"signals": [east]}, "prober-east")
+    apply_status(api, "shared-5", {"verdict": verdict, "leaders": 3}, "operator")
+    apply_status(api, "shared-5", {"signals": [{**west, "reading": "Passing", "sequence": 8}]}, "prober-west")
+    apply_status(api, "shared-5", {"verdict": verdict, "leaders": 0}, "operator")
+    found = api.get(BROKER_HEALTHS, NAMESPACE, "shared-5")["status"]
     good, bad = read_entries(found["signals"])
     assert {(entry.source, entry.sequence, entry.reading) for entry in good} == {
         ("west", 8, "Passing"),
@@ -168,33 +161,33 @@ def test_two_probers_and_the_operator_write_one_status_without_treading_on_each_
     }
     assert not bad
     assert found["leaders"] == 0
-    with pytest.raises(KubectlFailed, match="prober-west"):
-        apply_status(server, "shared-5", {"signals": [api_objects.entry("west")]}, "prober-east")
-    apply_status(server, "shared-5", {}, "prober-west")
-    left = read(server, "bh", "shared-5")["status"]
+    with pytest.raises(Transient, match="prober-west"):
+        apply_status(api, "shared-5", {"signals": [api_objects.entry("west")]}, "prober-east")
+    apply_status(api, "shared-5", {}, "prober-west")
+    left = api.get(BROKER_HEALTHS, NAMESPACE, "shared-5")["status"]
     assert [entry["source"] for entry in left["signals"]] == ["east"]
     assert left["verdict"]["state"] == "Sick"
 
 
-def test_a_status_is_written_apart_from_the_spec(server: ApiServer):
-    create(server, {**api_objects.health(4, name="apart-4"), "status": {"leaders": 9}})
-    assert "status" not in read(server, "bh", "apart-4")
-    apply_status(server, "apart-4", {"leaders": 9}, "operator")
-    assert read(server, "bh", "apart-4")["metadata"]["generation"] == 1
+def test_a_status_is_written_apart_from_the_spec(api: KubernetesClient):
+    create(api, {**api_objects.health(4, name="apart-4"), "status": {"leaders": 9}})
+    assert "status" not in api.get(BROKER_HEALTHS, NAMESPACE, "apart-4")
+    apply_status(api, "apart-4", {"leaders": 9}, "operator")
+    assert api.get(BROKER_HEALTHS, NAMESPACE, "apart-4")["metadata"]["generation"] == 1
 
 
-def test_a_status_has_its_bounds(server: ApiServer):
-    create(server, api_objects.health(3, name="bound-3"))
+def test_a_status_has_its_bounds(api: KubernetesClient):
+    create(api, api_objects.health(3, name="bound-3"))
     many = [api_objects.entry(f"v{n}") for n in range(65)]
-    with pytest.raises(KubectlFailed, match=r"status\.signals"):
-        apply_status(server, "bound-3", {"signals": many}, "prober")
-    with pytest.raises(KubectlFailed, match="source"):
-        apply_status(server, "bound-3", {"signals": [api_objects.without(api_objects.entry(), "source")]}, "prober")
+    with pytest.raises(Terminal, match=r"status\.signals"):
+        apply_status(api, "bound-3", {"signals": many}, "prober")
+    with pytest.raises(Terminal, match="source"):
+        apply_status(api, "bound-3", {"signals": [api_objects.without(api_objects.entry(), "source")]}, "prober")
 
 
-def test_kubectl_get_answers_who_is_sick_why_since_when_and_who_leads(server: ApiServer):
-    create(server, api_objects.policy("oncall"))
-    create(server, api_objects.health(2, name="oncall-2", override={"state": "Demoted", "reason": "disk"}))
+def test_kubectl_get_answers_who_is_sick_why_since_when_and_who_leads(server: ApiServer, api: KubernetesClient):
+    create(api, api_objects.policy("oncall"))
+    create(api, api_objects.health(2, name="oncall-2", override={"state": "Demoted", "reason": "disk"}))
     demoted = {
         "type": "Demoted",
         "status": "True",
@@ -203,12 +196,11 @@ def test_kubectl_get_answers_who_is_sick_why_since_when_and_who_leads(server: Ap
         "lastTransitionTime": "2026-01-02T03:04:05Z",
     }
     verdict = {"state": "Sick", "reason": "StorageSlow", "since": "2026-01-02T03:04:05Z", "message": "80 ms"}
-    apply_status(server, "oncall-2", {"verdict": verdict, "leaders": 17, "conditions": [demoted]}, "operator")
+    apply_status(api, "oncall-2", {"verdict": verdict, "leaders": 17, "conditions": [demoted]}, "operator")
     ready = {**demoted, "type": "Ready", "reason": "LeadersMoving"}
     counts = {"sick": 1, "down": 3, "unknown": 4, "demoted": 2}
     status = {"conditions": [ready], "mode": "Suspended", "brokers": counts, "partitionsAtRisk": {"total": 60}}
-    body = json.dumps({"status": status})
-    server.kubectl("patch", "lp", "oncall", "-n", NAMESPACE, "--subresource=status", "--type=merge", "-p", body)
+    api.merge(POLICIES, NAMESPACE, "oncall", {"status": status}, "status")
 
     policies = [line.split() for line in server.kubectl("get", "lp", "oncall", "-n", NAMESPACE).splitlines()]
     head = "NAME MODE READY REASON SICK DOWN UNKNOWN DEMOTED AT-RISK CLUSTER AGE"

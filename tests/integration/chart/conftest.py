@@ -20,13 +20,13 @@ CHART = HERE.parents[2] / "helm" / "bellwether"
 GOOD = sorted((HERE / "good").glob("*.yaml"))
 
 
-@pytest.fixture
-def helm(tmp_path: Path) -> Helm:
-    """Helm without a cluster."""
-    return Helm(tmp_path / "helm")
+@pytest.fixture(scope="session")
+def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
+    """Helm without a cluster; shared, so that what several tests look at is rendered once."""
+    return Helm(tmp_path_factory.mktemp("helm"))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def chart() -> Path:
     return CHART
 

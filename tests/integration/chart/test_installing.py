@@ -40,7 +40,6 @@ def release(chartserver: ApiServer, installing: Helm, restricted: str) -> Iterat
     releases = json.loads(installing.run("list", "--namespace", restricted, "--all", "--output", "json"))
     for one in releases:
         installing.run("uninstall", one["name"], "--namespace", restricted, "--no-hooks")
-    remove_definitions(chartserver)
 
 
 @pytest.fixture
@@ -82,6 +81,15 @@ def test_a_release_is_installed_upgraded_rolled_back_and_taken_away(
     assert knows_rebalance(chartserver) is False
     assert image(chartserver, release) == f"bellwether:{OLD}"
     assert spec_of(chartserver, release) == before
+
+    # A hook that fails stops the uninstallation, and nothing is lost.
+    with (
+        FakeKubelet(chartserver, release, reach=lambda arguments: [*arguments, "--namespace=no/such"]) as kubelet,
+        pytest.raises(HelmFailed, match="uninstall failed: BackoffLimitExceeded"),
+    ):
+        installing.run("uninstall", RELEASE, "--namespace", release)
+    assert kubelet.ran[0].status != 0
+    assert image(chartserver, release) == f"bellwether:{OLD}"
 
     with FakeKubelet(chartserver, release) as kubelet:
         installing.run("uninstall", RELEASE, "--namespace", release)
@@ -127,19 +135,6 @@ def test_policies_of_the_values_come_with_the_next_upgrade_and_outlive_the_relea
     assert spec_of(chartserver, release)["mode"] == "Observe"
     installing.run("uninstall", RELEASE, "--namespace", release, "--no-hooks")
     assert spec_of(chartserver, release)["mode"] == "Observe"
-
-
-def test_a_hook_that_fails_stops_the_uninstallation_and_nothing_is_lost(
-    installing: Helm, chart: Path, chartserver: ApiServer, release: str
-):
-    installing.run("install", RELEASE, chart, "--namespace", release)
-    with (
-        FakeKubelet(chartserver, release, reach=lambda arguments: [*arguments, "--namespace=no/such"]) as kubelet,
-        pytest.raises(HelmFailed, match="uninstall failed: BackoffLimitExceeded"),
-    ):
-        installing.run("uninstall", RELEASE, "--namespace", release)
-    assert kubelet.ran[0].status != 0
-    assert image(chartserver, release) == f"bellwether:{current(chart)}"
 
 
 HELM_WAITS_SECONDS = 300
@@ -231,10 +226,6 @@ def test_helm_test_asks_the_operator_itself(
     assert f"http://127.0.0.1:{health}/readyz: 200" in late.output
 
 
-def test_the_dry_run_on_the_server_accepts_the_chart(installing: Helm, chart: Path, release: str):
-    assert "MANIFEST" in installing.run("install", RELEASE, chart, "--namespace", release, "--dry-run=server")
-
-
 def current(chart: Path) -> str:
     return str(yaml.safe_load((chart / "Chart.yaml").read_text())["version"])
 
@@ -266,8 +257,8 @@ def definitions_of(server: ApiServer) -> list[str]:
 
 
 def remove_definitions(server: ApiServer) -> None:
-    for name in definitions_of(server):
-        server.kubectl("delete", "crd", name, "--timeout=60s")
+    if names := definitions_of(server):
+        server.kubectl("delete", "crd", *names, "--timeout=60s")
 
 
 def until_served(server: ApiServer) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import yaml
 from bellwether.api.config.workload_identity import WorkloadIdentities
 from bellwether.api.v1alpha1.schema.crd_manifests import KINDS
 from bellwether.cli.main import main
-from realparts.helm import Helm
+from realparts.helm import Helm, of, pods
 from testkit.loads.load_configs import of_chart
 
 pytestmark = pytest.mark.chart
@@ -30,20 +30,6 @@ CLUSTER_WIDE = {
     "ValidatingAdmissionPolicy",
     "ValidatingAdmissionPolicyBinding",
 }
-
-
-def pods(objects: Sequence[Object]) -> Iterator[tuple[str, Object]]:
-    """Every pod spec, with what it is of."""
-    for found in objects:
-        name = f"{found['kind']} {found['metadata']['name']}"
-        if found["kind"] == "Pod":
-            yield name, found["spec"]
-        elif "template" in found.get("spec", {}) and "spec" in found["spec"]["template"]:
-            yield name, found["spec"]["template"]["spec"]
-
-
-def of(objects: Sequence[Object], kind: str, ending: str = "") -> list[Object]:
-    return [o for o in objects if o["kind"] == kind and o["metadata"]["name"].endswith(ending)]
 
 
 def test_every_object_says_whose_it_is_and_no_two_share_a_name(helm: Helm, chart: Path, good: Path):

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from realparts.helm import Helm
+from realparts.helm import Helm, of, pods
 
 pytestmark = pytest.mark.chart
 
 Object = dict[str, Any]
-
-
-def of(objects: Sequence[Object], kind: str, ending: str = "") -> list[Object]:
-    return [o for o in objects if o["kind"] == kind and o["metadata"]["name"].endswith(ending)]
-
-
-def pods(objects: Sequence[Object]) -> Iterator[Object]:
-    """Every pod spec."""
-    for found in objects:
-        if found["kind"] == "Pod":
-            yield found["spec"]
-        elif "template" in found.get("spec", {}) and "spec" in found["spec"]["template"]:
-            yield found["spec"]["template"]["spec"]
 
 
 def arguments(deployment: Object) -> list[str]:
@@ -54,7 +40,7 @@ def test_images_come_from_the_registry_of_the_parent_chart_or_from_their_own(hel
 
     def images(**more: Any) -> set[str]:
         objects = helm.template(chart, {**values, **more, "probers": [prober]})
-        return {c["image"] for spec in pods(objects) for c in spec["containers"]}
+        return {c["image"] for _, spec in pods(objects) for c in spec["containers"]}
 
     own = "plugins.example.com/own:2"
     assert images() == {"kafka/bellwether:1", own}
@@ -62,7 +48,7 @@ def test_images_come_from_the_registry_of_the_parent_chart_or_from_their_own(hel
     nearer = {"image": {**values["image"], "registry": "near.example.com"}}
     assert images(**mirror, **nearer) == {"near.example.com/kafka/bellwether:1", own}
     objects = helm.template(chart, {**values, **mirror})
-    assert all(spec["imagePullSecrets"] == [{"name": "b"}, {"name": "a"}] for spec in pods(objects))
+    assert all(spec["imagePullSecrets"] == [{"name": "b"}, {"name": "a"}] for _, spec in pods(objects))
 
 
 def test_what_a_platform_team_sets_reaches_its_objects(helm: Helm, chart: Path):
@@ -83,7 +69,7 @@ def test_what_a_platform_team_sets_reaches_its_objects(helm: Helm, chart: Path):
         assert found["spec"][endpoints][0]["scrapeTimeout"] == "20s"
         assert found["spec"][endpoints][0]["relabelings"] == [{"targetLabel": "cluster", "replacement": "eu-west-1"}]
         assert found["spec"][endpoints][0]["metricRelabelings"][0]["action"] == "drop"
-    for pod in pods(objects):
+    for _, pod in pods(objects):
         container, bundle = pod["containers"][0], "/etc/bellwether-trust/bundle.pem"
         assert {"name": "SSL_CERT_FILE", "value": bundle} in container["env"]
         assert {"name": "trust-bundle", "configMap": {"name": "corporate-ca"}} in pod["volumes"]

@@ -17,12 +17,10 @@ from realparts.apiserver import ApiServer
 from realparts.helm import Helm
 from realparts.ports import HeldPorts, accepts
 from realparts.processes import ManagedProcess
-from testkit.kubernetes.strimzi_pods import TWO_KINDS, a_broker, added, as_would_be_created, created, pasted
-from waiting import until
+from testkit.kubernetes.strimzi_pods import TWO_KINDS, a_broker, added, created, dry_run, pasted, until_added
 
 pytestmark = [pytest.mark.chart, pytest.mark.apiserver]
 
-IN_FORCE_SECONDS = 60.0
 BEFORE_1_36 = (
     "--runtime-config=admissionregistration.k8s.io/v1/mutatingadmissionpolicies=false"
     ",admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings=false",
@@ -56,6 +54,13 @@ class Release:
     health: int
     webhook: ManagedProcess | None = None
 
+    def restart(self, **sidecars: Any) -> None:
+        """Upgrade it, and let the webhook be a new process."""
+        if self.webhook is not None:
+            self.webhook.kill()
+        self.upgrade(**sidecars)
+        self.start()
+
     def upgrade(self, **sidecars: Any) -> None:
         wanted = {**TWO_KINDS, "webhook": {"port": self.port, "metricsPort": self.health}, **sidecars}
         values = {"sidecars": wanted, "crds": {"install": False}, "admission": {"enabled": False}, **PULLED}
@@ -75,7 +80,7 @@ class Release:
         command = [sys.executable, "-m", "bellwether", *arguments]
         self.webhook = ManagedProcess("webhook", command, log=self.folder / "log")
         self.webhook.start()
-        self.webhook.wait_ready(lambda: accepts(self.port) and accepts(self.health), IN_FORCE_SECONDS)
+        self.webhook.wait_ready(lambda: accepts(self.port) and accepts(self.health), 60)
 
     def get(self, kind: str, name: str) -> Any:
         return json.loads(self.server.kubectl("get", kind, name, "-n", "brokers", "-o", "json"))
@@ -90,27 +95,28 @@ class Release:
 
     def until_added(self, containers: int) -> dict[str, Any]:
         """A broker's pod, once the API server asks the webhook for it."""
-        return until(
-            lambda: as_would_be_created(self.server, "brokers", a_broker("orders-brokers-3")),
-            IN_FORCE_SECONDS,
-            so=lambda pod: len(pod["spec"]["containers"]) == containers,
-            every=0.5,
-        )
+        return until_added(self.server, "brokers", containers)
 
 
-@pytest.fixture
-def release(tmp_path: Path, chart: Path, older: ApiServer) -> Iterator[Release]:
-    """The release with its webhook running."""
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory, chart: Path, older: ApiServer) -> Iterator[Release]:
+    """The release with its webhook running, which the tests leave as they find it."""
+    folder = tmp_path_factory.mktemp("release")
     with HeldPorts() as ports:
-        made = Release(Helm(tmp_path / "helm", older.kubeconfig), chart, older, tmp_path, ports.take(), ports.take())
-        made.upgrade()
+        made = Release(Helm(folder / "helm", older.kubeconfig), chart, older, folder, ports.take(), ports.take())
         try:
-            made.start()
+            made.restart()
             yield made
         finally:
             if made.webhook is not None:
                 made.webhook.kill()
-            made.helm.run("uninstall", RELEASE, "--namespace", "brokers", "--no-hooks")
+
+
+@pytest.fixture
+def changed(release: Release) -> Iterator[Release]:
+    """The release for a test that changes it: afterwards it is as before."""
+    yield release
+    release.restart()
 
 
 def test_a_broker_gets_the_same_sidecars_as_are_pasted_and_the_pull_secrets(release: Release):
@@ -123,13 +129,13 @@ def test_a_broker_gets_the_same_sidecars_as_are_pasted_and_the_pull_secrets(rele
 
     two = a_broker("pay-brokers-5", "pay-kafka", ("data-0", "data-1"))
     wanted = pasted(objects, "brokers.payments.pay-kafka.yaml")
-    assert added(as_would_be_created(release.server, "brokers", two), wanted) == wanted
+    assert added(dry_run(release.server, "brokers", two), wanted) == wanted
     assert found["spec"]["imagePullSecrets"] == [{"name": "ours"}]
     assert "shareProcessNamespace" not in found["spec"]
 
     has_some = a_broker("orders-brokers-5")
     has_some["spec"]["imagePullSecrets"] = [{"name": "its-own"}]
-    kept = as_would_be_created(release.server, "brokers", has_some)["spec"]["imagePullSecrets"]
+    kept = dry_run(release.server, "brokers", has_some)["spec"]["imagePullSecrets"]
     assert kept == [{"name": "its-own"}, {"name": "ours"}]
 
 
@@ -141,15 +147,16 @@ def test_other_pods_are_left_alone(release: Release):
     other_disk = a_broker("other-2", volumes=["x"])
     one_disk_of_two = a_broker("other-3", "pay-kafka")
     for pod in (other_account, unlabelled, other_disk, one_disk_of_two):
-        assert len(as_would_be_created(release.server, "brokers", pod)["spec"]["containers"]) == 1
+        assert len(dry_run(release.server, "brokers", pod)["spec"]["containers"]) == 1
 
 
 def test_while_the_webhook_is_down_a_broker_starts_without_sidecars_and_a_later_one_has_them(release: Release):
     release.until_added(3)
     assert release.webhook is not None
     release.webhook.kill()
-    assert len(created(release.server, "brokers", a_broker("orders-brokers-0"))["spec"]["containers"]) == 1
+    alone = created(release.server, "brokers", a_broker("orders-brokers-0"))
     release.start()
+    assert len(alone["spec"]["containers"]) == 1
     assert len(release.until_added(3)["spec"]["containers"]) == 3
 
 
@@ -165,30 +172,27 @@ def test_a_frozen_webhook_does_not_hold_up_a_broker(release: Release):
 
 
 @pytest.mark.slow
-def test_an_agent_shares_the_processes_of_the_broker(release: Release):
-    assert release.webhook is not None
-    release.webhook.kill()
-    release.upgrade(quarantineAgent={"enabled": True})
-    release.start()
-    pod = release.until_added(4)
+def test_an_agent_shares_the_processes_of_the_broker(changed: Release):
+    changed.restart(quarantineAgent={"enabled": True})
+    pod = changed.until_added(4)
     assert pod["spec"]["shareProcessNamespace"] is True
 
 
 @pytest.mark.slow
-def test_an_upgrade_keeps_the_certificate_for_a_year_and_then_trusts_the_old_and_the_new_one(release: Release):
-    before, trusted = release.secret()["data"], release.trusted()
-    release.upgrade()
-    assert (release.secret()["data"], release.trusted()) == (before, trusted)
+def test_an_upgrade_keeps_the_certificate_for_a_year_and_then_trusts_the_old_and_the_new_one(changed: Release):
+    before, trusted = changed.secret()["data"], changed.trusted()
+    changed.upgrade()
+    assert (changed.secret()["data"], changed.trusted()) == (before, trusted)
 
     due = {"metadata": {"annotations": {"bellwether.dev/renew-after": "2020-01-01"}}}
-    release.server.kubectl("patch", "secret", f"{NAME}-tls", "-n", "brokers", "--type=merge", "-p", json.dumps(due))
-    release.upgrade()
-    after = release.secret()
+    changed.server.kubectl("patch", "secret", f"{NAME}-tls", "-n", "brokers", "--type=merge", "-p", json.dumps(due))
+    changed.upgrade()
+    after = changed.secret()
     assert after["data"].keys() == before.keys()
     assert not set(after["data"].values()) & set(before.values())
     assert after["metadata"]["annotations"]["bellwether.dev/renew-after"] > "2020-01-01"
-    ssl.create_default_context(cadata=release.trusted())
-    assert release.trusted() == base64.b64decode(after["data"]["ca.crt"]).decode() + trusted
-    release.until_added(3)  # by the webhook with the old certificate, as long as the pod has not read the new one
-    release.upgrade()
-    assert release.trusted() == base64.b64decode(after["data"]["ca.crt"]).decode()
+    ssl.create_default_context(cadata=changed.trusted())
+    assert changed.trusted() == base64.b64decode(after["data"]["ca.crt"]).decode() + trusted
+    changed.until_added(3)  # by the webhook with the old certificate, as long as the pod has not read the new one
+    changed.upgrade()
+    assert changed.trusted() == base64.b64decode(after["data"]["ca.crt"]).decode()

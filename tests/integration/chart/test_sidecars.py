@@ -7,22 +7,13 @@ from typing import Any
 
 import pytest
 
-from realparts.apiserver import ApiServer, KubectlFailed
+from bellwether.ports.errors import Terminal
+from realparts.apiserver import ApiServer
 from realparts.helm import Helm
-from testkit.kubernetes.strimzi_pods import (
-    INJECTED,
-    TWO_KINDS,
-    a_broker,
-    added,
-    as_would_be_created,
-    created,
-    pasted,
-)
+from testkit.kubernetes.strimzi_pods import INJECTED, TWO_KINDS, a_broker, added, created, dry_run, pasted, until_added
 from waiting import until
 
 pytestmark = [pytest.mark.chart, pytest.mark.apiserver]
-
-ACCEPTED_SECONDS = 60.0
 
 
 def test_what_is_to_be_pasted_makes_a_pod_that_is_accepted(
@@ -68,7 +59,7 @@ def test_admission_adds_them_to_brokers_and_to_nobody_else(
     given = installing.given(values)
     installing.run("install", "sides", chart, "--namespace", restricted, *given)
     try:
-        found = until_changed(chartserver, restricted, 3)
+        found = until_added(chartserver, restricted, 3)
         objects = installing.template(
             chart, {**values, "sidecars": {**TWO_KINDS, "inject": False}}, release="sides", namespace=restricted
         )
@@ -77,26 +68,26 @@ def test_admission_adds_them_to_brokers_and_to_nobody_else(
 
         two = a_broker("pay-brokers-5", "pay-kafka", ("data-0", "data-1"))
         wanted = pasted(objects, f"{restricted}.payments.pay-kafka.yaml")
-        made = as_would_be_created(chartserver, restricted, two)
+        made = dry_run(chartserver, restricted, two)
         assert added(made, wanted) == wanted
         assert [m["name"] for m in made["spec"]["containers"][1]["volumeMounts"]][:2] == ["data-0", "data-1"]
-        one = as_would_be_created(chartserver, restricted, a_broker("pay-brokers-6", "pay-kafka"))
+        one = dry_run(chartserver, restricted, a_broker("pay-brokers-6", "pay-kafka"))
         assert len(one["spec"]["containers"]) == 1, "it would be refused for the volume that it does not have"
 
-        first = as_would_be_created(chartserver, restricted, a_broker("orders-brokers-5"))
+        first = dry_run(chartserver, restricted, a_broker("orders-brokers-5"))
         assert first["spec"]["imagePullSecrets"] == [{"name": "ours"}, {"name": "theirs"}]
         has_some = a_broker("orders-brokers-5")
         has_some["spec"]["imagePullSecrets"] = [{"name": "theirs"}, {"name": "its-own"}]
-        kept = as_would_be_created(chartserver, restricted, has_some)["spec"]["imagePullSecrets"]
+        kept = dry_run(chartserver, restricted, has_some)["spec"]["imagePullSecrets"]
         assert kept == [{"name": "theirs"}, {"name": "its-own"}, {"name": "ours"}]
 
         other_disk = a_broker("orders-brokers-6", volumes=["x"])
-        assert len(as_would_be_created(chartserver, restricted, other_disk)["spec"]["containers"]) == 1
-        stranger = as_would_be_created(chartserver, restricted, a_broker("other-0", account="other"))
+        assert len(dry_run(chartserver, restricted, other_disk)["spec"]["containers"]) == 1
+        stranger = dry_run(chartserver, restricted, a_broker("other-0", account="other"))
         assert len(stranger["spec"]["containers"]) == 1
         unlabelled = a_broker("other-1")
         unlabelled["metadata"]["labels"] = {}
-        assert len(as_would_be_created(chartserver, restricted, unlabelled)["spec"]["containers"]) == 1
+        assert len(dry_run(chartserver, restricted, unlabelled)["spec"]["containers"]) == 1
     finally:
         installing.run("uninstall", "sides", "--namespace", restricted, "--no-hooks")
 
@@ -109,7 +100,7 @@ def test_a_agent_is_added_to_a_pod_whose_processes_it_then_sees(
     values |= {"operator": {"leaseNamespace": "default"}}  # where no prober may write
     installing.run("install", "wards", chart, "--namespace", restricted, *installing.given(values))
     try:
-        pod = until_changed(chartserver, restricted, 4)
+        pod = until_added(chartserver, restricted, 4)
         assert pod["spec"]["shareProcessNamespace"] is True
         agent = pod["spec"]["containers"][-1]
         assert (agent["name"], agent["args"][2]) == ("bellwether-quarantine-agent", "quarantine-agent")
@@ -126,18 +117,6 @@ def test_a_agent_is_added_to_a_pod_whose_processes_it_then_sees(
         installing.run("uninstall", "wards", "--namespace", restricted, "--no-hooks")
 
 
-def until_changed(server: ApiServer, namespace: str, containers: int) -> dict[str, Any]:
-    """A broker's pod as the policy makes it, once that is in force: with so many containers."""
-    return until(
-        lambda: as_would_be_created(server, namespace, a_broker("orders-brokers-3")),
-        ACCEPTED_SECONDS,
-        so=lambda pod: len(pod["spec"]["containers"]) == containers,
-        every=0.5,
-    )
-
-
 def once_allowed(server: ApiServer, namespace: str, pod: dict[str, Any]) -> dict[str, Any]:
     """A pod as it would be made, once Pod Security has heard that the namespace is not restricted any more."""
-    return until(
-        lambda: as_would_be_created(server, namespace, pod), ACCEPTED_SECONDS, every=0.5, ignoring=(KubectlFailed,)
-    )
+    return until(lambda: dry_run(server, namespace, pod), 60, every=0.5, ignoring=(Terminal,))

@@ -124,18 +124,9 @@ def drive(server: ApiServer, account: str, template: str, folder: Path) -> None:
         )
         try:
             first = until_there(lambda: executors(server), 2, driver, folder / "driver.log")
-            lost = {"status": {"phase": "Failed"}}
-            server.kubectl(
-                "patch",
-                "pod",
-                first[0],
-                "-n",
-                NAMESPACE,
-                "--subresource=status",
-                "--type=merge",
-                "-p",
-                json.dumps(lost),
-            )
+            lost = json.dumps({"status": {"phase": "Failed"}})
+            patch = ("patch", "pod", first[0], "-n", NAMESPACE, "--subresource=status", "--type=merge", "-p", lost)
+            server.kubectl(*patch)
             until_there(
                 lambda: [name for name in executors(server) if name not in first], 1, driver, folder / "driver.log"
             )

@@ -6,9 +6,10 @@ own, so that no repository or plugin of the person who runs the tests plays a pa
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,19 @@ from realparts import gotools
 from waiting import limit
 
 Object = dict[str, Any]
+
+
+def of(objects: Sequence[Object], kind: str, ending: str = "") -> list[Object]:
+    """Rendered objects of a kind, whose names end so."""
+    return [o for o in objects if o["kind"] == kind and o["metadata"]["name"].endswith(ending)]
+
+
+def pods(objects: Sequence[Object]) -> Iterator[tuple[str, Object]]:
+    """Every pod spec, with what it is of."""
+    for found in objects:
+        pod = found if found["kind"] == "Pod" else found.get("spec", {}).get("template")
+        if isinstance(pod, dict) and "spec" in pod:
+            yield f"{found['kind']} {found['metadata']['name']}", pod["spec"]
 
 
 class HelmFailed(RuntimeError):
@@ -30,6 +44,7 @@ class Helm:
     def __init__(self, home: Path, kubeconfig: Path | None = None) -> None:
         self._home = home
         self._kubeconfig = kubeconfig
+        self._rendered: dict[tuple[object, ...], str] = {}
 
     def run(self, *arguments: str | Path, timeout_seconds: float = 120) -> str:
         """What it printed. Raises HelmFailed."""
@@ -57,11 +72,16 @@ class Helm:
         release: str = "bellwether",
         namespace: str = "bellwether",
     ) -> list[Object]:
-        """The objects that a chart renders to, hooks included. Raises HelmFailed."""
-        text = self.run(
-            "template", release, chart, "--namespace", namespace, *self.given(values), *options, timeout_seconds=60
-        )
-        return [found for found in yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if found]
+        """The objects that a chart renders to, hooks included; the same input is rendered once. Raises HelmFailed."""
+        text = values.read_text() if isinstance(values, Path) else json.dumps(values, sort_keys=True, default=dict)
+        asked = (chart, text, options, release, namespace)
+        if asked not in self._rendered:
+            given = (*self.given(values), *options)
+            said = self.run("template", release, chart, "--namespace", namespace, *given, timeout_seconds=60)
+            found = yaml.load_all(said, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+            self._rendered[asked] = json.dumps([one for one in found if one])
+        objects: list[Object] = json.loads(self._rendered[asked])  # a copy, which may be changed
+        return objects
 
     def given(self, values: Mapping[str, Any] | Path | None) -> Sequence[str]:
         """Options that hand over values: a file, or a mapping, which is written to one."""

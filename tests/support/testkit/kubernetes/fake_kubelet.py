@@ -6,7 +6,6 @@ what ``bellwether`` itself did, as the ServiceAccount that the manifest names. C
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -18,12 +17,14 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
 
+from bellwether.adapters.kubernetes.api_client import JOBS, PODS, connect
+from bellwether.ports.errors import Terminal, Transient
 from realparts.apiserver import ApiServer, KubectlFailed
 from waiting import limit
 
 _LOOK_SECONDS = 0.2
 _RUN_SECONDS = 120.0
-_OURS = "app.kubernetes.io/component=hook"
+_OURS = {"app.kubernetes.io/component": "hook"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,9 @@ class FakeKubelet:
     ran: list[Ran] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self._api = connect(self.server.kubeconfig)
         self._stop = threading.Event()
-        self._seen: set[str] = set()
+        self._seen = {body["metadata"]["uid"] for body in self._hooks()}  # of an earlier one
         self._thread = threading.Thread(target=self._work, name="hooks", daemon=True)
 
     def __enter__(self) -> FakeKubelet:
@@ -65,16 +67,20 @@ class FakeKubelet:
         self._stop.set()
         self._thread.join()
 
+    def _hooks(self) -> list[dict[str, Any]]:
+        return [one for kind in (JOBS, PODS) for one in self._api.list(kind, self.namespace, _OURS)]
+
     def _work(self) -> None:
         while not self._stop.wait(_LOOK_SECONDS):
             try:
-                found = self.server.kubectl("get", "jobs,pods", "-n", self.namespace, "-l", _OURS, "-o", "json")
-            except KubectlFailed:
+                found = self._hooks()
+            except (Terminal, Transient):
                 continue
-            for body in json.loads(found)["items"]:
+            for body in found:
                 if body["metadata"]["uid"] not in self._seen:
                     self._seen.add(body["metadata"]["uid"])
-                    with suppress(KubectlFailed):  # whoever waited for it, or its account, has gone meanwhile
+                    # Its account, or the object itself, may be gone meanwhile.
+                    with suppress(KubectlFailed, Terminal, Transient):
                         self._run(body)
 
     def _run(self, body: Mapping[str, Any]) -> None:
@@ -89,10 +95,7 @@ class FakeKubelet:
             self.ran.append(Ran(kind, name, arguments, ended.returncode, ended.stdout + ended.stderr))
             reason = "BackoffLimitExceeded" if ended.returncode else ""
         status = _job_status(reason, started) if kind == "Job" else {"phase": "Failed" if reason else "Succeeded"}
-        patch = json.dumps({"status": status})
-        self.server.kubectl(
-            "patch", kind.lower(), name, "-n", self.namespace, "--subresource=status", "--type=merge", "-p", patch
-        )
+        self._api.merge(JOBS if kind == "Job" else PODS, self.namespace, name, {"status": status}, sub="status")
 
 
 def bellwether(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 import yaml
 
+from bellwether.adapters.kubernetes.api_client import PODS, KubernetesClient, Resource, connect
 from realparts.apiserver import ApiServer
+from waiting import limit, until
 
 INJECTED = {
     "inject": True,
@@ -63,16 +65,34 @@ def a_broker(name: str, account: str = "orders-kafka", volumes: Sequence[str] = 
     }
 
 
-def created(server: ApiServer, namespace: str, pod: dict[str, Any], *options: str) -> dict[str, Any]:
-    """The pod as the API server made it."""
-    text = server.kubectl("create", "-n", namespace, "-f", "-", "-o", "json", *options, stdin=json.dumps(pod))
-    found: dict[str, Any] = json.loads(text)
-    return found
+@functools.cache
+def _connected(server: ApiServer) -> KubernetesClient:
+    """kubectl would take a hundred times the CPU time, and tests ask until something is so."""
+    return connect(server.kubeconfig).with_timeout(limit(60))
 
 
-def as_would_be_created(server: ApiServer, namespace: str, pod: dict[str, Any]) -> dict[str, Any]:
-    """The pod as the API server would make it."""
-    return created(server, namespace, pod, "--dry-run=server")
+# The client has no option for a dry run.
+_DRY_RUN = Resource(PODS.prefix, f"{PODS.plural}?dryRun=All", PODS.api_version, PODS.kind)
+
+
+def created(server: ApiServer, namespace: str, pod: dict[str, Any], resource: Resource = PODS) -> dict[str, Any]:
+    """The pod as the API server made it. Raises Terminal where it is refused."""
+    return _connected(server).create(resource, namespace, pod)
+
+
+def dry_run(server: ApiServer, namespace: str, pod: dict[str, Any]) -> dict[str, Any]:
+    """The pod as the API server would make it. Raises Terminal where it would be refused."""
+    return created(server, namespace, pod, _DRY_RUN)
+
+
+def until_added(server: ApiServer, namespace: str, containers: int) -> dict[str, Any]:
+    """A broker's pod, once admission makes it one with so many containers."""
+    return until(
+        lambda: dry_run(server, namespace, a_broker("orders-brokers-3")),
+        60,
+        so=lambda pod: len(pod["spec"]["containers"]) == containers,
+        every=0.5,
+    )
 
 
 def without_defaults(found: Any, like: Any) -> Any:

@@ -44,6 +44,6 @@ CASES = (
     ),
     Case("BellwetherRebalanceFailed", "and nobody asks again", "6m", {state("Failed"): "1x40"}, OURS),
     Case("BellwetherRebalanceFailed", "the next one runs", "6m", {state("Failed"): "1x8 0x40"}),
-    Case("BellwetherRebalancePending", "since this morning", "7h", {state("Proposed"): "1x2000"}, OURS),
-    Case("BellwetherRebalancePending", "approved after an hour", "7h", {state("Proposed"): "1x240 0x2000"}),
+    Case("BellwetherRebalancePending", "since this morning", "7h", {state("Proposed"): "1x90"}, OURS, "5m"),
+    Case("BellwetherRebalancePending", "approved after an hour", "7h", {state("Proposed"): "1x12 0x90"}, (), "5m"),
 )
