@@ -16,6 +16,7 @@ class Reason(StrEnum):
     SIGNALS_PASSING = "SignalsPassing"
     STABILIZING = "Stabilizing"
     EXTERNALLY_UNREACHABLE = "ExternallyUnreachable"
+    SYNCS_SLOW = "SyncsSlow"
     STORAGE_SLOW = "StorageSlow"
     LOG_DIR_SLOW = "LogDirSlow"
     READS_SLOW = "ReadsSlow"
@@ -109,16 +110,17 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.STABILIZING: "The broker is promoted once every signal has passed for the stabilization time.",
     Reason.EXTERNALLY_UNREACHABLE: "A quorum of vantages cannot reach the external listener; the internal one answers.",
     Reason.STORAGE_SLOW: (
-        "Writes to the broker's log directory miss the objective, and clients lost as much as a move costs."
+        "Writes to the broker's log directory miss the objective, and probes lost as much as a move costs."
     ),
+    Reason.SYNCS_SLOW: "Syncs of the broker's log directory are slow, appends are not: only moving leaders would hurt.",
     Reason.LOG_DIR_SLOW: (
         "Some of the broker's log directories miss the objective, others do not: only what lies in them is demoted."
     ),
     Reason.READS_SLOW: (
-        "Reads from the broker's log directory miss the objective, and clients lost as much as a move costs."
+        "Reads from the broker's log directory miss the objective, and probes lost as much as a move costs."
     ),
     Reason.CANARY_FAILING: (
-        "Records produced to the broker and fetched from it fail or miss the objective, and clients lost as much as a"
+        "Records produced to the broker and fetched from it fail or miss the objective, and probes lost as much as a"
         " move costs."
     ),
     Reason.NOT_FENCED_IN_TIME: (

@@ -55,10 +55,10 @@ class Signal:
     ``type`` is a SignalType, or the name of a plug-in's signal type. ``control`` is the internal listener's answer to
     the same request (ExternalReachability only). ``latency_seconds`` is the last measured latency, ``usual_seconds``
     the usual latency of that disk (StorageLatency only). ``value`` is the figure that was compared, in its source's own
-    unit (ReplicationLag: seconds). ``harm`` is what clients lost, None while nothing is lost or where the source
-    does not count it. ``age_seconds`` is the time since the reader saw the source's Lease advance, on the
-    reader's monotonic clock; ``None`` means never, and is not evidence. ``directory`` is the log directory that was
-    measured (StorageLatency and ReadLatency; empty where the prober does not say).
+    unit (ReplicationLag: seconds; StorageLatency: what a sync takes, in seconds). ``harm`` is what clients lost, None
+    while nothing is lost or where the source does not count it. ``age_seconds`` is the time since the reader saw the
+    source's Lease advance, on the reader's monotonic clock; ``None`` means never, and is not evidence. ``directory`` is
+    the log directory that was measured (StorageLatency and ReadLatency; empty where the prober does not say).
     """
 
     broker: int

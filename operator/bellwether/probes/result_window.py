@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
-from bellwether.core.detection.harm import CLIENTS_LOST, HarmCounter, lost_words
+from bellwether.core.detection.harm import PROBES_LOST, HarmCounter, lost_words
 from bellwether.core.signals import Reading, Signal
 
 
@@ -75,12 +75,12 @@ def times(count: int) -> str:
 
 
 def lost_text(counter: HarmCounter) -> str:
-    """What clients lost in this episode, for the beginning of a sentence about a failing source.
+    """What probes lost in this episode, for the beginning of a sentence about a failing source.
 
     Without its duration where that is shorter than the loss: the prober's clock was set back meanwhile.
     """
     began, lasted = counter.since or counter.reading_since, counter.counted_until
     if began is None or lasted is None:
-        return f"{CLIENTS_LOST} nothing yet"
-    seconds, lost = (lasted - began).total_seconds(), f"{CLIENTS_LOST} {lost_words(counter.lost_seconds)}"
+        return f"{PROBES_LOST} nothing yet"
+    seconds, lost = (lasted - began).total_seconds(), f"{PROBES_LOST} {lost_words(counter.lost_seconds)}"
     return f"{lost} of the last {seconds:.0f} s" if seconds >= counter.lost_seconds else lost

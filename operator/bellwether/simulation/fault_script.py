@@ -108,6 +108,7 @@ def _say(stage: Stage, said: Mapping[str, Any]) -> None:
             sources=said.get("from", stage.vantages if external else [f"disk-{broker}"]),
             control=Reading(said.get("control", "Passing" if external else "Unknown")),
             latency_seconds=None if latency is None else latency / 1000,
+            value=said.get("value"),
             directory=said.get("directory", ""),
         )
 

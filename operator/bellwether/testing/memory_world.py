@@ -117,6 +117,7 @@ class MemorySignals:
         sources: Iterable[str] = ("vantage-a", "vantage-b"),
         control: Reading = Reading.PASSING,
         latency_seconds: float | None = None,
+        value: float | None = None,
         directory: str = "",
     ) -> None:
         """Every one of ``sources`` reports the same about a broker; ``since`` moves only when the reading changes."""
@@ -134,6 +135,7 @@ class MemorySignals:
                     control=control,
                     latency_seconds=latency_seconds,
                     message=f"{source}: {reading.lower()}",
+                    value=value,
                     directory=directory,
                 ),
             )

@@ -59,7 +59,7 @@ def test_a_broker_that_answers_late_fails_with_what_clients_lost_and_passes_agai
     bench.until(lambda: bench.entry(2)["reading"] == "Failing", 60)
     found = bench.entry(2)
     assert (found["type"], found["source"]) == ("Canary", "zone-a")
-    assert found["message"].startswith("clients lost ")
+    assert found["message"].startswith("probes lost ")
     assert found["harm"]["lostMilliseconds"] >= 900
     assert bench.entry(1)["reading"] == "Passing"
     proxy.mend("broker-2")

@@ -54,10 +54,20 @@ def test_a_slow_disk_fails_a_cleared_one_passes_and_a_settled_one_causes_no_writ
 @pytest.mark.slow
 def test_a_disk_that_stalls_fails_while_the_write_still_hangs(bench: Any, breakable_kafka: KafkaCluster) -> None:
     started(bench, breakable_kafka)
-    breakable_kafka.slow_disk(1).set(60000, "fsync")
+    breakable_kafka.slow_disk(1).set(60000)
     bench.until(lambda: entry(bench)["reading"] == "Failing", 50)
     assert "(a write has not ended for " in entry(bench)["message"]
     breakable_kafka.slow_disk(1).clear()
+
+
+@pytest.mark.slow
+def test_syncs_that_are_slow_alone_are_no_harm_and_are_told(bench: Any, breakable_kafka: KafkaCluster) -> None:
+    started(bench, breakable_kafka)
+    breakable_kafka.slow_disk(1).set(800, "fsync")
+    bench.until(lambda: float(entry(bench).get("value") or 0) >= 0.5, 60)
+    assert (entry(bench)["reading"], entry(bench).get("harm")) == ("Passing", None)
+    breakable_kafka.slow_disk(1).clear()
+    bench.until(lambda: float(entry(bench).get("value") or 0) < 0.5, 60)
 
 
 @pytest.mark.slow

@@ -40,13 +40,13 @@ def test_a_sick_broker_that_was_demoted_alone_is_right() -> None:
 
 def test_the_first_doubt_that_names_what_clients_lost_is_timed() -> None:
     seen = told(b1=[HEALTHY], b2=[HEALTHY])
-    seen.hear(1.0, 1, HEALTHY, demoted=False, message="clients lost 0.5 s")
+    seen.hear(1.0, 1, HEALTHY, demoted=False, message="probes lost 0.5 s")
     seen.hear(2.0, 1, Word("Suspect", "HarmBelowCost"), demoted=False, message="one vantage is late")
     assert SICK.seconds_to_figure(seen) is None
     seen.hear(
-        3.0, 1, Word("Suspect", "HarmBelowCost"), demoted=False, message="its clients lost 1.4 s, and moving costs"
+        3.0, 1, Word("Suspect", "HarmBelowCost"), demoted=False, message="its probes lost 1.4 s, and moving costs"
     )
-    seen.hear(4.0, 1, CUT, demoted=True, message="its clients lost 3.1 s, and moving costs")
+    seen.hear(4.0, 1, CUT, demoted=True, message="its probes lost 3.1 s, and moving costs")
     assert SICK.seconds_to_figure(seen) == 3.0
     assert NOBODY.seconds_to_figure(seen) is None
 

@@ -73,14 +73,14 @@ def test_a_streak_says_failing_only_after_so_many_failures_in_a_row(
 
 def test_harm_is_said_with_the_time_in_which_it_was_lost() -> None:
     lost = HarmCounter(lost_seconds=8.1, since=at(0), counted_until=at(31))
-    assert lost_text(lost) == "clients lost 8.1 s of the last 31 s"
+    assert lost_text(lost) == "probes lost 8.1 s of the last 31 s"
 
 
 def test_a_counter_at_its_limit_says_that_clients_may_have_lost_more() -> None:
     lost = HarmCounter(lost_seconds=LARGEST_LOST_SECONDS, since=at(0), counted_until=at(900))
-    assert lost_text(lost) == "clients lost at least 600 s (the counter's limit) of the last 900 s"
+    assert lost_text(lost) == "probes lost at least 600 s (the counter's limit) of the last 900 s"
 
 
 def test_a_clock_that_was_set_back_leaves_the_loss_alone() -> None:
     lost = HarmCounter(lost_seconds=8.1, since=at(3600), counted_until=at(81))
-    assert lost_text(lost) == "clients lost 8.1 s"
+    assert lost_text(lost) == "probes lost 8.1 s"

@@ -1,4 +1,4 @@
-"""``bellwether probe storage``: measure the latency of durable writes and direct reads in a broker's log directories.
+"""``bellwether probe storage``: measure the latency of appends, syncs and direct reads in a broker's log directories.
 
 In: the directories. Out: signals, each directory's with its own source and Lease: a hanging disk delays no other.
 """
@@ -41,7 +41,7 @@ def storage(
     output: str,
     metrics_port: int | None,
 ) -> None:
-    """Measure one small write with fdatasync and one direct read per second in each of a broker's log directories."""
+    """Measure one small append, one sync and one direct read per second in each of a broker's log directories."""
     need(directories, "--directory", "the broker's log directory")
     _check(directories, log_dir)
     with reported():

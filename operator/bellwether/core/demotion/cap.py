@@ -42,11 +42,11 @@ _HARMED: Mapping[str, str] = {
     SignalType.STORAGE_LATENCY: Reason.STORAGE_SLOW,
     SignalType.READ_LATENCY: Reason.STORAGE_SLOW,
 }
-"""Symptom of a Suspect broker whose clients lose requests, by the type of its signal."""
+"""Symptom of a Suspect broker whose probes lose requests, by the type of its signal."""
 
 
 _NOT_SICK = (Reason.HARM_BELOW_COST, Reason.SYSTEMIC_CAUSE, Reason.LOG_DIR_SLOW)
-"""Reasons of Suspect brokers whose clients lose requests."""
+"""Reasons of Suspect brokers whose probes lose requests."""
 
 
 def symptom(verdict: Verdict) -> str | None:

@@ -73,7 +73,7 @@ def _weighed(
     """A quorum of vantages fails: whether moving is worth it, and whose fault it is."""
     if not weighed.worth_moving:
         if not weighed.noticeable and broker not in index.snapshot.record.demoted:
-            return passing(facts, f"clients losing {weighed.limit_seconds:.1f} s: {weighed}")
+            return passing(facts, f"probes losing {weighed.limit_seconds:.1f} s: {weighed}")
         change = f"{weighed.change}, five seconds of answers in time Healthy"
         return below_cost(text, facts, change, SignalType.CANARY)
     if reached is not None and reached.evidence in (Evidence.GONE, Evidence.DOUBTFUL):
@@ -86,9 +86,9 @@ def _weighed(
         return shared_cause(text, facts, change, SignalType.CANARY)
     if weighed.shared_with(peers):
         text = f"{text}; so do clients of its peers (more than 1/{SHARED_RATIO:g} as much): probably a shared cause"
-        change = "its clients losing much more than those of its peers"
+        change = "its probes losing much more than those of its peers"
         return shared_cause(text, facts, change, SignalType.CANARY)
-    change = "five seconds of requests within the objectives, or its peers' clients losing as much"
+    change = "five seconds of requests within the objectives, or its peers' probes losing as much"
     return Finding(Evidence.BAD, Reason.CANARY_FAILING, text, CANARY_SEVERITY, facts, change)
 
 

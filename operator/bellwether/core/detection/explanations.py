@@ -1,4 +1,5 @@
-"""What a finding's message says beyond its signals: that the broker leads nothing, or that its silent host is up.
+"""What a finding's message says beyond its signals: who waits for a broker that leads nothing, or that its silent host
+is up.
 
 In: a finding, the signals and the leaders. Out: the finding with another message, never with another result. Called by
 ``verdicts``.
@@ -8,10 +9,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from bellwether.core.detection.findings import EvidenceItem, Finding, SignalIndex, recent
-from bellwether.core.detection.harm import CLIENTS_LOST
+from bellwether.core.detection.findings import Finding, SignalIndex, recent
+from bellwether.core.detection.harm import PROBES_LOST
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import ON_BROKER_HOST
+from bellwether.core.signals import Reading, SignalType
 
 SILENT = frozenset({Reason.BROKER_DOWN, Reason.UNREACHABLE, Reason.NOT_FENCED_IN_TIME})
 """Reasons of a broker that gives no answer."""
@@ -23,22 +25,14 @@ def explained(found: Finding, broker: int, index: SignalIndex, silent_since: dat
 
 
 def _with_leaders(found: Finding, broker: int, index: SignalIndex) -> Finding:
-    """A broker that leads nothing has no clients that lose requests: from then on only probes do."""
-    if index.snapshot.cluster.leader_counts[broker]:
+    """Who still waits for a broker that leads nothing: acks=all does for its disk, in every ISR that it is in."""
+    cluster = index.snapshot.cluster
+    if cluster.leader_counts[broker] or PROBES_LOST not in found.message:
         return found
-    facts = tuple([_of_probes(fact) for fact in found.facts])
-    if CLIENTS_LOST not in found.message:
-        return found._replace(facts=facts)
-    text = f"{_by_probes(found.message)}; it leads nothing, so its clients lose nothing more"
-    return found._replace(message=text, facts=facts)
-
-
-def _of_probes(fact: EvidenceItem) -> EvidenceItem:
-    return fact._replace(message=_by_probes(fact.message)) if CLIENTS_LOST in fact.message else fact
-
-
-def _by_probes(message: str) -> str:
-    return message.replace(CLIENTS_LOST, "probes lost")
+    slow = any(f.type == SignalType.STORAGE_LATENCY and f.reading is Reading.FAILING for f in found.facts)
+    if slow and any(broker in p.isr for p in cluster.held_by(broker)):
+        return found._replace(message=f"{found.message}; it leads nothing, but acks=all waits for it in its ISRs")
+    return found._replace(message=f"{found.message}; it leads nothing, so no client waits for it")
 
 
 def _with_host(found: Finding, broker: int, index: SignalIndex, silent_since: datetime | None) -> Finding:

@@ -67,12 +67,12 @@ def passing(facts: tuple[EvidenceItem, ...] = (), change: str = "") -> Finding:
 
 
 def below_cost(message: str, facts: tuple[EvidenceItem, ...], change: str, signal: str) -> Finding:
-    """The finding that clients lose requests, so far less than moving the broker's leaders costs."""
+    """The finding that probes lose requests, so far less than moving the broker's leaders costs."""
     return Finding(Evidence.DOUBTFUL, Reason.HARM_BELOW_COST, message, facts=facts, change=change, signal=signal)
 
 
 def shared_cause(message: str, facts: tuple[EvidenceItem, ...], change: str, signal: str) -> Finding:
-    """The finding that clients lose requests, and that the cause may be shared with the broker's peers."""
+    """The finding that probes lose requests, and that the cause may be shared with the broker's peers."""
     return Finding(Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, message, facts=facts, change=change, signal=signal)
 
 
@@ -221,6 +221,20 @@ class SignalIndex:
     def writes(self) -> HarmOfBrokers:
         """What writes to the disks cost, by broker."""
         return self._disk_harm(SignalType.STORAGE_LATENCY, self.detection.storage.stale_after_seconds)
+
+    @cached_property
+    def syncs(self) -> HarmOfBrokers:
+        """Seconds that a sync takes on the slowest log directory of each live broker; not harm, as no client waits."""
+        patience = self.detection.storage.stale_after_seconds
+        live = self.snapshot.cluster.live
+        return HarmOfBrokers(
+            {
+                broker: max(measured)
+                for broker, said in self._of_type(SignalType.STORAGE_LATENCY)
+                if broker in live
+                and (measured := [s.value for s in said if s.value is not None and fresh(s, patience)])
+            }
+        )
 
     @cached_property
     def reads(self) -> HarmOfBrokers:

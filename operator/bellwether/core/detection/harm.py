@@ -25,12 +25,12 @@ from bellwether.core.settings.harm import (
 )
 from bellwether.core.signals import Harm, Reading
 
-CLIENTS_LOST = "clients lost"
-"""How a message begins to say what a broker's clients lost; see ``explanations`` for one that leads nothing."""
+PROBES_LOST = "probes lost"
+"""How a message begins to say what the requests of probes lost. What clients lost, only they know."""
 
 
 def lost_words(lost_seconds: float) -> str:
-    """What clients lost, for a message; a counter at its limit says so, as the true figure may be larger."""
+    """What probes lost, for a message; a counter at its limit says so, as the true figure may be larger."""
     if lost_seconds >= LARGEST_LOST_SECONDS:
         return f"at least {LARGEST_LOST_SECONDS:g} s (the counter's limit)"
     return f"{lost_seconds:.1f} s"

@@ -28,7 +28,7 @@ _NOT_ITS_OWN = frozenset(
         Reason.IN_MAINTENANCE,
     }
 )
-"""Reasons of findings by which clients lose requests through no listener or disk of this broker alone."""
+"""Reasons of findings by which probes lose requests through no listener or disk of this broker alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Weighing:
 
     @property
     def worth_moving(self) -> bool:
-        """Whether clients lost as much as a move costs, and still lose: a move cures only harm that goes on."""
+        """Whether probes lost as much as a move costs, and still lose: a move cures only harm that goes on."""
         return self.ongoing and self.lost_seconds >= self.limit_seconds
 
     @property
@@ -72,7 +72,7 @@ class Weighing:
         """What would make the broker Sick while moving is not worth it."""
         if self.lost_seconds >= self.limit_seconds:
             return "one more lost request makes it Sick"
-        return f"clients losing {self.limit_seconds:.1f} s makes it Sick"
+        return f"probes losing {self.limit_seconds:.1f} s make it Sick"
 
     def __str__(self) -> str:
         times = f", tolerated {self.tolerance} times (spec.detection.tolerance)" if self.tolerance > 1 else ""

@@ -23,7 +23,7 @@ from bellwether.core.detection.findings import (
     quorum,
     recent,
 )
-from bellwether.core.detection.harm import CLIENTS_LOST, lost_words
+from bellwether.core.detection.harm import PROBES_LOST, lost_words
 from bellwether.core.detection.harm_weighing import Weighing, weigh
 from bellwether.core.detection.health_states import Evidence
 from bellwether.core.model.harm_history import HarmCause
@@ -76,7 +76,7 @@ def reachability(broker: int, index: SignalIndex, fencing_seconds: float, past: 
         change = f"{need} vantages failing makes it Sick, none failing makes it Healthy"
         return Finding(Evidence.DOUBTFUL, Reason.VANTAGES_DISAGREE, text, facts=facts, change=change)
     limit = weigh(0.0, broker, index, HarmCause.REACHABILITY)
-    change = f"{need} of {total} vantages failing until clients have lost {limit.limit_seconds:.1f} s: {limit}"
+    change = f"{need} of {total} vantages failing until probes have lost {limit.limit_seconds:.1f} s: {limit}"
     return passing(facts, change)
 
 
@@ -129,16 +129,16 @@ def _below_cost(
     index: SignalIndex,
     facts: tuple[EvidenceItem, ...],
 ) -> Finding:
-    """A quorum fails, and its clients have lost less than a move costs."""
+    """A quorum fails, and its probes have lost less than a move costs."""
     if not weighed.noticeable and broker not in index.snapshot.record.demoted:
-        return passing(facts, f"clients losing {weighed.limit_seconds:.1f} s: {weighed}")
+        return passing(facts, f"probes losing {weighed.limit_seconds:.1f} s: {weighed}")
     text = f"unreachable from {_names(failing)} ({len(failing)} of {total} vantages): {_lost(weighed)}"
     change = f"{weighed.change}, five seconds of answers Healthy"
     return below_cost(text, facts, change, SignalType.EXTERNAL_REACHABILITY)
 
 
 def _lost(weighed: Weighing) -> str:
-    return f"its {CLIENTS_LOST} {lost_words(weighed.lost_seconds)}, and {weighed}"
+    return f"its {PROBES_LOST} {lost_words(weighed.lost_seconds)}, and {weighed}"
 
 
 def self_reachability(broker: int, index: SignalIndex) -> Finding | None:

@@ -1,6 +1,6 @@
 """Storage latency: weigh the harm of a broker's slow disk against the cost of a move. Called by ``verdicts``.
 
-The prober on the broker's disk has counted the writes and the reads that missed their objective. The objective is
+The prober on the broker's disk has counted the appends and the reads that missed their objective. The objective is
 absolute; the other brokers' disks decide whose fault it is: a slowdown of all disks is not one broker's, and moving
 leaders from one slow disk to another does not help. Writes are compared with writes, reads with reads.
 """
@@ -28,7 +28,7 @@ from bellwether.core.detection.harm_weighing import weigh
 from bellwether.core.detection.health_states import Evidence
 from bellwether.core.model.harm_history import HarmCause
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.harm import SHARED_RATIO
+from bellwether.core.settings.harm import SHARED_RATIO, SLOW_SYNC_SECONDS
 from bellwether.core.signals import Reading, Signal, SignalType
 
 STALLED_SEVERITY = 4
@@ -57,10 +57,34 @@ def storage_latency(broker: int, index: SignalIndex) -> Finding:
     )
     found = _judged(broker, said, patience, writes, index)
     if found is not None:
-        return found
+        return _slow_syncs(broker, index, found) if found.evidence is Evidence.GOOD else found
     text = "the signal of its storage probe is stale" if said else "no storage probe has reported on it"
     change = "a fresh signal: check the storage probe next to it"
     return Finding(Evidence.MISSING, Reason.NO_EVIDENCE, text, facts=_facts(said, patience), change=change)
+
+
+def slow_syncs(broker: int, index: SignalIndex) -> bool:
+    """Whether syncs of a broker's log directory are slow, and not those of its peers as well."""
+    seconds, peers = index.syncs.lost.get(broker, 0.0), index.syncs.of_peers(broker) or 0.0
+    return seconds >= max(SLOW_SYNC_SECONDS, SHARED_RATIO * peers)
+
+
+def _slow_syncs(broker: int, index: SignalIndex, found: Finding) -> Finding:
+    """A disk that is slow to sync alone harms no client while its leaders stay, so nothing moves, there or back.
+
+    Kafka appends without a sync, but the first append in a new leader epoch syncs a checkpoint on every member of the
+    ISR, in the thread that appends (``LeaderEpochFileCache.assign``).
+    """
+    if not slow_syncs(broker, index):
+        return found
+    text = (
+        f"its log directory is slow to sync: {milliseconds(index.syncs.lost[broker])}, its peers' take half;"
+        " no client waits for a sync, unless leaders move: acks=all then waits for one for each moved leader"
+    )
+    change = f"syncs that take less than {milliseconds(SLOW_SYNC_SECONDS)}"
+    return Finding(
+        Evidence.DOUBTFUL, Reason.SYNCS_SLOW, text, facts=found.facts, change=change, signal=SignalType.STORAGE_LATENCY
+    )
 
 
 def read_latency(broker: int, index: SignalIndex, *, asked: bool) -> Finding | None:
@@ -100,7 +124,7 @@ def _judged(
     if not words:
         return None
     change = (
-        f"{requests.plural} taking longer than {requests.objective} ms until clients have lost as much as a move costs,"
+        f"{requests.plural} taking longer than {requests.objective} ms until probes have lost as much as a move costs,"
         " while its peers' are faster"
     )
     return passing(facts, change)
@@ -115,7 +139,7 @@ def _slow(
     said = f"{requests.said}: {worst.message}" if worst.message else requests.said
     if not weighed.worth_moving:
         if not weighed.noticeable and broker not in index.snapshot.record.demoted:
-            return passing(facts, f"clients losing {weighed.limit_seconds:.1f} s: {weighed}")
+            return passing(facts, f"probes losing {weighed.limit_seconds:.1f} s: {weighed}")
         change = f"{weighed.change}, five seconds of fast {requests.plural} Healthy"
         return below_cost(f"{said}; {weighed}", facts, change, requests.type)
     if peers is None:
@@ -126,7 +150,7 @@ def _slow(
         return shared_cause(text, facts, change, requests.type)
     if weighed.shared_with(peers):
         text = f"{said}; so are its peers' (less than {SHARED_RATIO:g} times as fast): probably a shared cause"
-        change = "its clients losing much more than those of its peers"
+        change = "its probes losing much more than those of its peers"
         return shared_cause(text, facts, change, requests.type)
     objective = requests.objective / 1000
     far = worst.latency_seconds is None or worst.latency_seconds >= FAR_SLOWER * objective

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from bellwether.core.detection.findings import SignalIndex
 from bellwether.core.detection.reachability import no_external_clients
+from bellwether.core.detection.storage import slow_syncs
 from bellwether.core.model.harm_history import LimitFactor
 from bellwether.core.settings.detection import Detection
 
@@ -46,6 +47,7 @@ class VerdictInputs(NamedTuple):
     common: SharedInputs
     cost: float
     quiet: bool
+    slow_syncs: bool
     words: tuple[tuple[object, int], ...]
 
 
@@ -78,7 +80,9 @@ def verdict_inputs(broker: int, index: SignalIndex, shared: SharedInputs) -> Ver
             for signal in index.by_broker.get(broker, ())
         ]
     )
-    return VerdictInputs(shared, index.move_cost(broker).seconds, no_external_clients(broker, index), words)
+    return VerdictInputs(
+        shared, index.move_cost(broker).seconds, no_external_clients(broker, index), slow_syncs(broker, index), words
+    )
 
 
 def _limits(detection: Detection) -> tuple[float, ...]:

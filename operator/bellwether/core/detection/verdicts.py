@@ -62,7 +62,7 @@ class Verdict:
     log_dirs: tuple[str, ...] = ()
     """Its log directories that are bad while others are not."""
     harm: tuple[tuple[HarmCause, float | None], ...] = field(default=(), compare=False, repr=False)
-    """What its clients have lost so far, as ``own_harm`` gives it to ``HarmHistory``."""
+    """What its probes have lost so far, as ``own_harm`` gives it to ``HarmHistory``."""
 
     @property
     def failing_evidence(self) -> bool:

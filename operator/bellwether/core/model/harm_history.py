@@ -1,6 +1,6 @@
 """Harm history: what past disturbances in this cluster lost in all, and the limit that they recommend.
 
-In: what each broker's clients have lost so far, reconcile by reconcile. Out: the factor by which the limit of harm
+In: what each broker's probes have lost so far, reconcile by reconcile. Out: the factor by which the limit of harm
 differs from the cost of a move. It is kept in the policy's status and survives a take-over. The argument is in
 docs/internals/harm.md: a ski rental with advice, within bounds that hold whatever the advice is worth.
 """
@@ -76,7 +76,7 @@ class HarmHistory:
     under_way: Mapping[tuple[int, HarmCause], float | None] = field(default_factory=dict)
 
     def after(self, seen: Mapping[int, Iterable[tuple[HarmCause, float | None]]]) -> HarmHistory:
-        """The history after a reconcile. ``seen`` holds for each broker what its clients lost so far, by cause.
+        """The history after a reconcile. ``seen`` holds for each broker what its probes lost so far, by cause.
 
         0 ends an episode; None is harm of another cause. A cause that is missing is not known at present; a broker that
         is missing is gone. When clients of several brokers lose requests by one kind of cause at the same time, it is

@@ -49,6 +49,9 @@ each turn for as long as it flaps.
 NOTICEABLE_SHARE = 1 / 3
 """Share of the cost of a move from which on a broker is Suspect."""
 
+SLOW_SYNC_SECONDS = 0.5
+"""A sync that takes so long makes moving leaders a fault: a moved leader waits for one on every member of its ISR."""
+
 SHARED_RATIO = 2.0
 """A broker whose clients lose less than this multiple of what its peers' clients lose shares the cause with them.
 

@@ -1,1 +1,1 @@
-"""Storage probe: how long small durable writes take in a broker's log directory."""
+"""Storage probe: how long small appends and syncs take in a broker's log directory."""

@@ -1,17 +1,24 @@
-"""Time one small write with ``fdatasync`` to a file of our own in a broker's log directory.
+"""Append as Kafka does, and sync apart from it, to two files of our own in a broker's log directory.
 
-In: the directory. Out: nothing, or OSError. Kafka loads the directories in a log directory and leaves unknown files
-alone, so a hidden file in it is ignored. The file is overwritten in place: neither it nor the directory grows.
+In: the directory. Out: nothing, or OSError. Clients wait for appends to new pages of the page cache, and for no sync
+(Kafka's ``log.flush.interval.messages``), so the one is timed without the other. Kafka loads the directories in a log
+directory and leaves unknown files alone, so hidden files are ignored. Two of them grow to ``FULL_BYTES`` in turn.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 FILE_NAME = ".bellwether-probe"
 WRITE_BYTES = 4096
+FULL_BYTES = 1 << 20
+MOST_BYTES = 1 << 26
+"""A file's size while no sync ends that would make the other one empty."""
 
 _WORDS = {
     errno.ENOSPC: "the disk is full",
@@ -31,59 +38,92 @@ _OURS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR}
 _SETUP = {errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENOTSUP}
 
 
+@dataclass
+class _File:
+    """One of our two files; ``end`` is where its next append goes."""
+
+    path: Path
+    fd: int | None = None
+    end: int = 0
+
+    def write(self, offset: int) -> int:
+        """Write 4 KiB there; returns the descriptor. Raises OSError."""
+        if self.fd is None:
+            self.fd = _open(self.path)
+        # Never the same bytes twice: a disk that compares or compresses must not be quicker than for a real log.
+        if os.pwrite(self.fd, os.urandom(WRITE_BYTES), offset) != WRITE_BYTES:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self.end = offset + WRITE_BYTES
+        return self.fd
+
+    def close(self) -> None:
+        """Close it, if it is open."""
+        if self.fd is not None:
+            fd, self.fd, self.end = self.fd, None, 0
+            with suppress(OSError):  # closing may report the very error that is being handled
+                os.close(fd)
+
+
 class DiskWriter:
-    """Writes to ``directory/.bellwether-probe``. For one thread; each call may hang as long as the disk does."""
+    """Appends to one of two files below ``directory``, and syncs the other, which is then empty for the next appends.
+
+    ``append`` is for one thread and ``sync`` for another: each call may hang as long as the disk does.
+    """
 
     def __init__(self, directory: Path) -> None:
-        self.path = directory / FILE_NAME
-        self._fd: int | None = None
-        self._count = 0
+        self.paths = tuple(directory / f"{FILE_NAME}{end}" for end in ("", "-sync"))
+        self._appended, self._synced = map(_File, self.paths)
+        self._emptied = False
+        self._swap = threading.Lock()
         self._worked = False
 
-    def write(self) -> None:
-        """Write 4 KiB and wait until they are on the disk. Raises OSError."""
+    def append(self) -> None:
+        """Append 4 KiB to a file, as Kafka does to a log: without a sync. Raises OSError."""
+        with self._swap:
+            if self._appended.end >= FULL_BYTES and self._emptied:
+                self._appended, self._synced, self._emptied = self._synced, self._appended, False
+            elif self._appended.end >= MOST_BYTES:
+                self._appended.end = 0  # no sync has ended for an hour: what is written twice costs no space
         try:
-            if self._fd is None:
-                self._fd = self._open()
-            self._count += 1
-            # Never the same bytes twice: a disk that compares or compresses must not be quicker than for a real log.
-            block = self._count.to_bytes(8, "big") + os.urandom(WRITE_BYTES - 8)
-            if os.pwrite(self._fd, block, 0) != WRITE_BYTES:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            os.fdatasync(self._fd)
+            self._appended.write(self._appended.end)
         except OSError:
-            self._close()
+            self._appended.close()
             raise
         self._worked = True
+
+    def sync(self) -> None:
+        """Write 4 KiB and wait until they are on the disk. Raises OSError."""
+        with self._swap:
+            file, self._emptied = self._synced, False
+        try:
+            if file.fd is not None and file.end > WRITE_BYTES:
+                os.ftruncate(file.fd, 0)
+            os.fdatasync(file.write(0))
+        except OSError:
+            file.close()
+            raise
+        self._emptied = True
 
     def own_trouble(self, error: OSError) -> bool:
         """Whether an error is no evidence about the disk."""
         return error.errno in _OURS or (error.errno in _SETUP and not self._worked)
 
     def remove(self) -> None:
-        """Remove the file."""
-        self._close()
-        try:
-            self.path.unlink(missing_ok=True)
-        except OSError:
-            return  # a disk that refuses this keeps 4 KiB, and the next prober uses them
+        """Remove the files."""
+        for file in (self._appended, self._synced):
+            file.close()
+            with suppress(OSError):  # a disk that refuses this keeps them, and the next prober uses them
+                file.path.unlink(missing_ok=True)
 
-    def _open(self) -> int:
-        try:
-            return os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except FileNotFoundError as error:
-            if not self.path.parent.is_dir():
-                raise
-            # A file system such as /proc reports this for the file, which suggests a missing directory.
-            raise OSError(errno.ENOTSUP, error.strerror) from error
 
-    def _close(self) -> None:
-        if self._fd is not None:
-            fd, self._fd = self._fd, None
-            try:
-                os.close(fd)
-            except OSError:
-                return  # closing may report the very error that is being handled
+def _open(path: Path) -> int:
+    try:
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except FileNotFoundError as error:
+        if not path.parent.is_dir():
+            raise
+        # A file system such as /proc reports this for the file, which suggests a missing directory.
+        raise OSError(errno.ENOTSUP, error.strerror) from error
 
 
 def words(error: OSError) -> str:

@@ -1,8 +1,9 @@
 """Storage probe: write latency of one broker's log directory, measured on the broker's own volume.
 
 In: something that writes, and objectives that may change. Out: signals, posted on news. Called by ``bellwether probe
-storage``. One thread writes, and may hang with the disk; another judges, and never touches the disk: a write that has
-not ended in time is reported while it still hangs.
+storage``. One thread appends and one syncs, and each may hang with the disk; another judges, and never touches the
+disk: a write that has not ended in time is reported while it still hangs. Clients wait for no sync, so only appends are
+harm.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
@@ -20,6 +22,7 @@ from bellwether.core.settings.harm import WRITE_AGAIN_SHARE, Objectives
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.probes.measuring_thread import MeasuringThread, SignalObserver
+from bellwether.probes.storage.disk_timer import DiskTimer
 from bellwether.probes.storage.disk_write import words
 from bellwether.probes.storage.stall_detector import StallDetector
 from bellwether.probes.storage.write_latency import Latencies, Sample
@@ -30,8 +33,12 @@ _LOOK_SECONDS = 0.1
 class Writer(Protocol):
     """What is timed; ``disk_write.DiskWriter`` is the real one. Every call may hang."""
 
-    def write(self) -> None:
-        """One write, durable on return. Raises OSError."""
+    def append(self) -> None:
+        """One append, as Kafka's. Raises OSError."""
+        ...
+
+    def sync(self) -> None:
+        """One write to another file, durable on return; on a thread of its own. Raises OSError."""
         ...
 
     def own_trouble(self, error: OSError) -> bool:
@@ -47,7 +54,11 @@ class WriteObserver(SignalObserver, Protocol):
     """Receives measurements, for metrics; implemented in ``telemetry``."""
 
     def wrote(self, broker: int, result: str, seconds: float) -> None:
-        """One write: ``ok``, ``failed`` or ``stalled``, and its duration."""
+        """One append: ``ok``, ``failed`` or ``stalled``, and its duration."""
+        ...
+
+    def synced(self, broker: int, seconds: float) -> None:
+        """One sync that has ended, and its duration."""
         ...
 
 
@@ -81,6 +92,9 @@ class StorageProbe(MeasuringThread):
         self._counted_until = clock.monotonic()
         self._warned = ""
         self._writing = threading.Thread(target=self._write, name="storage-write", daemon=True)
+        self._syncs = DiskTimer(
+            "storage-sync", lambda: measure(writer, clock, writer.sync), StorageLatency.period_seconds, clock
+        )
 
     @property
     def known(self) -> Latencies:
@@ -91,6 +105,7 @@ class StorageProbe(MeasuringThread):
         """Begin to write and to judge."""
         self._pauses.start()
         self._writing.start()
+        self._syncs.start()
         super().start()
 
     def configure(self, objectives: Objectives) -> None:
@@ -102,11 +117,12 @@ class StorageProbe(MeasuringThread):
         self._posted = None
 
     def alive(self) -> bool:
-        """Whether both threads are at work; a writer that hangs with the disk is."""
-        return super().alive() and self._writing.is_alive()
+        """Whether all threads are at work; a writer that hangs with the disk is."""
+        return super().alive() and self._writing.is_alive() and self._syncs.alive()
 
     def stop(self, timeout_seconds: float = 2.0) -> None:
-        """Stop and remove the file; a writer that hangs with its disk is left behind, and its file with it."""
+        """Stop and remove the files; a writer that hangs with its disk is left behind, and its files with it."""
+        self._syncs.stop(timeout_seconds)
         self._pauses.stop()
         super().stop(timeout_seconds)
         if self._writing.is_alive():
@@ -117,7 +133,7 @@ class StorageProbe(MeasuringThread):
         while not self._stop.is_set():
             began = self._pauses.begin()
             self._began = began
-            sample = measure(self._writer, self._clock)
+            sample = measure(self._writer, self._clock, self._writer.append)
             lost = self._pauses.lost(began + sample.seconds)
             self._began = None
             self._pauses.end()
@@ -131,12 +147,23 @@ class StorageProbe(MeasuringThread):
         self._counted_until = self._clock.monotonic()
         while not self._stop.is_set():
             self._beat = self._clock.monotonic()
+            self._look_at_syncs()
             try:
                 sample = self._samples.get(timeout=_LOOK_SECONDS)
             except queue.Empty:
                 self._look_at_a_hanging_write()
             else:
                 self._take(sample)
+
+    def _look_at_syncs(self) -> None:
+        """Note how long they take; one that fails is a failed write, as Kafka gives the directory up by it."""
+        while (sample := self._syncs.ended(0.0)) is not None:
+            if sample.problem:
+                self._take(sample)
+            else:
+                self._observer.synced(self._broker, sample.seconds)
+                self._known = self._known.synced(sample.seconds - sample.away)
+        self._known = replace(self._known, sync_hangs=self._syncs.hanging_seconds())
 
     def _look_at_a_hanging_write(self) -> None:
         """Count a write that is late while it hangs, as often as writes would be made while they are slow."""
@@ -178,32 +205,33 @@ def pause(bad_in_a_row: int) -> float:
     return StorageLatency.period_seconds * (WRITE_AGAIN_SHARE if bad_in_a_row > 1 else 1)
 
 
-def measure(writer: Writer, clock: Clock) -> Sample:
-    """Time one write."""
+def measure(writer: Writer, clock: Clock, write: Callable[[], None]) -> Sample:
+    """Time one append or sync of the writer."""
     began = clock.monotonic()
     try:
-        writer.write()
+        write()
     except OSError as error:
         return Sample(clock.monotonic() - began, words(error), own_trouble=writer.own_trouble(error))
     return Sample(clock.monotonic() - began)
 
 
-def measure_once(writer: Writer, timeout_seconds: float, clock: Clock) -> Sample:
-    """Time one write from a thread of its own; one that does not end in time is ``stalled``."""
+def measure_once(writer: Writer, timeout_seconds: float, clock: Clock) -> tuple[Sample, Sample]:
+    """Time one append, then one sync, from a thread of its own; what does not end in time is ``stalled``."""
     ended: queue.SimpleQueue[Sample] = queue.SimpleQueue()
 
     def run() -> None:
-        ended.put(measure(writer, clock))
+        ended.put(measure(writer, clock, writer.append))
+        ended.put(measure(writer, clock, writer.sync))
         writer.remove()
 
     thread = threading.Thread(target=run, name="storage-write", daemon=True)
     thread.start()
-    try:
-        sample = ended.get(timeout=timeout_seconds)
-    except queue.Empty:
-        return Sample(timeout_seconds, stalled=True)
-    thread.join(timeout_seconds)
-    return sample
+    found = [Sample(timeout_seconds, stalled=True)] * 2
+    with suppress(queue.Empty):
+        for number in range(2):
+            found[number] = ended.get(timeout=timeout_seconds)
+        thread.join(timeout_seconds)
+    return found[0], found[1]
 
 
 def reading(sample: Sample, objectives: Objectives) -> Reading:

@@ -1,4 +1,4 @@
-"""Write latency of a log directory over time: harm by slow, hanging and failing writes, quantiles, usual latency.
+"""Write latency of a log directory over time: harm by slow, hanging and failing appends, usual latency, syncs.
 
 In: samples (one for each write: how long it took, or what went wrong) and the latency objective. Out: a ``Signal`` with
 its harm and a message for a person, and whether it is news. Called by ``storage_probe``.
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from math import log2
 from statistics import median
 
 from bellwether.core.detection.harm import HarmCounter
 from bellwether.core.settings.detection import StorageLatency
-from bellwether.core.settings.harm import Objectives
+from bellwether.core.settings.harm import SLOW_SYNC_SECONDS, Objectives
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.probes.reachability.reachability_state import milliseconds
 from bellwether.probes.result_window import lost_text
@@ -25,7 +26,7 @@ STARVED = "this process got no CPU time during the write: raise its CPU limit"
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One write. ``problem`` is why it failed; ``stalled`` that it has not ended yet, after ``seconds``.
+    """One append, or one sync. ``problem`` is why it failed; ``stalled`` that it has not ended yet, after ``seconds``.
 
     ``own_trouble`` marks a problem of the prober itself, which is no evidence about the disk. ``away`` are those of the
     ``seconds`` in which the prober itself did not run. The sample represents ``covers`` seconds: those since the sample
@@ -86,6 +87,24 @@ class Latencies:
     kind_seen: tuple[str, int] = ("", 0)
     trouble: str = ""
     troubles: int = 0
+    syncs: tuple[float, ...] = ()
+    sync_hangs: float = 0.0
+    """Seconds since the present sync began; 0 between two."""
+
+    @property
+    def sync_seconds(self) -> float | None:
+        """What a sync takes, in seconds: the median of the last ones, or what the present one has taken so far."""
+        return max(median(self.syncs), self.sync_hangs) if self.syncs else self.sync_hangs or None
+
+    @property
+    def _slow_syncs(self) -> int:
+        """How often SLOW_SYNC_SECONDS has doubled, from 1; 0 for syncs that are not slow. A change of it is news."""
+        slower = (self.sync_seconds or 0.0) / SLOW_SYNC_SECONDS
+        return 1 + int(log2(slower)) if slower >= 1 else 0
+
+    def synced(self, seconds: float) -> Latencies:
+        """What is known after one more sync."""
+        return replace(self, syncs=(*self.syncs, seconds)[-RECENT_WRITES:])
 
     @property
     def reading(self) -> Reading:
@@ -104,13 +123,16 @@ class Latencies:
         ended = not sample.problem and not sample.stalled
         kind = "" if ok else "stalled" if sample.stalled else sample.problem or "slow"
         seen = (kind, self.kind_seen[1] + 1 if kind == self.kind_seen[0] else 1)
-        return Latencies(
-            counter,
-            self.times if sample.problem else (*self.times, sample.seconds)[-RECENT_WRITES:],
-            min(sample.seconds, self.fastest or sample.seconds) if ended else self.fastest,
-            self.baseline.after(sample.seconds) if ok and known else self.baseline,
-            self._settled(counter, seen),
-            seen,
+        return replace(
+            self,
+            counter=counter,
+            times=self.times if sample.problem else (*self.times, sample.seconds)[-RECENT_WRITES:],
+            fastest=min(sample.seconds, self.fastest or sample.seconds) if ended else self.fastest,
+            baseline=self.baseline.after(sample.seconds) if ok and known else self.baseline,
+            kind=self._settled(counter, seen),
+            kind_seen=seen,
+            trouble="",
+            troubles=0,
         )
 
     def signal(self, broker: int, source: str, objectives: Objectives) -> Signal | None:
@@ -127,6 +149,7 @@ class Latencies:
             latency_seconds=median(self.times) if self.times and not failing_writes else None,
             message=self.message(objectives),
             usual_seconds=self.baseline.usual,
+            value=self.sync_seconds,
             harm=self.counter.harm,
         )
 
@@ -140,7 +163,8 @@ class Latencies:
         if self.times:
             figures = f"median {milliseconds(median(self.times))}, last {milliseconds(self.times[-1])}"
         if self.reading is Reading.PASSING:
-            return f"writes take {figures}"
+            syncs = f"; syncs take {milliseconds(self.sync_seconds)}" if self.sync_seconds is not None else ""
+            return f"writes take {figures}{syncs}"
         lost, limit = lost_text(self.counter), objectives.produce_milliseconds
         if self.kind == "stalled":
             return f"{lost} (a write has not ended for {self.times[-1]:.0f} s)"
@@ -156,7 +180,7 @@ class Latencies:
 
     def differs(self, posted: Latencies | None, seconds_since: float) -> bool:
         """Whether this differs enough from ``posted``, which was posted so many seconds ago."""
-        if posted is None or self.kind != posted.kind:
+        if posted is None or self.kind != posted.kind or self._slow_syncs != posted._slow_syncs:
             return True
         return self.counter.differs(posted.counter, seconds_since)
 
@@ -181,4 +205,5 @@ class Latencies:
             kind="trouble",
             trouble=sample.problem,
             troubles=troubles,
+            syncs=self.syncs,
         )

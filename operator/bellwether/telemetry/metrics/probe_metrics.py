@@ -49,6 +49,11 @@ class ProbeMetrics:
         )
         self._write_seconds = self.registry.histogram(
             "bellwether_probe_disk_write_duration_seconds",
+            "Duration of an append of 4 KiB, in seconds.",
+            "broker",
+        )
+        self._sync_seconds = self.registry.histogram(
+            "bellwether_probe_disk_sync_duration_seconds",
             "Duration of a 4 KiB write with fdatasync, in seconds.",
             "broker",
         )
@@ -96,10 +101,14 @@ class ProbeMetrics:
             self._request_seconds.labels(broker, path).observe(seconds)
 
     def wrote(self, broker: int, result: str, seconds: float) -> None:
-        """One write: ``ok``, ``failed`` or ``stalled``, and its duration."""
+        """One append: ``ok``, ``failed`` or ``stalled``, and its duration."""
         self._writes.labels(broker, result).inc()
         if result == "ok":
             self._write_seconds.labels(broker).observe(seconds)
+
+    def synced(self, broker: int, seconds: float) -> None:
+        """One sync that has ended, and its duration."""
+        self._sync_seconds.labels(broker).observe(seconds)
 
     def read(self, broker: int, result: str, seconds: float) -> None:
         """One read: ``ok``, ``failed`` or ``unmeasured``, and its duration."""

@@ -49,7 +49,7 @@ def judged_status() -> dict[str, object]:
 
 
 def suffering_status() -> dict[str, object]:
-    """Broker 1 with two vantages of three failing, whose clients have lost less than a move costs."""
+    """Broker 1 with two vantages of three failing, whose probes have lost less than a move costs."""
     lost = Harm(1.4, 0.5, after(-2))
     said = [replace(signal(1, Reading.FAILING, source=s, since=after(-1)), harm=lost) for s in "ab"]
     said.append(signal(1, Reading.PASSING, source="c"))
@@ -95,8 +95,8 @@ class TestText:
         )
         assert lines[1] == (
             "  unreachable from a, b (2 of 3 vantages); its internal listener answers; its probes lost 6.2 s, and"
-            " moving its leaders away and back costs about 3 s (assumed); it leads nothing, so its clients"
-            " lose nothing more"
+            " moving its leaders away and back costs about 3 s (assumed); it leads nothing, so no client waits"
+            " for it"
         )
         assert lines[2] == "  what would change it: fewer than 2 of 3 vantages failing"
         assert lines[3].startswith(
@@ -151,8 +151,8 @@ class TestText:
         assert said.splitlines()[:3] == [
             "Broker 1 of policy default/main is Suspect: HarmBelowCost, since 2026-01-01 00:00:00Z (2 min 5 s ago)",
             "  unreachable from a, b (2 of 3 vantages): its probes lost 1.4 s, and moving its leaders away and back"
-            " costs about 3 s (assumed); it leads nothing, so its clients lose nothing more",
-            "  what would change it: clients losing 2.3 s makes it Sick, five seconds of answers Healthy",
+            " costs about 3 s (assumed); it leads nothing, so no client waits for it",
+            "  what would change it: probes losing 2.3 s make it Sick, five seconds of answers Healthy",
         ]
 
     def test_what_keeps_it_from_leading_and_what_it_leads(self):

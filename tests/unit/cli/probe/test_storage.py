@@ -22,7 +22,7 @@ def test_one_measurement_is_a_table_of_all_directories(tmp_path: Path) -> None:
     directories = [f"--directory={name}={tmp_path / name}" for name in ("a", "b")]
     _, said = run("--once", "-o", "json", *directories)
     rows = [(row["directory"], row["operation"]) for row in json.loads(said)]
-    assert rows == [(str(tmp_path / name), what) for name in ("a", "b") for what in ("write", "read")]
+    assert rows == [(str(tmp_path / name), what) for name in ("a", "b") for what in ("write", "sync", "read")]
     assert not any(path.is_file() for path in tmp_path.rglob("*"))
 
 

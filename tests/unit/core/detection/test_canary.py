@@ -25,7 +25,7 @@ def lost(broker: int, *seconds: float) -> list[Signal]:
     found = []
     for letter, one in zip("abc", seconds, strict=False):
         made = signal(broker, BAD if one else GOOD, kind=SignalType.CANARY, source=letter)
-        message = f"clients lost {one} s"
+        message = f"probes lost {one} s"
         found.append(replace(made, message=message, harm=Harm(one, 1.0, made.since) if one else None))
     return found
 

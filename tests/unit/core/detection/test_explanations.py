@@ -1,4 +1,4 @@
-"""What a message says beyond the signals: that a silent broker's host is up, and that a broker leads nothing."""
+"""What a message says beyond the signals: that a silent host is up, and who waits for a broker that leads nothing."""
 
 from __future__ import annotations
 
@@ -53,20 +53,39 @@ def test_a_broker_that_answers_is_not_explained():
 
 HARM = Harm(6.2, 0.98, after(-6))
 CUT = [
-    replace(s, harm=HARM, message="clients lost 6.2 s of the last 6 s") if s.broker == 1 else s for s in words(BAD, BAD)
+    replace(s, harm=HARM, message="probes lost 6.2 s of the last 6 s") if s.broker == 1 else s for s in words(BAD, BAD)
 ]
 
 
-def test_what_a_broker_loses_is_its_clients_loss_while_it_leads():
+def test_a_broker_that_leads_is_not_explained_either():
     found = of_one(snapshot(cluster(partition(replicas=(1, 2, 3))), *CUT))
-    assert "its clients lost 6.2 s" in found.message
-    assert found.facts[0].message == "clients lost 6.2 s of the last 6 s"
+    assert "its probes lost 6.2 s, and moving" in found.message
+    assert "it leads nothing" not in found.message
 
 
-def test_from_the_moment_at_which_it_leads_nothing_only_probes_lose():
+def test_no_client_waits_for_an_unreachable_broker_that_leads_nothing():
     leading, leaderless = (snapshot(cluster(partition(replicas=order)), *CUT) for order in ((1, 2, 3), (2, 1, 3)))
     before, found = of_one(leading), of_one(leaderless)
-    assert "; its probes lost 6.2 s, and moving" in found.message
-    assert found.message.endswith("; it leads nothing, so its clients lose nothing more")
-    assert found.facts[0].message == "probes lost 6.2 s of the last 6 s"
+    assert found.message.endswith("; it leads nothing, so no client waits for it")
     assert (found.state, found.reason, found.severity) == (before.state, before.reason, before.severity)
+
+
+@pytest.mark.parametrize(
+    ("isr", "waits"),
+    [
+        ((2, 1, 3), "it leads nothing, but acks=all waits for it in its ISRs"),
+        ((2, 3), "it leads nothing, so no client waits for it"),
+    ],
+)
+def test_acks_all_waits_for_a_slow_disk_in_an_isr_whoever_leads(isr: tuple[int, ...], waits: str):
+    disks = [
+        replace(
+            signal(b, BAD if b == 1 else GOOD, kind=SignalType.STORAGE_LATENCY, source=f"broker-{b}"),
+            harm=HARM if b == 1 else None,
+            message="probes lost 6.2 s of the last 6 s" if b == 1 else "",
+        )
+        for b in (1, 2, 3)
+    ]
+    found = of_one(snapshot(cluster(partition(replicas=(2, 1, 3), isr=isr)), *words(GOOD, GOOD), *disks))
+    assert found.reason is Reason.STORAGE_SLOW
+    assert found.message.endswith(waits)

@@ -294,11 +294,11 @@ class TestHarm:
 
     def test_the_message_has_the_harm_and_the_cost(self):
         found = of_one(snapshot(None, *self.lost(9, 6.2, 7)))
-        assert "its clients lost 7.0 s, and moving its leaders away and back costs about 3 s" in found.message
+        assert "its probes lost 7.0 s, and moving its leaders away and back costs about 3 s" in found.message
 
     def test_a_figure_at_the_limit_of_the_counter_is_the_least_that_clients_lost(self):
         found = of_one(snapshot(None, *self.lost(600, 600, 600)))
-        assert "its clients lost at least 600 s (the counter's limit), and moving" in found.message
+        assert "its probes lost at least 600 s (the counter's limit), and moving" in found.message
 
     def test_a_broker_that_answers_nobody_is_down_only_after_the_same_harm(self):
         short = [replace(s, control=BAD) for s in self.lost(1.5, 1.5)]

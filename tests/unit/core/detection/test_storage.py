@@ -7,12 +7,15 @@ from dataclasses import replace
 import pytest
 
 from bellwether.core.detection.findings import Finding, SignalIndex
-from bellwether.core.detection.health_states import Evidence
+from bellwether.core.detection.health_states import Evidence, HealthState
 from bellwether.core.detection.storage import SLOW_SEVERITY, STALLED_SEVERITY, read_latency, storage_latency
+from bellwether.core.detection.verdicts import judge
 from bellwether.core.model.harm_history import HarmCause, HarmHistory
 from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection
+from bellwether.core.settings.harm import SLOW_SYNC_SECONDS
+from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Harm, Reading, Signal, SignalType
 from testkit.values.builders import cluster, demoted, partition, record, signal, snapshot
 
@@ -177,8 +180,39 @@ def test_facts_carry_what_is_usual():
 
 def test_a_good_disk_says_what_would_make_it_slow():
     assert of_one(disk(1, GOOD, 1)).change == (
-        "writes taking longer than 50 ms until clients have lost as much as a move costs, while its peers' are faster"
+        "writes taking longer than 50 ms until probes have lost as much as a move costs, while its peers' are faster"
     )
+
+
+def syncing(*seconds: float | None) -> list[Signal]:
+    """Brokers from 1 on whose appends are fast, and whose syncs take so long."""
+    return [replace(disk(broker, GOOD, 1), value=value) for broker, value in enumerate(seconds, 1)]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "reason"),
+    [
+        ((2.0, 0.01, 0.01), Reason.SYNCS_SLOW),
+        ((SLOW_SYNC_SECONDS, 0.01, 0.01), Reason.SYNCS_SLOW),
+        ((0.1, 0.001, 0.001), Reason.SIGNALS_PASSING),
+        ((2.0, 1.5, 1.5), Reason.SIGNALS_PASSING),
+        ((None, 0.01, 0.01), Reason.SIGNALS_PASSING),
+    ],
+    ids=["far slower", "as slow as the limit", "not slow", "as slow as its peers", "not measured"],
+)
+def test_syncs_that_are_slow_alone_raise_doubt_and_are_no_harm(seconds: tuple[float | None, ...], reason: Reason):
+    found = of_one(*syncing(*seconds))
+    slow = reason is Reason.SYNCS_SLOW
+    assert (found.reason, found.evidence) == (reason, Evidence.DOUBTFUL if slow else Evidence.GOOD)
+    assert found.severity == 0
+    assert ("no client waits for a sync" in found.message) is slow
+
+
+def test_a_verdict_follows_the_syncs_of_the_peers():
+    policy, slow_everywhere = Policy(name="main"), snapshot(None, *syncing(2.0, 2.0, 2.0))
+    before = judge(slow_everywhere, policy, {})
+    assert before[1].state is HealthState.HEALTHY
+    assert judge(snapshot(None, *syncing(2.0, 0.01, 0.01)), policy, before)[1].reason is Reason.SYNCS_SLOW
 
 
 def reads(*signals: Signal, asked: bool = False) -> Finding | None:

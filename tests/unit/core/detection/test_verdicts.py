@@ -408,7 +408,7 @@ class TestExplaining:
         [
             (
                 words(GOOD, GOOD),
-                "2 of 2 vantages failing until clients have lost 2.3 s: moving its leaders away and back costs about 3"
+                "2 of 2 vantages failing until probes have lost 2.3 s: moving its leaders away and back costs about 3"
                 " s (assumed)",
             ),
             (words(BAD, BAD), "fewer than 2 of 2 vantages failing"),

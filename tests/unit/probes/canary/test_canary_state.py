@@ -46,8 +46,8 @@ def test_good_requests_pass_with_both_latencies() -> None:
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        (PRODUCE, "clients lost 4.0 s of the last 5 s (produce takes 42 ms, 39 % over 50 ms; fetch takes 2.0 ms)"),
-        (FETCH, "clients lost 4.0 s of the last 5 s (produce takes 4.0 ms; fetch takes 41 ms, 39 % over 20 ms)"),
+        (PRODUCE, "probes lost 4.0 s of the last 5 s (produce takes 42 ms, 39 % over 50 ms; fetch takes 2.0 ms)"),
+        (FETCH, "probes lost 4.0 s of the last 5 s (produce takes 4.0 ms; fetch takes 41 ms, 39 % over 20 ms)"),
     ],
 )
 def test_late_requests_of_one_kind_fail_with_the_harm_of_that_kind(kind: str, said: str) -> None:
@@ -64,7 +64,7 @@ def test_the_objective_is_that_of_the_kind() -> None:
 def test_a_failure_names_what_failed() -> None:
     found = signal(after(*[(PRODUCE, "no answer within 2 s")] * 3, start=WELL))
     assert found.message == (
-        "clients lost 2.2 s of the last 3 s (produce fails: no answer within 2 s; fetch takes 2.0 ms)"
+        "probes lost 2.2 s of the last 3 s (produce fails: no answer within 2 s; fetch takes 2.0 ms)"
     )
 
 

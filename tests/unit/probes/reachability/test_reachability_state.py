@@ -41,7 +41,7 @@ def test_an_unreachable_broker_is_named_with_its_harm_and_its_control() -> None:
     assert signal.harm is not None
     assert signal.harm.lost_seconds == 2.2
     assert signal.message == (
-        "clients lost 2.2 s of the last 3 s (10.0.0.1:9094: connection refused); internal listener answers in 2.0 ms"
+        "probes lost 2.2 s of the last 3 s (10.0.0.1:9094: connection refused); internal listener answers in 2.0 ms"
     )
 
 

@@ -47,7 +47,7 @@ def test_reads_that_miss_the_objective_fail_with_their_harm_and_their_figures() 
     assert found.harm is not None
     assert found.harm.lost_seconds == pytest.approx(8.5)
     assert found.latency_seconds == pytest.approx(0.08)
-    assert found.message == "clients lost 8.5 s of the last 10 s (reads over 50 ms: median 80 ms, last 80 ms)"
+    assert found.message == "probes lost 8.5 s of the last 10 s (reads over 50 ms: median 80 ms, last 80 ms)"
 
 
 def test_one_late_read_is_reported_by_nothing() -> None:
@@ -59,7 +59,7 @@ def test_a_read_that_hangs_counts_while_it_hangs() -> None:
     found = signal(after(*[FAST] * 6, *[HANGING] * 6, seconds=0.5))
     assert (found.reading, found.message) == (
         Reading.FAILING,
-        "clients lost 2.5 s of the last 6 s (a read has not ended within 50 ms)",
+        "probes lost 2.5 s of the last 6 s (a read has not ended within 50 ms)",
     )
 
 
@@ -67,7 +67,7 @@ def test_a_disk_that_reports_errors_fails_with_the_error() -> None:
     found = signal(after(*[FAST] * 6, *[Sample(0.001, "the disk reports an I/O error")] * 3))
     assert (found.reading, found.message) == (
         Reading.FAILING,
-        "clients lost 2.2 s of the last 3 s (reads fail: the disk reports an I/O error)",
+        "probes lost 2.2 s of the last 3 s (reads fail: the disk reports an I/O error)",
     )
 
 

@@ -10,9 +10,10 @@ import pytest
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.core.settings.detection import StorageLatency
-from bellwether.core.settings.harm import Objectives
+from bellwether.core.settings.harm import SLOW_SYNC_SECONDS, Objectives
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
+from bellwether.probes.storage import disk_write
 from bellwether.probes.storage.disk_write import FILE_NAME, WRITE_BYTES, DiskWriter, words
 from bellwether.probes.storage.storage_probe import StorageProbe, measure_once
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
@@ -32,12 +33,17 @@ def _quick_writes(monkeypatch: pytest.MonkeyPatch) -> None:
 class Disk:
     def __init__(self) -> None:
         self.hang = threading.Event()
+        self.sync_hang = threading.Event()
         self.go_on = threading.Event()
         self.error: OSError | None = None
         self.removed = False
         self.hanging = False
 
-    def write(self) -> None:
+    def sync(self) -> None:
+        if self.sync_hang.is_set():
+            self.go_on.wait(limit(60))
+
+    def append(self) -> None:
         if self.hang.is_set():
             self.hanging = True
             self.go_on.wait(limit(60))
@@ -96,16 +102,46 @@ def test_a_prober_without_file_descriptors_says_unknown() -> None:
     bench.probe.stop()
 
 
-def test_the_file_is_small_hidden_overwritten_and_removed(tmp_path: Path) -> None:
-    writer = DiskWriter(tmp_path)
-    writer.write()
-    first = (tmp_path / FILE_NAME).read_bytes()
-    writer.write()
-    second = (tmp_path / FILE_NAME).read_bytes()
-    assert len(first) == len(second) == WRITE_BYTES
-    assert first != second
+def test_a_sync_that_hangs_is_told_and_is_no_harm() -> None:
+    bench = Bench()
+    until(bench.reads(Reading.PASSING))
+    bench.disk.sync_hang.set()
+    until(lambda: (bench.posts[-1].value or 0) >= SLOW_SYNC_SECONDS)
+    assert (bench.posts[-1].reading, bench.posts[-1].harm) == (Reading.PASSING, None)
+    assert "; syncs take " in bench.posts[-1].message
+    bench.disk.sync_hang.clear()
+    bench.disk.go_on.set()
+    until(lambda: (bench.posts[-1].value or 0) < SLOW_SYNC_SECONDS)
+    bench.probe.stop()
+
+
+def test_files_are_hidden_grow_in_turn_and_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk_write, "FULL_BYTES", 3 * WRITE_BYTES)
+    writer, seen = DiskWriter(tmp_path), set[bytes]()
+    for _ in range(10):
+        writer.append()
+        writer.sync()
+        sizes = sorted(path.stat().st_size for path in tmp_path.iterdir())
+        assert sizes[0] == WRITE_BYTES
+        assert sizes[-1] <= 3 * WRITE_BYTES
+        assert all(path.name.startswith(".") for path in tmp_path.iterdir())
+        seen |= {path.read_bytes() for path in tmp_path.iterdir()}
+    assert len(seen) > 10, "never the same bytes twice"
     writer.remove()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_while_no_sync_ends_appends_go_on_within_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk_write, "FULL_BYTES", 2 * WRITE_BYTES)
+    monkeypatch.setattr(disk_write, "MOST_BYTES", 4 * WRITE_BYTES)
+    writer = DiskWriter(tmp_path)
+    for _ in range(10):
+        writer.append()
+    assert (tmp_path / FILE_NAME).stat().st_size == 4 * WRITE_BYTES
+    writer.sync()
+    writer.append()
+    assert writer.paths[1].stat().st_size == 2 * WRITE_BYTES
+    writer.remove()
 
 
 def test_a_link_in_the_files_place_is_not_followed(tmp_path: Path) -> None:
@@ -113,26 +149,26 @@ def test_a_link_in_the_files_place_is_not_followed(tmp_path: Path) -> None:
     target.write_text("keep")
     (tmp_path / FILE_NAME).symlink_to(target)
     with pytest.raises(OSError, match=FILE_NAME):
-        DiskWriter(tmp_path).write()
+        DiskWriter(tmp_path).append()
     assert target.read_text() == "keep"
 
 
 def test_a_directory_that_was_never_there_is_the_probers_own_trouble(tmp_path: Path) -> None:
     writer = DiskWriter(tmp_path / "absent")
-    assert measure_once(writer, 1, SystemClock()).own_trouble
+    assert measure_once(writer, 1, SystemClock())[0].own_trouble
 
 
 def test_a_directory_where_no_file_can_be_made_is_not_said_to_be_missing() -> None:
     writer = DiskWriter(Path("/proc"))
     with pytest.raises(OSError, match="No such file") as refused:
-        writer.write()
+        writer.append()
     assert words(refused.value).startswith("the file system does not support new files there")
     assert writer.own_trouble(refused.value)
 
 
 def test_a_directory_that_vanishes_later_is_the_disks(tmp_path: Path) -> None:
     writer = DiskWriter(tmp_path)
-    writer.write()
+    writer.append()
     assert not writer.own_trouble(OSError(errno.ENOENT, "gone"))
 
 

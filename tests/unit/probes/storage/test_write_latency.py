@@ -51,7 +51,7 @@ def test_a_slow_disk_fails_with_its_harm_and_recovers() -> None:
     assert signal.latency_seconds == pytest.approx(0.081)
     assert signal.harm is not None
     assert signal.harm.lost_seconds == 8.5
-    assert signal.message == "clients lost 8.5 s of the last 10 s (writes over 50 ms: median 81 ms, last 81 ms)"
+    assert signal.message == "probes lost 8.5 s of the last 10 s (writes over 50 ms: median 81 ms, last 81 ms)"
     assert after(*[FAST] * 4, start=sick).reading is Reading.FAILING
     assert after(*[FAST] * 5, start=sick).reading is Reading.PASSING
 
@@ -65,7 +65,7 @@ def test_a_write_that_hangs_counts_while_it_hangs() -> None:
     assert (lost(hanging), hanging.reading) == (pytest.approx(0.4), Reading.PASSING)
     signal = signal_of(after(Sample(1.2, stalled=True), start=hanging))
     assert signal.reading is Reading.FAILING
-    assert signal.message.startswith("clients lost 1.3 s")
+    assert signal.message.startswith("probes lost 1.3 s")
     assert signal.message.endswith("(a write has not ended for 1 s)")
 
 

@@ -70,7 +70,7 @@ class Canary(SettingsModel[detection.Canary]):
 
 
 class StorageLatency(SettingsModel[detection.StorageLatency]):
-    """Latency of a small write with fdatasync in the log directory of each broker."""
+    """Latency of a small append in the log directory of each broker; syncs are timed apart and move nothing."""
 
 
 class ReadLatency(SettingsModel[detection.ReadLatency]):
@@ -102,7 +102,7 @@ class Detection(Model):
         detection.Detection.tolerance,
         1,
         20,
-        "A broker is demoted when its clients have lost this multiple of what moving its leaders away and back costs"
+        "A broker is demoted when its probes have lost this multiple of what moving its leaders away and back costs"
         " them.",
     )
 
@@ -123,7 +123,8 @@ class Detection(Model):
     )
     storage_latency: StorageLatency = Field(
         default_factory=StorageLatency,
-        description="Latency of a small write with fdatasync in the log directory of each broker.",
+        description="Latency of a small append in the log directory of each broker; syncs are timed apart and move"
+        " nothing.",
     )
     read_latency: ReadLatency = Field(
         default_factory=ReadLatency,

@@ -149,7 +149,7 @@ class AffectedTopic(Reported):
     unhealthy_leader: Count = Field(
         default=0,
         description="Number of partitions whose leader is unreachable for clients, or slow: Sick or Down, Suspect while"
-        " its clients lose requests, or with the replica in a slow log directory.",
+        " its probes lose requests, or with the replica in a slow log directory.",
     )
     under_min_isr: Count = Field(default=0, description="Number of partitions that refuse acks=all writes.")
     at_min_isr: Count = Field(

@@ -31,7 +31,7 @@ class HarmEntry(Reported):
     lost_milliseconds: int = Field(
         ge=0,
         le=LARGEST_LOST_MILLISECONDS,
-        description="Service that clients lost, in milliseconds: the share of requests that failed or missed the"
+        description="Service that probes lost, in milliseconds: the share of requests that failed or missed the"
         " latency objective, minus a small allowance, added up over time. 600000 is the counter's limit: at least"
         " so much.",
     )

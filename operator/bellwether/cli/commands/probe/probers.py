@@ -200,7 +200,7 @@ def selfcheck() -> None:
         type=LogDirectoryOption(),
         metavar="[NAME=]PATH",
         multiple=True,
-        help="Log directory of the broker; the prober writes a hidden file of 4 KiB in it and reads segments."
+        help="Log directory of the broker; the prober writes two hidden files of up to 1 MiB there, and reads segments."
         " Repeatable: each of several directories needs a NAME, and its signals have the source <--source>-NAME.",
     ),
     click.option(
@@ -214,8 +214,9 @@ def selfcheck() -> None:
 def storage() -> None:
     """Measure write and read latency in a broker's log directories.
 
-    Writes 4 KiB with fdatasync once per second, and reads 4 KiB of an old segment directly from the disk. If a broker
-    with several log directories (JBOD) has all of them measured, a bad directory demotes only the partitions in it.
+    Once per second it appends 4 KiB, as a broker does, syncs 4 KiB apart from that, and reads 4 KiB of an old segment
+    directly from the disk. Late appends and reads are harm; slow syncs make the broker Suspect. If a broker with
+    several log directories (JBOD) has all of them measured, a bad directory demotes only the partitions in it.
     """
 
 
