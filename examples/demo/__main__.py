@@ -143,6 +143,7 @@ def finish(
 def keep(settings: Settings, console: Console, stage: Stage, watch: Watch, health: Health, stack: ExitStack) -> None:
     """Leave everything up until Ctrl-C, with new traffic and the live table, and say what to type."""
     broker = stage.brokers[1]
+    health.change(quarantine={"mode": "Off"})  # nothing would start a broker that was shut down
     console.print()
     console.print(
         keeping.commands(stage, broker, settings.delay_milliseconds), highlight=False, markup=False, soft_wrap=True

@@ -136,7 +136,7 @@ class Scenario:
         self._until(
             lambda: self._stage.is_paused(fault.broker),
             PAUSE_LIMIT,
-            f"broker {fault.broker}'s process is paused",
+            f"broker {fault.broker} is shut down and held",
             fault,
         )
         fault.paused = time.monotonic()
@@ -156,7 +156,7 @@ class Scenario:
         self._tell.say(story.REPAIRED, story.repaired(fault))
         if fault.quarantined:
             self._until(
-                lambda: not self._stage.is_paused(fault.broker), RETURN_LIMIT, f"broker {fault.broker}'s process runs"
+                lambda: self._stage.start_again(fault.broker), RETURN_LIMIT, f"broker {fault.broker} is started again"
             )
             fault.released = time.monotonic()
             self._tell.say(story.DID, story.released(fault))

@@ -105,6 +105,13 @@ class Stage:
         """Whether a broker's process is stopped, by the kernel's word."""
         return state_of(PROC, self.kafka.broker(broker).process.pid) == STOPPED
 
+    def start_again(self, broker: int) -> bool:
+        """Whether a broker that was let go has ended; it is then started, as its kubelet would."""
+        if self.kafka.broker(broker).process.alive:
+            return False
+        self.kafka.broker(broker).start()
+        return True
+
     def explain(self, broker: int) -> tuple[str, str]:
         """A command that explains a broker's verdict, and what it prints."""
         arguments = ["explain", str(broker), "--namespace", NAMESPACE]
@@ -163,7 +170,7 @@ class Stage:
                 ["probe", "storage", *followed_by, "--directory", str(broker.log_dir)],
                 self.kafka.slow_disk(broker.id).environment(),
             )
-            agent = ["quarantine-agent", *followed_by, *leases, "--pid", str(broker.process.pid)]
+            agent = ["quarantine-agent", *followed_by, *leases, "--process", broker.pattern]
             self._run(f"agent-{broker.id}", agent)
 
     def _policy(self) -> Mapping[str, object]:

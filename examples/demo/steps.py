@@ -18,11 +18,11 @@ LEAVE_SECONDS = {FaultKind.REACHABILITY: 6.0, FaultKind.STORAGE: 8.0}
 PASSING_SECONDS = {FaultKind.REACHABILITY: 3.0, FaultKind.STORAGE: 5.0}
 """How long the probes must pass before a repaired broker counts as well."""
 PAUSE_SECONDS = 30.0
-"""How long a broker must be demoted before it is paused."""
-SESSION_SECONDS = 10.0
-"""From the pause until Kafka has dropped the broker from every ISR: its session, and a second."""
-RELEASE_SECONDS = 6.0
-"""From the repair of the disk until the broker runs and is in every ISR."""
+"""How long a broker must be demoted before it is shut down and held."""
+LEAVING_SECONDS = 2.0
+"""From when the broker is held until it is seen in no ISR."""
+RELEASE_SECONDS = 15.0
+"""From the repair of the disk until the broker has ended, is started and in every ISR."""
 WAVES_SECONDS = 7.0
 OBSERVED_SECONDS = 5.0
 """To change the policy's mode and back, and until the broker is Healthy after the repair."""
@@ -119,7 +119,7 @@ def _with(kind: FaultKind, broker: int, settings: Settings) -> Step:
 
 
 def _paused(broker: int, settings: Settings) -> Step:
-    seconds = max(0.0, PAUSE_SECONDS - settings.hold) + SESSION_SECONDS + settings.hold
+    seconds = max(0.0, PAUSE_SECONDS - settings.hold) + LEAVING_SECONDS + settings.hold
     return Step(Act.PAUSE, f"broker {broker}'s disk slow, quarantine on", seconds, FaultKind.STORAGE, broker)
 
 

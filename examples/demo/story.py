@@ -73,17 +73,16 @@ def moved(fault: Fault) -> str:
 def quarantine_on(fault: Fault) -> str:
     """What is allowed now, and why it takes a while."""
     return (
-        f"spec.quarantine.mode is Enabled now: Bellwether may pause broker {fault.broker} once it has been demoted for "
-        "30 s, as the cluster can spare it."
+        f"spec.quarantine.mode is Enabled now: Bellwether may shut broker {fault.broker} down and hold it once it "
+        "has been demoted for 30 s, as the cluster can spare it."
     )
 
 
 def paused(fault: Fault) -> str:
     """When the process was paused, and what happens next."""
     return (
-        f"Broker {fault.broker}'s process is paused, {_seconds(fault.seconds_to_paused)} after the fault. It leads "
-        "nothing, and every partition keeps min.insync.replicas=2 without it. Kafka drops it from the ISRs when its "
-        "session ends."
+        f"Broker {fault.broker} is shut down and held, {_seconds(fault.seconds_to_paused)} after the fault. It leads "
+        "nothing, and every partition keeps min.insync.replicas=2 without it. Kafka takes it out of every ISR by that."
     )
 
 
@@ -98,8 +97,8 @@ def out_of_isr(fault: Fault) -> str:
 def released(fault: Fault) -> str:
     """When the process ran again."""
     return (
-        f"Broker {fault.broker}'s process runs again, {_seconds(fault.seconds_to_released)} after the repair, and "
-        "fetches what it missed."
+        f"Broker {fault.broker}'s process has ended and was started again, {_seconds(fault.seconds_to_released)} after "
+        "the repair, and fetches what it missed."
     )
 
 

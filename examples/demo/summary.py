@@ -62,7 +62,7 @@ def answers(report: Report) -> Iterator[str]:
                 f"; without Bellwether none had left after {control['seconds_broken']:.1f} s, when the demo repaired it"
             )
         if fault["seconds_to_out_of_isr"] is not None:
-            text += f"; {fault['seconds_to_out_of_isr']:.1f} s after the fault it was paused and in no ISR"
+            text += f"; {fault['seconds_to_out_of_isr']:.1f} s after the fault it was held and in no ISR"
         if fault["seconds_to_in_place"] is not None:
             text += f". They were back {fault['seconds_to_in_place']:.1f} s after the repair"
         yield text + "."
@@ -114,8 +114,7 @@ def shortcomings(report: Report) -> Iterator[str]:
         if held := fault["isr_held_back_by"]:
             yield f"acks=all is not cured by demotion: {held}. spec.quarantine is off by default."
         if fault["seconds_to_out_of_isr"] is not None:
-            seconds = fault["seconds_to_out_of_isr"] - fault["seconds_to_paused"]
-            yield f"For {seconds:.1f} s after the pause, until Kafka dropped the broker from the ISRs, acks=all waited."
+            yield "A held broker is down: it was shut down in order, and was started again when its disk was fast."
     lost = (report["acknowledged_lost"] or {}).get(Kind.ACKS_1.value)
     if lost is not None and lost["lost"]:
         yield (

@@ -166,8 +166,8 @@ class QuarantineAgent:
     def _do(self, act: AgentAction) -> None:
         try:
             if act is AgentAction.PAUSE:
-                self._log.warning("broker_pausing", reason=self._watch.message)
-                self._process.pause()
+                self._log.warning("broker_holding", reason=self._watch.message)
+                self._process.hold()
             elif act is AgentAction.RELEASE:
                 self._process.release()
                 self._log.warning("broker_released", reason=self._watch.message)

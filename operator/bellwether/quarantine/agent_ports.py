@@ -14,8 +14,8 @@ class BrokerProcess(Protocol):
         """How it is now."""
         ...
 
-    def pause(self) -> None:
-        """Stop it. Raises Transient, and lets it run, when that fails."""
+    def hold(self) -> None:
+        """Shut it down, and stop it as soon as no client is left. Takes seconds. Raises Transient when that fails."""
         ...
 
     def release(self) -> None:

@@ -1,9 +1,11 @@
-"""Pause and release the broker's process, found in ``/proc``, by signals (``quarantine.agent_ports.BrokerProcess``).
+"""Shut the broker down, hold it and release it by signals (``quarantine.agent_ports.BrokerProcess``).
 
-In: a process id, or what its command line must match. Out: how it is, and SIGSTOP and SIGCONT sent to it. In a pod the
-containers must share one process namespace, and the agent runs as the broker's user or with the capability KILL. While
-the broker is paused a watchdog (``pause_watchdog``), a separate process, is ready to release it should the agent
-die.
+In: a process id, or what its command line must match. Out: how it is, and SIGTERM, SIGSTOP and SIGCONT sent to it. In a
+controlled shutdown Kafka's controller moves the broker's leaders and takes it out of every ISR in one step (KIP-631).
+Stopped as soon as its client connections are closed, the process holds there: its container lives on, and nothing
+starts it. Released, it ends, and starts cleanly. In a pod the containers must share one process namespace, and the
+agent runs as the broker's user, or with the capability KILL, which can pause alone. While the broker is held a watchdog
+(``pause_watchdog``), a separate process, is ready to release it should the agent die.
 """
 
 from __future__ import annotations
@@ -27,6 +29,13 @@ from bellwether.quarantine import pause_watchdog
 KAFKA = r"(^|.*/)java\0.*\0kafka\.Kafka\0"
 """A Java process whose main class is Kafka's; not its launcher with the same arguments, such as tini."""
 
+CLOSING_SECONDS = 8.0
+"""How long a controlled shutdown may take to close its connections: less than after what the agent counts as stuck."""
+
+_QUIET_SECONDS = 0.05
+"""Listeners are closed one after the other; a port that closes in this time belongs to the same shutdown."""
+
+_ESTABLISHED, _LISTEN = "01", "0A"
 _SETTLE_SECONDS = 2.0
 _READY_SECONDS = 5.0
 
@@ -63,18 +72,23 @@ class BrokerProcess:
         stopped = pause_watchdog.state_of(self._proc, found[0]) == pause_watchdog.STOPPED
         return ProcessState.STOPPED if stopped else ProcessState.RUNNING
 
-    def pause(self) -> None:
-        """Stop it, once a keeper is at its post. Raises Transient when either fails; it then runs."""
+    def hold(self) -> None:
+        """Shut it down and stop it when its clients are gone, once a keeper is at its post.
+
+        One that does not react within CLOSING_SECONDS is stopped all the same: Kafka then fences it. Raises Transient
+        when it cannot be signalled, or has ended before it could be stopped.
+        """
         found = self._find()
         if found is None:
             raise Transient("the broker's process was not found")
         self._dismiss()
         self._keeper = _keeper(found, self._proc)
         try:
-            _stop(found, self._proc)
+            _shut_down(found, self._proc)
+            _signal(found, self._proc, signal.SIGSTOP)
         except OSError as error:
             self._dismiss()
-            raise Transient(f"cannot stop process {found[0]}: {error.strerror}") from error
+            raise Transient(f"cannot hold process {found[0]}: {error.strerror}") from error
         until = time.monotonic() + _SETTLE_SECONDS
         while (
             pause_watchdog.state_of(self._proc, found[0]) not in (pause_watchdog.STOPPED, "")
@@ -144,8 +158,50 @@ class BrokerProcess:
             keeper.wait()
 
 
-def _stop(found: tuple[int, str], proc: Path) -> None:
-    """SIGSTOP to that very process. A keeper takes time to start, and another may have taken the number meanwhile.
+def _shut_down(found: tuple[int, str], proc: Path) -> None:
+    """SIGTERM, and wait until the listeners that it closes have no connection left: what clients sent is answered.
+
+    A listener of another kind, such as that of a metrics exporter, stays open until the process ends, and is not waited
+    for. Without a listener that can be seen, when to stop it could not be known: it is only stopped.
+    """
+    own = _listeners(proc, found[0])
+    if not own:
+        return
+    _signal(found, proc, signal.SIGTERM)
+    until, quiet_since, last = time.monotonic() + CLOSING_SECONDS, time.monotonic(), own
+    while (now := time.monotonic()) < until:
+        _insist(found, proc)
+        open_ports = own & _ports(proc, found[0], _LISTEN).keys()
+        if open_ports != last or (own - open_ports) & _ports(proc, found[0], _ESTABLISHED).keys():
+            quiet_since, last = now, open_ports
+        if open_ports != own and now - quiet_since >= _QUIET_SECONDS:
+            return
+        time.sleep(0.005)
+
+
+def _listeners(proc: Path, pid: int) -> frozenset[int]:
+    """Ports on which that process listens; none where its descriptors may not be read."""
+    inodes = set[str]()
+    with contextlib.suppress(OSError):
+        for descriptor in (proc / str(pid) / "fd").iterdir():
+            with contextlib.suppress(OSError):
+                inodes.add(str(descriptor.readlink()).removeprefix("socket:[").removesuffix("]"))
+    return frozenset(port for port, inode in _ports(proc, pid, _LISTEN).items() if inode in inodes)
+
+
+def _ports(proc: Path, pid: int, state: str) -> dict[int, str]:
+    """Local ports with a socket in that state, in the process's network namespace, and its inode (proc_pid_net(5))."""
+    found = dict[int, str]()
+    for family in ("tcp", "tcp6"):
+        with contextlib.suppress(OSError), (proc / str(pid) / "net" / family).open() as table:
+            for fields in (line.split() for line in table):
+                if len(fields) > 9 and fields[3] == state:
+                    found[int(fields[1].rpartition(":")[2], 16)] = fields[9]
+    return found
+
+
+def _signal(found: tuple[int, str], proc: Path, number: signal.Signals) -> None:
+    """A signal to that very process. A keeper takes time to start, and another may have taken the number meanwhile.
 
     The handle (pidfd_open(2)) is taken before the start is looked at, so that whose start it was is who is signalled.
     """
@@ -155,11 +211,11 @@ def _stop(found: tuple[int, str], proc: Path) -> None:
         if error.errno not in (errno.ENOSYS, errno.EPERM):  # not every sandbox knows handles
             raise
         _insist(found, proc)
-        os.kill(found[0], signal.SIGSTOP)
+        os.kill(found[0], number)
         return
     try:
         _insist(found, proc)
-        signal.pidfd_send_signal(handle, signal.SIGSTOP)
+        signal.pidfd_send_signal(handle, number)
     finally:
         os.close(handle)
 

@@ -35,7 +35,7 @@ class MemoryProcess:
             return ProcessState.BARRED
         return ProcessState.STOPPED if self.stopped else ProcessState.RUNNING
 
-    def pause(self) -> None:
+    def hold(self) -> None:
         """SIGSTOP. Raises Transient for one that is gone."""
         if self.state() is not ProcessState.RUNNING:
             raise Transient(f"broker {self.broker} has no process to stop")

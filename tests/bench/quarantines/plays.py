@@ -47,9 +47,9 @@ def slow_disk(stage: Stage, mode: Mode, say: Say) -> Played:
     played.phase("demoted", demoted, decided)
     played.moments["quarantine"] = stage.quarantine()[0]
     if stage.paused():
-        say("paused; its session runs out")
+        say("held; it leaves every ISR")
         out = stage.until(lambda: stage.in_no_isr(SICK), 60, "it is out of every ISR")
-        played.phase("paused, session running out", decided, out)
+        played.phase("shut down and held", decided, out)
         played.moments["out_of_every_isr_after_seconds"] = round(out - decided, 1)
         say("out of every ISR: quarantined")
         time.sleep(STEADY_SECONDS)
@@ -59,7 +59,7 @@ def slow_disk(stage: Stage, mode: Mode, say: Say) -> Played:
     disk.clear()
     say("the disk is fast again")
     if stage.paused():
-        released = stage.until(lambda: not stage.paused(), 60, "it is released")
+        released = stage.until(stage.started_anew, 60, "it is released, has ended and is started")
         played.moments["released_after_seconds"] = round(released - well, 1)
     back = stage.until(lambda: stage.in_every_isr(SICK), 90, "it is back in every ISR")
     played.moments["back_in_every_isr_after_seconds"] = round(back - well, 1)
@@ -84,7 +84,7 @@ def further_loss(stage: Stage, say: Say) -> Played:
     other = stage.kafka.broker(2)
     say("kill -9 of broker 2")
     other.kill()
-    released = stage.until(lambda: not stage.paused(), 60, "the paused broker is released")
+    released = stage.until(stage.started_anew, 60, "the held broker is released, has ended and is started")
     played.moments["released_after_seconds"] = round(released - lost, 1)
     say(f"released after {released - lost:.1f} s")
     stage.until(stage.recorded, 30, "the operator says why")

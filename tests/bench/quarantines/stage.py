@@ -2,7 +2,7 @@
 
 In: an API server, and how to quarantine. Out: a stage on which plays break a disk or a broker and see what stands.
 Operator, storage probers and agents are the real commands, as processes of their own; the agent of each broker is
-told its process id, as all brokers run side by side here. Called by ``__main__``.
+told how its command line ends, as all brokers run side by side here. Called by ``__main__``.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Stage:
             probe = [sys.executable, "-m", "bellwether", "probe", "storage", *beside]
             disk = self.kafka.slow_disk(broker.id).environment()
             self.site.start(f"storage-{broker.id}", [*probe, "--directory", broker.log_dir], disk)
-            agent = [sys.executable, "-m", "bellwether", "quarantine-agent", *beside, "--pid", str(broker.process.pid)]
+            agent = [sys.executable, "-m", "bellwether", "quarantine-agent", *beside, "--process", broker.pattern]
             self.site.start(f"agent-{broker.id}", [*agent, "--lease-namespace", self.site.namespace])
         self.until(lambda: all(self.verdict(b) == "Healthy" for b in self.kafka.brokers), 90, "everybody is Healthy")
         self.traffic = self._stack.enter_context(Traffic(self.kafka.bootstrap, TOPIC, PARTITIONS, PER_SECOND))
@@ -104,6 +104,13 @@ class Stage:
         """Whether the sick broker's process stands still, by the kernel's word."""
         pid = self.kafka.broker(SICK).process.pid
         return pid is not None and state_of(PROC, pid) == STOPPED
+
+    def started_anew(self) -> bool:
+        """Whether the sick broker, let go, has ended; it is then started, as its kubelet would."""
+        if self.kafka.broker(SICK).process.alive:
+            return False
+        self.kafka.broker(SICK).start()
+        return True
 
     def in_every_isr(self, broker: int) -> bool:
         """Whether a broker is in the ISR of all partitions."""

@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "placement" / "quarantine" / "policy.yaml"
 PARTITIONS = 12
+SESSION_SECONDS = 9.0
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def guarded(bare_site: Site) -> Site:
         beside = ["--policy", POLICY, "-n", site.namespace, "--broker", str(broker.id)]
         probe = [sys.executable, "-m", "bellwether", "probe", "storage", *beside, "--directory", broker.log_dir]
         site.start(f"storage-{broker.id}", probe, site.kafka.slow_disk(broker.id).environment())
-        agent = [sys.executable, "-m", "bellwether", "quarantine-agent", *beside, "--pid", str(broker.process.pid)]
+        agent = [sys.executable, "-m", "bellwether", "quarantine-agent", *beside, "--process", broker.pattern]
         site.start(f"agent-{broker.id}", [*agent, "--lease-namespace", site.namespace])
     site.until(lambda: all(site.verdict(b)[0] == "Healthy" for b in (1, 2, 3)), 60, "all are healthy")
     return site
@@ -57,11 +58,13 @@ def test_a_slow_broker_is_demoted_paused_released_on_recovery_and_leads_again(gu
         site.until(lambda: demoted(site.health(1)), 120, "it is demoted")
         site.tell(f"paused after {site.until(lambda: paused(site), 60, 'it is paused', lambda: said(site)):.1f} s")
         alone = site.until(lambda: all(1 not in p.isr for p in site.partitions().values()), 40, "it left every ISR")
+        assert alone < SESSION_SECONDS / 2, "by its own shutdown, and not as its session ran out"
         site.tell(f"out of every ISR after {alone:.1f} s")
         site.until(lambda: said(site) == "ProcessPaused", 60, "it is said", lambda: said(site))
         site.kafka.slow_disk(1).clear()
-        released = site.until(lambda: not paused(site), 60, "it is released", lambda: said(site))
-        site.tell(f"released after {released:.1f} s")
+        released = site.until(lambda: not site.kafka.broker(1).process.alive, 60, "it ends", lambda: said(site))
+        site.tell(f"released and ended after {released:.1f} s")
+        site.kafka.broker(1).start()  # as its kubelet does
         site.until(lambda: said(site) == "QuarantineEnded", 60, "it is said why", lambda: said(site))
         site.until(lambda: all(1 in p.isr for p in site.partitions().values()), 60, "it is back in every ISR")
         assert traffic.finish() == [], "what was acknowledged is gone"

@@ -1,4 +1,4 @@
-"""``bellwether quarantine-agent`` beside a real broker: an order pauses it, and its end, or the agent's, wakes it."""
+"""``bellwether quarantine-agent`` beside a real broker: an order shuts it down and holds it, and any end lets it go."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from bellwether.adapters.kubernetes.api_client import LEASES, POLICIES
 from bellwether.adapters.kubernetes.objects.quarantine_orders import LeaseOrders
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.quarantine.pause_watchdog import STOPPED, state_of
+from testkit.kafka.kafka_site import KafkaSite
 from waiting import limit
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ class Post:
 
     def __init__(self, bench: Any, kafka: KafkaCluster) -> None:
         self.bench, self.kafka = bench, kafka
-        self.pid = kafka.broker(1).process.pid
         self.orders = LeaseOrders(bench.api, bench.namespace, f"{bench.namespace}/main", "a test")
         patch = {"spec": {"quarantine": {"mode": "Enabled"}}}
         bench.api.merge(POLICIES, bench.namespace, "main", patch)
@@ -49,8 +49,8 @@ class Post:
             "1",
             "--lease-namespace",
             self.bench.namespace,
-            "--pid",
-            str(self.pid),
+            "--process",
+            self.kafka.broker(1).pattern,
             *more,
         ]
         log = self.bench.directory / f"prober-{len(self.bench.processes)}.log"
@@ -90,7 +90,13 @@ class Post:
 
     @property
     def paused(self) -> bool:
-        return state_of(Path("/proc"), self.pid) == STOPPED
+        return state_of(Path("/proc"), self.kafka.broker(1).process.pid) == STOPPED
+
+    def started_anew(self) -> None:
+        """It ends, and is started as a kubelet would."""
+        self.bench.until(lambda: not self.kafka.broker(1).process.alive, 60)
+        self.kafka.broker(1).start()
+        self.bench.until(lambda: self.word() == "Passing", 40)
 
     def pause(self, number: int) -> None:
         """Order, and go on renewing until it is paused."""
@@ -105,39 +111,40 @@ class Post:
 @pytest.fixture
 def post(bench: Any, breakable_kafka: KafkaCluster) -> Iterator[Post]:
     yield Post(bench, breakable_kafka)
-    breakable_kafka.broker(1).resume()
+    breakable_kafka.broker(1).restart()
 
 
 def test_a_broker_is_paused_by_an_order_and_runs_again_whatever_ends_it(post: Post) -> None:
     post.pause(1)
     post.bench.until(lambda: post.word() == "Failing", 40)
+    site = KafkaSite(post.kafka)
+    site.eventually(lambda c: c.leaders()[1] == 0 and all(1 not in p.isr for p in c.held_by(1)), 3)
     post.order(1, ended=True)
-    post.bench.until(lambda: not post.paused, 10)
-    post.bench.until(lambda: post.word() == "Passing", 40)
+    post.started_anew()
     post.pause(2)
-    post.bench.until(lambda: not post.paused, 60)  # nobody renews
+    post.started_anew()  # nobody renews
     post.pause(3)
     post.delete_order()
-    post.bench.until(lambda: not post.paused, 10)
+    post.started_anew()
     post.pause(4)
     post.bench.until(lambda: post.word() == "Failing", 40)  # so that the next one's first word is news
     post.agent.kill()
     post.agent.wait()
-    post.bench.until(lambda: not post.paused, 30)
-    os.kill(post.pid, signal.SIGSTOP)
+    post.bench.until(lambda: not post.kafka.broker(1).process.alive, 60)
+    post.kafka.broker(1).start()
+    post.kafka.broker(1).pause()
     post.agent = post.start()
     post.bench.until(lambda: not post.paused, 90)  # as after a death with its whole container
     post.bench.until(lambda: post.word() == "Passing", 60)
-    post.pause(9)
-    post.order(9, ended=True)
+    post.order(4, ended=True)
     post.agent.send_signal(signal.SIGTERM)
     assert post.agent.wait(limit(60)) == 0, post.bench.logs()
     post.agent = post.start("--max-pause-seconds", "5")
     post.bench.until(post.ready_again, 60)
     post.pause(10)
     post.bench.until(lambda: post.renewed(10), 60)  # its ceiling, whatever the order says
+    post.started_anew()
     post.pause(11)
     post.agent.send_signal(signal.SIGTERM)
     assert post.agent.wait(limit(60)) == 0, post.bench.logs()
-    assert not post.paused
-    post.kafka.broker(1).wait_ready()
+    post.bench.until(lambda: not post.kafka.broker(1).process.alive, 60)

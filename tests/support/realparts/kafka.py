@@ -7,6 +7,7 @@ tests and benchmarks start it; tests mostly share the session's (fixture ``kafka
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -71,6 +72,11 @@ class KafkaBroker:
         self.rack = node.rack
         self.process = process
         self._internal_port = node.internal_port or 0
+
+    @property
+    def pattern(self) -> str:
+        """What its command line alone matches, whichever process it runs in: for ``quarantine-agent --process``."""
+        return rf"(^|.*/)java\0.*\0kafka\.Kafka\0{re.escape(self.process.command[-1])}\0"
 
     def start(self, timeout_seconds: float = START_TIMEOUT_SECONDS) -> None:
         """Start it and wait until it is unfenced. Raises StartFailed with the log's end."""

@@ -135,7 +135,7 @@ def test_a_pause_that_fails_is_told_and_not_tried_again(monkeypatch: pytest.Monk
         tried.append(post.clock.monotonic())
         raise Transient("cannot stop process 7: Operation not permitted")
 
-    monkeypatch.setattr(post.process, "pause", refuse)
+    monkeypatch.setattr(post.process, "hold", refuse)
     post.run(2)
     post.order()
     post.run(20)

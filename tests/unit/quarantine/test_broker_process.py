@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from bellwether.core.quarantine.agent import ProcessState
 from bellwether.ports.errors import Transient
 from bellwether.quarantine import broker_process, pause_watchdog
 from bellwether.quarantine.broker_process import BrokerProcess
-from waiting import until
+from waiting import limit, until
 
 PROC = Path("/proc")
 SLEEPS = ("-c", "import time; time.sleep(120)")
@@ -27,7 +28,7 @@ AGENT = """
 import sys, time
 from bellwether.quarantine.broker_process import BrokerProcess
 broker = BrokerProcess(int(sys.argv[1]))
-broker.pause()
+broker.hold()
 print(broker.guarded(), flush=True)
 time.sleep(120)
 """
@@ -59,7 +60,7 @@ def stopped(broker: subprocess.Popen[bytes]) -> bool:
 def test_it_is_paused_and_released(broker: subprocess.Popen[bytes], process: BrokerProcess) -> None:
     assert process.state() is ProcessState.RUNNING
     assert not process.guarded(), "nobody guards what is not paused"
-    process.pause()
+    process.hold()
     assert stopped(broker)
     assert process.state() is ProcessState.STOPPED
     assert process.guarded()
@@ -79,7 +80,7 @@ def test_it_is_found_by_its_arguments_and_not_taken_for_what_started_it() -> Non
         made = like_kafka()
         try:
             until(lambda: found.state() is ProcessState.RUNNING)
-            found.pause()
+            found.hold()
             assert stopped(made)
             assert not stopped(starter)
             found.release()
@@ -88,7 +89,7 @@ def test_it_is_found_by_its_arguments_and_not_taken_for_what_started_it() -> Non
             made.wait()
         assert found.state() is ProcessState.ABSENT
         with pytest.raises(Transient, match="was not found"):
-            found.pause()
+            found.hold()
     finally:
         starter.kill()
         starter.wait()
@@ -131,7 +132,7 @@ def test_a_number_that_was_given_means_who_has_it_now_and_nobody_who_gets_it_lat
     assert process.state() is ProcessState.ABSENT
     assert process.state() is ProcessState.ABSENT, "not even when it is asked again"
     with pytest.raises(Transient, match="was not found"):
-        process.pause()
+        process.hold()
     assert not stopped(broker)
 
 
@@ -153,8 +154,8 @@ def test_who_has_taken_the_brokers_number_while_the_keeper_started_is_not_stoppe
     monkeypatch.setattr(pause_watchdog, "start_of", lambda _proc, _pid: "another's" if begun else start)
     if not handles:
         monkeypatch.setattr(os, "pidfd_open", unknown)
-    with pytest.raises(Transient, match="cannot stop process"):
-        process.pause()
+    with pytest.raises(Transient, match="cannot hold process"):
+        process.hold()
     assert not stopped(broker)
     assert not process.guarded(), "and the keeper has gone home"
 
@@ -166,7 +167,7 @@ def test_where_there_are_no_handles_it_is_paused_by_its_number(
         raise OSError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(os, "pidfd_open", forbidden)
-    process.pause()
+    process.hold()
     assert stopped(broker)
 
 
@@ -204,7 +205,7 @@ def test_a_keeper_that_hears_nothing_releases_the_broker(broker: subprocess.Pope
 
 
 def test_a_keeper_that_is_gone_is_missed(broker: subprocess.Popen[bytes], process: BrokerProcess) -> None:
-    process.pause()
+    process.hold()
     keeper = process._keeper
     assert keeper is not None
     keeper.kill()
@@ -212,6 +213,82 @@ def test_a_keeper_that_is_gone_is_missed(broker: subprocess.Popen[bytes], proces
     assert not process.guarded()
     process.release()
     assert not stopped(broker)
+
+
+# Listens on two ports; told to end, it closes the first and its connections after a moment, and ends or not.
+SERVER = """
+import signal, socket, sys, time
+clients, exporter = socket.create_server(("127.0.0.1", 0)), socket.create_server(("127.0.0.1", 0))
+print(clients.getsockname()[1], flush=True)
+connection, _ = clients.accept()
+def end(*_):
+    if sys.argv[1] == "deaf":
+        return
+    time.sleep(0.3)
+    if sys.argv[1] == "hasty":
+        sys.exit()
+    clients.close()
+    time.sleep(0.2)
+    connection.sendall(b"answered")
+    connection.close()
+    time.sleep(60)
+    sys.exit()
+signal.signal(signal.SIGTERM, end)
+print("ready", flush=True)
+while True:
+    time.sleep(0.1)
+"""
+
+
+class Server:
+    """A process that answers clients, and one client of it."""
+
+    def __init__(self, manner: str) -> None:
+        self.process = subprocess.Popen([sys.executable, "-c", SERVER, manner], stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        self.client = socket.create_connection(("127.0.0.1", int(self.process.stdout.readline())))
+        assert self.process.stdout.readline() == "ready\n"
+
+    def close(self) -> None:
+        self.client.close()
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture
+def server() -> Iterator[Callable[[str], Server]]:
+    made: list[Server] = []
+    yield lambda manner: made.append(Server(manner)) or made[-1]
+    for one in made:
+        one.close()
+
+
+def test_it_is_shut_down_first_and_stopped_when_its_clients_have_their_answers(server: Callable[[str], Server]) -> None:
+    broker = server("orderly")
+    process = BrokerProcess(broker.process.pid)
+    process.hold()
+    assert stopped(broker.process)
+    broker.client.settimeout(limit(10))
+    assert broker.client.recv(100) == b"answered"
+    process.release()
+    assert not stopped(broker.process)
+
+
+def test_one_that_does_not_react_is_stopped_all_the_same(
+    server: Callable[[str], Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(broker_process, "CLOSING_SECONDS", 0.5)
+    broker = server("deaf")
+    process = BrokerProcess(broker.process.pid)
+    process.hold()
+    assert stopped(broker.process)
+    process.release()
+
+
+def test_one_that_ends_before_it_can_be_held_is_told(server: Callable[[str], Server]) -> None:
+    broker = server("hasty")
+    with pytest.raises(Transient, match="it has ended"):
+        BrokerProcess(broker.process.pid).hold()
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become somebody who may not")
