@@ -68,8 +68,9 @@ test-times: setup parts ## Run the tests of `make test` and report where the tim
 	@$(PYTEST) $(BY_LOT) -m "$(TEST)" --times=reports/test-times.json $(PYTEST_ARGS)
 
 .PHONY: test-fast
+test-fast: WORKERS = 3
 test-fast: setup ## What judges, plans and moves: unit tests, scenarios, invariants with few examples, no real part
-	@$(PYTEST) $(FAST_FOLDERS) $(FAST_WITHOUT:%=--ignore=%) --numprocesses=3 --dist=worksteal -m "$(FAST)" --hypothesis-profile=few $(PYTEST_ARGS)
+	@$(PYTEST) $(FAST_FOLDERS) $(FAST_WITHOUT:%=--ignore=%) --numprocesses=$(WORKERS) --dist=worksteal -m "$(FAST)" --hypothesis-profile=few $(PYTEST_ARGS)
 
 .PHONY: test-slow
 test-slow: setup parts ## Only the tests that take longer than a minute each (SHARD=2/3: a third; CHANGED_SINCE=REV: what changed)

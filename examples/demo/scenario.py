@@ -156,7 +156,9 @@ class Scenario:
         self._tell.say(story.REPAIRED, story.repaired(fault))
         if fault.quarantined:
             self._until(
-                lambda: self._stage.start_again(fault.broker), RETURN_LIMIT, f"broker {fault.broker} is started again"
+                self._stage.kafka.broker(fault.broker).start_if_ended,
+                RETURN_LIMIT,
+                f"broker {fault.broker} is started again",
             )
             fault.released = time.monotonic()
             self._tell.say(story.DID, story.released(fault))

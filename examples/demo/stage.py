@@ -105,13 +105,6 @@ class Stage:
         """Whether a broker's process is stopped, by the kernel's word."""
         return state_of(PROC, self.kafka.broker(broker).process.pid) == STOPPED
 
-    def start_again(self, broker: int) -> bool:
-        """Whether a broker that was let go has ended; it is then started, as its kubelet would."""
-        if self.kafka.broker(broker).process.alive:
-            return False
-        self.kafka.broker(broker).start()
-        return True
-
     def explain(self, broker: int) -> tuple[str, str]:
         """A command that explains a broker's verdict, and what it prints."""
         arguments = ["explain", str(broker), "--namespace", NAMESPACE]

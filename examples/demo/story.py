@@ -82,7 +82,7 @@ def paused(fault: Fault) -> str:
     """When the process was paused, and what happens next."""
     return (
         f"Broker {fault.broker} is shut down and held, {_seconds(fault.seconds_to_paused)} after the fault. It leads "
-        "nothing, and every partition keeps min.insync.replicas=2 without it. Kafka takes it out of every ISR by that."
+        "nothing, and every partition keeps min.insync.replicas=2 without it. Kafka took it out of every ISR."
     )
 
 

@@ -35,7 +35,7 @@ class Reading(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """What clients of a broker lost by one source's count, in the episode that began at ``since``.
+    """What probes of a broker lost by one source's count, in the episode that began at ``since``.
 
     ``lost_seconds`` is a leaky sum: the share of requests that failed or missed the latency objective, minus a small
     allowance, times the seconds for which that lasted. ``share`` is that share over the last seconds, 0 to 1.
@@ -55,7 +55,7 @@ class Signal:
     ``type`` is a SignalType, or the name of a plug-in's signal type. ``control`` is the internal listener's answer to
     the same request (ExternalReachability only). ``latency_seconds`` is the last measured latency, ``usual_seconds``
     the usual latency of that disk (StorageLatency only). ``value`` is the figure that was compared, in its source's own
-    unit (ReplicationLag: seconds; StorageLatency: what a sync takes, in seconds). ``harm`` is what clients lost, None
+    unit (ReplicationLag: seconds; StorageLatency: what a sync takes, in seconds). ``harm`` is what probes lost, None
     while nothing is lost or where the source does not count it. ``age_seconds`` is the time since the reader saw the
     source's Lease advance, on the reader's monotonic clock; ``None`` means never, and is not evidence. ``directory`` is
     the log directory that was measured (StorageLatency and ReadLatency; empty where the prober does not say).

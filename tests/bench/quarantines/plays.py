@@ -59,7 +59,7 @@ def slow_disk(stage: Stage, mode: Mode, say: Say) -> Played:
     disk.clear()
     say("the disk is fast again")
     if stage.paused():
-        released = stage.until(stage.started_anew, 60, "it is released, has ended and is started")
+        released = stage.until(stage.kafka.broker(SICK).start_if_ended, 60, "the broker has ended and is started")
         played.moments["released_after_seconds"] = round(released - well, 1)
     back = stage.until(lambda: stage.in_every_isr(SICK), 90, "it is back in every ISR")
     played.moments["back_in_every_isr_after_seconds"] = round(back - well, 1)
@@ -84,7 +84,7 @@ def further_loss(stage: Stage, say: Say) -> Played:
     other = stage.kafka.broker(2)
     say("kill -9 of broker 2")
     other.kill()
-    released = stage.until(stage.started_anew, 60, "the held broker is released, has ended and is started")
+    released = stage.until(stage.kafka.broker(SICK).start_if_ended, 60, "the held broker has ended and is started")
     played.moments["released_after_seconds"] = round(released - lost, 1)
     say(f"released after {released - lost:.1f} s")
     stage.until(stage.recorded, 30, "the operator says why")

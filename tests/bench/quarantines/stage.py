@@ -105,13 +105,6 @@ class Stage:
         pid = self.kafka.broker(SICK).process.pid
         return pid is not None and state_of(PROC, pid) == STOPPED
 
-    def started_anew(self) -> bool:
-        """Whether the sick broker, let go, has ended; it is then started, as its kubelet would."""
-        if self.kafka.broker(SICK).process.alive:
-            return False
-        self.kafka.broker(SICK).start()
-        return True
-
     def in_every_isr(self, broker: int) -> bool:
         """Whether a broker is in the ISR of all partitions."""
         return all(broker in p.isr for p in self._partitions())

@@ -92,10 +92,9 @@ class Post:
     def paused(self) -> bool:
         return state_of(Path("/proc"), self.kafka.broker(1).process.pid) == STOPPED
 
-    def started_anew(self) -> None:
-        """It ends, and is started as a kubelet would."""
-        self.bench.until(lambda: not self.kafka.broker(1).process.alive, 60)
-        self.kafka.broker(1).start()
+    def started_again(self) -> None:
+        """It ends, is started, and its agent is ready."""
+        self.bench.until(self.kafka.broker(1).start_if_ended, 60)
         self.bench.until(lambda: self.word() == "Passing", 40)
 
     def pause(self, number: int) -> None:
@@ -120,18 +119,17 @@ def test_a_broker_is_paused_by_an_order_and_runs_again_whatever_ends_it(post: Po
     site = KafkaSite(post.kafka)
     site.eventually(lambda c: c.leaders()[1] == 0 and all(1 not in p.isr for p in c.held_by(1)), 3)
     post.order(1, ended=True)
-    post.started_anew()
+    post.started_again()
     post.pause(2)
-    post.started_anew()  # nobody renews
+    post.started_again()  # nobody renews
     post.pause(3)
     post.delete_order()
-    post.started_anew()
+    post.started_again()
     post.pause(4)
     post.bench.until(lambda: post.word() == "Failing", 40)  # so that the next one's first word is news
     post.agent.kill()
     post.agent.wait()
-    post.bench.until(lambda: not post.kafka.broker(1).process.alive, 60)
-    post.kafka.broker(1).start()
+    post.bench.until(post.kafka.broker(1).start_if_ended, 60)
     post.kafka.broker(1).pause()
     post.agent = post.start()
     post.bench.until(lambda: not post.paused, 90)  # as after a death with its whole container
@@ -143,7 +141,7 @@ def test_a_broker_is_paused_by_an_order_and_runs_again_whatever_ends_it(post: Po
     post.bench.until(post.ready_again, 60)
     post.pause(10)
     post.bench.until(lambda: post.renewed(10), 60)  # its ceiling, whatever the order says
-    post.started_anew()
+    post.started_again()
     post.pause(11)
     post.agent.send_signal(signal.SIGTERM)
     assert post.agent.wait(limit(60)) == 0, post.bench.logs()

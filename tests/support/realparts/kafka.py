@@ -108,6 +108,13 @@ class KafkaBroker:
         self.stop()
         self.start(timeout_seconds)
 
+    def start_if_ended(self) -> bool:
+        """Start it, as a kubelet would, once its process has ended; whether that is so."""
+        if self.process.alive:
+            return False
+        self.start()
+        return True
+
     def _is_in(self) -> bool:
         return accepts(self._internal_port) and self.id in live_brokers(self.internal)
 

@@ -30,9 +30,9 @@ def _with_leaders(found: Finding, broker: int, index: SignalIndex) -> Finding:
     if cluster.leader_counts[broker] or PROBES_LOST not in found.message:
         return found
     slow = any(f.type == SignalType.STORAGE_LATENCY and f.reading is Reading.FAILING for f in found.facts)
-    if slow and any(broker in p.isr for p in cluster.held_by(broker)):
-        return found._replace(message=f"{found.message}; it leads nothing, but acks=all waits for it in its ISRs")
-    return found._replace(message=f"{found.message}; it leads nothing, so no client waits for it")
+    awaited = slow and any(broker in p.isr for p in cluster.held_by(broker))
+    waits = "acks=all still waits for it in its ISRs" if awaited else "no client waits for it"
+    return found._replace(message=f"{found.message}; it leads no partition; {waits}")
 
 
 def _with_host(found: Finding, broker: int, index: SignalIndex, silent_since: datetime | None) -> Finding:

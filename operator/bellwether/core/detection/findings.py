@@ -7,7 +7,7 @@ figure that changes without a new signal, so the same input gives the same bytes
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -87,14 +87,14 @@ def quorum(vantages: int) -> int:
 
 
 @dataclass(frozen=True)
-class HarmOfBrokers:
-    """Seconds that the clients of each live broker lost by signals of one type."""
+class SecondsByBroker:
+    """One figure of each live broker, in seconds: what its probes lost, or what its disk takes."""
 
-    lost: Mapping[int, float]
+    seconds: Mapping[int, float]
 
     def of_peers(self, broker: int) -> float | None:
-        """Median of what the other brokers' clients lost, in seconds; ``None`` without a peer to compare with."""
-        all_brokers, own = self._sorted, self.lost.get(broker)
+        """Median of the other brokers' figures; ``None`` without a peer to compare with."""
+        all_brokers, own = self._sorted, self.seconds.get(broker)
         if own is None:
             return median(all_brokers) if all_brokers else None
         peers = len(all_brokers) - 1
@@ -106,7 +106,7 @@ class HarmOfBrokers:
 
     @cached_property
     def _sorted(self) -> list[float]:
-        return sorted(self.lost.values())
+        return sorted(self.seconds.values())
 
 
 @dataclass(frozen=True)
@@ -192,11 +192,11 @@ class SignalIndex:
         return [s for s in counted if s.source not in self.canary_blind and fresh(s, patience)]
 
     @cached_property
-    def canary_harm(self) -> HarmOfBrokers:
+    def canary_harm(self) -> SecondsByBroker:
         """What a quorum of vantages agrees that clients of each live broker lost by the canary."""
         need = quorum(len(self.canary_vantages))
         heard = {broker: self.canary(broker) for broker in self.snapshot.cluster.live}
-        return HarmOfBrokers({b: agreed(words, need) for b, words in heard.items() if len(words) >= need > 0})
+        return SecondsByBroker({b: agreed(words, need) for b, words in heard.items() if len(words) >= need > 0})
 
     def _blind(self, type_: str) -> frozenset[str]:
         asked, reached = Counter[str](), set[str]()
@@ -218,37 +218,30 @@ class SignalIndex:
         return {cause: self.snapshot.harm_history.limit_factor(cause, price) for cause in HarmCause}
 
     @cached_property
-    def writes(self) -> HarmOfBrokers:
+    def writes(self) -> SecondsByBroker:
         """What writes to the disks cost, by broker."""
-        return self._disk_harm(SignalType.STORAGE_LATENCY, self.detection.storage.stale_after_seconds)
+        return self._worst(SignalType.STORAGE_LATENCY, self.detection.storage.stale_after_seconds, _lost_by_disk)
 
     @cached_property
-    def syncs(self) -> HarmOfBrokers:
-        """Seconds that a sync takes on the slowest log directory of each live broker; not harm, as no client waits."""
+    def syncs(self) -> SecondsByBroker:
+        """What a sync takes, by broker; not harm, as no client waits for one."""
         patience = self.detection.storage.stale_after_seconds
-        live = self.snapshot.cluster.live
-        return HarmOfBrokers(
-            {
-                broker: max(measured)
-                for broker, said in self._of_type(SignalType.STORAGE_LATENCY)
-                if broker in live
-                and (measured := [s.value for s in said if s.value is not None and fresh(s, patience)])
-            }
-        )
+        return self._worst(SignalType.STORAGE_LATENCY, patience, lambda signal: signal.value)
 
     @cached_property
-    def reads(self) -> HarmOfBrokers:
+    def reads(self) -> SecondsByBroker:
         """What reads from the disks cost, by broker."""
-        return self._disk_harm(SignalType.READ_LATENCY, self.detection.read_latency.stale_after_seconds)
+        return self._worst(SignalType.READ_LATENCY, self.detection.read_latency.stale_after_seconds, _lost_by_disk)
 
-    def _disk_harm(self, type_: str, patience: float) -> HarmOfBrokers:
-        """By the worst fresh log directory of each live broker; 0 where all pass."""
+    def _worst(self, type_: str, patience: float, figure: Callable[[Signal], float | None]) -> SecondsByBroker:
+        """The largest figure of the fresh log directories of each live broker; none where no directory has one."""
         live = self.snapshot.cluster.live
-        return HarmOfBrokers(
+        return SecondsByBroker(
             {
-                broker: max(lost_seconds(s) if s.reading is Reading.FAILING else 0.0 for s in words)
+                broker: max(figures)
                 for broker, said in self._of_type(type_)
-                if broker in live and (words := [s for s in said if fresh(s, patience)])
+                if broker in live
+                and (figures := [one for s in said if fresh(s, patience) and (one := figure(s)) is not None])
             }
         )
 
@@ -275,6 +268,10 @@ class SignalIndex:
 def lost_seconds(signal: Signal) -> float:
     """Harm of a failing signal. One without figures counts as the largest: its source has applied thresholds."""
     return signal.harm.lost_seconds if signal.harm is not None else LARGEST_LOST_SECONDS
+
+
+def _lost_by_disk(signal: Signal) -> float:
+    return lost_seconds(signal) if signal.reading is Reading.FAILING else 0.0
 
 
 def agreed(words: Iterable[Signal], need: int) -> float:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from bellwether.core.detection.findings import (
     EvidenceItem,
     Finding,
-    HarmOfBrokers,
+    SecondsByBroker,
     SignalIndex,
     below_cost,
     evidence_item,
@@ -44,7 +44,7 @@ class _Requests(NamedTuple):
     said: str
     reason: Reason
     objective: int
-    harm: HarmOfBrokers
+    harm: SecondsByBroker
 
 
 def storage_latency(broker: int, index: SignalIndex) -> Finding:
@@ -65,7 +65,7 @@ def storage_latency(broker: int, index: SignalIndex) -> Finding:
 
 def slow_syncs(broker: int, index: SignalIndex) -> bool:
     """Whether syncs of a broker's log directory are slow, and not those of its peers as well."""
-    seconds, peers = index.syncs.lost.get(broker, 0.0), index.syncs.of_peers(broker) or 0.0
+    seconds, peers = index.syncs.seconds.get(broker, 0.0), index.syncs.of_peers(broker) or 0.0
     return seconds >= max(SLOW_SYNC_SECONDS, SHARED_RATIO * peers)
 
 
@@ -78,8 +78,8 @@ def _slow_syncs(broker: int, index: SignalIndex, found: Finding) -> Finding:
     if not slow_syncs(broker, index):
         return found
     text = (
-        f"its log directory is slow to sync: {milliseconds(index.syncs.lost[broker])}, its peers' take half;"
-        " no client waits for a sync, unless leaders move: acks=all then waits for one for each moved leader"
+        f"its log directory takes {milliseconds(index.syncs.seconds[broker])} for a sync, at least twice as long as its"
+        " peers'; no client waits for a sync, until leaders move: with acks=all each moved leader waits for one"
     )
     change = f"syncs that take less than {milliseconds(SLOW_SYNC_SECONDS)}"
     return Finding(

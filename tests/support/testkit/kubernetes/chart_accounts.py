@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import json
-import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,12 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from bellwether.adapters.kubernetes.api_client import KubernetesClient, Object, Resource, connect
-from realparts import gotools
 from realparts.apiserver import ApiServer
-from waiting import limit, until
+from realparts.helm import Helm
+from waiting import until
 
 CHART = Path(__file__).parents[4] / "helm" / "bellwether"
 RELEASE = "bw"
@@ -55,15 +52,9 @@ class Grant:
 
 
 def rendered(values: Mapping[str, Any], namespace: str) -> list[Object]:
-    """Every object of the chart with these values, as real Helm renders it. Raises AssertionError with its words."""
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        json.dump(values, file)
-        file.flush()
-        command = [str(gotools.binary(gotools.HELM)), "template", RELEASE, str(CHART), "-n", namespace, "-f", file.name]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit(120))
-    if ended.returncode:
-        raise AssertionError(f"helm template: {ended.stderr}")
-    return [found for found in yaml.load_all(ended.stdout, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if found]
+    """Every object of the chart with these values, as real Helm renders it. Raises HelmFailed."""
+    with tempfile.TemporaryDirectory() as home:
+        return Helm(Path(home)).template(CHART, values, release=RELEASE, namespace=namespace)
 
 
 def granted(objects: list[Object], account: str) -> list[Grant]:

@@ -103,7 +103,7 @@ class Detection(Model):
         1,
         20,
         "A broker is demoted when its probes have lost this multiple of what moving its leaders away and back costs"
-        " them.",
+        " its clients.",
     )
 
     external_reachability: ExternalReachability = Field(

@@ -26,7 +26,7 @@ LARGEST_LOST_MILLISECONDS = round(LARGEST_LOST_SECONDS * 1000)
 
 
 class HarmEntry(Reported):
-    """What clients of the broker lost, by the count of one source."""
+    """What probes of the broker lost, by the count of one source."""
 
     lost_milliseconds: int = Field(
         ge=0,
@@ -85,7 +85,7 @@ class SignalEntry(Reported):
     )
     harm: HarmEntry | None = Field(
         default=None,
-        description="What clients of the broker lost by the count of this source; unset while nothing is lost.",
+        description="What probes of the broker lost by the count of this source; unset while nothing is lost.",
     )
     directory: str = Field(
         default="",
