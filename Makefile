@@ -136,9 +136,9 @@ bench-restart: setup parts ## Restart six real brokers one after another, with t
 bench: setup parts ## Move all leaders of a broker away and back, next to other tools: reports/bench.json (BENCH_ARGS=...)
 	@$(BIN)/python -m evacuation $(BENCH_ARGS)
 
-.PHONY: bench-quarantine
-bench-quarantine: setup parts ## Measure acks=all beside a slow disk: demoted, quarantined, and when another broker is lost (BENCH_ARGS=...)
-	@$(BIN)/python -m quarantines $(BENCH_ARGS)
+.PHONY: bench-cures
+bench-cures: setup parts ## Play faults with each cure; report what each kind of client loses (BENCH_ARGS=...)
+	@$(BIN)/python -m cures $(BENCH_ARGS)
 
 .PHONY: bench-move
 bench-move: setup parts ## Move up to 5,000 leaders away and back; report what clients lose and the cost by the rule (BENCH_ARGS=...)

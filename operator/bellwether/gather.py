@@ -174,10 +174,8 @@ def _checked(cluster: Cluster, world: World, memory: Memory) -> Checks:
 
 
 def _with_margins(snapshot: Snapshot, world: World, policy: Policy) -> Snapshot:
-    """The snapshot with the cluster's fault tolerance, where a broker is paused or may be."""
-    asked = fault_tolerance_query(
-        snapshot.cluster, snapshot.record, snapshot.signals, snapshot.quarantine_orders, policy
-    )
+    """The snapshot with the cluster's fault tolerance, where a disk is slow or a broker is held."""
+    asked = fault_tolerance_query(snapshot.cluster, snapshot.signals, snapshot.quarantine_orders, policy)
     if asked is None or world.margins is None:
         return snapshot
     return replace(snapshot, fault_tolerance=world.margins.margins(asked.topics, asked.peers, asked.followed))

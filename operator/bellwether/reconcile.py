@@ -14,7 +14,7 @@ from bellwether.core.detection.verdicts import judge
 from bellwether.core.execution.arrivals import after_sending
 from bellwether.core.execution.overwritten_orders import OverwrittenOrders, set_aside
 from bellwether.core.execution.result import ExecutionResult
-from bellwether.core.model.flap_damping import count_flaps
+from bellwether.core.model.flap_damping import count_flaps, kept_from_leading
 from bellwether.core.model.move_cost import MOVES_KEPT
 from bellwether.core.model.quarantine_order import quarantine_changes
 from bellwether.core.planning.guards import remember_refusals
@@ -61,11 +61,11 @@ def reconcile(
     observed = gather(world, policy, memory, rebalance_input.loads)
     snapshot, now = observed.snapshot, observed.snapshot.now
 
-    # 2. Judge every broker, then decide which may lead, and whose process is paused. "Unknown" is a verdict and moves
+    # 2. Judge every broker, then decide which may lead, and which is held. "Unknown" is a verdict and moves
     # nothing.
     context = Context(snapshot, judge(snapshot, policy, memory.verdicts), policy).with_rankings(memory.rankings)
     decisions = decide(context)
-    quarantines = decide_quarantines(context, decisions)
+    quarantines = decide_quarantines(context, decisions.demoted, decisions.to_hold)
 
     # 3. Plan: the order every partition should have. Moves that a guard refuses stay in the plan, with their
     # reason. The next wave of an approved rebalance plan changes baselines first.
@@ -78,8 +78,8 @@ def reconcile(
     if election is not None and election.moves:
         plan = replace(plan, moves=(*plan.moves, *election.moves), inputs=None)
 
-    # 4. Quarantine orders first: the end of a pause must not wait for moves. Then elect: batch by batch, each checked
-    # again with a fresh read. In Observe mode or suspended, orders end and nothing is moved; what recovery found is
+    # 4. Quarantine orders first: their end must not wait for moves. Then elect: batch by batch, each checked again with
+    # a fresh read. In Observe mode or suspended, orders end and nothing is moved; what recovery found is
     # kept, so that another tool's order is not lost when the replica set changes next.
     world.quarantine_orders.keep(quarantines.orders)
     pauses = quarantine_changes(snapshot.quarantine_orders, quarantines.orders)
@@ -106,8 +106,9 @@ def reconcile(
     if election is not None:
         rounds = election.done(result.elected, now)
         balance = PreferredElectionStatus(election.imbalance, rounds.auto, rounds.last, election.again_seconds)
-    window = policy.promotion.flap_window_seconds
-    flaps = count_flaps(snapshot.flaps, memory.record.demoted, record.demoted, now, window)
+    before = kept_from_leading(memory.record, snapshot.quarantine_orders)
+    kept = kept_from_leading(record, quarantines.orders)
+    flaps = count_flaps(snapshot.flaps, before, kept, now, policy.promotion.flap_window_seconds)
     context = context.with_snapshot(flaps=flaps)
     said = report(context, plan, result, observed.recovered.notes, progress, quarantines, balance, last)
     harm_history = snapshot.harm_history.after({broker: v.harm for broker, v in context.verdicts.items()})

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 POLICY = "kafka/main"
 ORDER = ordered(1, renewed_at=after(3))
 RENEWED = replace(ORDER, renewed_at=after(6))
-PAUSED = replace(RENEWED, paused_at=after(7), reason=Reason.PROCESS_PAUSED, message="paused")
+PAUSED = replace(RENEWED, paused_at=after(7), reason=Reason.BROKER_HELD, message="paused")
 ENDED = replace(PAUSED, ended_at=after(60), reason=Reason.QUARANTINE_ENDED, message="its disk is fast again")
 
 

@@ -55,9 +55,10 @@ class Reason(StrEnum):
     ORDER_OVERWRITTEN = "OrderOverwritten"
     CHANGED_SINCE_PLAN = "ChangedSincePlan"
     # Whether acks=all waits for a broker, and whether it is quarantined
+    NO_RELIEF = "NoRelief"
     NOT_BLOCKING_ACKS = "NotBlockingAcks"
     QUARANTINE_PENDING = "QuarantinePending"
-    PROCESS_PAUSED = "ProcessPaused"
+    BROKER_HELD = "BrokerHeld"
     QUARANTINE_ENDED = "QuarantineEnded"
     QUARANTINE_LIMIT = "QuarantineLimit"
     AGENT_UNAVAILABLE = "AgentUnavailable"
@@ -166,20 +167,21 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.CHANGED_SINCE_PLAN: (
         "The topic, its replicas or their order changed since they were last read, or its new leader may not lead."
     ),
-    Reason.NOT_BLOCKING_ACKS: "Producers with acks=all do not wait for this broker.",
-    Reason.QUARANTINE_PENDING: (
-        "The quarantine waits: until the demotion has taken effect, for its cooldown, or for the agent's answer."
+    Reason.NO_RELIEF: (
+        "The broker's writes are slow, and demotion would make acks=all slower, not faster: its leaders stay."
     ),
-    Reason.PROCESS_PAUSED: "The broker's process is paused, so that acks=all does not wait for its slow disk.",
+    Reason.NOT_BLOCKING_ACKS: "Producers with acks=all do not wait for this broker.",
+    Reason.QUARANTINE_PENDING: ("The quarantine waits for its cooldown or for the agent's answer."),
+    Reason.BROKER_HELD: "The broker is held in a controlled shutdown, so that no client waits for its slow disk.",
     Reason.QUARANTINE_ENDED: (
         "The quarantine is no longer needed: the disk is fast, or the broker may lead or will be stopped."
     ),
     Reason.QUARANTINE_LIMIT: "The quarantine ended at spec.quarantine.limitSeconds, and the disk is still slow.",
-    Reason.AGENT_UNAVAILABLE: "The quarantine agent does not report, cannot pause the broker, or resumed it early.",
+    Reason.AGENT_UNAVAILABLE: "The quarantine agent does not report, cannot hold the broker, or released it early.",
     Reason.NO_FAULT_TOLERANCE: (
         "Without the broker, partitions or the controller quorum would be unavailable or refuse writes."
     ),
-    Reason.ANOTHER_BROKER_UNHEALTHY: "Other brokers are down, not healthy, paused, demoted or in maintenance.",
+    Reason.ANOTHER_BROKER_UNHEALTHY: "Other brokers are down, not healthy, held, demoted or in maintenance.",
     Reason.PLACEMENT_UNSUITABLE: "A rack or a rule of spec.placement does not match the brokers or topics.",
     Reason.OTHER_RACKS_LEAD: "Some partitions are led from a less preferred rack than one that has a replica of them.",
     Reason.REPLICA_SET_CONFLICT: "A replica set changed during a reorder; the execution was aborted.",

@@ -20,9 +20,11 @@ from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.model.cluster import Cluster
+from bellwether.core.quarantine.pause_decision import followed_by
+from bellwether.core.signals import Reading, SignalType
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError
-from bellwether.ports.kafka import ClusterReader
+from bellwether.ports.kafka import ClusterReader, FaultToleranceReader
 from bellwether.recording.replay.recorded_status import said_section
 from bellwether.recording.replay.replay_settings import settings_section
 from bellwether.recording.traces.anonymization import Anonymity
@@ -83,14 +85,18 @@ class HeldClock:
 class Metadata:
     """The cluster as last read, and the error since then."""
 
-    def __init__(self, reader: ClusterReader, clock: Clock) -> None:
+    def __init__(self, reader: ClusterReader, clock: Clock, margins: FaultToleranceReader | None = None) -> None:
         self._reader = reader
         self._clock = clock
+        self._margins = margins
         self._began: float | None = None
         self._took = 0.0
         self._failed = ""
         self.cluster: Cluster | None = None
         self.suspects: frozenset[int] = frozenset()
+        self.slow: frozenset[int] = frozenset()
+        self.trailing: Mapping[int, bool] = {}
+        """Whether slow brokers trail as followers, where that is known."""
 
     @property
     def trouble(self) -> str:
@@ -108,10 +114,18 @@ class Metadata:
             self._reader.avoid(self.suspects)
             self.cluster = self._reader.read()
             self._failed, self._took = "", self._clock.monotonic() - began
+            self.trailing = self._trailing(self.cluster)
         except BellwetherError as error:
             self._failed = str(error)
         finally:
             self._began = None
+
+    def _trailing(self, cluster: Cluster) -> Mapping[int, bool]:
+        followed = {broker: followed_by(cluster, broker) for broker in sorted(self.slow & cluster.live)}
+        if self._margins is None or not followed:
+            return {}
+        found = self._margins.margins((), (), followed)
+        return {broker: broker in found.trailing for broker in followed if broker in found.trailing | found.keeping_up}
 
     def follow(self, stop: threading.Event) -> None:
         """Read again and again until ``stop``: the body of a thread."""
@@ -188,6 +202,11 @@ class Recorder:
         self._held.hold()
         self._healths = _fed(self._healths, healths, self._book.on_broker_health, self._book.on_broker_health_gone)
         self._leases = _fed(self._leases, leases, self._book.on_lease, self._book.on_lease_gone)
+        self.metadata.slow = frozenset(
+            s.broker
+            for s in self._book.signals()
+            if (s.type, s.reading) == (SignalType.STORAGE_LATENCY, Reading.FAILING)
+        )
         self._read_said()
 
     def _read_said(self) -> None:
@@ -260,6 +279,7 @@ class Recorder:
             "signals": signals_section(signals),
             "heard": heard_section(signals, at),
             "overrides": overrides_section(overrides),
+            "followers": {str(broker): {"trailing": known} for broker, known in self.metadata.trailing.items()},
             "said": said,
             "away": away,
         }

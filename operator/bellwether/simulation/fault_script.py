@@ -182,6 +182,8 @@ VERBS: dict[str, Act] = {
     "kill": _each(lambda s, broker: s.cluster.kill(broker), brokers=True),
     "fence": _each(lambda s, broker: s.cluster.fence(broker), brokers=True),
     "revive": _each(lambda s, broker: s.cluster.revive(broker), brokers=True),
+    "trail": _each(lambda s, broker: s.margins.trailing.add(broker), brokers=True),
+    "keepUp": _each(lambda s, broker: s.margins.trailing.discard(broker), brokers=True),
     "recreate": _each(lambda s, topic: s.cluster.recreate_topic(topic)),
     "delete": _each(lambda s, topic: s.cluster.delete_topic(topic)),
     "reorder": _reorder,

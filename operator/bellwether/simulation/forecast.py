@@ -24,7 +24,7 @@ from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Override, Signal
 from bellwether.gather import Memory
-from bellwether.ports.kafka import ConfigReader, LogDirReader
+from bellwether.ports.kafka import ConfigReader, FaultToleranceReader, LogDirReader
 from bellwether.ports.world import World
 from bellwether.recording.replay.replay_run import pause_after
 from bellwether.recording.replay.replay_timeline import Row
@@ -37,7 +37,7 @@ from bellwether.testing.replayed_cluster import ReplayedCluster
 
 @dataclass(frozen=True)
 class Situation:
-    """What an operator knows at one moment. ``configs`` and ``log_dirs`` only read."""
+    """What an operator knows at one moment. ``configs``, ``log_dirs`` and ``margins`` only read."""
 
     now: datetime
     cluster: Cluster
@@ -52,6 +52,7 @@ class Situation:
     pods: Mapping[int, Pod] | None = None
     configs: ConfigReader | None = None
     log_dirs: LogDirReader | None = None
+    margins: FaultToleranceReader | None = None
     loads: Loads | None = None
 
 
@@ -126,6 +127,7 @@ def _operator(situation: Situation, policy: Policy, clock: ManualClock) -> Simul
         strimzi=situation.strimzi,
         configs=situation.configs,
         log_dirs=situation.log_dirs,
+        margins=situation.margins,
         pods=situation.pods,
     )
     memory = Memory(

@@ -1,6 +1,6 @@
 """Broker process, quarantine orders and fault tolerance in memory, for the quarantine agent's ports.
 
-``MemoryProcess`` pauses and releases a broker of a simulated cluster; the controller's session is the test's to play.
+``MemoryProcess`` holds and releases a broker of a simulated cluster.
 """
 
 from __future__ import annotations
@@ -36,16 +36,18 @@ class MemoryProcess:
         return ProcessState.STOPPED if self.stopped else ProcessState.RUNNING
 
     def hold(self) -> None:
-        """SIGSTOP. Raises Transient for one that is gone."""
+        """A controlled shutdown, stopped at its end. Raises Transient for one that is gone."""
         if self.state() is not ProcessState.RUNNING:
             raise Transient(f"broker {self.broker} has no process to stop")
         self.stopped = True
+        self.cluster.fence(self.broker)
         self.cluster.freeze(self.broker)
 
     def release(self) -> None:
-        """SIGCONT."""
+        """It ends, and is started again."""
+        if self.stopped:
+            self.cluster.revive(self.broker)
         self.stopped = False
-        self.cluster.thaw(self.broker)
 
     def guarded(self) -> bool:
         """Whether the keeper is at its post."""
@@ -83,12 +85,12 @@ class MemoryFaultTolerance:
         self.voters = frozenset(voters)
         self.problem = ""
         self.asked = 0
-        self.keeping_pace: set[int] = set()
+        self.trailing: set[int] = set()
 
     def margins(
         self, topics: Collection[str], peers: Collection[int], followed: Mapping[int, Mapping[TopicPartition, int]]
     ) -> FaultTolerance:
-        """The fault tolerance. Every replica lags, unless it is in ``keeping_pace``."""
+        """The fault tolerance. Every follower keeps up, unless it is in ``trailing``."""
         self.asked += 1
         if self.problem:
             return FaultTolerance(problem=self.problem)
@@ -98,9 +100,8 @@ class MemoryFaultTolerance:
         others = frozenset({-1, -2, -3})
         voters = self.voters or others
         quorum = Quorum(voters, frozenset(v for v in voters if v in others or self._answers(v)))
-        return FaultTolerance(
-            least, quorum, silent, frozenset(b for b, of in followed.items() if of) - self.keeping_pace
-        )
+        told = frozenset(b for b, of in followed.items() if of)
+        return FaultTolerance(least, quorum, silent, told & self.trailing, told - self.trailing)
 
     def _answers(self, broker: int) -> bool:
         found = self.cluster.brokers.get(broker)

@@ -20,6 +20,7 @@ from bellwether.testing.memory_configs import MemoryConfigs
 from bellwether.testing.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
 from bellwether.testing.memory_log_dirs import MemoryLogDirs
 from bellwether.testing.memory_orders import MemoryOrderStore
+from bellwether.testing.memory_process import MemoryFaultTolerance
 from bellwether.testing.memory_records import MemoryRecords, MemoryRecordStore
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -218,8 +219,10 @@ class MemorySite:
     """The last report that a process published, as the status of the policy's objects has it."""
     signals: MemorySignals = field(init=False)
     lease: MemoryLease = field(init=False)
+    margins: MemoryFaultTolerance = field(init=False)
 
     def __post_init__(self) -> None:
+        self.margins = MemoryFaultTolerance(self.cluster)
         self.signals = MemorySignals(self.clock)
         self.lease = MemoryLease(self.clock)
 
@@ -242,6 +245,7 @@ class MemorySite:
             log_dirs=MemoryLogDirs(self.cluster),
             pods=self.pods,
             quarantine_orders=self.orders.operator(),
+            margins=self.margins,
         )
 
 

@@ -19,7 +19,7 @@ from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict, judge
 from bellwether.core.model.cluster import Broker, Cluster, Partition
-from bellwether.core.model.flap_damping import FlapCounter, count_flaps
+from bellwether.core.model.flap_damping import FlapCounter, count_flaps, kept_from_leading
 from bellwether.core.model.harm_history import HarmHistory
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import UndoRecord
@@ -162,10 +162,11 @@ class Operator:
             for b, v in self._verdicts.items()
             if v.state is HealthState.DOWN and before[b].state is not HealthState.DOWN
         ]
-        window = self._policy.promotion.flap_window_seconds
-        self._flaps = count_flaps(self._flaps, self._record.demoted, decisions.demoted, at(now), window)
+        window, record = self._policy.promotion.flap_window_seconds, UndoRecord("simulated", demoted=decisions.demoted)
+        were, are = kept_from_leading(self._record, {}), kept_from_leading(record, {})
+        self._flaps = count_flaps(self._flaps, were, are, at(now), window)
         self._harm = self._harm.after({broker: v.harm for broker, v in self._verdicts.items()})
-        self._record = UndoRecord("simulated", demoted=decisions.demoted)
+        self._record = record
         self._calm = not decisions.demoted and all(
             v.restarted is None and v.noticed is None and v.state in _CALM for v in self._verdicts.values()
         )

@@ -20,9 +20,9 @@ from rich.table import Table
 
 from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.settings.harm import Objectives
+from cures.traffic import Traffic
 from faults.report import commit
 from movecosts.losses import lost_seconds, reached_objective
-from quarantines.traffic import Traffic
 from realparts.apiserver import ApiServer
 from realparts.kafka import KafkaCluster
 from testkit.processes.sites import Site

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from quarantines.traffic import Sent
+from cures.traffic import Sent
 
 SLICE_SECONDS = 0.1
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from bellwether.quarantine.pause_watchdog import STOPPED, state_of
-from quarantines.traffic import Traffic
+from cures.traffic import Traffic
 from testkit.processes.sites import POLICY, condition, demoted
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def test_a_slow_broker_is_demoted_paused_released_on_recovery_and_leads_again(gu
         alone = site.until(lambda: all(1 not in p.isr for p in site.partitions().values()), 40, "it left every ISR")
         assert alone < SESSION_SECONDS / 2, "by its own shutdown, and not as its session ran out"
         site.tell(f"out of every ISR after {alone:.1f} s")
-        site.until(lambda: said(site) == "ProcessPaused", 60, "it is said", lambda: said(site))
+        site.until(lambda: said(site) == "BrokerHeld", 60, "it is said", lambda: said(site))
         site.kafka.slow_disk(1).clear()
         released = site.until(site.kafka.broker(1).start_if_ended, 60, "it ends, and is started", lambda: said(site))
         site.tell(f"released and started again after {released:.1f} s")

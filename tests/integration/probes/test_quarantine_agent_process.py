@@ -68,7 +68,7 @@ class Post:
         """Give, renew or end an order."""
         now = datetime.now(UTC)  # noqa: TID251 - a person's clock
         end, tomorrow = now if ended else None, now + timedelta(days=1)  # by a clock that nobody may trust
-        given = QuarantineOrder(1, 1, number, now, tomorrow, tomorrow, "ProcessPaused", "a test", None, end)
+        given = QuarantineOrder(1, 1, number, now, tomorrow, tomorrow, "BrokerHeld", "a test", None, end)
         self.orders.keep({1: given})
 
     def delete_order(self) -> None:

@@ -45,7 +45,7 @@ def condition(found: Report) -> tuple[bool | None, str] | None:
     return (told[0].status, str(told[0].reason)) if told else None
 
 
-PAUSED = ordered(paused_at=after(9), reason=Reason.PROCESS_PAUSED)
+PAUSED = ordered(paused_at=after(9), reason=Reason.BROKER_HELD)
 ENDED = replace(PAUSED, ended_at=after(90), reason=Reason.QUARANTINE_ENDED)
 
 
@@ -54,7 +54,7 @@ ENDED = replace(PAUSED, ended_at=after(90), reason=Reason.QUARANTINE_ENDED)
     [
         pytest.param(report(), None, id="nothing to say"),
         pytest.param(report(ordered()), (False, "QuarantinePending"), id="ordered"),
-        pytest.param(report(PAUSED), (True, "ProcessPaused"), id="paused"),
+        pytest.param(report(PAUSED), (True, "BrokerHeld"), id="paused"),
         pytest.param(report(ENDED), (False, "QuarantineEnded"), id="ended lately"),
         pytest.param(
             report(held={1: BrokerHold(1, Reason.AGENT_UNAVAILABLE, "nobody")}),
@@ -78,13 +78,13 @@ def told(before: Report | None, now: Report) -> list[tuple[str, bool]]:
 
 def test_an_order_its_obedience_and_its_end_are_events_and_renewals_are_none():
     assert told(report(), report(ordered())) == [("QuarantinePending", True)]
-    assert told(report(ordered()), report(PAUSED)) == [("ProcessPaused", True)]
+    assert told(report(ordered()), report(PAUSED)) == [("BrokerHeld", True)]
     assert told(report(PAUSED), report(replace(PAUSED, renewed_at=after(400)))) == []
     assert told(report(PAUSED), report(ENDED)) == [("QuarantineEnded", False)]
     lost = replace(ENDED, reason=Reason.ANOTHER_BROKER_UNHEALTHY)
     assert told(report(PAUSED), report(lost)) == [("AnotherBrokerUnhealthy", True)]
     assert told(None, report(ENDED)) == [], "after a start what is over is no news"
-    assert told(None, report(PAUSED)) == [("ProcessPaused", True)]
+    assert told(None, report(PAUSED)) == [("BrokerHeld", True)]
     assert told(report(ENDED), report()) == [], "that it is forgotten is none either"
 
 
@@ -109,6 +109,7 @@ def operator() -> Iterator[MemoryOperator]:
     """Broker 1's disk is slow; a prober and a quarantine agent report next to every broker."""
     made = MemoryOperator.well()
     made.margins = MemoryFaultTolerance(made.site.cluster)
+    made.margins.trailing.add(1)
     for broker in made.site.cluster.brokers:
         reading = Reading.FAILING if broker == 1 else Reading.PASSING
         made.site.signals.say(broker, reading, type=SignalType.STORAGE_LATENCY, sources=[f"broker-{broker}"])
@@ -117,7 +118,7 @@ def operator() -> Iterator[MemoryOperator]:
     made.close()
 
 
-QUARANTINE = {"mode": "Enabled", "spareIsrMembers": 0}
+QUARANTINE = {"mode": "Enabled"}
 
 
 def orders_of(operator: MemoryOperator) -> dict[str, str]:
@@ -130,7 +131,7 @@ def orders_of(operator: MemoryOperator) -> dict[str, str]:
 def ordered_by(operator: MemoryOperator) -> PolicyController:
     """Its loop, up to the order; the agent confirms it."""
     loop = operator.make(quarantine=QUARANTINE)
-    operator.step(loop, 35)
+    operator.step(loop, 8)
     assert orders_of(operator) == {ORDER: "operator-a"}
     operator.site.signals.put(agent(1, Reading.FAILING, 1))
     operator.step(loop, 2)
@@ -156,7 +157,7 @@ def quarantined(operator: MemoryOperator) -> tuple[str, str]:
 
 def test_an_order_is_a_lease_that_is_renewed_while_the_broker_is_to_stay_paused(operator: MemoryOperator):
     loop = ordered_by(operator)
-    assert quarantined(operator) == ("True", "ProcessPaused")
+    assert quarantined(operator) == ("True", "BrokerHeld")
     before = operator.api.get(LEASES, LEASES_IN, ORDER)["spec"]["renewTime"]
     writes = len(operator.api.writes)
     operator.step(loop, 12)
@@ -179,7 +180,7 @@ def test_a_new_operator_continues_the_order_that_it_finds(operator: MemoryOperat
     next_one.step(loop, 5)
     assert orders_of(operator) == {ORDER: "operator-b"}
     assert operator.api.get(LEASES, LEASES_IN, ORDER)["metadata"]["annotations"][NUMBER] == "1"
-    assert quarantined(operator) == ("True", "ProcessPaused")
+    assert quarantined(operator) == ("True", "BrokerHeld")
     next_one.close()
 
 
@@ -214,7 +215,7 @@ def test_an_operator_that_cannot_read_orders_says_so_and_moves_nothing_meanwhile
     assert operator.condition()[0] == "False"
     assert "lacks the verb 'list' on leases" in operator.condition()[2]
     operator.api.refuse("list", LEASES, None)
-    operator.step(loop, 35)
+    operator.step(loop, 8)
     assert orders_of(operator) == {ORDER: "operator-a"}
 
 
@@ -279,6 +280,6 @@ def test_bad_input_names_the_field(field: str, value: object):
 
 
 def test_what_is_asked_for_reaches_the_core_and_nothing_is_off():
-    asked = {"mode": "Enabled", "limitSeconds": 600, "spareIsrMembers": 1}
+    asked = {"mode": "Enabled", "limitSeconds": 600, "spareIsrMembers": 0}
     assert LeadershipPolicy.read(api_objects.policy(quarantine=asked)).policy().quarantine == opted_in().quarantine
     assert LeadershipPolicy.read(api_objects.policy()).policy().quarantine.mode is QuarantineMode.OFF

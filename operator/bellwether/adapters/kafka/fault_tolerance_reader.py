@@ -2,8 +2,7 @@
 
 In: topics and brokers. Out: min.insync.replicas of each topic (remembered for a moment), the voters of the KRaft quorum
 and which of them keep up (DescribeQuorum, KIP-595), which brokers do not answer now, and whose logs trail their
-leaders' (ListOffsets, as the replication probe). Read at each reconcile while a broker is paused or
-about to be.
+leaders' (ListOffsets, as the replication probe). Read at each reconcile while a disk is slow or a broker is held.
 """
 
 from __future__ import annotations
@@ -34,9 +33,10 @@ BEHIND_MILLISECONDS = 5000
 MOST_PEERS = 64
 """So many peers are asked whether they answer; all the others are seen once Kafka has fenced them."""
 
-LOOKS = 3
+TRAILING_SECONDS = 0.5
+"""A follower that takes longer to come to where its leaders were delays acks=all; one append takes less."""
 LOOK_SECONDS = 0.1
-"""So often a follower's ends are compared with its leaders', and so far apart."""
+"""How often its ends are compared meanwhile."""
 
 _METADATA = "__cluster_metadata"
 
@@ -53,13 +53,15 @@ class KafkaFaultTolerance:
         self, topics: Collection[str], peers: Collection[int], followed: Mapping[int, Mapping[TopicPartition, int]]
     ) -> FaultTolerance:
         """The fault tolerance; ``problem`` names what cannot be read."""
+        trails = {broker: self._trails(broker, names) for broker, names in followed.items()}
+        trailing = frozenset(broker for broker, known in trails.items() if known is True)
+        keeping_up = frozenset(broker for broker, known in trails.items() if known is False)
         try:
             least = self._minimum_isr(topics)
             quorum = self._nodes.read(_quorum)
         except (Transient, Terminal) as error:
-            return FaultTolerance(problem=str(error))
-        trailing = frozenset(broker for broker, names in followed.items() if self._trails(broker, names))
-        return FaultTolerance(least, quorum, self._silent(peers), trailing)
+            return FaultTolerance(trailing=trailing, keeping_up=keeping_up, problem=str(error))
+        return FaultTolerance(least, quorum, self._silent(peers), trailing, keeping_up)
 
     def _minimum_isr(self, topics: Collection[str]) -> Mapping[str, int]:
         now = time.monotonic()
@@ -79,19 +81,23 @@ class KafkaFaultTolerance:
                 silent.add(broker)
         return frozenset(silent)
 
-    def _trails(self, broker: int, followed: Mapping[TopicPartition, int]) -> bool:
-        """Whether a follower, asked after its leaders, had not come to where they were, in most of some looks."""
-        deadline, behind = Deadline(self._nodes.limits.read_seconds, grows=True), 0
-        for _ in range(LOOKS):
-            leaders: dict[TopicPartition, int] = {}
-            for leader in sorted(set(followed.values())):
-                leaders |= self._ends(leader, [name for name, of in followed.items() if of == leader], deadline)
-            own = self._ends(broker, list(followed), deadline)
-            behind += any(end < leaders.get(name, end) for name, end in own.items())
-            if deadline.left <= 0:
-                break
+    def _trails(self, broker: int, followed: Mapping[TopicPartition, int]) -> bool | None:
+        """Whether a follower, given TRAILING_SECONDS, does not come to where its leaders were; None if unknown."""
+        deadline, leaders = Deadline(self._nodes.limits.read_seconds, grows=True), dict[TopicPartition, int]()
+        for leader in sorted(set(followed.values())):
+            leaders |= self._ends(leader, [name for name, of in followed.items() if of == leader], deadline)
+        until = time.monotonic() + TRAILING_SECONDS
+        while leaders:
+            own = self._ends(broker, list(leaders), deadline)
+            if not own or deadline.left <= 0:
+                return None
+            leaders = {name: end for name, end in leaders.items() if own.get(name, end) < end}
+            if not leaders:
+                return False
+            if time.monotonic() >= until:
+                return True
             time.sleep(min(LOOK_SECONDS, deadline.left))
-        return 2 * behind > LOOKS
+        return None
 
     def _ends(self, broker: int, names: Collection[TopicPartition], deadline: Deadline) -> Mapping[TopicPartition, int]:
         """A broker's log ends now; empty without an answer."""

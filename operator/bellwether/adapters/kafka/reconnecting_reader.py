@@ -5,11 +5,13 @@ Called by ``bellwether record``, which may run for days. The operator follows Se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
+from bellwether.adapters.kafka.fault_tolerance_reader import KafkaFaultTolerance
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
-from bellwether.core.model.cluster import Cluster, Partition
+from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
+from bellwether.core.model.fault_tolerance import FaultTolerance
 from bellwether.kafka_connection import Connection
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
@@ -26,7 +28,7 @@ class RenewedReader:
         self._clock = clock
         self._avoided: Collection[int] = ()
         self._made = make()
-        self._reader = KafkaReader(BrokerPool(self._made, MANUAL_LIMITS))
+        self._connect()
         self._look_at = clock.monotonic() + LOOK_SECONDS
 
     def read(self) -> Cluster:
@@ -47,6 +49,16 @@ class RenewedReader:
         self._avoided = brokers
         self._reader.avoid(brokers)
 
+    def margins(
+        self, topics: Collection[str], peers: Collection[int], followed: Mapping[int, Mapping[TopicPartition, int]]
+    ) -> FaultTolerance:
+        """``ports.kafka.FaultToleranceReader``, by the addresses that the last read has learnt."""
+        return self._margins.margins(topics, peers, followed)
+
+    def _connect(self) -> None:
+        nodes = BrokerPool(self._made, MANUAL_LIMITS)
+        self._reader, self._margins = KafkaReader(nodes), KafkaFaultTolerance(nodes)
+
     def _renew(self) -> Terminal | None:
         """Reconnect if something has changed; returns what is wrong with the current credentials."""
         self._look_at = self._clock.monotonic() + LOOK_SECONDS
@@ -58,6 +70,6 @@ class RenewedReader:
             return error
         if made != self._made:
             self._made = made
-            self._reader = KafkaReader(BrokerPool(made, MANUAL_LIMITS))
+            self._connect()
             self._reader.avoid(self._avoided)
         return None

@@ -53,7 +53,7 @@ def holds_back(health: BrokerHealth) -> Condition | None:
 
 def _held_back(health: BrokerHealth, policy: LeadershipPolicy) -> str:
     reason = why_not_paused(health, policy).partition(": ")[0]
-    why = "it is being paused" if paused(health) else f"it is not paused: {reason}"
+    why = "it is being paused" if paused(health) else f"it is not held: {reason}"
     return (
         f"acks=all writes wait for slow broker {health.spec.broker_id} where it is in the ISR, whichever broker leads"
         f" ({ACKS_ALL_FIGURES}); {why}"
@@ -71,5 +71,5 @@ def why_not_paused(health: BrokerHealth, policy: LeadershipPolicy) -> str:
         return "quarantine is off (spec.quarantine.mode)"
     found = condition(health.status.conditions, "Quarantined")
     if found is None:
-        return "only a demoted broker with a slow disk is paused (spec.quarantine)"
+        return "only a broker with a slow disk that does not keep up is held (spec.quarantine)"
     return f"{found.reason}: {found.message}"

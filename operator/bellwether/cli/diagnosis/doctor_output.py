@@ -109,7 +109,7 @@ def _slow(follower: SlowFollower) -> None:
         f"partition{'' if count == 1 else 's'} that other brokers lead"
     )
     click.echo(f"  clients: {_WAITING}: {ACKS_ALL_FIGURES}")
-    click.echo(f"  it is not paused: {broker.unpaused}")
+    click.echo(f"  it is not held: {broker.unpaused}")
     _numbered(broker.remediations)
 
 

@@ -67,7 +67,7 @@ def _known(preview: Preview, topics: tuple[str, ...]) -> None:
 
 def _blocker(preview: Preview) -> str | None:
     """Why elections have to wait; None if they have not."""
-    busy = preview.context.snapshot.external_operation
+    busy = preview.context.deferral
     if busy is not None:
         return f"{busy.message} ({busy.reason})"
     if preview.plan.moves and preview.context.policy.acts:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from bellwether.adapters.kafka.config_reader import KafkaConfigs
 from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
+from bellwether.adapters.kafka.fault_tolerance_reader import KafkaFaultTolerance
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.log_dir_reader import KafkaLogDirs
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
@@ -84,7 +85,10 @@ def world_of(policy: LeadershipPolicy, secrets: SecretReader, signals: SignalSou
     nodes = BrokerPool(connection, MANUAL_LIMITS)
     reader, mover, configs, log_dirs = KafkaReader(nodes), KafkaMover(nodes), KafkaConfigs(nodes), KafkaLogDirs(nodes)
     records, lease = UnsavedRecord(), NoLease()
-    return World(reader, mover, records, lease, signals, clock, strimzi, configs=configs, log_dirs=log_dirs)
+    margins = KafkaFaultTolerance(nodes)
+    return World(
+        reader, mover, records, lease, signals, clock, strimzi, margins=margins, configs=configs, log_dirs=log_dirs
+    )
 
 
 def _listened(

@@ -55,6 +55,7 @@ def live_situation(
             world.pods,
             world.configs,
             world.log_dirs,
+            world.margins,
             _loads(store, policy, namespace, cluster.cluster_id) if store is not None else None,
         )
 

@@ -22,7 +22,6 @@ from bellwether.cli.durations import duration
 from bellwether.cli.kubernetes_target import connect_policy
 from bellwether.cli.leadership.broker_lookup import find_policy
 from bellwether.ports.errors import BellwetherError, Terminal
-from bellwether.ports.kafka import ClusterReader
 from bellwether.recording.recorder import Metadata, Recorder, Scope
 from bellwether.recording.trace_files import Full, TraceWriter
 from bellwether.recording.traces.anonymization import Anonymity
@@ -52,7 +51,8 @@ def record(
             api, namespace, policy = connect_policy(target)
             secrets = ends.enter_context(SecretReader(api, namespace))
             found = LeadershipPolicy.read(find_policy(api, namespace, policy))
-            metadata = Metadata(cluster_reader(found, secrets), clock)
+            reader = cluster_reader(found, secrets)
+            metadata = Metadata(reader, clock, reader)
             metadata.read()
             header, scope = opening(found, metadata, clock.now(), anonymize, not no_partitions)
             writer = TraceWriter(output_file, header, max_size * MEGABYTE)
@@ -71,7 +71,7 @@ def record(
     click.echo(f"{samples} in {recorder.seconds:.0f} s written to {output_file} ({size(writer.written)})")
 
 
-def cluster_reader(policy: LeadershipPolicy, secrets: SecretReader) -> ClusterReader:
+def cluster_reader(policy: LeadershipPolicy, secrets: SecretReader) -> RenewedReader:
     """Reader of the cluster's metadata, with the policy's credentials. Raises Transient or Terminal."""
     return RenewedReader(lambda: connection(policy.spec.kafka, secrets), SystemClock())
 

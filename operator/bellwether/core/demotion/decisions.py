@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from bellwether.core.demotion.cap import admit_within_cap
+from bellwether.core.demotion.cure_choice import choose_cures
 from bellwether.core.demotion.drain_check import drain_blocker
 from bellwether.core.demotion.dwell import dwell_left
 from bellwether.core.demotion.log_dirs import LogDirDecisions, decide_log_dirs, known_slow
@@ -75,6 +76,8 @@ class Decisions:
     """What the next wave of each returning broker waits for."""
     log_dirs: LogDirDecisions = field(default_factory=LogDirDecisions)
     """Demoted log directories of brokers that are not demoted as a whole."""
+    to_hold: tuple[int, ...] = ()
+    """Brokers that are not demoted, as a held controlled shutdown is the better cure."""
     policy_deleted: bool = False
     """The policy is being deleted: every order returns to its baseline, whatever its racks and limits."""
 
@@ -93,7 +96,7 @@ def decide(context: Context) -> Decisions:
     """Decide which brokers are demoted from now on, and which changes are held."""
     snapshot, verdicts, policy = context.snapshot, context.verdicts, context.policy
     kept, held = still_demoted(snapshot, verdicts, policy)
-    held += defer_promotions(kept, snapshot, verdicts)
+    held += defer_promotions(kept, context)
     held += drain_for_maintenance(kept, context)
     for broker in sorted(verdicts):
         override = snapshot.override_of(broker)
@@ -110,15 +113,16 @@ def decide(context: Context) -> Decisions:
         and v.broker not in kept
         and v.broker not in snapshot.maintenance
         and snapshot.override_of(v.broker) is None
+        and not snapshot.is_quarantined(v.broker)
     ]
-    if (busy := snapshot.external_operation) is not None:
+    if (busy := context.deferral) is not None:
         soft = [v for v in candidates if v.reason not in HARD_FAULTS]
         held += [BrokerHold(v.broker, busy.reason, busy.message) for v in soft]
         candidates = [v for v in candidates if v.reason in HARD_FAULTS]
     admitted, refused = admit_within_cap(candidates, kept, context)
     dwelling = {v.broker: left for v in admitted if (left := dwell_left(v, context))}
-    admitted = [v for v in admitted if v.broker not in dwelling]
-    for verdict in admitted:
+    cures = choose_cures([v for v in admitted if v.broker not in dwelling], kept, context)
+    for verdict in cures.demoted:
         kept[verdict.broker] = DemotedBroker(
             verdict.broker, Cause.SIGNALS, verdict.reason, verdict.message, snapshot.now, verdict.signal
         )
@@ -139,11 +143,12 @@ def decide(context: Context) -> Decisions:
     return Decisions(
         dict(sorted(kept.items())),
         promoted,
-        (*held, *refused, *log_dirs.held, *unknown),
+        (*held, *refused, *cures.held, *log_dirs.held, *unknown),
         dict(sorted(dwelling.items())),
         back.returning,
         back.waits,
         log_dirs,
+        (*cures.to_hold, *log_dirs.to_hold),
     )
 
 
@@ -220,17 +225,13 @@ def still_demoted(
     return kept, held
 
 
-def defer_promotions(
-    kept: dict[int, DemotedBroker], snapshot: Snapshot, verdicts: Mapping[int, Verdict]
-) -> list[BrokerHold]:
-    """During external operations only an override promotes (invariant 10): adds the other demoted brokers to
-    ``kept``.
-    """
-    busy, held = snapshot.external_operation, []
+def defer_promotions(kept: dict[int, DemotedBroker], context: Context) -> list[BrokerHold]:
+    """During what ``Context.deferral`` names only an override promotes: adds the other demoted brokers to ``kept``."""
+    snapshot, busy, held = context.snapshot, context.deferral, []
     for broker, demoted in sorted(snapshot.record.demoted.items()):
         override = snapshot.override_of(broker)
         promoted = override is not None and override.state is OverrideState.PROMOTED
-        if busy is not None and broker in verdicts and broker not in kept and not promoted:
+        if busy is not None and broker in context.verdicts and broker not in kept and not promoted:
             kept[broker] = demoted
             held.append(BrokerHold(broker, busy.reason, f"may lead again; {busy.message}"))
     return held

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from bellwether.core.demotion.cap import cap_reached, demoted_by_signals, shared_symptom
+from bellwether.core.demotion.cure_choice import choose_cures
 from bellwether.core.demotion.dwell import dwell_left
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.findings import fresh
@@ -40,6 +41,8 @@ class LogDirDecisions:
     """The same by partition: brokers whose replica lies in a demoted directory."""
     held: tuple[BrokerHold, ...] = ()
     dwelling: Mapping[int, float] = field(default_factory=dict)
+    to_hold: tuple[int, ...] = ()
+    """Brokers of which one directory is slow, and that are held as a whole instead."""
 
     @staticmethod
     def of(demoted: Mapping[LogDir, DemotedLogDir], snapshot: Snapshot) -> LogDirDecisions:
@@ -66,10 +69,11 @@ def decide_log_dirs(kept: Mapping[int, DemotedBroker], context: Context) -> LogD
     new = [v for v in slow if any(LogDir(v.broker, path) not in demoted for path in v.log_dirs)]
     admitted, refused = _admitted(new, kept, {one.broker for one in demoted}, context)
     dwelling = {v.broker: left for v in admitted if (left := dwell_left(v, context))}
-    for verdict in admitted:
+    cures = choose_cures([v for v in admitted if v.broker not in dwelling], kept, context)
+    for verdict in cures.demoted:
         for path in verdict.log_dirs:
             log_dir = LogDir(verdict.broker, path)
-            if verdict.broker in dwelling or log_dir in demoted:
+            if log_dir in demoted:
                 continue
             if (problem := _unknown(log_dir, snapshot)) is not None:
                 refused.append(BrokerHold(verdict.broker, Reason.NO_EVIDENCE, problem))
@@ -78,7 +82,9 @@ def decide_log_dirs(kept: Mapping[int, DemotedBroker], context: Context) -> LogD
                 log_dir, verdict.reason, verdict.message, snapshot.now, verdict.signal or SignalType.STORAGE_LATENCY
             )
     demoted = dict(sorted(demoted.items()))
-    return replace(LogDirDecisions.of(demoted, snapshot), held=(*held, *refused), dwelling=dwelling)
+    held += [*refused, *cures.held]
+    found = LogDirDecisions.of(demoted, snapshot)
+    return replace(found, held=tuple(held), dwelling=dwelling, to_hold=cures.to_hold)
 
 
 def known_slow(context: Context) -> dict[LogDir, DemotedLogDir]:
@@ -99,13 +105,14 @@ def in_slow_log_dirs(context: Context) -> dict[int, frozenset[PartitionKey]]:
 def _eligible(broker: int, kept: Collection[int], snapshot: Snapshot) -> bool:
     """Whether signals decide about a broker's directories: not where it is demoted, drained or overridden."""
     override = snapshot.override_of(broker)
-    return broker not in kept and broker not in snapshot.maintenance and override is None
+    quarantined = snapshot.is_quarantined(broker)
+    return broker not in kept and broker not in snapshot.maintenance and override is None and not quarantined
 
 
 def _still_demoted(kept: Collection[int], context: Context) -> tuple[dict[LogDir, DemotedLogDir], list[BrokerHold]]:
     snapshot, promotion = context.snapshot, context.policy.promotion
     demoted, held = {}, []
-    busy = snapshot.external_operation
+    busy = context.deferral
     for log_dir, was in sorted(snapshot.record.log_dirs.items()):
         override = snapshot.override_of(log_dir.broker)
         promoted = override is not None and override.state is OverrideState.PROMOTED

@@ -173,7 +173,7 @@ def _leaders_due(brokers: Collection[int], context: Context) -> dict[int, float]
 
 def _advanced(wave: ReturningBroker, context: Context) -> tuple[ReturningBroker, WaveBlocker | None]:
     """The broker in its next wave; or in this one, with the first reason why the next may not come now."""
-    wait = _not_healthy(wave, context) or _others_at_work(context.snapshot) or _too_soon(wave, context)
+    wait = _not_healthy(wave, context) or _others_at_work(context) or _too_soon(wave, context)
     if wait is not None:
         return wave, wait
     leaders = [p for p in context.managed.partitions if wave.broker in eligible_leaders(p, context)]
@@ -200,8 +200,8 @@ def _not_healthy(wave: ReturningBroker, context: Context) -> WaveBlocker | None:
     return WaveBlocker(verdict.reason, f"it is {verdict.state}: {verdict.message}")
 
 
-def _others_at_work(snapshot: Snapshot) -> WaveBlocker | None:
-    busy = snapshot.external_operation
+def _others_at_work(context: Context) -> WaveBlocker | None:
+    busy = context.deferral
     return WaveBlocker(busy.reason, busy.message) if busy is not None else None
 
 

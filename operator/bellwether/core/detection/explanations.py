@@ -1,5 +1,4 @@
-"""What a finding's message says beyond its signals: who waits for a broker that leads nothing, or that its silent host
-is up.
+"""What a finding's message says beyond its signals: who waits for a broker that leads nothing, and why one is silent.
 
 In: a finding, the signals and the leaders. Out: the finding with another message, never with another result. Called by
 ``verdicts``.
@@ -42,6 +41,9 @@ def _with_host(found: Finding, broker: int, index: SignalIndex, silent_since: da
     """
     if found.reason not in SILENT or silent_since is None:
         return found
+    if index.snapshot.is_quarantined(broker):
+        text = f"{found.message}; it is held in quarantine, and comes back when its disk is fast"
+        return found._replace(message=text)
     silent = (index.snapshot.now - silent_since).total_seconds()
     reporting = [
         type_

@@ -20,7 +20,7 @@ from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection
-from bellwether.core.settings.harm import LARGEST_LOST_SECONDS
+from bellwether.core.settings.harm import LARGEST_LOST_SECONDS, SLOW_SYNC_SECONDS
 from bellwether.core.signals import Reading, Signal, SignalType
 
 NOT_REPORTED = "its prober has not reported"
@@ -210,6 +210,16 @@ class SignalIndex:
         """What moving the broker's leaders away and back costs its clients."""
         cost = self.snapshot.move_cost
         return cost.with_coordinators() if broker in self.snapshot.cluster.coordinators else cost
+
+    def move_cost_with_syncs(self, broker: int) -> MoveCost:
+        """The same, and what acks=all loses on everything that the broker follows: the first append in the new epoch of
+        each moved leader syncs a checkpoint there, one after the other. Fast syncs are part of what moves cost before.
+        """
+        cost, sync = self.move_cost(broker), self.syncs.seconds.get(broker, 0.0)
+        if sync < SLOW_SYNC_SECONDS:
+            return cost
+        led = sum(p.leader == broker for p in self.snapshot.cluster.held_by(broker))
+        return cost.with_syncs(led, sync)
 
     @cached_property
     def limit_factors(self) -> Mapping[HarmCause, LimitFactor]:

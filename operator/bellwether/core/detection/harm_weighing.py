@@ -89,7 +89,9 @@ def weigh(lost_seconds: float, broker: int, index: SignalIndex, cause: HarmCause
     """Weigh what clients of a broker lost. For a demoted broker it does not matter whether they lose any more."""
     ongoing = ongoing or broker in index.snapshot.record.demoted
     tolerance, learned = index.detection.tolerance, index.limit_factors[cause]
-    return Weighing(lost_seconds, index.move_cost(broker), tolerance, ongoing, cause, learned)
+    # A broker with slow writes is held in a controlled shutdown, or is demoted while it keeps up as a follower.
+    cost = index.move_cost_with_syncs(broker) if cause is HarmCause.REACHABILITY else index.move_cost(broker)
+    return Weighing(lost_seconds, cost, tolerance, ongoing, cause, learned)
 
 
 def own_harm(

@@ -7,7 +7,7 @@ contain no ages or latencies that change by themselves, so the same input gives 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import chain
@@ -21,7 +21,6 @@ from bellwether.core.detection.health_states import Evidence, HealthState, next_
 from bellwether.core.detection.reachability import ReachabilityHistory, reachability, self_reachability
 from bellwether.core.detection.storage import read_latency, storage_latency
 from bellwether.core.detection.thresholds import threshold_findings
-from bellwether.core.detection.unseen_failures import failed_in_between
 from bellwether.core.detection.verdict_inputs import VerdictInputs, shared_inputs, verdict_inputs
 from bellwether.core.model.flap_damping import stabilization
 from bellwether.core.model.harm_history import HarmCause
@@ -212,6 +211,19 @@ def examine(
         text = "no prober has reported on it"
         return [Finding(Evidence.MISSING, Reason.NO_EVIDENCE, text, change="a prober reporting on it")]
     return findings
+
+
+def failed_in_between(last: Iterable[EvidenceItem], now: Iterable[EvidenceItem]) -> bool:
+    """Whether a signal that counts now passes since another time than in the last verdict: it failed in between.
+
+    Only start times of one source are compared with each other, so a prober's clock does not matter. A
+    source that is new, or that did not pass at the last verdict, is not compared: the last verdict had that already.
+    Neither is the socket table: a demoted broker may have no clients.
+    """
+    began = {(item.type, item.source): item.since for item in last if item.reading is Reading.PASSING}
+    counted = (item for item in now if item.type != SignalType.SELF_REACHABILITY and not item.ignored_because)
+    passing = (item for item in counted if item.reading is Reading.PASSING)
+    return any(began.get((item.type, item.source), item.since) != item.since for item in passing)
 
 
 def _as_a_hint(own: Finding) -> Finding:

@@ -54,7 +54,7 @@ class IdleBroker:
 
 @dataclass(frozen=True, slots=True)
 class SlowBroker:
-    """A slow broker for which ``acks=all`` waits (``HoldsBackISR``): the reason, and why it is not paused."""
+    """A slow broker for which ``acks=all`` waits (``HoldsBackISR``): the reason, and why it is not held."""
 
     broker: int
     reason: str

@@ -1,7 +1,7 @@
-"""Fault tolerance of a cluster: min.insync.replicas, KRaft voters and lagging replicas, read for a quarantine.
+"""Fault tolerance of a cluster: min.insync.replicas, KRaft voters and lagging replicas, read while a disk is slow.
 
 Adapters read it from topic settings, controllers and a broker's peers, because metadata does not contain it. Used by
-``quarantine.pause_decision``.
+``quarantine.pause_decision`` and ``demotion.cure_choice``.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ class FaultTolerance:
     """Fault tolerance inputs. ``minimum_isr`` is min.insync.replicas by topic, ``silent`` are peers that did not answer
     now.
 
-    ``trailing`` are brokers whose logs ended before those of their leaders in repeated reads: the high watermark, and
-    with it ``acks=all``, waits for them. ``problem`` says why the inputs could not be read; what was not read is
-    unknown.
+    ``trailing`` are followers that had not come, within half a second, to where their leaders were: the high watermark,
+    and with it ``acks=all``, waits for them. ``keeping_up`` are those that had; of others it is unknown. ``problem``
+    says why the inputs could not be read; what was not read is unknown.
     """
 
     minimum_isr: Mapping[str, int] = field(default_factory=dict)
     quorum: Quorum | None = None
     silent: frozenset[int] = frozenset()
     trailing: frozenset[int] = frozenset()
+    keeping_up: frozenset[int] = frozenset()
     problem: str = ""

@@ -1,7 +1,7 @@
-"""Flap damping: count recent demotions of a broker, and require a longer stabilization each time.
+"""Flap damping: count recent demotions and quarantines of a broker, and require a longer stabilization each time.
 
-In: the brokers demoted before and after a reconcile. Out: counters, which are kept in status and survive a take-over.
-Only demotions caused by signals count; a person may change their mind at any time.
+In: the brokers kept from leading before and after a reconcile. Out: counters, which are kept in status and survive a
+take-over. Only what signals caused counts; a person may change their mind at any time.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bellwether.core.model.undo_record import Cause, DemotedBroker
+from bellwether.core.model.quarantine_order import QuarantineOrder
+from bellwether.core.model.undo_record import Cause, UndoRecord
 from bellwether.core.settings.policy import Policy
 
 
@@ -27,10 +28,16 @@ def stabilization(flaps: FlapCounter | None, policy: Policy) -> int:
     return policy.promotion.stabilization(flaps.demotions if flaps is not None else 1)
 
 
+def kept_from_leading(record: UndoRecord, orders: Mapping[int, QuarantineOrder]) -> Mapping[int, Cause]:
+    """Brokers that are demoted or quarantined, with the cause."""
+    quarantined = {broker: Cause.SIGNALS for broker, order in orders.items() if order.active}
+    return quarantined | {broker: demoted.cause for broker, demoted in record.demoted.items()}
+
+
 def count_flaps(
     flaps: Mapping[int, FlapCounter],
-    before: Mapping[int, DemotedBroker],
-    after: Mapping[int, DemotedBroker],
+    before: Mapping[int, Cause],
+    after: Mapping[int, Cause],
     now: datetime,
     window_seconds: int,
 ) -> dict[int, FlapCounter]:
@@ -40,7 +47,7 @@ def count_flaps(
     for broker in flaps.keys() | before.keys() | after.keys():
         known = flaps.get(broker)
         recent = known is not None and window_seconds > 0 and (broker in before or now - known.at <= window)
-        begins = broker in after and broker not in before and after[broker].cause is Cause.SIGNALS
+        begins = broker in after and broker not in before and after[broker] is Cause.SIGNALS
         ends = broker in before and broker not in after
         if begins:
             counted[broker] = FlapCounter(known.demotions + 1 if known is not None and recent else 1, now)

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
+from bellwether.core.settings.harm import LARGEST_LOST_SECONDS
+
 ELECTION_SECONDS = 0.5
 """Assumed until moves were measured: 1,000 leaders are elected in 0.4 to 0.7 s on two cores."""
 
@@ -34,6 +36,8 @@ class MoveCost:
 
     seconds: float = 2 * (ELECTION_SECONDS + CLIENT_SECONDS) + COLD_START_SECONDS
     moves: int = 0
+    syncs: str = ""
+    """What slow syncs add, in words."""
 
     @staticmethod
     def measured(election_seconds: Sequence[float]) -> MoveCost:
@@ -47,5 +51,13 @@ class MoveCost:
         """The cost for a broker that holds internal topics."""
         return replace(self, seconds=self.seconds + COORDINATOR_SECONDS)
 
+    def with_syncs(self, leaders: int, sync_seconds: float) -> MoveCost:
+        """The cost where each of so many moved leaders waits for a sync on the broker; there is no harm above the most
+        that is counted.
+        """
+        added = min(leaders * sync_seconds, LARGEST_LOST_SECONDS - self.seconds)
+        text = f", {added:.0f} s of it for a sync of {sync_seconds:.1f} s for each of {leaders} leaders"
+        return replace(self, seconds=self.seconds + added, syncs=text) if added > 0 else self
+
     def __str__(self) -> str:
-        return f"about {self.seconds:g} s{'' if self.moves else ' (assumed)'}"
+        return f"about {self.seconds:g} s{'' if self.moves else ' (assumed)'}{self.syncs}"

@@ -37,7 +37,7 @@ class Snapshot:
     """Inputs of one reconcile: metadata, signals, overrides, the recovered undo record, flap counters, the time.
 
     ``strimzi`` is the state of the Strimzi cluster; None without Strimzi. ``quarantine_orders`` are the orders after
-    the last reconcile; ``fault_tolerance`` is set only where a quarantine needs it.
+    the last reconcile; ``fault_tolerance`` is set only where a disk is slow or a broker is held.
     """
 
     now: datetime
@@ -80,6 +80,11 @@ class Snapshot:
         return busy or (
             self.external_reassignments.external_operation if self.external_reassignments is not None else None
         )
+
+    def is_quarantined(self, broker: int) -> bool:
+        """Whether an active order holds the broker, or is about to."""
+        order = self.quarantine_orders.get(broker)
+        return order is not None and order.active
 
     def override_of(self, broker: int) -> Override | None:
         """The active override of a broker, if any."""

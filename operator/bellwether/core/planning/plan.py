@@ -82,7 +82,7 @@ class PlanInputs:
             decisions.policy_deleted,
             context.sick_or_down,
             snapshot.refused,
-            snapshot.external_operation,
+            context.deferral,
         )
         return cls(snapshot.cluster, snapshot.record.entries, snapshot.loads, others)
 
@@ -136,7 +136,7 @@ def build_plan(context: Context, decisions: Decisions, last: Plan | None = None)
     if last is not None and last.inputs is not None and last.inputs.same(inputs):
         return replace(last, decisions=decisions)
     whole, entries_of, now = frozenset(decisions.demoted), snapshot.record.entries, snapshot.now
-    refused, busy = snapshot.refused, snapshot.external_operation
+    refused, busy = snapshot.refused, context.deferral
     kept = whole.union(decisions.returning)
     found = target_orders(context, decisions)
     moves, entries, targets, holds = [], {}, {}, []

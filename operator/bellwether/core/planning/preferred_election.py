@@ -106,7 +106,7 @@ def plan_preferred_election(
 ) -> PreferredElectionPlan | None:
     """Plan the elections of this reconcile; None where the policy has no periodic election.
 
-    While the plan has moves, or an external operation runs, the election waits.
+    While the plan has moves, or what ``Context.deferral`` names goes on, the election waits.
     """
     snapshot, policy = context.snapshot, context.policy
     interval = policy.election.interval_seconds
@@ -120,7 +120,7 @@ def plan_preferred_election(
     left = interval - (now - rounds.since).total_seconds()
     due = left <= 0
     moves: tuple[Move, ...] = ()
-    if due and plan.empty and snapshot.external_operation is None:
+    if due and plan.empty and context.deferral is None:
         moves = _elections(imbalanced, context, plan)
         if policy.acts:
             rounds = replace(rounds, since=now)

@@ -1,32 +1,33 @@
-"""Decide which broker's process to pause, because ``acks=all`` waits for a broker that leads nothing any more.
+"""Decide which broker to hold in a controlled shutdown, because ``acks=all`` waits for its slow disk.
 
-In: the snapshot with the cluster's fault tolerance and the active orders, verdicts, decisions. Out: the new orders, and
-why brokers that delay ``acks=all`` are not paused. Called once per reconcile, after the decisions. Fail safe: any
-unknown or degraded input ends a quarantine; none starts unless the cluster tolerates one more failure.
+In: the snapshot with the cluster's fault tolerance and the active orders, verdicts, demoted brokers and those that
+``demotion.cure_choice`` would hold. Out: the new orders, and why brokers that delay ``acks=all`` are not held. Called
+once per reconcile, after the decisions. Fail safe: any unknown or degraded input ends a quarantine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
-from bellwether.core.demotion.decisions import Decisions
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.findings import fresh
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.cluster import Cluster, TopicPartition
+from bellwether.core.model.flap_damping import stabilization
 from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS, RENEW_SECONDS, QuarantineOrder
 from bellwether.core.model.refusals import BrokerHold
-from bellwether.core.model.undo_record import UndoRecord
+from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import AGENT_STALE_AFTER_SECONDS, QUARANTINE_AGENT
+from bellwether.core.settings.harm import STALLED_SECONDS
 from bellwether.core.settings.policy import Policy, QuarantineMode
-from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.core.signals import OverrideState, Reading, Signal, SignalType
 
 PAUSE_TIMEOUT_SECONDS = 30.0
-"""Seconds after the order in which the agent must have paused the broker; otherwise the order ends."""
+"""Seconds after the order in which the agent must hold the broker; otherwise the order ends."""
 
 RELEASE_SECONDS = 2 * EXPIRES_AFTER_SECONDS
 """Seconds after the last renewal in which a broker runs again without confirmation, by its agent or watchdog."""
@@ -51,7 +52,7 @@ _WITHOUT_COOLDOWN = frozenset({Reason.QUARANTINE_ENDED, "DiskRecovered", "Quaran
 
 @dataclass(frozen=True)
 class QuarantineDecisions:
-    """The orders from now on, recently ended ones included, and why other brokers are not paused.
+    """The orders from now on, recently ended ones included, and why other brokers are not held.
 
     ``paused`` are brokers whose agents report that they have paused them, by an active order or not.
     """
@@ -63,7 +64,7 @@ class QuarantineDecisions:
 
 @dataclass(frozen=True, slots=True)
 class FaultToleranceQuery:
-    """What to read before a pause is decided: min.insync.replicas of topics, and whether peers answer.
+    """What to read of a slow broker: min.insync.replicas of topics, and whether peers answer.
 
     ``followed`` are some partitions of each broker in question, with their leaders, to find out whether it lags.
     """
@@ -74,32 +75,29 @@ class FaultToleranceQuery:
 
 
 def fault_tolerance_query(
-    cluster: Cluster,
-    record: UndoRecord,
-    signals: tuple[Signal, ...],
-    orders: Mapping[int, QuarantineOrder],
-    policy: Policy,
+    cluster: Cluster, signals: tuple[Signal, ...], orders: Mapping[int, QuarantineOrder], policy: Policy
 ) -> FaultToleranceQuery | None:
-    """Inputs to read in this reconcile; None where no pause is in question, so that nothing is read needlessly."""
-    if not policy.acts or policy.quarantine.mode is QuarantineMode.OFF:
+    """Inputs to read in this reconcile; None where no disk is slow and no broker is held, so that nothing is read
+    needlessly.
+    """
+    if not policy.acts:
         return None
     slow = {s.broker for s in signals if s.type == SignalType.STORAGE_LATENCY and s.reading is Reading.FAILING}
-    watched = {s.broker for s in signals if s.type == QUARANTINE_AGENT}
     ordered = {b for b, c in orders.items() if c.active}
-    about = ordered | (slow & watched & set(record.demoted))
+    about = ordered | (slow & cluster.live)
     if not about:
         return None
     held = [p for p in cluster.partitions if not about.isdisjoint(p.replicas)]
-    # A paused broker does not answer; of several in question each is another's peer.
+    # A held broker does not answer; of several in question each is another's peer.
     unasked = about if len(about) == 1 else ordered
     peers = {r for p in held for r in p.replicas} & cluster.live - unasked
     asked = {b for b in about if b not in orders or not orders[b].active}
     return FaultToleranceQuery(
-        frozenset(p.topic for p in held), frozenset(peers), {b: _followed(cluster, b) for b in sorted(asked)}
+        frozenset(p.topic for p in held), frozenset(peers), {b: followed_by(cluster, b) for b in sorted(asked)}
     )
 
 
-def _followed(cluster: Cluster, broker: int) -> Mapping[TopicPartition, int]:
+def followed_by(cluster: Cluster, broker: int) -> Mapping[TopicPartition, int]:
     """Partitions in whose ISR a broker follows, up to the limit, with their leaders."""
     found = ((p.name, p.leader) for p in cluster.held_by(broker) if broker in p.isr)
     return dict(
@@ -107,10 +105,15 @@ def _followed(cluster: Cluster, broker: int) -> Mapping[TopicPartition, int]:
     )
 
 
-def decide_quarantines(context: Context, decisions: Decisions) -> QuarantineDecisions:
-    """Orders from now on. At most one is active, and none starts while another broker may still be paused."""
+def decide_quarantines(
+    context: Context, demoted: Mapping[int, DemotedBroker], to_hold: Collection[int] = ()
+) -> QuarantineDecisions:
+    """Orders from now on. At most one is active, and none starts while another broker may still be held.
+
+    ``to_hold`` are brokers that are not demoted, because holding them is the better cure.
+    """
     snapshot, policy = context.snapshot, context.policy
-    checks = _Checks(snapshot, context.verdicts, policy, decisions)
+    checks = Checks(snapshot, context.verdicts, policy, demoted)
     orders: dict[int, QuarantineOrder] = {}
     for broker, order in sorted(snapshot.quarantine_orders.items()):
         if order.active:
@@ -121,7 +124,7 @@ def decide_quarantines(context: Context, decisions: Decisions) -> QuarantineDeci
     paused = checks.said_paused()
     if not policy.acts or policy.quarantine.mode is QuarantineMode.OFF:
         return QuarantineDecisions(orders, held, paused)
-    for broker in checks.candidates(orders):
+    for broker in checks.candidates(orders, to_hold):
         hold = checks.refusal(broker, orders)
         if hold is None:
             orders[broker] = checks.order(broker, orders)
@@ -131,16 +134,33 @@ def decide_quarantines(context: Context, decisions: Decisions) -> QuarantineDeci
 
 
 @dataclass(frozen=True)
-class _Checks(Context):
-    decisions: Decisions
+class Checks(Context):
+    """Whether a broker with a slow disk delays ``acks=all``, and what forbids to hold it."""
 
-    def candidates(self, orders: Mapping[int, QuarantineOrder]) -> list[int]:
-        """Demoted brokers that ``acks=all`` waits for, the worst first."""
+    demoted: Mapping[int, DemotedBroker]
+
+    def candidates(self, orders: Mapping[int, QuarantineOrder], to_hold: Collection[int]) -> list[int]:
+        """Slow brokers that are demoted or to be held, and that ``acks=all`` may wait for, the worst first."""
         cluster = self.snapshot.cluster
-        slow = [b for b in self.decisions.demoted if b in self.verdicts and self.verdicts[b].slow is not None]
-        awaited = [b for b in slow if any(b in p.isr and p.leader != b for p in cluster.held_by(b))]
+        slow = [b for b in self.demoted if b in self.verdicts and self.verdicts[b].slow is not None]
+        awaited = {b for b in slow if any(b in p.isr and p.leader != b for p in cluster.held_by(b))} | set(to_hold)
         waiting = [b for b in awaited if b not in orders or not orders[b].active]
-        return sorted(waiting, key=lambda b: (-self.verdicts[b].severity, self.decisions.demoted[b].since, b))
+        return sorted(waiting, key=lambda b: (-self.verdicts[b].severity, self._slow_since(b), b))
+
+    def _slow_since(self, broker: int) -> datetime:
+        return self.demoted[broker].since if broker in self.demoted else self.verdicts[broker].since
+
+    def stalled(self, broker: int) -> bool:
+        """Whether an append to one of its log directories has not ended for so long that it may never end."""
+        words = self._disk_signals(broker)
+        return any(s.reading is Reading.FAILING and (s.latency_seconds or 0.0) >= STALLED_SECONDS for s in words)
+
+    def delays_acks_all(self, broker: int) -> bool | None:
+        """Whether ``acks=all`` waits for it as a follower; None if that is unknown."""
+        tolerance = self.snapshot.fault_tolerance
+        if self.stalled(broker) or (tolerance is not None and broker in tolerance.trailing):
+            return True
+        return False if tolerance is not None and broker in tolerance.keeping_up else None
 
     def order(self, broker: int, orders: Mapping[int, QuarantineOrder]) -> QuarantineOrder:
         """A new order, with a number higher than any that an order or an agent has used."""
@@ -156,7 +176,7 @@ class _Checks(Context):
             until=now + timedelta(seconds=settings.limit_seconds),
             renewed_at=now,
             reason=Reason.QUARANTINE_PENDING,
-            message=f"it leads nothing, and acks=all waits for its slow disk: ordered to pause {limit}",
+            message=f"acks=all waits for its slow disk: ordered into a held controlled shutdown {limit}",
         )
 
     def renewed_or_ended(self, order: QuarantineOrder) -> QuarantineOrder:
@@ -166,8 +186,8 @@ class _Checks(Context):
         if ending is not None:
             return replace(order, ended_at=now, reason=ending.reason, message=ending.message)
         if order.paused_at is None and self._paused(order):
-            text = "paused; acks=all does not wait for it while it is out of every ISR"
-            order = replace(order, paused_at=now, reason=Reason.PROCESS_PAUSED, message=text)
+            text = "held in a controlled shutdown: it is out of every ISR, and no client waits for it"
+            order = replace(order, paused_at=now, reason=Reason.BROKER_HELD, message=text)
         # A clock that was set back renews as well: the time only has to differ from the last one.
         if abs((now - order.renewed_at).total_seconds()) >= RENEW_SECONDS:
             order = replace(order, renewed_at=now)
@@ -187,25 +207,27 @@ class _Checks(Context):
                 Reason.QUARANTINE_ENDED,
                 "quarantine is off in the policy (spec.quarantine.mode), or the policy does not act",
             )
-        if broker not in self.decisions.demoted:
-            return BrokerHold(broker, Reason.QUARANTINE_ENDED, "it is no longer demoted")
+        override = self.snapshot.override_of(broker)
+        if override is not None and override.state is OverrideState.PROMOTED:
+            text = "an override lets it lead (spec.override.state is Promoted)"
+            return BrokerHold(broker, Reason.QUARANTINE_ENDED, text)
         # A lowered limit applies to active orders, and an order from before a take-over may name any end.
         limit = timedelta(seconds=settings.limit_seconds)
         if now >= order.until or not timedelta() <= now - order.since < limit:
-            text = f"paused for {settings.limit_seconds} s, the limit (spec.quarantine.limitSeconds)"
+            text = f"held for {settings.limit_seconds} s, the limit (spec.quarantine.limitSeconds)"
             return BrokerHold(broker, Reason.QUARANTINE_LIMIT, text)
         stopping = self._to_be_stopped(broker)
         if stopping:
-            text = f"{stopping}: a paused process cannot shut down cleanly"
+            text = f"{stopping}: a held process cannot end"
             return BrokerHold(broker, Reason.QUARANTINE_ENDED, text)
-        return self._agent_failure(order) or self._leads(broker) or self._disk(broker) or self.danger(broker)
+        return self._agent_failure(order) or self._disk(broker) or self.danger(broker)
 
     def refusal(self, broker: int, orders: Mapping[int, QuarantineOrder]) -> BrokerHold | None:
-        """Why a broker that delays ``acks=all`` is not paused now; None where it may be."""
-        now, settings, before = self.snapshot.now, self.policy.quarantine, orders.get(broker)
+        """Why a broker that delays ``acks=all`` is not held now; None where it may be."""
+        settings, before = self.policy.quarantine, orders.get(broker)
         other = self._another(orders)
         if other is not None:
-            text = f"broker {other} is or may be paused; only one broker is paused at a time"
+            text = f"broker {other} is or may be held; only one broker is held at a time"
             return BrokerHold(broker, Reason.ANOTHER_BROKER_UNHEALTHY, text)
         word = self._agent_signal(broker)
         if word is None:
@@ -215,19 +237,13 @@ class _Checks(Context):
                 "no quarantine agent reports: run bellwether quarantine-agent next to the broker",
             )
         if word.reading is not Reading.PASSING:
-            return BrokerHold(broker, Reason.AGENT_UNAVAILABLE, f"its quarantine agent cannot pause it: {word.message}")
+            return BrokerHold(broker, Reason.AGENT_UNAVAILABLE, f"its quarantine agent cannot hold it: {word.message}")
         if before is not None and before.reason not in _WITHOUT_COOLDOWN:
             why = f"{settings.limit_seconds} s after the last quarantine, which ended early"
             return self._pending(broker, (before.ended_at or before.since) + self._cooldown, why, before.message)
         planned = self.snapshot.maintenance.get(broker)
         if planned is not None:
             return BrokerHold(broker, planned.reason, f"in maintenance: {planned.message}")
-        leads = self._leads(broker)
-        if leads is not None:
-            return leads
-        first = self.decisions.demoted[broker].since + timedelta(seconds=settings.after_seconds)
-        if now < first:
-            return self._pending(broker, first, f"{settings.after_seconds} s after its demotion")
         return self._disk(broker) or self.danger(broker) or self._pace(broker)
 
     @property
@@ -243,13 +259,6 @@ class _Checks(Context):
         text = f"{moment} ({why}{f': {detail}' if detail else ''})"
         return BrokerHold(broker, Reason.QUARANTINE_PENDING, text)
 
-    def _leads(self, broker: int) -> BrokerHold | None:
-        """Partitions that it leads would be leaderless until its session times out, such as those of a new topic."""
-        if any(p.leader == broker for p in self.snapshot.cluster.held_by(broker)):
-            text = "it leads partitions; a pause would make them unavailable"
-            return BrokerHold(broker, Reason.NO_FAULT_TOLERANCE, text)
-        return None
-
     def _to_be_stopped(self, broker: int) -> str:
         """Why the broker is about to be stopped, if so. An unready pod does not count: the pause itself causes that."""
         planned, pod = self.snapshot.maintenance.get(broker), (self.snapshot.pods or {}).get(broker)
@@ -258,11 +267,14 @@ class _Checks(Context):
         return ""
 
     def _pace(self, broker: int) -> BrokerHold | None:
-        """A slow disk may delay no one: writes to the page cache are not affected."""
-        tolerance = self.snapshot.fault_tolerance
-        if tolerance is not None and broker in tolerance.trailing:
+        """A slow disk may delay no one: a follower that appends slowly, and keeps up."""
+        delays = self.delays_acks_all(broker)
+        if delays:
             return None
-        text = "its disk is slow, but its replicas are caught up: acks=all does not wait for it"
+        if delays is None:
+            text = "whether acks=all waits for it is unknown: its log ends could not be compared with its leaders'"
+            return BrokerHold(broker, Reason.NO_EVIDENCE, text)
+        text = "its disk is slow, but it keeps up with its leaders: acks=all does not wait for it"
         return BrokerHold(broker, Reason.NOT_BLOCKING_ACKS, text)
 
     def danger(self, broker: int) -> BrokerHold | None:
@@ -276,13 +288,14 @@ class _Checks(Context):
             return BrokerHold(broker, Reason.ANOTHER_BROKER_UNHEALTHY, f"broker {other} {what}")
         if tolerance.quorum.active == broker:
             # No metadata change would be possible until the other voters have elected a new controller.
-            text = "it is the active controller: a pause would leave the cluster without one"
+            text = "it is the active controller: without it the cluster has none until another is elected"
             return BrokerHold(broker, Reason.NO_FAULT_TOLERANCE, text)
-        spares = tolerance.quorum.spares_without(broker)
-        if spares is not None and spares < 1:
+        spares, wanted = tolerance.quorum.spares_without(broker), self.policy.quarantine.spare_isr_members
+        if spares is not None and spares < wanted:
             text = (
                 f"it is one of {len(tolerance.quorum.voters)} controller voters, {len(tolerance.quorum.current)} of"
-                " them in sync: without it the quorum tolerates no further failure"
+                f" them in sync: without it {max(spares, 0)} could be lost, and spec.quarantine.spareIsrMembers is"
+                f" {wanted}"
             )
             return BrokerHold(broker, Reason.NO_FAULT_TOLERANCE, text)
         return self._arithmetic(broker, tolerance.minimum_isr)
@@ -319,16 +332,26 @@ class _Checks(Context):
                 yield other, f"is in maintenance: {self.snapshot.maintenance[other].message}"
 
     def _disk(self, broker: int) -> BrokerHold | None:
-        """Signal of the prober on the broker's disk, which runs during the pause: only it can show recovery."""
+        """Signal of the prober on the broker's disk, which runs meanwhile: only it can show recovery.
+
+        One that was held, or demoted, shortly before must be fast for longer each time.
+        """
         patience = self.policy.detection.storage.stale_after_seconds
-        said = [s for s in self.snapshot.signals if (s.broker, s.type) == (broker, SignalType.STORAGE_LATENCY)]
+        said = self._disk_signals(broker)
         words = [s for s in said if fresh(s, patience)]
         if any(s.reading is Reading.FAILING for s in words):
             return None
         if words and len(words) == len(said) and all(s.reading is Reading.PASSING for s in words):
+            flaps = self.snapshot.flaps.get(broker)
+            wait = stabilization(flaps, self.policy) if flaps is not None and flaps.demotions > 1 else 0
+            if self.snapshot.now - max(s.since for s in words) < timedelta(seconds=wait):
+                return None
             return BrokerHold(broker, Reason.QUARANTINE_ENDED, "its disk is fast again")
         text = "no storage probe reports on its disk, so its recovery would not be detected"
         return BrokerHold(broker, Reason.NO_EVIDENCE, text)
+
+    def _disk_signals(self, broker: int) -> list[Signal]:
+        return [s for s in self.snapshot.signals if (s.broker, s.type) == (broker, SignalType.STORAGE_LATENCY)]
 
     def _agent_failure(self, order: QuarantineOrder) -> BrokerHold | None:
         """Why the agent does not carry out its order, by its own signal."""
@@ -341,7 +364,7 @@ class _Checks(Context):
             )
         if word.reading is Reading.UNKNOWN:
             return BrokerHold(
-                order.broker, Reason.AGENT_UNAVAILABLE, f"its quarantine agent cannot pause it: {word.message}"
+                order.broker, Reason.AGENT_UNAVAILABLE, f"its quarantine agent cannot hold it: {word.message}"
             )
         if word.reading is Reading.PASSING and word.value == order.number:
             return BrokerHold(
@@ -353,7 +376,7 @@ class _Checks(Context):
             return BrokerHold(
                 order.broker,
                 Reason.AGENT_UNAVAILABLE,
-                f"its quarantine agent has not paused it within {PAUSE_TIMEOUT_SECONDS:.0f} s",
+                f"its quarantine agent has not held it within {PAUSE_TIMEOUT_SECONDS:.0f} s",
             )
         return None
 

@@ -226,7 +226,8 @@ class _MoveChecks:
     """Checks of a plan's moves against one reconcile."""
 
     def __init__(self, context: Context, decisions: Decisions) -> None:
-        self.snapshot = snapshot = context.snapshot
+        self._context, self.snapshot = context, context.snapshot
+        snapshot = context.snapshot
         self._rankings = context.rankings
         self._scope = context.policy.scope
         # A returning broker may be down for a year: only its own partitions wait for it.
@@ -239,8 +240,8 @@ class _MoveChecks:
         return frozenset(p.topic for p in self.snapshot.cluster.partitions)
 
     def yields(self) -> Refusal | None:
-        """Whether an external operation runs."""
-        busy = self.snapshot.external_operation
+        """Whether what ``Context.deferral`` names goes on."""
+        busy = self._context.deferral
         return Refusal(busy.reason, f"waits: {busy.message}") if busy is not None else None
 
     def worsened(self, plan: ApprovedPlan) -> Refusal | None:

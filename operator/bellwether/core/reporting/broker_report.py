@@ -72,7 +72,7 @@ class BrokerReport:
     quarantine_order: QuarantineOrder | None = None
     """The active or recently ended order to pause it."""
     unpaused: BrokerHold | None = None
-    """Why it is not paused though ``acks=all`` waits for it; None where the policy has no quarantine."""
+    """Why it is not held though ``acks=all`` waits for it; None where the policy has no quarantine."""
     log_dirs: tuple[LogDirReport, ...] = ()
     """Its demoted log directories, where it is not demoted as a whole."""
     paused: bool = False

@@ -103,7 +103,7 @@ def _blocked(state: PolicyState) -> Finding | None:
 
 
 def _blocked_demotions(state: PolicyState) -> Iterable[BrokerHold]:
-    planned, reasons = state.context.snapshot.maintenance, (Reason.CAP_REACHED, Reason.SYSTEMIC_CAUSE)
+    planned, reasons = state.context.snapshot.maintenance, (Reason.CAP_REACHED, Reason.SYSTEMIC_CAUSE, Reason.NO_RELIEF)
     return (h for h in state.plan.decisions.held if h.reason in reasons and h.broker not in planned)
 
 

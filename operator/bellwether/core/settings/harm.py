@@ -52,6 +52,9 @@ NOTICEABLE_SHARE = 1 / 3
 SLOW_SYNC_SECONDS = 0.5
 """A sync that takes so long makes moving leaders a fault: a moved leader waits for one on every member of its ISR."""
 
+STALLED_SECONDS = 2.0
+"""An append that takes so long stalls the broker: nothing that leads on that disk is served in time."""
+
 SHARED_RATIO = 2.0
 """A broker whose clients lose less than this multiple of what its peers' clients lose shares the cause with them.
 

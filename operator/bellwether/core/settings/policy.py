@@ -40,8 +40,15 @@ class PromotionMode(StrEnum):
     MANUAL = "Manual"
 
 
+class ProducerAcks(StrEnum):
+    """What most producers wait for: Kafka's default is ``acks=all``."""
+
+    ALL = "All"
+    ONE = "One"
+
+
 class QuarantineMode(StrEnum):
-    """Whether the process of a demoted broker may be paused."""
+    """Whether a broker may be held in a controlled shutdown."""
 
     OFF = "Off"
     ENABLED = "Enabled"
@@ -61,6 +68,13 @@ class Demotion:
         ),
     ] = 1
     max_brokers: int | str = "20%"
+    producer_acks: Annotated[
+        ProducerAcks,
+        FieldDoc(
+            "What most producers wait for. All, Kafka's default: a broker with slow writes is not demoted where"
+            " acks=all would wait for it as a follower. One: it is demoted in any case, which relieves acks=1 alone."
+        ),
+    ] = ProducerAcks.ALL
     capacity: Capacity = UNBOUNDED
 
     def cap(self, brokers: int) -> int:
@@ -183,25 +197,25 @@ class Election:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quarantine:
-    """When a demoted broker that still delays ``acks=all`` may be paused, and for how long.
+    """When a broker with a slow disk that delays ``acks=all`` may be held in a controlled shutdown, and for how long.
 
-    Every partition of the broker must keep min.insync.replicas live ISR members, and ``spare_isr_members`` more.
+    Every partition of the broker must keep min.insync.replicas live ISR members, and ``spare_isr_members`` more; as
+    many voters must be to spare where it is a controller, too.
     """
 
     mode: Annotated[
         QuarantineMode,
         FieldDoc(
-            "Enabled lets the quarantine agent pause the process of such a broker, one broker at a time, so that it"
-            " leaves the ISR. It requires the quarantine agent and the storage prober next to every broker. Off pauses"
-            " no broker."
+            "Enabled lets the quarantine agent hold such a broker in a controlled shutdown, one broker at a time, so"
+            " that it leads nothing and is in no ISR. It requires the quarantine agent and the storage prober next to"
+            " every broker. Off holds no broker."
         ),
     ] = QuarantineMode.OFF
-    after_seconds: Annotated[int, INTERNAL] = 30
     limit_seconds: Annotated[
         int,
         FieldDoc(
-            "Maximum duration of a pause, in seconds. After a pause that ended early, the next one starts no sooner"
-            " than this.",
+            "Maximum time for which a broker is held, in seconds. After a quarantine that ended early, the next one"
+            " starts no sooner than this.",
             30,
             86400,
         ),
@@ -210,11 +224,11 @@ class Quarantine:
         int,
         FieldDoc(
             "Number of live ISR members beyond min.insync.replicas that every partition of the broker must keep without"
-            " it.",
+            " it. With 0 a broker is held where it could be restarted; it is let go at once on any further loss.",
             0,
             10,
         ),
-    ] = 1
+    ] = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,13 +140,16 @@ class Latencies:
         if self.counter.reading_since is None:
             return None
         failing_writes = self.reading is Reading.FAILING and self.kind not in ("", "slow", "stalled")
+        taken = None
+        if self.times and not failing_writes:
+            taken = self.times[-1] if self.kind == "stalled" else median(self.times)
         return Signal(
             broker,
             SignalType.STORAGE_LATENCY,
             source,
             self.reading,
             self.counter.reading_since,
-            latency_seconds=median(self.times) if self.times and not failing_writes else None,
+            latency_seconds=taken,
             message=self.message(objectives),
             usual_seconds=self.baseline.usual,
             value=self.sync_seconds,

@@ -9,11 +9,12 @@ replay``.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from bellwether.core.model.cluster import Cluster
+from bellwether.core.model.cluster import Cluster, TopicPartition
+from bellwether.core.model.fault_tolerance import FaultTolerance
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reporting.report import Report, timer_delays
 from bellwether.core.settings.policy import Policy
@@ -73,6 +74,25 @@ class Played:
     def overrides(self) -> tuple[Override, ...]:
         """What people had asked for, expired ones included."""
         return read_overrides(self.state.get("overrides", _NOTHING))
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedFollowers:
+    """``ports.kafka.FaultToleranceReader``: which slow brokers were seen to trail, and nothing else."""
+
+    rows: Document
+
+    def margins(
+        self,
+        topics: Collection[str],  # noqa: ARG002 - a trace does not have it
+        peers: Collection[int],  # noqa: ARG002 - a trace does not have it
+        followed: Mapping[int, Mapping[TopicPartition, int]],
+    ) -> FaultTolerance:
+        """What was recorded of followers."""
+        known = {broker: self.rows.get(str(broker), _NOTHING).get("trailing") for broker in followed}
+        trailing = frozenset(broker for broker, trails in known.items() if trails is True)
+        keeping_up = frozenset(broker for broker, trails in known.items() if trails is False)
+        return FaultTolerance(trailing=trailing, keeping_up=keeping_up, problem="a trace does not have it")
 
 
 class PlayedReader(MemoryReader):
@@ -191,7 +211,8 @@ class Replay:
         before, began = self._memory, self._now()
         try:
             pods = read_pods(self._state["pods"]) if "pods" in self._state else None
-            result = reconcile(replace(self._world, pods=pods), self._policy, before)
+            margins = PlayedFollowers(self._state["followers"]) if "followers" in self._state else None
+            result = reconcile(replace(self._world, pods=pods, margins=margins), self._policy, before)
         except Transient:
             self._due = self._clock.monotonic() + STEP_SECONDS  # no broker answers
             return

@@ -13,7 +13,7 @@ from typing import Any
 from bellwether.recording.traces.merge_patch import Document, Json, patched
 from bellwether.recording.traces.trace_lines import UnreadableTrace
 
-_BY_BROKER = frozenset({"signals", "overrides", "pods", "demoted", "returning", "said"})
+_BY_BROKER = frozenset({"signals", "overrides", "pods", "demoted", "returning", "said", "followers"})
 _BROKER = re.compile("[0-9]{1,10}")
 
 

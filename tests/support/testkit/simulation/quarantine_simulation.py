@@ -35,10 +35,8 @@ def strict(spare: int = 1) -> Policy:
         name="main",
         mode=Mode.ENFORCE,
         demotion=Demotion(dwell_seconds=0, max_brokers=2),
-        promotion=Promotion(stabilization_seconds=5),
-        quarantine=Quarantine(
-            mode=QuarantineMode.ENABLED, after_seconds=3, limit_seconds=LIMIT_SECONDS, spare_isr_members=spare
-        ),
+        promotion=Promotion(stabilization_seconds=5, max_stabilization_seconds=0),
+        quarantine=Quarantine(mode=QuarantineMode.ENABLED, limit_seconds=LIMIT_SECONDS, spare_isr_members=spare),
     )
 
 
@@ -51,6 +49,7 @@ class QuarantineSite:
         self.policy = policy or strict()
         self.voters = frozenset(voters)
         self.margins = MemoryFaultTolerance(cluster, voters)
+        self.margins.trailing |= cluster.brokers.keys()
         self.slow: set[int] = set()
         self.broken: list[str] = []
         self.pauses = 0
@@ -201,7 +200,7 @@ class QuarantineSite:
                 return f"{p.name} has the ISR {p.isr}"
         if others := set(self.cluster.brokers) - {broker} - answering:
             return f"{sorted(others)} do not answer"
-        if broker in self.voters and len(self.voters & answering - {broker}) <= len(self.voters) // 2 + 1:
+        if broker in self.voters and len(self.voters & answering - {broker}) < len(self.voters) // 2 + 1 + spare:
             return "the quorum has none to spare"
         if broker not in self.slow:
             return "its disk is fast"

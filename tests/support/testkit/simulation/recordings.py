@@ -55,7 +55,7 @@ class Watched:
         self.api.put(POLICIES, self.policy)
         self.kept = Kept()
         self.operator = Operator(site, LeadershipPolicy.read(self.policy).policy())
-        self.metadata = Metadata(MemoryReader(site.cluster), site.clock)
+        self.metadata = Metadata(MemoryReader(site.cluster), site.clock, site.margins)
         self.recorder = Recorder(
             self.api, "default", "main", self.metadata, self.kept, site.clock, scope or Scope(partitions=True)
         )

@@ -47,7 +47,9 @@ def play(scenario: Mapping[str, Any]) -> list[Said]:
     policy = LeadershipPolicy.read(api_objects.policy(**{"mode": "Enforce", **scenario.get("policy", {})})).policy()
     operator = Operator(site, policy)
     plan = _plan(site, scenario.get("plan", {}))
-    standing: Said = {key: {} for key in ("demoted", "logDirs", "returning", "held", "flapping", "slow", "drained")} | {
+    standing: Said = {
+        key: {} for key in ("demoted", "logDirs", "returning", "held", "flapping", "slow", "drained", "quarantined")
+    } | {
         "plan": [],
         "notes": [],
     }
@@ -112,6 +114,12 @@ def _observed(report: Report, site: MemorySite) -> Said:
             b.broker: f"{b.drained.status} {b.drained.reason}: {b.drained.message}"
             for b in report.brokers
             if b.drained is not None
+        },
+        "quarantined": {
+            b.broker: f"{c.status} {c.reason}: {c.message}"
+            for b in report.brokers
+            for c in b.conditions
+            if c.type == "Quarantined"
         },
         "slow": {
             b.broker: c.message for b in report.brokers for c in b.conditions if c.type == "HoldsBackISR" and c.status

@@ -86,8 +86,10 @@ def weighed(
     policy: Policy | None = None,
     judged: Mapping[int, Verdict] | None = None,
     demoted: Sequence[int] = (1,),
+    to_hold: Sequence[int] = (),
 ) -> QuarantineDecisions:
     """What becomes of a scene."""
     at_hand = facts or scene()
     verdicts_ = judged if judged is not None else held_in(at_hand.cluster)
-    return decide_quarantines(Context(at_hand, verdicts_, policy or opted_in()), decisions(*demoted))
+    context = Context(at_hand, verdicts_, policy or opted_in())
+    return decide_quarantines(context, decisions(*demoted).demoted, to_hold)

@@ -67,7 +67,7 @@ def kafka(**fields: Any) -> dict[str, Any]:
             "spec.promotion.flapWindowSeconds: is always 3600: remove it, or set maxStabilizationSeconds to 0",
         ),
         ({"election": {"internalBatchSize": 50}}, "spec.election.internalBatchSize: is always 50: remove it"),
-        ({"quarantine": {"afterSeconds": 30}}, "spec.quarantine.afterSeconds: is always 30: remove it"),
+        ({"quarantine": {"afterSeconds": 30}}, "spec.quarantine.afterSeconds: is gone, as a broker"),
         (
             {"rebalance": {"objective": {"weights": {"consume": 0}}}},
             "spec.rebalance.objective.weights: has become traffic: set it to All, or to Produced",

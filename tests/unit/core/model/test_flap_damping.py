@@ -6,10 +6,10 @@ import pytest
 
 from bellwether.core.model.flap_damping import FlapCounter, count_flaps
 from bellwether.core.model.undo_record import Cause
-from testkit.values.builders import after, demoted
+from testkit.values.builders import after
 
 WINDOW = 100
-SICK = {1: demoted(1)}
+SICK = {1: Cause.SIGNALS}
 
 
 def test_the_first_demotion_is_counted_once():
@@ -38,7 +38,7 @@ def test_a_broker_that_stays_well_is_forgotten_after_the_window(seconds: int, le
 
 @pytest.mark.parametrize("cause", [Cause.OVERRIDE, Cause.COMMAND])
 def test_what_a_person_demotes_does_not_flap(cause: Cause):
-    assert count_flaps({}, {}, {1: demoted(1, cause)}, after(0), WINDOW) == {}
+    assert count_flaps({}, {}, {1: cause}, after(0), WINDOW) == {}
 
 
 def test_a_window_of_nothing_switches_the_damping_off():
@@ -48,5 +48,5 @@ def test_a_window_of_nothing_switches_the_damping_off():
 
 
 def test_brokers_do_not_count_for_one_another():
-    counted = count_flaps({1: FlapCounter(3, after(0))}, {}, {2: demoted(2)}, after(10), WINDOW)
+    counted = count_flaps({1: FlapCounter(3, after(0))}, {}, {2: Cause.SIGNALS}, after(10), WINDOW)
     assert counted == {1: FlapCounter(3, after(0)), 2: FlapCounter(1, after(10))}

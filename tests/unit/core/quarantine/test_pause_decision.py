@@ -9,6 +9,7 @@ import pytest
 
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.fault_tolerance import FaultTolerance, Quorum
+from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS, RENEW_SECONDS, QuarantineOrder
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.quarantine.pause_decision import (
@@ -18,9 +19,10 @@ from bellwether.core.quarantine.pause_decision import (
     fault_tolerance_query,
 )
 from bellwether.core.reasons import Reason
+from bellwether.core.settings.harm import STALLED_SECONDS
 from bellwether.core.settings.policy import Mode, Policy
-from bellwether.core.signals import Signal
-from testkit.values.builders import after, cluster, demoted, drain, partition, record
+from bellwether.core.signals import Override, OverrideState, Signal
+from testkit.values.builders import after, cluster, drain, partition
 from testkit.values.quarantine_inputs import (
     BAD,
     CONTROLLERS,
@@ -59,7 +61,7 @@ def ending(*signals: Signal, order: QuarantineOrder | None = None, **more: objec
     words = signals or (disk(), agent(1, BAD, 1))
     policy = more.pop("policy", None) or opted_in()
     judged, left = more.pop("judged", None), more.pop("demoted", (1,))
-    known = {name: more.pop(name) for name in ("pods", "overrides") if name in more}
+    known = {name: more.pop(name) for name in ("pods", "overrides", "flaps") if name in more}
     facts = scene(more.pop("seen", None), *words, orders=[about], **more)  # type: ignore[arg-type]
     facts = replace(facts, **known)  # type: ignore[arg-type]
     now = weighed(facts, policy, judged, left).orders[1]  # type: ignore[arg-type]
@@ -101,12 +103,12 @@ def test_where_the_policy_does_not_ask_for_it_nobody_is_paused_and_nothing_is_sa
     found = weighed(policy=policy)
     assert not found.orders
     assert not found.held
-    undo = record(None, demoted())
-    assert fault_tolerance_query(cluster(ORDINARY), undo, (disk(), agent()), {}, policy) is None
 
 
-def test_only_a_broker_that_is_demoted_slow_and_awaited_is_in_question():
-    assert not weighed(demoted=()).orders, "not demoted"
+def test_only_a_slow_broker_that_is_to_be_held_or_demoted_and_awaited_is_in_question():
+    assert not weighed(demoted=()).orders, "neither demoted nor to be held"
+    leading = scene(cluster(partition(replicas=(1, 2, 3))))
+    assert weighed(leading, demoted=(), to_hold=(1,)).orders[1].active, "a controlled shutdown moves what it leads"
     well = {b: replace(v, slow=None) for b, v in held_in(cluster(ORDINARY)).items()}
     assert not weighed(judged=well).held, "not slow"
     alone = cluster(partition(replicas=(2, 3, 1), isr=(2, 3)))
@@ -119,14 +121,14 @@ def test_only_a_broker_that_is_demoted_slow_and_awaited_is_in_question():
         pytest.param([disk()], AGENT, "no quarantine agent reports", id="nobody beside it"),
         pytest.param([disk(), agent(age=16.0)], AGENT, "no quarantine agent reports", id="an agent that is silent"),
         pytest.param([disk(), agent(age=None)], AGENT, "no quarantine agent reports", id="an agent never heard of"),
-        pytest.param([disk(), agent(1, SILENT)], AGENT, "cannot pause it", id="an agent that may not signal it"),
+        pytest.param([disk(), agent(1, SILENT)], AGENT, "cannot hold it", id="an agent that may not signal it"),
         pytest.param([agent(2), agent()], Reason.NO_EVIDENCE, "no storage probe", id="nobody on its disk"),
         pytest.param([disk(age=999.0), agent()], Reason.NO_EVIDENCE, "no storage probe", id="a silent prober"),
         pytest.param([disk(1, GOOD), agent()], Reason.QUARANTINE_ENDED, "fast again", id="a fast disk"),
         pytest.param(
             [disk(), agent(), agent(3, BAD, 9)],
             Reason.ANOTHER_BROKER_UNHEALTHY,
-            "only one broker is paused at a time",
+            "only one broker is held at a time",
             id="another is paused",
         ),
     ],
@@ -174,16 +176,18 @@ def test_every_partition_that_it_holds_keeps_enough_isr_members(
     ("voters", "current", "reason"),
     [
         pytest.param([101], [101], None, id="no voter itself"),
-        pytest.param([1, 2, 3], [1, 2, 3], Reason.NO_FAULT_TOLERANCE, id="one of three"),
-        pytest.param([1, 2, 3, 4, 5], [1, 2, 3, 4, 5], None, id="one of five"),
-        pytest.param([1, 2, 3, 4, 5], [1, 2, 3, 4], Reason.NO_FAULT_TOLERANCE, id="one of five, another behind"),
-        pytest.param([1, 2, 3, 4, 5], [2, 3, 4, 5], None, id="itself behind already"),
+        pytest.param([1, 2, 3], [1, 2, 3], None, id="one of three"),
+        pytest.param([1, 2, 3], [1, 2], Reason.NO_FAULT_TOLERANCE, id="one of three, another behind"),
+        pytest.param([1, 2, 3], [2, 3], None, id="itself behind already"),
         pytest.param([1], [1], Reason.NO_FAULT_TOLERANCE, id="the only one"),
     ],
 )
-def test_the_quorum_keeps_a_voter_to_spare(voters: list[int], current: list[int], reason: Reason | None):
+def test_the_quorum_keeps_its_majority(voters: list[int], current: list[int], reason: Reason | None):
     quorum = Quorum(frozenset(voters), frozenset(current))
-    assert refused(scene(margins=FaultTolerance({"orders": 1}, quorum, trailing=SLOW))) is reason
+    facts = scene(margins=FaultTolerance({"orders": 1}, quorum, trailing=SLOW))
+    assert refused(facts) is reason
+    spared = Reason.NO_FAULT_TOLERANCE if quorum.spares_without(1) == 0 else reason
+    assert refused(facts, opted_in(spare_isr_members=1)) is spared, "as many voters to spare as ISR members"
 
 
 def test_the_active_controller_is_not_paused():
@@ -241,40 +245,32 @@ def test_who_is_about_to_be_stopped_is_not_paused_and_is_released():
     assert refused(replace(scene(), overrides=drained)) is Reason.IN_MAINTENANCE
     assert ended(overrides=drained) == Reason.QUARANTINE_ENDED
     order = weighed(replace(scene(None, disk(), agent(1, BAD, 1), orders=[paused()]), overrides=drained)).orders[1]
-    assert order.message.startswith(f"{drained[0].reason}: a paused process"), "it says what stops the broker"
+    assert order.message.startswith(f"{drained[0].reason}: a held process"), "it says what stops the broker"
     assert ended(pods={1: Pod("kafka-1", ready=False)}) is None, "whoever is paused answers no readiness probe"
 
 
-def test_a_broker_that_leads_again_is_released_as_nobody_else_would_lead_meanwhile():
-    made = cluster(ORDINARY, partition(index=1, replicas=(1, 2, 3)))
-    assert ended(seen=made) == Reason.NO_FAULT_TOLERANCE
-    waiting = [disk(), agent(1, GOOD, 0)]
-    assert ended(*waiting, seen=made, order=ordered(since=NOW)) == Reason.NO_FAULT_TOLERANCE, "not obeyed yet"
+def test_a_slow_disk_that_keeps_up_or_is_not_known_to_trail_is_no_reason_to_hold():
+    fast = FaultTolerance({"orders": 1}, CONTROLLERS, keeping_up=SLOW)
+    assert refused(scene(margins=fast)) is Reason.NOT_BLOCKING_ACKS
+    assert refused(scene(margins=FaultTolerance({"orders": 1}, CONTROLLERS))) is Reason.NO_EVIDENCE
+    assert ended(margins=fast) is None, "a held broker is not asked again"
 
 
-def test_demotion_comes_first_and_is_given_its_time():
-    leads = cluster(ORDINARY, partition(index=1, replicas=(2, 3, 1), leader=1))
-    assert refused(scene(leads)) is Reason.NO_FAULT_TOLERANCE
-    assert refused(policy=opted_in(after_seconds=301)) is Reason.QUARANTINE_PENDING
-    assert refused(policy=opted_in(after_seconds=300)) is None
+def test_a_stalled_disk_delays_acks_all_whatever_the_log_ends_say():
+    stalled = replace(disk(), latency_seconds=STALLED_SECONDS)
+    quiet = FaultTolerance({"orders": 1}, CONTROLLERS, keeping_up=SLOW)
+    assert refused(scene(None, stalled, agent(), margins=quiet)) is None
+    slow = replace(disk(), latency_seconds=STALLED_SECONDS - 0.1)
+    assert refused(scene(None, slow, agent(), margins=quiet)) is Reason.NOT_BLOCKING_ACKS
 
 
-def test_what_lasts_longer_than_the_wait_is_named_from_the_start():
-    sick = held_in(cluster(ORDINARY), sick=[1, 3])
-    early = weighed(policy=opted_in(after_seconds=301), judged=sick).held[1]
-    assert early.reason is Reason.ANOTHER_BROKER_UNHEALTHY
-    assert early.message == (
-        "broker 3 is Sick (ExternallyUnreachable): repair broker 3 first; and not before 2026-01-01 00:05:01Z (301 s"
-        " after its demotion)"
-    )
-    assert weighed(policy=opted_in(after_seconds=301)).held[1].message == (
-        "not before 2026-01-01 00:05:01Z (301 s after its demotion)"
-    )
-
-
-def test_a_slow_disk_for_which_nobody_waits_is_no_reason_to_pause():
-    assert refused(scene(margins=FaultTolerance({"orders": 1}, CONTROLLERS))) is Reason.NOT_BLOCKING_ACKS
-    assert ended(margins=FaultTolerance({"orders": 1}, CONTROLLERS)) is None, "who is paused is not asked again"
+def test_a_broker_that_was_held_shortly_before_is_released_later():
+    words = [disk(1, GOOD), agent(1, BAD, 1)]
+    assert ended(*words, flaps={1: FlapCounter(1, NOW)}) == Reason.QUARANTINE_ENDED
+    assert ended(*words, flaps={1: FlapCounter(2, NOW)}, policy=opted_in()) == Reason.QUARANTINE_ENDED, "fast for 300 s"
+    lately = [replace(words[0], since=NOW - timedelta(seconds=119)), words[1]]
+    assert ended(*lately, flaps={1: FlapCounter(2, NOW)}) is None
+    assert ended(*lately, flaps={1: FlapCounter(1, NOW)}) == Reason.QUARANTINE_ENDED
 
 
 def test_an_order_is_renewed_while_nothing_speaks_against_it():
@@ -288,7 +284,7 @@ def test_an_order_is_renewed_while_nothing_speaks_against_it():
 def test_a_broker_is_quarantined_once_its_agent_reports_it():
     facts = scene(None, disk(), agent(1, BAD, 1), orders=[ordered(since=NOW)])
     order = weighed(facts).orders[1]
-    assert (order.paused_at, order.reason) == (NOW, Reason.PROCESS_PAUSED)
+    assert (order.paused_at, order.reason) == (NOW, Reason.BROKER_HELD)
 
 
 @pytest.mark.parametrize(
@@ -315,10 +311,10 @@ def test_a_quarantine_goes_on_while_its_agent_obeys_and_a_disk_is_slow(words: li
         ),
         pytest.param([disk()], AGENT, "does not report any more", id="the agent is gone"),
         pytest.param([disk(), agent(1, BAD, 1, age=16.0)], AGENT, "does not report any more", id="the agent is silent"),
-        pytest.param([disk(), agent(1, SILENT, 1)], AGENT, "cannot pause it", id="the agent lost its right"),
+        pytest.param([disk(), agent(1, SILENT, 1)], AGENT, "cannot hold it", id="the agent lost its right"),
         pytest.param([disk(), agent(1, GOOD, 1)], AGENT, "has released it", id="the agent released it"),
-        pytest.param([disk(), agent(1, GOOD, 0)], AGENT, "has not paused it", id="the agent has forgotten it"),
-        pytest.param([disk(), agent(1, BAD, 2)], AGENT, "has not paused it", id="the agent names another order"),
+        pytest.param([disk(), agent(1, GOOD, 0)], AGENT, "has not held it", id="the agent has forgotten it"),
+        pytest.param([disk(), agent(1, BAD, 2)], AGENT, "has not held it", id="the agent names another order"),
     ],
 )
 def test_words_end_a_quarantine(words: list[Signal], reason: Reason, case: str):
@@ -340,9 +336,10 @@ def test_a_limit_that_is_lowered_ends_a_quarantine_that_was_given_longer():
     )
 
 
-def test_a_quarantine_ends_with_the_demotion_and_with_the_policys_wish():
-    assert ended(demoted=()) == Reason.QUARANTINE_ENDED
-    assert ending(demoted=()).message == "it is no longer demoted"
+def test_a_quarantine_ends_with_an_override_and_with_the_policys_wish():
+    assert ended(demoted=()) is None, "it need not be demoted"
+    leads = Override(1, OverrideState.PROMOTED, "let it lead")
+    assert ended(overrides=(leads,)) == Reason.QUARANTINE_ENDED
     for policy in (Policy(name="main", mode=Mode.ENFORCE), replace(opted_in(), suspend=True)):
         assert ended(policy=policy) == Reason.QUARANTINE_ENDED
         assert "quarantine is off" in ending(policy=policy).message
@@ -350,10 +347,10 @@ def test_a_quarantine_ends_with_the_demotion_and_with_the_policys_wish():
 
 def test_a_quarantine_ends_on_any_further_loss_in_the_isr_or_the_quorum():
     shrunk = cluster(partition(replicas=(2, 3, 1), isr=(2,)))
-    assert ended(seen=shrunk) == Reason.NO_FAULT_TOLERANCE
-    raised = FaultTolerance({"orders": 2}, CONTROLLERS)
+    assert ended(seen=shrunk, margins=FaultTolerance({"orders": 2}, CONTROLLERS)) == Reason.NO_FAULT_TOLERANCE
+    raised = FaultTolerance({"orders": 3}, CONTROLLERS)
     assert ended(margins=raised) == Reason.NO_FAULT_TOLERANCE, "somebody raised min.insync.replicas"
-    voters = Quorum(frozenset(range(1, 6)), frozenset({2, 3, 4}))
+    voters = Quorum(frozenset(range(1, 6)), frozenset({2, 3}))
     assert ended(margins=FaultTolerance({"orders": 1}, voters)) == Reason.NO_FAULT_TOLERANCE
 
 
@@ -412,23 +409,22 @@ def test_after_an_early_end_a_broker_is_left_in_peace_for_as_long_as_a_quarantin
         assert weighed(scene(None, *words, orders=[relapsed])).orders[1].number == 2, "a relapse is no reason to wait"
 
 
-def test_margins_are_read_only_where_a_pause_is_in_question():
-    undo, seen = record(None, demoted()), cluster(ORDINARY, partition("quiet", replicas=(2, 3)))
-    asked = fault_tolerance_query(seen, undo, (disk(), agent()), {}, opted_in())
-    assert asked is not None
-    assert (asked.topics, asked.peers) == ({"orders"}, {2, 3})
-    assert asked.followed == {1: {ORDINARY.name: 2}}
-    assert fault_tolerance_query(seen, undo, (disk(1, GOOD), agent()), {}, opted_in()) is None, "its disk is well"
-    assert fault_tolerance_query(seen, undo, (disk(),), {}, opted_in()) is None, "nobody could pause it"
-    assert fault_tolerance_query(seen, record(), (disk(), agent()), {}, opted_in()) is None, "it is not demoted"
-    standing = fault_tolerance_query(seen, record(), (), {1: paused()}, opted_in())
+def test_margins_are_read_where_a_disk_is_slow_or_a_broker_is_held():
+    seen, plain = cluster(ORDINARY, partition("quiet", replicas=(2, 3))), Policy(name="main", mode=Mode.ENFORCE)
+    for policy in (opted_in(), plain):
+        asked = fault_tolerance_query(seen, (disk(), agent()), {}, policy)
+        assert asked is not None, "whether demotion helps depends on it, with an agent or without"
+        assert (asked.topics, asked.peers) == ({"orders"}, {2, 3})
+        assert asked.followed == {1: {ORDINARY.name: 2}}
+    assert fault_tolerance_query(seen, (disk(1, GOOD), agent()), {}, opted_in()) is None, "its disk is well"
+    assert fault_tolerance_query(seen, (disk(),), {}, replace(plain, suspend=True)) is None, "nothing is decided"
+    standing = fault_tolerance_query(seen, (), {1: paused()}, opted_in())
     assert standing is not None
-    assert not standing.followed, "who is paused trails, and is not asked"
+    assert not standing.followed, "who is held trails, and is not asked"
     assert standing.peers == {2, 3}
-    two = record(None, demoted(), demoted(2))
-    both = fault_tolerance_query(seen, two, (disk(), agent(), disk(2), agent(2)), {1: paused()}, opted_in())
+    both = fault_tolerance_query(seen, (disk(), agent(), disk(2), agent(2)), {1: paused()}, opted_in())
     assert both is not None
-    assert both.peers == {2, 3}, "a slow broker beside the paused one may be lost, too"
+    assert both.peers == {2, 3}, "a slow broker beside the held one may be lost, too"
 
 
 @pytest.mark.parametrize("policy", [opted_in(), Policy(name="main", mode=Mode.ENFORCE)], ids=["enabled", "off"])

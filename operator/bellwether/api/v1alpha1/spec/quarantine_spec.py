@@ -10,8 +10,6 @@ from bellwether.core.settings import policy as core_policy
 
 
 class Quarantine(SettingsModel[core_policy.Quarantine]):
-    """Whether and for how long the process of a demoted broker that still delays acks=all may be paused."""
+    """Whether and for how long a broker with a slow disk that delays acks=all may be held in a controlled shutdown."""
 
-    moved: ClassVar[Mapping[str, str]] = {
-        "afterSeconds": f"is always {core_policy.Quarantine().after_seconds}: remove it"
-    }
+    moved: ClassVar[Mapping[str, str]] = {"afterSeconds": "is gone, as a broker is held at once: remove it"}

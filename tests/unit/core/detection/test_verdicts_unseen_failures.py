@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 
 from bellwether.core.detection.findings import EvidenceItem
-from bellwether.core.detection.unseen_failures import failed_in_between
+from bellwether.core.detection.verdicts import failed_in_between
 from bellwether.core.signals import Reading
 from testkit.values.builders import after
 

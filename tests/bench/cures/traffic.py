@@ -1,4 +1,4 @@
-"""Records with acks=all, open loop, and what became of each: when it was due, when it was acknowledged, or why not.
+"""Records of one producer, open loop, and what became of each: when it was due, when it was acknowledged, or why not.
 
 In: the brokers, a topic, records a second. Out: ``Sent`` values while it runs, and at the end which acknowledged
 records cannot be read back. Called by ``stage``. A record is due when the clock says so, and waits from then, however
@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartit
 
 CLIENTS = 4
 DELIVERY_SECONDS = 30
-PAYLOAD = b"x" * 200
+PAYLOAD_BYTES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,22 @@ class Sent:
 class Traffic:
     """Produces from ``__enter__`` to ``finish``."""
 
-    def __init__(self, bootstrap: str, topic: str, partitions: int, per_second: float) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        topic: str,
+        partitions: int,
+        per_second: float,
+        *,
+        acks: str = "all",
+        payload: int = PAYLOAD_BYTES,
+    ) -> None:
         self._bootstrap = bootstrap
         self._topic = topic
         self._partitions = partitions
         self._per_second = per_second
+        self._acks = acks
+        self._payload = b"x" * payload
         self._stop = threading.Event()
         self._sent: list[Sent] = []
         self._threads = [threading.Thread(target=self._run, args=(n,), daemon=True) for n in range(CLIENTS)]
@@ -65,11 +76,13 @@ class Traffic:
         """The partitions that took a record which was due after that."""
         return {s.partition for s in self.sent if s.due >= moment and not s.error}
 
-    def finish(self) -> list[bytes]:
+    def finish(self, *, read_back: bool = True) -> list[bytes]:
         """Stop, wait for what is in flight, read everything back; the keys that were acknowledged and are gone."""
         self._stop.set()
         for thread in self._threads:
             thread.join(DELIVERY_SECONDS + 15)
+        if not read_back:
+            return []
         found = self._read_back()
         return [s.key for s in self._sent if not s.error and s.key not in found]
 
@@ -78,8 +91,8 @@ class Traffic:
             {
                 "bootstrap.servers": self._bootstrap,
                 "client.id": f"bench-{number}",
-                "acks": "all",
-                "enable.idempotence": True,
+                "acks": self._acks,
+                "enable.idempotence": self._acks == "all",
                 "message.timeout.ms": DELIVERY_SECONDS * 1000,
                 "reconnect.backoff.max.ms": 1000,
                 "log_level": 0,
@@ -101,7 +114,7 @@ class Traffic:
             self._sent.append(Sent(partition, key, due, time.monotonic(), "" if error is None else str(error.name())))
 
         try:
-            producer.produce(self._topic, PAYLOAD, key, partition, on_delivery=done)
+            producer.produce(self._topic, self._payload, key, partition, on_delivery=done)
         except BufferError:
             self._sent.append(Sent(partition, key, due, time.monotonic(), "_QUEUE_FULL"))
 

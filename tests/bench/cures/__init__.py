@@ -1,0 +1,1 @@
+"""What each cure does to each kind of client, by the fault: ``make bench-cures``."""

@@ -1,0 +1,110 @@
+"""Which cure a broker with slow writes gets: a table of what was measured of it, and what is at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from bellwether.core.demotion.cure_choice import choose_cures
+from bellwether.core.demotion.decisions import Decisions, decide
+from bellwether.core.detection.context import Context
+from bellwether.core.model.cluster import Cluster
+from bellwether.core.model.fault_tolerance import FaultTolerance
+from bellwether.core.reasons import Reason
+from bellwether.core.settings.harm import STALLED_SECONDS
+from bellwether.core.settings.policy import Demotion, Mode, Policy, ProducerAcks
+from bellwether.core.signals import Signal
+from testkit.values.builders import cluster, partition
+from testkit.values.quarantine_inputs import CONTROLLERS, agent, disk, held_in, opted_in, ordered, scene
+
+LEADING = cluster(partition(replicas=(1, 2, 3)), partition(index=1, replicas=(2, 3, 1)))
+PLAIN = Policy(name="main", mode=Mode.ENFORCE, demotion=Demotion(dwell_seconds=0, max_brokers=1))
+ONE = frozenset({1})
+TRAILS = FaultTolerance({"orders": 2}, CONTROLLERS, trailing=ONE)
+KEEPS_UP = FaultTolerance({"orders": 2}, CONTROLLERS, keeping_up=ONE)
+UNKNOWN = FaultTolerance({"orders": 2}, CONTROLLERS)
+STALLED = replace(disk(), latency_seconds=STALLED_SECONDS)
+GUARDED = replace(opted_in(), demotion=PLAIN.demotion)
+
+
+def decided(
+    margins: FaultTolerance | None,
+    *signals: Signal,
+    policy: Policy = PLAIN,
+    seen: Cluster = LEADING,
+    reason: Reason = Reason.STORAGE_SLOW,
+) -> Decisions:
+    """Broker 1 is Sick, its writes are slow; what is decided."""
+    judged = held_in(seen)
+    judged[1] = replace(judged[1], reason=reason, slow=Reason.STORAGE_SLOW)
+    return decide(Context(scene(seen, *(signals or (disk(),)), margins=margins), judged, policy))
+
+
+def cure(margins: FaultTolerance | None, *signals: Signal, **more: object) -> str:
+    """The cure, or the reason why there is none."""
+    found = decided(margins, *signals, **more)  # type: ignore[arg-type]
+    if found.to_hold:
+        assert not found.demoted, "one cure"
+        return "hold"
+    return "demotion" if 1 in found.demoted else str(found.held[0].reason)
+
+
+@pytest.mark.parametrize(
+    ("margins", "words", "without", "with_agent"),
+    [
+        pytest.param(KEEPS_UP, [disk()], "demotion", "demotion", id="it keeps up as a follower"),
+        pytest.param(TRAILS, [disk()], "NoRelief", "hold", id="it does not keep up"),
+        pytest.param(UNKNOWN, [disk()], "NoRelief", "NoRelief", id="whether it does is unknown"),
+        pytest.param(UNKNOWN, [STALLED], "NoRelief", "hold", id="an append does not end"),
+        pytest.param(KEEPS_UP, [STALLED], "NoRelief", "hold", id="an append does not end, and nothing is written"),
+        pytest.param(None, [disk()], "demotion", "demotion", id="nothing can be measured here"),
+    ],
+)
+def test_slow_writes_get_the_cure_that_ends_the_loss(
+    margins: FaultTolerance | None, words: Sequence[Signal], without: str, with_agent: str
+):
+    assert cure(margins, *words) == without
+    assert cure(margins, *words, agent(), policy=GUARDED) == with_agent
+
+
+def test_where_producers_wait_for_the_leader_alone_demotion_is_the_cure():
+    acks_one = replace(PLAIN, demotion=replace(PLAIN.demotion, producer_acks=ProducerAcks.ONE))
+    assert cure(TRAILS, policy=acks_one) == "demotion"
+
+
+def test_a_broker_that_leads_nothing_is_demoted_as_nothing_is_elected():
+    assert cure(TRAILS, seen=cluster(partition(replicas=(2, 3, 1)))) == "demotion"
+
+
+def test_a_broker_that_kafka_lets_go_is_demoted():
+    gone = partition(index=1, replicas=(2, 3, 1), isr=(2, 3))
+    assert cure(TRAILS, seen=cluster(LEADING.partitions[0], gone)) == "demotion"
+    still = [partition(index=n, replicas=(2, 3, 1)) for n in (2, 3)]
+    assert cure(TRAILS, seen=cluster(LEADING.partitions[0], gone, *still)) == "NoRelief"
+
+
+def test_a_broker_that_clients_do_not_reach_is_demoted_whatever_its_disk_does():
+    cut = Reason.EXTERNALLY_UNREACHABLE
+    assert cure(TRAILS, reason=cut) == "demotion"
+    assert cure(TRAILS, disk(), agent(), policy=GUARDED, reason=cut) == "hold"
+
+
+def test_the_reason_says_why_and_what_helps():
+    held = decided(TRAILS).held[0]
+    assert "delay acks=all on every partition that it leads now" in held.message
+    assert "spec.quarantine.mode" in held.message
+    assert "cordon its node first" in held.message
+    silent = decided(TRAILS, disk(), policy=GUARDED).held[0]
+    assert "no quarantine agent reports" in silent.message
+
+
+def test_a_broker_that_is_ordered_into_quarantine_is_left_to_it():
+    facts = replace(scene(LEADING, disk(), agent(), margins=TRAILS), quarantine_orders={1: ordered()})
+    found = decide(Context(facts, held_in(LEADING), GUARDED))
+    assert (found.demoted, found.to_hold, found.held) == ({}, (), ())
+
+
+def test_without_brokers_there_is_no_cure():
+    assert not choose_cures([], {}, Context(scene(), {}, PLAIN)).demoted
