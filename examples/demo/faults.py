@@ -19,8 +19,6 @@ class Window(StrEnum):
     BEFORE = "before"
     DURING = "during"
     AFTER = "after"
-    PAUSING = "pausing"
-    PAUSED = "paused"
     RETURNING = "returning"
     RESTORED = "restored"
 
@@ -32,9 +30,8 @@ class Fault:
     ``quiet`` is the last stretch before it in which nothing was broken. ``acting`` is false for the control: the policy
     only observes, and the leaders stay. ``judged`` is when Bellwether's verdict ``Sick`` was read, with its ``reason``
     and ``message``. ``led`` are the partitions that the broker led when the fault began, ``moved`` how many of them
-    left it. ``in_isr`` counts the partitions that had the demoted broker among their in-sync replicas before it was
-    paused or repaired. ``paused`` is when its process was stopped, ``out_of_isr`` when it had left every ISR,
-    ``released`` when it ran again; ``quarantined`` is whether the demo waits for that.
+    left it. ``held`` is when its process was held, ``out_of_isr`` when it had left every ISR, ``released`` when it ran
+    again.
     """
 
     kind: FaultKind
@@ -47,8 +44,7 @@ class Fault:
     message: str = ""
     zero_leaders: float | None = None
     noticed_at: float | None = None
-    quarantined: bool = False
-    paused: float | None = None
+    held: float | None = None
     out_of_isr: float | None = None
     released: float | None = None
     repaired: float | None = None
@@ -56,12 +52,16 @@ class Fault:
     ended: float | None = None
     led: frozenset[tuple[str, int]] = field(default_factory=frozenset)
     moved: int = 0
-    in_isr: int = 0
 
     @property
     def name(self) -> str:
         """The fault in a few words, unlike that of any other fault of one repetition."""
         return f"{self.kind}, broker {self.broker}" + ("" if self.acting else ", without Bellwether")
+
+    @property
+    def quarantined(self) -> bool:
+        """Whether the broker is to be held: demotion does not cure a slow disk."""
+        return self.acting and self.kind is FaultKind.STORAGE
 
     @property
     def seconds_to_verdict(self) -> float | None:
@@ -84,13 +84,13 @@ class Fault:
         return _between(self.began, self.noticed_at)
 
     @property
-    def seconds_to_paused(self) -> float | None:
-        """From the fault until the broker's process was stopped."""
-        return _between(self.began, self.paused)
+    def seconds_to_held(self) -> float | None:
+        """From the fault until the broker's process was held."""
+        return _between(self.began, self.held)
 
     @property
     def seconds_to_out_of_isr(self) -> float | None:
-        """From the fault to the first poll that showed the paused broker in no ISR."""
+        """From the fault to the first poll that showed the held broker in no ISR."""
         return _between(self.began, self.out_of_isr)
 
     @property
@@ -110,13 +110,10 @@ class Fault:
         out, or ends ``now``.
         """
         repaired = self.repaired if self.repaired is not None else now
-        paused = self.paused if self.paused is not None else repaired
         bounds = {
             Window.BEFORE: self.quiet,
             Window.DURING: (self.began, self.zero_leaders if self.acting else repaired),
-            Window.AFTER: (self.zero_leaders, paused),
-            Window.PAUSING: (self.paused, self.out_of_isr),
-            Window.PAUSED: (self.out_of_isr, repaired),
+            Window.AFTER: (self.zero_leaders, repaired),
             Window.RETURNING: (self.repaired, self.in_place),
             Window.RESTORED: (self.in_place, self.ended),
         }

@@ -28,7 +28,7 @@ class BrokerWord:
     message: str = ""
     since: str = ""
     demoted: bool = False
-    paused: bool = False
+    held: bool = False
     latencies: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -70,7 +70,7 @@ def broker_word(body: Mapping[str, Any]) -> BrokerWord:
         message=verdict.get("message", ""),
         since=verdict.get("since", ""),
         demoted=condition(status, "Demoted").get("status") == "True",
-        paused=condition(status, "Quarantined").get("status") == "True",
+        held=condition(status, "Quarantined").get("status") == "True",
         latencies=latencies,
     )
 

@@ -27,9 +27,9 @@ def broken(report: Report) -> list[str]:
         if fault["seconds_to_zero_leaders"] is None:
             found.append(f"{name}: the broker never came to lead nothing")
         if fault["quarantined"] and fault["seconds_to_out_of_isr"] is None:
-            found.append(f"{name}: the broker was not paused, or stayed in an ISR")
+            found.append(f"{name}: the broker was not held, or stayed in an ISR")
         if fault["quarantined"] and fault["seconds_to_released"] is None:
-            found.append(f"{name}: the paused broker was never released")
+            found.append(f"{name}: the held broker was never released")
         if fault["seconds_to_in_place"] is None:
             found.append(f"{name}: leaders and replica orders never came back")
     if report["replica_sets_changed"]:

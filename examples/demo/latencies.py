@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from demo.samples import SLOW_SECONDS, Kind, Sample
 
-MUCH_SLOWER = 3.0
-
 
 @dataclass(frozen=True, slots=True)
 class Latency:
@@ -46,13 +44,6 @@ def summarise(samples: Iterable[Sample], kind: Kind, start: float, end: float) -
         p50_ms=_rounded(percentile(ordered, 50)),
         p99_ms=_rounded(percentile(ordered, 99)),
     )
-
-
-def much_slower(before: Latency, after: Latency) -> bool:
-    """Whether the median has grown to three times what it was, or more; false where either is unknown."""
-    if before.p50_ms is None or after.p50_ms is None:
-        return False
-    return after.p50_ms >= MUCH_SLOWER * before.p50_ms
 
 
 def spoken(milliseconds: float | None) -> str:

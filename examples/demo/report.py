@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from demo.faults import Fault, FaultKind, Window
-from demo.latencies import much_slower, spoken, summarise
+from demo.latencies import summarise
 from demo.losses import Loss
 from demo.observations import Observations
 from demo.outages import outage, seen_by_clients
@@ -22,7 +22,7 @@ from demo.samples import Kind, Sample
 from demo.settings import Settings
 
 Report = dict[str, Any]
-SCHEMA = 3
+SCHEMA = 4
 OWN_TOPICS = ("__consumer_offsets",)
 """Kafka's own, which a consumer group brings about."""
 
@@ -72,7 +72,7 @@ def fault_figures(fault: Fault, samples: Sequence[Sample], seen: Observations) -
         "seconds_to_zero_leaders": fault.seconds_to_zero_leaders,
         "seconds_until_old_leader_notices": fault.seconds_until_old_leader_notices,
         "quarantined": fault.quarantined,
-        "seconds_to_paused": fault.seconds_to_paused,
+        "seconds_to_held": fault.seconds_to_held,
         "seconds_to_out_of_isr": fault.seconds_to_out_of_isr,
         "seconds_to_released": fault.seconds_to_released,
         "seconds_to_in_place": fault.seconds_to_in_place,
@@ -81,7 +81,6 @@ def fault_figures(fault: Fault, samples: Sequence[Sample], seen: Observations) -
         "led_by_the_broken_broker": None,
         "late_or_failed": None,
         "latency": latency,
-        "isr_held_back_by": held_back_by(fault, samples),
     }
     if fault.began is not None:
         until = fault.repaired or seen.at
@@ -113,25 +112,6 @@ def loss_figures(loss: Loss, faults: Sequence[Fault]) -> Report:
         "lost_by_window": {name: count for name, count in when.items() if count},
         "first_lost": [f"{s.topic}-{s.partition}, record {s.sequence}" for s in loss.lost[:10]],
     }
-
-
-def held_back_by(fault: Fault, samples: Sequence[Sample]) -> str | None:
-    """Which broker keeps acks=all slow after it was demoted, in a sentence; ``None`` when acks=all is not slow.
-
-    Said of a slow disk only, and only if it was measured: acks=all at three times its latency of before, or more, while
-    the demoted broker is in ISR lists.
-    """
-    windows = fault.windows()
-    if fault.kind is not FaultKind.STORAGE or Window.AFTER not in windows or not fault.in_isr:
-        return None
-    before = summarise(samples, Kind.ACKS_ALL, *windows[Window.BEFORE])
-    after = summarise(samples, Kind.ACKS_ALL, *windows[Window.AFTER])
-    if not much_slower(before, after):
-        return None
-    return (
-        f"p50 was {spoken(before.p50_ms)} before the fault and {spoken(after.p50_ms)} with broker {fault.broker} "
-        f"demoted, as that broker is still slow and in the ISR of {fault.in_isr:,} partitions"
-    )
 
 
 def repeated(faults: Sequence[Fault]) -> Report:

@@ -23,11 +23,9 @@ from demo.watch import Watch
 HEALTHY_LIMIT = 120.0
 MODE_LIMIT = 30.0
 LEAVE_LIMIT = 120.0
-PAUSE_LIMIT = 120.0
 RETURN_LIMIT = 120.0
 TICK = 0.1
-QUARANTINE = {"mode": "Enabled", "spareIsrMembers": 0}
-"""Three replicas and min.insync.replicas=2 leave none to spare."""
+QUARANTINE = {"mode": "Enabled"}
 
 
 class TookTooLong(RuntimeError):
@@ -94,8 +92,6 @@ class Scenario:
                 self._without(step)
             case Act.WITH:
                 self._with(step)
-            case Act.PAUSE:
-                self._pause(self.faults[-1])
             case Act.REPAIR:
                 self._repair(self.faults[-1])
 
@@ -113,6 +109,9 @@ class Scenario:
         self._tell.say(story.CLIENTS, story.felt_without(fault, self._samples()))
 
     def _with(self, step: Step) -> None:
+        if step.kind is FaultKind.STORAGE:
+            self._health.change(quarantine=QUARANTINE)
+            self._tell.say(story.CHANGED, story.quarantine_on(step.broker))
         fault = self._break(step, acting=True)
         fault.zero_leaders = self._until(
             lambda: self._seen_since(fault.began) and not self._watch.ask(lambda seen: seen.led_by(fault.broker)),
@@ -122,34 +121,25 @@ class Scenario:
         )
         fault.moved = len(fault.led)
         self._tell.say(story.DID, story.moved(fault))
+        if fault.quarantined:
+            self._held(fault)
         self._rest(self._settings.hold, fault)
-        fault.in_isr = self._watch.ask(lambda seen: seen.in_isr_of(fault.broker))
         control = next((f for f in self.faults if f.kind is step.kind and not f.acting), None)
         self._tell.say(story.CLIENTS, story.felt_with(fault, self._samples(), control, time.monotonic()))
 
-    def _pause(self, fault: Fault) -> None:
-        """Let the policy quarantine; the fault goes on."""
+    def _held(self, fault: Fault) -> None:
+        """Its shutdown has moved the leaders: until it is held, and in no ISR."""
+        name = f"broker {fault.broker}"
+        self._until(lambda: self._stage.is_held(fault.broker), LEAVE_LIMIT, f"{name} is shut down and held", fault)
+        fault.held = time.monotonic()
+        self._until(lambda: not self._in_isrs(fault), LEAVE_LIMIT, f"{name} is in no ISR", fault)
+        fault.out_of_isr = self._watch.ask(lambda seen: seen.at)
+        self._tell.say(story.DID, story.held(fault))
         self._tell.show(*self._stage.explain(fault.broker))
-        fault.quarantined = True
-        self._health.change(quarantine=QUARANTINE)
-        self._tell.say(story.CHANGED, story.quarantine_on(fault))
-        self._until(
-            lambda: self._stage.is_paused(fault.broker),
-            PAUSE_LIMIT,
-            f"broker {fault.broker} is shut down and held",
-            fault,
-        )
-        fault.paused = time.monotonic()
-        self._tell.say(story.DID, story.paused(fault))
-        fault.out_of_isr = self._until(
-            lambda: self._seen_since(fault.paused) and not self._watch.ask(lambda seen: seen.in_isr_of(fault.broker)),
-            LEAVE_LIMIT,
-            f"broker {fault.broker} is in no ISR",
-            fault,
-        )
-        self._tell.say(story.DID, story.out_of_isr(fault))
-        self._rest(self._settings.hold, fault)
-        self._tell.say(story.CLIENTS, story.felt_paused(fault, self._samples(), time.monotonic()))
+
+    def _in_isrs(self, fault: Fault) -> bool:
+        seen_since = self._seen_since(fault.held)
+        return not seen_since or bool(self._watch.ask(lambda seen: seen.in_isr_of(fault.broker)))
 
     def _repair(self, fault: Fault) -> None:
         self._fix(fault)

@@ -46,7 +46,7 @@ class Stage:
         self._processes: list[ManagedProcess] = []
         self.kafka = KafkaCluster(
             brokers=settings.brokers,
-            controllers=1,  # a broker that votes among three controllers is never paused
+            controllers=1,  # the active controller is never held
             proxied=True,
             slow_disk=True,
             heap="256m",
@@ -101,7 +101,7 @@ class Stage:
         """The process id of the operator, a prober or an agent."""
         return next(process.pid for process in self._processes if process.name == name)
 
-    def is_paused(self, broker: int) -> bool:
+    def is_held(self, broker: int) -> bool:
         """Whether a broker's process is stopped, by the kernel's word."""
         return state_of(PROC, self.kafka.broker(broker).process.pid) == STOPPED
 

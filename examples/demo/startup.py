@@ -25,7 +25,7 @@ KAFKA, BELLWETHER = "start Kafka", "start Bellwether"
 
 PLAN = (
     "A real Kafka cluster, real clients and Bellwether run on this machine, as plain processes. One broker's external"
-    " listener is cut and repaired. Then another broker's disk becomes slow: leaders leave it and it is paused. Then"
+    " listener is cut and repaired. Then another broker's disk becomes slow: it is shut down in order and held. Then"
     " the disk is repaired. You see leaders move away and come back, and at the end what clients measured. That takes"
     " about two and a half minutes once everything is up."
 )

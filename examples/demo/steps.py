@@ -17,10 +17,6 @@ LEAVE_SECONDS = {FaultKind.REACHABILITY: 6.0, FaultKind.STORAGE: 8.0}
 """From a fault until its broker leads nothing: what the default policy needs to be sure, and a second or two."""
 PASSING_SECONDS = {FaultKind.REACHABILITY: 3.0, FaultKind.STORAGE: 5.0}
 """How long the probes must pass before a repaired broker counts as well."""
-PAUSE_SECONDS = 30.0
-"""How long a broker must be demoted before it is shut down and held."""
-LEAVING_SECONDS = 2.0
-"""From when the broker is held until it is seen in no ISR."""
 RELEASE_SECONDS = 15.0
 """From the repair of the disk until the broker has ended, is started and in every ISR."""
 WAVES_SECONDS = 7.0
@@ -35,7 +31,6 @@ class Act(StrEnum):
     BASELINE = "baseline"
     WITHOUT = "fault while Bellwether only observes"
     WITH = "fault"
-    PAUSE = "quarantine"
     REPAIR = "repair"
     COUNT = "count"
 
@@ -52,7 +47,7 @@ class Step:
 
 
 def steps(settings: Settings, brokers: Sequence[int]) -> list[Step]:
-    """All steps of a run; a repetition takes other brokers. Only the first one has a control and a quarantine."""
+    """All steps of a run; a repetition takes other brokers. Only the first one has a control."""
     found = [Step(Act.BASELINE, "baseline, nothing is broken", settings.hold)]
     for number in range(settings.repeat):
         cut, slow = brokers[number % len(brokers)], brokers[(number + 1) % len(brokers)]
@@ -61,10 +56,7 @@ def steps(settings: Settings, brokers: Sequence[int]) -> list[Step]:
                 found.append(_without(cut, settings))
             found += [_with(FaultKind.REACHABILITY, cut, settings), _repair(FaultKind.REACHABILITY, cut, settings)]
         if settings.only != "listener":
-            found.append(_with(FaultKind.STORAGE, slow, settings))
-            if number == 0:
-                found.append(_paused(slow, settings))
-            found.append(_repair(FaultKind.STORAGE, slow, settings, paused=number == 0))
+            found += [_with(FaultKind.STORAGE, slow, settings), _repair(FaultKind.STORAGE, slow, settings)]
     found.append(Step(Act.COUNT, "count what was lost", COUNT_SECONDS))
     return found
 
@@ -118,12 +110,8 @@ def _with(kind: FaultKind, broker: int, settings: Settings) -> Step:
     return Step(Act.WITH, f"broker {broker}'s {what}, Bellwether on", LEAVE_SECONDS[kind] + settings.hold, kind, broker)
 
 
-def _paused(broker: int, settings: Settings) -> Step:
-    seconds = max(0.0, PAUSE_SECONDS - settings.hold) + LEAVING_SECONDS + settings.hold
-    return Step(Act.PAUSE, f"broker {broker}'s disk slow, quarantine on", seconds, FaultKind.STORAGE, broker)
-
-
-def _repair(kind: FaultKind, broker: int, settings: Settings, *, paused: bool = False) -> Step:
-    what = "listener repaired" if kind is FaultKind.REACHABILITY else "disk fast again"
-    seconds = PASSING_SECONDS[kind] + settings.stabilization + WAVES_SECONDS + settings.rest
-    return Step(Act.REPAIR, f"broker {broker}'s {what}", seconds + RELEASE_SECONDS * paused, kind, broker)
+def _repair(kind: FaultKind, broker: int, settings: Settings) -> Step:
+    cut = kind is FaultKind.REACHABILITY
+    what = "listener repaired" if cut else "disk fast again"
+    back = settings.stabilization + WAVES_SECONDS if cut else RELEASE_SECONDS
+    return Step(Act.REPAIR, f"broker {broker}'s {what}", PASSING_SECONDS[kind] + back + settings.rest, kind, broker)

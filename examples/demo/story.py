@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from demo.faults import Fault, FaultKind, Window
-from demo.latencies import Latency, much_slower, spoken, summarise
+from demo.latencies import Latency, spoken, summarise
 from demo.samples import Kind, Sample
 
 BROKEN = "broken"
@@ -66,31 +66,23 @@ def moved(fault: Fault) -> str:
     """How many leaders left, and how soon."""
     return (
         f"{fault.moved:,} of {len(fault.led):,} leaders have left broker {fault.broker}, "
-        f"{_seconds(fault.seconds_to_zero_leaders)} after the fault. No data was moved and every replica stays."
+        f"{_seconds(fault.seconds_to_zero_leaders)} after the fault. No data was moved."
     )
 
 
-def quarantine_on(fault: Fault) -> str:
-    """What is allowed now, and why it takes a while."""
+def quarantine_on(broker: int) -> str:
+    """What is allowed now, and why."""
     return (
-        f"spec.quarantine.mode is Enabled now: Bellwether may shut broker {fault.broker} down and hold it once it "
-        "has been demoted for 30 s, as the cluster can spare it."
+        f"spec.quarantine.mode is Enabled now: Bellwether may shut broker {broker} down and hold it, as demotion does "
+        "not cure a slow disk: acks=all waits for every replica in sync, and the cluster can spare one broker."
     )
 
 
-def paused(fault: Fault) -> str:
-    """When the process was paused, and what happens next."""
+def held(fault: Fault) -> str:
+    """When the broker was held and in no ISR."""
     return (
-        f"Broker {fault.broker} is shut down and held, {_seconds(fault.seconds_to_paused)} after the fault. It leads "
-        "nothing, and every partition keeps min.insync.replicas=2 without it. Kafka took it out of every ISR."
-    )
-
-
-def out_of_isr(fault: Fault) -> str:
-    """From when on acks=all does not wait any more."""
-    return (
-        f"Broker {fault.broker} is in no ISR, {_seconds(fault.seconds_to_out_of_isr)} after the fault: acks=all no "
-        "longer waits for it."
+        f"Broker {fault.broker} is shut down and held, {_seconds(fault.seconds_to_held)} after the fault, and in no ISR"
+        ": every partition keeps min.insync.replicas=2 without it, and no client waits for it."
     )
 
 
@@ -104,10 +96,11 @@ def released(fault: Fault) -> str:
 
 def restored(fault: Fault, stabilization: int) -> str:
     """How soon everything was back, and what that time consists of."""
-    return (
-        f"Every replica order and every leader is back, {_seconds(fault.seconds_to_in_place)} after the repair: good "
-        f"probes, {stabilization} s of stabilization, then waves of 10, 50 and 100 % of the leaders."
-    )
+    steps = f"{stabilization} s of stabilization, then waves of 10, 50 and 100 % of the leaders"
+    if fault.quarantined:
+        steps = "a start, and an election of its leaders; no replica order had changed"
+    back = _seconds(fault.seconds_to_in_place)
+    return f"Every replica order and every leader is back, {back} after the repair: good probes, {steps}."
 
 
 def felt_without(fault: Fault, samples: Sequence[Sample]) -> str:
@@ -138,26 +131,13 @@ def felt_with(fault: Fault, samples: Sequence[Sample], control: Fault | None, no
     return text
 
 
-def felt_paused(fault: Fault, samples: Sequence[Sample], now: float) -> str:
-    """What quarantine did for acks=all."""
-    windows = (Window.BEFORE, Window.AFTER, Window.PAUSED)
-    before, demoted, since = (_in(fault, samples, Kind.ACKS_ALL, window, now) for window in windows)
-    return (
-        f"acks=all: p50 {spoken(before.p50_ms)} before the fault, {spoken(demoted.p50_ms)} with broker {fault.broker} "
-        f"demoted, {spoken(since.p50_ms)} with it paused; {since.late:,} of {since.count:,} failed or took over 1 s."
-    )
-
-
 def _strict(fault: Fault, samples: Sequence[Sample], now: float) -> str:
-    before = _in(fault, samples, Kind.ACKS_ALL, Window.BEFORE)
-    after = _in(fault, samples, Kind.ACKS_ALL, Window.AFTER, now)
-    text = f"acks=all: p50 {spoken(before.p50_ms)} before the fault, {spoken(after.p50_ms)} since."
-    if fault.in_isr and much_slower(before, after):
-        text += (
-            f" Demotion does not cure that: acks=all waits for every replica in sync, broker {fault.broker} included. "
-            "spec.quarantine does."
-        )
-    return text
+    windows = (Window.BEFORE, Window.DURING, Window.AFTER)
+    before, until, since = (_in(fault, samples, Kind.ACKS_ALL, window, now) for window in windows)
+    return (
+        f"acks=all: p50 {spoken(before.p50_ms)} before the fault, {spoken(until.p50_ms)} until broker {fault.broker} "
+        f"was held, {spoken(since.p50_ms)} since; {since.late:,} of {since.count:,} failed or took over 1 s since."
+    )
 
 
 def _in(fault: Fault, samples: Sequence[Sample], kind: Kind, window: Window, now: float | None = None) -> Latency:

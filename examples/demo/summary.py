@@ -24,7 +24,6 @@ COLUMNS = {
     "without\nBellwether": 10,
     "until\nleaders\nleft": 7,
     "leaders\ngone": 7,
-    "broker\npaused": 7,
     "restored": 8,
 }
 """Headings and widths of the columns with figures: all fit 80 columns."""
@@ -66,7 +65,7 @@ def answers(report: Report) -> Iterator[str]:
         if fault["seconds_to_in_place"] is not None:
             text += f". They were back {fault['seconds_to_in_place']:.1f} s after the repair"
         yield text + "."
-        if fault["quarantined"]:
+        if fault["seconds_to_out_of_isr"] is not None:
             yield f"acks=all next to broker {fault['broker']}, p50: {_cure(fault)}."
     lost = (report["acknowledged_lost"] or {}).get(Kind.ACKS_ALL.value)
     if lost is not None:
@@ -110,11 +109,11 @@ def shortcomings(report: Report) -> Iterator[str]:
                 "so that column is what clients feel without it."
             )
             break
-    for fault in report["faults"]:
-        if held := fault["isr_held_back_by"]:
-            yield f"acks=all is not cured by demotion: {held}. spec.quarantine is off by default."
-        if fault["seconds_to_out_of_isr"] is not None:
-            yield "A held broker is down: it was shut down in order, and was started again when its disk was fast."
+    if any(fault["seconds_to_out_of_isr"] is not None for fault in report["faults"]):
+        yield (
+            "A held broker is down: it was shut down in order, and was started again when its disk was fast. "
+            "spec.quarantine is off by default, and needs an agent next to each broker."
+        )
     lost = (report["acknowledged_lost"] or {}).get(Kind.ACKS_1.value)
     if lost is not None and lost["lost"]:
         yield (
@@ -154,7 +153,7 @@ def invariants(report: Report) -> Table:
 
 
 def _rows(fault: Figures, control: Figures | None) -> Iterator[list[str]]:
-    windows = (Window.DURING, Window.AFTER, Window.PAUSED, Window.RESTORED)
+    windows = (Window.DURING, Window.AFTER, Window.RESTORED)
     for kind in Kind:
         of = fault["latency"][kind.value]
         before = (control or fault)["latency"][kind.value]
@@ -163,12 +162,12 @@ def _rows(fault: Figures, control: Figures | None) -> Iterator[list[str]]:
         yield [f"  {kind.value}", *cells, *(_p99(of, window) for window in windows)]
     without = _late(control, Window.DURING) if control else "-"
     yield ["  over 1 s or failed", "", without, *(_late(fault, window) for window in windows)]
-    yield [f"  {_effect(fault)} for", "", _led(control), _led(fault), "", "", ""]
+    yield [f"  {_effect(fault)} for", "", _led(control), _led(fault), "", ""]
 
 
 def _cure(fault: Figures) -> str:
     of = fault["latency"][Kind.ACKS_ALL.value]
-    words = {Window.BEFORE: "before the fault", Window.AFTER: "with it demoted", Window.PAUSED: "with it paused"}
+    words = {Window.BEFORE: "before the fault", Window.DURING: "until it was held", Window.AFTER: "since"}
     return ", ".join(f"{spoken(of[window.value]['p50_ms'])} {text}" for window, text in words.items() if window in of)
 
 

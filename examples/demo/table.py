@@ -87,7 +87,7 @@ def _word(word: BrokerWord) -> str:
 
 def _action(word: BrokerWord) -> str:
     """What Bellwether has done to a broker."""
-    return "paused" if word.paused else "demoted" if word.demoted else ""
+    return "held" if word.held else "demoted" if word.demoted else ""
 
 
 def _line(text: str, style: str) -> Text:

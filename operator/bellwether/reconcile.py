@@ -19,7 +19,11 @@ from bellwether.core.model.move_cost import MOVES_KEPT
 from bellwether.core.model.quarantine_order import quarantine_changes
 from bellwether.core.planning.guards import remember_refusals
 from bellwether.core.planning.plan import build_plan
-from bellwether.core.planning.preferred_election import PreferredElectionStatus, plan_preferred_election
+from bellwether.core.planning.preferred_election import (
+    PreferredElectionStatus,
+    leaders_of_released,
+    plan_preferred_election,
+)
 from bellwether.core.quarantine.pause_decision import decide_quarantines
 from bellwether.core.rebalance.problem import Problem
 from bellwether.core.rebalance.problem_builder import rebalance_problem
@@ -75,8 +79,9 @@ def reconcile(
     last = memory.report
     plan = build_plan(context, decisions, last.plan if last is not None else None)
     election = plan_preferred_election(observed.rounds, context, plan)
-    if election is not None and election.moves:
-        plan = replace(plan, moves=(*plan.moves, *election.moves), inputs=None)
+    elections_due = (election.moves if election is not None else ()) or leaders_of_released(context, plan)
+    if elections_due:
+        plan = replace(plan, moves=(*plan.moves, *elections_due), inputs=None)
 
     # 4. Quarantine orders first: their end must not wait for moves. Then elect: batch by batch, each checked again with
     # a fresh read. In Observe mode or suspended, orders end and nothing is moved; what recovery found is

@@ -32,7 +32,7 @@ KAFKA = r"(^|.*/)java\0.*\0kafka\.Kafka\0"
 CLOSING_SECONDS = 8.0
 """How long a controlled shutdown may take to close its connections: less than after what the agent counts as stuck."""
 
-_QUIET_SECONDS = 0.05
+_QUIET_SECONDS = 0.15
 """Listeners are closed one after the other; a port that closes in this time belongs to the same shutdown."""
 
 _ESTABLISHED, _LISTEN = "01", "0A"

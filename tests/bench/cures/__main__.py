@@ -112,7 +112,8 @@ def play(stage: Stage, fault: Fault, cure: str, seconds: float, number: int) -> 
     faults.end(stage)
     if undo is not None:
         undo()
-    well = settle(stage)
+    stage.every_tick = None
+    well = stage.settle()
     row = {
         "fault": fault.name,
         "load": stage.layout.load.name,
@@ -152,19 +153,6 @@ class Watch(threading.Thread):
                         self.seen.setdefault(name, round(time.monotonic() - self._begin, 1))
                     else:
                         self.seen.pop(name, None)
-
-
-def settle(stage: Stage) -> float:
-    """Wait until all is well; a broker that was held ends in its own time, and is started as a kubelet would."""
-    began = time.monotonic()
-    stage.every_tick = None
-    while True:
-        stage.sick.start_if_ended()
-        if time.monotonic() - began > 2:
-            break
-        time.sleep(0.2)
-    stage.settle()
-    return time.monotonic() - began
 
 
 def lost_in(one: Sent, played: Sequence[dict[str, Any]]) -> str:

@@ -153,6 +153,7 @@ class Stage:
 
         def well() -> bool:
             nonlocal asked
+            self.sick.start_if_ended()  # as a kubelet would, once it is released
             if self.site is not None and not all(self._called_healthy(b) for b in self.kafka.brokers):
                 return False
             now = self.partitions()

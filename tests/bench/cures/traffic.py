@@ -11,9 +11,12 @@ import itertools
 import threading
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from waiting import until
 
 CLIENTS = 4
 DELIVERY_SECONDS = 30
@@ -128,12 +131,12 @@ class Traffic:
             }
         )
         names = [TopicPartition(self._topic, p, 0) for p in range(self._partitions)]
-        ends = {p: consumer.get_watermark_offsets(name, timeout=30)[1] for p, name in enumerate(names)}
+        ends = {p: until(partial(_end, consumer, name), 60, "the log's end") - 1 for p, name in enumerate(names)}
         left = {p for p, end in ends.items() if end > 0}
         consumer.assign(names)
         found: set[bytes] = set()
-        until = time.monotonic() + 120
-        while left and time.monotonic() < until:
+        latest = time.monotonic() + 120
+        while left and time.monotonic() < latest:
             for message in consumer.consume(1000, 1.0):
                 if message.error() is None:
                     found.add(message.key() or b"")
@@ -143,3 +146,11 @@ class Traffic:
         if left:
             raise RuntimeError(f"{len(left)} partitions could not be read to their ends: what is lost is not known")
         return found
+
+
+def _end(consumer: Any, name: TopicPartition) -> int:
+    """Where a partition ends, plus one; 0 while its new leader does not know how far the others have come (KIP-207)."""
+    try:
+        return int(consumer.get_watermark_offsets(name, timeout=30)[1]) + 1
+    except KafkaException:
+        return 0

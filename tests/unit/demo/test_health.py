@@ -24,7 +24,7 @@ def test_a_sick_broker_is_read_with_its_reason_and_its_worst_latency() -> None:
         )
     )
 
-    assert (word.verdict, word.reason, word.demoted, word.paused) == ("Sick", "StorageSlow", True, False)
+    assert (word.verdict, word.reason, word.demoted, word.held) == ("Sick", "StorageSlow", True, False)
     assert word.latencies == {"StorageLatency": 81.0}
 
 

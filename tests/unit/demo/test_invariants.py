@@ -1,5 +1,6 @@
 import pytest
 
+from demo.faults import FaultKind
 from demo.invariants import broken
 from demo.report import fault_figures
 from testkit.processes.demo_runs import control, fault, observed, report
@@ -26,8 +27,8 @@ def test_a_run_in_which_everything_held_breaks_nothing() -> None:
         ({"faults": figures(led=frozenset())}, "led nothing when the fault began"),
         ({"faults": figures(zero_leaders=None)}, "never came to lead nothing"),
         ({"faults": figures(in_place=None)}, "never came back"),
-        ({"faults": figures(quarantined=True, released=30.0)}, "was not paused, or stayed in an ISR"),
-        ({"faults": figures(quarantined=True, out_of_isr=22.0)}, "was never released"),
+        ({"faults": figures(kind=FaultKind.STORAGE, released=30.0)}, "was not held, or stayed in an ISR"),
+        ({"faults": figures(kind=FaultKind.STORAGE, out_of_isr=22.0)}, "was never released"),
         ({"faults": [*figures(), fault_figures(control(moved=3), [], observed())]}, "3 leaders moved while"),
         ({"replica_sets_changed": 1}, "replica sets of 1 partitions"),
         ({"offline_partitions": 2}, "2 partitions were without a leader"),

@@ -1,6 +1,6 @@
 import pytest
 
-from demo.latencies import Latency, much_slower, percentile, spoken, summarise
+from demo.latencies import percentile, spoken, summarise
 from demo.samples import Kind
 from testkit.processes.demo_runs import sample
 
@@ -52,12 +52,3 @@ def test_failed_records_and_those_of_over_a_second_are_late() -> None:
 )
 def test_a_latency_is_spoken_with_two_or_three_figures(milliseconds: float | None, words: str) -> None:
     assert spoken(milliseconds) == words
-
-
-def test_three_times_the_median_is_much_slower_and_nothing_is_without_a_measurement() -> None:
-    def of(p50: float | None) -> Latency:
-        return Latency(1, 0, 0, p50, p50)
-
-    assert much_slower(of(1.0), of(3.0))
-    assert not much_slower(of(1.0), of(2.9))
-    assert not much_slower(of(None), of(3.0))

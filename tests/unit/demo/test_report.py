@@ -1,13 +1,9 @@
 import json
 from pathlib import Path
 
-import pytest
-
-from demo.faults import FaultKind
 from demo.losses import Loss
 from demo.observations import Observations
-from demo.report import fault_figures, held_back_by, loss_figures, repeated, save
-from demo.samples import Kind
+from demo.report import fault_figures, loss_figures, repeated, save
 from testkit.processes.demo_runs import control, fault, observed, quarantined, report, sample
 
 
@@ -33,13 +29,11 @@ def test_latencies_fall_into_the_window_in_which_they_were_due() -> None:
     assert [latency[w]["p50_ms"] for w in ("before", "during", "after", "restored")] == [1.0, 3000.0, 2.0, 4.0]
 
 
-def test_a_paused_broker_has_its_own_windows() -> None:
-    samples = [sample(due=d, seconds=s) for d, s in ((16, 0.001), (20, 3.0), (23, 0.002))]
+def test_a_held_broker_has_its_own_times() -> None:
+    found = fault_figures(quarantined(), [], observed())
 
-    found = fault_figures(quarantined(), samples, observed())
-
-    assert [found["latency"]["acks=1"][w]["p50_ms"] for w in ("after", "pausing", "paused")] == [1.0, 3000.0, 2.0]
-    assert [found[f"seconds_to_{what}"] for what in ("paused", "out_of_isr", "released")] == [8.0, 12.0, 5.0]
+    assert found["quarantined"]
+    assert [found[f"seconds_to_{what}"] for what in ("held", "out_of_isr", "released")] == [5.5, 6.0, 5.0]
 
 
 def test_what_was_never_reached_has_no_figure() -> None:
@@ -80,27 +74,6 @@ def test_lost_records_are_told_apart_by_when_they_were_due() -> None:
         "external listener cut, broker 1: during": 2,
         "external listener cut, broker 1: returning": 1,
     }
-
-
-def slow_acks_all(after: float) -> list[object]:
-    return [sample(due=5, seconds=0.002, kind=Kind.ACKS_ALL), sample(due=20, seconds=after, kind=Kind.ACKS_ALL)]
-
-
-def test_a_slow_demoted_broker_in_the_isr_is_named_as_what_holds_acks_all_back() -> None:
-    said = held_back_by(fault(FaultKind.STORAGE, in_isr=997), slow_acks_all(4.0))  # type: ignore[arg-type]
-
-    assert said is not None
-    assert "broker 1 demoted" in said
-    assert "997 partitions" in said
-
-
-@pytest.mark.parametrize(
-    ("kind", "in_isr", "after"),
-    [(FaultKind.STORAGE, 997, 0.002), (FaultKind.STORAGE, 0, 4.0), (FaultKind.REACHABILITY, 997, 4.0)],
-    ids=["acks=all is fast", "it has left every ISR", "its disk is well"],
-)
-def test_nobody_is_blamed_for_what_was_not_measured(kind: FaultKind, in_isr: int, after: float) -> None:
-    assert held_back_by(fault(kind, in_isr=in_isr), slow_acks_all(after)) is None  # type: ignore[arg-type]
 
 
 def test_repetitions_give_median_and_worst_of_each_kind() -> None:

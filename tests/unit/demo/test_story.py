@@ -45,19 +45,13 @@ def test_with_bellwether_what_clients_felt_is_compared_with_the_control() -> Non
     assert "Without Bellwether: p99 4.0 s, 1 of 2." in said
 
 
-def test_slow_acks_all_after_a_demotion_is_said_with_its_cure() -> None:
-    strict = slow((5, 0.002), (20, 4.0), kind=Kind.ACKS_ALL)
+def test_acks_all_before_a_hold_and_since_is_compared() -> None:
+    strict = slow((5, 0.002), (12, 4.0), (20, 0.003), kind=Kind.ACKS_ALL)
 
-    said = story.felt_with(fault(FaultKind.STORAGE), strict, None, 25.0)
+    said = story.felt_with(quarantined(), strict, None, 25.0)
 
-    assert "acks=all: p50 2.0 ms before the fault, 4.0 s since." in said
-    assert "spec.quarantine does" in said
-
-
-def test_no_cure_is_named_for_acks_all_that_is_not_slow() -> None:
-    fast = slow((5, 0.002), (20, 0.002), kind=Kind.ACKS_ALL)
-
-    assert "spec.quarantine" not in story.felt_with(fault(FaultKind.STORAGE), fast, None, 25.0)
+    assert "acks=all: p50 2.0 ms before the fault, 4.0 s until broker 1 was held, 3.0 ms since" in said
+    assert "0 of 1 failed or took over 1 s since" in said
 
 
 def test_what_clients_feel_of_an_unfinished_fault_ends_now() -> None:
@@ -66,18 +60,8 @@ def test_what_clients_feel_of_an_unfinished_fault_ends_now() -> None:
     assert "5.0 ms since" in story.felt_with(open_, slow((20, 0.005), (22, 4.0)), None, 21.0)
 
 
-def test_acks_all_before_a_pause_and_since_is_compared() -> None:
-    strict = slow((5, 0.002), (16, 4.0), (23, 0.003), kind=Kind.ACKS_ALL)
-
-    said = story.felt_paused(quarantined(), strict, 25.0)
-
-    assert "p50 2.0 ms before the fault, 4.0 s with broker 1 demoted, 3.0 ms with it paused" in said
-    assert "0 of 1 failed or took over 1 s" in said
-
-
-def test_pause_and_release_are_timed() -> None:
-    assert "8.0 s after the fault" in story.paused(quarantined())
-    assert "12.0 s after the fault" in story.out_of_isr(quarantined())
+def test_hold_and_release_are_timed() -> None:
+    assert "5.5 s after the fault" in story.held(quarantined())
     assert "5.0 s after the repair" in story.released(quarantined())
 
 
@@ -85,3 +69,4 @@ def test_the_return_is_timed_from_the_repair() -> None:
     assert story.restored(fault(), 5).startswith(
         "Every replica order and every leader is back, 20.0 s after the repair"
     )
+    assert "no replica order had changed" in story.restored(quarantined(), 5)

@@ -3,7 +3,8 @@
 In: verdicts that the cap admits, and the context with what was measured of followers. Out: which are demoted, which are
 held, and why the leaders of others stay where they are. Called by ``decisions``. Demotion ends what acks=1 and readers
 lose. It ends nothing of what acks=all loses while the broker stays in the ISR, and adds to it what the broker led
-(``make bench-cures``, docs/internals/cures.md): so it is taken where the broker keeps up as a follower.
+(``make bench-cures``, docs/internals/cures.md): so it is taken where the broker keeps up as a follower, or where what
+it leads is lost as it is.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.quarantine.pause_decision import Checks
 from bellwether.core.reasons import Reason
+from bellwether.core.settings.harm import LEADING_LOST_SECONDS
 from bellwether.core.settings.policy import ProducerAcks, QuarantineMode
 
 LET_GO_SHARE = 0.5
@@ -39,48 +41,57 @@ def choose_cures(admitted: Iterable[Verdict], kept: Mapping[int, DemotedBroker],
     demoted, to_hold, held = list[Verdict](), list[int](), list[BrokerHold]()
     checks = Checks(context.snapshot, context.verdicts, context.policy, kept)
     for verdict in admitted:
-        why = loss_by_demotion(verdict, checks)
-        if why is None:
+        if not _delays(verdict, checks):
             demoted.append(verdict)
             continue
         refusal = _refusal_to_hold(verdict, checks)
-        if refusal is None:
+        # One that is cut off from clients as well serves none while it leads: it is held, or demoted.
+        why = _loss_by_demotion(verdict.broker, checks) if verdict.reason in _WRITES else None
+        if refusal is None and not context.policy.acts:
+            text = f"it would be held in quarantine. {context.policy.inactivity}"
+            held.append(BrokerHold(verdict.broker, Reason.NOT_ENFORCING, text))
+        elif refusal is None:
             to_hold.append(verdict.broker)
-        elif verdict.reason in _WRITES:
+        elif why is not None:
             held.append(BrokerHold(verdict.broker, Reason.NO_RELIEF, f"{why}; {refusal}"))
-        else:  # cut off from clients as well: they lose everything while it leads
+        else:
             demoted.append(verdict)
     return Cures(tuple(demoted), tuple(to_hold), tuple(held))
 
 
-def loss_by_demotion(verdict: Verdict, checks: Checks) -> str | None:
-    """Why demotion would make acks=all worse; None where it would not, or where writes are not slow."""
-    broker, cluster, tolerance = verdict.broker, checks.snapshot.cluster, checks.snapshot.fault_tolerance
-    if verdict.slow not in _WRITES or tolerance is None:
-        return None
-    if checks.policy.demotion.producer_acks is ProducerAcks.ONE:
-        return None
-    held = list(cluster.held_by(broker))
-    if not any(p.leader == broker for p in held):
-        return None  # nothing is elected: no client waits for more than before
+def _delays(verdict: Verdict, checks: Checks) -> bool:
+    """Whether acks=all waits for a broker with slow writes, or may, as far as is known."""
+    broker, cluster = verdict.broker, checks.snapshot.cluster
+    measured = checks.snapshot.fault_tolerance is not None
+    if verdict.slow not in _WRITES or not measured or checks.policy.demotion.producer_acks is ProducerAcks.ONE:
+        return False
+    here = list(cluster.held_by(broker))
+    if not any(p.leader == broker for p in here):
+        return False  # nothing is elected: no client waits for more than before
+    followed = [p for p in here if p.leader not in (broker, None)]
+    left = sum(broker not in p.isr for p in followed)
+    if followed and left >= LET_GO_SHARE * len(followed) and not checks.stalled(broker):
+        return False  # Kafka lets it go (replica.lag.time.max.ms): what it leads follows, once it does not lead
+    delays = checks.delays_acks_all(broker)
+    return bool(followed) if delays is None else delays
+
+
+def _loss_by_demotion(broker: int, checks: Checks) -> str | None:
+    """Why demotion would make acks=all worse; None where what the broker leads is lost for acks=all as it is."""
     if checks.stalled(broker):
         return (
             "an append to its log directory has not ended for seconds: Kafka fences a broker with a stalled disk only"
             " while it leads, and demoted it would stay in every ISR, where acks=all waits for it"
         )
-    followed = [p for p in held if p.leader not in (broker, None)]
-    left = sum(broker not in p.isr for p in followed)
-    if followed and left >= LET_GO_SHARE * len(followed):
-        return None  # Kafka lets it go (replica.lag.time.max.ms): what it leads follows, once it does not lead
-    delays = checks.delays_acks_all(broker)
-    if delays:
-        return (
-            "it does not keep up as a follower: demoted it would delay acks=all on every partition that it leads now,"
-            f" too ({sum(broker in p.isr for p in followed)} partitions wait for it already)"
-        )
-    if delays is None and followed:
+    if checks.append_seconds(broker) >= LEADING_LOST_SECONDS:
+        return None
+    if checks.delays_acks_all(broker) is None:
         return "whether it keeps up as a follower is unknown: its log ends could not be compared with its leaders'"
-    return None
+    waiting = sum(broker in p.isr and p.leader != broker for p in checks.snapshot.cluster.held_by(broker))
+    return (
+        "it does not keep up as a follower: demoted it would delay acks=all on every partition that it leads now, too"
+        f" ({waiting} partitions wait for it already)"
+    )
 
 
 def _refusal_to_hold(verdict: Verdict, checks: Checks) -> str | None:

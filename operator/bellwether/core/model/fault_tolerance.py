@@ -31,7 +31,7 @@ class FaultTolerance:
     """Fault tolerance inputs. ``minimum_isr`` is min.insync.replicas by topic, ``silent`` are peers that did not answer
     now.
 
-    ``trailing`` are followers that had not come, within half a second, to where their leaders were: the high watermark,
+    ``trailing`` are followers that had not come, within 0.2 s, to where their leaders were: the high watermark,
     and with it ``acks=all``, waits for them. ``keeping_up`` are those that had; of others it is unknown. ``problem``
     says why the inputs could not be read; what was not read is unknown.
     """

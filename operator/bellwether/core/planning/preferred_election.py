@@ -131,6 +131,17 @@ def plan_preferred_election(
     return PreferredElectionPlan(rounds, len(imbalanced), moves, float(interval) if due else max(left, 1.0))
 
 
+def leaders_of_released(context: Context, plan: Plan) -> tuple[Move, ...]:
+    """Elections that give brokers their leaders back which were held in quarantine, once they are healthy.
+
+    No order was changed for it, so nothing else restores them; Kafka itself takes up to five minutes.
+    """
+    released = {broker for broker, order in context.snapshot.quarantine_orders.items() if not order.active}
+    if not released or plan.moves or context.deferral is not None:
+        return ()
+    return _elections([p for p in context.managed.without_preferred_leader if p.replicas[0] in released], context, plan)
+
+
 def _elections(imbalanced: Iterable[Partition], context: Context, plan: Plan) -> tuple[Move, ...]:
     """Elections of preferred leaders that are in sync, healthy and not kept from leading."""
     electable = _electable_brokers(context, plan)

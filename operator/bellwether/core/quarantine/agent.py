@@ -4,10 +4,10 @@ Pure, so that every step can be tested without a process. In: the agent's state,
 the process, the time on its own monotonic clock. Out: the new state, and whether to pause or to release. Called by
 the agent's loop several times per second.
 
-Fail safe: it pauses only by an order that it saw being renewed, and releases in every doubt: no order, an unreadable
-order, a limit, another process that interferes. No order can exceed two figures of the agent itself: how long it goes
-without a renewal, and how long it pauses at all. An order from before the agent started was given to another agent
-process, which may have died with it: it is not obeyed, and a broker that is found paused is released.
+Fail safe: it pauses only by an order that it saw appear or being renewed, and releases in every doubt: no order, an
+unreadable order, a limit, another process that interferes. No order can exceed two figures of the agent itself: how
+long it goes without a renewal, and how long it pauses at all. An order from before the agent started was given to
+another agent process, which may have died with it: it is not obeyed, and a broker that is found paused is released.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS
+from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS, RENEW_SECONDS
 from bellwether.core.signals import Reading
 
 
@@ -71,12 +71,13 @@ class OrderRead:
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """State of an agent. Times are monotonic seconds; ``advanced`` is when a renewal of the order was last seen.
+    """State of an agent. Times are monotonic seconds; ``advanced`` is when the order was last seen to appear or to be
+    renewed, ``read_at`` when orders were last read.
 
     ``done`` is the order that is no longer obeyed, and ``why`` the reason.
     """
 
-    begun: bool = False
+    read_at: float | None = None
     seen: PauseOrder | None = None
     advanced: float | None = None
     epoch: int = 0
@@ -120,9 +121,9 @@ def step(
     ``ceiling`` is the longest pause in seconds, whatever an order says; ``guarded``: the watchdog of the pause is
     running.
     """
-    now = replace(state, begun=state.begun or read is not None, trouble=_PROBLEMS.get(process, ""))
+    now = replace(state, trouble=_PROBLEMS.get(process, ""))
     if read is not None:
-        now = _after_read(now, read, at, first=not state.begun)
+        now = replace(_after_read(now, read, at), read_at=at)
     if now.paused is not None:
         return _while_paused(now, read, process, at, ceiling, guarded)
     if process is ProcessState.STOPPED:
@@ -151,15 +152,17 @@ _PROBLEMS = {
 }
 
 
-def _after_read(state: AgentState, read: OrderRead, at: float, *, first: bool) -> AgentState:
+def _after_read(state: AgentState, read: OrderRead, at: float) -> AgentState:
+    """An order that appears between two reads in short succession was written in between, by an operator that lives."""
     order = read.command
     if order is None or order.epoch < state.epoch:
         return replace(state, seen=None, advanced=None)
-    if first:
+    if state.read_at is None:
         text = "the order is older than this quarantine agent, which ignores it"
         return replace(state, seen=order, epoch=order.epoch, done=order.name, why=text)
     if state.seen is None or state.seen.name != order.name:
-        return replace(state, seen=order, advanced=None, epoch=order.epoch)
+        written_now = at - state.read_at <= RENEW_SECONDS
+        return replace(state, seen=order, advanced=at if written_now else None, epoch=order.epoch)
     if state.seen.renewal != order.renewal:
         return replace(state, seen=order, advanced=at)
     return state

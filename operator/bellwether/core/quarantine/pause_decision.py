@@ -78,16 +78,15 @@ def fault_tolerance_query(
     cluster: Cluster, signals: tuple[Signal, ...], orders: Mapping[int, QuarantineOrder], policy: Policy
 ) -> FaultToleranceQuery | None:
     """Inputs to read in this reconcile; None where no disk is slow and no broker is held, so that nothing is read
-    needlessly.
+    needlessly. A policy without quarantine only needs to know who keeps up as a follower.
     """
-    if not policy.acts:
-        return None
     slow = {s.broker for s in signals if s.type == SignalType.STORAGE_LATENCY and s.reading is Reading.FAILING}
     ordered = {b for b, c in orders.items() if c.active}
     about = ordered | (slow & cluster.live)
     if not about:
         return None
-    held = [p for p in cluster.partitions if not about.isdisjoint(p.replicas)]
+    quarantines = bool(ordered) or policy.quarantine.mode is not QuarantineMode.OFF
+    held = [p for p in cluster.partitions if quarantines and not about.isdisjoint(p.replicas)]
     # A held broker does not answer; of several in question each is another's peer.
     unasked = about if len(about) == 1 else ordered
     peers = {r for p in held for r in p.replicas} & cluster.live - unasked
@@ -152,8 +151,12 @@ class Checks(Context):
 
     def stalled(self, broker: int) -> bool:
         """Whether an append to one of its log directories has not ended for so long that it may never end."""
-        words = self._disk_signals(broker)
-        return any(s.reading is Reading.FAILING and (s.latency_seconds or 0.0) >= STALLED_SECONDS for s in words)
+        return self.append_seconds(broker) >= STALLED_SECONDS
+
+    def append_seconds(self, broker: int) -> float:
+        """What an append takes to the slowest of its failing log directories; 0 if none fails."""
+        failing = [s for s in self._disk_signals(broker) if s.reading is Reading.FAILING]
+        return max((s.latency_seconds or 0.0 for s in failing), default=0.0)
 
     def delays_acks_all(self, broker: int) -> bool | None:
         """Whether ``acks=all`` waits for it as a follower; None if that is unknown."""

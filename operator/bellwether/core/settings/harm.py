@@ -55,6 +55,12 @@ SLOW_SYNC_SECONDS = 0.5
 STALLED_SECONDS = 2.0
 """An append that takes so long stalls the broker: nothing that leads on that disk is served in time."""
 
+LEADING_LOST_SECONDS = 0.4
+"""With appends that take so long acks=all is lost on what the broker leads as well, so demotion adds nothing to that.
+
+Measured with 500 ms (docs/internals/cures.md); with 80 ms nothing is lost there.
+"""
+
 SHARED_RATIO = 2.0
 """A broker whose clients lose less than this multiple of what its peers' clients lose shares the cause with them.
 

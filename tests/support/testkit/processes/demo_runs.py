@@ -23,7 +23,7 @@ def fault(kind: FaultKind = FaultKind.REACHABILITY, **more: object) -> Fault:
     made = Fault(kind, 1, (0.0, 10.0), began=10.0, judged=13.0, zero_leaders=15.0, repaired=25.0)
     made.in_place, made.ended = 45.0, 55.0
     made.reason, made.message = "ExternallyUnreachable", "2 of 2 vantages cannot reach it"
-    made.led, made.moved, made.in_isr = frozenset({NAME}), 1, 1
+    made.led, made.moved = frozenset({NAME}), 1
     for name, value in more.items():
         setattr(made, name, value)
     return made
@@ -36,8 +36,8 @@ def control(**more: object) -> Fault:
 
 
 def quarantined(**more: object) -> Fault:
-    """A slow disk whose broker was paused 8 s after the fault and had left every ISR 4 s later."""
-    kept = {"quarantined": True, "paused": 18.0, "out_of_isr": 22.0, "released": 30.0}
+    """A slow disk whose broker led nothing 5 s after the fault, and was held half a second later."""
+    kept = {"held": 15.5, "out_of_isr": 16.0, "released": 30.0}
     return fault(FaultKind.STORAGE, **{**kept, **more})
 
 

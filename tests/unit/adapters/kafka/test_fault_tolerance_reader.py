@@ -174,9 +174,9 @@ def ends(*offsets: int) -> Any:
     ("follower", "trails"),
     [
         pytest.param((9, 9, 9, 9), True, id="it does not come"),
-        pytest.param((10,), False, id="it is there"),
-        pytest.param((12,), False, id="asked later, it is further"),
-        pytest.param((8, 9, 10), False, id="it comes in time"),
+        pytest.param((10, 10), False, id="it is there"),
+        pytest.param((12, 11), False, id="asked later, it is further"),
+        pytest.param((8, 9, 10, 9, 10), False, id="it comes in time"),
     ],
 )
 def test_a_follower_trails_that_does_not_come_in_time_to_where_its_leader_was(
@@ -184,11 +184,12 @@ def test_a_follower_trails_that_does_not_come_in_time_to_where_its_leader_was(
 ):
     monkeypatch.setattr(reading, "LOOK_SECONDS", 0.0)
     monkeypatch.setattr(reading, "TRAILING_SECONDS", 0.0 if trails else 60.0)
+    monkeypatch.setattr(reading, "ROUNDS", 2)
     with (
         asking(voters((1, 0))) as (broker, margins),
         ScriptedBroker({ListOffsetsRequest: ends(*follower), ApiVersionsRequest: versions()}) as slow,
     ):
-        broker._answers[ListOffsetsRequest] = ends(10)
+        broker._answers[ListOffsetsRequest] = ends(10, 10)
         nodes = margins._nodes
         nodes.learn([Broker(1, host="127.0.0.1", port=slow.port), Broker(2, host="127.0.0.1", port=broker.port)])
         found = margins.margins([], [], {1: {TopicPartition("orders", 0): 2}})

@@ -13,7 +13,7 @@ from bellwether.core.detection.context import Context
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.fault_tolerance import FaultTolerance
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.harm import STALLED_SECONDS
+from bellwether.core.settings.harm import LEADING_LOST_SECONDS, STALLED_SECONDS
 from bellwether.core.settings.policy import Demotion, Mode, Policy, ProducerAcks
 from bellwether.core.signals import Signal
 from testkit.values.builders import cluster, partition
@@ -26,6 +26,7 @@ TRAILS = FaultTolerance({"orders": 2}, CONTROLLERS, trailing=ONE)
 KEEPS_UP = FaultTolerance({"orders": 2}, CONTROLLERS, keeping_up=ONE)
 UNKNOWN = FaultTolerance({"orders": 2}, CONTROLLERS)
 STALLED = replace(disk(), latency_seconds=STALLED_SECONDS)
+LOSING = replace(disk(), latency_seconds=LEADING_LOST_SECONDS)
 GUARDED = replace(opted_in(), demotion=PLAIN.demotion)
 
 
@@ -56,6 +57,7 @@ def cure(margins: FaultTolerance | None, *signals: Signal, **more: object) -> st
     [
         pytest.param(KEEPS_UP, [disk()], "demotion", "demotion", id="it keeps up as a follower"),
         pytest.param(TRAILS, [disk()], "NoRelief", "hold", id="it does not keep up"),
+        pytest.param(TRAILS, [LOSING], "demotion", "hold", id="what it leads is lost for acks=all as it is"),
         pytest.param(UNKNOWN, [disk()], "NoRelief", "NoRelief", id="whether it does is unknown"),
         pytest.param(UNKNOWN, [STALLED], "NoRelief", "hold", id="an append does not end"),
         pytest.param(KEEPS_UP, [STALLED], "NoRelief", "hold", id="an append does not end, and nothing is written"),
@@ -104,6 +106,13 @@ def test_a_broker_that_is_ordered_into_quarantine_is_left_to_it():
     facts = replace(scene(LEADING, disk(), agent(), margins=TRAILS), quarantine_orders={1: ordered()})
     found = decide(Context(facts, held_in(LEADING), GUARDED))
     assert (found.demoted, found.to_hold, found.held) == ({}, (), ())
+
+
+def test_a_policy_that_only_observes_says_what_it_would_do():
+    observing = replace(GUARDED, mode=Mode.OBSERVE)
+    found = decided(TRAILS, disk(), agent(), policy=observing)
+    assert (found.to_hold, found.held[0].reason) == ((), Reason.NOT_ENFORCING)
+    assert found.held[0].message.startswith("it would be held in quarantine. The policy is in Observe mode")
 
 
 def test_without_brokers_there_is_no_cure():
