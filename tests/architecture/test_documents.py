@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from bellwether.core.doctor.unhealthy_leaders import ACKS_ALL_FIGURES
 from bellwether.core.reasons import Reason
 from sourcetree import ROOT, texts
 
@@ -64,3 +65,12 @@ def test_a_reason_without_a_row_is_found() -> None:
 def test_the_runbook_explains_each_reason_once() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", (ROOT / "docs" / "runbook.md").read_text(), re.MULTILINE)
     assert [name for name, times in Counter(rows).items() if times > 1] == []
+
+
+def test_pages_and_messages_have_the_measured_figures_of_a_slow_disk() -> None:
+    table = (ROOT / "docs" / "internals" / "cures.md").read_text()
+    row = next(line for line in table.splitlines() if line.startswith("| 80 ms a write | none |"))
+    least = row.split("|")[4].split()[0]
+    for page in ("README.md", "docs/placement/quarantine.md"):
+        assert f"`acks=all` lost {least} of 40 s" in " ".join((ROOT / page).read_text().split()), page
+    assert ACKS_ALL_FIGURES.endswith(f": {least} of 40 s lost")
