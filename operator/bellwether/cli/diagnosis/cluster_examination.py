@@ -6,6 +6,7 @@ expires, so every broker is contacted as well. Log end offsets are read only for
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -19,15 +20,25 @@ from bellwether.core.doctor.risks import (
     RiskSummary,
     diagnose_cluster,
 )
-from bellwether.core.doctor.unhealthy_leaders import SlowFollower, UnhealthyLeader
+from bellwether.core.doctor.unhealthy_leaders import (
+    FETCHERS,
+    SlowDiskForecast,
+    SlowFollower,
+    UnhealthyLeader,
+    slow_disk_forecast,
+)
 from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey, TopicPartition
 from bellwether.kafka_connection import join_address
 from bellwether.ports.errors import BellwetherError, Terminal
-from bellwether.ports.kafka import ClusterReader, TopicConfigReader
+from bellwether.ports.kafka import ClusterReader, ConfigReader, TopicConfigReader
 from bellwether.sampling.asking import EndsReader
 
 _ASKED_AT_ONCE = 32
 TIMEOUT_SECONDS, LONGEST_SECONDS = 2.0, 8.0
+MEASURED_SECONDS = 2.0
+"""For how long appends are counted, by the growth of logs."""
+MOST_MEASURED = 50_000
+"""With more partitions appends are not counted."""
 
 Samples = Callable[[str, Collection[PartitionKey]], Mapping[PartitionKey, LogEndSample]]
 """Last samples of some partitions of a cluster, given by its id."""
@@ -43,7 +54,8 @@ class Examination:
     """Result. ``silent``: brokers that metadata lists as alive and that did not answer, with the error.
 
     ``unhealthy``: brokers that a policy judges Sick or Down and that lead partitions; None if no verdicts were read.
-    ``slow``: brokers for which ``acks=all`` waits. ``troubles``: what could not be read.
+    ``slow``: brokers for which ``acks=all`` waits. ``slow_disk``: what one slow disk would do, where appends were seen.
+    ``troubles``: what could not be read.
     """
 
     cluster: Cluster
@@ -52,6 +64,7 @@ class Examination:
     silent: Mapping[int, str]
     unhealthy: tuple[UnhealthyLeader, ...] | None = None
     slow: tuple[SlowFollower, ...] = ()
+    slow_disk: SlowDiskForecast | None = None
     troubles: tuple[str, ...] = ()
 
     def of(self, name: TopicPartition) -> Diagnosis:
@@ -65,11 +78,20 @@ class Examination:
 class Examiner:
     """Examines one cluster."""
 
-    def __init__(self, reader: ClusterReader, configs: TopicConfigReader, ends: EndsReader, samples: Samples) -> None:
+    def __init__(
+        self,
+        reader: ClusterReader,
+        configs: TopicConfigReader,
+        ends: EndsReader,
+        samples: Samples,
+        brokers: ConfigReader | None = None,
+    ) -> None:
+        """With ``brokers``, their settings, it is examined as well what one slow disk would do."""
         self._reader = reader
         self._configs = configs
         self._ends = ends
         self._samples = samples
+        self._brokers = brokers
 
     def examine(self, topics: Collection[str] = ()) -> Examination:
         """Examine some topics, or all. Raises Terminal for an unknown topic, and the errors of reading metadata."""
@@ -85,7 +107,31 @@ class Examiner:
         if lost:
             samples = self._sampled(cluster.cluster_id, lost, troubles)
             facts = replace(facts, samples=samples, ends=self._where(cluster, lost, silent))
-        return Examination(cluster, diagnose_cluster(cluster, facts, silent), facts, silent, troubles=tuple(troubles))
+        slow_disk = self._slow_disk(whole, silent, troubles)
+        diagnosed = diagnose_cluster(cluster, facts, silent)
+        return Examination(cluster, diagnosed, facts, silent, slow_disk=slow_disk, troubles=tuple(troubles))
+
+    def _slow_disk(self, cluster: Cluster, silent: Collection[int], troubles: list[str]) -> SlowDiskForecast | None:
+        if self._brokers is None or len(cluster.partitions) > MOST_MEASURED:
+            return None
+        answering = cluster.live.difference(silent)
+        try:
+            found = self._brokers.broker_configs(answering, [FETCHERS])
+        except BellwetherError as error:
+            troubles.append(f"what one slow disk would do is unknown: {error}")
+            return None
+        fetchers = {b: int(known[FETCHERS]) for b, known in found.items() if known.get(FETCHERS, "").isdigit()}
+        led: dict[int, dict[TopicPartition, int]] = {}
+        for p in cluster.partitions:
+            if p.leader in answering:
+                led.setdefault(p.leader, {})[p.name] = -1
+        asked = {number: cluster.brokers[number] for number in led}
+        began, before = time.monotonic(), self._ask(asked, led)
+        time.sleep(MEASURED_SECONDS)
+        after, seconds = self._ask(asked, led), time.monotonic() - began
+        first = {name: end for ends, _ in before.values() for name, end in ends.items()}
+        grown = {name: end - first.get(name, end) for ends, _ in after.values() for name, end in ends.items()}
+        return slow_disk_forecast(cluster, {n: more / seconds for n, more in grown.items() if more > 0}, fetchers)
 
     def _silent(self, cluster: Cluster, troubles: list[str]) -> dict[int, str]:
         """Brokers that do not answer; none if all fail, since then this client's network is the cause."""

@@ -18,6 +18,7 @@ import click
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.admin_config_reader import AdminConfigs
 from bellwether.adapters.kafka.brokers.log_ends import LogEnds
+from bellwether.adapters.kafka.config_reader import KafkaConfigs
 from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
@@ -122,7 +123,8 @@ def _of_policy(opened: ExitStack, target: Target, kafka: Mapping[str, Any]) -> _
 
 def _examination(of: _Cluster, uri: str | None) -> Callable[[Collection[str]], Examination]:
     nodes = of.nodes
-    examiner = Examiner(KafkaReader(nodes), AdminConfigs(nodes), LogEnds(of.connection), _samples(uri))
+    ends = LogEnds(of.connection)
+    examiner = Examiner(KafkaReader(nodes), AdminConfigs(nodes), ends, _samples(uri), KafkaConfigs(nodes))
 
     def examine(topics: Collection[str]) -> Examination:
         found = examiner.examine(topics)

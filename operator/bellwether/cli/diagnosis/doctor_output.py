@@ -10,15 +10,26 @@ import click
 
 from bellwether.cli.diagnosis.cluster_examination import Examination
 from bellwether.cli.text_table import printed
+from bellwether.core.detection.storage import milliseconds
 from bellwether.core.doctor.cause_remediation import SHOWN_BROKERS, cause_advice, few_brokers
 from bellwether.core.doctor.causes import RiskCause, causes
 from bellwether.core.doctor.remediation import CommandOptions, Remediation, client_impact, remediation_plan
 from bellwether.core.doctor.risks import RISK_DESCRIPTIONS, WORST_FIRST, Diagnosis
-from bellwether.core.doctor.unhealthy_leaders import ACKS_ALL_FIGURES, SlowFollower, UnhealthyLeader
+from bellwether.core.doctor.unhealthy_leaders import (
+    ACKS_ALL_FIGURES,
+    FETCHERS,
+    SlowDiskForecast,
+    SlowFollower,
+    UnhealthyLeader,
+)
 
 Document = dict[str, Any]
 SHOWN_NAMES = 4
 """Number of partitions that are named for each class of a cause, and of topics for an unhealthy leader."""
+
+USUAL_DELAY_SECONDS = 0.2
+"""A volume that has used up its burst credits takes about so long."""
+MOST_FETCHERS = 16
 
 _WAITING = "each acks=all write to these partitions waits for it; reads and acks=1 writes do not"
 
@@ -53,6 +64,8 @@ def print_report(found: Examination, single: Sequence[Diagnosis], tools: Command
     for follower in found.slow:
         click.echo()
         _slow(follower)
+    if found.slow_disk is not None:
+        click.echo(f"\n{_one_slow_disk(found.slow_disk)}")
     if not risk_summary.at_risk:
         click.echo(f"\n{_nothing(found)}")
         return
@@ -69,6 +82,26 @@ def print_report(found: Examination, single: Sequence[Diagnosis], tools: Command
         click.echo("\nfor single partitions: --topic TOPIC, --all or --output json")
     if tools.config:
         click.echo(f"{tools.config} in the commands is a file with the client settings of this listener")
+
+
+def _one_slow_disk(one: SlowDiskForecast) -> str:
+    """Before any fault: from when on acks=all would wait for a slow disk, and what prevents that."""
+    limit = one.keeps_up_seconds()
+    text = (
+        f"one slow disk: broker {one.broker} follows {one.appends_per_second:.0f} appends a second of {one.sources}"
+        f" other brokers with {FETCHERS}={one.fetchers}. It keeps up while an append takes less than"
+        f" {milliseconds(limit)}; above that acks=all waits for it wherever it follows, and demotion does not help"
+    )
+    more = 2 * one.fetchers
+    while more < MOST_FETCHERS and one.keeps_up_seconds(more) < USUAL_DELAY_SECONDS:
+        more *= 2
+    if limit < USUAL_DELAY_SECONDS and more <= MOST_FETCHERS:
+        allowed = milliseconds(one.keeps_up_seconds(more))
+        text += (
+            f"\n  prevent: {FETCHERS}={more} in its server.properties allows {allowed}; once the disk is slow Kafka"
+            " refuses to raise it"
+        )
+    return f"{text}\n  cure:    quarantine (docs/placement/quarantine.md), at any delay"
 
 
 def _nothing(found: Examination) -> str:
@@ -178,12 +211,23 @@ def document(found: Examination, tools: CommandOptions) -> Document:
         "atRisk": len(risk_summary.at_risk),
         "atMinIsrBySettings": sum(d.designed for d in risk_summary.diagnoses),
         "unhealthyLeaders": None if found.unhealthy is None else [_leader_document(one) for one in found.unhealthy],
+        "slowDisk": None if found.slow_disk is None else _slow_disk_document(found.slow_disk),
         "slowFollowers": None if found.unhealthy is None else [_slow_document(one) for one in found.slow],
         "causes": [_cause_document(cause, tools, elr=cluster.elr_enabled) for cause in grouped],
         "partitions": [
             {"cause": cause_of[one.partition.name], **_document(one, tools, elr=cluster.elr_enabled)}
             for one in risk_summary.at_risk
         ],
+    }
+
+
+def _slow_disk_document(one: SlowDiskForecast) -> Document:
+    return {
+        "broker": one.broker,
+        "appendsPerSecond": round(one.appends_per_second, 1),
+        "sources": one.sources,
+        "replicaFetchers": one.fetchers,
+        "keepsUpMilliseconds": round(one.keeps_up_seconds() * 1000),
     }
 
 

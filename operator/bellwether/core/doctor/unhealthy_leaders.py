@@ -1,7 +1,8 @@
 """Partitions that Kafka serves and clients do not get, or get slowly: by an unhealthy leader, or by a slow follower.
 
-In: a ``Cluster``, and what a policy says of its brokers. Out: ``UnhealthyLeader``s and ``SlowFollower``s. Pure; used by
-``bellwether doctor``. Metadata alone cannot show it: such a broker is alive, and in every ISR.
+In: a ``Cluster``, and what a policy says of its brokers. Out: ``UnhealthyLeader``s and ``SlowFollower``s, and what one
+slow disk would do. Pure; used by ``bellwether doctor``. Metadata alone cannot show it: such a broker is alive, and in
+every ISR.
 """
 
 from __future__ import annotations
@@ -13,10 +14,15 @@ from functools import cached_property
 
 from bellwether.core.doctor.judged_brokers import IdleBroker, JudgedBrokers, SlowBroker, UnhealthyBroker
 from bellwether.core.doctor.remediation import Remediation
-from bellwether.core.model.cluster import Cluster, Partition
+from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
 
 ACKS_ALL_FIGURES = "measured with a disk 80 ms slower per write and 60 records a second: 38 of 40 s lost"
 """What a slow ISR member does to ``acks=all``, from docs/internals/cures.md, with the conditions."""
+
+
+FETCHERS = "num.replica.fetchers"
+KEEPS_UP_SHARE = 0.7
+"""Share of its time for which a replica fetcher can append without falling behind (docs/internals/cures.md)."""
 
 
 @dataclass(frozen=True)
@@ -78,3 +84,34 @@ def slow_followers(cluster: Cluster, judged: JudgedBrokers) -> tuple[SlowFollowe
     waiting = Counter(b for p in cluster.partitions for b in slow.intersection(p.isr) if p.leader not in (None, b))
     found = (SlowFollower(one, waiting[one.broker]) for one in judged.slow if waiting[one.broker])
     return tuple(sorted(found, key=lambda follower: follower.broker.broker))
+
+
+@dataclass(frozen=True, slots=True)
+class SlowDiskForecast:
+    """What slow writes would do to the follower that they would hurt first. ``sources`` is from how many leaders it
+    fetches, ``fetchers`` its ``num.replica.fetchers``: a thread for each leader and fetcher appends one partition after
+    the other.
+    """
+
+    broker: int
+    appends_per_second: float
+    sources: int
+    fetchers: int
+
+    def keeps_up_seconds(self, fetchers: int = 0) -> float:
+        """How long an append may take until acks=all waits for it where it follows; with other fetchers, if given."""
+        return KEEPS_UP_SHARE * self.sources * (fetchers or self.fetchers) / self.appends_per_second
+
+
+def slow_disk_forecast(
+    cluster: Cluster, appends: Mapping[TopicPartition, float], fetchers: Mapping[int, int]
+) -> SlowDiskForecast | None:
+    """The forecast by appends a second of each partition; None where none is measured, or no fetchers are known."""
+    found = []
+    for broker in sorted(cluster.live & fetchers.keys()):
+        held = (p for p in cluster.held_by(broker) if broker in p.isr and p.leader not in (None, broker))
+        followed = [p for p in held if appends.get(p.name)]
+        if followed:
+            sources, each = len({p.leader for p in followed}), sum(appends[p.name] for p in followed)
+            found.append(SlowDiskForecast(broker, each, sources, fetchers[broker]))
+    return min(found, key=lambda one: (one.keeps_up_seconds(), one.broker), default=None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -151,3 +151,30 @@ def test_brokers_that_all_fell_silent_are_believed_to_be_where_another_answers(k
     assert not alone.silent
     assert alone.of(name("payments")).risk is Risk.IN_SYNC
     assert len(alone.troubles) == 1
+
+
+def test_appends_are_counted_by_the_growth_of_logs(kafka: MemoryCluster, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("bellwether.cli.diagnosis.cluster_examination.MEASURED_SECONDS", 0.05)
+    ends = MemoryEnds(kafka)
+    leader = next(p.leader for p in kafka.partitions() if p.topic == "orders")
+    answers = iter(range(0, 10**6, 100))
+    monkeypatch.setattr(ends, "ask", lambda _a, asked, *_: Told(dict.fromkeys(asked, next(answers))))
+    for broker in kafka.brokers:
+        kafka.configure_broker(broker, "num.replica.fetchers", "4")
+    configs = MemoryConfigs(kafka)
+    found = Examiner(MemoryReader(kafka), configs, ends, no_samples, configs).examine().slow_disk
+    assert found is not None
+    assert found.fetchers == 4
+    assert found.appends_per_second > 0
+    assert found.broker != leader or found.sources > 0
+
+
+def test_without_the_right_to_read_settings_the_forecast_is_missing_and_said(kafka: MemoryCluster):
+    class Denied(MemoryConfigs):
+        def broker_configs(self, *_: object) -> NoReturn:
+            raise Terminal("grant the ACL DescribeConfigs on Cluster")
+
+    configs = MemoryConfigs(kafka)
+    found = Examiner(MemoryReader(kafka), configs, MemoryEnds(kafka), no_samples, Denied(kafka)).examine()
+    assert found.slow_disk is None
+    assert found.troubles == ("what one slow disk would do is unknown: grant the ACL DescribeConfigs on Cluster",)

@@ -8,7 +8,12 @@ import pytest
 
 from bellwether.core.doctor.judged_brokers import IdleBroker, JudgedBrokers, SlowBroker, UnhealthyBroker
 from bellwether.core.doctor.remediation import Remediation
-from bellwether.core.doctor.unhealthy_leaders import slow_followers, unhealthy_leaders
+from bellwether.core.doctor.unhealthy_leaders import (
+    SlowDiskForecast,
+    slow_disk_forecast,
+    slow_followers,
+    unhealthy_leaders,
+)
 from bellwether.core.reasons import Reason
 from testkit.values.builders import cluster, partition
 
@@ -74,3 +79,18 @@ def test_acks_all_waits_for_a_slow_broker_in_the_isr_of_what_others_lead() -> No
 )
 def test_what_clients_lose_follows_from_the_reason(reason: str, lost: str) -> None:
     assert broker(1, reason).clients == lost
+
+
+def test_one_slow_disk_hurts_first_where_most_is_appended_for_each_source_and_fetcher() -> None:
+    seen = cluster(
+        partition("a", index=0, leader=1), partition("a", index=1, leader=2, replicas=(2, 1, 3), isr=(2, 3)),
+        partition("quiet", leader=2, replicas=(2, 1, 3)),
+    )  # fmt: skip
+    appends = {seen.partitions[0].name: 20.0, seen.partitions[1].name: 50.0}
+    found = slow_disk_forecast(seen, appends, {1: 1, 2: 1, 3: 1})
+    assert found == SlowDiskForecast(3, 70.0, 2, 1), "1 is not in the ISR of what it would follow"
+    assert found.keeps_up_seconds() == pytest.approx(0.02)
+    assert found.keeps_up_seconds(8) == pytest.approx(0.16)
+    assert slow_disk_forecast(seen, appends, {2: 1, 3: 8}) == SlowDiskForecast(2, 20.0, 1, 1)
+    assert slow_disk_forecast(seen, {}, {1: 1, 2: 1}) is None, "nothing was appended"
+    assert slow_disk_forecast(seen, appends, {}) is None, "no fetchers are known"
