@@ -60,7 +60,7 @@ class Fault:
 
     @property
     def quarantined(self) -> bool:
-        """Whether the broker is to be held: demotion does not cure a slow disk."""
+        """Whether quarantine holds the broker: demotion does not end what a slow disk costs."""
         return self.acting and self.kind is FaultKind.STORAGE
 
     @property

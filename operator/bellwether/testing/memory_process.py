@@ -100,8 +100,8 @@ class MemoryFaultTolerance:
         others = frozenset({-1, -2, -3})
         voters = self.voters or others
         quorum = Quorum(voters, frozenset(v for v in voters if v in others or self._answers(v)))
-        told = frozenset(b for b, of in followed.items() if of)
-        return FaultTolerance(least, quorum, silent, told & self.trailing, told - self.trailing)
+        asked = frozenset(b for b, of in followed.items() if of)
+        return FaultTolerance(least, quorum, silent, asked & self.trailing, asked - self.trailing)
 
     def _answers(self, broker: int) -> bool:
         found = self.cluster.brokers.get(broker)

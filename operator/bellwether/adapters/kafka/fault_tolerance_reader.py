@@ -97,18 +97,17 @@ class KafkaFaultTolerance:
         leaders = dict[TopicPartition, int]()
         for leader in sorted(set(followed.values())):
             leaders |= self._ends(leader, [name for name, of in followed.items() if of == leader], deadline)
-        until = time.monotonic() + TRAILING_SECONDS
+        complete, until = leaders.keys() == followed.keys(), time.monotonic() + TRAILING_SECONDS
         while leaders:
             own = self._ends(broker, list(leaders), deadline)
-            if not own or deadline.left <= 0:
+            if own.keys() != leaders.keys() or deadline.left <= 0:
                 return None
-            leaders = {name: end for name, end in leaders.items() if own.get(name, end) < end}
-            if not leaders:
-                return False
-            if time.monotonic() >= until:
+            leaders = {name: end for name, end in leaders.items() if own[name] < end}
+            if leaders and time.monotonic() >= until:
                 return True
-            time.sleep(min(LOOK_SECONDS, deadline.left))
-        return None
+            if leaders:
+                time.sleep(min(LOOK_SECONDS, deadline.left))
+        return False if complete and followed else None
 
     def _ends(self, broker: int, names: Collection[TopicPartition], deadline: Deadline) -> Mapping[TopicPartition, int]:
         """A broker's log ends now; empty without an answer."""

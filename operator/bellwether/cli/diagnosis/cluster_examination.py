@@ -86,15 +86,18 @@ class Examiner:
         samples: Samples,
         brokers: ConfigReader | None = None,
     ) -> None:
-        """With ``brokers``, their settings, it is examined as well what one slow disk would do."""
+        """``brokers`` reads their settings, which a forecast needs."""
         self._reader = reader
         self._configs = configs
         self._ends = ends
         self._samples = samples
         self._brokers = brokers
 
-    def examine(self, topics: Collection[str] = ()) -> Examination:
-        """Examine some topics, or all. Raises Terminal for an unknown topic, and the errors of reading metadata."""
+    def examine(self, topics: Collection[str] = (), *, forecast: bool = False) -> Examination:
+        """Examine some topics, or all; with ``forecast`` also what one slow disk would do, which takes seconds.
+
+        Raises Terminal for an unknown topic, and the errors of reading metadata.
+        """
         whole = self._reader.read()
         cluster = replace(whole, partitions=tuple(p for p in whole.partitions if not topics or p.topic in topics))
         if unknown := sorted(set(topics) - {p.topic for p in cluster.partitions}):
@@ -107,7 +110,7 @@ class Examiner:
         if lost:
             samples = self._sampled(cluster.cluster_id, lost, troubles)
             facts = replace(facts, samples=samples, ends=self._where(cluster, lost, silent))
-        slow_disk = self._slow_disk(whole, silent, troubles)
+        slow_disk = self._slow_disk(whole, silent, troubles) if forecast else None
         diagnosed = diagnose_cluster(cluster, facts, silent)
         return Examination(cluster, diagnosed, facts, silent, slow_disk=slow_disk, troubles=tuple(troubles))
 
@@ -129,6 +132,10 @@ class Examiner:
         began, before = time.monotonic(), self._ask(asked, led)
         time.sleep(MEASURED_SECONDS)
         after, seconds = self._ask(asked, led), time.monotonic() - began
+        for number, (_, problem) in (*before.items(), *after.items()):
+            if problem:
+                troubles.append(f"what one slow disk would do is unknown: broker {number}: {problem}")
+                return None
         first = {name: end for ends, _ in before.values() for name, end in ends.items()}
         grown = {name: end - first.get(name, end) for ends, _ in after.values() for name, end in ends.items()}
         return slow_disk_forecast(cluster, {n: more / seconds for n, more in grown.items() if more > 0}, fetchers)

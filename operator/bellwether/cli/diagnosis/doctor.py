@@ -66,7 +66,7 @@ def doctor(
             if chosen is not None:
                 _elect(chosen, examine, KafkaUnclean(cluster.nodes), tools, accepted=accept_loss)
                 return
-            found = examine(topics)
+            found = examine(topics, forecast=True)
     except (Refused, NoLeaderElected) as error:
         click.echo(str(error), err=True)
         raise click.exceptions.Exit(exit_status.BLOCKED) from None
@@ -121,13 +121,13 @@ def _of_policy(opened: ExitStack, target: Target, kafka: Mapping[str, Any]) -> _
     return _Cluster(found.connection, nodes, tools, found.notes, found.check, found.judged)
 
 
-def _examination(of: _Cluster, uri: str | None) -> Callable[[Collection[str]], Examination]:
+def _examination(of: _Cluster, uri: str | None) -> Callable[..., Examination]:
     nodes = of.nodes
     ends = LogEnds(of.connection)
     examiner = Examiner(KafkaReader(nodes), AdminConfigs(nodes), ends, _samples(uri), KafkaConfigs(nodes))
 
-    def examine(topics: Collection[str]) -> Examination:
-        found = examiner.examine(topics)
+    def examine(topics: Collection[str], *, forecast: bool = False) -> Examination:
+        found = examiner.examine(topics, forecast=forecast)
         of.check(found.cluster.cluster_id)
         found = replace(found, troubles=(*of.notes, *found.troubles))
         if of.judged is None:
@@ -140,7 +140,7 @@ def _examination(of: _Cluster, uri: str | None) -> Callable[[Collection[str]], E
 
 def _elect(
     chosen: TopicPartition,
-    examine: Callable[[Collection[str]], Examination],
+    examine: Callable[..., Examination],
     elections: KafkaUnclean,
     tools: CommandOptions,
     *,

@@ -90,7 +90,8 @@ def _one_slow_disk(one: SlowDiskForecast) -> str:
     text = (
         f"one slow disk: broker {one.broker} follows {one.appends_per_second:.0f} appends a second of {one.sources}"
         f" other brokers with {FETCHERS}={one.fetchers}. It keeps up while an append takes less than"
-        f" {milliseconds(limit)}; above that acks=all waits for it wherever it follows, and demotion does not help"
+        f" {milliseconds(limit)}; above that acks=all waits for it on every partition that it follows, and demotion"
+        " does not help"
     )
     more = 2 * one.fetchers
     while more < MOST_FETCHERS and one.keeps_up_seconds(more) < USUAL_DELAY_SECONDS:

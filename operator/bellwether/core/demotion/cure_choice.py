@@ -65,10 +65,9 @@ def _delays(verdict: Verdict, checks: Checks) -> bool:
     measured = checks.snapshot.fault_tolerance is not None
     if verdict.slow not in _WRITES or not measured or checks.policy.demotion.producer_acks is ProducerAcks.ONE:
         return False
-    here = list(cluster.held_by(broker))
-    if not any(p.leader == broker for p in here):
+    if not cluster.leader_counts[broker]:
         return False  # nothing is elected: no client waits for more than before
-    followed = [p for p in here if p.leader not in (broker, None)]
+    followed = [p for p in cluster.held_by(broker) if p.leader not in (broker, None)]
     left = sum(broker not in p.isr for p in followed)
     if followed and left >= LET_GO_SHARE * len(followed) and not checks.stalled(broker):
         return False  # Kafka lets it go (replica.lag.time.max.ms): what it leads follows, once it does not lead
@@ -87,7 +86,7 @@ def _loss_by_demotion(broker: int, checks: Checks) -> str | None:
         return None
     if checks.delays_acks_all(broker) is None:
         return "whether it keeps up as a follower is unknown: its log ends could not be compared with its leaders'"
-    waiting = sum(broker in p.isr and p.leader != broker for p in checks.snapshot.cluster.held_by(broker))
+    waiting = sum(1 for _ in checks.snapshot.cluster.followed_in_sync_by(broker))
     return (
         "it does not keep up as a follower: demoted it would delay acks=all on every partition that it leads now, too"
         f" ({waiting} partitions wait for it already)"

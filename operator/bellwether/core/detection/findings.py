@@ -218,8 +218,7 @@ class SignalIndex:
         cost, sync = self.move_cost(broker), self.syncs.seconds.get(broker, 0.0)
         if sync < SLOW_SYNC_SECONDS:
             return cost
-        led = sum(p.leader == broker for p in self.snapshot.cluster.held_by(broker))
-        return cost.with_syncs(led, sync)
+        return cost.with_syncs(self.snapshot.cluster.leader_counts[broker], sync)
 
     @cached_property
     def limit_factors(self) -> Mapping[HarmCause, LimitFactor]:

@@ -109,8 +109,7 @@ def slow_disk_forecast(
     """The forecast by appends a second of each partition; None where none is measured, or no fetchers are known."""
     found = []
     for broker in sorted(cluster.live & fetchers.keys()):
-        held = (p for p in cluster.held_by(broker) if broker in p.isr and p.leader not in (None, broker))
-        followed = [p for p in held if appends.get(p.name)]
+        followed = [p for p in cluster.followed_in_sync_by(broker) if appends.get(p.name)]
         if followed:
             sources, each = len({p.leader for p in followed}), sum(appends[p.name] for p in followed)
             found.append(SlowDiskForecast(broker, each, sources, fetchers[broker]))

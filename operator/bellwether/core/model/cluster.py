@@ -211,3 +211,7 @@ class Cluster:
     def held_by(self, broker: int) -> Iterator[Partition]:
         """Every partition that has a replica on the broker."""
         return (p for p in self.partitions if broker in p.replicas)
+
+    def followed_in_sync_by(self, broker: int) -> Iterator[Partition]:
+        """Every partition that another broker leads and in whose ISR this one is: acks=all waits for it there."""
+        return (p for p in self.held_by(broker) if broker in p.isr and p.leader not in (None, broker))

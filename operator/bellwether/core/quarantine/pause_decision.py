@@ -90,7 +90,7 @@ def fault_tolerance_query(
     # A held broker does not answer; of several in question each is another's peer.
     unasked = about if len(about) == 1 else ordered
     peers = {r for p in held for r in p.replicas} & cluster.live - unasked
-    asked = {b for b in about if b not in orders or not orders[b].active}
+    asked = about - ordered
     return FaultToleranceQuery(
         frozenset(p.topic for p in held), frozenset(peers), {b: followed_by(cluster, b) for b in sorted(asked)}
     )
@@ -98,10 +98,8 @@ def fault_tolerance_query(
 
 def followed_by(cluster: Cluster, broker: int) -> Mapping[TopicPartition, int]:
     """Partitions in whose ISR a broker follows, up to the limit, with their leaders."""
-    found = ((p.name, p.leader) for p in cluster.held_by(broker) if broker in p.isr)
-    return dict(
-        islice(((name, leader) for name, leader in found if leader not in (None, broker)), MAX_PARTITIONS_COMPARED)
-    )
+    followed = islice(cluster.followed_in_sync_by(broker), MAX_PARTITIONS_COMPARED)
+    return {p.name: p.leader for p in followed if p.leader is not None}
 
 
 def decide_quarantines(
@@ -142,7 +140,7 @@ class Checks(Context):
         """Slow brokers that are demoted or to be held, and that ``acks=all`` may wait for, the worst first."""
         cluster = self.snapshot.cluster
         slow = [b for b in self.demoted if b in self.verdicts and self.verdicts[b].slow is not None]
-        awaited = {b for b in slow if any(b in p.isr and p.leader != b for p in cluster.held_by(b))} | set(to_hold)
+        awaited = {b for b in slow if any(cluster.followed_in_sync_by(b))} | set(to_hold)
         waiting = [b for b in awaited if b not in orders or not orders[b].active]
         return sorted(waiting, key=lambda b: (-self.verdicts[b].severity, self._slow_since(b), b))
 

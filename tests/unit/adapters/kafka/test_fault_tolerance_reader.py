@@ -196,6 +196,19 @@ def test_a_follower_trails_that_does_not_come_in_time_to_where_its_leader_was(
     assert (found.trailing, found.keeping_up) == (({1}, set()) if trails else (set(), {1}))
 
 
+def test_a_follower_is_not_said_to_keep_up_while_one_of_its_leaders_gives_no_answer(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(reading, "LOOK_SECONDS", 0.0)
+    with (
+        asking(voters((1, 0))) as (broker, margins),
+        ScriptedBroker({ListOffsetsRequest: ends(10), ApiVersionsRequest: versions()}) as slow,
+    ):
+        broker._answers[ListOffsetsRequest] = ends(10)
+        nodes = margins._nodes
+        nodes.learn([Broker(1, host="127.0.0.1", port=slow.port), Broker(2, host="127.0.0.1", port=broker.port)])
+        found = margins.margins([], [], {1: {TopicPartition("orders", 0): 2, TopicPartition("orders", 1): 3}})
+    assert (found.trailing, found.keeping_up) == (set(), set())
+
+
 def test_a_follower_that_does_not_tell_is_not_said_to_trail(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(reading, "LOOK_SECONDS", 0.0)
     with asking(voters((1, 0))) as (broker, margins):
