@@ -47,7 +47,7 @@ from bellwether.core.planning.preferred_election import (
     AutoRebalance,
     PreferredElectionState,
 )
-from bellwether.core.quarantine.pause_decision import fault_tolerance_query
+from bellwether.core.quarantine.hold_decision import fault_tolerance_query
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Signal

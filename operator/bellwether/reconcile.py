@@ -24,7 +24,7 @@ from bellwether.core.planning.preferred_election import (
     leaders_of_released,
     plan_preferred_election,
 )
-from bellwether.core.quarantine.pause_decision import decide_quarantines
+from bellwether.core.quarantine.hold_decision import decide_quarantines
 from bellwether.core.rebalance.problem import Problem
 from bellwether.core.rebalance.problem_builder import rebalance_problem
 from bellwether.core.rebalance.rebalance_waves import RebalanceInput, apply_next_wave

@@ -52,7 +52,7 @@ def test_an_unknown_revision_is_refused() -> None:
 
 
 def test_a_changed_source_and_a_changed_test_choose_its_file() -> None:
-    assert touched("integration/operator/test_quarantine.py", {"operator/bellwether/core/quarantine/pause_decision.py"})
+    assert touched("integration/operator/test_quarantine.py", {"operator/bellwether/core/quarantine/hold_decision.py"})
     assert touched("integration/operator/test_quarantine.py", {"tests/integration/operator/test_quarantine.py"})
     assert not touched(
         "integration/operator/test_quarantine.py", {"operator/bellwether/core/model/rack_ranking.py", "README.md"}

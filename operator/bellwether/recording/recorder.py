@@ -20,7 +20,7 @@ from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.model.cluster import Cluster
-from bellwether.core.quarantine.pause_decision import followed_by
+from bellwether.core.quarantine.hold_decision import followed_by
 from bellwether.core.signals import Reading, SignalType
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError

@@ -18,7 +18,7 @@ from bellwether.controllers.reporting.events import news
 from bellwether.controllers.requeue import Requeue
 from bellwether.core.model.quarantine_order import RENEW_SECONDS, QuarantineOrder
 from bellwether.core.model.refusals import BrokerHold
-from bellwether.core.quarantine.pause_decision import QuarantineDecisions
+from bellwether.core.quarantine.hold_decision import QuarantineDecisions
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.detection import QUARANTINE_AGENT, Detection

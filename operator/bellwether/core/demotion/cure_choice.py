@@ -16,7 +16,7 @@ from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.undo_record import DemotedBroker
-from bellwether.core.quarantine.pause_decision import Checks
+from bellwether.core.quarantine.hold_decision import Checks
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.harm import LEADING_LOST_SECONDS
 from bellwether.core.settings.policy import ProducerAcks, QuarantineMode

@@ -1,7 +1,7 @@
 """Quarantine order: which broker is to be paused, since when, until when, and how the pause ended.
 
 Stored as a Lease, which the operator writes and the quarantine agent reads. An order that is not renewed expires: the
-agent counts on its own clock from when it saw a renewal. Used by ``quarantine.pause_decision`` (gives orders) and
+agent counts on its own clock from when it saw a renewal. Used by ``quarantine.hold_decision`` (gives orders) and
 ``quarantine.agent`` (obeys them).
 """
 

@@ -25,7 +25,7 @@ from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.planning.plan import Plan
-from bellwether.core.quarantine.pause_decision import QuarantineDecisions
+from bellwether.core.quarantine.hold_decision import QuarantineDecisions
 from bellwether.core.reasons import DESCRIPTIONS, Reason, reason_named
 
 _NOT_LAGGING = Condition("HoldsBackISR", False, Reason.NOT_BLOCKING_ACKS, "replication is not lagging")

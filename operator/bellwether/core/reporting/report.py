@@ -23,7 +23,7 @@ from bellwether.core.model.refusals import Hold
 from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.planning.plan import Plan
 from bellwether.core.planning.preferred_election import PreferredElectionStatus
-from bellwether.core.quarantine.pause_decision import QuarantineDecisions
+from bellwether.core.quarantine.hold_decision import QuarantineDecisions
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.rebalance_waves import WaveResult
 from bellwether.core.reporting.broker_report import BrokerReport, broker_reports

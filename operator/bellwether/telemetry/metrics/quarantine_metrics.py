@@ -6,7 +6,7 @@ ended order, or with a process that is paused, have series.
 
 from __future__ import annotations
 
-from bellwether.core.quarantine.pause_decision import ENDINGS
+from bellwether.core.quarantine.hold_decision import ENDINGS
 from bellwether.core.reasons import reason_named
 from bellwether.core.reporting.report import Report
 from bellwether.telemetry.metrics.metric_registry import LabelledRegistry, PolicyGauge

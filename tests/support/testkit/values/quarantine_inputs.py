@@ -12,7 +12,7 @@ from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.fault_tolerance import FaultTolerance, Quorum
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.quarantine.pause_decision import QuarantineDecisions, decide_quarantines
+from bellwether.core.quarantine.hold_decision import QuarantineDecisions, decide_quarantines
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import Mode, Policy, Quarantine, QuarantineMode

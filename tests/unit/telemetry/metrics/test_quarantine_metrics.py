@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from bellwether.core.model.quarantine_order import QuarantineOrder
-from bellwether.core.quarantine.pause_decision import ENDINGS
+from bellwether.core.quarantine.hold_decision import ENDINGS
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Signal
 from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics

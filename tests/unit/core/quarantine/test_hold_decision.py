@@ -12,7 +12,7 @@ from bellwether.core.model.fault_tolerance import FaultTolerance, Quorum
 from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS, RENEW_SECONDS, QuarantineOrder
 from bellwether.core.model.strimzi import Pod
-from bellwether.core.quarantine.pause_decision import (
+from bellwether.core.quarantine.hold_decision import (
     ENDINGS,
     PAUSE_TIMEOUT_SECONDS,
     RELEASE_SECONDS,
