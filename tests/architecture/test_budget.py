@@ -40,7 +40,7 @@ LINES = {
     "tests/bench": 10840,  # what each cure does to each kind of client, in place of the quarantine benchmark
     "tests/cluster": 894,
     "tests/contract": 855,
-    "tests/e2e": 125,
+    "tests/e2e": 168,  # the cures bench in its quick form
     "tests/integration": 18567,
     "tests/properties": 4752,
     "tests/scenarios": 208,
@@ -50,7 +50,7 @@ LINES = {
 }
 """Lines of the Python files below a folder, but for those below a longer name of the table."""
 
-FILES = {"operator": 563, "spark": 63, "tests": 949}
+FILES = {"operator": 563, "spark": 63, "tests": 950}
 """Python files below a folder."""
 
 FILES_IN_ONE_FOLDER = {"operator": 18, "spark": 27, "tests": 49}

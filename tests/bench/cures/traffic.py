@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -102,6 +103,7 @@ class Traffic:
             }
         )
         own = [p for p in range(self._partitions) if p % CLIENTS == number]
+        self._introduce(producer, own)
         started, every = time.monotonic(), CLIENTS / self._per_second
         for count in itertools.count():
             due = started + count * every
@@ -110,6 +112,17 @@ class Traffic:
             if self._stop.is_set():
                 break
             self._send(producer, own[count % len(own)], f"{number}:{count}".encode(), due)
+        producer.flush(DELIVERY_SECONDS + 5)
+
+    def _introduce(self, producer: Any, partitions: Sequence[int]) -> None:
+        """One acknowledged record in each partition, before there are several requests in flight.
+
+        A leader takes any sequence number of a producer that it does not know, and librdkafka takes what the leader
+        acknowledges for an acknowledgement of all before it: a first request that is refused, as a leader does that
+        has not heard of its topic, is lost and acknowledged if the second one is taken (confluent-kafka-go issue 921).
+        """
+        for partition in partitions:
+            producer.produce(self._topic, b"", b"first", partition)
         producer.flush(DELIVERY_SECONDS + 5)
 
     def _send(self, producer: Any, partition: int, key: bytes, due: float) -> None:

@@ -49,6 +49,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "contract/test_log_dirs.py": ("adapters/kafka/log_dir_reader*", "testing/memory_log_dirs*"),
     "e2e/test_demo.py": ("/examples/demo/*",),
     "e2e/test_faults.py": ("/tests/bench/faults/*",),
+    "e2e/test_cures.py": ("/tests/bench/cures/*",),
     "integration/alerts/test_a_broker_cut_off.py": ("/helm/bellwether/files/*", "telemetry/*", "probes/*"),
     "integration/alerts/test_real_faults.py": (
         "/helm/bellwether/files/alerts/*",
