@@ -6,16 +6,22 @@ Stopped as soon as its client connections are closed, the process holds there: i
 starts it. Released, it ends, and starts cleanly. In a pod the containers must share one process namespace, and the
 agent runs as the broker's user, or with the capability KILL, which can pause alone. While the broker is held a watchdog
 (``pause_watchdog``), a separate process, is ready to release it should the agent die.
+
+A Java process that waits for its disk with its memory mapped may react to nothing. It is stopped as it is, and its
+connections are shut down from outside where the sandbox allows that (pidfd_getfd(2)), so that its clients do not wait
+for their own time limits.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import os
 import re
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -34,6 +40,15 @@ CLOSING_SECONDS = 8.0
 
 _QUIET_SECONDS = 0.15
 """Listeners are closed one after the other; a port that closes in this time belongs to the same shutdown."""
+
+_REACTION_SECONDS = 3.0
+"""A Java process that has no thread for the signal by then stands still as a whole."""
+
+_SIGTERM_THREAD = "SIGTERM handler"
+"""The thread that a Java process starts for the signal (jdk.internal.misc.Signal), as proc_pid_comm(5) shows it."""
+
+_PIDFD_GETFD = 438
+"""The number of pidfd_getfd(2) on every architecture."""
 
 _ESTABLISHED, _LISTEN = "01", "0A"
 _SETTLE_SECONDS = 2.0
@@ -75,8 +90,8 @@ class BrokerProcess:
     def hold(self) -> None:
         """Shut it down and stop it when its clients are gone, once a keeper is at its post.
 
-        One that does not react within CLOSING_SECONDS is stopped all the same: Kafka then fences it. Raises Transient
-        when it cannot be signalled, or has ended before it could be stopped.
+        One that does not react is stopped all the same, and its connections are shut down: Kafka then fences it. Raises
+        Transient when it cannot be signalled, or has ended before it could be stopped.
         """
         found = self._find()
         if found is None:
@@ -84,8 +99,9 @@ class BrokerProcess:
         self._dismiss()
         self._keeper = _keeper(found, self._proc)
         try:
-            _shut_down(found, self._proc)
+            served = _shut_down(found, self._proc)
             _signal(found, self._proc, signal.SIGSTOP)
+            _hang_up(found, self._proc, served)
         except OSError as error:
             self._dismiss()
             raise Transient(f"cannot hold process {found[0]}: {error.strerror}") from error
@@ -158,45 +174,100 @@ class BrokerProcess:
             keeper.wait()
 
 
-def _shut_down(found: tuple[int, str], proc: Path) -> None:
+def _shut_down(found: tuple[int, str], proc: Path) -> frozenset[int]:
     """SIGTERM, and wait until the listeners that it closes have no connection left: what clients sent is answered.
 
     A listener of another kind, such as that of a metrics exporter, stays open until the process ends, and is not waited
-    for. Without a listener that can be seen, when to stop it could not be known: it is only stopped.
+    for. Without a listener that can be seen, when to stop it could not be known: it is only stopped. Returns the ports
+    that it still serves, as it did not react in time.
     """
     own = _listeners(proc, found[0])
     if not own:
-        return
+        return own
     _signal(found, proc, signal.SIGTERM)
-    until, quiet_since, last = time.monotonic() + CLOSING_SECONDS, time.monotonic(), own
-    while (now := time.monotonic()) < until:
+    began = quiet_since = time.monotonic()
+    last, reacted = own, False
+    while (now := time.monotonic()) < began + (CLOSING_SECONDS if reacted else _REACTION_SECONDS):
         _insist(found, proc)
-        open_ports = own & _ports(proc, found[0], _LISTEN).keys()
-        if open_ports != last or (own - open_ports) & _ports(proc, found[0], _ESTABLISHED).keys():
+        open_ports = own & _ports(proc, found[0], _LISTEN)
+        if open_ports != last or (own - open_ports) & _ports(proc, found[0], _ESTABLISHED):
             quiet_since, last = now, open_ports
         if open_ports != own and now - quiet_since >= _QUIET_SECONDS:
-            return
+            return frozenset()
+        reacted = reacted or open_ports != own or _handles_sigterm(proc, found[0])
         time.sleep(0.005)
+    return own
+
+
+def _handles_sigterm(proc: Path, pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        for thread in (proc / str(pid) / "task").iterdir():
+            with contextlib.suppress(OSError):
+                if (thread / "comm").read_text().strip() == _SIGTERM_THREAD:
+                    return True
+    return False
+
+
+def _hang_up(found: tuple[int, str], proc: Path, ports: frozenset[int]) -> None:
+    """Shut down the listeners and connections of a stopped process at these ports.
+
+    Whoever waits there for an answer is told at once. Needs the right to trace the process, which the same user has
+    unless a sandbox (seccomp, Yama) takes it away; without it everything stays as it is.
+    """
+    if not ports:
+        return
+    system = ctypes.CDLL(None, use_errno=True)
+    with contextlib.suppress(OSError):
+        handle = os.pidfd_open(found[0])
+        try:
+            _insist(found, proc)
+            for descriptor in _descriptors(proc, found[0], ports):
+                copy = system.syscall(_PIDFD_GETFD, handle, descriptor, 0)
+                if copy >= 0:
+                    with socket.socket(fileno=copy) as one, contextlib.suppress(OSError):
+                        one.shutdown(socket.SHUT_RDWR)
+        finally:
+            os.close(handle)
+
+
+def _descriptors(proc: Path, pid: int, ports: frozenset[int]) -> list[int]:
+    """Its descriptors of listeners and connections at these ports."""
+    wanted = {
+        inode for state in (_LISTEN, _ESTABLISHED) for local, inode in _sockets(proc, pid, state) if local in ports
+    }
+    return [descriptor for descriptor, inode in _inodes(proc, pid).items() if inode in wanted]
 
 
 def _listeners(proc: Path, pid: int) -> frozenset[int]:
     """Ports on which that process listens; none where its descriptors may not be read."""
-    inodes = set[str]()
+    inodes = set(_inodes(proc, pid).values())
+    return frozenset(port for port, inode in _sockets(proc, pid, _LISTEN) if inode in inodes)
+
+
+def _inodes(proc: Path, pid: int) -> dict[int, str]:
+    """The inode of each socket that it has, by descriptor."""
+    found = dict[int, str]()
     with contextlib.suppress(OSError):
         for descriptor in (proc / str(pid) / "fd").iterdir():
             with contextlib.suppress(OSError):
-                inodes.add(str(descriptor.readlink()).removeprefix("socket:[").removesuffix("]"))
-    return frozenset(port for port, inode in _ports(proc, pid, _LISTEN).items() if inode in inodes)
+                kind, _, inode = str(descriptor.readlink()).partition(":")
+                if kind == "socket":
+                    found[int(descriptor.name)] = inode.strip("[]")
+    return found
 
 
-def _ports(proc: Path, pid: int, state: str) -> dict[int, str]:
-    """Local ports with a socket in that state, in the process's network namespace, and its inode (proc_pid_net(5))."""
-    found = dict[int, str]()
+def _ports(proc: Path, pid: int, state: str) -> set[int]:
+    return {port for port, _ in _sockets(proc, pid, state)}
+
+
+def _sockets(proc: Path, pid: int, state: str) -> list[tuple[int, str]]:
+    """Local port and inode of each socket in that state, in the process's network namespace (proc_pid_net(5))."""
+    found = list[tuple[int, str]]()
     for family in ("tcp", "tcp6"):
         with contextlib.suppress(OSError), (proc / str(pid) / "net" / family).open() as table:
             for fields in (line.split() for line in table):
                 if len(fields) > 9 and fields[3] == state:
-                    found[int(fields[1].rpartition(":")[2], 16)] = fields[9]
+                    found.append((int(fields[1].rpartition(":")[2], 16), fields[9]))
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import signal
@@ -227,6 +228,10 @@ def end(*_):
     time.sleep(0.3)
     if sys.argv[1] == "hasty":
         sys.exit()
+    if sys.argv[1] == "slow":
+        with open("/proc/thread-self/comm", "w") as name:
+            name.write("SIGTERM handler")  # as a Java process names its thread
+        time.sleep(1)
     clients.close()
     time.sleep(0.2)
     connection.sendall(b"answered")
@@ -274,15 +279,43 @@ def test_it_is_shut_down_first_and_stopped_when_its_clients_have_their_answers(s
     assert not stopped(broker.process)
 
 
-def test_one_that_does_not_react_is_stopped_all_the_same(
+def may_copy_descriptors(of: int) -> bool:
+    """Whether a sandbox lets this process do so (pidfd_getfd(2))."""
+    handle = os.pidfd_open(of)
+    try:
+        copy = ctypes.CDLL(None).syscall(438, handle, 1, 0)
+        if copy >= 0:
+            os.close(copy)
+        return copy >= 0
+    finally:
+        os.close(handle)
+
+
+def test_one_that_does_not_react_is_stopped_and_its_clients_are_told(
     server: Callable[[str], Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(broker_process, "CLOSING_SECONDS", 0.5)
+    monkeypatch.setattr(broker_process, "_REACTION_SECONDS", 0.5)
     broker = server("deaf")
     process = BrokerProcess(broker.process.pid)
     process.hold()
     assert stopped(broker.process)
+    if may_copy_descriptors(broker.process.pid):
+        broker.client.settimeout(limit(10))
+        assert broker.client.recv(100) == b""
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(broker.client.getpeername(), timeout=limit(10))
     process.release()
+    assert not stopped(broker.process)
+
+
+def test_one_that_has_begun_to_end_is_given_more_time(
+    server: Callable[[str], Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(broker_process, "_REACTION_SECONDS", 0.8)
+    broker = server("slow")
+    BrokerProcess(broker.process.pid).hold()
+    broker.client.settimeout(limit(10))
+    assert broker.client.recv(100) == b"answered"
 
 
 def test_one_that_ends_before_it_can_be_held_is_told(server: Callable[[str], Server]) -> None:

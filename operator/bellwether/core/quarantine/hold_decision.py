@@ -82,7 +82,7 @@ def fault_tolerance_query(
     """
     slow = {s.broker for s in signals if s.type == SignalType.STORAGE_LATENCY and s.reading is Reading.FAILING}
     ordered = {b for b, c in orders.items() if c.active}
-    about = ordered | (slow & cluster.live)
+    about = ordered | (slow & set(cluster.brokers))
     if not about:
         return None
     quarantines = bool(ordered) or policy.quarantine.mode is not QuarantineMode.OFF
@@ -137,12 +137,22 @@ class Checks(Context):
     demoted: Mapping[int, DemotedBroker]
 
     def candidates(self, orders: Mapping[int, QuarantineOrder], to_hold: Collection[int]) -> list[int]:
-        """Slow brokers that are demoted or to be held, and that ``acks=all`` may wait for, the worst first."""
+        """Slow brokers that are demoted or to be held, and that ``acks=all`` may wait for, the worst first; and those
+        that are down with an append that does not end.
+        """
         cluster = self.snapshot.cluster
         slow = [b for b in self.demoted if b in self.verdicts and self.verdicts[b].slow is not None]
-        awaited = {b for b in slow if any(cluster.followed_in_sync_by(b))} | set(to_hold)
+        awaited = {b for b in slow if any(cluster.followed_in_sync_by(b))} | set(to_hold) | self._hanging()
         waiting = [b for b in awaited if b not in orders or not orders[b].active]
         return sorted(waiting, key=lambda b: (-self.verdicts[b].severity, self._slow_since(b), b))
+
+    def _hanging(self) -> set[int]:
+        """Brokers that are down with a stalled disk under a process that lives: requests that it has taken wait for their
+        clients' time limits, and it comes back to its ISRs at each moment in which the disk answers.
+        """
+        known = set(self.snapshot.cluster.brokers) - set(self.snapshot.maintenance)
+        down = {b for b, verdict in self.verdicts.items() if verdict.state is HealthState.DOWN}
+        return {b for b in known & down if self.stalled(b)}
 
     def _slow_since(self, broker: int) -> datetime:
         return self.demoted[broker].since if broker in self.demoted else self.verdicts[broker].since
@@ -186,13 +196,20 @@ class Checks(Context):
         ending = self.ending(order)
         if ending is not None:
             return replace(order, ended_at=now, reason=ending.reason, message=ending.message)
-        if order.paused_at is None and self._paused(order):
-            text = "held in a controlled shutdown: it is out of every ISR, and no client waits for it"
-            order = replace(order, paused_at=now, reason=Reason.BROKER_HELD, message=text)
+        if order.paused_at is not None or self._paused(order):
+            since = order.paused_at or now
+            order = replace(order, paused_at=since, reason=Reason.BROKER_HELD, message=self._effect(order.broker))
         # A clock that was set back renews as well: the time only has to differ from the last one.
         if abs((now - order.renewed_at).total_seconds()) >= RENEW_SECONDS:
             order = replace(order, renewed_at=now)
         return order
+
+    def _effect(self, broker: int) -> str:
+        """What holding a broker has reached by now."""
+        left = sum(broker in p.isr for p in self.snapshot.cluster.held_by(broker))
+        if left:
+            return f"held: it is in {left} ISRs until Kafka has fenced it (broker.session.timeout.ms)"
+        return "held in a controlled shutdown: it is out of every ISR, and no client waits for it"
 
     def remembered(self, order: QuarantineOrder) -> bool:
         """Whether an ended order still matters: its broker may still be paused, or is in its cooldown."""

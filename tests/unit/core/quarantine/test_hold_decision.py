@@ -22,7 +22,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.harm import STALLED_SECONDS
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Override, OverrideState, Signal
-from testkit.values.builders import after, cluster, drain, partition
+from testkit.values.builders import after, cluster, drain, partition, verdicts
 from testkit.values.quarantine_inputs import (
     BAD,
     CONTROLLERS,
@@ -113,6 +113,29 @@ def test_only_a_slow_broker_that_is_to_be_held_or_demoted_and_awaited_is_in_ques
     assert not weighed(judged=well).held, "not slow"
     alone = cluster(partition(replicas=(2, 3, 1), isr=(2, 3)))
     assert not weighed(scene(alone)).orders, "out of the ISR already"
+
+
+def test_a_broker_that_is_down_with_an_append_that_does_not_end_is_held_fenced_or_not():
+    stalled = replace(disk(), latency_seconds=STALLED_SECONDS)
+    fenced = cluster(partition(replicas=(2, 3, 1), isr=(2, 3)), fenced=[1])
+    for seen in (fenced, cluster(ORDINARY)):
+        down = verdicts(seen, down=[1])
+        assert weighed(scene(seen, stalled, agent()), judged=down, demoted=()).orders[1].active
+        assert not weighed(scene(seen, disk(), agent()), judged=down, demoted=()).orders, "slow is not stalled"
+        well = verdicts(seen)
+        assert not weighed(scene(seen, stalled, agent()), judged=well, demoted=()).orders, "not down"
+    drained = replace(scene(fenced, stalled, agent()), overrides=(drain(),))
+    assert not weighed(drained, judged=verdicts(fenced, down=[1]), demoted=()).orders, "somebody restarts it"
+    gone = cluster(partition(replicas=(2, 3, 1), isr=(2, 3)), brokers=[2, 3])
+    assert not weighed(scene(gone, stalled, agent()), judged=verdicts(gone, down=[1]), demoted=()).orders
+
+
+def test_of_a_fenced_broker_with_a_slow_disk_is_read_what_the_others_could_spare():
+    fenced = cluster(partition(replicas=(2, 3, 1), isr=(2, 3)), fenced=[1])
+    asked = fault_tolerance_query(fenced, (disk(),), {}, opted_in())
+    assert asked is not None
+    assert asked.topics == {"orders"}
+    assert asked.peers == {2, 3}
 
 
 @pytest.mark.parametrize(
@@ -273,11 +296,18 @@ def test_a_broker_that_was_held_shortly_before_is_released_later():
     assert ended(*lately, flaps={1: FlapCounter(1, NOW)}) == Reason.QUARANTINE_ENDED
 
 
+def test_that_a_held_broker_is_out_of_every_isr_is_said_once_it_is():
+    assert "it is in 1 ISRs until Kafka has fenced it" in ending(seen=cluster(ORDINARY)).message
+    out = cluster(partition(replicas=(2, 3, 1), isr=(2, 3)), fenced=[1])
+    assert "it is out of every ISR" in ending(seen=out).message
+
+
 def test_an_order_is_renewed_while_nothing_speaks_against_it():
-    late = paused(renewed_at=NOW - timedelta(seconds=RENEW_SECONDS))
+    held = ending()
+    late = replace(held, renewed_at=NOW - timedelta(seconds=RENEW_SECONDS))
     facts = scene(None, disk(), agent(1, BAD, 1), orders=[late])
     assert weighed(facts).orders[1] == replace(late, renewed_at=NOW)
-    lately = paused(renewed_at=NOW - timedelta(seconds=RENEW_SECONDS - 1))
+    lately = replace(held, renewed_at=NOW - timedelta(seconds=RENEW_SECONDS - 1))
     assert weighed(replace(facts, quarantine_orders={1: lately})).orders[1] == lately, "no write without need"
 
 
