@@ -25,6 +25,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS
@@ -42,7 +43,7 @@ _QUIET_SECONDS = 0.15
 """Listeners are closed one after the other; a port that closes in this time belongs to the same shutdown."""
 
 _REACTION_SECONDS = 3.0
-"""A Java process that has no thread for the signal by then stands still as a whole."""
+"""A Java process that has no thread for the signal by then reacts to nothing."""
 
 _SIGTERM_THREAD = "SIGTERM handler"
 """The thread that a Java process starts for the signal (jdk.internal.misc.Signal), as proc_pid_comm(5) shows it."""
@@ -211,31 +212,18 @@ def _handles_sigterm(proc: Path, pid: int) -> bool:
 def _hang_up(found: tuple[int, str], proc: Path, ports: frozenset[int]) -> None:
     """Shut down the listeners and connections of a stopped process at these ports.
 
-    Whoever waits there for an answer is told at once. Needs the right to trace the process, which the same user has
-    unless a sandbox (seccomp, Yama) takes it away; without it everything stays as it is.
+    Clients that wait for an answer learn at once that none will come. It needs the right to trace the process, which
+    the same user has unless a sandbox (seccomp, Yama) takes it away; without it everything stays as it is.
     """
-    if not ports:
-        return
-    system = ctypes.CDLL(None, use_errno=True)
-    with contextlib.suppress(OSError):
-        handle = os.pidfd_open(found[0])
-        try:
-            _insist(found, proc)
-            for descriptor in _descriptors(proc, found[0], ports):
-                copy = system.syscall(_PIDFD_GETFD, handle, descriptor, 0)
-                if copy >= 0:
-                    with socket.socket(fileno=copy) as one, contextlib.suppress(OSError):
-                        one.shutdown(socket.SHUT_RDWR)
-        finally:
-            os.close(handle)
-
-
-def _descriptors(proc: Path, pid: int, ports: frozenset[int]) -> list[int]:
-    """Its descriptors of listeners and connections at these ports."""
-    wanted = {
-        inode for state in (_LISTEN, _ESTABLISHED) for local, inode in _sockets(proc, pid, state) if local in ports
-    }
-    return [descriptor for descriptor, inode in _inodes(proc, pid).items() if inode in wanted]
+    sockets = _sockets(proc, found[0], _LISTEN) + _sockets(proc, found[0], _ESTABLISHED) if ports else []
+    wanted = {inode for port, inode in sockets if port in ports}
+    system = ctypes.CDLL(None)
+    with contextlib.suppress(OSError), _handle(found, proc) as handle:
+        for descriptor, inode in _inodes(proc, found[0]).items():
+            copy = system.syscall(_PIDFD_GETFD, handle, descriptor, 0) if inode in wanted else -1
+            if copy >= 0:
+                with socket.socket(fileno=copy) as one, contextlib.suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)
 
 
 def _listeners(proc: Path, pid: int) -> frozenset[int]:
@@ -271,24 +259,30 @@ def _sockets(proc: Path, pid: int, state: str) -> list[tuple[int, str]]:
     return found
 
 
-def _signal(found: tuple[int, str], proc: Path, number: signal.Signals) -> None:
-    """A signal to that very process. A keeper takes time to start, and another may have taken the number meanwhile.
+@contextlib.contextmanager
+def _handle(found: tuple[int, str], proc: Path) -> Iterator[int]:
+    """A handle (pidfd_open(2)) of that very process: another may have taken its number while a keeper started.
 
-    The handle (pidfd_open(2)) is taken before the start is looked at, so that whose start it was is who is signalled.
+    The handle is taken before the start is looked at, so that whose start it was is whose handle it is.
     """
+    handle = os.pidfd_open(found[0])
     try:
-        handle = os.pidfd_open(found[0])
+        _insist(found, proc)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _signal(found: tuple[int, str], proc: Path, number: signal.Signals) -> None:
+    """A signal to that very process."""
+    try:
+        with _handle(found, proc) as handle:
+            signal.pidfd_send_signal(handle, number)
     except OSError as error:
         if error.errno not in (errno.ENOSYS, errno.EPERM):  # not every sandbox knows handles
             raise
         _insist(found, proc)
         os.kill(found[0], number)
-        return
-    try:
-        _insist(found, proc)
-        signal.pidfd_send_signal(handle, number)
-    finally:
-        os.close(handle)
 
 
 def _insist(found: tuple[int, str], proc: Path) -> None:

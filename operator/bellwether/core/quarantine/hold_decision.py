@@ -147,8 +147,8 @@ class Checks(Context):
         return sorted(waiting, key=lambda b: (-self.verdicts[b].severity, self._slow_since(b), b))
 
     def _hanging(self) -> set[int]:
-        """Brokers that are down with a stalled disk under a process that lives: requests that it has taken wait for their
-        clients' time limits, and it comes back to its ISRs at each moment in which the disk answers.
+        """Brokers that are down with a stalled disk: requests that they took wait for their clients' time limits, and
+        they come back to their ISRs at each moment in which the disk answers.
         """
         known = set(self.snapshot.cluster.brokers) - set(self.snapshot.maintenance)
         down = {b for b, verdict in self.verdicts.items() if verdict.state is HealthState.DOWN}
