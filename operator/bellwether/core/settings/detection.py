@@ -127,7 +127,7 @@ class StorageLatency:
 
     enabled: _Enabled = True
 
-    # One append and one sync of 4 KiB each second: no disk notices them.
+    # One append of 32 KiB and one sync of 4 KiB each second: no disk notices them.
     period_seconds: ClassVar[int] = 1
     # How long a single measurement waits for its write (``bellwether probe storage --once``).
     timeout_seconds: ClassVar[int] = 5

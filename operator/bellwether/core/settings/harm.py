@@ -74,7 +74,7 @@ RETRY_SHARE = 0.5
 """A vantage probes a broker that failed again after this share of its period, to know the harm sooner."""
 
 WRITE_AGAIN_SHARE = 0.25
-"""The same for a log directory, after two bad writes in a row: at most four writes of 4 KiB in a second.
+"""The same for a log directory, after two bad writes in a row: at most four appends of 32 KiB in a second.
 
 Not after one: a disk that is slow for 1 s in every 10 would be measured more often in that second than in the others.
 """

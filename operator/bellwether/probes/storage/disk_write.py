@@ -15,8 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FILE_NAME = ".bellwether-probe"
-WRITE_BYTES = 4096
-FULL_BYTES = 1 << 20
+APPEND_BYTES = 32768
+"""Eight pages: Linux lets a writer of fewer go on while others wait for a device that cannot take what they write
+(mm/page-writeback.c, balance_dirty_pages_ratelimited).
+"""
+SYNC_BYTES = 4096
+FULL_BYTES = 1 << 23
 MOST_BYTES = 1 << 26
 """A file's size while no sync ends that would make the other one empty."""
 
@@ -46,14 +50,14 @@ class _File:
     fd: int | None = None
     end: int = 0
 
-    def write(self, offset: int) -> int:
-        """Write 4 KiB there; returns the descriptor. Raises OSError."""
+    def write(self, offset: int, size: int) -> int:
+        """Write so many bytes there; returns the descriptor. Raises OSError."""
         if self.fd is None:
             self.fd = _open(self.path)
         # Never the same bytes twice: a disk that compares or compresses must not be quicker than for a real log.
-        if os.pwrite(self.fd, os.urandom(WRITE_BYTES), offset) != WRITE_BYTES:
+        if os.pwrite(self.fd, os.urandom(size), offset) != size:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        self.end = offset + WRITE_BYTES
+        self.end = offset + size
         return self.fd
 
     def close(self) -> None:
@@ -78,14 +82,14 @@ class DiskWriter:
         self._worked = False
 
     def append(self) -> None:
-        """Append 4 KiB to a file, as Kafka does to a log: without a sync. Raises OSError."""
+        """Append 32 KiB to a file, as Kafka does to a log: without a sync. Raises OSError."""
         with self._swap:
             if self._appended.end >= FULL_BYTES and self._emptied:
                 self._appended, self._synced, self._emptied = self._synced, self._appended, False
             elif self._appended.end >= MOST_BYTES:
-                self._appended.end = 0  # no sync has ended for an hour: what is written twice costs no space
+                self._appended.end = 0  # no sync has ended for half an hour: what is written twice costs no space
         try:
-            self._appended.write(self._appended.end)
+            self._appended.write(self._appended.end, APPEND_BYTES)
         except OSError:
             self._appended.close()
             raise
@@ -96,9 +100,9 @@ class DiskWriter:
         with self._swap:
             file, self._emptied = self._synced, False
         try:
-            if file.fd is not None and file.end > WRITE_BYTES:
+            if file.fd is not None and file.end > SYNC_BYTES:
                 os.ftruncate(file.fd, 0)
-            os.fdatasync(file.write(0))
+            os.fdatasync(file.write(0, SYNC_BYTES))
         except OSError:
             file.close()
             raise

@@ -49,7 +49,7 @@ class ProbeMetrics:
         )
         self._write_seconds = self.registry.histogram(
             "bellwether_probe_disk_write_duration_seconds",
-            "Duration of an append of 4 KiB, in seconds.",
+            "Duration of an append of 32 KiB, in seconds.",
             "broker",
         )
         self._sync_seconds = self.registry.histogram(

@@ -14,7 +14,7 @@ from bellwether.core.settings.harm import SLOW_SYNC_SECONDS, Objectives
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.probes.storage import disk_write
-from bellwether.probes.storage.disk_write import FILE_NAME, WRITE_BYTES, DiskWriter, words
+from bellwether.probes.storage.disk_write import APPEND_BYTES, FILE_NAME, SYNC_BYTES, DiskWriter, words
 from bellwether.probes.storage.storage_probe import StorageProbe, measure_once
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from bellwether.testing.memory_world import ManualClock
@@ -116,14 +116,14 @@ def test_a_sync_that_hangs_is_told_and_is_no_harm() -> None:
 
 
 def test_files_are_hidden_grow_in_turn_and_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk_write, "FULL_BYTES", 3 * WRITE_BYTES)
+    monkeypatch.setattr(disk_write, "FULL_BYTES", 3 * APPEND_BYTES)
     writer, seen = DiskWriter(tmp_path), set[bytes]()
     for _ in range(10):
         writer.append()
         writer.sync()
         sizes = sorted(path.stat().st_size for path in tmp_path.iterdir())
-        assert sizes[0] == WRITE_BYTES
-        assert sizes[-1] <= 3 * WRITE_BYTES
+        assert sizes[0] == SYNC_BYTES
+        assert sizes[-1] <= 3 * APPEND_BYTES + SYNC_BYTES
         assert all(path.name.startswith(".") for path in tmp_path.iterdir())
         seen |= {path.read_bytes() for path in tmp_path.iterdir()}
     assert len(seen) > 10, "never the same bytes twice"
@@ -132,15 +132,15 @@ def test_files_are_hidden_grow_in_turn_and_are_removed(tmp_path: Path, monkeypat
 
 
 def test_while_no_sync_ends_appends_go_on_within_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk_write, "FULL_BYTES", 2 * WRITE_BYTES)
-    monkeypatch.setattr(disk_write, "MOST_BYTES", 4 * WRITE_BYTES)
+    monkeypatch.setattr(disk_write, "FULL_BYTES", 2 * APPEND_BYTES)
+    monkeypatch.setattr(disk_write, "MOST_BYTES", 4 * APPEND_BYTES)
     writer = DiskWriter(tmp_path)
     for _ in range(10):
         writer.append()
-    assert (tmp_path / FILE_NAME).stat().st_size == 4 * WRITE_BYTES
+    assert (tmp_path / FILE_NAME).stat().st_size == 4 * APPEND_BYTES
     writer.sync()
     writer.append()
-    assert writer.paths[1].stat().st_size == 2 * WRITE_BYTES
+    assert writer.paths[1].stat().st_size == SYNC_BYTES + APPEND_BYTES
     writer.remove()
 
 
