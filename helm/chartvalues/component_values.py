@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from bellwether.core.model.quarantine_order import MAX_PAUSE_SECONDS
+from bellwether.core.model.quarantine_order import MAX_HOLD_SECONDS
 from chartvalues.shared_values import (
     KubernetesObject,
     Labels,
@@ -248,7 +248,7 @@ class SidecarAccount(Model):
 
 
 class QuarantineAgent(Model):
-    """The quarantine agent: pauses its broker on the operator's order (spec.quarantine)."""
+    """The quarantine agent: holds its broker on the operator's order (spec.quarantine)."""
 
     enabled: bool = Field(
         default=False,
@@ -259,11 +259,11 @@ class QuarantineAgent(Model):
         default=1001,
         description="User id of the broker's process; only this user may signal it without privileges.",
     )
-    max_pause_seconds: int = Field(
-        default=MAX_PAUSE_SECONDS,
+    max_hold_seconds: int = Field(
+        default=MAX_HOLD_SECONDS,
         ge=1,
         le=86400,
-        description="Longest pause in seconds, whatever an order says. A longer spec.quarantine.limitSeconds needs"
+        description="Longest hold in seconds, whatever an order says. A longer spec.quarantine.limitSeconds needs"
         " a higher value.",
     )
     metrics_port: Port = Field(default=9467, description="Port of /metrics.")
@@ -330,7 +330,7 @@ class Sidecars(Model):
         description="Ports of /metrics of the storage and the self prober.",
     )
     quarantine_agent: QuarantineAgent = Field(
-        default_factory=QuarantineAgent, description="The quarantine agent, the sidecar that can pause its broker."
+        default_factory=QuarantineAgent, description="The quarantine agent, the sidecar that can hold its broker."
     )
     resources: Resources = Field(
         default_factory=lambda: requests_and_limits("20m", "96Mi", "256Mi"), description="CPU and memory."

@@ -78,7 +78,7 @@ quarantine agent requires a shared process namespace. In: root, account (an item
     {{- end }}
     {{- else if $agent }}
     - --lease-namespace={{ include "bellwether.leasenamespace" $.root }}
-    - --max-pause-seconds={{ int $sidecars.quarantineAgent.maxPauseSeconds }}
+    - --max-hold-seconds={{ int $sidecars.quarantineAgent.maxHoldSeconds }}
     {{- end }}
     {{- range $logging }}
     - {{ . }}

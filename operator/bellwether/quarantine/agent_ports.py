@@ -1,4 +1,4 @@
-"""Ports of the quarantine agent: the broker's process, and the orders to pause it."""
+"""Ports of the quarantine agent: the broker's process, and the orders to hold it."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ class Orders(Protocol):
     """Reads the agent's orders. Raises Transient or Terminal."""
 
     def read(self) -> OrderRead:
-        """The current order for its broker, and whether another broker is paused."""
+        """The current order for its broker, and whether another broker is held."""
         ...

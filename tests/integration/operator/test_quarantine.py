@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from bellwether.quarantine.pause_watchdog import STOPPED, state_of
+from bellwether.quarantine.hold_watchdog import STOPPED, state_of
 from cures.traffic import Traffic
 from testkit.processes.sites import POLICY, condition, demoted
 

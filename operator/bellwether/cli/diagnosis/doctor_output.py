@@ -143,7 +143,7 @@ def _slow(follower: SlowFollower) -> None:
         f"partition{'' if count == 1 else 's'} that other brokers lead"
     )
     click.echo(f"  clients: {_WAITING}: {ACKS_ALL_FIGURES}")
-    click.echo(f"  it is not held: {broker.unpaused}")
+    click.echo(f"  it is not held: {broker.not_held}")
     _numbered(broker.remediations)
 
 
@@ -265,7 +265,7 @@ def _slow_document(follower: SlowFollower) -> Document:
         "reason": broker.reason,
         "partitions": follower.partitions,
         "clients": f"{_WAITING}: {ACKS_ALL_FIGURES}",
-        "notPaused": broker.unpaused,
+        "notHeld": broker.not_held,
         "remedies": _remedies(broker.remediations),
     }
 

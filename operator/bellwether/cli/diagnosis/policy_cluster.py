@@ -20,7 +20,7 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.status_conditions import condition, true_condition
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis import policy_view
-from bellwether.cli.diagnosis.client_impact import holds_back, paused, why_not_paused
+from bellwether.cli.diagnosis.client_impact import held, holds_back, why_not_held
 from bellwether.cli.diagnosis.policy_view import PolicyView
 from bellwether.cli.diagnosis.remedies import remedy, typed
 from bellwether.cli.kubernetes_target import connect_policy
@@ -118,7 +118,7 @@ def _judged(api: KubernetesClient, body: Object, notes: list[str]) -> JudgedBrok
         tuple(_unhealthy(health, verdict, view) for health, verdict in judged if verdict.state in SHOULD_NOT_LEAD),
         frozenset(demoted),
         tuple(idle for b, h in demoted.items() if b in healthy and (idle := _idle(h, view)) is not None),
-        tuple(_slow(h, view) for h in view.brokers if holds_back(h) is not None and not paused(h)),
+        tuple(_slow(h, view) for h in view.brokers if holds_back(h) is not None and not held(h)),
     )
 
 
@@ -179,5 +179,5 @@ def _slow(health: BrokerHealth, view: PolicyView) -> SlowBroker:
     check = (f"bellwether explain {_named(health, view)}",)
     repair = Remediation("repair its disk: then everything is as before", "nothing", checks=check)
     leave = Remediation(MAY_STOP, MAY_STOP_COST, (f"bellwether drain {_named(health, view)} --reason WHY --wait",))
-    unpaused = why_not_paused(health, view.policy)
-    return SlowBroker(health.spec.broker_id, reason, unpaused, (repair, leave))
+    not_held = why_not_held(health, view.policy)
+    return SlowBroker(health.spec.broker_id, reason, not_held, (repair, leave))

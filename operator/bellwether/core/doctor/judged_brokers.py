@@ -58,7 +58,7 @@ class SlowBroker:
 
     broker: int
     reason: str
-    unpaused: str
+    not_held: str
     remediations: tuple[Remediation, ...] = ()
 
 

@@ -181,7 +181,7 @@ def test_a_slow_broker_that_acks_all_waits_for_is_a_finding(capsys):
         "\nevery partition has a leader and its replicas; clients wait for the slow brokers above with acks=all\n"
     )
     (document,) = doctor_output.document(found, TOOLS)["slowFollowers"]
-    assert (document["broker"], document["partitions"], document["notPaused"]) == (1, 1, "quarantine is off")
+    assert (document["broker"], document["partitions"], document["notHeld"]) == (1, 1, "quarantine is off")
 
 
 def test_brokers_that_do_not_answer_and_what_is_not_known_are_said(kafka, capsys):

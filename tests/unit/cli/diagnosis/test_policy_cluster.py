@@ -204,11 +204,11 @@ def test_a_healthy_broker_that_an_override_keeps_from_leading_comes_with_who_set
     assert idle.remediation.commands == ("bellwether release 3 --policy main -n default",)
 
 
-def test_a_slow_broker_that_acks_all_waits_for_comes_with_why_it_is_not_paused(api: MemoryApi) -> None:
+def test_a_slow_broker_that_acks_all_waits_for_comes_with_why_it_is_not_held(api: MemoryApi) -> None:
     slow = {b: replace(v, slow=Reason.STORAGE_SLOW if b == 2 else None) for b, v in verdicts(LED, sick=[2]).items()}
     judged(api, said(snapshot(LED), ENFORCE, slow, Plan(decisions=decisions(2))))
     (found,) = brokers_judged(api).slow
-    assert (found.broker, found.reason, found.unpaused) == (
+    assert (found.broker, found.reason, found.not_held) == (
         2,
         "StorageSlow",
         "quarantine is off (spec.quarantine.mode)",
