@@ -252,19 +252,20 @@ class QuarantineAgent(Model):
 
     enabled: bool = Field(
         default=False,
-        description="Add the quarantine agent to the sidecars. It requires a shared process namespace: inject sets it;"
-        " otherwise set shareProcessNamespace: true in the pod template.",
+        description="Add the quarantine agent to the sidecars. inject then sets shareProcessNamespace of the pod and"
+        " the failureThreshold of the broker's liveness probe; the containers to paste say what to set.",
     )
-    run_as_user: UserId = Field(
-        default=1001,
-        description="User id of the broker's process; only this user may signal it without privileges.",
+    run_as_user: UserId | None = Field(
+        default=None,
+        description="User id of the broker's process: only this user may signal it without privileges. Unset: with"
+        " inject the runAsUser of the broker's container or pod; else 1001, the user of Strimzi's image.",
     )
     max_hold_seconds: int = Field(
         default=MAX_HOLD_SECONDS,
         ge=1,
         le=86400,
         description="Longest hold in seconds, whatever an order says. A longer spec.quarantine.limitSeconds needs"
-        " a higher value.",
+        " a higher value. inject makes liveness probes tolerate 150 s more.",
     )
     metrics_port: Port = Field(default=9467, description="Port of /metrics.")
 
