@@ -120,7 +120,10 @@ class QuarantineAgent:
             at = self._clock.monotonic()
             self._watch, act = step(self._watch, read, state, at, self._ceiling, guarded=guarded)
             # Without permission to read orders it cannot hold: the operator must not count on it.
-            self._watch = replace(self._watch, trouble=self._watch.trouble or self._refused)
+            trouble = self._watch.trouble or self._refused
+            if self._watch.trouble and (remedy := self._process.remedy()):
+                trouble = f"{trouble}: {remedy}"
+            self._watch = replace(self._watch, trouble=trouble)
             self._do(act)
             if not self._wanted:
                 self._release("the policy no longer quarantines")

@@ -14,6 +14,10 @@ class BrokerProcess(Protocol):
         """How it is now."""
         ...
 
+    def remedy(self) -> str:
+        """Why it is absent or barred, with figures, and what to set; empty where that is not known."""
+        ...
+
     def hold(self) -> None:
         """Shut it down, and stop it as soon as no client is left. Takes seconds. Raises Transient when that fails."""
         ...

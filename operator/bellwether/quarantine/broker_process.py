@@ -72,6 +72,24 @@ class BrokerProcess:
         stopped = hold_watchdog.state_of(self._proc, found[0]) == hold_watchdog.STOPPED
         return ProcessState.STOPPED if stopped else ProcessState.RUNNING
 
+    def remedy(self) -> str:
+        """Why it is absent or barred, with figures, and what to set."""
+        found = self._find()
+        if found is not None:
+            with contextlib.suppress(OSError):
+                owner = (self._proc / str(found[0])).stat().st_uid
+                do = f"set sidecars.quarantineAgent.runAsUser: {owner} (runAsUser of its container)"
+                if owner == 0:
+                    do = "run the broker as another user, or the agent as root with only the capability KILL"
+                return f"it runs as user {owner}, the agent as user {os.getuid()}: {do}"
+        elif self._pid is None:
+            with contextlib.suppress(OSError):
+                if b"bellwether" in (self._proc / "1" / "cmdline").read_bytes():
+                    return "the pod shares no process namespace: set shareProcessNamespace: true in it, as inject does"
+            count = len(self._matching())
+            return f"{count} processes match {self._pattern.pattern!r}, and one must: set --process or --pid"
+        return ""
+
     def hold(self) -> None:
         """Shut it down and stop it when its clients are gone, once a keeper is at its post.
 

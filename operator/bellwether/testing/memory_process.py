@@ -35,6 +35,10 @@ class MemoryProcess:
             return ProcessState.BARRED
         return ProcessState.STOPPED if self.stopped else ProcessState.RUNNING
 
+    def remedy(self) -> str:
+        """Nothing is known."""
+        return ""
+
     def hold(self) -> None:
         """A controlled shutdown, stopped at its end. Raises Transient for one that is gone."""
         if self.state() is not ProcessState.RUNNING:

@@ -271,6 +271,15 @@ def test_an_agent_that_may_not_read_its_order_reports_that_it_cannot_hold(monkey
     assert post.said[-1].reading is Reading.PASSING
 
 
+def test_an_agent_that_may_not_signal_reports_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    post = Post()
+    monkeypatch.setattr(post.process, "barred", True)
+    monkeypatch.setattr(post.process, "remedy", lambda: "set runAsUser: 1000")
+    post.run(2)
+    wanted = "no permission to signal the broker's process: set runAsUser: 1000"
+    assert (post.said[-1].reading, post.said[-1].message) == (Reading.UNKNOWN, wanted)
+
+
 def test_once_asked_to_end_it_releases_before_anything_else_and_begins_no_hold() -> None:
     post = Post().held()
     post.ending.set()

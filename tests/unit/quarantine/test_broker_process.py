@@ -99,11 +99,30 @@ def test_of_two_that_match_neither_is_meant() -> None:
     two = [like_kafka(), like_kafka()]
     try:
         until(lambda: all(b"Kafka" in (PROC / str(p.pid) / "cmdline").read_bytes() for p in two))
-        assert BrokerProcess(pattern=MINE).state() is ProcessState.ABSENT
+        found = BrokerProcess(pattern=MINE)
+        assert found.state() is ProcessState.ABSENT
+        assert found.remedy().startswith("2 processes match")
     finally:
         for one in two:
             one.kill()
             one.wait()
+
+
+def test_a_pod_without_a_shared_process_namespace_is_named(tmp_path: Path) -> None:
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1" / "cmdline").write_bytes(b"/usr/bin/python3\0-m\0bellwether\0supervise\0")
+    assert "set shareProcessNamespace: true" in BrokerProcess(proc=tmp_path).remedy()
+
+
+def test_a_broker_of_another_user_is_named_with_the_field_to_set(
+    broker: subprocess.Popen[bytes], process: BrokerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = (PROC / str(broker.pid)).stat().st_uid
+    assert process.state() is ProcessState.RUNNING
+    monkeypatch.setattr(os, "getuid", lambda: 10001)
+    wanted = f"runAsUser: {owner}" if owner else "capability KILL"
+    assert process.remedy().startswith(f"it runs as user {owner}, the agent as user 10001: ")
+    assert wanted in process.remedy()
 
 
 def test_a_pattern_that_is_none_is_refused() -> None:

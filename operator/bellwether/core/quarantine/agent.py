@@ -145,10 +145,8 @@ def release_if_held(state: AgentState, why: str) -> tuple[AgentState, AgentActio
 
 
 _PROBLEMS = {
-    ProcessState.ABSENT: (
-        "cannot find the broker's process: check --pid and --process, and shareProcessNamespace of the pod"
-    ),
-    ProcessState.BARRED: "no permission to signal the broker's process: run as its user, or with the capability KILL",
+    ProcessState.ABSENT: "cannot find the broker's process",
+    ProcessState.BARRED: "no permission to signal the broker's process",
 }
 
 

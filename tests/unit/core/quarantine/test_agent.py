@@ -203,7 +203,7 @@ def test_it_does_not_hold_on_a_renewal_that_it_saw_long_ago():
             "another process resumed it",
             id="woken by another",
         ),
-        pytest.param(ProcessState.ABSENT, Reading.UNKNOWN, AgentAction.NOTHING, "shareProcessNamespace", id="gone"),
+        pytest.param(ProcessState.ABSENT, Reading.UNKNOWN, AgentAction.NOTHING, "cannot find", id="gone"),
     ],
 )
 def test_another_hand_ends_a_hold(process: ProcessState, reading: Reading, act: AgentAction, says: str):
