@@ -63,6 +63,14 @@ class SlowBroker:
 
 
 @dataclass(frozen=True, slots=True)
+class QuarantineCheck:
+    """Whether a policy enables quarantine, and what is missing for it, each with the remedy."""
+
+    enabled: bool
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class JudgedBrokers:
     """Brokers of one policy. ``demoted``: all that are kept from leading, for whatever reason."""
 
