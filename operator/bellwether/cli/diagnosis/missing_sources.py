@@ -83,8 +83,8 @@ RETURN_SECONDS = 150
 """What a liveness probe should tolerate beyond ``limitSeconds``; the chart's injection adds the same."""
 
 _NO_AGENT = (
-    "no quarantine agent reports: set sidecars.quarantineAgent.enabled of the chart and let the pods be created again,"
-    " or run bellwether quarantine-agent next to the broker"
+    "no quarantine agent reports: set sidecars.quarantineAgent.enabled of the chart and let the pods be created again"
+    " (pods without the volumes of sidecars.dataVolumes get none), or run bellwether quarantine-agent next to it"
 )
 _NO_PROBER = "no storage prober reports, so recovery would not be seen: run bellwether probe storage next to the broker"
 

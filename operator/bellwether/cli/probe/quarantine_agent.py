@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 
+import click
 import structlog
 
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
@@ -44,6 +45,8 @@ def quarantine_agent(
             state = broker_process.state()
             holdable = state is ProcessState.RUNNING
             print_rows(("PROCESS", "CAN BE HELD"), [(str(state), "yes" if holdable else "no")], output)
+            if state in (ProcessState.ABSENT, ProcessState.BARRED) and (remedy := broker_process.remedy()):
+                click.echo(remedy, err=True)
             sys.exit(0 if holdable else exit_status.FOUND)
         # First of all, because later steps may fail: the agent that held it is dead, and crash loops back off.
         release_found(broker_process)

@@ -38,6 +38,7 @@ def test_a_process_that_is_not_there_cannot_be_held() -> None:
     found = CliRunner().invoke(main, ["quarantine-agent", "--once", "--process", rf"no-such-{os.getpid()}\0"])
     assert found.exit_code == 4
     assert "Absent" in found.output
+    assert "0 processes match" in found.output
 
 
 @pytest.mark.parametrize(
