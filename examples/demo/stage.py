@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from bellwether.quarantine.pause_watchdog import STOPPED, state_of
+from bellwether.quarantine.hold_watchdog import STOPPED, state_of
 from demo.settings import ROOT, Settings
 from demo.startup import Startup
 from realparts.apiserver import ApiServer

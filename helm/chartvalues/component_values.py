@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from bellwether.core.model.quarantine_order import MAX_PAUSE_SECONDS
+from bellwether.core.model.quarantine_order import MAX_HOLD_SECONDS
 from chartvalues.shared_values import (
     KubernetesObject,
     Labels,
@@ -248,23 +248,24 @@ class SidecarAccount(Model):
 
 
 class QuarantineAgent(Model):
-    """The quarantine agent: pauses its broker on the operator's order (spec.quarantine)."""
+    """The quarantine agent: holds its broker on the operator's order (spec.quarantine)."""
 
     enabled: bool = Field(
         default=False,
-        description="Add the quarantine agent to the sidecars. It requires a shared process namespace: inject sets it;"
-        " otherwise set shareProcessNamespace: true in the pod template.",
+        description="Add the quarantine agent to the sidecars. inject then sets shareProcessNamespace of the pod and"
+        " the failureThreshold of the broker's liveness probe; the containers to paste say what to set.",
     )
-    run_as_user: UserId = Field(
-        default=1001,
-        description="User id of the broker's process; only this user may signal it without privileges.",
+    run_as_user: UserId | None = Field(
+        default=None,
+        description="User id of the broker's process: only this user may signal it without privileges. Unset: with"
+        " inject the runAsUser of the broker's container or pod; else 1001, the user of Strimzi's image.",
     )
-    max_pause_seconds: int = Field(
-        default=MAX_PAUSE_SECONDS,
+    max_hold_seconds: int = Field(
+        default=MAX_HOLD_SECONDS,
         ge=1,
         le=86400,
-        description="Longest pause in seconds, whatever an order says. A longer spec.quarantine.limitSeconds needs"
-        " a higher value.",
+        description="Longest hold in seconds, whatever an order says. A longer spec.quarantine.limitSeconds needs"
+        " a higher value. inject makes liveness probes tolerate 150 s more.",
     )
     metrics_port: Port = Field(default=9467, description="Port of /metrics.")
 
@@ -330,7 +331,7 @@ class Sidecars(Model):
         description="Ports of /metrics of the storage and the self prober.",
     )
     quarantine_agent: QuarantineAgent = Field(
-        default_factory=QuarantineAgent, description="The quarantine agent, the sidecar that can pause its broker."
+        default_factory=QuarantineAgent, description="The quarantine agent, the sidecar that can hold its broker."
     )
     resources: Resources = Field(
         default_factory=lambda: requests_and_limits("20m", "96Mi", "256Mi"), description="CPU and memory."

@@ -235,18 +235,18 @@ def _displaced() -> list[Panel]:
 
 
 def _quarantine() -> list[Panel]:
-    none = "No broker was ordered to pause."
+    none = "No broker was ordered to be held."
     return [
         graph(
             "Quarantined",
-            "1 while an order to pause the broker is active, and while its quarantine agent has paused it.",
+            "1 while an order to hold the broker is active, and while its quarantine agent holds it.",
             Query(gauge("bellwether_broker_quarantine_ordered", "broker"), "broker {{broker}} ordered"),
-            Query(gauge("bellwether_broker_quarantine_paused", "broker"), "broker {{broker}} paused"),
+            Query(gauge("bellwether_broker_quarantine_held", "broker"), "broker {{broker}} held"),
             empty=none,
         ),
         graph(
             "Quarantines",
-            "Orders to pause a broker, and ended orders by reason.",
+            "Orders to hold a broker, and ended orders by reason.",
             Query(increase("bellwether_quarantines_started_total"), "started"),
             Query(increase("bellwether_quarantines_ended_total", "reason"), "ended: {{reason}}"),
             empty=none,

@@ -87,13 +87,13 @@ def reconcile(
     # a fresh read. In Observe mode or suspended, orders end and nothing is moved; what recovery found is
     # kept, so that another tool's order is not lost when the replica set changes next.
     world.quarantine_orders.keep(quarantines.orders)
-    pauses = quarantine_changes(snapshot.quarantine_orders, quarantines.orders)
+    orders_changed = quarantine_changes(snapshot.quarantine_orders, quarantines.orders)
     result, checks, elections = ExecutionResult(), observed.checks, memory.elections
     overwritten: OverwrittenOrders = {}
     if policy.acts:
         world.clusters.avoid(replace(memory, verdicts=context.verdicts).suspects | set(decisions.demoted))
         occasion, approved_by = rebalance_input.occasion, rebalance_input.approved_by
-        entry = begin_entry(context, memory.record, plan, progress, occasion, approved_by, pauses)
+        entry = begin_entry(context, memory.record, plan, progress, occasion, approved_by, orders_changed)
         execution = execute(plan, progress.record, policy, world, observed.recovered.strays, entry)
         result, record = execution.result, execution.record
         if execution.elected:
@@ -103,7 +103,7 @@ def reconcile(
     else:
         record, overwritten = set_aside(memory.record, observed.recovered.record)
         world.records.save(record)
-        if (ended := quarantine_entry(snapshot, pauses)) is not None:
+        if (ended := quarantine_entry(snapshot, orders_changed)) is not None:
             world.trail.conclude(ended)
 
     # 5. Report. The same input makes the same bytes.

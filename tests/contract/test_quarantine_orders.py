@@ -14,9 +14,9 @@ import pytest
 
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient, connect
-from bellwether.adapters.kubernetes.objects.quarantine_orders import LeaseOrders, pause_order
+from bellwether.adapters.kubernetes.objects.quarantine_orders import LeaseOrders, hold_order
 from bellwether.core.model.quarantine_order import QuarantineOrder
-from bellwether.core.quarantine.agent import PauseOrder
+from bellwether.core.quarantine.agent import HoldOrder
 from bellwether.core.reasons import Reason
 from bellwether.ports.kubernetes import QuarantineOrders
 from bellwether.testing.memory_orders import MemoryOrderStore
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 POLICY = "kafka/main"
 ORDER = ordered(1, renewed_at=after(3))
 RENEWED = replace(ORDER, renewed_at=after(6))
-PAUSED = replace(RENEWED, paused_at=after(7), reason=Reason.BROKER_HELD, message="paused")
-ENDED = replace(PAUSED, ended_at=after(60), reason=Reason.QUARANTINE_ENDED, message="its disk is fast again")
+HELD = replace(RENEWED, held_at=after(7), reason=Reason.BROKER_HELD, message="held")
+ENDED = replace(HELD, ended_at=after(60), reason=Reason.QUARANTINE_ENDED, message="its disk is fast again")
 
 
 class Subject(Protocol):
@@ -39,7 +39,7 @@ class Subject(Protocol):
 
     def operator(self) -> QuarantineOrders: ...
 
-    def read(self, broker: int) -> PauseOrder | None: ...
+    def read(self, broker: int) -> HoldOrder | None: ...
 
     def delete(self, broker: int) -> None: ...
 
@@ -53,7 +53,7 @@ class InMemory:
     def operator(self) -> QuarantineOrders:
         return self.store.operator()
 
-    def read(self, broker: int) -> PauseOrder | None:
+    def read(self, broker: int) -> HoldOrder | None:
         return self.store.agent(broker).read().command
 
     def delete(self, broker: int) -> None:
@@ -70,9 +70,9 @@ class AsLeases:
     def operator(self) -> QuarantineOrders:
         return LeaseOrders(self.api, self.namespace, POLICY, str(uuid.uuid4()))
 
-    def read(self, broker: int) -> PauseOrder | None:
+    def read(self, broker: int) -> HoldOrder | None:
         found = self.api.find(LEASES, self.namespace, object_names.quarantine_order("kafka", "main", broker))
-        return pause_order(found, broker) if found is not None else None
+        return hold_order(found, broker) if found is not None else None
 
     def delete(self, broker: int) -> None:
         self.api.delete(LEASES, self.namespace, object_names.quarantine_order("kafka", "main", broker))
@@ -98,7 +98,7 @@ def subject(request: pytest.FixtureRequest) -> Iterator[Subject]:
         yield AsLeases(connect(server.kubeconfig), server.create_namespace(f"orders-{uuid.uuid4().hex[:8]}"))
 
 
-def test_where_no_broker_is_to_be_paused_there_is_no_order_and_no_write(subject: Subject) -> None:
+def test_where_no_broker_is_to_be_held_there_is_no_order_and_no_write(subject: Subject) -> None:
     operator = subject.operator()
     assert operator.take_over() == {}
     operator.keep({})
@@ -109,10 +109,10 @@ def test_where_no_broker_is_to_be_paused_there_is_no_order_and_no_write(subject:
 def test_an_agent_reads_what_the_operator_keeps_and_every_renewal_of_it(subject: Subject) -> None:
     operator = subject.operator()
     operator.keep({1: ORDER})
-    assert subject.read(1) == PauseOrder(1, 1, after(3), 600.0, 12.0)
+    assert subject.read(1) == HoldOrder(1, 1, after(3), 600.0, 12.0)
     assert subject.read(2) is None
     operator.keep({1: RENEWED})
-    assert subject.read(1) == PauseOrder(1, 1, after(6), 600.0, 12.0)
+    assert subject.read(1) == HoldOrder(1, 1, after(6), 600.0, 12.0)
 
 
 def test_an_order_that_has_not_changed_is_not_written_again(subject: Subject) -> None:
@@ -127,7 +127,7 @@ def test_an_order_that_has_not_changed_is_not_written_again(subject: Subject) ->
 
 def test_an_order_that_has_ended_is_obeyed_no_more_and_is_remembered_until_it_is_dropped(subject: Subject) -> None:
     operator = subject.operator()
-    operator.keep({1: PAUSED})
+    operator.keep({1: HELD})
     operator.keep({1: ENDED})
     assert subject.read(1) is None
     assert subject.operator().take_over() == {1: ENDED}
@@ -135,7 +135,7 @@ def test_an_order_that_has_ended_is_obeyed_no_more_and_is_remembered_until_it_is
     assert subject.versions() == {}
 
 
-@pytest.mark.parametrize("order", [ORDER, PAUSED, ENDED], ids=["ordered", "paused", "ended"])
+@pytest.mark.parametrize("order", [ORDER, HELD, ENDED], ids=["ordered", "held", "ended"])
 def test_the_next_operator_takes_over_every_order_as_it_was(subject: Subject, order: QuarantineOrder) -> None:
     subject.operator().keep({1: order, 12: ordered(12, 7)})
     taken = subject.operator().take_over()
@@ -148,7 +148,7 @@ def test_the_next_operator_renews_and_drops_what_it_took_over(subject: Subject) 
     later.take_over()
     later.keep({1: RENEWED})
     assert set(subject.versions()) == {1}
-    assert subject.read(1) == PauseOrder(1, 1, after(6), 600.0, 12.0)
+    assert subject.read(1) == HoldOrder(1, 1, after(6), 600.0, 12.0)
 
 
 ENDED_TWO = replace(ENDED, broker=2)
@@ -160,16 +160,16 @@ def test_the_order_after_one_that_a_person_deleted_is_given_at_once(subject: Sub
     subject.delete(1)
     another = ordered(1, 2)
     operator.keep({1: another})
-    assert subject.read(1) == PauseOrder(1, 2, another.renewed_at, 600.0, 12.0)
+    assert subject.read(1) == HoldOrder(1, 2, another.renewed_at, 600.0, 12.0)
 
 
 def test_an_order_that_a_person_deletes_is_not_given_again_and_another_one_is(subject: Subject) -> None:
     operator = subject.operator()
     operator.keep({1: ORDER})
     subject.delete(1)
-    for order in (RENEWED, PAUSED, ENDED):
+    for order in (RENEWED, HELD, ENDED):
         operator.keep({1: order})
         assert subject.read(1) is None
     another = ordered(1, 2)
     operator.keep({1: another})
-    assert subject.read(1) == PauseOrder(1, 2, another.renewed_at, 600.0, 12.0)
+    assert subject.read(1) == HoldOrder(1, 2, another.renewed_at, 600.0, 12.0)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS
-from bellwether.core.quarantine.agent import AgentAction, AgentState, OrderRead, PauseOrder, ProcessState, step
+from bellwether.core.quarantine.agent import AgentAction, AgentState, HoldOrder, OrderRead, ProcessState, step
 from bellwether.core.settings.policy import Policy
 from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.simulation.quarantine_simulation import LIMIT_SECONDS, LOSS_SECONDS, LOST_SECONDS, QuarantineSite, strict
@@ -62,7 +62,7 @@ def befall(risk_summary: QuarantineSite, event: Event) -> None:
     elif kind == "shrink" and follower is not None:
         risk_summary.cluster.shrink_isr(chosen.name, follower)
     elif kind == "join":
-        for b in sorted(set(risk_summary.cluster.brokers) - risk_summary.paused):
+        for b in sorted(set(risk_summary.cluster.brokers) - risk_summary.held):
             if not risk_summary.cluster.brokers[b].frozen:
                 risk_summary.cluster.catch_up(b)
     elif kind in ("api away", "api back"):
@@ -81,7 +81,7 @@ def befall(risk_summary: QuarantineSite, event: Event) -> None:
 
 
 @given(clusters(), scripts(), st.integers(0, 1), st.sampled_from([(), (1, 2, 3), (1, 2, 3, 4, 5)]))
-def test_whatever_happens_nobody_is_paused_two_at_once_or_against_the_arithmetic_or_for_good(
+def test_whatever_happens_nobody_is_held_two_at_once_or_against_the_arithmetic_or_for_good(
     cluster: MemoryCluster, script: list[Event], spare: int, voters: tuple[int, ...]
 ):
     risk_summary = QuarantineSite(cluster, strict(spare), [v for v in voters if v in cluster.brokers])
@@ -91,7 +91,7 @@ def test_whatever_happens_nobody_is_paused_two_at_once_or_against_the_arithmetic
         assert not risk_summary.broken
     risk_summary.slow.clear()
     risk_summary.seconds(LOST_SECONDS)
-    assert not risk_summary.paused, "all disks are fast, and somebody is paused"
+    assert not risk_summary.held, "all disks are fast, and somebody is held"
     assert not risk_summary.broken
 
 
@@ -99,7 +99,7 @@ def test_whatever_happens_nobody_is_paused_two_at_once_or_against_the_arithmetic
 def forged_reads(draw: st.DrawFn) -> list[OrderRead | None]:
     """What an agent may read, one a second, when anybody writes its order."""
     order = st.builds(
-        PauseOrder,
+        HoldOrder,
         epoch=st.integers(0, 2),
         number=st.integers(0, 3),
         renewal=st.integers(0, 10**6).map(after),
@@ -124,36 +124,36 @@ def _renewed(read: OrderRead | None, second: int) -> OrderRead | None:
 
 
 @given(forged_reads(), st.integers(1, 60))
-def test_whatever_an_order_says_no_pause_outlasts_the_ceiling_or_its_renewals(
+def test_whatever_an_order_says_no_hold_outlasts_the_ceiling_or_its_renewals(
     reads: list[OrderRead | None], ceiling: int
 ):
-    state, process, paused_at, changed_at, last = AgentState(), ProcessState.RUNNING, 0, 0, None
+    state, process, held_at, changed_at, last = AgentState(), ProcessState.RUNNING, 0, 0, None
     for at, read in enumerate(reads):
         if read is not None and read.command is not None and read.command != last:
             changed_at, last = at, read.command
         state, act = step(state, read, process, float(at), ceiling)
-        if act is AgentAction.PAUSE:
-            process, paused_at = ProcessState.STOPPED, at
+        if act is AgentAction.HOLD:
+            process, held_at = ProcessState.STOPPED, at
         elif act is AgentAction.RELEASE:
             process = ProcessState.RUNNING
         if process is ProcessState.STOPPED:
-            assert at - paused_at < ceiling
+            assert at - held_at < ceiling
             assert at - changed_at <= EXPIRES_AFTER_SECONDS
 
 
 def quarantined(policy: Policy | None = None, brokers: int = 4) -> QuarantineSite:
-    """A site in which broker 1 is paused, by all the rules."""
+    """A site in which broker 1 is held, by all the rules."""
     cluster = MemoryCluster(brokers)
     cluster.create_topic("orders", 8, 3, min_isr=1)
     risk_summary = QuarantineSite(cluster, policy)
     risk_summary.seconds(3)
     risk_summary.slow.add(1)
     risk_summary.seconds(20)
-    assert risk_summary.paused == {1}
+    assert risk_summary.held == {1}
     return risk_summary
 
 
-def test_a_slow_broker_that_can_be_spared_is_paused_and_leaves_every_isr():
+def test_a_slow_broker_that_can_be_spared_is_held_and_leaves_every_isr():
     risk_summary = quarantined()
     risk_summary.seconds(10)
     assert all(1 not in p.isr for p in risk_summary.cluster.partitions())
@@ -173,7 +173,7 @@ def test_a_slow_broker_that_can_be_spared_is_paused_and_leaves_every_isr():
         pytest.param("nothing", LIMIT_SECONDS, id="the limit"),
     ],
 )
-def test_a_paused_broker_is_released(event: str, within: float):
+def test_a_held_broker_is_released(event: str, within: float):
     risk_summary = quarantined()
     first = next(p for p in risk_summary.cluster.partitions() if 1 in p.replicas)
     if event == "fast":
@@ -191,7 +191,7 @@ def test_a_paused_broker_is_released(event: str, within: float):
     elif event == "api away":
         risk_summary.api = False
     risk_summary.seconds(within)
-    assert not risk_summary.paused
+    assert not risk_summary.held
     assert not risk_summary.broken
 
 
@@ -201,19 +201,19 @@ def test_a_new_operator_goes_on_with_an_order_that_it_finds_and_ends_one_that_ha
     risk_summary.seconds(2)
     risk_summary.take_over()
     risk_summary.seconds(20)
-    assert risk_summary.paused == {1}
+    assert risk_summary.held == {1}
     risk_summary.kill_operator()
     risk_summary.slow.discard(1)
     risk_summary.seconds(2)
     risk_summary.take_over()
     risk_summary.seconds(LOSS_SECONDS)
-    assert not risk_summary.paused
+    assert not risk_summary.held
     assert not risk_summary.broken
 
 
-def test_of_two_slow_brokers_one_after_the_other_no_two_are_paused_at_once():
+def test_of_two_slow_brokers_one_after_the_other_no_two_are_held_at_once():
     risk_summary = quarantined(brokers=6)
     risk_summary.slow = {2}
     risk_summary.seconds(60)
-    assert risk_summary.pauses >= 2, "the second got its turn"
+    assert risk_summary.holds >= 2, "the second got its turn"
     assert not risk_summary.broken

@@ -30,7 +30,7 @@ FORMER_ORDER = {
     "until": "2026-01-01T01:00:00Z",
     "renewedAt": "2026-01-01T00:00:06Z",
     "reason": "BrokerHeld",
-    "message": "paused",
+    "message": "held",
 }
 BASELINES = {0: (1, 2, 3), 1: (2, 3, 1), 2: (3, 1, 2), 3: (1, 3, 2), 4: (2, 1, 3), 5: (3, 2, 1)}
 

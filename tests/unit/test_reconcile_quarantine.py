@@ -46,14 +46,14 @@ class Watched:
                 self.metrics.turn_ended("default", "main", 0.1, report, 0)
             self._told = len(self.risk_summary.operator.reports)
 
-    def until_paused(self) -> None:
-        """Broker 1 slows down, and is demoted and paused for that."""
+    def until_held(self) -> None:
+        """Broker 1 slows down, and is demoted and held for that."""
         self.risk_summary.slow.add(1)
         for _ in range(60):
             self.seconds(1)
-            if self.of_broker("paused") == 1:
+            if self.of_broker("held") == 1:
                 return
-        raise AssertionError("nobody was paused")
+        raise AssertionError("nobody was held")
 
     def of_broker(self, name: str, **labels: str) -> float | None:
         """A series of broker 1's quarantine."""
@@ -67,13 +67,13 @@ class Watched:
 
 def test_a_quarantine_is_told_from_its_order_to_the_recovery_of_the_disk():
     watched = Watched()
-    watched.until_paused()
-    assert watched.risk_summary.paused == {1}
+    watched.until_held()
+    assert watched.risk_summary.held == {1}
     assert (watched.of_broker("ordered"), watched.value("quarantines_started_total")) == (1, 1)
     watched.risk_summary.mend(1)
     watched.seconds(5)
-    assert watched.risk_summary.paused == set()
-    assert (watched.of_broker("ordered"), watched.of_broker("paused")) == (0, 0)
+    assert watched.risk_summary.held == set()
+    assert (watched.of_broker("ordered"), watched.of_broker("held")) == (0, 0)
     assert watched.of_broker("ended", reason="QuarantineEnded") == 1
     assert watched.value("quarantines_ended_total", reason="QuarantineEnded") == 1
     watched.seconds(LIMIT_SECONDS)
@@ -83,24 +83,24 @@ def test_a_quarantine_is_told_from_its_order_to_the_recovery_of_the_disk():
 
 def test_a_disk_that_does_not_recover_is_told_before_the_limit_and_after_it():
     watched = Watched()
-    watched.until_paused()
+    watched.until_held()
     since, until = watched.of_broker("since_timestamp_seconds"), watched.of_broker("until_timestamp_seconds")
     assert since is not None
     assert until == since + LIMIT_SECONDS
     watched.seconds(LIMIT_SECONDS - 10)
-    assert (watched.of_broker("paused"), watched.of_broker("until_timestamp_seconds")) == (1, until)
+    assert (watched.of_broker("held"), watched.of_broker("until_timestamp_seconds")) == (1, until)
     watched.seconds(15)
-    assert (watched.of_broker("paused"), watched.of_broker("until_timestamp_seconds")) == (0, None)
+    assert (watched.of_broker("held"), watched.of_broker("until_timestamp_seconds")) == (0, None)
     assert watched.of_broker("ended", reason="QuarantineLimit") == 1
     assert watched.value("broker_demoted", broker="1") == 1
 
 
 def test_a_agent_that_dies_is_told_as_an_order_that_nobody_obeys():
     watched = Watched()
-    watched.until_paused()
+    watched.until_held()
     watched.risk_summary.kill_agent(1)
     watched.seconds(30)
-    assert (watched.of_broker("ordered"), watched.of_broker("paused")) == (0, 0)
+    assert (watched.of_broker("ordered"), watched.of_broker("held")) == (0, 0)
     assert watched.of_broker("ended", reason="AgentUnavailable") == 1
     assert watched.value("quarantines_ended_total", reason="AgentUnavailable") == 1
     assert watched.value("broker_demoted", broker="1") == 1
@@ -108,20 +108,20 @@ def test_a_agent_that_dies_is_told_as_an_order_that_nobody_obeys():
 
 def test_the_audit_log_has_the_order_and_its_end():
     watched = Watched()
-    watched.until_paused()
+    watched.until_held()
     watched.seconds(5)
     watched.risk_summary.mend(1)
     watched.seconds(LIMIT_SECONDS)
     started, ended = watched.trail.quarantines
     assert (started.broker, started.ended, started.reason) == (1, False, "QuarantinePending")
     assert (ended.broker, ended.ended, ended.reason) == (1, True, "QuarantineEnded")
-    assert ended.paused is not None
-    assert 5 <= ended.paused < LIMIT_SECONDS
+    assert ended.held is not None
+    assert 5 <= ended.held < LIMIT_SECONDS
 
 
 def test_the_audit_log_has_the_end_that_a_suspension_brings():
     watched = Watched()
-    watched.until_paused()
+    watched.until_held()
     assert watched.risk_summary.operator is not None
     watched.risk_summary.operator.policy = replace(watched.risk_summary.policy, suspend=True)
     watched.seconds(10)

@@ -1,10 +1,14 @@
 {{/*
 JSON {"items": [...]} with, for each item of sidecars.accounts: name, namespace (of the ServiceAccount), policy,
 policyNamespace, brokerIds, and what its brokers' sidecars use: dataVolumes (name, directory), runAsUser,
-brokerRunAsUser, externalPort, ignoredNetworks, resources. Fails on errors that the schema cannot detect. In: the root.
+brokerRunAsUser (userOfPod: whether the broker's pod replaces it), externalPort, ignoredNetworks, resources. Fails on
+errors that the schema cannot detect. In: the root.
 */}}
 {{- define "bellwether.sidecars.accounts" -}}
 {{- $root := . }}
+{{- if and .Values.sidecars.quarantineAgent.enabled (not .Values.sidecars.accounts) }}
+{{- fail "sidecars.quarantineAgent.enabled: no broker would get an agent, as sidecars.accounts is empty: list the ServiceAccounts of the brokers' pods there, with Strimzi <cluster>-kafka" }}
+{{- end }}
 {{- $items := list }}
 {{- $seen := dict }}
 {{- range $index, $one := .Values.sidecars.accounts }}
@@ -16,6 +20,8 @@ brokerRunAsUser, externalPort, ignoredNetworks, resources. Fails on errors that 
 {{- $own := index $one $key }}
 {{- $_ := set $item $key (kindIs "invalid" $own | ternary $default $own) }}
 {{- end }}
+{{- $_ := set $item "userOfPod" (kindIs "invalid" $item.brokerRunAsUser) }}
+{{- $_ := set $item "brokerRunAsUser" (kindIs "invalid" $item.brokerRunAsUser | ternary 1001 $item.brokerRunAsUser) }}
 {{- $volumes := list }}
 {{- $used := dict }}
 {{- $set := kindIs "invalid" (index $one "dataVolumes") | ternary "sidecars" $where }}
@@ -78,7 +84,7 @@ quarantine agent requires a shared process namespace. In: root, account (an item
     {{- end }}
     {{- else if $agent }}
     - --lease-namespace={{ include "bellwether.leasenamespace" $.root }}
-    - --max-pause-seconds={{ int $sidecars.quarantineAgent.maxPauseSeconds }}
+    - --max-hold-seconds={{ int $sidecars.quarantineAgent.maxHoldSeconds }}
     {{- end }}
     {{- range $logging }}
     - {{ . }}
@@ -107,10 +113,12 @@ quarantine agent requires a shared process namespace. In: root, account (an item
 {{- end }}
 
 {{/*
-The same in CEL, for the admission policy that adds the sidecars to pods. In: a container.
+The same in CEL, for the admission policy that adds the sidecars to pods. In: container, user (its id, in CEL).
 */}}
 {{- define "bellwether.sidecar.cel" -}}
-{{- $container := . -}}
+{{- $user := .user }}
+{{- $container := .container -}}
+{{- with $container -}}
 Object.spec.containers{
   name: {{ toJson .name }},
   image: {{ toJson .image }},
@@ -141,11 +149,25 @@ Object.spec.containers{
     allowPrivilegeEscalation: false,
     readOnlyRootFilesystem: true,
     runAsNonRoot: true,
-    runAsUser: {{ int .securityContext.runAsUser }},
+    runAsUser: {{ $user }},
     seccompProfile: Object.spec.containers.securityContext.seccompProfile{type: "RuntimeDefault"},
     capabilities: Object.spec.containers.securityContext.capabilities{drop: ["ALL"]}
   }
 }
+{{- end }}
+{{- end }}
+
+{{/*
+How many seconds the liveness probe of a broker must tolerate: a held broker fails it. The longest hold, and a margin.
+In: the root.
+*/}}
+{{- define "bellwether.sidecars.tolerated" -}}
+{{- add (int .Values.sidecars.quarantineAgent.maxHoldSeconds) 150 }}
+{{- end }}
+
+{{/* CEL for whether container c is the broker's: it has the first data volume. In: an account's item. */}}
+{{- define "bellwether.sidecars.isbroker" -}}
+c.?volumeMounts.orValue([]).exists(m, m.name == {{ (first .dataVolumes).name | toJson }})
 {{- end }}
 
 {{/* What adds the sidecars to pods: policy or webhook. In: the root. */}}

@@ -22,8 +22,8 @@ class Requeue:
     inbox_seconds: float = 1.0
     busy_seconds: float = 5.0
     idle_seconds: float = 60.0
-    paused_seconds: float = 1.0
-    """While a broker is paused, or is to be: any further loss is to be seen at once."""
+    held_seconds: float = 1.0
+    """While a broker is held, or is to be: any further loss is to be seen at once."""
     retry_seconds: float = 5.0
     lease_retry_seconds: float = 1.0
     longest_retry_seconds: float = 30.0
@@ -64,7 +64,7 @@ class Requeue:
             return self.idle_seconds
         rest = took_seconds * (1 - self.busy_share) / self.busy_share
         if any(b.quarantine_order is not None and b.quarantine_order.active for b in report.brokers):
-            return min(max(self.paused_seconds, rest), RENEW_SECONDS)
+            return min(max(self.held_seconds, rest), RENEW_SECONDS)
         return min(max(self.busy_seconds, rest), self.idle_seconds)
 
 

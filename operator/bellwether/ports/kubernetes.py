@@ -63,7 +63,7 @@ class QuarantineOrders(Protocol):
 
 
 class NoQuarantineOrders:
-    """No order is kept: simulations, replays and commands pause no broker."""
+    """No order is kept: simulations, replays and commands hold no broker."""
 
     def take_over(self) -> Mapping[int, QuarantineOrder]:
         """None."""

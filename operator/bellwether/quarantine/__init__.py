@@ -1,1 +1,1 @@
-"""Quarantine agent: pauses the process of the broker next to it on the operator's order. Optional."""
+"""Quarantine agent: holds the process of the broker next to it on the operator's order. Optional."""

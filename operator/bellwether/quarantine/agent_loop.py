@@ -1,7 +1,7 @@
-"""Quarantine agent of one broker: read its order, pause or release the process, and report what was done.
+"""Quarantine agent of one broker: read its order, hold or release the process, and report what was done.
 
-In: the source of orders, the broker's process, settings that may change. Out: the process paused or released, and
-``Quarantine`` signals, posted on changes. Called by ``bellwether quarantine-agent``. One thread does it all, so a pause
+In: the source of orders, the broker's process, settings that may change. Out: the process held or released, and
+``Quarantine`` signals, posted on changes. Called by ``bellwether quarantine-agent``. One thread does it all, so a hold
 and its release cannot race.
 """
 
@@ -14,8 +14,8 @@ from typing import Protocol
 
 import structlog
 
-from bellwether.core.model.quarantine_order import MAX_PAUSE_SECONDS
-from bellwether.core.quarantine.agent import AgentAction, AgentState, OrderRead, pause_failed, release_if_paused, step
+from bellwether.core.model.quarantine_order import MAX_HOLD_SECONDS
+from bellwether.core.quarantine.agent import AgentAction, AgentState, OrderRead, hold_failed, release_if_held, step
 from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import Quarantine, QuarantineMode
 from bellwether.core.signals import Reading, Signal
@@ -40,7 +40,7 @@ class QuarantineAgent:
     """One broker's quarantine agent. ``post`` is called with changed signals, on the agent's own thread.
 
     ``leads`` is whether it holds the Lease of its source: a second agent with the same broker id is a standby and
-    pauses nothing. Once ``ending`` is set, a paused broker is released. ``max_pause_seconds`` is the longest pause,
+    holds nothing. Once ``ending`` is set, a held broker is released. ``max_hold_seconds`` is the longest hold,
     whatever an order says.
     """
 
@@ -56,7 +56,7 @@ class QuarantineAgent:
         *,
         leads: Callable[[], bool] = lambda: True,
         ending: threading.Event | None = None,
-        max_pause_seconds: float = MAX_PAUSE_SECONDS,
+        max_hold_seconds: float = MAX_HOLD_SECONDS,
     ) -> None:
         self._broker = broker
         self._source = source
@@ -67,7 +67,7 @@ class QuarantineAgent:
         self._clock = clock
         self._leads = leads
         self._ending = ending or threading.Event()
-        self._ceiling = max_pause_seconds
+        self._ceiling = max_hold_seconds
         self._log = structlog.get_logger(__name__).bind(broker=broker)
         self._lock = threading.Lock()
         self._watch = AgentState()
@@ -87,11 +87,11 @@ class QuarantineAgent:
         return self._watch
 
     def start(self) -> None:
-        """Start; a broker that is found paused is released at once."""
+        """Start; a broker that is found held is released at once."""
         self._thread.start()
 
     def configure(self, settings: Quarantine | None) -> None:
-        """Apply these settings; without a policy, or with quarantine disabled, release a paused broker."""
+        """Apply these settings; without a policy, or with quarantine disabled, release a held broker."""
         self._wanted = settings is not None and settings.mode is QuarantineMode.ENABLED
 
     def repeat(self) -> None:
@@ -103,7 +103,7 @@ class QuarantineAgent:
         return self._thread.is_alive() and self._clock.monotonic() - self._beat < 10.0
 
     def stop(self, timeout_seconds: float = 5.0) -> None:
-        """Release a paused broker and stop."""
+        """Release a held broker and stop."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout_seconds)
@@ -116,11 +116,14 @@ class QuarantineAgent:
             self._beat = self._clock.monotonic()
             read = self._read()
             # A read may hang: how the process is, and what time it is, is asked afterwards.
-            state, guarded = self._process.state(), self._watch.paused is None or self._process.guarded()
+            state, guarded = self._process.state(), self._watch.held is None or self._process.guarded()
             at = self._clock.monotonic()
             self._watch, act = step(self._watch, read, state, at, self._ceiling, guarded=guarded)
-            # Without permission to read orders it cannot pause: the operator must not count on it.
-            self._watch = replace(self._watch, trouble=self._watch.trouble or self._refused)
+            # Without permission to read orders it cannot hold: the operator must not count on it.
+            trouble = self._watch.trouble or self._refused
+            if self._watch.trouble and (remedy := self._process.remedy()):
+                trouble = f"{trouble}: {remedy}"
+            self._watch = replace(self._watch, trouble=trouble)
             self._do(act)
             if not self._wanted:
                 self._release("the policy no longer quarantines")
@@ -133,13 +136,13 @@ class QuarantineAgent:
             try:
                 self.reconcile()
             except Exception:
-                # A defect must not leave a broker paused.
+                # A defect must not leave a broker held.
                 self._log.exception("reconcile_failed_unexpectedly")
                 self._give_up()
             self._stop.wait(TICK_SECONDS)
 
     def _give_up(self) -> None:
-        """Release a paused broker. If that fails, the next reconcile finds it paused and tries again."""
+        """Release a held broker. If that fails, the next reconcile finds it held and tries again."""
         try:
             with self._lock:
                 self._release("the quarantine agent failed")
@@ -165,7 +168,7 @@ class QuarantineAgent:
 
     def _do(self, act: AgentAction) -> None:
         try:
-            if act is AgentAction.PAUSE:
+            if act is AgentAction.HOLD:
                 self._log.warning("broker_holding", reason=self._watch.message)
                 self._process.hold()
             elif act is AgentAction.RELEASE:
@@ -173,10 +176,10 @@ class QuarantineAgent:
                 self._log.warning("broker_released", reason=self._watch.message)
         except (Transient, Terminal) as error:
             self._log.error("process_signal_failed", action=str(act), error=str(error))
-            self._watch = pause_failed(self._watch, str(error))
+            self._watch = hold_failed(self._watch, str(error))
 
     def _release(self, why: str) -> None:
-        self._watch, act = release_if_paused(self._watch, why)
+        self._watch, act = release_if_held(self._watch, why)
         self._do(act)
 
     def _post_changes(self) -> None:

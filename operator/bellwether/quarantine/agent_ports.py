@@ -1,4 +1,4 @@
-"""Ports of the quarantine agent: the broker's process, and the orders to pause it."""
+"""Ports of the quarantine agent: the broker's process, and the orders to hold it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ class BrokerProcess(Protocol):
 
     def state(self) -> ProcessState:
         """How it is now."""
+        ...
+
+    def remedy(self) -> str:
+        """Why it is absent or barred, with figures, and what to set; empty where that is not known."""
         ...
 
     def hold(self) -> None:
@@ -31,5 +35,5 @@ class Orders(Protocol):
     """Reads the agent's orders. Raises Transient or Terminal."""
 
     def read(self) -> OrderRead:
-        """The current order for its broker, and whether another broker is paused."""
+        """The current order for its broker, and whether another broker is held."""
         ...

@@ -4,8 +4,8 @@ In: a process id, or what its command line must match. Out: how it is, and SIGTE
 controlled shutdown Kafka's controller moves the broker's leaders and takes it out of every ISR in one step (KIP-631).
 Stopped as soon as its client connections are closed, the process holds there: its container lives on, and nothing
 starts it. Released, it ends, and starts cleanly. In a pod the containers must share one process namespace, and the
-agent runs as the broker's user, or with the capability KILL, which can pause alone. While the broker is held a watchdog
-(``pause_watchdog``), a separate process, is ready to release it should the agent die.
+agent runs as the broker's user, or with the capability KILL, which can only stop it. While the broker is held a
+watchdog (``hold_watchdog``), a separate process, is ready to release it should the agent die.
 
 A Java process that waits for its disk with its memory mapped may react to nothing. It is stopped as it is, and its
 connections are shut down from outside where the sandbox allows that (pidfd_getfd(2)), so that its clients do not wait
@@ -31,7 +31,7 @@ from pathlib import Path
 from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS
 from bellwether.core.quarantine.agent import ProcessState
 from bellwether.ports.errors import Transient
-from bellwether.quarantine import pause_watchdog
+from bellwether.quarantine import hold_watchdog
 
 KAFKA = r"(^|.*/)java\0.*\0kafka\.Kafka\0"
 """A Java process whose main class is Kafka's; not its launcher with the same arguments, such as tini."""
@@ -85,8 +85,26 @@ class BrokerProcess:
             return ProcessState.ABSENT
         except PermissionError:
             return ProcessState.BARRED
-        stopped = pause_watchdog.state_of(self._proc, found[0]) == pause_watchdog.STOPPED
+        stopped = hold_watchdog.state_of(self._proc, found[0]) == hold_watchdog.STOPPED
         return ProcessState.STOPPED if stopped else ProcessState.RUNNING
+
+    def remedy(self) -> str:
+        """Why it is absent or barred, with figures, and what to set."""
+        found = self._find()
+        if found is not None:
+            with contextlib.suppress(OSError):
+                owner = (self._proc / str(found[0])).stat().st_uid
+                do = f"set sidecars.quarantineAgent.runAsUser: {owner} (runAsUser of its container)"
+                if owner == 0:
+                    do = "run the broker as another user, or the agent as root with only the capability KILL"
+                return f"it runs as user {owner}, the agent as user {os.getuid()}: {do}"
+        elif self._pid is None:
+            with contextlib.suppress(OSError):
+                if b"bellwether" in (self._proc / "1" / "cmdline").read_bytes():
+                    return "the pod shares no process namespace: set shareProcessNamespace: true in it, as inject does"
+            count = len(self._matching())
+            return f"{count} processes match {self._pattern.pattern!r}, and one must: set --process or --pid"
+        return ""
 
     def hold(self) -> None:
         """Shut it down and stop it when its clients are gone, once a keeper is at its post.
@@ -108,13 +126,12 @@ class BrokerProcess:
             raise Transient(f"cannot hold process {found[0]}: {error.strerror}") from error
         until = time.monotonic() + _SETTLE_SECONDS
         while (
-            pause_watchdog.state_of(self._proc, found[0]) not in (pause_watchdog.STOPPED, "")
-            and time.monotonic() < until
+            hold_watchdog.state_of(self._proc, found[0]) not in (hold_watchdog.STOPPED, "") and time.monotonic() < until
         ):
             time.sleep(0.01)
 
     def release(self) -> None:
-        """Let it go on, paused or not. Raises Transient when that cannot be done."""
+        """Let it go on, held or not. Raises Transient when that cannot be done."""
         found = self._find()
         try:
             if found is not None:
@@ -139,14 +156,14 @@ class BrokerProcess:
 
     def _find(self) -> tuple[int, str] | None:
         """Its id and the moment of its start; a number that another process has taken meanwhile is not it."""
-        if self._known is not None and pause_watchdog.start_of(self._proc, self._known[0]) == self._known[1]:
+        if self._known is not None and hold_watchdog.start_of(self._proc, self._known[0]) == self._known[1]:
             return self._known
         if self._pid is not None and self._known is not None:
             return None
         pids = [self._pid] if self._pid is not None else self._matching()
         # If several match, it is unknown which one is meant.
         self._known = None
-        if len(pids) == 1 and (start := pause_watchdog.start_of(self._proc, pids[0])):
+        if len(pids) == 1 and (start := hold_watchdog.start_of(self._proc, pids[0])):
             self._known = pids[0], start
         return self._known
 
@@ -286,7 +303,7 @@ def _signal(found: tuple[int, str], proc: Path, number: signal.Signals) -> None:
 
 
 def _insist(found: tuple[int, str], proc: Path) -> None:
-    if pause_watchdog.start_of(proc, found[0]) != found[1]:
+    if hold_watchdog.start_of(proc, found[0]) != found[1]:
         raise ProcessLookupError(errno.ESRCH, "it has ended in the meantime")
 
 
@@ -295,17 +312,17 @@ def _keeper(found: tuple[int, str], proc: Path) -> subprocess.Popen[bytes]:
     arguments = [str(found[0]), found[1], str(EXPIRES_AFTER_SECONDS), str(proc)]
     try:
         made = subprocess.Popen(
-            [sys.executable, "-I", "-S", pause_watchdog.__file__, *arguments],
+            [sys.executable, "-I", "-S", hold_watchdog.__file__, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
         )
     except OSError as error:
-        raise Transient(f"cannot start the pause watchdog: {error.strerror}") from error
+        raise Transient(f"cannot start the hold watchdog: {error.strerror}") from error
     assert made.stdout is not None  # noqa: S101 - for the type checker
     ready, _, _ = select.select([made.stdout], [], [], _READY_SECONDS)
     if not ready or made.stdout.read(1) != b"r":
         made.kill()
         made.wait()
-        raise Transient(f"the pause watchdog was not ready within {_READY_SECONDS:g} s")
+        raise Transient(f"the hold watchdog was not ready within {_READY_SECONDS:g} s")
     return made

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from bellwether.core.model.quarantine_order import QuarantineOrder
-from bellwether.core.quarantine.agent import OrderRead, PauseOrder
+from bellwether.core.quarantine.agent import HoldOrder, OrderRead
 from bellwether.ports.errors import Transient
 
 
@@ -27,7 +27,7 @@ class MemoryOrderStore:
         return MemoryQuarantineOrders(self)
 
     def agent(self, broker: int, others: Callable[[], int | None] = lambda: None) -> MemoryOrderReader:
-        """The agent of a broker; ``others`` is another broker that is paused, if any."""
+        """The agent of a broker; ``others`` is another broker that is held, if any."""
         return MemoryOrderReader(self, broker, others)
 
     def delete(self, broker: int) -> None:
@@ -86,4 +86,4 @@ class MemoryOrderReader:
         if order is None or not order.active:
             return OrderRead()
         limit = max(0.0, (order.until - order.since).total_seconds())
-        return OrderRead(PauseOrder(order.epoch, order.number, order.renewed_at, limit), self._others())
+        return OrderRead(HoldOrder(order.epoch, order.number, order.renewed_at, limit), self._others())

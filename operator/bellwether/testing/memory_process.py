@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from bellwether.core.doctor.risks import MIN_ISR
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.model.fault_tolerance import FaultTolerance, Quorum
-from bellwether.core.quarantine.agent import OrderRead, PauseOrder, ProcessState
+from bellwether.core.quarantine.agent import HoldOrder, OrderRead, ProcessState
 from bellwether.ports.errors import Transient
 from bellwether.testing.memory_cluster import MemoryCluster
 
@@ -34,6 +34,10 @@ class MemoryProcess:
         if self.barred:
             return ProcessState.BARRED
         return ProcessState.STOPPED if self.stopped else ProcessState.RUNNING
+
+    def remedy(self) -> str:
+        """Nothing is known."""
+        return ""
 
     def hold(self) -> None:
         """A controlled shutdown, stopped at its end. Raises Transient for one that is gone."""
@@ -63,7 +67,7 @@ class MemoryProcess:
 class MemoryOrders:
     """Orders as a test lays them down. ``away`` plays an API that does not answer."""
 
-    command: PauseOrder | None = None
+    command: HoldOrder | None = None
     others: int | None = None
     away: bool = False
 

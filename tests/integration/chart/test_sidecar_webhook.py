@@ -17,7 +17,17 @@ from realparts.apiserver import ApiServer
 from realparts.helm import Helm
 from realparts.ports import HeldPorts, accepts
 from realparts.processes import ManagedProcess
-from testkit.kubernetes.strimzi_pods import TWO_KINDS, a_broker, added, created, dry_run, pasted, until_added
+from testkit.kubernetes.strimzi_pods import (
+    TWO_KINDS,
+    a_broker,
+    a_plain_broker,
+    added,
+    created,
+    dry_run,
+    pasted,
+    quarantinable,
+    until_added,
+)
 
 pytestmark = [pytest.mark.chart, pytest.mark.apiserver]
 
@@ -172,10 +182,12 @@ def test_a_frozen_webhook_does_not_hold_up_a_broker(release: Release):
 
 
 @pytest.mark.slow
-def test_an_agent_shares_the_processes_of_the_broker(changed: Release):
+def test_one_switch_gives_brokers_an_agent_that_can_hold_them(changed: Release):
     changed.restart(quarantineAgent={"enabled": True})
     pod = changed.until_added(4)
-    assert pod["spec"]["shareProcessNamespace"] is True
+    assert quarantinable(pod) == (True, 1001, {"kafka": 750})
+    plain = dry_run(changed.server, "brokers", a_plain_broker("kafka-1"))
+    assert quarantinable(plain) == (True, 1000, {"exporter": 30, "broker": 750})
 
 
 @pytest.mark.slow

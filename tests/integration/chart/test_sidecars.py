@@ -10,7 +10,18 @@ import pytest
 from bellwether.ports.errors import Terminal
 from realparts.apiserver import ApiServer
 from realparts.helm import Helm
-from testkit.kubernetes.strimzi_pods import INJECTED, TWO_KINDS, a_broker, added, created, dry_run, pasted, until_added
+from testkit.kubernetes.strimzi_pods import (
+    INJECTED,
+    TWO_KINDS,
+    a_broker,
+    a_plain_broker,
+    added,
+    created,
+    dry_run,
+    pasted,
+    quarantinable,
+    until_added,
+)
 from waiting import until
 
 pytestmark = [pytest.mark.chart, pytest.mark.apiserver]
@@ -92,7 +103,7 @@ def test_admission_adds_them_to_brokers_and_to_nobody_else(
         installing.run("uninstall", "sides", "--namespace", restricted, "--no-hooks")
 
 
-def test_a_agent_is_added_to_a_pod_whose_processes_it_then_sees(
+def test_one_switch_gives_brokers_an_agent_that_can_hold_them(
     installing: Helm, chart: Path, chartserver: ApiServer, restricted: str
 ):
     sidecars = {**INJECTED, "quarantineAgent": {"enabled": True}}
@@ -104,8 +115,9 @@ def test_a_agent_is_added_to_a_pod_whose_processes_it_then_sees(
         assert pod["spec"]["shareProcessNamespace"] is True
         agent = pod["spec"]["containers"][-1]
         assert (agent["name"], agent["args"][2]) == ("bellwether-quarantine-agent", "quarantine-agent")
-        broker = pod["spec"]["containers"][0]["securityContext"]["runAsUser"]
-        assert agent["securityContext"]["runAsUser"] == broker, "or it could not signal it"
+        assert quarantinable(pod) == (True, 1001, {"kafka": 750})
+        plain = dry_run(chartserver, restricted, a_plain_broker("kafka-1"))
+        assert quarantinable(plain) == (True, 1000, {"exporter": 30, "broker": 750})
 
         loosen = {"pod-security.kubernetes.io/enforce": "privileged"}
         chartserver.kubectl("label", "namespace", restricted, "--overwrite", *(f"{k}={v}" for k, v in loosen.items()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from bellwether.quarantine.pause_watchdog import STOPPED, state_of
+from bellwether.quarantine.hold_watchdog import STOPPED, state_of
 from cures.traffic import Traffic
 from testkit.processes.sites import POLICY, condition, demoted
 
@@ -51,6 +52,8 @@ def said(site: Site) -> str:
 
 def test_a_slow_broker_is_held_released_on_recovery_and_leads_again_without_a_change_of_orders(guarded: Site) -> None:
     site = guarded
+    ready = json.loads(site.run("doctor", "--policy", POLICY, "--output", "json").stdout)
+    assert ready["quarantine"] == {"enabled": True, "missing": []}
     home = site.orders()
     with Traffic(site.kafka.bootstrap, site.topic, PARTITIONS, 60) as traffic:
         site.kafka.slow_disk(1).set(80)

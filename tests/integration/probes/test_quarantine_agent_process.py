@@ -17,7 +17,7 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import LEASES, POLICIES
 from bellwether.adapters.kubernetes.objects.quarantine_orders import LeaseOrders
 from bellwether.core.model.quarantine_order import QuarantineOrder
-from bellwether.quarantine.pause_watchdog import STOPPED, state_of
+from bellwether.quarantine.hold_watchdog import STOPPED, state_of
 from testkit.kafka.kafka_site import KafkaSite
 from waiting import limit
 
@@ -83,13 +83,13 @@ class Post:
     def renewed(self, number: int) -> bool:
         """Renew an order; whether the broker runs all the same."""
         self.order(number)
-        return not self.paused
+        return not self.held
 
     def word(self) -> str:
         return str(self.bench.entry(1).get("reading", ""))
 
     @property
-    def paused(self) -> bool:
+    def held(self) -> bool:
         return state_of(Path("/proc"), self.kafka.broker(1).process.pid) == STOPPED
 
     def started_again(self) -> None:
@@ -97,12 +97,12 @@ class Post:
         self.bench.until(self.kafka.broker(1).start_if_ended, 60)
         self.bench.until(lambda: self.word() == "Passing", 40)
 
-    def pause(self, number: int) -> None:
-        """Order, and go on renewing until it is paused."""
+    def hold(self, number: int) -> None:
+        """Order, and go on renewing until it is held."""
 
         def obeyed() -> bool:
             self.order(number)
-            return self.paused
+            return self.held
 
         self.bench.until(obeyed, 40)
 
@@ -113,36 +113,36 @@ def post(bench: Any, breakable_kafka: KafkaCluster) -> Iterator[Post]:
     breakable_kafka.broker(1).restart()
 
 
-def test_a_broker_is_paused_by_an_order_and_runs_again_whatever_ends_it(post: Post) -> None:
-    post.pause(1)
+def test_a_broker_is_held_by_an_order_and_runs_again_whatever_ends_it(post: Post) -> None:
+    post.hold(1)
     post.bench.until(lambda: post.word() == "Failing", 40)
     site = KafkaSite(post.kafka)
     site.eventually(lambda c: c.leaders()[1] == 0 and all(1 not in p.isr for p in c.held_by(1)), 3)
     post.order(1, ended=True)
     post.started_again()
-    post.pause(2)
+    post.hold(2)
     post.started_again()  # nobody renews
-    post.pause(3)
+    post.hold(3)
     post.delete_order()
     post.started_again()
-    post.pause(4)
+    post.hold(4)
     post.bench.until(lambda: post.word() == "Failing", 40)  # so that the next one's first word is news
     post.agent.kill()
     post.agent.wait()
     post.bench.until(post.kafka.broker(1).start_if_ended, 60)
     post.kafka.broker(1).pause()
     post.agent = post.start()
-    post.bench.until(lambda: not post.paused, 90)  # as after a death with its whole container
+    post.bench.until(lambda: not post.held, 90)  # as after a death with its whole container
     post.bench.until(lambda: post.word() == "Passing", 60)
     post.order(4, ended=True)
     post.agent.send_signal(signal.SIGTERM)
     assert post.agent.wait(limit(60)) == 0, post.bench.logs()
-    post.agent = post.start("--max-pause-seconds", "5")
+    post.agent = post.start("--max-hold-seconds", "5")
     post.bench.until(post.ready_again, 60)
-    post.pause(10)
+    post.hold(10)
     post.bench.until(lambda: post.renewed(10), 60)  # its ceiling, whatever the order says
     post.started_again()
-    post.pause(11)
+    post.hold(11)
     post.agent.send_signal(signal.SIGTERM)
     assert post.agent.wait(limit(60)) == 0, post.bench.logs()
     post.bench.until(lambda: not post.kafka.broker(1).process.alive, 60)

@@ -179,11 +179,11 @@ FORGED: dict[str, tuple[str, Forge]] = {
         lambda s, a: lease(s, a, "zone-a", name=object_names.prober_lease("main", OUTSIDE, "zone-c")),
     ),
     "the Lease of the Kafka cluster": ("may not write the Lease", lambda s, a: renew(s, a, "bellwether-x7f3")),
-    "an order to pause a broker": (
+    "an order to hold a broker": (
         "it is not the Lease of",
         lambda s, a: lease(s, a, "zone-a", name=object_names.quarantine_order(s.namespace, "main", 2)),
     ),
-    "the renewal of an order to pause a broker": (
+    "the renewal of an order to hold a broker": (
         "may not write the Lease",
         lambda s, a: renew(s, a, object_names.quarantine_order(s.namespace, "main", 1)),
     ),
@@ -234,7 +234,7 @@ def test_a_sidecars_token_which_all_brokers_share_cannot_write(stage: Stage, wha
         stage.apply(stage.by(SIDECARS, pod), broker, forged)
 
 
-def test_a_quarantine_agents_token_orders_no_pause_of_any_broker(stage: Stage) -> None:
+def test_a_quarantine_agents_token_orders_no_hold_of_any_broker(stage: Stage) -> None:
     agent = stage.by(SIDECARS, "kafka-1")
     for broker in (1, 2):
         name = object_names.quarantine_order(stage.namespace, "main", broker)

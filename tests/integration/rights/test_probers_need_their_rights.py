@@ -84,13 +84,13 @@ def start_agent(crew: Crew) -> None:
     crew.agent(1)
 
 
-def ready_to_pause(crew: Crew) -> bool:
+def ready_to_hold(crew: Crew) -> bool:
     return crew.entry(1, "Quarantine").get("reading") == "Passing"
 
 
 def test_a_quarantine_agent_needs_to_read_its_order(crew: Crew) -> None:
     ((key, group),) = needs(QUARANTINE_AGENT).items()
-    Lack(ready_to_pause, start_agent).shown(crew, SIDECARS, key, group)
+    Lack(ready_to_hold, start_agent).shown(crew, SIDECARS, key, group)
 
 
 def test_the_sampler_needs_each_of_its_verbs(crew: Crew, tmp_path: Path) -> None:

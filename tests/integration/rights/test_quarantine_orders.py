@@ -1,4 +1,4 @@
-"""Who may order a pause: by the chart's roles alone, without any admission policy, the operator and no prober."""
+"""Who may order a hold: by the chart's roles alone, without any admission policy, the operator and no prober."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient, NotFound, connect
 from bellwether.adapters.kubernetes.objects.quarantine_orders import LeaseOrders
-from bellwether.core.quarantine.agent import OrderRead, PauseOrder
+from bellwether.core.quarantine.agent import HoldOrder, OrderRead
 from bellwether.ports.errors import Terminal
 from bellwether.quarantine.order_reader import BrokerOrders
 from testkit.kubernetes.chart_accounts import FULL, OPERATOR, Accounts
@@ -30,7 +30,7 @@ ORDER = ordered(1, renewed_at=after(3))
 
 @dataclass
 class Scene:
-    """An operator in ``home``, probers of a policy in ``policies``, and an order to pause broker 1."""
+    """An operator in ``home``, probers of a policy in ``policies``, and an order to hold broker 1."""
 
     accounts: Accounts
     admin: KubernetesClient
@@ -47,7 +47,7 @@ class Scene:
         return self.accounts.client(account, pod)
 
     def lease(self, broker: int = 1) -> str:
-        """Name of the order to pause a broker."""
+        """Name of the order to hold a broker."""
         return object_names.quarantine_order(self.policies, "main", broker)
 
 
@@ -111,7 +111,7 @@ def test_a_lease_of_that_name_in_the_probers_own_namespace_orders_nothing(scene:
     body["metadata"] = {"name": scene.lease(), "annotations": body["metadata"]["annotations"]}
     scene.by(PROBER).create(LEASES, scene.policies, {**body, "spec": {**body["spec"], "holderIdentity": "forged"}})
     mine = BrokerOrders(scene.by(SIDECARS, "kafka-1"), scene.home, scene.policies, "main", 1)
-    assert mine.read() == OrderRead(PauseOrder(1, 1, after(3), 600.0, 12.0))
+    assert mine.read() == OrderRead(HoldOrder(1, 1, after(3), 600.0, 12.0))
 
 
 def test_an_agent_reads_the_order_of_its_own_broker_and_no_other_lease_there(scene: Scene) -> None:

@@ -36,8 +36,8 @@ ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
 UNDO = record(None, demoted())
 
 
-def report(*orders: QuarantineOrder, held: Mapping[int, BrokerHold] | None = None) -> Report:
-    return said(policy=ENFORCE, quarantines=QuarantineDecisions({c.broker: c for c in orders}, held or {}))
+def report(*orders: QuarantineOrder, not_held: Mapping[int, BrokerHold] | None = None) -> Report:
+    return said(policy=ENFORCE, quarantines=QuarantineDecisions({c.broker: c for c in orders}, not_held or {}))
 
 
 def condition(found: Report) -> tuple[bool | None, str] | None:
@@ -45,8 +45,8 @@ def condition(found: Report) -> tuple[bool | None, str] | None:
     return (told[0].status, str(told[0].reason)) if told else None
 
 
-PAUSED = ordered(paused_at=after(9), reason=Reason.BROKER_HELD)
-ENDED = replace(PAUSED, ended_at=after(90), reason=Reason.QUARANTINE_ENDED)
+HELD = ordered(held_at=after(9), reason=Reason.BROKER_HELD)
+ENDED = replace(HELD, ended_at=after(90), reason=Reason.QUARANTINE_ENDED)
 
 
 @pytest.mark.parametrize(
@@ -54,15 +54,15 @@ ENDED = replace(PAUSED, ended_at=after(90), reason=Reason.QUARANTINE_ENDED)
     [
         pytest.param(report(), None, id="nothing to say"),
         pytest.param(report(ordered()), (False, "QuarantinePending"), id="ordered"),
-        pytest.param(report(PAUSED), (True, "BrokerHeld"), id="paused"),
+        pytest.param(report(HELD), (True, "BrokerHeld"), id="held"),
         pytest.param(report(ENDED), (False, "QuarantineEnded"), id="ended lately"),
         pytest.param(
-            report(held={1: BrokerHold(1, Reason.AGENT_UNAVAILABLE, "nobody")}),
+            report(not_held={1: BrokerHold(1, Reason.AGENT_UNAVAILABLE, "nobody")}),
             (False, "AgentUnavailable"),
             id="refused",
         ),
         pytest.param(
-            report(ENDED, held={1: BrokerHold(1, Reason.QUARANTINE_PENDING, "peace")}),
+            report(ENDED, not_held={1: BrokerHold(1, Reason.QUARANTINE_PENDING, "peace")}),
             (False, "QuarantinePending"),
             id="refused after an end",
         ),
@@ -78,25 +78,25 @@ def told(before: Report | None, now: Report) -> list[tuple[str, bool]]:
 
 def test_an_order_its_obedience_and_its_end_are_events_and_renewals_are_none():
     assert told(report(), report(ordered())) == [("QuarantinePending", True)]
-    assert told(report(ordered()), report(PAUSED)) == [("BrokerHeld", True)]
-    assert told(report(PAUSED), report(replace(PAUSED, renewed_at=after(400)))) == []
-    assert told(report(PAUSED), report(ENDED)) == [("QuarantineEnded", False)]
+    assert told(report(ordered()), report(HELD)) == [("BrokerHeld", True)]
+    assert told(report(HELD), report(replace(HELD, renewed_at=after(400)))) == []
+    assert told(report(HELD), report(ENDED)) == [("QuarantineEnded", False)]
     lost = replace(ENDED, reason=Reason.ANOTHER_BROKER_UNHEALTHY)
-    assert told(report(PAUSED), report(lost)) == [("AnotherBrokerUnhealthy", True)]
+    assert told(report(HELD), report(lost)) == [("AnotherBrokerUnhealthy", True)]
     assert told(None, report(ENDED)) == [], "after a start what is over is no news"
-    assert told(None, report(PAUSED)) == [("BrokerHeld", True)]
+    assert told(None, report(HELD)) == [("BrokerHeld", True)]
     assert told(report(ENDED), report()) == [], "that it is forgotten is none either"
 
 
 @pytest.mark.parametrize(
     ("order", "took", "seconds"),
     [
-        pytest.param(PAUSED, 0.05, 1.0, id="every second"),
-        pytest.param(PAUSED, 60.0, RENEW_SECONDS, id="on a large cluster soon enough to renew the order"),
+        pytest.param(HELD, 0.05, 1.0, id="every second"),
+        pytest.param(HELD, 60.0, RENEW_SECONDS, id="on a large cluster soon enough to renew the order"),
         pytest.param(ENDED, 0.05, 5.0, id="no sooner than ever once it is over"),
     ],
 )
-def test_while_a_broker_is_paused_the_next_reconcile_comes_soon(order: QuarantineOrder, took: float, seconds: float):
+def test_while_a_broker_is_held_the_next_reconcile_comes_soon(order: QuarantineOrder, took: float, seconds: float):
     assert Requeue().after(report(order), ENFORCE, UNDO, took) == seconds
 
 
@@ -122,7 +122,7 @@ QUARANTINE = {"mode": "Enabled"}
 
 
 def orders_of(operator: MemoryOperator) -> dict[str, str]:
-    """Holder of every Lease that orders a pause, by name."""
+    """Holder of every Lease that orders a hold, by name."""
     labels = {object_names.COMPONENT_LABEL: COMPONENT}
     found = operator.api.list(LEASES, LEASES_IN, labels)
     return {one["metadata"]["name"]: one["spec"]["holderIdentity"] for one in found}
@@ -155,7 +155,7 @@ def quarantined(operator: MemoryOperator) -> tuple[str, str]:
     return next((c["status"], c["reason"]) for c in found if c["type"] == "Quarantined")
 
 
-def test_an_order_is_a_lease_that_is_renewed_while_the_broker_is_to_stay_paused(operator: MemoryOperator):
+def test_an_order_is_a_lease_that_is_renewed_while_the_broker_is_to_stay_held(operator: MemoryOperator):
     loop = ordered_by(operator)
     assert quarantined(operator) == ("True", "BrokerHeld")
     before = operator.api.get(LEASES, LEASES_IN, ORDER)["spec"]["renewTime"]

@@ -1,4 +1,4 @@
-"""A quarantine agent at its post: reads orders, pauses and releases, gives its word, and releases at its own end."""
+"""A quarantine agent at its post: reads orders, holds and releases, gives its word, and releases at its own end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS
-from bellwether.core.quarantine.agent import OrderRead, PauseOrder, ProcessState
+from bellwether.core.quarantine.agent import HoldOrder, OrderRead, ProcessState
 from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import Quarantine, QuarantineMode
 from bellwether.core.signals import Reading, Signal
@@ -56,10 +56,10 @@ class Post:
 
     def order(self, number: int = 1) -> None:
         """The operator gives an order."""
-        self.orders.command = PauseOrder(1, number, self.clock.now(), 600)
+        self.orders.command = HoldOrder(1, number, self.clock.now(), 600)
 
-    def paused(self) -> Post:
-        """Up to the pause."""
+    def held(self) -> Post:
+        """Up to the hold."""
         self.run(2)
         self.order()
         self.run(6)
@@ -68,7 +68,7 @@ class Post:
 
 
 def test_it_obeys_an_order_and_its_end_and_says_so() -> None:
-    post = Post().paused()
+    post = Post().held()
     post.orders.command = None
     post.run(2)
     assert not post.process.stopped
@@ -80,7 +80,7 @@ def test_it_obeys_an_order_and_its_end_and_says_so() -> None:
 
 @pytest.mark.parametrize("away", [True, False], ids=["the API is away", "the operator is silent"])
 def test_it_releases_when_it_loses_its_orders(away: bool) -> None:
-    post = Post().paused()
+    post = Post().held()
     post.orders.away = away
     post.run(EXPIRES_AFTER_SECONDS - 6, renewing=False)
     assert post.process.stopped
@@ -88,8 +88,8 @@ def test_it_releases_when_it_loses_its_orders(away: bool) -> None:
     assert not post.process.stopped
 
 
-def test_a_agent_that_is_started_anew_releases_whom_its_forerunner_paused() -> None:
-    post = Post().paused()
+def test_a_agent_that_is_started_anew_releases_whom_its_forerunner_held() -> None:
+    post = Post().held()
     post.process.keeper = False
     post.process.die()
     assert post.process.stopped, "nobody was there to release it"
@@ -105,13 +105,13 @@ def test_a_agent_that_is_started_anew_releases_whom_its_forerunner_paused() -> N
 
 
 def test_it_releases_at_its_own_end() -> None:
-    post = Post().paused()
+    post = Post().held()
     post.agent.stop()
     assert not post.process.stopped
 
 
 def test_it_releases_when_its_policy_quarantines_no_more() -> None:
-    post = Post().paused()
+    post = Post().held()
     post.agent.configure(Quarantine(mode=QuarantineMode.OFF))
     post.run(1)
     assert not post.process.stopped
@@ -121,13 +121,13 @@ def test_it_releases_when_its_policy_quarantines_no_more() -> None:
 
 
 def test_it_releases_when_its_keeper_is_gone() -> None:
-    post = Post().paused()
+    post = Post().held()
     post.process.keeper = False
     post.run(1)
     assert not post.process.stopped
 
 
-def test_a_pause_that_fails_is_told_and_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hold_that_fails_is_told_and_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     post = Post()
     tried = []
 
@@ -165,8 +165,8 @@ def test_a_thread_of_its_own_keeps_watch_and_releases_in_the_end() -> None:
     assert not post.agent.alive()
 
 
-def test_a_defect_leaves_nobody_paused(monkeypatch: pytest.MonkeyPatch) -> None:
-    post = Post().paused()
+def test_a_defect_leaves_nobody_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    post = Post().held()
 
     def broken() -> None:
         raise KeyError("a defect")
@@ -186,7 +186,7 @@ def test_its_word_is_told_for_metrics_with_each_news():
 
     post.run(2)
     assert signal() == 1
-    post.paused()
+    post.held()
     assert signal() == 0
     post.orders.command = None
     post.run(2)
@@ -194,7 +194,7 @@ def test_its_word_is_told_for_metrics_with_each_news():
 
 
 def test_a_release_that_fails_in_a_way_that_it_should_not_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    post, tried = Post().paused(), []
+    post, tried = Post().held(), []
     release, state = post.process.release, post.process.state
 
     def scarce() -> None:
@@ -216,12 +216,12 @@ def test_a_release_that_fails_in_a_way_that_it_should_not_is_tried_again(monkeyp
     post.agent.stop()
 
 
-def test_a_agent_that_stands_by_pauses_nobody() -> None:
+def test_a_agent_that_stands_by_holds_nobody() -> None:
     post = Post(leads=False)
     post.run(2)
     post.order()
     post.run(20)
-    assert not post.process.stopped, "another quarantine agent reports of this broker: nobody would know of this pause"
+    assert not post.process.stopped, "another quarantine agent reports of this broker: nobody would know of this hold"
     post.leads = True
     post.run(20)
     assert not post.process.stopped, "the order was another's to obey"
@@ -231,7 +231,7 @@ def test_a_agent_that_stands_by_pauses_nobody() -> None:
 
 
 def test_a_agent_whose_word_is_not_heard_any_more_releases_as_without_orders() -> None:
-    post = Post().paused()
+    post = Post().held()
     post.leads = False
     post.run(EXPIRES_AFTER_SECONDS - 6)
     assert post.process.stopped, "a Lease that is renewed a moment late ends nothing"
@@ -239,20 +239,20 @@ def test_a_agent_whose_word_is_not_heard_any_more_releases_as_without_orders() -
     assert not post.process.stopped
 
 
-def test_no_order_pauses_for_longer_than_the_ceiling() -> None:
+def test_no_order_holds_for_longer_than_the_ceiling() -> None:
     post = Post()
     post.agent = QuarantineAgent(
-        1, "broker-1", post.process, post.orders, post.said.append, post.clock, max_pause_seconds=30
+        1, "broker-1", post.process, post.orders, post.said.append, post.clock, max_hold_seconds=30
     )
-    post.paused()
+    post.held()
     post.run(20)
     assert post.process.stopped
     post.run(10)
     assert not post.process.stopped
-    assert "the ceiling of this quarantine agent (--max-pause-seconds)" in post.said[-1].message
+    assert "the ceiling of this quarantine agent (--max-hold-seconds)" in post.said[-1].message
 
 
-def test_an_agent_that_may_not_read_its_order_reports_that_it_cannot_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_that_may_not_read_its_order_reports_that_it_cannot_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     post = Post()
     post.run(2)
 
@@ -271,8 +271,17 @@ def test_an_agent_that_may_not_read_its_order_reports_that_it_cannot_pause(monke
     assert post.said[-1].reading is Reading.PASSING
 
 
-def test_once_asked_to_end_it_releases_before_anything_else_and_begins_no_pause() -> None:
-    post = Post().paused()
+def test_an_agent_that_may_not_signal_reports_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    post = Post()
+    monkeypatch.setattr(post.process, "barred", True)
+    monkeypatch.setattr(post.process, "remedy", lambda: "set runAsUser: 1000")
+    post.run(2)
+    wanted = "no permission to signal the broker's process: set runAsUser: 1000"
+    assert (post.said[-1].reading, post.said[-1].message) == (Reading.UNKNOWN, wanted)
+
+
+def test_once_asked_to_end_it_releases_before_anything_else_and_begins_no_hold() -> None:
+    post = Post().held()
     post.ending.set()
     post.orders.away = True
     post.run(TICK_SECONDS)

@@ -1,4 +1,4 @@
-"""A broker's process is found, paused and released; whoever paused it may die in any way, and it runs again."""
+"""A broker's process is found, held and released; whoever held it may die in any way, and it runs again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 
 from bellwether.core.quarantine.agent import ProcessState
 from bellwether.ports.errors import Transient
-from bellwether.quarantine import broker_process, pause_watchdog
+from bellwether.quarantine import broker_process, hold_watchdog
 from bellwether.quarantine.broker_process import BrokerProcess
 from waiting import limit, until
 
@@ -24,7 +24,7 @@ PROC = Path("/proc")
 SLEEPS = ("-c", "import time; time.sleep(120)")
 # Looks like the broker of nobody else on this machine.
 MINE = rf"(^|.*/)java\0.*\0test\.Kafka{os.getpid()}\0"
-# Pauses the process of that id, and then stands still or ends without a word, as it is told.
+# Holds the process of that id, and then stands still or ends without a word, as it is told.
 AGENT = """
 import sys, time
 from bellwether.quarantine.broker_process import BrokerProcess
@@ -55,12 +55,12 @@ def process(broker: subprocess.Popen[bytes]) -> Iterator[BrokerProcess]:
 
 
 def stopped(broker: subprocess.Popen[bytes]) -> bool:
-    return pause_watchdog.state_of(PROC, broker.pid) == pause_watchdog.STOPPED
+    return hold_watchdog.state_of(PROC, broker.pid) == hold_watchdog.STOPPED
 
 
-def test_it_is_paused_and_released(broker: subprocess.Popen[bytes], process: BrokerProcess) -> None:
+def test_it_is_held_and_released(broker: subprocess.Popen[bytes], process: BrokerProcess) -> None:
     assert process.state() is ProcessState.RUNNING
-    assert not process.guarded(), "nobody guards what is not paused"
+    assert not process.guarded(), "nobody guards what is not held"
     process.hold()
     assert stopped(broker)
     assert process.state() is ProcessState.STOPPED
@@ -100,11 +100,30 @@ def test_of_two_that_match_neither_is_meant() -> None:
     two = [like_kafka(), like_kafka()]
     try:
         until(lambda: all(b"Kafka" in (PROC / str(p.pid) / "cmdline").read_bytes() for p in two))
-        assert BrokerProcess(pattern=MINE).state() is ProcessState.ABSENT
+        found = BrokerProcess(pattern=MINE)
+        assert found.state() is ProcessState.ABSENT
+        assert found.remedy().startswith("2 processes match")
     finally:
         for one in two:
             one.kill()
             one.wait()
+
+
+def test_a_pod_without_a_shared_process_namespace_is_named(tmp_path: Path) -> None:
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1" / "cmdline").write_bytes(b"/usr/bin/python3\0-m\0bellwether\0supervise\0")
+    assert "set shareProcessNamespace: true" in BrokerProcess(proc=tmp_path).remedy()
+
+
+def test_a_broker_of_another_user_is_named_with_the_field_to_set(
+    broker: subprocess.Popen[bytes], process: BrokerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = (PROC / str(broker.pid)).stat().st_uid
+    assert process.state() is ProcessState.RUNNING
+    monkeypatch.setattr(os, "getuid", lambda: 10001)
+    wanted = f"runAsUser: {owner}" if owner else "capability KILL"
+    assert process.remedy().startswith(f"it runs as user {owner}, the agent as user 10001: ")
+    assert wanted in process.remedy()
 
 
 def test_a_pattern_that_is_none_is_refused() -> None:
@@ -117,19 +136,19 @@ def test_a_restarted_broker_is_another_process(broker: subprocess.Popen[bytes], 
     stat = (PROC / str(broker.pid) / "stat").read_text()
     (tmp_path / str(broker.pid)).mkdir()
     (tmp_path / str(broker.pid) / "stat").write_text(stat)
-    assert pause_watchdog.start_of(tmp_path, broker.pid) == pause_watchdog.start_of(PROC, broker.pid)
+    assert hold_watchdog.start_of(tmp_path, broker.pid) == hold_watchdog.start_of(PROC, broker.pid)
     head, _, tail = stat.rpartition(")")
     fields = tail.split()
     fields[19] = str(int(fields[19]) + 1)
     (tmp_path / str(broker.pid) / "stat").write_text(f"{head}) {' '.join(fields)}")
-    assert pause_watchdog.start_of(tmp_path, broker.pid) != pause_watchdog.start_of(PROC, broker.pid)
+    assert hold_watchdog.start_of(tmp_path, broker.pid) != hold_watchdog.start_of(PROC, broker.pid)
 
 
 def test_a_number_that_was_given_means_who_has_it_now_and_nobody_who_gets_it_later(
     broker: subprocess.Popen[bytes], process: BrokerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert process.state() is ProcessState.RUNNING
-    monkeypatch.setattr(pause_watchdog, "start_of", lambda _proc, _pid: "another's")
+    monkeypatch.setattr(hold_watchdog, "start_of", lambda _proc, _pid: "another's")
     assert process.state() is ProcessState.ABSENT
     assert process.state() is ProcessState.ABSENT, "not even when it is asked again"
     with pytest.raises(Transient, match="was not found"):
@@ -141,7 +160,7 @@ def test_a_number_that_was_given_means_who_has_it_now_and_nobody_who_gets_it_lat
 def test_who_has_taken_the_brokers_number_while_the_keeper_started_is_not_stopped(
     broker: subprocess.Popen[bytes], process: BrokerProcess, monkeypatch: pytest.MonkeyPatch, *, handles: bool
 ) -> None:
-    start = pause_watchdog.start_of(PROC, broker.pid)
+    start = hold_watchdog.start_of(PROC, broker.pid)
     begin, begun = broker_process._keeper, []
 
     def slowly(found: tuple[int, str], proc: Path) -> subprocess.Popen[bytes]:
@@ -152,7 +171,7 @@ def test_who_has_taken_the_brokers_number_while_the_keeper_started_is_not_stoppe
         raise OSError(errno.ENOSYS, "Function not implemented")
 
     monkeypatch.setattr(broker_process, "_keeper", slowly)
-    monkeypatch.setattr(pause_watchdog, "start_of", lambda _proc, _pid: "another's" if begun else start)
+    monkeypatch.setattr(hold_watchdog, "start_of", lambda _proc, _pid: "another's" if begun else start)
     if not handles:
         monkeypatch.setattr(os, "pidfd_open", unknown)
     with pytest.raises(Transient, match="cannot hold process"):
@@ -161,7 +180,7 @@ def test_who_has_taken_the_brokers_number_while_the_keeper_started_is_not_stoppe
     assert not process.guarded(), "and the keeper has gone home"
 
 
-def test_where_there_are_no_handles_it_is_paused_by_its_number(
+def test_where_there_are_no_handles_it_is_held_by_its_number(
     broker: subprocess.Popen[bytes], process: BrokerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def forbidden(_pid: int) -> int:
@@ -173,7 +192,7 @@ def test_where_there_are_no_handles_it_is_paused_by_its_number(
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_agent_that_is_killed_while_its_broker_is_paused_leaves_it_running(
+def test_a_agent_that_is_killed_while_its_broker_is_held_leaves_it_running(
     broker: subprocess.Popen[bytes], number: signal.Signals
 ) -> None:
     agent = subprocess.Popen([sys.executable, "-c", AGENT, str(broker.pid)], stdout=subprocess.PIPE)
@@ -192,10 +211,10 @@ def test_a_agent_that_is_killed_while_its_broker_is_paused_leaves_it_running(
 
 
 def test_a_keeper_that_hears_nothing_releases_the_broker(broker: subprocess.Popen[bytes]) -> None:
-    start = pause_watchdog.start_of(PROC, broker.pid)
+    start = hold_watchdog.start_of(PROC, broker.pid)
     words = [str(broker.pid), start, "3", "/proc"]  # long enough for us to see it stopped
     keeper = subprocess.Popen(
-        [sys.executable, "-I", "-S", pause_watchdog.__file__, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-I", "-S", hold_watchdog.__file__, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     with keeper:
         assert keeper.stdout is not None

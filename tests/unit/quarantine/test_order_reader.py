@@ -11,7 +11,7 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES
 from bellwether.adapters.kubernetes.objects.quarantine_orders import EPOCH, LeaseOrders
 from bellwether.core.model.quarantine_order import QuarantineOrder
-from bellwether.core.quarantine.agent import OrderRead, PauseOrder
+from bellwether.core.quarantine.agent import HoldOrder, OrderRead
 from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.quarantine.order_reader import BrokerOrders
@@ -41,7 +41,7 @@ def orders(api: MemoryApi) -> BrokerOrders:
 
 def test_an_order_is_read_as_it_was_written(api: MemoryApi) -> None:
     keep(api, ORDER)
-    assert orders(api).read() == OrderRead(PauseOrder(1, 1, after(9), 600.0, 12.0))
+    assert orders(api).read() == OrderRead(HoldOrder(1, 1, after(9), 600.0, 12.0))
 
 
 def test_there_is_none_without_a_lease_and_by_one_that_was_released(api: MemoryApi) -> None:
@@ -63,7 +63,7 @@ def test_a_status_orders_nothing(api: MemoryApi) -> None:
     assert orders(api).read() == OrderRead()
 
 
-def test_another_broker_that_is_paused_is_named(api: MemoryApi) -> None:
+def test_another_broker_that_is_held_is_named(api: MemoryApi) -> None:
     keep(api, ORDER)
     put(api, 2, signals=[entry(type=QUARANTINE_AGENT, source="broker-2", reading="Failing")])
     assert orders(api).read().others == 2

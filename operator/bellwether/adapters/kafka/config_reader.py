@@ -1,7 +1,7 @@
 """Read topic and broker settings by DescribeConfigs, KIP-133 (``ports.kafka.ConfigReader``).
 
 In: names of topics, ids of brokers, names of settings. Out: the effective values from any source (KIP-226). Any broker
-returns the settings of topics; only a broker itself returns its own. Used for risks, elections and pauses.
+returns the settings of topics; only a broker itself returns its own. Used for risks, elections and quarantine.
 """
 
 from __future__ import annotations

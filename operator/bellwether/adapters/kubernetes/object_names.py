@@ -38,7 +38,7 @@ def prober_lease(policy: str, signal_type: str, source: str) -> str:
 
 
 def quarantine_order(namespace: str, policy: str, broker: int) -> str:
-    """Name of the Lease that orders the pause of one broker. All policies' orders share a namespace.
+    """Name of the Lease that orders the hold of one broker. All policies' orders share a namespace.
 
     The chart makes the same names, for roles.
     """

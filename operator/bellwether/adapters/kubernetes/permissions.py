@@ -118,7 +118,7 @@ PROBER = (
 )
 """Permissions of ``bellwether probe``, for all signal types."""
 
-QUARANTINE_AGENT = (Need(COORDINATION, "leases", ("get",), "the order to pause its broker", Where.LEASES),)
+QUARANTINE_AGENT = (Need(COORDINATION, "leases", ("get",), "the order to hold its broker", Where.LEASES),)
 """Permissions of ``bellwether quarantine-agent`` in addition to those of a prober."""
 
 SAMPLER = (

@@ -20,15 +20,31 @@ from bellwether.ports.errors import Terminal
 
 Object = Mapping[str, Any]
 
+AGENT = "bellwether-quarantine-agent"
+"""The container that signals the broker's process."""
+
+
+class Quarantine(BaseModel):
+    """What a quarantine agent needs of the pod. The broker's container is the one with ``volume``.
+
+    ``tolerated_seconds`` is for how long its liveness probe may fail; ``user_of_pod``: the agent is of its user.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
+
+    volume: str
+    tolerated_seconds: int
+    user_of_pod: bool
+
 
 class Sidecars(BaseModel):
-    """What the pods of one ServiceAccount get."""
+    """What the pods of one ServiceAccount get. ``quarantine``: None where no agent is among the containers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
 
     containers: list[dict[str, Any]] = Field(min_length=1)
     image_pull_secrets: list[dict[str, str]]
-    share_process_namespace: bool
+    quarantine: Quarantine | None = None
 
 
 _ACCOUNTS = TypeAdapter(dict[str, Sidecars])
@@ -51,7 +67,7 @@ def answer(body: bytes, sidecars: Mapping[str, Sidecars]) -> bytes:
         uid, pod = str(request["uid"]), request["object"]["spec"]
         found = sidecars.get(pod.get("serviceAccountName") or "default")
         patch = list(_patch(pod, found)) if found is not None else []
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(f"not an AdmissionReview for a pod: {type(error).__name__}: {error}") from None
     response: dict[str, Any] = {"uid": uid, "allowed": True}
     if patch:
@@ -62,11 +78,39 @@ def answer(body: bytes, sidecars: Mapping[str, Sidecars]) -> bytes:
 
 
 def _patch(pod: Object, sidecars: Sidecars) -> Iterator[Object]:
-    if sidecars.share_process_namespace:
+    needs, user = sidecars.quarantine, 0
+    if needs is not None:
         yield {"op": "add", "path": "/spec/shareProcessNamespace", "value": True}
+        for index, container in enumerate(pod.get("containers") or []):
+            if not any(mount["name"] == needs.volume for mount in container.get("volumeMounts") or []):
+                continue
+            if needs.user_of_pod and not user:
+                user = _user(container) or _user(pod)
+            yield from _tolerant(index, container.get("livenessProbe"), needs.tolerated_seconds)
     for container in sidecars.containers:
-        yield {"op": "add", "path": "/spec/containers/-", "value": container}
+        yield {"op": "add", "path": "/spec/containers/-", "value": _of_user(container, user)}
     before = pod.get("imagePullSecrets") or []
     more = [one for one in sidecars.image_pull_secrets if one not in before]
     if more:
         yield {"op": "add", "path": "/spec/imagePullSecrets", "value": [*before, *more]}
+
+
+def _user(of: Object) -> int:
+    """The user id that a container or a pod states; 0 for none."""
+    return int((of.get("securityContext") or {}).get("runAsUser") or 0)
+
+
+def _of_user(container: dict[str, Any], user: int) -> dict[str, Any]:
+    if not user or container["name"] != AGENT:
+        return container
+    return {**container, "securityContext": {**container["securityContext"], "runAsUser": user}}
+
+
+def _tolerant(index: int, probe: Object | None, seconds: int) -> Iterator[Object]:
+    """A held broker fails its liveness probe, which must not end it before its hold is over."""
+    if probe is None:
+        return
+    period = probe.get("periodSeconds") or 10
+    if (probe.get("failureThreshold") or 3) * period < seconds:
+        path = f"/spec/containers/{index}/livenessProbe/failureThreshold"
+        yield {"op": "add", "path": path, "value": -(-seconds // period)}

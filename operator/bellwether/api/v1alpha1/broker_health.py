@@ -251,8 +251,8 @@ class BrokerHealthStatus(Reported):
         default=(),
         description="Healthy: the broker is healthy. Demoted: the broker is kept from leading. HoldsBackISR: it"
         " replicates slowly and delays acks=all. Drained: it is in maintenance and can be stopped."
-        " Overridden: False once the override has ended. Quarantined: the broker is paused; if False,"
-        " the reason says what blocks or ended the pause.",
+        " Overridden: False once the override has ended. Quarantined: the broker is held; if False,"
+        " the reason says what blocks or ended the hold.",
     )
 
 

@@ -169,7 +169,7 @@ class LeadershipPolicySpec(Model):
     )
     quarantine: Quarantine = Field(
         default_factory=Quarantine,
-        description="Quarantine: whether the process of a demoted broker that still delays acks=all may be paused.",
+        description="Quarantine: whether a broker whose slow disk delays acks=all may be held in controlled shutdown.",
     )
     rebalance: Rebalance | None = Field(
         default=None, description="Rebalancing of leaders by measured load. If unset, load is not rebalanced."

@@ -52,21 +52,21 @@ def holds_back(health: BrokerHealth) -> Condition | None:
 
 
 def _held_back(health: BrokerHealth, policy: LeadershipPolicy) -> str:
-    reason = why_not_paused(health, policy).partition(": ")[0]
-    why = "it is being paused" if paused(health) else f"it is not held: {reason}"
+    reason = why_not_held(health, policy).partition(": ")[0]
+    why = "it is being held" if held(health) else f"it is not held: {reason}"
     return (
         f"acks=all writes wait for slow broker {health.spec.broker_id} where it is in the ISR, whichever broker leads"
         f" ({ACKS_ALL_FIGURES}); {why}"
     )
 
 
-def paused(health: BrokerHealth) -> bool:
+def held(health: BrokerHealth) -> bool:
     """Whether the broker is quarantined: Kafka takes it out of the ISRs within its session timeout."""
     return true_condition(health.status.conditions, "Quarantined") is not None
 
 
-def why_not_paused(health: BrokerHealth, policy: LeadershipPolicy) -> str:
-    """Why the process of a slow broker, for which acks=all waits, is not paused."""
+def why_not_held(health: BrokerHealth, policy: LeadershipPolicy) -> str:
+    """Why the process of a slow broker, for which acks=all waits, is not held."""
     if policy.spec.quarantine.to_core().mode is QuarantineMode.OFF:
         return "quarantine is off (spec.quarantine.mode)"
     found = condition(health.status.conditions, "Quarantined")

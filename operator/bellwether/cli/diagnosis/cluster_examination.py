@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
+from bellwether.core.doctor.judged_brokers import QuarantineCheck
 from bellwether.core.doctor.risks import (
     MIN_ISR,
     UNCLEAN,
@@ -55,7 +56,7 @@ class Examination:
 
     ``unhealthy``: brokers that a policy judges Sick or Down and that lead partitions; None if no verdicts were read.
     ``slow``: brokers for which ``acks=all`` waits. ``slow_disk``: what one slow disk would do, where appends were seen.
-    ``troubles``: what could not be read.
+    ``quarantine``: what it lacks; None without a policy. ``troubles``: what could not be read.
     """
 
     cluster: Cluster
@@ -65,6 +66,7 @@ class Examination:
     unhealthy: tuple[UnhealthyLeader, ...] | None = None
     slow: tuple[SlowFollower, ...] = ()
     slow_disk: SlowDiskForecast | None = None
+    quarantine: QuarantineCheck | None = None
     troubles: tuple[str, ...] = ()
 
     def of(self, name: TopicPartition) -> Diagnosis:

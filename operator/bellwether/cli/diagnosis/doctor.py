@@ -20,6 +20,7 @@ from bellwether.adapters.kafka.admin_config_reader import AdminConfigs
 from bellwether.adapters.kafka.brokers.log_ends import LogEnds
 from bellwether.adapters.kafka.config_reader import KafkaConfigs
 from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
+from bellwether.adapters.kafka.fault_tolerance_reader import KafkaFaultTolerance
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
 from bellwether.adapters.store.store_uri import Redacted
@@ -31,9 +32,9 @@ from bellwether.cli.diagnosis.cluster_examination import Examination, Examiner, 
 from bellwether.cli.kafka_target import connection_from
 from bellwether.cli.offline.unclean_election import NoLeaderElected, Refused, elect_uncleanly
 from bellwether.cli.output import print_document
-from bellwether.core.doctor.judged_brokers import JudgedBrokers
+from bellwether.core.doctor.judged_brokers import JudgedBrokers, QuarantineCheck
 from bellwether.core.doctor.remediation import CommandOptions
-from bellwether.core.doctor.risks import OFFLINE, LogEndSample
+from bellwether.core.doctor.risks import MIN_ISR, OFFLINE, LogEndSample
 from bellwether.core.doctor.unhealthy_leaders import slow_followers, unhealthy_leaders
 from bellwether.core.model.cluster import PartitionKey, TopicPartition
 from bellwether.kafka_connection import Connection
@@ -85,7 +86,7 @@ def doctor(
 class _Cluster:
     """A cluster to examine. ``check`` raises Terminal if its id is not the expected one.
 
-    ``judged``: what the policy says of its brokers; None without its verdicts.
+    ``judged``: what the policy says of its brokers; None without its verdicts. ``quarantine``: what it lacks.
     """
 
     connection: Connection
@@ -94,6 +95,7 @@ class _Cluster:
     notes: tuple[str, ...] = ()
     check: Callable[[str], None] = lambda _cluster_id: None
     judged: JudgedBrokers | None = None
+    quarantine: QuarantineCheck | None = None
 
 
 def _by_options(kafka: Mapping[str, Any]) -> _Cluster:
@@ -118,7 +120,7 @@ def _of_policy(opened: ExitStack, target: Target, kafka: Mapping[str, Any]) -> _
         options=options,
     )
     nodes = BrokerPool(found.connection, MANUAL_LIMITS)
-    return _Cluster(found.connection, nodes, tools, found.notes, found.check, found.judged)
+    return _Cluster(found.connection, nodes, tools, found.notes, found.check, found.judged, found.quarantine)
 
 
 def _examination(of: _Cluster, uri: str | None) -> Callable[..., Examination]:
@@ -130,12 +132,27 @@ def _examination(of: _Cluster, uri: str | None) -> Callable[..., Examination]:
         found = examiner.examine(topics, forecast=forecast)
         of.check(found.cluster.cluster_id)
         found = replace(found, troubles=(*of.notes, *found.troubles))
+        if forecast and of.quarantine is not None and (of.quarantine.enabled or found.slow_disk is not None):
+            found = replace(found, quarantine=_quarantine(of.quarantine, found, nodes))
         if of.judged is None:
             return found
         slow = slow_followers(found.cluster, of.judged)
         return replace(found, unhealthy=unhealthy_leaders(found.cluster, of.judged), slow=slow)
 
     return examine
+
+
+def _quarantine(check: QuarantineCheck, found: Examination, nodes: BrokerPool) -> QuarantineCheck:
+    """What is missing, with what the policy's Kafka user may not read."""
+    if not check.enabled:
+        return check
+    missing = list(check.missing)
+    if unknown := {p.topic for p in found.cluster.partitions} - found.facts.floors.keys():
+        text = f"{MIN_ISR} of {len(unknown)} topics is unknown: allow DescribeConfigs on Topic * to the policy's user"
+        missing.append(text)
+    if problem := KafkaFaultTolerance(nodes).margins((), (), {}).problem:
+        missing.append(f"the controller quorum is unknown: {problem}")
+    return replace(check, missing=tuple(missing))
 
 
 def _elect(

@@ -13,6 +13,7 @@ from bellwether.cli.text_table import printed
 from bellwether.core.detection.storage import milliseconds
 from bellwether.core.doctor.cause_remediation import SHOWN_BROKERS, cause_advice, few_brokers
 from bellwether.core.doctor.causes import RiskCause, causes
+from bellwether.core.doctor.judged_brokers import QuarantineCheck
 from bellwether.core.doctor.remediation import CommandOptions, Remediation, client_impact, remediation_plan
 from bellwether.core.doctor.risks import RISK_DESCRIPTIONS, WORST_FIRST, Diagnosis
 from bellwether.core.doctor.unhealthy_leaders import (
@@ -66,6 +67,8 @@ def print_report(found: Examination, single: Sequence[Diagnosis], tools: Command
         _slow(follower)
     if found.slow_disk is not None:
         click.echo(f"\n{_one_slow_disk(found.slow_disk)}")
+    if found.quarantine is not None:
+        click.echo(f"\n{_quarantine(found.quarantine)}")
     if not risk_summary.at_risk:
         click.echo(f"\n{_nothing(found)}")
         return
@@ -103,6 +106,13 @@ def _one_slow_disk(one: SlowDiskForecast) -> str:
             " refuses to raise it"
         )
     return f"{text}\n  cure:    quarantine (docs/placement/quarantine.md), at any delay"
+
+
+def _quarantine(check: QuarantineCheck) -> str:
+    """What a broker whose disk becomes slow could not be held for."""
+    if not check.missing:
+        return "quarantine: nothing is missing; each broker has an agent that can hold it"
+    return "\n  - ".join(("quarantine could not cure a slow disk; missing:", *check.missing))
 
 
 def _nothing(found: Examination) -> str:
@@ -143,7 +153,7 @@ def _slow(follower: SlowFollower) -> None:
         f"partition{'' if count == 1 else 's'} that other brokers lead"
     )
     click.echo(f"  clients: {_WAITING}: {ACKS_ALL_FIGURES}")
-    click.echo(f"  it is not held: {broker.unpaused}")
+    click.echo(f"  it is not held: {broker.not_held}")
     _numbered(broker.remediations)
 
 
@@ -213,6 +223,9 @@ def document(found: Examination, tools: CommandOptions) -> Document:
         "atMinIsrBySettings": sum(d.designed for d in risk_summary.diagnoses),
         "unhealthyLeaders": None if found.unhealthy is None else [_leader_document(one) for one in found.unhealthy],
         "slowDisk": None if found.slow_disk is None else _slow_disk_document(found.slow_disk),
+        "quarantine": None
+        if found.quarantine is None
+        else {"enabled": found.quarantine.enabled, "missing": list(found.quarantine.missing)},
         "slowFollowers": None if found.unhealthy is None else [_slow_document(one) for one in found.slow],
         "causes": [_cause_document(cause, tools, elr=cluster.elr_enabled) for cause in grouped],
         "partitions": [
@@ -265,7 +278,7 @@ def _slow_document(follower: SlowFollower) -> Document:
         "reason": broker.reason,
         "partitions": follower.partitions,
         "clients": f"{_WAITING}: {ACKS_ALL_FIGURES}",
-        "notPaused": broker.unpaused,
+        "notHeld": broker.not_held,
         "remedies": _remedies(broker.remediations),
     }
 

@@ -60,7 +60,7 @@ def history(target: Target, after: str | None, broker: int | None, output: str) 
         print_document([audit_codec.to_json(entry) for entry in shown], output)
         return
     if not shown:
-        moved = "no entries: Bellwether has moved no leader and paused no broker (moves by Kafka and by other tools"
+        moved = "no entries: Bellwether has moved no leader and held no broker (moves by Kafka and by other tools"
         moved += " are not recorded)"
         none = f"none of the {len(found)} entries matches" if found else moved
         click.echo(f"audit log of policy {namespace}/{policy}: {none}")
@@ -103,7 +103,7 @@ def _changed(change: BrokerChange) -> Iterator[str]:
 def _quarantined(change: QuarantineChange) -> str:
     became = "started"
     if change.ended:
-        became = "ended; it was never paused" if change.paused is None else f"ended after {change.paused:.0f} s paused"
+        became = "ended; it was never held" if change.held is None else f"ended after {change.held:.0f} s held"
     return f"  broker {change.broker} quarantine {became}: {change.reason}: {change.message}"
 
 

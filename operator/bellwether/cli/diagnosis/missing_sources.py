@@ -1,19 +1,25 @@
 """Sources of signals that do not report, and how to start them: the remedy of ``NoEvidence`` where they are known.
 
-In: BrokerHealth objects, and the vantages that the policy names. Out: text. Called by ``status`` and ``explain``.
+In: BrokerHealth objects, the vantages that the policy names, and pods. Out: text. Called by ``status`` and ``explain``,
+and by ``doctor`` for what quarantine needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
+from bellwether.adapters.kubernetes.api_client import Object
+from bellwether.adapters.kubernetes.sidecar_injection import AGENT
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.detection.findings import NOT_REPORTED
+from bellwether.core.doctor.cause_remediation import few_brokers
+from bellwether.core.doctor.judged_brokers import QuarantineCheck
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.detection import ON_BROKER_HOST
-from bellwether.core.signals import SignalType
+from bellwether.core.settings.detection import ON_BROKER_HOST, QUARANTINE_AGENT
+from bellwether.core.settings.policy import QuarantineMode
+from bellwether.core.signals import Reading, SignalType
 
 SOURCES_NAMED = 5
 VANTAGES = "spec.detection.externalReachability.vantages"
@@ -71,3 +77,72 @@ def start_sources(missing: Iterable[MissingSource]) -> str:
 def _named(sources: dict[str, list[str]]) -> str:
     texts = [f"{source} ({', '.join(types)})" for source, types in list(sources.items())[:SOURCES_NAMED]]
     return ", ".join(texts) + (f" and {len(sources) - len(texts)} more" if len(sources) > len(texts) else "")
+
+
+RETURN_SECONDS = 150
+"""What a liveness probe should tolerate beyond ``limitSeconds``; the chart's injection adds the same."""
+
+_NO_AGENT = (
+    "no quarantine agent reports: set sidecars.quarantineAgent.enabled of the chart and let the pods be created again"
+    " (pods without the volumes of sidecars.dataVolumes get none), or run bellwether quarantine-agent next to it"
+)
+_NO_PROBER = "no storage prober reports, so recovery would not be seen: run bellwether probe storage next to the broker"
+
+
+def quarantine_check(
+    policy: LeadershipPolicy,
+    brokers: Collection[BrokerHealth],
+    stale: Collection[tuple[str, str]],
+    pods: Iterable[Object],
+) -> QuarantineCheck:
+    """What is missing so that each broker could be held. ``stale`` are sources, by type, that report no more.
+
+    ``pods`` may be any; those with a quarantine agent count.
+    """
+    settings = policy.spec.quarantine.to_core()
+    if settings.mode is QuarantineMode.OFF:
+        return QuarantineCheck(False, ("spec.quarantine.mode is Off: set it to Enabled, and run this command again",))
+    if not brokers:
+        return QuarantineCheck(True, ("no broker of the policy is known yet: no agent can have reported",))
+    lacking: dict[str, list[int]] = {}
+    for health in brokers:
+        for text in _unable(health, stale):
+            lacking.setdefault(text, []).append(health.spec.broker_id)
+    missing = [f"{few_brokers(ids)}: {text}" for text, ids in lacking.items()]
+    return QuarantineCheck(True, (*missing, *_impatient(pods, policy.metadata.name, settings.limit_seconds)))
+
+
+def _unable(health: BrokerHealth, stale: Collection[tuple[str, str]]) -> Iterator[str]:
+    entries = {entry.type: entry for entry in health.status.signals if (entry.type, entry.source) not in stale}
+    if SignalType.STORAGE_LATENCY not in entries:
+        yield _NO_PROBER
+    agent = entries.get(QUARANTINE_AGENT)
+    if agent is None:
+        yield _NO_AGENT
+    elif agent.reading is Reading.UNKNOWN:
+        yield f"its quarantine agent cannot hold it: {agent.message}"
+
+
+def _impatient(pods: Iterable[Object], policy: str, limit_seconds: int) -> Iterator[str]:
+    """Liveness probes that would end a held broker before its quarantine is over."""
+    found: dict[str, list[str]] = {}
+    for pod in pods:
+        containers = (pod.get("spec") or {}).get("containers") or []
+        if not any(c["name"] == AGENT and f"--policy={policy}" in (c.get("args") or ()) for c in containers):
+            continue
+        for container in containers:
+            probe = container.get("livenessProbe")
+            if probe is None or container["name"].startswith("bellwether-"):
+                continue
+            period = probe.get("periodSeconds") or 10
+            tolerated = (probe.get("failureThreshold") or 3) * period
+            if tolerated < limit_seconds:
+                text = (
+                    f"the liveness probe of container {container['name']} ends a held broker after {tolerated} s, and"
+                    f" spec.quarantine.limitSeconds is {limit_seconds}: set its failureThreshold to"
+                    f" {-(-(limit_seconds + RETURN_SECONDS) // period)} (periodSeconds {period})"
+                )
+                found.setdefault(text, []).append(pod["metadata"]["name"])
+    for text, names in found.items():
+        more = f" and {len(names) - SOURCES_NAMED} more" if len(names) > SOURCES_NAMED else ""
+        yield f"{', '.join(sorted(names)[:SOURCES_NAMED])}{more}: {text}"

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import KubernetesClient, Object
+from bellwether.adapters.kubernetes.api_client import PODS, KubernetesClient, Object
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
@@ -20,7 +20,8 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.status_conditions import condition, true_condition
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis import policy_view
-from bellwether.cli.diagnosis.client_impact import holds_back, paused, why_not_paused
+from bellwether.cli.diagnosis.client_impact import held, holds_back, why_not_held
+from bellwether.cli.diagnosis.missing_sources import quarantine_check
 from bellwether.cli.diagnosis.policy_view import PolicyView
 from bellwether.cli.diagnosis.remedies import remedy, typed
 from bellwether.cli.kubernetes_target import connect_policy
@@ -28,9 +29,16 @@ from bellwether.cli.leadership import broker_lookup
 from bellwether.cli.moments import clock, since
 from bellwether.core.detection.health_states import SHOULD_NOT_LEAD, HealthState
 from bellwether.core.doctor.cause_remediation import few_brokers
-from bellwether.core.doctor.judged_brokers import IdleBroker, JudgedBrokers, SlowBroker, UnhealthyBroker
+from bellwether.core.doctor.judged_brokers import (
+    IdleBroker,
+    JudgedBrokers,
+    QuarantineCheck,
+    SlowBroker,
+    UnhealthyBroker,
+)
 from bellwether.core.doctor.remediation import Remediation
 from bellwether.core.reasons import DESCRIPTIONS, Reason, reason_named
+from bellwether.core.settings.policy import QuarantineMode
 from bellwether.core.signals import OverrideState
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import BellwetherError, Terminal
@@ -42,7 +50,7 @@ _SHOWN_BROKERS = 8
 class PolicyCluster:
     """A policy's connection and name, the cluster id that it is pinned to (empty: none yet), and notes.
 
-    ``judged``: what it says of its brokers; None if its verdicts cannot be read.
+    ``judged``: what it says of its brokers; None if its verdicts cannot be read. ``quarantine``: what that lacks.
     """
 
     connection: Connection
@@ -51,6 +59,7 @@ class PolicyCluster:
     cluster_id: str
     notes: tuple[str, ...]
     judged: JudgedBrokers | None = None
+    quarantine: QuarantineCheck | None = None
 
     def check(self, cluster_id: str) -> None:
         """Raise Terminal if the addresses lead to another cluster."""
@@ -71,10 +80,12 @@ def policy_cluster(target: Target, bootstrap: tuple[str, ...]) -> Iterator[Polic
     body = broker_lookup.find_policy(api, namespace, policy)
     found = LeadershipPolicy.read(body)
     notes = list(_demotions(api, namespace, policy))
-    judged = _judged(api, body, notes)
+    view = _view(api, body, notes)
+    judged = _judged(view, notes) if view is not None else None
+    quarantine = _quarantine(api, view, notes) if view is not None else None
     with SecretReader(api, namespace) as secrets:
         made = connection(found.spec.kafka, secrets, bootstrap)
-        yield PolicyCluster(made, namespace, policy, found.status.cluster_id, tuple(notes), judged)
+        yield PolicyCluster(made, namespace, policy, found.status.cluster_id, tuple(notes), judged, quarantine)
 
 
 def _demotions(api: KubernetesClient, namespace: str, policy: str) -> Iterator[str]:
@@ -92,14 +103,30 @@ def _demotions(api: KubernetesClient, namespace: str, policy: str) -> Iterator[s
     yield f"demoted by policy {namespace}/{policy}: broker {shown}{more}"
 
 
-def _judged(api: KubernetesClient, body: Object, notes: list[str]) -> JudgedBrokers | None:
-    """What the policy says of its brokers; adds to ``notes`` why a verdict is missing or old."""
-    policy = f"{body['metadata']['namespace']}/{body['metadata']['name']}"
+def _view(api: KubernetesClient, body: Object, notes: list[str]) -> PolicyView | None:
     try:
-        view = policy_view.read_rest(api, body, None, SystemClock().now())
+        return policy_view.read_rest(api, body, None, SystemClock().now())
     except BellwetherError as error:
+        policy = f"{body['metadata']['namespace']}/{body['metadata']['name']}"
         notes.append(f"the verdicts of policy {policy} cannot be read: {error}")
         return None
+
+
+def _quarantine(api: KubernetesClient, view: PolicyView, notes: list[str]) -> QuarantineCheck:
+    """What quarantine lacks, by the agents' signals and the brokers' pods."""
+    pods: list[Object] = []
+    if view.policy.spec.quarantine.to_core().mode is not QuarantineMode.OFF:
+        try:
+            pods = list(api.list(PODS, view.policy.metadata.namespace))
+        except BellwetherError as error:
+            notes.append(f"whether liveness probes tolerate a held broker is unknown: {error}")
+    stale = {(one.type, one.source) for one in view.probers if one.stale(view.now)}
+    return quarantine_check(view.policy, view.brokers, stale, pods)
+
+
+def _judged(view: PolicyView, notes: list[str]) -> JudgedBrokers | None:
+    """What the policy says of its brokers; adds to ``notes`` why a verdict is missing or old."""
+    policy = f"{view.policy.metadata.namespace}/{view.policy.metadata.name}"
     if view.unattended and view.renewed is not None:
         notes.append(f"no operator is at work, {since(view.renewed, view.now)}: verdicts on brokers are as old")
     judged = [(health, health.status.verdict) for health in view.brokers if health.status.verdict is not None]
@@ -118,7 +145,7 @@ def _judged(api: KubernetesClient, body: Object, notes: list[str]) -> JudgedBrok
         tuple(_unhealthy(health, verdict, view) for health, verdict in judged if verdict.state in SHOULD_NOT_LEAD),
         frozenset(demoted),
         tuple(idle for b, h in demoted.items() if b in healthy and (idle := _idle(h, view)) is not None),
-        tuple(_slow(h, view) for h in view.brokers if holds_back(h) is not None and not paused(h)),
+        tuple(_slow(h, view) for h in view.brokers if holds_back(h) is not None and not held(h)),
     )
 
 
@@ -179,5 +206,5 @@ def _slow(health: BrokerHealth, view: PolicyView) -> SlowBroker:
     check = (f"bellwether explain {_named(health, view)}",)
     repair = Remediation("repair its disk: then everything is as before", "nothing", checks=check)
     leave = Remediation(MAY_STOP, MAY_STOP_COST, (f"bellwether drain {_named(health, view)} --reason WHY --wait",))
-    unpaused = why_not_paused(health, view.policy)
-    return SlowBroker(health.spec.broker_id, reason, unpaused, (repair, leave))
+    not_held = why_not_held(health, view.policy)
+    return SlowBroker(health.spec.broker_id, reason, not_held, (repair, leave))

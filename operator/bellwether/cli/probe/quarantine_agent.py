@@ -1,6 +1,6 @@
-"""``bellwether quarantine-agent``: run the quarantine agent, which pauses its broker on the operator's order.
+"""``bellwether quarantine-agent``: run the quarantine agent, which holds its broker on the operator's order.
 
-In doubt it resumes the broker.
+In doubt it releases the broker.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 
+import click
 import structlog
 
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
@@ -30,22 +31,24 @@ def quarantine_agent(
     target: Target,
     broker: int | None,
     lease_namespace: str | None,
-    max_pause_seconds: int,
+    max_hold_seconds: int,
     pid: int | None,
     pattern: str | None,
     once: bool,
     output: str,
     metrics_port: int | None,
 ) -> None:
-    """Pause the broker's process while the operator orders it (spec.quarantine), and resume it."""
+    """Hold the broker's process while the operator orders it (spec.quarantine), and release it."""
     with reported():
         broker_process = BrokerProcess(pid, pattern or KAFKA)
         if once:
             state = broker_process.state()
-            pausable = state is ProcessState.RUNNING
-            print_rows(("PROCESS", "CAN BE PAUSED"), [(str(state), "yes" if pausable else "no")], output)
-            sys.exit(0 if pausable else exit_status.FOUND)
-        # First of all, because later steps may fail: the agent that paused it is dead, and crash loops back off.
+            holdable = state is ProcessState.RUNNING
+            print_rows(("PROCESS", "CAN BE HELD"), [(str(state), "yes" if holdable else "no")], output)
+            if state in (ProcessState.ABSENT, ProcessState.BARRED) and (remedy := broker_process.remedy()):
+                click.echo(remedy, err=True)
+            sys.exit(0 if holdable else exit_status.FOUND)
+        # First of all, because later steps may fail: the agent that held it is dead, and crash loops back off.
         release_found(broker_process)
         need(policy, "--policy", POLICY_NEEDED)
         need(broker is not None, "--broker", "the id of the broker in this pod")
@@ -66,7 +69,7 @@ def quarantine_agent(
             process.metrics,
             leads=prober.leads,
             ending=process.stop,
-            max_pause_seconds=max_pause_seconds,
+            max_hold_seconds=max_hold_seconds,
         )
 
         def follow(found: LeadershipPolicy | None) -> bool:
@@ -79,8 +82,8 @@ def quarantine_agent(
 
 
 def release_found(process: BrokerProcessPort) -> None:
-    """Resume a broker that is paused; on failure the agent's loop retries."""
+    """Release a broker that is held; on failure the agent's loop retries."""
     with suppress(Transient):
         if process.state() is ProcessState.STOPPED:
             process.release()
-            structlog.get_logger(__name__).warning("broker_released", reason="the broker was paused without an order")
+            structlog.get_logger(__name__).warning("broker_released", reason="the broker was held without an order")

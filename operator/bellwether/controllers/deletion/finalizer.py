@@ -97,7 +97,7 @@ class PolicyFinalizer:
         return exported
 
     def remove_quarantine_orders(self, body: dict[str, Any]) -> None:
-        """Remove the policy's quarantine orders, which ends a pause. Raises Transient.
+        """Remove the policy's quarantine orders, which ends a hold. Raises Transient.
 
         What the API rejects is left: an order that is not renewed expires.
         """

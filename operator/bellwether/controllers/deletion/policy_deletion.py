@@ -119,7 +119,7 @@ class PolicyDeletion:
         return RETRY_SECONDS
 
     def finish(self, left_as_is: str | None) -> float:
-        """End pauses, export what is left, remove the record and let the policy go."""
+        """End holds, export what is left, remove the record and let the policy go."""
         try:
             self.finalizer.remove_quarantine_orders(self.body)
             exported = self.finalizer.close_record(self.body, lose=self._abandoned())

@@ -58,8 +58,16 @@ class SlowBroker:
 
     broker: int
     reason: str
-    unpaused: str
+    not_held: str
     remediations: tuple[Remediation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineCheck:
+    """Whether a policy enables quarantine, and what is missing for it, each with the remedy."""
+
+    enabled: bool
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

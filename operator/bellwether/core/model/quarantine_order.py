@@ -1,4 +1,4 @@
-"""Quarantine order: which broker is to be paused, since when, until when, and how the pause ended.
+"""Quarantine order: which broker is to be held, since when, until when, and how the hold ended.
 
 Stored as a Lease, which the operator writes and the quarantine agent reads. An order that is not renewed expires: the
 agent counts on its own clock from when it saw a renewal. Used by ``quarantine.hold_decision`` (gives orders) and
@@ -17,15 +17,15 @@ RENEW_SECONDS = 3.0
 EXPIRES_AFTER_SECONDS = 12.0
 """Seconds after which an order expires if no renewal is seen: the duration of its Lease."""
 
-MAX_PAUSE_SECONDS = 600
-"""Default ceiling of a quarantine agent: the longest pause, in seconds, whatever an order says."""
+MAX_HOLD_SECONDS = 600
+"""Default ceiling of a quarantine agent: the longest hold, in seconds, whatever an order says."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuarantineOrder:
-    """One order to pause a broker, identified by ``epoch`` and ``number``; ``ended_at`` is None while it is active.
+    """One order to hold a broker, identified by ``epoch`` and ``number``; ``ended_at`` is None while it is active.
 
-    ``paused_at`` is when the agent was first seen to have paused the broker. ``reason`` and ``message`` say why the
+    ``held_at`` is when the agent was first seen to hold the broker. ``reason`` and ``message`` say why the
     order was given and, once it has ended, why it ended.
     """
 
@@ -37,7 +37,7 @@ class QuarantineOrder:
     renewed_at: datetime
     reason: str
     message: str
-    paused_at: datetime | None = None
+    held_at: datetime | None = None
     ended_at: datetime | None = None
 
     @property
@@ -50,14 +50,14 @@ class QuarantineOrder:
 class QuarantineChange:
     """An order that was given, or that ended, with the reason.
 
-    ``paused``: for how many seconds the broker was paused by an order that ended; None if its agent never paused it.
+    ``held``: for how many seconds the broker was held by an order that ended; None if its agent never held it.
     """
 
     broker: int
     ended: bool
     reason: str
     message: str
-    paused: float | None = None
+    held: float | None = None
 
 
 def quarantine_changes(
@@ -71,6 +71,6 @@ def quarantine_changes(
         if order.active and not known:
             changed.append(QuarantineChange(broker, False, order.reason, order.message))
         elif order.ended_at is not None and known and was is not None and was.active:
-            paused = None if order.paused_at is None else (order.ended_at - order.paused_at).total_seconds()
-            changed.append(QuarantineChange(broker, True, order.reason, order.message, paused))
+            held = None if order.held_at is None else (order.ended_at - order.held_at).total_seconds()
+            changed.append(QuarantineChange(broker, True, order.reason, order.message, held))
     return tuple(changed)

@@ -1,1 +1,1 @@
-"""Decide which broker's process is paused so that it leaves the ISR, and when the agent pauses and releases it."""
+"""Decide which broker's process is held so that it leaves the ISR, and when the agent holds and releases it."""

@@ -1,13 +1,13 @@
-"""Quarantine agent: whether to pause or release the broker process, from its orders and its own clock.
+"""Quarantine agent: whether to hold or release the broker process, from its orders and its own clock.
 
 Pure, so that every step can be tested without a process. In: the agent's state, the order that it read, the state of
-the process, the time on its own monotonic clock. Out: the new state, and whether to pause or to release. Called by
+the process, the time on its own monotonic clock. Out: the new state, and whether to hold or to release. Called by
 the agent's loop several times per second.
 
-Fail safe: it pauses only by an order that it saw appear or being renewed, and releases in every doubt: no order, an
+Fail safe: it holds only by an order that it saw appear or being renewed, and releases in every doubt: no order, an
 unreadable order, a limit, another process that interferes. No order can exceed two figures of the agent itself: how
-long it goes without a renewal, and how long it pauses at all. An order from before the agent started was given to
-another agent process, which may have died with it: it is not obeyed, and a broker that is found paused is released.
+long it goes without a renewal, and how long it holds at all. An order from before the agent started was given to
+another agent process, which may have died with it: it is not obeyed, and a broker that is found held is released.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class AgentAction(StrEnum):
     """What to do now."""
 
     NOTHING = "Nothing"
-    PAUSE = "Pause"
+    HOLD = "Hold"
     RELEASE = "Release"
 
 
 @dataclass(frozen=True, slots=True)
-class PauseOrder:
+class HoldOrder:
     """An order as read. ``renewal`` is opaque: only a change of it matters.
 
-    ``duration_seconds`` is how long it holds without a renewal, ``limit_seconds`` how long it asks to pause.
+    ``duration_seconds`` is how long it holds without a renewal, ``limit_seconds`` how long it asks to hold.
     """
 
     epoch: int
@@ -63,9 +63,9 @@ class PauseOrder:
 
 @dataclass(frozen=True, slots=True)
 class OrderRead:
-    """One read of the orders: the current one, or none. ``others`` is a broker that is paused elsewhere."""
+    """One read of the orders: the current one, or none. ``others`` is a broker that is held elsewhere."""
 
-    command: PauseOrder | None = None
+    command: HoldOrder | None = None
     others: int | None = None
 
 
@@ -78,34 +78,34 @@ class AgentState:
     """
 
     read_at: float | None = None
-    seen: PauseOrder | None = None
+    seen: HoldOrder | None = None
     advanced: float | None = None
     epoch: int = 0
-    paused: PauseOrder | None = None
-    paused_at: float = 0.0
+    held: HoldOrder | None = None
+    held_at: float = 0.0
     done: tuple[int, int] | None = None
     why: str = ""
     trouble: str = ""
 
     @property
     def reading(self) -> Reading:
-        """Reading of the agent's signal: ready, pausing, or unable to pause."""
-        if self.paused is not None:
+        """Reading of the agent's signal: ready, holding, or unable to hold."""
+        if self.held is not None:
             return Reading.FAILING
         return Reading.UNKNOWN if self.trouble else Reading.PASSING
 
     @property
     def number(self) -> int:
         """Number of the order that the signal is about; 0 for none."""
-        if self.paused is not None:
-            return self.paused.number
+        if self.held is not None:
+            return self.held.number
         return self.done[1] if self.done is not None else 0
 
     @property
     def message(self) -> str:
         """Message of the agent's signal."""
-        if self.paused is not None:
-            return f"paused by order {self.paused.number} of epoch {self.paused.epoch}"
+        if self.held is not None:
+            return f"held by order {self.held.number} of epoch {self.held.epoch}"
         if self.trouble:
             return self.trouble
         if self.done is not None:
@@ -118,37 +118,35 @@ def step(
 ) -> tuple[AgentState, AgentAction]:
     """One step at the monotonic second ``at``. ``read`` None: the orders could not be read.
 
-    ``ceiling`` is the longest pause in seconds, whatever an order says; ``guarded``: the watchdog of the pause is
+    ``ceiling`` is the longest hold in seconds, whatever an order says; ``guarded``: the watchdog of the hold is
     running.
     """
     now = replace(state, trouble=_PROBLEMS.get(process, ""))
     if read is not None:
         now = replace(_after_read(now, read, at), read_at=at)
-    if now.paused is not None:
-        return _while_paused(now, read, process, at, ceiling, guarded)
+    if now.held is not None:
+        return _while_held(now, read, process, at, ceiling, guarded)
     if process is ProcessState.STOPPED:
-        text = "found paused without an order, and released"
+        text = "found held without an order, and released"
         return (now if now.done is not None else replace(now, done=(now.epoch, 0), why=text)), AgentAction.RELEASE
-    if not _may_pause(now, read, process, at):
+    if not _may_hold(now, read, process, at):
         return now, AgentAction.NOTHING
-    return replace(now, paused=now.seen, paused_at=at), AgentAction.PAUSE
+    return replace(now, held=now.seen, held_at=at), AgentAction.HOLD
 
 
-def pause_failed(state: AgentState, why: str) -> AgentState:
-    """The pause could not be carried out: the order has ended."""
-    return state if state.paused is None else _end(state, why)
+def hold_failed(state: AgentState, why: str) -> AgentState:
+    """The hold could not be carried out: the order has ended."""
+    return state if state.held is None else _end(state, why)
 
 
-def release_if_paused(state: AgentState, why: str) -> tuple[AgentState, AgentAction]:
-    """Release a paused broker because the agent ends, or at the policy's request."""
-    return (state, AgentAction.NOTHING) if state.paused is None else (_end(state, why), AgentAction.RELEASE)
+def release_if_held(state: AgentState, why: str) -> tuple[AgentState, AgentAction]:
+    """Release a held broker because the agent ends, or at the policy's request."""
+    return (state, AgentAction.NOTHING) if state.held is None else (_end(state, why), AgentAction.RELEASE)
 
 
 _PROBLEMS = {
-    ProcessState.ABSENT: (
-        "cannot find the broker's process: check --pid and --process, and shareProcessNamespace of the pod"
-    ),
-    ProcessState.BARRED: "no permission to signal the broker's process: run as its user, or with the capability KILL",
+    ProcessState.ABSENT: "cannot find the broker's process",
+    ProcessState.BARRED: "no permission to signal the broker's process",
 }
 
 
@@ -168,8 +166,8 @@ def _after_read(state: AgentState, read: OrderRead, at: float) -> AgentState:
     return state
 
 
-def _may_pause(state: AgentState, read: OrderRead | None, process: ProcessState, at: float) -> bool:
-    """Whether to pause now: by an order read just now that is being renewed, while no other broker is paused."""
+def _may_hold(state: AgentState, read: OrderRead | None, process: ProcessState, at: float) -> bool:
+    """Whether to hold now: by an order read just now that is being renewed, while no other broker is held."""
     if process is not ProcessState.RUNNING or read is None or read.others is not None:
         return False
     if state.seen is None or state.seen.name == state.done or state.advanced is None:
@@ -177,11 +175,11 @@ def _may_pause(state: AgentState, read: OrderRead | None, process: ProcessState,
     return at - state.advanced <= state.seen.expires_seconds / 2
 
 
-def _while_paused(
+def _while_held(
     state: AgentState, read: OrderRead | None, process: ProcessState, at: float, ceiling: float, guarded: bool
 ) -> tuple[AgentState, AgentAction]:
-    """Whether the pause goes on, and what ends it."""
-    ordered = state.paused
+    """Whether the hold goes on, and what ends it."""
+    ordered = state.held
     assert ordered is not None  # noqa: S101 - for the type checker
     expires = ordered.expires_seconds
     why = ""
@@ -193,15 +191,15 @@ def _while_paused(
         why = "its order was withdrawn"
     elif state.advanced is None or at - state.advanced > expires:
         why = f"no renewal of its order was seen for {expires:.0f} s"
-    elif at - state.paused_at >= ordered.limit_seconds:
-        why = f"it was paused for {ordered.limit_seconds:.0f} s, the limit"
-    elif at - state.paused_at >= ceiling:
-        why = f"it was paused for {ceiling:.0f} s, the ceiling of this quarantine agent (--max-pause-seconds)"
+    elif at - state.held_at >= ordered.limit_seconds:
+        why = f"it was held for {ordered.limit_seconds:.0f} s, the limit"
+    elif at - state.held_at >= ceiling:
+        why = f"it was held for {ceiling:.0f} s, the ceiling of this quarantine agent (--max-hold-seconds)"
     elif not guarded:
-        why = "the watchdog of the pause is not running any more"
+        why = "the watchdog of the hold is not running any more"
     return (_end(state, why), AgentAction.RELEASE) if why else (state, AgentAction.NOTHING)
 
 
 def _end(state: AgentState, why: str) -> AgentState:
-    done = state.paused.name if state.paused is not None else state.done
-    return replace(state, paused=None, done=done, why=f"released: {why}")
+    done = state.held.name if state.held is not None else state.done
+    return replace(state, held=None, done=done, why=f"released: {why}")

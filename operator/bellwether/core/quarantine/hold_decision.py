@@ -26,7 +26,7 @@ from bellwether.core.settings.harm import STALLED_SECONDS
 from bellwether.core.settings.policy import Policy, QuarantineMode
 from bellwether.core.signals import OverrideState, Reading, Signal, SignalType
 
-PAUSE_TIMEOUT_SECONDS = 30.0
+HOLD_TIMEOUT_SECONDS = 30.0
 """Seconds after the order in which the agent must hold the broker; otherwise the order ends."""
 
 RELEASE_SECONDS = 2 * EXPIRES_AFTER_SECONDS
@@ -54,12 +54,12 @@ _WITHOUT_COOLDOWN = frozenset({Reason.QUARANTINE_ENDED, "DiskRecovered", "Quaran
 class QuarantineDecisions:
     """The orders from now on, recently ended ones included, and why other brokers are not held.
 
-    ``paused`` are brokers whose agents report that they have paused them, by an active order or not.
+    ``held`` are brokers whose agents report that they hold them, by an active order or not.
     """
 
     orders: Mapping[int, QuarantineOrder] = field(default_factory=dict)
-    held: Mapping[int, BrokerHold] = field(default_factory=dict)
-    paused: frozenset[int] = frozenset()
+    not_held: Mapping[int, BrokerHold] = field(default_factory=dict)
+    held: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,17 +117,17 @@ def decide_quarantines(
             orders[broker] = checks.renewed_or_ended(order)
         elif checks.remembered(order):
             orders[broker] = order
-    held: dict[int, BrokerHold] = {}
-    paused = checks.said_paused()
+    not_held: dict[int, BrokerHold] = {}
+    held = checks.said_held()
     if not policy.acts or policy.quarantine.mode is QuarantineMode.OFF:
-        return QuarantineDecisions(orders, held, paused)
+        return QuarantineDecisions(orders, not_held, held)
     for broker in checks.candidates(orders, to_hold):
         hold = checks.refusal(broker, orders)
         if hold is None:
             orders[broker] = checks.order(broker, orders)
         else:
-            held[broker] = hold
-    return QuarantineDecisions(dict(sorted(orders.items())), held, paused)
+            not_held[broker] = hold
+    return QuarantineDecisions(dict(sorted(orders.items())), not_held, held)
 
 
 @dataclass(frozen=True)
@@ -196,9 +196,9 @@ class Checks(Context):
         ending = self.ending(order)
         if ending is not None:
             return replace(order, ended_at=now, reason=ending.reason, message=ending.message)
-        if order.paused_at is not None or self._paused(order):
-            since = order.paused_at or now
-            order = replace(order, paused_at=since, reason=Reason.BROKER_HELD, message=self._effect(order.broker))
+        if order.held_at is not None or self._held(order):
+            since = order.held_at or now
+            order = replace(order, held_at=since, reason=Reason.BROKER_HELD, message=self._effect(order.broker))
         # A clock that was set back renews as well: the time only has to differ from the last one.
         if abs((now - order.renewed_at).total_seconds()) >= RENEW_SECONDS:
             order = replace(order, renewed_at=now)
@@ -212,7 +212,7 @@ class Checks(Context):
         return "held in a controlled shutdown: it is out of every ISR, and no client waits for it"
 
     def remembered(self, order: QuarantineOrder) -> bool:
-        """Whether an ended order still matters: its broker may still be paused, or is in its cooldown."""
+        """Whether an ended order still matters: its broker may still be held, or is in its cooldown."""
         ended = order.ended_at or order.since
         return order.broker in self.snapshot.cluster.named and self.snapshot.now - ended < self._cooldown
 
@@ -269,7 +269,7 @@ class Checks(Context):
         return timedelta(seconds=max(self.policy.quarantine.limit_seconds, RELEASE_SECONDS))
 
     def _pending(self, broker: int, first: datetime, why: str, detail: str = "") -> BrokerHold:
-        """It may be paused from a time on; what prevents that then as well, as far as that is known, comes first."""
+        """It may be held from a time on; what prevents that then as well, as far as that is known, comes first."""
         moment = f"not before {first.astimezone(UTC):%Y-%m-%d %H:%M:%S}Z"
         lasting = self.danger(broker)
         if lasting is not None and lasting.reason in _LASTING:
@@ -278,7 +278,7 @@ class Checks(Context):
         return BrokerHold(broker, Reason.QUARANTINE_PENDING, text)
 
     def _to_be_stopped(self, broker: int) -> str:
-        """Why the broker is about to be stopped, if so. An unready pod does not count: the pause itself causes that."""
+        """Why the broker is about to be stopped, if so. An unready pod does not count: the hold itself causes that."""
         planned, pod = self.snapshot.maintenance.get(broker), (self.snapshot.pods or {}).get(broker)
         if planned is not None and (planned.asked or (pod is not None and pod.leaving)):
             return planned.message or "in maintenance"
@@ -388,30 +388,28 @@ class Checks(Context):
             return BrokerHold(
                 order.broker, Reason.AGENT_UNAVAILABLE, f"its quarantine agent has released it: {word.message}"
             )
-        if not self._paused(order) and (
-            order.paused_at is not None or waited > timedelta(seconds=PAUSE_TIMEOUT_SECONDS)
-        ):
+        if not self._held(order) and (order.held_at is not None or waited > timedelta(seconds=HOLD_TIMEOUT_SECONDS)):
             return BrokerHold(
                 order.broker,
                 Reason.AGENT_UNAVAILABLE,
-                f"its quarantine agent has not held it within {PAUSE_TIMEOUT_SECONDS:.0f} s",
+                f"its quarantine agent has not held it within {HOLD_TIMEOUT_SECONDS:.0f} s",
             )
         return None
 
-    def said_paused(self) -> frozenset[int]:
-        """Brokers whose agents report, with a fresh signal, that they have paused them, by whatever order."""
+    def said_held(self) -> frozenset[int]:
+        """Brokers whose agents report, with a fresh signal, that they hold them, by whatever order."""
         return frozenset(
             s.broker
             for s in self.snapshot.signals
             if (s.type, s.reading) == (QUARANTINE_AGENT, Reading.FAILING) and _agent_reports(s)
         )
 
-    def _paused(self, order: QuarantineOrder) -> bool:
+    def _held(self, order: QuarantineOrder) -> bool:
         word = self._agent_signal(order.broker)
         return word is not None and word.reading is Reading.FAILING and word.value == order.number
 
     def _another(self, orders: Mapping[int, QuarantineOrder]) -> int | None:
-        """A broker that is paused, is to be, or may still be."""
+        """A broker that is held, is to be, or may still be."""
         for order in orders.values():
             if order.active:
                 return order.broker
@@ -420,10 +418,8 @@ class Checks(Context):
             unheard = silent or (word is not None and word.reading is Reading.PASSING and word.value != order.number)
             if unheard and self.snapshot.now - order.renewed_at < timedelta(seconds=RELEASE_SECONDS):
                 return order.broker
-        paused = (
-            s.broker for s in self.snapshot.signals if s.type == QUARANTINE_AGENT and s.reading is Reading.FAILING
-        )
-        return min(paused, default=None)
+        held = (s.broker for s in self.snapshot.signals if s.type == QUARANTINE_AGENT and s.reading is Reading.FAILING)
+        return min(held, default=None)
 
     def _agent_signal(self, broker: int) -> Signal | None:
         """The fresh signal of a broker's quarantine agent, if any."""

@@ -92,7 +92,7 @@ class AuditOutcome:
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """One reconcile that changed which brokers may lead or are paused, or set out to move something.
+    """One reconcile that changed which brokers may lead or are held, or set out to move something.
 
     ``outcome`` is None until it is known; it stays so if the process was killed. ``times`` counts consecutive
     reconciles with the same content, the last one at ``last``.
@@ -122,8 +122,8 @@ class AuditEntry:
     def brokers(self) -> frozenset[int]:
         """Every broker that the entry names."""
         moved = (*self.moves.leaving, *self.moves.coming) if self.moves is not None else ()
-        paused = [change.broker for change in self.quarantines]
-        return frozenset((*(c.broker for c in self.changes), *paused, *moved))
+        held = [change.broker for change in self.quarantines]
+        return frozenset((*(c.broker for c in self.changes), *held, *moved))
 
 
 def begin_entry(

@@ -70,20 +70,20 @@ class BrokerReport:
     ended: datetime | None = None
     """End of an expired override that is still in its object."""
     quarantine_order: QuarantineOrder | None = None
-    """The active or recently ended order to pause it."""
-    unpaused: BrokerHold | None = None
+    """The active or recently ended order to hold it."""
+    not_held: BrokerHold | None = None
     """Why it is not held though ``acks=all`` waits for it; None where the policy has no quarantine."""
     log_dirs: tuple[LogDirReport, ...] = ()
     """Its demoted log directories, where it is not demoted as a whole."""
-    paused: bool = False
-    """Whether its quarantine agent reports that it has paused it, by whatever order."""
+    held: bool = False
+    """Whether its quarantine agent reports that it holds it, by whatever order."""
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
         """``Healthy``, ``Demoted`` and ``HoldsBackISR``, with the reasons of the decisions.
 
         ``Drained`` during maintenance, ``Overridden`` for an expired override, ``Quarantined`` where the broker is or
-        was recently paused, or would be but for a reason.
+        was recently held, or would be but for a reason.
         """
         state = self.verdict.state
         healthy = None if state is HealthState.UNKNOWN else state is HealthState.HEALTHY
@@ -156,11 +156,11 @@ class BrokerReport:
 
     def _quarantined(self) -> Iterable[Condition]:
         order = self.quarantine_order
-        if order is not None and (order.active or self.unpaused is None):
-            paused = order.active and order.paused_at is not None
-            yield Condition("Quarantined", paused, reason_named(order.reason), order.message)
-        elif self.unpaused is not None:
-            yield Condition("Quarantined", False, self.unpaused.reason, self.unpaused.message)
+        if order is not None and (order.active or self.not_held is None):
+            held = order.active and order.held_at is not None
+            yield Condition("Quarantined", held, reason_named(order.reason), order.message)
+        elif self.not_held is not None:
+            yield Condition("Quarantined", False, self.not_held.reason, self.not_held.message)
 
 
 def broker_reports(
@@ -218,9 +218,9 @@ def broker_reports(
             drained=_drained(broker, context, plan, cluster.leader_counts[broker]),
             ended=ended.get(broker),
             quarantine_order=quarantines.orders.get(broker),
-            unpaused=quarantines.held.get(broker),
+            not_held=quarantines.not_held.get(broker),
             log_dirs=_log_dirs(broker, context, plan),
-            paused=broker in quarantines.paused,
+            held=broker in quarantines.held,
         )
         before = known.get(broker)
         reports.append(before if before is not None and before == now else now)

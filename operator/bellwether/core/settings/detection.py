@@ -19,7 +19,7 @@ QUARANTINE_AGENT = "Quarantine"
 """Type of a quarantine agent's entries in ``status.signals``: its own state, not evidence about the broker.
 
 ``Passing``: the agent is ready and the broker runs; ``value`` is the number of the last order that it released.
-``Failing``: the agent has paused the broker by the order of that number. ``Unknown``: it cannot pause the broker, and
+``Failing``: the agent holds the broker by the order of that number. ``Unknown``: it cannot hold the broker, and
 the message says why.
 """
 

@@ -1,7 +1,7 @@
 """Prometheus metrics of quarantines: ordered, in force, and how they ended.
 
 Updated by ``telemetry.metrics.operator_metrics`` at the end of a reconcile. Only brokers with an active or recently
-ended order, or with a process that is paused, have series.
+ended order, or with a process that is held, have series.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _POLICY = ("namespace", "policy")
 
 
 class QuarantineMetrics:
-    """Orders and pauses by broker, and counts of ended orders by reason."""
+    """Orders and holds by broker, and counts of ended orders by reason."""
 
     def __init__(self, registry: LabelledRegistry) -> None:
         def gauge(name: str, text: str, *labels: str) -> PolicyGauge:
@@ -23,30 +23,30 @@ class QuarantineMetrics:
 
         self._ordered = gauge(
             "ordered",
-            "1 while an order to pause the broker is active, 0 for spec.quarantine.limitSeconds after it; else absent.",
+            "1 while an order to hold the broker is active, 0 for spec.quarantine.limitSeconds after it; else absent.",
         )
-        self._paused = gauge(
-            "paused",
-            "1 while the broker's quarantine agent reports that it has paused the broker, 0 while it does not and an"
+        self._held = gauge(
+            "held",
+            "1 while the broker's quarantine agent reports that it holds the broker, 0 while it does not and an"
             " order is active or ended recently; else absent.",
         )
         self._since = gauge(
             "since_timestamp_seconds",
-            "Unix time at which the active order to pause the broker was given, in seconds; absent without one.",
+            "Unix time at which the active order to hold the broker was given, in seconds; absent without one.",
         )
         self._until = gauge(
             "until_timestamp_seconds",
-            "Unix time at which the active order to pause the broker ends, in seconds; absent without one.",
+            "Unix time at which the active order to hold the broker ends, in seconds; absent without one.",
         )
         self._ended_lately = gauge(
             "ended",
             "1, with the reason why the broker's last quarantine ended, for spec.quarantine.limitSeconds after it.",
             "reason",
         )
-        self._gauges = (self._ordered, self._paused, self._since, self._until, self._ended_lately)
-        self._started = registry.counter("bellwether_quarantines_started", "Orders to pause a broker.", *_POLICY)
+        self._gauges = (self._ordered, self._held, self._since, self._until, self._ended_lately)
+        self._started = registry.counter("bellwether_quarantines_started", "Orders to hold a broker.", *_POLICY)
         self._ended = registry.counter(
-            "bellwether_quarantines_ended", "Ended orders to pause a broker, by reason.", *_POLICY, "reason"
+            "bellwether_quarantines_ended", "Ended orders to hold a broker, by reason.", *_POLICY, "reason"
         )
 
     def init_counters(self, namespace: str, policy: str) -> None:
@@ -55,10 +55,10 @@ class QuarantineMetrics:
 
     def update(self, namespace: str, policy: str, report: Report) -> None:
         """The quarantines at the end of a reconcile; count those that started or ended in it."""
-        about = [(str(b.broker), b) for b in report.brokers if b.quarantine_order is not None or b.paused]
+        about = [(str(b.broker), b) for b in report.brokers if b.quarantine_order is not None or b.held]
         orders = [(broker, b.quarantine_order) for broker, b in about if b.quarantine_order is not None]
         standing = [(broker, order) for broker, order in orders if order.active]
-        self._paused.set_series(namespace, policy, {(broker,): float(b.paused) for broker, b in about})
+        self._held.set_series(namespace, policy, {(broker,): float(b.held) for broker, b in about})
         ordered = {
             (broker,): float(b.quarantine_order is not None and b.quarantine_order.active) for broker, b in about
         }

@@ -121,12 +121,12 @@ class Crew:
         return self.site.start(f"agent-{broker}", command, {"KUBECONFIG": str(kubeconfig)})
 
     def order_that_is_over(self, broker: int) -> None:
-        """The order to pause a broker that an earlier operator ended and did not remove."""
+        """The order to hold a broker that an earlier operator ended and did not remove."""
         policy = f"{self.site.namespace}/{POLICY}"
         LeaseOrders(self.site.api, self.home, policy).keep({broker: ordered(broker, ended_at=after(9))})
 
     def orders(self) -> list[Object]:
-        """The Leases that order pauses, those that are over included."""
+        """The Leases that order a hold, those that are over included."""
         return self.site.api.list(LEASES, self.home, {object_names.COMPONENT_LABEL: COMPONENT})
 
     def ran(self, kubeconfig: Path, *arguments: str, seconds: float = 90) -> subprocess.CompletedProcess[str]:

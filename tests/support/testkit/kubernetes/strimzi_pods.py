@@ -51,7 +51,14 @@ TWO_KINDS = {
 def a_broker(name: str, account: str = "orders-kafka", volumes: Sequence[str] = ("data-0",)) -> dict[str, Any]:
     """A pod as Strimzi makes it, as far as it matters here: each container is confined, the pod itself is not."""
     mounts = [{"name": volume, "mountPath": f"/var/lib/kafka/{volume}"} for volume in volumes]
-    kafka = {"name": "kafka", "image": "kafka", "securityContext": _CONFINED, "volumeMounts": mounts}
+    probe = {"exec": {"command": ["/opt/kafka/kafka_liveness.sh"]}, "initialDelaySeconds": 15, "timeoutSeconds": 5}
+    kafka = {
+        "name": "kafka",
+        "image": "kafka",
+        "securityContext": _CONFINED,
+        "volumeMounts": mounts,
+        "livenessProbe": probe,
+    }
     labels = {"strimzi.io/cluster": "orders", "strimzi.io/broker-role": "true"}
     return {
         "apiVersion": "v1",
@@ -63,6 +70,27 @@ def a_broker(name: str, account: str = "orders-kafka", volumes: Sequence[str] = 
             "volumes": [{"name": volume, "emptyDir": {}} for volume in volumes],
         },
     }
+
+
+def a_plain_broker(name: str, account: str = "orders-kafka") -> dict[str, Any]:
+    """A pod of a StatefulSet of one's own: the user is the pod's, and an exporter comes before the broker."""
+    pod = a_broker(name, account)
+    (kafka,) = pod["spec"]["containers"]
+    confined = {key: value for key, value in _CONFINED.items() if key != "runAsUser"}
+    probe = {"tcpSocket": {"port": 9092}, "periodSeconds": 10}
+    exporter = {"name": "exporter", "image": "exporter", "securityContext": confined, "livenessProbe": probe}
+    broker = {**kafka, "name": "broker", "securityContext": confined, "livenessProbe": probe}
+    pod["spec"] |= {"containers": [exporter, broker], "securityContext": {"runAsUser": 1000}}
+    return pod
+
+
+def quarantinable(pod: dict[str, Any]) -> tuple[bool, int, dict[str, int]]:
+    """Of a pod with an agent: whether it shares processes, the agent's user, and for how long probes may fail."""
+    spec = pod["spec"]
+    (agent,) = [c for c in spec["containers"] if c["name"] == "bellwether-quarantine-agent"]
+    probes = {c["name"]: c["livenessProbe"] for c in spec["containers"] if "livenessProbe" in c}
+    tolerated = {name: probe["periodSeconds"] * probe["failureThreshold"] for name, probe in probes.items()}
+    return spec.get("shareProcessNamespace", False), agent["securityContext"]["runAsUser"], tolerated
 
 
 @functools.cache

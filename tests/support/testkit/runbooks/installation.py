@@ -199,7 +199,7 @@ class Installation:
         broker_pod = {"POD": f"{STRIMZI}-brokers-{REPLICA}"}
         return {
             "BellwetherBrokerDown": {"BROKER": str(FROZEN)},
-            "BellwetherBrokerPausedWithoutOrder": {"NAME": "second", "BROKER": str(FROZEN), **broker_pod},
+            "BellwetherBrokerHeldWithoutOrder": {"NAME": "second", "BROKER": str(FROZEN), **broker_pod},
             "BellwetherClusterChanged": {"NAME": "moved"},
             "BellwetherClusterClaimed": {"NAME": "second"},
             "BellwetherKafkaAuthenticationFailing": {"NAME": "secretless"},
@@ -223,7 +223,7 @@ class Installation:
         self._prometheus.start()
 
     def _leave_traces(self) -> None:
-        """What other faults leave behind: events, an order to pause a broker, a rebalance of Strimzi's."""
+        """What other faults leave behind: events, an order to hold a broker, a rebalance of Strimzi's."""
         events, about = EventWriter(self.site.api, SystemClock(), OPERATOR), self.site.policy_now()
         events.post(about, Reason.INVALID_POLICY, "spec.x: unknown field", warning=True)
         events.post(about, Reason.REPLICA_SET_CONFLICT, "orders-7: the replica set changed", warning=True)

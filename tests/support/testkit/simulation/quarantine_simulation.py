@@ -23,10 +23,10 @@ from testkit.simulation.operators import Operator
 SESSION_SECONDS = 9.0
 LIMIT_SECONDS = 60
 LOSS_SECONDS = 6.0
-"""The longest that a pause may outlast a loss while operator and API are at work: turns that ask brokers in vain, one
+"""The longest that a hold may outlast a loss while operator and API are at work: turns that ask brokers in vain, one
 that does not, a read."""
 LOST_SECONDS = EXPIRES_AFTER_SECONDS + 2.0
-"""The longest that a pause may outlast its orders."""
+"""The longest that a hold may outlast its orders."""
 
 
 def strict(spare: int = 1) -> Policy:
@@ -52,14 +52,14 @@ class QuarantineSite:
         self.margins.trailing |= cluster.brokers.keys()
         self.slow: set[int] = set()
         self.broken: list[str] = []
-        self.pauses = 0
+        self.holds = 0
         self.processes = {b: MemoryProcess(cluster, b) for b in cluster.brokers}
         self.agents: dict[int, QuarantineAgent] = {}
         self.operator: Operator | None = None
         self._unheard: dict[int, Signal] = {}
         self._frozen_since: dict[int, float] = {}
         self._problem_since: dict[int, float] = {}
-        self._paused_since: dict[int, float] = {}
+        self._held_since: dict[int, float] = {}
         self._trouble_at = float("-inf")
         for broker in cluster.brokers:
             self.post(broker)
@@ -75,7 +75,7 @@ class QuarantineSite:
                 broker,
                 f"agent-{broker}",
                 self.processes[broker],
-                self.site.orders.agent(broker, lambda: self._paused_elsewhere(broker)),
+                self.site.orders.agent(broker, lambda: self._held_elsewhere(broker)),
                 lambda signal: heard(signal.broker, signal),
                 self.site.clock,
             )
@@ -133,7 +133,7 @@ class QuarantineSite:
         self.site.orders.away = not answers
 
     @property
-    def paused(self) -> set[int]:
+    def held(self) -> set[int]:
         """Whose process stands still by a quarantine agent's hand."""
         return {b for b, process in self.processes.items() if process.stopped}
 
@@ -160,8 +160,8 @@ class QuarantineSite:
             for name, speaks in ((source, self.api), (f"agent-{broker}", self.api and broker in self.agents)):
                 (self.site.signals.resume if speaks else self.site.signals.silence)(name)
 
-    def _paused_elsewhere(self, broker: int) -> int | None:
-        """Another broker whose agent says that it is paused."""
+    def _held_elsewhere(self, broker: int) -> int | None:
+        """Another broker whose agent says that it is held."""
         said = self.site.signals.signals()
         others = (s.broker for s in said if s.type == QUARANTINE_AGENT and s.reading is Reading.FAILING)
         return next((b for b in others if b != broker), None)
@@ -172,26 +172,26 @@ class QuarantineSite:
         now = self.site.clock.monotonic()
         if not self.api or self.operator is None:
             self._trouble_at = now
-        if len(self.paused) > 1:
-            self.broken.append(f"{sorted(self.paused)} are paused at once at {now}")
+        if len(self.held) > 1:
+            self.broken.append(f"{sorted(self.held)} are held at once at {now}")
         for broker in self.cluster.brokers:
-            if broker not in self.paused:
+            if broker not in self.held:
                 self._problem_since.pop(broker, None)
-                self._paused_since.pop(broker, None)
+                self._held_since.pop(broker, None)
                 continue
-            if broker not in self._paused_since:
-                self._paused_since[broker] = now
-                self.pauses += 1
-            if now - self._paused_since[broker] > LIMIT_SECONDS + LOSS_SECONDS:
-                self.broken.append(f"broker {broker} is paused beyond the limit at {now}")
+            if broker not in self._held_since:
+                self._held_since[broker] = now
+                self.holds += 1
+            if now - self._held_since[broker] > LIMIT_SECONDS + LOSS_SECONDS:
+                self.broken.append(f"broker {broker} is held beyond the limit at {now}")
             problem = self._problem(broker)
             since = self._problem_since.setdefault(broker, now) if problem else self._problem_since.pop(broker, now)
             bound = LOST_SECONDS if now - self._trouble_at <= LOST_SECONDS else LOSS_SECONDS
             if problem and now - since > bound:
-                self.broken.append(f"broker {broker} is paused at {now} for {now - since} s though {problem}")
+                self.broken.append(f"broker {broker} is held at {now} for {now - since} s though {problem}")
 
     def _problem(self, broker: int) -> str:
-        """Why the broker must not be paused, by the truth."""
+        """Why the broker must not be held, by the truth."""
         answering = {b.id for b in self.cluster.brokers.values() if b.alive and not b.fenced and not b.frozen}
         spare = self.policy.quarantine.spare_isr_members
         for p in self.cluster.partitions():

@@ -51,13 +51,13 @@ def ordered(
     since: datetime = START,
     until: datetime | None = None,
     renewed_at: datetime = NOW,
-    paused_at: datetime | None = None,
+    held_at: datetime | None = None,
     ended_at: datetime | None = None,
     reason: Reason = Reason.QUARANTINE_PENDING,
 ) -> QuarantineOrder:
     """An order that stands, and was not seen to be obeyed yet."""
     end = until or after(600)
-    return QuarantineOrder(broker, 1, number, since, end, renewed_at, reason, "so it was", paused_at, ended_at)
+    return QuarantineOrder(broker, 1, number, since, end, renewed_at, reason, "so it was", held_at, ended_at)
 
 
 def held_in(seen: Cluster, slow: int = 1, **standings: Sequence[int]) -> dict[int, Verdict]:

@@ -12,7 +12,7 @@ from bellwether.adapters.kubernetes.sidecar_injection import answer, read_sideca
 from bellwether.ports.errors import Terminal
 
 STORAGE = {"name": "bellwether-storage", "image": "bellwether:1"}
-ORDERS: dict[str, Any] = {"containers": [STORAGE], "imagePullSecrets": [{"name": "a"}], "shareProcessNamespace": False}
+ORDERS: dict[str, Any] = {"containers": [STORAGE], "imagePullSecrets": [{"name": "a"}]}
 
 
 def patch_for(pod: dict[str, Any], **sidecars: Any) -> list[dict[str, Any]]:
@@ -38,10 +38,56 @@ def test_a_pull_secret_that_the_pod_has_is_not_added_again() -> None:
     assert [one["path"] for one in patch_for(pod)] == ["/spec/containers/-"]
 
 
-def test_processes_are_shared_where_the_sidecars_need_it() -> None:
-    shared = {"op": "add", "path": "/spec/shareProcessNamespace", "value": True}
-    assert shared in patch_for({"serviceAccountName": "orders"}, shareProcessNamespace=True)
-    assert shared not in patch_for({"serviceAccountName": "orders"})
+AGENT: dict[str, Any] = {
+    "containers": [STORAGE, {"name": "bellwether-quarantine-agent", "securityContext": {"runAsUser": 1001}}],
+    "quarantine": {"volume": "data", "toleratedSeconds": 750, "userOfPod": True},
+}
+
+
+def for_agent(container: dict[str, Any], pod: dict[str, Any] | None = None, **quarantine: Any) -> dict[str, Any]:
+    """By path, what is added for a quarantine agent to a pod with an exporter and this broker."""
+    broker = {"name": "kafka", "volumeMounts": [{"name": "data"}], **container}
+    exporter = {"name": "exporter", "livenessProbe": {"periodSeconds": 10, "failureThreshold": 3}}
+    spec = {"serviceAccountName": "orders", "containers": [exporter, broker], **(pod or {})}
+    patch = patch_for(spec, **{**AGENT, "quarantine": {**AGENT["quarantine"], **quarantine}}, imagePullSecrets=[])
+    return {one["path"]: one["value"] for one in patch}
+
+
+def test_processes_are_shared_where_there_is_a_quarantine_agent() -> None:
+    assert for_agent({})["/spec/shareProcessNamespace"] is True
+    assert next(one["path"] for one in patch_for({"serviceAccountName": "orders"})) == "/spec/containers/-"
+
+
+@pytest.mark.parametrize(
+    ("probe", "threshold"),
+    [
+        pytest.param({"periodSeconds": 10, "failureThreshold": 3}, 75, id="ended after 30 s"),
+        pytest.param({}, 75, id="the API server's defaults"),
+        pytest.param({"periodSeconds": 20, "failureThreshold": 37}, 38, id="rounded up"),
+        pytest.param({"periodSeconds": 10, "failureThreshold": 75}, None, id="tolerant enough"),
+        pytest.param(None, None, id="no probe"),
+    ],
+)
+def test_the_brokers_liveness_probe_tolerates_the_longest_hold(probe: dict[str, int] | None, threshold: int | None):
+    found = for_agent({"livenessProbe": probe} if probe is not None else {})
+    raised = {path: value for path, value in found.items() if "livenessProbe" in path}
+    wanted = {"/spec/containers/1/livenessProbe/failureThreshold": threshold} if threshold else {}
+    assert raised == wanted, "and not the exporter's"
+
+
+@pytest.mark.parametrize(
+    ("container", "pod", "known", "user"),
+    [
+        pytest.param({"securityContext": {"runAsUser": 1000}}, {}, False, 1000, id="the container states it"),
+        pytest.param({}, {"securityContext": {"runAsUser": 1002}}, False, 1002, id="the pod states it"),
+        pytest.param({"securityContext": {}}, {}, False, 1001, id="nothing states it"),
+        pytest.param({"securityContext": {"runAsUser": 0}}, {}, False, 1001, id="root, which no sidecar may be"),
+        pytest.param({"securityContext": {"runAsUser": 1000}}, {}, True, 1001, id="the values state it"),
+    ],
+)
+def test_the_agent_is_of_the_brokers_user(container: dict[str, Any], pod: dict[str, Any], known: bool, user: int):
+    agent = for_agent(container, pod, userOfPod=not known)["/spec/containers/-"]
+    assert agent["securityContext"]["runAsUser"] == user
 
 
 @pytest.mark.parametrize("pod", [{"serviceAccountName": "pay"}, {}])

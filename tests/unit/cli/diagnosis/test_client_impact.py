@@ -50,7 +50,7 @@ def test_a_sick_broker_that_leads_comes_with_the_number_of_its_partitions() -> N
         ),
     ],
 )
-def test_a_slow_broker_in_the_isr_comes_with_what_acks_all_clients_see_and_why_it_is_not_paused(
+def test_a_slow_broker_in_the_isr_comes_with_what_acks_all_clients_see_and_why_it_is_not_held(
     spec: dict[str, object], why: str
 ) -> None:
     assert lines(sick=[], slow=[1], demoted=[], **spec) == [

@@ -8,11 +8,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
+from bellwether.adapters.kafka.fault_tolerance_reader import KafkaFaultTolerance
 from bellwether.cli.commands import exit_status
-from bellwether.cli.diagnosis.doctor import _again, _tools, status
+from bellwether.cli.diagnosis.doctor import _again, _quarantine, _tools, status
 from bellwether.cli.main import main
-from bellwether.core.doctor.judged_brokers import JudgedBrokers, UnhealthyBroker
+from bellwether.core.doctor.judged_brokers import JudgedBrokers, QuarantineCheck, UnhealthyBroker
+from bellwether.core.doctor.risks import RiskInputs
 from bellwether.core.doctor.unhealthy_leaders import unhealthy_leaders
+from bellwether.core.model.fault_tolerance import FaultTolerance
 from bellwether.kafka_connection import Connection, Mechanism, Protocol, Security
 from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.simulation.risk_fixture import MemoryWard
@@ -122,3 +126,21 @@ def test_a_printed_command_names_the_store_and_not_its_secrets() -> None:
     assert _again("/var/my samples") == " --store '/var/my samples'"
     assert _again("s3://anna:opensesame@bucket/samples") == " --store URI"
     assert _again("s3://bucket/samples?token=hush") == " --store URI"
+
+
+def test_what_the_policys_user_may_not_read_is_missing_for_quarantine(monkeypatch: pytest.MonkeyPatch) -> None:
+    kafka = MemoryCluster(3)
+    kafka.create_topic("orders", assignment=[(1, 2)], min_isr=1)
+    well = MemoryWard(kafka).examiner().examine()
+    unread = replace(well, facts=RiskInputs())
+    denied = FaultTolerance(problem="DescribeQuorum: grant Describe on Cluster")
+    monkeypatch.setattr(KafkaFaultTolerance, "margins", lambda *_: denied)
+    nodes = BrokerPool(Connection(("127.0.0.1:1",)), MANUAL_LIMITS)
+    assert _quarantine(QuarantineCheck(True, ("no agent",)), unread, nodes).missing == (
+        "no agent",
+        "min.insync.replicas of 1 topics is unknown: allow DescribeConfigs on Topic * to the policy's user",
+        "the controller quorum is unknown: DescribeQuorum: grant Describe on Cluster",
+    )
+    monkeypatch.setattr(KafkaFaultTolerance, "margins", lambda *_: FaultTolerance())
+    assert _quarantine(QuarantineCheck(True), well, nodes).missing == ()
+    assert _quarantine(QuarantineCheck(False, ("off",)), unread, nodes).missing == ("off",)

@@ -10,7 +10,7 @@ import pytest
 from bellwether.cli.diagnosis import doctor_output
 from bellwether.cli.diagnosis.cluster_examination import Examination
 from bellwether.cli.diagnosis.doctor import status
-from bellwether.core.doctor.judged_brokers import JudgedBrokers, SlowBroker, UnhealthyBroker
+from bellwether.core.doctor.judged_brokers import JudgedBrokers, QuarantineCheck, SlowBroker, UnhealthyBroker
 from bellwether.core.doctor.remediation import PROCESS_CHECK, CommandOptions, Remediation
 from bellwether.core.doctor.risks import LogEndSample, Risk
 from bellwether.core.doctor.unhealthy_leaders import SlowDiskForecast, slow_followers, unhealthy_leaders
@@ -181,7 +181,7 @@ def test_a_slow_broker_that_acks_all_waits_for_is_a_finding(capsys):
         "\nevery partition has a leader and its replicas; clients wait for the slow brokers above with acks=all\n"
     )
     (document,) = doctor_output.document(found, TOOLS)["slowFollowers"]
-    assert (document["broker"], document["partitions"], document["notPaused"]) == (1, 1, "quarantine is off")
+    assert (document["broker"], document["partitions"], document["notHeld"]) == (1, 1, "quarantine is off")
 
 
 def test_brokers_that_do_not_answer_and_what_is_not_known_are_said(kafka, capsys):
@@ -238,3 +238,17 @@ def test_what_one_slow_disk_would_do_is_said_with_what_prevents_it(capsys):
     roomy = printed(replace(found, slow_disk=SlowDiskForecast(1, 4.0, 2, 1)), capsys)
     assert "prevent" not in roomy
     assert "cure:    quarantine" in roomy
+
+
+def test_what_quarantine_lacks_is_listed(kafka, capsys):
+    found = examination(kafka)
+    assert "quarantine" not in printed(found, capsys)
+    lacking = replace(found, quarantine=QuarantineCheck(True, ("broker 1: no agent", "the quorum is unknown")))
+    assert (
+        "quarantine could not cure a slow disk; missing:\n  - broker 1: no agent\n  - the quorum is unknown\n"
+    ) in printed(lacking, capsys)
+    assert doctor_output.document(lacking, TOOLS)["quarantine"] == {
+        "enabled": True,
+        "missing": ["broker 1: no agent", "the quorum is unknown"],
+    }
+    assert "quarantine: nothing is missing" in printed(replace(found, quarantine=QuarantineCheck(True)), capsys)

@@ -118,20 +118,20 @@ def test_a_policy_that_does_not_exist_is_not_a_quiet_night(api: MemoryApi):
 
 def test_a_quarantine_is_shown_with_its_start_and_end(api: MemoryApi, clock: ManualClock):
     trail = ConfigMapAuditLog(api, "default", "main", clock)
-    started = QuarantineChange(2, False, "QuarantinePending", "ordered to pause for at most 600 s")
+    started = QuarantineChange(2, False, "QuarantinePending", "ordered to hold for at most 600 s")
     ended = QuarantineChange(2, True, "QuarantineEnded", "it is no longer demoted", 41.2)
-    never = replace(ended, reason="AgentUnavailable", message="its agent has not paused it", paused=None)
+    never = replace(ended, reason="AgentUnavailable", message="its agent has not held it", held=None)
     for change in (started, ended, never):
         trail.conclude(AuditEntry(clock.now(), "c", 4, quarantines=(change,), outcome=AuditOutcome()))
         clock.advance(60)
     found = run("--broker", "2")
     assert found.stdout.splitlines() == [
         "2026-01-01 00:00:00Z  epoch 4",
-        "  broker 2 quarantine started: QuarantinePending: ordered to pause for at most 600 s",
+        "  broker 2 quarantine started: QuarantinePending: ordered to hold for at most 600 s",
         "2026-01-01 00:01:00Z  epoch 4",
-        "  broker 2 quarantine ended after 41 s paused: QuarantineEnded: it is no longer demoted",
+        "  broker 2 quarantine ended after 41 s held: QuarantineEnded: it is no longer demoted",
         "2026-01-01 00:02:00Z  epoch 4",
-        "  broker 2 quarantine ended; it was never paused: AgentUnavailable: its agent has not paused it",
+        "  broker 2 quarantine ended; it was never held: AgentUnavailable: its agent has not held it",
     ]
     assert "none of the 3 entries matches" in run("--broker", "1").stdout
 

@@ -9,7 +9,15 @@ import pytest
 from click.testing import CliRunner
 
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, SECRETS, Object, Resource
+from bellwether.adapters.kubernetes.api_client import (
+    BROKER_HEALTHS,
+    LEASES,
+    PODS,
+    POLICIES,
+    SECRETS,
+    Object,
+    Resource,
+)
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis import policy_cluster
@@ -204,11 +212,11 @@ def test_a_healthy_broker_that_an_override_keeps_from_leading_comes_with_who_set
     assert idle.remediation.commands == ("bellwether release 3 --policy main -n default",)
 
 
-def test_a_slow_broker_that_acks_all_waits_for_comes_with_why_it_is_not_paused(api: MemoryApi) -> None:
+def test_a_slow_broker_that_acks_all_waits_for_comes_with_why_it_is_not_held(api: MemoryApi) -> None:
     slow = {b: replace(v, slow=Reason.STORAGE_SLOW if b == 2 else None) for b, v in verdicts(LED, sick=[2]).items()}
     judged(api, said(snapshot(LED), ENFORCE, slow, Plan(decisions=decisions(2))))
     (found,) = brokers_judged(api).slow
-    assert (found.broker, found.reason, found.unpaused) == (
+    assert (found.broker, found.reason, found.not_held) == (
         2,
         "StorageSlow",
         "quarantine is off (spec.quarantine.mode)",
@@ -242,3 +250,67 @@ def test_verdicts_that_may_not_be_read_are_said_to_be_missing(api: MemoryApi) ->
         None,
         "the verdicts of policy default/main cannot be read: brokerhealths is forbidden: add the permission list",
     )
+
+
+def agent_pod(broker: int, probe: dict[str, int] | None) -> Object:
+    """A broker's pod with a quarantine agent."""
+    kafka = {"name": "kafka", **({"livenessProbe": probe} if probe is not None else {})}
+    agent = {"name": "bellwether-quarantine-agent", "args": ["quarantine-agent", "--policy=main"]}
+    return {
+        "metadata": {"name": f"kafka-{broker}", "namespace": "default"},
+        "spec": {"containers": [kafka, agent]},
+    }
+
+
+def lacks(api: MemoryApi) -> tuple[str, ...]:
+    """What quarantine lacks."""
+    with policy_cluster.policy_cluster(Target("main"), ()) as found:
+        assert found.quarantine is not None
+        return found.quarantine.missing
+
+
+def quarantine_on(api: MemoryApi, **entries: list[Object]) -> None:
+    """Enable quarantine; the entries of brokers 1 to 3, by ``b1`` to ``b3``."""
+    body = api.get(POLICIES, "default", "main")
+    api.put(POLICIES, body | {"spec": body["spec"] | {"quarantine": {"mode": "Enabled"}}})
+    for broker in (1, 2, 3):
+        health = api_objects.health(broker) | {"status": {"signals": entries.get(f"b{broker}", [])}}
+        health["metadata"]["labels"] = {object_names.POLICY_LABEL: "main"}
+        api.put(BROKER_HEALTHS, health)
+
+
+def reports(broker: int, type_: str, reading: str = "Passing", message: str = "ready") -> Object:
+    return api_objects.entry(f"broker-{broker}", type=type_, reading=reading, message=message)
+
+
+def test_quarantine_that_is_off_says_how_to_enable_it(api: MemoryApi) -> None:
+    assert lacks(api) == ("spec.quarantine.mode is Off: set it to Enabled, and run this command again",)
+
+
+def test_what_quarantine_lacks_is_listed_by_broker_with_the_remedy(api: MemoryApi) -> None:
+    cannot = "no permission to signal the broker's process: it runs as user 1000, the agent as user 1001: set x"
+    quarantine_on(
+        api,
+        b1=[reports(1, "StorageLatency"), reports(1, "Quarantine")],
+        b2=[reports(2, "StorageLatency"), reports(2, "Quarantine", "Unknown", cannot)],
+        b3=[reports(3, "StorageLatency")],
+    )
+    api.put(PODS, agent_pod(1, {"periodSeconds": 10, "failureThreshold": 3}))
+    api.put(PODS, agent_pod(2, {"periodSeconds": 10, "failureThreshold": 75}))
+    api.put(PODS, agent_pod(3, None))
+    unable, absent, impatient = lacks(api)
+    assert unable == f"broker 2: its quarantine agent cannot hold it: {cannot}"
+    assert absent.startswith("broker 3: no quarantine agent reports: set sidecars.quarantineAgent.enabled")
+    assert impatient == (
+        "kafka-1: the liveness probe of container kafka ends a held broker after 30 s, and"
+        " spec.quarantine.limitSeconds is 600: set its failureThreshold to 75 (periodSeconds 10)"
+    )
+
+
+def test_where_nothing_is_missing_for_quarantine_nothing_is_listed(api: MemoryApi) -> None:
+    both = {f"b{b}": [reports(b, "StorageLatency"), reports(b, "Quarantine")] for b in (1, 2, 3)}
+    quarantine_on(api, **both)
+    assert lacks(api) == ()
+    api.refuse("list", PODS, Terminal("pods is forbidden"))
+    with policy_cluster.policy_cluster(Target("main"), ()) as found:
+        assert "whether liveness probes tolerate a held broker is unknown: pods is forbidden" in found.notes

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from bellwether.cli.main import main
-from bellwether.quarantine import pause_watchdog
+from bellwether.quarantine import hold_watchdog
 from waiting import until
 
 COMPLETE = ["--policy", "main", "--broker", "1", "--lease-namespace", "ops"]
@@ -34,10 +34,11 @@ def test_it_tells_how_the_process_is(sleeper: int) -> None:
     assert "Running" in found.output
 
 
-def test_a_process_that_is_not_there_cannot_be_paused() -> None:
+def test_a_process_that_is_not_there_cannot_be_held() -> None:
     found = CliRunner().invoke(main, ["quarantine-agent", "--once", "--process", rf"no-such-{os.getpid()}\0"])
     assert found.exit_code == 4
     assert "Absent" in found.output
+    assert "0 processes match" in found.output
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,7 @@ def test_a_process_that_is_not_there_cannot_be_paused() -> None:
         pytest.param([], "Missing option '--policy'", id="no policy"),
         pytest.param(["--policy", "main"], "Missing option '--broker'", id="no broker"),
         pytest.param(["--policy", "main", "--broker", "1"], "Missing option '--lease-namespace'", id="no namespace"),
-        pytest.param(["--max-pause-seconds", "0"], "--max-pause-seconds", id="no time at all"),
+        pytest.param(["--max-hold-seconds", "0"], "--max-hold-seconds", id="no time at all"),
         pytest.param(["--once", "--process", "("], "no regular expression", id="a pattern that is none"),
         pytest.param(["--broker", "kafka"], "--broker", id="a name without a number"),
     ],
@@ -59,7 +60,7 @@ def test_what_is_missing_or_wrong_is_named(arguments: list[str], said: str) -> N
 
 def stopped(pid: int, *, becomes: bool) -> bool:
     """Whether a process is stopped, once it is as it should become."""
-    until(lambda: (pause_watchdog.state_of(Path("/proc"), pid) == pause_watchdog.STOPPED) is becomes)
+    until(lambda: (hold_watchdog.state_of(Path("/proc"), pid) == hold_watchdog.STOPPED) is becomes)
     return becomes
 
 
@@ -71,7 +72,7 @@ def stopped(pid: int, *, becomes: bool) -> bool:
         pytest.param([*COMPLETE, "--metrics-port", "TAKEN"], "choose a free port", id="port"),
     ],
 )
-def test_a_agent_that_cannot_even_start_releases_whom_its_forerunner_paused(
+def test_a_agent_that_cannot_even_start_releases_whom_its_forerunner_held(
     sleeper: int, fault: list[str], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     os.kill(sleeper, signal.SIGSTOP)
@@ -92,7 +93,7 @@ def test_a_agent_that_cannot_even_start_releases_whom_its_forerunner_paused(
     assert not stopped(sleeper, becomes=False)
 
 
-def test_asking_how_a_paused_process_is_leaves_it_paused(sleeper: int) -> None:
+def test_asking_how_a_held_process_is_leaves_it_held(sleeper: int) -> None:
     os.kill(sleeper, signal.SIGSTOP)
     assert stopped(sleeper, becomes=True)
     found = CliRunner().invoke(main, ["quarantine-agent", "--once", "--pid", str(sleeper)])

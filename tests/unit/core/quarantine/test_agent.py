@@ -1,4 +1,4 @@
-"""What a agent does, turn by turn: pauses only on orders that are being renewed, releases whenever it is not sure."""
+"""What a agent does, turn by turn: holds only on orders that are being renewed, releases whenever it is not sure."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from datetime import timedelta
 
 import pytest
 
-from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS, MAX_PAUSE_SECONDS, RENEW_SECONDS
+from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS, MAX_HOLD_SECONDS, RENEW_SECONDS
 from bellwether.core.quarantine.agent import (
     AgentAction,
     AgentState,
+    HoldOrder,
     OrderRead,
-    PauseOrder,
     ProcessState,
-    pause_failed,
-    release_if_paused,
+    hold_failed,
+    release_if_held,
     step,
 )
 from bellwether.core.signals import Reading
@@ -28,9 +28,9 @@ def order(
     epoch: int = 1,
     limit: float = 600.0,
     duration: float = EXPIRES_AFTER_SECONDS,
-) -> PauseOrder:
+) -> HoldOrder:
     """An order as it was renewed for the so-manieth time."""
-    return PauseOrder(epoch, number, START + timedelta(seconds=renewal), limit, duration)
+    return HoldOrder(epoch, number, START + timedelta(seconds=renewal), limit, duration)
 
 
 @dataclass
@@ -40,34 +40,34 @@ class Post:
     watch: AgentState = field(default_factory=AgentState)
     process: ProcessState = ProcessState.RUNNING
     at: float = 1000.0
-    ceiling: float = MAX_PAUSE_SECONDS
+    ceiling: float = MAX_HOLD_SECONDS
 
     def reconcile(
-        self, *reads: PauseOrder | OrderRead | None, seconds: float = 1.0, guarded: bool = True
+        self, *reads: HoldOrder | OrderRead | None, seconds: float = 1.0, guarded: bool = True
     ) -> AgentAction:
         """Turns, one a second; what came of the last."""
         act = AgentAction.NOTHING
         for read in reads:
             self.at += seconds
-            heard = OrderRead(read) if isinstance(read, PauseOrder) else read
+            heard = OrderRead(read) if isinstance(read, HoldOrder) else read
             self.watch, act = step(self.watch, heard, self.process, self.at, self.ceiling, guarded=guarded)
-            if act is AgentAction.PAUSE:
+            if act is AgentAction.HOLD:
                 self.process = ProcessState.STOPPED
             if act is AgentAction.RELEASE:
                 self.process = ProcessState.RUNNING
         return act
 
-    def paused(self, limit: float = 600.0) -> Post:
-        """Up to the pause by order 1."""
-        assert self.reconcile(OrderRead(), order(renewal=3, limit=limit)) is AgentAction.PAUSE
+    def held(self, limit: float = 600.0) -> Post:
+        """Up to the hold by order 1."""
+        assert self.reconcile(OrderRead(), order(renewal=3, limit=limit)) is AgentAction.HOLD
         return self
 
 
 def test_it_holds_once_an_order_appears_between_two_reads():
     post = Post()
-    assert post.reconcile(OrderRead(), order()) is AgentAction.PAUSE
+    assert post.reconcile(OrderRead(), order()) is AgentAction.HOLD
     assert (post.watch.reading, post.watch.number) == (Reading.FAILING, 1)
-    assert post.watch.message == "paused by order 1 of epoch 1"
+    assert post.watch.message == "held by order 1 of epoch 1"
     assert post.reconcile(order(renewal=6)) is AgentAction.NOTHING, "once is enough"
 
 
@@ -75,7 +75,7 @@ def test_an_order_that_it_finds_after_a_gap_must_be_renewed():
     post = Post()
     post.reconcile(OrderRead(), None, None, None)
     assert post.reconcile(order(), order(), order()) is AgentAction.NOTHING, "who gave it may be dead by now"
-    assert post.reconcile(order(renewal=3)) is AgentAction.PAUSE
+    assert post.reconcile(order(renewal=3)) is AgentAction.HOLD
 
 
 def test_an_order_from_before_the_agent_started_is_not_obeyed():
@@ -83,25 +83,25 @@ def test_an_order_from_before_the_agent_started_is_not_obeyed():
     assert post.reconcile(order(), order(renewal=3), order(renewal=6)) is AgentAction.NOTHING
     assert (post.watch.reading, post.watch.number) == (Reading.PASSING, 1)
     assert "older than this quarantine agent" in post.watch.message
-    assert post.reconcile(order(2)) is AgentAction.PAUSE, "the next one is its own"
+    assert post.reconcile(order(2)) is AgentAction.HOLD, "the next one is its own"
 
 
-def test_an_agent_that_starts_at_a_paused_broker_releases_it_before_it_has_read_an_order():
+def test_an_agent_that_starts_at_a_held_broker_releases_it_before_it_has_read_an_order():
     post = Post(process=ProcessState.STOPPED)
     assert post.reconcile(None) is AgentAction.RELEASE
     assert post.reconcile(None, order(), order(renewal=3)) is AgentAction.NOTHING, "the order was its forerunner's"
     assert post.watch.reading is Reading.PASSING
 
 
-def test_a_broker_that_is_found_paused_again_keeps_the_reason_of_its_last_order():
-    post = Post().paused()
+def test_a_broker_that_is_found_held_again_keeps_the_reason_of_its_last_order():
+    post = Post().held()
     assert post.reconcile(OrderRead()) is AgentAction.RELEASE
     why, post.process = post.watch.message, ProcessState.STOPPED
     assert post.reconcile(OrderRead()) is AgentAction.RELEASE
     assert post.watch.message == why
     unknown = Post(process=ProcessState.STOPPED)
     assert unknown.reconcile(OrderRead()) is AgentAction.RELEASE
-    assert unknown.watch.message.endswith("found paused without an order, and released")
+    assert unknown.watch.message.endswith("found held without an order, and released")
 
 
 @pytest.mark.parametrize(
@@ -114,37 +114,37 @@ def test_a_broker_that_is_found_paused_again_keeps_the_reason_of_its_last_order(
         pytest.param([order(renewal=3)] * 13, "no renewal of its order was seen for 12 s", id="the operator is"),
     ],
 )
-def test_it_releases_when_it_loses_its_orders(reads: list[PauseOrder | OrderRead | None], why: str):
-    post = Post().paused()
+def test_it_releases_when_it_loses_its_orders(reads: list[HoldOrder | OrderRead | None], why: str):
+    post = Post().held()
     assert post.reconcile(*reads[:-1]) is AgentAction.NOTHING
     assert post.reconcile(reads[-1]) is AgentAction.RELEASE
     assert post.watch.message.endswith(f"released: {why}")
     assert (post.watch.reading, post.watch.number) == (Reading.PASSING, 1)
 
 
-def test_renewals_keep_it_paused_until_the_limit_that_it_counts_itself():
-    post = Post().paused(limit=60)
+def test_renewals_keep_it_held_until_the_limit_that_it_counts_itself():
+    post = Post().held(limit=60)
     renewals = [order(renewal=6 + i, limit=60) for i in range(59)]
     assert post.reconcile(*renewals) is AgentAction.NOTHING
     assert post.reconcile(order(renewal=99, limit=60)) is AgentAction.RELEASE
     assert "the limit" in post.watch.message
 
 
-def test_no_order_pauses_for_longer_than_the_agents_own_ceiling():
+def test_no_order_holds_for_longer_than_the_agents_own_ceiling():
     post = Post(ceiling=30)
-    assert post.reconcile(OrderRead(), order(renewal=3, limit=1e9)) is AgentAction.PAUSE
+    assert post.reconcile(OrderRead(), order(renewal=3, limit=1e9)) is AgentAction.HOLD
     renewals = [order(renewal=6 + i, limit=1e9) for i in range(29)]
     assert post.reconcile(*renewals) is AgentAction.NOTHING
     assert post.reconcile(order(renewal=99, limit=1e9)) is AgentAction.RELEASE
-    assert "it was paused for 30 s, the ceiling of this quarantine agent (--max-pause-seconds)" in post.watch.message
+    assert "it was held for 30 s, the ceiling of this quarantine agent (--max-hold-seconds)" in post.watch.message
     assert post.reconcile(order(renewal=102, limit=1e9)) is AgentAction.NOTHING, "that order is done with"
 
 
 def test_an_order_that_claims_to_last_without_renewals_expires_like_any_other():
-    """Neither a renewal time in the future nor a long duration keeps a broker paused: only renewals that are seen."""
+    """Neither a renewal time in the future nor a long duration keeps a broker held: only renewals that are seen."""
     post = Post()
     far = order(renewal=10**6, duration=86400)
-    assert post.reconcile(OrderRead(), far) is AgentAction.PAUSE
+    assert post.reconcile(OrderRead(), far) is AgentAction.HOLD
     assert post.reconcile(*[far] * 12) is AgentAction.NOTHING
     assert post.reconcile(far) is AgentAction.RELEASE
     assert "no renewal of its order was seen for 12 s" in post.watch.message
@@ -152,45 +152,45 @@ def test_an_order_that_claims_to_last_without_renewals_expires_like_any_other():
 
 def test_an_order_of_a_shorter_duration_expires_sooner():
     post = Post()
-    assert post.reconcile(OrderRead(), order(renewal=3, duration=8)) is AgentAction.PAUSE
+    assert post.reconcile(OrderRead(), order(renewal=3, duration=8)) is AgentAction.HOLD
     assert post.reconcile(*[order(renewal=3, duration=8)] * 8) is AgentAction.NOTHING
     assert post.reconcile(order(renewal=3, duration=8)) is AgentAction.RELEASE
     assert "no renewal of its order was seen for 8 s" in post.watch.message
 
 
-def test_it_does_not_pause_twice_by_one_order():
-    post = Post().paused()
+def test_it_does_not_hold_twice_by_one_order():
+    post = Post().held()
     post.reconcile(OrderRead())
     assert post.reconcile(order(renewal=20), order(renewal=23), order(renewal=26)) is AgentAction.NOTHING
-    assert post.reconcile(order(2, 30)) is AgentAction.PAUSE
+    assert post.reconcile(order(2, 30)) is AgentAction.HOLD
 
 
 def test_an_older_epochs_order_is_none():
     post = Post()
     post.reconcile(OrderRead(), order(1, epoch=5))
     assert post.reconcile(order(2, 3, epoch=4), order(2, 6, epoch=4), order(2, 9, epoch=4)) is AgentAction.NOTHING
-    held = Post().paused()
-    held.watch = release_if_paused(held.watch, "for the test")[0]
-    assert held.reconcile(order(1, 40, epoch=0)) is not AgentAction.PAUSE
+    held = Post().held()
+    held.watch = release_if_held(held.watch, "for the test")[0]
+    assert held.reconcile(order(1, 40, epoch=0)) is not AgentAction.HOLD
 
 
-def test_it_does_not_pause_while_another_broker_is_paused():
+def test_it_does_not_hold_while_another_broker_is_held():
     post = Post()
     post.reconcile(OrderRead(), OrderRead(order(), others=2))
     assert (
         post.reconcile(OrderRead(order(renewal=3), others=2), OrderRead(order(renewal=6), others=2))
         is AgentAction.NOTHING
     )
-    assert post.reconcile(order(renewal=9)) is AgentAction.PAUSE
+    assert post.reconcile(order(renewal=9)) is AgentAction.HOLD
 
 
-def test_it_does_not_pause_on_a_renewal_that_it_saw_long_ago():
+def test_it_does_not_hold_on_a_renewal_that_it_saw_long_ago():
     post = Post()
     post.process = ProcessState.BARRED
     post.reconcile(OrderRead(), order(renewal=3))
     post.process = ProcessState.RUNNING
     assert post.reconcile(None, None, order(renewal=3), seconds=3.0) is AgentAction.NOTHING
-    assert post.reconcile(order(renewal=6)) is AgentAction.PAUSE
+    assert post.reconcile(order(renewal=6)) is AgentAction.HOLD
 
 
 @pytest.mark.parametrize(
@@ -203,11 +203,11 @@ def test_it_does_not_pause_on_a_renewal_that_it_saw_long_ago():
             "another process resumed it",
             id="woken by another",
         ),
-        pytest.param(ProcessState.ABSENT, Reading.UNKNOWN, AgentAction.NOTHING, "shareProcessNamespace", id="gone"),
+        pytest.param(ProcessState.ABSENT, Reading.UNKNOWN, AgentAction.NOTHING, "cannot find", id="gone"),
     ],
 )
-def test_another_hand_ends_a_pause(process: ProcessState, reading: Reading, act: AgentAction, says: str):
-    post = Post().paused()
+def test_another_hand_ends_a_hold(process: ProcessState, reading: Reading, act: AgentAction, says: str):
+    post = Post().held()
     post.process = process
     assert post.reconcile(order(renewal=6)) is act
     assert post.watch.reading is reading
@@ -216,7 +216,7 @@ def test_another_hand_ends_a_pause(process: ProcessState, reading: Reading, act:
 
 
 def test_without_its_keeper_it_does_not_hold_a_broker():
-    post = Post().paused()
+    post = Post().held()
     assert post.reconcile(order(renewal=6), guarded=False) is AgentAction.RELEASE
     assert "watchdog" in post.watch.message
 
@@ -228,27 +228,27 @@ def test_without_its_keeper_it_does_not_hold_a_broker():
         (ProcessState.BARRED, "no permission to signal the broker's process"),
     ],
 )
-def test_an_agent_that_cannot_pause_reports_it(process: ProcessState, says: str):
+def test_an_agent_that_cannot_hold_reports_it(process: ProcessState, says: str):
     post = Post(process=process)
     assert post.reconcile(OrderRead(), order(), order(renewal=3)) is AgentAction.NOTHING
     assert post.watch.reading is Reading.UNKNOWN
     assert says in post.watch.message
 
 
-def test_a_pause_that_failed_is_not_tried_again_by_the_same_order():
-    post = Post().paused()
-    post.watch, post.process = pause_failed(post.watch, "no such process"), ProcessState.RUNNING
+def test_a_hold_that_failed_is_not_tried_again_by_the_same_order():
+    post = Post().held()
+    post.watch, post.process = hold_failed(post.watch, "no such process"), ProcessState.RUNNING
     assert post.reconcile(order(renewal=6)) is AgentAction.NOTHING
     assert post.watch.number == 1
     assert post.watch.message.endswith("no such process")
 
 
 def test_at_its_own_end_it_releases():
-    post = Post().paused()
-    watch, act = release_if_paused(post.watch, "the quarantine agent ends")
+    post = Post().held()
+    watch, act = release_if_held(post.watch, "the quarantine agent ends")
     assert act is AgentAction.RELEASE
-    assert watch.paused is None
-    assert release_if_paused(watch, "again")[1] is AgentAction.NOTHING
+    assert watch.held is None
+    assert release_if_held(watch, "again")[1] is AgentAction.NOTHING
 
 
 def test_an_order_holds_for_several_renewals():

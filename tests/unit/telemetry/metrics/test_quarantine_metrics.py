@@ -1,4 +1,4 @@
-"""What Prometheus reads of quarantines: who is to be paused, who is, since when, and what ended it."""
+"""What Prometheus reads of quarantines: who is to be held, who is, since when, and what ended it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from testkit.values.builders import after, said
 from testkit.values.quarantine_inputs import BAD, GOOD, NOW, agent, disk, opted_in, ordered, scene, weighed
 
 POLICY = {"namespace": "default", "policy": "main"}
-SERIES = ("ordered", "paused", "since_timestamp_seconds", "until_timestamp_seconds")
+SERIES = ("ordered", "held", "since_timestamp_seconds", "until_timestamp_seconds")
 
 
 @pytest.fixture
@@ -53,24 +53,24 @@ def test_an_order_is_told_with_its_times_before_its_agent_obeys(metrics: Operato
     assert of_broker(metrics, "2") == (None, None, None, None)
 
 
-def test_a_broker_is_paused_once_its_agent_says_so(metrics: OperatorMetrics):
+def test_a_broker_is_held_once_its_agent_says_so(metrics: OperatorMetrics):
     turned(metrics, disk(), agent(1, BAD, 1), order=ordered(since=after(290)))
     assert of_broker(metrics)[:2] == (1, 1)
 
 
-def test_a_agent_that_pauses_without_an_order_is_told_of(metrics: OperatorMetrics):
+def test_a_agent_that_holds_without_an_order_is_told_of(metrics: OperatorMetrics):
     turned(metrics, disk(), agent(1, BAD, 7))
     assert of_broker(metrics) == (0, 1, None, None)
 
 
 def test_what_a_silent_agent_said_last_is_not_told_for_its_word(metrics: OperatorMetrics):
-    turned(metrics, disk(), agent(1, BAD, 1, age=15.1), order=ordered(paused_at=after(10)))
+    turned(metrics, disk(), agent(1, BAD, 1, age=15.1), order=ordered(held_at=after(10)))
     assert of_broker(metrics)[1] == 0
     assert value(metrics, "broker_quarantine_ended", broker="1", reason="AgentUnavailable") == 1
 
 
 def test_a_quarantine_that_ended_is_told_with_its_reason_until_another_may_begin(metrics: OperatorMetrics):
-    over = ordered(paused_at=after(10), ended_at=after(100), reason=Reason.QUARANTINE_LIMIT)
+    over = ordered(held_at=after(10), ended_at=after(100), reason=Reason.QUARANTINE_LIMIT)
     turned(metrics, disk(), agent(1, GOOD, 1), order=over, seconds=399)
     assert of_broker(metrics) == (0, 0, None, None)
     assert value(metrics, "broker_quarantine_ended", broker="1", reason="QuarantineLimit") == 1
@@ -89,7 +89,7 @@ def test_each_order_is_counted_when_it_begins_and_when_it_ends(metrics: Operator
         1,
         0,
     )
-    stands = ordered(since=NOW, paused_at=NOW)
+    stands = ordered(since=NOW, held_at=NOW)
     turned(metrics, disk(), agent(1, BAD, 1), order=stands, seconds=3)
     turned(metrics, disk(reading=GOOD), agent(1, BAD, 1), order=stands, seconds=4)
     ended = replace(stands, ended_at=NOW + timedelta(seconds=4), reason=Reason.QUARANTINE_ENDED)

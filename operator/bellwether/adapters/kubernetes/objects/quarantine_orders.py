@@ -1,8 +1,8 @@
-"""Quarantine orders as Leases: one per broker to pause, renewed by each reconcile that still requires the pause.
+"""Quarantine orders as Leases: one per broker to hold, renewed by each reconcile that still requires the hold.
 
 In: the orders of one policy. Out: Leases in the namespace of the operator's other Leases, where a prober has no
 permission; an order that is over keeps its Lease, without a holder, until it no longer matters. Called by ``reconcile``
-through ``ports.kubernetes.QuarantineOrders``, by the finalizer, and (``pause_order``) by the quarantine agent.
+through ``ports.kubernetes.QuarantineOrders``, by the finalizer, and (``hold_order``) by the quarantine agent.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import LEASES, Conflict, KubernetesClient, NotFound, Object
 from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION, micro_time
 from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS, QuarantineOrder
-from bellwether.core.quarantine.agent import PauseOrder
+from bellwether.core.quarantine.agent import HoldOrder
 from bellwether.ports.errors import Terminal, Transient
 
 COMPONENT = "quarantine-order"
-EPOCH, NUMBER, UNTIL = "bellwether.dev/epoch", "bellwether.dev/order", "bellwether.dev/pause-until"
-PAUSED_AT, ENDED_AT = "bellwether.dev/paused-at", "bellwether.dev/ended-at"
+EPOCH, NUMBER, UNTIL = "bellwether.dev/epoch", "bellwether.dev/order", "bellwether.dev/hold-until"
+HELD_AT, ENDED_AT = "bellwether.dev/held-at", "bellwether.dev/ended-at"
 REASON, MESSAGE = "bellwether.dev/reason", "bellwether.dev/message"
 MESSAGE_LIMIT = 1024
 TIMEOUT_SECONDS = 2.0
@@ -153,7 +153,7 @@ class LeaseOrders:
             UNTIL: micro_time(order.until),
             REASON: str(order.reason),
             MESSAGE: order.message[:MESSAGE_LIMIT],
-            **({PAUSED_AT: micro_time(order.paused_at)} if order.paused_at is not None else {}),
+            **({HELD_AT: micro_time(order.held_at)} if order.held_at is not None else {}),
             **({ENDED_AT: micro_time(order.ended_at)} if order.ended_at is not None else {}),
         }
         labels = {
@@ -195,7 +195,7 @@ def order_of(lease: Object, broker: int) -> QuarantineOrder:
             renewed_at=_moment(spec["renewTime"]),
             reason=said[REASON],
             message=said.get(MESSAGE, ""),
-            paused_at=_moment(said[PAUSED_AT]) if PAUSED_AT in said else None,
+            held_at=_moment(said[HELD_AT]) if HELD_AT in said else None,
             ended_at=_moment(said[ENDED_AT]) if ENDED_AT in said else None,
         )
     except (KeyError, ValueError, TypeError) as error:
@@ -203,7 +203,7 @@ def order_of(lease: Object, broker: int) -> QuarantineOrder:
         raise Terminal(f"Lease {name} is no quarantine order ({type(error).__name__}: {error}): delete it") from error
 
 
-def pause_order(lease: Object, broker: int) -> PauseOrder | None:
+def hold_order(lease: Object, broker: int) -> HoldOrder | None:
     """What a quarantine agent obeys of a Lease; None for one without a holder. Raises Terminal as ``order_of``."""
     spec = lease.get("spec") or {}
     if not spec.get("holderIdentity"):
@@ -212,7 +212,7 @@ def pause_order(lease: Object, broker: int) -> PauseOrder | None:
     if not order.active:
         return None
     limit = max(0.0, (order.until - order.since).total_seconds())
-    return PauseOrder(order.epoch, order.number, order.renewed_at, limit, float(spec.get("leaseDurationSeconds") or 0))
+    return HoldOrder(order.epoch, order.number, order.renewed_at, limit, float(spec.get("leaseDurationSeconds") or 0))
 
 
 def _moment(text: str) -> datetime:

@@ -25,8 +25,8 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 def suspend(**options: Any) -> None:
     """Stop every move of leaders of a policy, or of all.
 
-    Sets spec.suspend, and waits until the operator has read it: from then on nothing is moved, restored or paused.
-    Demoted brokers stay demoted; a broker that is paused (spec.quarantine) is released. Brokers are still judged and
+    Sets spec.suspend, and waits until the operator has read it: from then on nothing is moved, restored or held.
+    Demoted brokers stay demoted; a broker that is held (spec.quarantine) is released. Brokers are still judged and
     reported.
 
     \b

@@ -14,7 +14,7 @@ from bellwether.cli.commands.kafka_options import kafka_options
 from bellwether.cli.commands.probe.broker_id_option import BrokerId
 from bellwether.cli.commands.probe.log_directory_option import LogDirectoryOption
 from bellwether.cli.commands.probe.prober_options import shared_options
-from bellwether.core.model.quarantine_order import MAX_PAUSE_SECONDS
+from bellwether.core.model.quarantine_order import MAX_HOLD_SECONDS
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _PORT = click.IntRange(1, 65535)
@@ -228,11 +228,11 @@ def storage() -> None:
         help="Namespace of the orders: the one given to bellwether operator as --lease-namespace.",
     ),
     click.option(
-        "--max-pause-seconds",
+        "--max-hold-seconds",
         type=click.IntRange(1, 86400),
-        default=MAX_PAUSE_SECONDS,
+        default=MAX_HOLD_SECONDS,
         show_default=True,
-        help="Longest pause in seconds, whatever an order says.",
+        help="Longest hold in seconds, whatever an order says.",
     ),
     click.option("--pid", type=click.IntRange(1), help="Process id of the broker.  [default: found with --process]"),
     click.option(
@@ -245,9 +245,10 @@ def storage() -> None:
     sidecar=True,
 )
 def quarantine_agent() -> None:
-    """Run the quarantine agent: pause the broker on order.
+    """Run the quarantine agent: hold the broker in a controlled shutdown, on order.
 
-    Pauses the broker's process (SIGSTOP) while the operator renews the Lease that orders it (spec.quarantine of the
-    policy), and resumes it afterwards. Needs the broker's process namespace, and its user or the capability KILL. A
-    broker that is paused when the agent starts is resumed. With --once it prints the state of the process.
+    Shuts the broker down and stops its process before it ends, while the operator renews the Lease that orders it
+    (spec.quarantine of the policy), and releases it afterwards: it ends and is started again. Needs the broker's
+    process namespace, and its user or the capability KILL. A broker that is held when the agent starts is released.
+    With --once it prints the state of the process.
     """

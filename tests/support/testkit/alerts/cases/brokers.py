@@ -16,14 +16,14 @@ def told(name: str, instance: str = "operator-a", **labels: str) -> str:
 
 
 def quarantined(**values: str) -> dict[str, str]:
-    """What the operator tells of broker 1: ``paused``, ``ordered``, and the times ``since`` and ``until``."""
+    """What the operator tells of broker 1: ``held``, ``ordered``, and the times ``since`` and ``until``."""
     moments = ("since", "until")
     names = {name: f"{name}_timestamp_seconds" if name in moments else name for name in values}
     return {told(f"broker_quarantine_{names[name]}"): found for name, found in values.items()}
 
 
-def pausing() -> str:
-    """What the quarantine agent beside broker 1 tells: 0 while it pauses it."""
+def holding() -> str:
+    """What the quarantine agent beside broker 1 tells: 0 while it holds it."""
     return series("probe_reading", broker="1", type="Quarantine", source="broker-1", instance="agent")
 
 
@@ -217,18 +217,18 @@ CASES = (
     *(
         Case(
             "BellwetherQuarantineExpiring",
-            f"paused from the start for 600 s at most: {what}",
+            f"held from the start for 600 s at most: {what}",
             at,
-            quarantined(paused="1x60", since="0x60", until="600x60"),
+            quarantined(held="1x60", since="0x60", until="600x60"),
             (ONE,) if fires else (),
         )
         for what, at, fires in (("seven minutes", "7m", False), ("nine", "9m", True), ("eleven", "11m", True))
     ),
     Case(
         "BellwetherQuarantineExpiring",
-        "an order without a pause is not obeyed, which another alert tells",
+        "an order without a hold is not obeyed, which another alert tells",
         "9m",
-        quarantined(paused="0x60", since="0x60", until="600x60"),
+        quarantined(held="0x60", since="0x60", until="600x60"),
     ),
     Case(
         "BellwetherQuarantineExpiring",
@@ -252,7 +252,7 @@ CASES = (
         "released as its disk was fast again, close to the limit",
         "10m",
         {
-            **quarantined(paused="1x30 0x60", since="0x30 stale", until="600x30 stale"),
+            **quarantined(held="1x30 0x60", since="0x30 stale", until="600x30 stale"),
             told("broker_quarantine_ended", reason="QuarantineEnded"): "_x31 1x60",
             told("broker_demoted"): "1x90",
         },
@@ -277,33 +277,33 @@ CASES = (
         {told("broker_quarantine_ended", reason="AnotherBrokerUnhealthy"): "1x20", told("broker_demoted"): "1x20"},
     ),
     Case(
-        "BellwetherBrokerPausedWithoutOrder",
-        "its order has ended and its quarantine agent says on that it is paused",
+        "BellwetherBrokerHeldWithoutOrder",
+        "its order has ended and its quarantine agent says on that it is held",
         "4m",
-        quarantined(paused="1x30", ordered="1x4 0x30"),
+        quarantined(held="1x30", ordered="1x4 0x30"),
         (ONE,),
     ),
     Case(
-        "BellwetherBrokerPausedWithoutOrder",
+        "BellwetherBrokerHeldWithoutOrder",
         "the operator is gone, and the quarantine agent itself tells",
         "4m",
-        {pausing(): "0x30", **quarantined(paused="1x4 stale", ordered="1x4 stale")},
+        {holding(): "0x30", **quarantined(held="1x4 stale", ordered="1x4 stale")},
         (ONE,),
     ),
     Case(
-        "BellwetherBrokerPausedWithoutOrder",
+        "BellwetherBrokerHeldWithoutOrder",
         "as ordered",
         "4m",
-        {pausing(): "1x4 0x30", **quarantined(paused="0x4 1x30", ordered="0x4 1x30")},
+        {holding(): "1x4 0x30", **quarantined(held="0x4 1x30", ordered="0x4 1x30")},
     ),
     Case(
-        "BellwetherBrokerPausedWithoutOrder",
+        "BellwetherBrokerHeldWithoutOrder",
         "released half a minute after its order ended",
         "4m",
-        {pausing(): "0x10 1x30", **quarantined(paused="1x10 0x30", ordered="1x8 0x30")},
+        {holding(): "0x10 1x30", **quarantined(held="1x10 0x30", ordered="1x8 0x30")},
     ),
     Case(
-        "BellwetherBrokerPausedWithoutOrder",
+        "BellwetherBrokerHeldWithoutOrder",
         "a slow disk, of which another prober tells",
         "4m",
         {series("probe_reading", broker="1", type="StorageLatency", source="broker-1"): "0x30"},

@@ -1,4 +1,4 @@
-"""Leases that order pauses: their form, whose they are, and what becomes of writes that fail, cross or get lost."""
+"""Leases that order holds: their form, whose they are, and what becomes of writes that fail, cross or get lost."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from bellwether.adapters.kubernetes.objects.quarantine_orders import (
     NUMBER,
     UNTIL,
     LeaseOrders,
+    hold_order,
     order_of,
-    pause_order,
 )
 from bellwether.ports.errors import Terminal, Transient
 from testkit.kubernetes.memory_api import MemoryApi
@@ -34,7 +34,7 @@ def lease(api: MemoryApi) -> dict[str, Any]:
     return api.get(LEASES, "ops", NAME)
 
 
-def test_the_lease_says_whose_broker_is_paused_until_when_why_and_by_whom(api: MemoryApi) -> None:
+def test_the_lease_says_whose_broker_is_held_until_when_why_and_by_whom(api: MemoryApi) -> None:
     orders(api).keep({1: ORDER})
     found = lease(api)
     assert found["metadata"]["labels"] == {
@@ -47,7 +47,7 @@ def test_the_lease_says_whose_broker_is_paused_until_when_why_and_by_whom(api: M
         "bellwether.dev/policy": "kafka/main",
         "bellwether.dev/epoch": "1",
         "bellwether.dev/order": "1",
-        "bellwether.dev/pause-until": "2026-01-01T00:10:00.000000Z",
+        "bellwether.dev/hold-until": "2026-01-01T00:10:00.000000Z",
         "bellwether.dev/reason": "QuarantinePending",
         "bellwether.dev/message": "so it was",
     }
@@ -115,13 +115,13 @@ def test_a_lease_that_is_no_order_is_named_and_never_obeyed(api: MemoryApi, brok
     with pytest.raises(Terminal, match=rf"Lease ops/{NAME} is no quarantine order .*: delete it"):
         order_of(lease(api), 1)
     with pytest.raises(Terminal, match="is no quarantine order"):
-        pause_order(lease(api), 1)
+        hold_order(lease(api), 1)
 
 
 def test_a_lease_without_a_duration_is_never_obeyed_for_any_time(api: MemoryApi) -> None:
     orders(api).keep({1: ORDER})
     api.merge(LEASES, "ops", NAME, {"spec": {"leaseDurationSeconds": None}})
-    found = pause_order(lease(api), 1)
+    found = hold_order(lease(api), 1)
     assert found is not None
     assert found.expires_seconds == 0
 

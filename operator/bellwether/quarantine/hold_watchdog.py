@@ -1,4 +1,4 @@
-"""Pause watchdog: a process that resumes a paused broker when the agent that paused it is gone.
+"""Hold watchdog: a process that releases a held broker when the agent that held it is gone.
 
 A process of its own, started by ``broker_process`` with the broker's process id, the moment of its start, and a number
 of seconds. A byte on standard input is a sign of life; the end of it, or silence for so long, is death, and SIGCONT
