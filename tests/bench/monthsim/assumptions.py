@@ -13,6 +13,9 @@ MONTH_SECONDS = 30 * 86_400.0
 CLUSTER_SIZES = (3, 6, 12, 30)
 VANTAGES = 3
 RACKS = 3
+REPLICAS = 3
+LEADERS = 10
+"""Partitions that each broker leads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +49,11 @@ class Assumptions:
     hiccups: float = 4.0
     hiccup_seconds: float = 2.0
     bursty_disks: float = 0.05
+    slow_syncs: float = 0.2
+    slow_sync_seconds: float = 2.0
+    acks_all_share: float = 0.5
+    fetcher_appends: float = 20.0
+    metadata_log_share: float = 0.5
     waves: float = 4.0
     wave_factor: float = 5.0
     wave_skew: float = 0.3
@@ -99,6 +107,15 @@ SOURCES: dict[str, str] = {
     "hiccups": f"per broker: {_UNPUBLISHED}; AWS promises gp3 its performance for 99 % of the time",
     "hiccup_seconds": f"median; log-normal with p99 at five times it, as {_AZURE}; half stall, half take 60-500 ms",
     "bursty_disks": "per broker: 100 ms for 1 s in every 10, for an hour: chosen",
+    "slow_syncs": f"per broker, writes as fast as ever: {_UNPUBLISHED}; a device of 20 writes a second does so "
+    "(docs/internals/cures.md); a minute to two hours long, log-uniform: assumed",
+    "slow_sync_seconds": "median; log-normal, sigma 1, at least 0.5 s: assumed",
+    "acks_all_share": "of the requests to what a broker leads: acks=all is the default of producers since Kafka 3.0 "
+    "(KIP-679), and about as many requests read: assumed",
+    "fetcher_appends": "a second for each replica fetcher, median of clusters; log-normal, sigma 1: the small load of "
+    "docs/internals/cures.md with num.replica.fetchers=1, Kafka's default: assumed",
+    "metadata_log_share": "clusters whose metadata log hangs with the data: metadata.log.dir is the first of "
+    "log.dirs by default: assumed",
     "waves": f"per cluster: {_UNPUBLISHED}; linkedin/cruise-control issue 975 names traffic shifts as what misleads",
     "wave_factor": "median factor on every disk's latency; log-normal, sigma 1: chosen",
     "wave_skew": "log-normal sigma of one broker's share in a wave: chosen",

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.random import Generator
 
+from bellwether.core.model.quarantine_order import QuarantineOrder
+from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.settings.detection import StorageLatency
 from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.probes.storage.storage_probe import pause
 from bellwether.probes.storage.write_latency import SPANS_KEPT, Latencies, LatencyBaseline, Sample
-from monthsim.episodes import Disk, DiskEffect
+from monthsim.episodes import FENCED_SECONDS, Absence, Disk, DiskEffect, Month
 from monthsim.paths import News, at
+from monthsim.regret import keeps_up
 
 FLOOR_SECONDS = 0.004
 """A disk whose median stays below this makes no news: no write of it comes near the default objective."""
@@ -52,12 +55,19 @@ class Volume:
             if effect.what is Disk.STALLED:
                 until = max(until or 0.0, effect.end)
                 continue
+            if effect.what is Disk.SYNCS:
+                continue
             level = effect.levels[effect.brokers.index(self.broker)]
             if effect.what is Disk.WAVE:
                 median *= level
             elif effect.what is Disk.SLOW or (time - effect.start) % 10.0 < 1.0:
                 median, sigma = max(median, level), _SLOW_SIGMA
         return median, sigma, until
+
+    def sync(self, time: float) -> float:
+        """Seconds that a sync takes."""
+        slow = (e for e in self.effects if e.what is Disk.SYNCS and e.start <= time < e.end)
+        return max((e.levels[e.brokers.index(self.broker)] for e in slow), default=self.usual_seconds)
 
     def write(self, time: float, rng: Generator) -> float:
         """Seconds that a write takes."""
@@ -88,6 +98,41 @@ class Volume:
             else:
                 merged.append((start, end))
         return merged
+
+
+class MonthOfDisks:
+    """What a month's disks are like at any time, as the operator reads it of followers and of Kafka's fencing."""
+
+    def __init__(self, month: Month) -> None:
+        self._month = month
+        self._volumes = [volume_of(month, b) for b in range(month.brokers)]
+        slow = [e for v in self._volumes for e in v.effects if e.what in (Disk.SLOW, Disk.STALLED)]
+        self.edges = {edge for e in slow for edge in (e.start, e.end)}
+        stalls = [
+            e for e in slow if e.what is Disk.STALLED and e.end - e.start > FENCED_SECONDS and month.metadata_hangs
+        ]
+        self.fenced = tuple(Absence(e.start + FENCED_SECONDS, e.end + 1.0, b) for e in stalls for b in e.brokers)
+        """When Kafka fences brokers with stalled disks that lead."""
+        self._led: dict[Absence, bool] = {}
+
+    def keeps_up(self, broker: int, time: float) -> bool:
+        """Whether a broker keeps up as a follower."""
+        seconds, _, stalled_until = self._volumes[broker].level(time)
+        return stalled_until is None and keeps_up(self._month, seconds)
+
+    def fences(self, time: float, cured: Iterable[DemotedBroker | QuarantineOrder]) -> frozenset[int]:
+        """Brokers that are fenced for a stalled disk: those that led when their session ran out."""
+        there = [a for a in self.fenced if a.start <= time < a.end]
+        for one in there:
+            led = not any(c.broker == one.who and c.since <= at(one.start) for c in cured)
+            self._led.setdefault(one, led)
+        return frozenset(a.who for a in there if self._led[a])
+
+
+def volume_of(month: Month, broker: int) -> Volume:
+    """One broker's disk in a month."""
+    touched = tuple(d for e in month.episodes for d in e.disks if broker in d.brokers)
+    return Volume(month.usual_seconds[broker], month.world.disk_sigma, touched, broker)
 
 
 def steady(volume: Volume, objectives: Objectives) -> Latencies:
@@ -125,7 +170,7 @@ def watch(volume: Volume, begun: Sequence[tuple[float, float]], objectives: Obje
         if time - last > _GAP_SECONDS and not any(e.start <= last and time <= e.end for e in volume.effects):
             known = posted = well  # what was passed over was a long time of being well
         last = time
-        known = known.after(replace(sample, covers=covers), objectives, at(time))
+        known = known.after(replace(sample, covers=covers), objectives, at(time)).synced(volume.sync(time))
         if known.differs(posted, time - posted_at):
             posted, posted_at = known, time
             signal = known.signal(volume.broker, f"broker-{volume.broker}", objectives)

@@ -16,6 +16,8 @@ from monthsim.assumptions import VANTAGES, Assumptions
 
 SESSION_SECONDS = 9.0
 """Kafka's broker.session.timeout.ms: a broker that has fallen silent is fenced so many seconds later."""
+FENCED_SECONDS = 10.0
+"""Kafka fences a broker that leads so long after its disk and its metadata log have stalled: 9 to 11 s, measured."""
 ALL_VANTAGES = tuple(range(VANTAGES))
 
 
@@ -34,6 +36,7 @@ class Kind(StrEnum):
     EVERYBODY_CUT = "external path of all brokers gone"
     DISK_HICCUP = "disk hiccup"
     BURSTY_DISK = "bursty disk"
+    SLOW_SYNCS = "slow syncs"
     TRAFFIC_WAVE = "traffic wave"
 
     EXTERNAL_CUT = "external cut"
@@ -66,6 +69,7 @@ class Disk(StrEnum):
     STALLED = "stalled"
     BURSTY = "bursty"
     WAVE = "wave"
+    SYNCS = "syncs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,7 @@ class PathEffect:
 
 @dataclass(frozen=True, slots=True)
 class DiskEffect:
-    """``levels`` are seconds for a write (SLOW, BURSTY) or a factor (WAVE), one for each of ``brokers``."""
+    """``levels`` are seconds for a write (SLOW, BURSTY) or a sync (SYNCS), or a factor (WAVE), one for each broker."""
 
     start: float
     end: float
@@ -119,7 +123,11 @@ class Episode:
 
 @dataclass(frozen=True)
 class Month:
-    """A cluster's month. ``usual_seconds`` is each disk's own median; ``phases`` are the probers' offsets."""
+    """A cluster's month. ``usual_seconds`` is each disk's own median; ``phases`` are the probers' offsets.
+
+    ``fetcher_appends`` is how often a second each replica fetcher appends. ``metadata_hangs``: a broker's metadata log
+    is on the device of its data, and hangs with it.
+    """
 
     brokers: int
     episodes: tuple[Episode, ...]
@@ -128,3 +136,5 @@ class Month:
     delays: tuple[float, ...]
     world: Assumptions
     seed: tuple[int, ...] = field(default=())
+    fetcher_appends: float = 20.0
+    metadata_hangs: bool = False

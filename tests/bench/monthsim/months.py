@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from numpy.random import Generator
 
 from bellwether.core.settings.detection import Detection
-from bellwether.core.settings.policy import Mode, Policy
+from bellwether.core.settings.policy import Mode, Policy, Quarantine, QuarantineMode
 from monthsim import disks, paths, peers
 from monthsim.assumptions import VANTAGES
 from monthsim.episodes import Month, PathEffect
@@ -17,10 +17,12 @@ from monthsim.reconciles import Operator, Outcome
 from monthsim.scoring import Score, score
 
 OURS = "bellwether"
+ALONE = "bellwether-no-agent"
 INTERNAL_SECONDS = 0.004
 CRUISE_CONTROL_SLACK_SECONDS = 600.0
 RULES = {
-    OURS: "judge and decide of the core, default settings",
+    OURS: "judge and decide of the core, default settings, with a quarantine agent on each broker",
+    ALONE: "the same without quarantine agents",
     "cruise-control": "SlowBrokerFinder as published: 5-minute rounds, score 5, three tests, a tenth of the cluster",
     "cruise-control-1s": "the same three tests, idealised: a round each second, no share of the cluster",
     "own-history": "3 times the 90th percentile of its own history, a round each second, score 5",
@@ -69,8 +71,7 @@ def look(month: Month, detection: Detection, rng: Generator, *, with_peers: bool
             counted += paths.plain(broker, vantage, phase, outside, own, in_a_row=6)
     writes = {}
     for broker in range(month.brokers):
-        touched = tuple(d for e in month.episodes for d in e.disks if broker in d.brokers)
-        volume = disks.Volume(month.usual_seconds[broker], month.world.disk_sigma, touched, broker)
+        volume = disks.volume_of(month, broker)
         phase = float(month.phases[VANTAGES, broker])
         own = by_prober[VANTAGES * month.brokers + broker]
         sooner, steady = own.spawn(2)
@@ -105,22 +106,24 @@ def _heard(news: News, month: Month, rng: Generator) -> float:
 
 
 def our_policy(detection: Detection | None = None) -> Policy:
-    """The default policy, acting."""
-    return Policy(name="simulated", mode=Mode.ENFORCE, detection=detection or Detection())
+    """The default policy, acting, where agents can hold brokers."""
+    quarantine = Quarantine(mode=QuarantineMode.ENABLED)
+    return Policy(name="simulated", mode=Mode.ENFORCE, detection=detection or Detection(), quarantine=quarantine)
 
 
 def operate(month: Month, seen: Seen, policy: Policy) -> Outcome:
     """What our own rules did."""
     fenced = tuple(a for e in month.episodes for a in e.fenced)
     silent = tuple(a for e in month.episodes for a in e.silent)
-    return Operator(month.brokers, policy, month.usual_seconds).run(seen.news, fenced, silent)
+    return Operator(month, policy).run(seen.news, fenced, silent)
 
 
 def live(month: Month, policy: Policy, rng: Generator, *, with_peers: bool) -> dict[str, Score]:
     """Scores by rule set; ``down`` is scored apart, as its own."""
     seen = look(month, policy.detection, rng, with_peers=with_peers)
-    ours = operate(month, seen, policy)
+    ours, alone = operate(month, seen, policy), operate(month, seen, replace(policy, quarantine=Quarantine()))
     found = {OURS: score(month, ours.demotions, ours.held), "down": score(month, ours.downs)}
+    found[ALONE] = score(month, alone.demotions, alone.held)
     if not with_peers:
         return found
     by_second = peers.second_by_second(month, peers.seconds_of(month, seen.writes, rng))

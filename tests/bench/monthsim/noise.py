@@ -47,7 +47,7 @@ def noise(brokers: int, world: Assumptions, rng: Generator) -> list[Episode]:
 
 
 def _broker_noise(broker: int, world: Assumptions, rng: Generator) -> list[Episode]:
-    pauses, freezes, long, crashes, hiccups, bursts = rng.spawn(6)
+    pauses, freezes, long, crashes, hiccups, bursts, syncs = rng.spawn(7)
     found = [
         frozen(Kind.GC_PAUSE, t, world.gc_seconds * pauses.uniform(0.5, 1.5), broker)
         for t in times(world.gc_pauses, pauses)
@@ -66,6 +66,7 @@ def _broker_noise(broker: int, world: Assumptions, rng: Generator) -> list[Episo
     ]
     found += [hiccup(t, broker, world, hiccups) for t in times(world.hiccups, hiccups)]
     found += [bursty(t, broker) for t in times(world.bursty_disks, bursts)]
+    found += [slow_syncs(t, broker, world, syncs) for t in times(world.slow_syncs, syncs)]
     return found
 
 
@@ -147,6 +148,13 @@ def bursty(start: float, broker: int) -> Episode:
     """100 ms for 1 s in every 10, for an hour."""
     disk = DiskEffect(start, start + 3600.0, Disk.BURSTY, (broker,), (0.1,))
     return Episode(Kind.BURSTY_DISK, start, start + 3600.0, (broker,), disks=(disk,))
+
+
+def slow_syncs(start: float, broker: int, world: Assumptions, rng: Generator) -> Episode:
+    """Syncs take seconds, writes do not: no client waits until leaders move."""
+    end = start + between(60.0, 7200.0, rng)
+    disk = DiskEffect(start, end, Disk.SYNCS, (broker,), (max(0.5, lognormal(world.slow_sync_seconds, 1.0, rng)),))
+    return Episode(Kind.SLOW_SYNCS, start, end, (broker,), disks=(disk,))
 
 
 def wave(start: float, brokers: int, world: Assumptions, rng: Generator) -> Episode:

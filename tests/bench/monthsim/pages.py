@@ -10,6 +10,7 @@ from typing import Any
 
 from monthsim.months import OURS
 
+_AGENTS = {"regret": "with agents", "regret_without_agent": "without agents"}
 BEGIN, END = "<!-- figures: written by make bench-detection -->", "<!-- end of figures -->"
 
 
@@ -72,17 +73,21 @@ def _goal(goal: dict[str, Any]) -> str:
             _met(goal["upper_bound_met"]),
         )
     ]
-    for name, one in goal["regret"].items():
-        rows.append((f"regret, {name}", f"at most {one['at_most']:g}", one["reached"], _met(one["met"])))
-        rows.append((f"less harm than every peer rule, {name}", "", "", _met(one["less_than_every_peer"])))
+    for key, agents in _AGENTS.items():
+        for name, one in goal[key].items():
+            rows.append((f"regret {agents}, {name}", f"at most {one['at_most']:g}", one["reached"], _met(one["met"])))
+            rows.append((f"less harm than every peer rule {agents}, {name}", "", "", _met(one["less_than_every_peer"])))
     return _table(("aim", "wanted", "reached", ""), rows)
 
 
 def _regret(found: dict[str, Any]) -> str:
     models = list(found["regret"])
-    rows = [(rule, *(_number(found["regret"][m][rule]) for m in models)) for rule in found["rules"]]
+    tables = []
+    for key, agents in _AGENTS.items():
+        rows = [(rule, *(_number(found[key][m].get(rule)) for m in models)) for rule in found["rules"]]
+        tables.append(f"Against a clairvoyant {agents}:\n\n{_table(('rule set', *models), rows)}")
     told = "\n".join(f"- **{name}**: {source}" for name, source in found["models"].items())
-    return f"{_table(('rule set', *models), rows)}\n{told}\n"
+    return "\n".join((*tables, f"{told}\n"))
 
 
 def _number(value: float | None) -> str:
@@ -156,7 +161,8 @@ def _rate(one: dict[str, Any]) -> str:
 def _faults(one: dict[str, Any]) -> str:
     if not one["injected"]:
         return "none injected"
-    missed = f"{one['missed']} of {one['injected']} missed"
+    left = f", {one['missed_while_held']} of them left where they are with a reason" if one["missed_while_held"] else ""
+    missed = f"{one['missed']} of {one['injected']} missed{left}"
     if one["median_seconds"] is None:
         return missed
     return f"{missed}; median {one['median_seconds']:g} s, p95 {one['p95_seconds']:g} s"

@@ -76,6 +76,8 @@ class Seconds:
 
     times: NDArray[np.float64]
     latencies: NDArray[np.float64]
+    flushes: NDArray[np.float64]
+    """What a flush of the log takes: at least what a write takes, and a sync where syncs are slow."""
     bytes_factor: NDArray[np.float64]
 
 
@@ -116,11 +118,16 @@ def _seconds(
         known = (began[last] < times) & (times - began[last] < took[last] + 3.0)
         shown = np.minimum(took[last], times - began[last])
         latencies[broker] = np.where(known, shown, latencies[broker])
-    factor = np.ones(len(times))
+    factor, flushes = np.ones(len(times)), latencies.copy()
     for episode in month.episodes:
+        for effect in episode.disks:
+            within = (times >= effect.start) & (times < effect.end)
+            if effect.what is Disk.SYNCS and within.any():
+                for broker, level in zip(effect.brokers, effect.levels, strict=True):
+                    flushes[broker, within] = np.maximum(flushes[broker, within], level)
         if episode.bytes_factor > 1.0:
             factor[(times >= episode.start) & (times < episode.end)] *= episode.bytes_factor
-    return Seconds(times, latencies, factor)
+    return Seconds(times, latencies, flushes, factor)
 
 
 Test = NDArray[np.bool_]
@@ -132,14 +139,15 @@ def second_by_second(month: Month, stretches: Sequence[Seconds]) -> dict[str, li
     usual = np.array(month.usual_seconds)[:, None]
     p90 = usual * math.exp(_P90 * month.world.disk_sigma)
     for stretch in stretches:
-        raw, by_bytes = stretch.latencies, stretch.latencies / stretch.bytes_factor
-        others = _median_of_others(raw)
-        history, peers = raw > HISTORY_RATIO * p90, raw > PEER_RATIO * others
-        absolute = raw > ABSOLUTE_SECONDS
-        # Bytes grow for everybody alike, so latency by bytes compares with peers as latency itself does.
-        history_by_bytes = by_bytes > HISTORY_RATIO * p90
-        every = (history | peers) & (history_by_bytes | peers) & absolute
-        for name, test in (("own history", history), ("peers", peers), ("absolute", absolute), ("all three", every)):
+        raw, flushes = stretch.latencies, stretch.flushes
+        history, peers = raw > HISTORY_RATIO * p90, raw > PEER_RATIO * _median_of_others(raw)
+        # SlowBrokerFinder looks at flush times. Bytes grow for everybody alike, so flush times by bytes compare with
+        # peers as flush times themselves do.
+        by_history, by_peers = flushes > HISTORY_RATIO * p90, flushes > PEER_RATIO * _median_of_others(flushes)
+        by_bytes = flushes / stretch.bytes_factor > HISTORY_RATIO * p90
+        every = (by_history | by_peers) & (by_bytes | by_peers) & (flushes > ABSOLUTE_SECONDS)
+        tests = {"own history": history, "peers": peers, "absolute": raw > ABSOLUTE_SECONDS, "all three": every}
+        for name, test in tests.items():
             found[name] += _scored(stretch.times, test)
     return found
 

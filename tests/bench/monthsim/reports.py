@@ -13,12 +13,12 @@ from typing import Any
 from monthsim.assumptions import FAULT_SOURCES, NAMES, SOURCES, Assumptions, FaultRates
 from monthsim.episodes import DISK_FAULTS, EXTERNAL_FAULTS, Kind
 from monthsim.models import MODELS, STANDARD
-from monthsim.months import OURS, RULES
+from monthsim.months import ALONE, OURS, RULES
 from monthsim.poisson import upper_bound
 from monthsim.scoring import STORAGE, FalseDemotion, Score, Tally
 
 GOAL_PER_1000 = 1.0
-REGRET_STANDARD = 1.5
+REGRET_STANDARD = 1.6
 REGRET_PERTURBED = 2.0
 STORAGE_RULES = frozenset({"cruise-control", "cruise-control-1s", "own-history", "peer-median", "absolute-1s"})
 _EXAMPLES = 12
@@ -74,29 +74,34 @@ def score_figures(score: Score) -> Figures:
     }
 
 
-def ratio(score: Score) -> float | None:
-    """Regret: what clients lost under a rule set, as a multiple of what they would have lost with a clairvoyant."""
-    return round(score.lost_seconds / score.least_seconds, 3) if score.least_seconds else None
+Regret = Mapping[str, Mapping[str, float | None]]
+"""By fault model and rule set: what clients lost, as a multiple of what they would have lost with a clairvoyant."""
 
 
-def goal(ours: Figures, regret: Mapping[str, Mapping[str, float | None]]) -> Figures:
-    """What was aimed at and what was reached."""
-    most = {name: REGRET_STANDARD if name == STANDARD else REGRET_PERTURBED for name in regret}
+def goal(rules: Mapping[str, Figures], with_agent: Regret, without_agent: Regret) -> Figures:
+    """What was aimed at and what was reached; spurious demotions by the worse of our two rows."""
+    bound = max(rules[name]["false_demotions"]["upper_bound_95"] for name in (OURS, ALONE))
     return {
         "upper_bound_at_most": GOAL_PER_1000,
-        "upper_bound": ours["false_demotions"]["upper_bound_95"],
-        "upper_bound_met": ours["false_demotions"]["upper_bound_95"] <= GOAL_PER_1000,
-        "regret": {
-            name: {
-                "at_most": most[name],
-                "reached": rules[OURS],
-                "met": (rules[OURS] or 0.0) <= most[name],
-                "less_than_every_peer": all(
-                    (rules[OURS] or 0.0) < (value or math.inf) for rule, value in rules.items() if rule != OURS
-                ),
-            }
-            for name, rules in regret.items()
-        },
+        "upper_bound": bound,
+        "upper_bound_met": bound <= GOAL_PER_1000,
+        "regret": _aims(with_agent, OURS),
+        "regret_without_agent": _aims(without_agent, ALONE),
+    }
+
+
+def _aims(regret: Regret, ours: str) -> Figures:
+    most = {name: REGRET_STANDARD if name == STANDARD else REGRET_PERTURBED for name in regret}
+    return {
+        name: {
+            "at_most": most[name],
+            "reached": rules[ours],
+            "met": (rules[ours] or 0.0) <= most[name],
+            "less_than_every_peer": all(
+                (rules[ours] or 0.0) < (value or math.inf) for rule, value in rules.items() if rule not in (OURS, ALONE)
+            ),
+        }
+        for name, rules in regret.items()
     }
 
 
@@ -110,14 +115,19 @@ def report(
     """Everything that was found."""
     rules: dict[str, Figures] = {name: {"rule": text, **score_figures(main[name])} for name, text in RULES.items()}
     down = main["down"].faults.get(Kind.BROKER_DOWN, Tally())
-    regret = {name: {rule: ratio(scores[rule]) for rule in RULES} for name, scores in models.items()}
+    with_agent = {name: {rule: scores[rule].with_agent.regret for rule in RULES} for name, scores in models.items()}
+    alone = [rule for rule in RULES if rule != OURS]
+    without = {name: {rule: scores[rule].without_agent.regret for rule in alone} for name, scores in models.items()}
     world, rates = asdict(Assumptions()), asdict(FaultRates())
+    aims = goal(rules, with_agent, without)
     return {
         "made": made,
-        "goal": goal(rules[OURS], regret),
-        "regret": regret,
-        "regret_of_the_main_run": {rule: ratio(main[rule]) for rule in RULES},
-        "spurious_upper_per_1000": rules[OURS]["false_demotions"]["upper_bound_95"],
+        "goal": aims,
+        "spurious_upper_per_1000": aims["upper_bound"],
+        "regret": with_agent,
+        "regret_without_agent": without,
+        "regret_of_the_main_run": {rule: main[rule].with_agent.regret for rule in RULES},
+        "regret_of_the_main_run_without_agent": {rule: main[rule].without_agent.regret for rule in alone},
         "models": {name: model.source for name, model in MODELS.items()},
         "rules": rules,
         "down": fault_figures([down])
@@ -181,10 +191,11 @@ def lines(found: Figures) -> list[str]:
     said.append(
         f"{met}  spurious demotions: at most {aim['upper_bound']} per 1,000 broker-months, goal {GOAL_PER_1000}"
     )
-    for name, one in aim["regret"].items():
-        met = "met   " if one["met"] else "MISSED"
-        others = ", ".join(f"{rule} {value}" for rule, value in found["regret"][name].items() if rule != OURS)
-        said.append(f"{met}  regret, {name}: {one['reached']}, goal {one['at_most']}; {others}")
+    for key, agents in (("regret", "with agents"), ("regret_without_agent", "without")):
+        for name, one in aim[key].items():
+            met = "met   " if one["met"] else "MISSED"
+            others = ", ".join(f"{r} {v}" for r, v in found[key][name].items() if r not in (OURS, ALONE))
+            said.append(f"{met}  regret {agents}, {name}: {one['reached']}, goal {one['at_most']}; {others}")
     return said
 
 

@@ -1,14 +1,14 @@
-"""Who was right: demotions against what really ailed the cluster.
+"""Who was right: demotions and holds against what really ailed the cluster.
 
-A demotion is false (spurious) when clients of that broker lost nothing at all. A fault is missed when its broker
-is not demoted while it lasts. Pure: months and demotions in, a ``Score`` out; scores add up.
+A demotion or a hold is false (spurious) when no client of any kind lost anything by that broker. A fault is missed when
+its broker is neither demoted nor held while it lasts. Pure: months and demotions in, a ``Score`` out; scores add up.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bellwether.core.reasons import Reason
@@ -22,8 +22,8 @@ SLACK_SECONDS = 30.0
 """So long after its end a fault still excuses a demotion: news of the end takes its time."""
 ALREADY_SECONDS = 90.0
 _CAUSE_SECONDS = 60.0
-UNFELT = frozenset({Kind.VANTAGE_OUTAGE, Kind.PATH_OUTAGE, Kind.LOSS_BURST, Kind.SILENT_PROBER})
-"""Noise that only a prober suffers."""
+UNFELT = frozenset({Kind.VANTAGE_OUTAGE, Kind.PATH_OUTAGE, Kind.LOSS_BURST, Kind.SILENT_PROBER, Kind.SLOW_SYNCS})
+"""Noise that only a prober suffers, or nobody until leaders move."""
 STORAGE = str(Reason.STORAGE_SLOW)
 """The reason of every demotion that was made for a disk, whoever made it."""
 
@@ -58,23 +58,41 @@ class FalseDemotion:
 
 
 @dataclass(slots=True)
+class Balance:
+    """Seconds that clients lost, moves included, and the least that they could have lost."""
+
+    lost: float = 0.0
+    least: float = 0.0
+
+    def add(self, other: Balance) -> None:
+        """Take another month's on."""
+        self.lost += other.lost
+        self.least += other.least
+
+    @property
+    def regret(self) -> float | None:
+        """What was lost as a multiple of the least."""
+        return round(self.lost / self.least, 3) if self.least else None
+
+
+@dataclass(slots=True)
 class Score:
     """What one rule set was worth."""
 
     broker_months: int = 0
     false: list[FalseDemotion] = field(default_factory=list)
     faults: dict[Kind, Tally] = field(default_factory=dict)
-    lost_seconds: float = 0.0
-    """What clients lost, moves included."""
-    least_seconds: float = 0.0
-    """What they would have lost with a clairvoyant."""
+    with_agent: Balance = field(default_factory=Balance)
+    """Against a clairvoyant that may demote a broker or hold it."""
+    without_agent: Balance = field(default_factory=Balance)
+    """Against one that may demote it."""
 
     def add(self, other: Score) -> None:
         """Take another month's on."""
         self.broker_months += other.broker_months
         self.false += other.false
-        self.lost_seconds += other.lost_seconds
-        self.least_seconds += other.least_seconds
+        self.with_agent.add(other.with_agent)
+        self.without_agent.add(other.without_agent)
         for kind, tally in other.faults.items():
             self.faults.setdefault(kind, Tally()).add(tally)
 
@@ -92,11 +110,8 @@ def score(
     harmful = [e for e in month.episodes if _harmful(e, month)]
     found = Score(broker_months=month.brokers)
     lost = {broker: regret.harm(month, broker) for broker in range(month.brokers)}
-    for broker, waits in cap_waits(lost).items():
-        left = outside(lost[broker], waits)
-        times = counted([d.time for d in demotions if d.broker == broker], left, waits)
-        found.lost_seconds += regret.suffered(left, times)
-        found.least_seconds += regret.clairvoyant(left)
+    found.with_agent = _balance(month, demotions, lost)
+    found.without_agent = _balance(month, demotions, {b: regret.without_agent(all_) for b, all_ in lost.items()})
     for one in demotions:
         if not any(one.broker in f.brokers and f.start <= one.time <= f.end + slack_seconds for f in harmful):
             causes = _causes(month, one)
@@ -112,6 +127,16 @@ def score(
             tally.found += 1
             if delay >= 0:
                 tally.delays.append(delay)
+    return found
+
+
+def _balance(month: Month, demotions: Sequence[Demotion], lost: Mapping[int, list[regret.Stretch]]) -> Balance:
+    """What clients lost, and the least."""
+    found = Balance()
+    for broker, waits in cap_waits(lost).items():
+        left, cost = outside(lost[broker], waits), regret.price(month, broker)
+        cures = counted([(d.time, d.cure) for d in demotions if d.broker == broker], left, waits)
+        found.add(Balance(regret.suffered(left, cures, cost), regret.clairvoyant(left, cost)))
     return found
 
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from bellwether.core.demotion.cure_choice import Cure
 from monthsim.cap_waits import cap_waits, counted, outside
-from monthsim.regret import WELL_SECONDS, Stretch
+from monthsim.regret import WELL_SECONDS, Cured, Stretch
 
 LONG = [Stretch(1000.0, 5000.0, 1.0)]
 LATER = [Stretch(2000.0, 9000.0, 1.0)]
@@ -44,6 +45,12 @@ def test_nobody_waits(faults: Mapping[int, list[Stretch]]) -> None:
 
 
 def test_a_demotion_during_a_wait_counts_from_its_end_if_anything_is_left_to_cure() -> None:
-    waits = [(2000.0, 5060.0)]
-    assert counted([1500.0, 2500.0], [Stretch(5060.0, 9000.0, 1.0)], waits) == [1500.0, 5060.0]
-    assert counted([2500.0], [], waits) == []
+    waits, held = [(2000.0, 5060.0)], Cure.HELD
+    left = [Stretch(5060.0, 9000.0, 1.0)]
+    assert counted([(1500.0, held), (2500.0, held)], left, waits) == [(1500.0, held), (5060.0, held)]
+    assert counted([(2500.0, held)], [], waits) == []
+
+
+def test_a_fault_that_only_a_hold_cures_waits_until_every_other_broker_is_well() -> None:
+    trailing = [Stretch(2000.0, 9000.0, 1.5, Cured(1.5))]
+    assert cap_waits(six({0: LONG, 3: trailing}))[3] == [(2000.0, 5000.0 + WELL_SECONDS)]

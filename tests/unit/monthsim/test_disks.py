@@ -44,6 +44,12 @@ def test_a_write_that_never_ends_fails_while_it_hangs() -> None:
     assert failing(news(volume(Disk.STALLED, 600.0)))[0] == pytest.approx(1001.6, abs=0.1)
 
 
+def test_slow_syncs_are_reported_and_are_no_harm() -> None:
+    found = news(volume(Disk.SYNCS, 600.0, 2.0))
+    assert max(n.signal.value or 0.0 for n in found) == 2.0
+    assert (failing(found), lost(found)) == ([], 0)
+
+
 def test_a_disk_that_is_slow_one_second_in_ten_loses_less_than_a_move_costs() -> None:
     assert lost(news(volume(Disk.BURSTY, 3600.0, 0.1))) < 2.3
 

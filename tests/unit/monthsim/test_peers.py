@@ -100,6 +100,14 @@ def test_a_wave_misleads_history_and_not_peers() -> None:
     assert found["peers"] == []
 
 
+def test_slow_syncs_mislead_those_that_look_at_flush_times() -> None:
+    slow = month(on_disk(Disk.SYNCS, 7200.0, (4,), 2.0))
+    found = by_second(slow)
+    assert [d.broker for d in found["all three"]][:1] == [4]
+    assert found["own history"] == found["peers"] == found["absolute"] == []
+    assert [d.broker for d in peers.cruise_control(slow, np.random.default_rng(1))] == [4]
+
+
 def test_cruise_control_takes_five_rounds_for_a_hanging_disk() -> None:
     found = peers.cruise_control(month(on_disk(Disk.STALLED, 7200.0, (4,))), np.random.default_rng(1))
     assert [d.broker for d in found] == [4]

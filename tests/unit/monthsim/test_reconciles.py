@@ -1,28 +1,36 @@
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from bellwether.core.demotion.cure_choice import Cure
+from bellwether.core.settings.policy import Policy, Quarantine
 from monthsim.assumptions import Assumptions, FaultRates
-from monthsim.episodes import Episode, Kind, Month, Path
+from monthsim.episodes import Disk, DiskEffect, Episode, Kind, Month, Path
 from monthsim.injected import cut, down, slow_disk
 from monthsim.months import look, operate, our_policy
-from monthsim.noise import frozen, rolling_restart
+from monthsim.noise import frozen, rolling_restart, slow_syncs
 from monthsim.reconciles import Operator, Outcome
 from monthsim.worlds import drawn
 
 POLICY = our_policy()
+ALONE = replace(POLICY, quarantine=Quarantine())
+BUSY, QUIET = 20.0, 1.0
+"""Appends a second of each replica fetcher: with writes of 0.2 s the first trails, the second keeps up."""
 
 
-def month(*episodes: Episode, brokers: int = 3) -> Month:
+def month(*episodes: Episode, brokers: int = 3, appends: float = BUSY, metadata_hangs: bool = False) -> Month:
     phases = np.random.default_rng(1).uniform(0.0, 1.0, (4, brokers))
     ordered = tuple(sorted(episodes, key=lambda e: e.start))
-    return Month(brokers, ordered, (0.00126,) * brokers, phases, (0.02, 0.05, 0.1), Assumptions())
+    site = (0.00126,) * brokers, phases, (0.02, 0.05, 0.1)
+    return Month(brokers, ordered, *site, Assumptions(), (), appends, metadata_hangs)
 
 
-def lived(*episodes: Episode, brokers: int = 3) -> Outcome:
-    one = month(*episodes, brokers=brokers)
-    return operate(one, look(one, POLICY.detection, np.random.default_rng(2)), POLICY)
+def lived(*episodes: Episode, policy: Policy = POLICY, **more: Any) -> Outcome:
+    one = month(*episodes, **more)
+    return operate(one, look(one, policy.detection, np.random.default_rng(2)), policy)
 
 
 def demoted(found: Outcome) -> list[tuple[int, str]]:
@@ -35,8 +43,46 @@ def test_an_external_cut_demotes_once_it_has_cost_what_a_move_costs() -> None:
     assert 1001.5 < found.demotions[0].time < 1004.0
 
 
-def test_a_slow_disk_demotes() -> None:
-    assert demoted(lived(slow_disk(Kind.DISK_SLOW, 1000.0, 3600.0, 2, 0.3))) == [(2, "StorageSlow")]
+@pytest.mark.parametrize(
+    ("appends", "policy", "cures"),
+    [
+        pytest.param(QUIET, POLICY, [Cure.DEMOTION], id="it keeps up"),
+        pytest.param(QUIET, ALONE, [Cure.DEMOTION], id="it keeps up, and no agent"),
+        pytest.param(BUSY, POLICY, [Cure.HELD], id="it trails"),
+        pytest.param(BUSY, ALONE, [], id="it trails, and no agent"),
+    ],
+)
+def test_a_slow_disk_gets_the_cure_that_the_core_chooses(appends: float, policy: Policy, cures: list[Cure]) -> None:
+    found = lived(slow_disk(Kind.DISK_SLOW, 1000.0, 3600.0, 2, 0.2), policy=policy, appends=appends)
+    assert [(d.broker, d.cure) for d in found.demotions if d.time < 4600.0] == [(2, cure) for cure in cures]
+    assert {h.reason for h in found.held} == (set() if cures else {"NoRelief"})
+
+
+def stalled(seconds: float = 3600.0) -> Episode:
+    disk = DiskEffect(1000.0, 1000.0 + seconds, Disk.STALLED, (1,))
+    return Episode(Kind.DISK_STALLED, 1000.0, 1000.0 + seconds, (1,), disks=(disk,))
+
+
+def test_a_stalled_disk_without_agents_is_left_to_kafka_that_fences_it() -> None:
+    found = lived(stalled(), policy=ALONE, metadata_hangs=True)
+    assert not [d for d in found.demotions if d.time < 4600.0]
+
+
+def test_a_stalled_disk_that_kafka_does_not_fence_is_demoted() -> None:
+    found = lived(stalled(), policy=ALONE)
+    assert [d.cure for d in found.demotions] == [Cure.DEMOTION]
+    assert 1020.0 < found.demotions[0].time < 1030.0
+
+
+def test_a_held_broker_is_let_go_after_a_minute_of_fast_writes_and_held_again_at_its_next_fault() -> None:
+    later = slow_disk(Kind.DISK_SLOW, 9000.0, 600.0, 1, 0.2)
+    found = lived(stalled(600.0), later)
+    assert [(d.cure, round(d.time, -3)) for d in found.demotions] == [(Cure.HELD, 1000.0), (Cure.HELD, 9000.0)]
+
+
+def test_slow_syncs_alone_move_nothing() -> None:
+    found = lived(slow_syncs(1000.0, 1, Assumptions(), np.random.default_rng(1)))
+    assert (found.demotions, found.held) == ([], [])
 
 
 @pytest.mark.parametrize("seconds", [3.0, 6.0, 9.0, 20.0])
@@ -75,7 +121,7 @@ def test_a_broker_that_is_well_again_is_demoted_anew_at_its_next_fault() -> None
 
 def outcome(one: Month, *, screened: bool) -> tuple[Sequence[object], Sequence[object]]:
     seen = look(one, POLICY.detection, np.random.default_rng(5))
-    operator = Operator(one.brokers, POLICY, one.usual_seconds, screened=screened)
+    operator = Operator(one, POLICY, screened=screened)
     fenced = tuple(a for e in one.episodes for a in e.fenced)
     silent = tuple(a for e in one.episodes for a in e.silent)
     found = operator.run(seen.news, fenced, silent)

@@ -5,7 +5,7 @@ import pytest
 
 from monthsim import campaign, plots, replays, reports
 from monthsim.models import MODELS
-from monthsim.months import OURS, RULES
+from monthsim.months import ALONE, OURS, RULES
 from monthsim.scoring import Score
 
 pytestmark = pytest.mark.slow
@@ -69,18 +69,22 @@ def test_a_rate_is_per_1000_broker_months_with_its_bound() -> None:
 
 
 def test_a_missed_goal_is_said_to_be_missed() -> None:
-    good = reports.score_figures(Score(3000))
-    met = reports.goal(good, {"standard": {OURS: 1.4, "k-of-n": 1.6}, "bursts": {OURS: 1.9, "k-of-n": None}})
+    good = dict.fromkeys((OURS, ALONE), reports.score_figures(Score(3000)))
+    alone = {"standard": {OURS: 9.0, ALONE: 1.4, "k-of-n": 1.6}}
+    met = reports.goal(good, {"standard": {OURS: 1.4, "k-of-n": 1.6}, "bursts": {OURS: 1.9, "k-of-n": None}}, alone)
     assert met["upper_bound_met"]
-    assert [(one["met"], one["less_than_every_peer"]) for one in met["regret"].values()] == [(True, True)] * 2
-    missed = reports.goal(reports.score_figures(Score(2000)), {"standard": {OURS: 1.6, "k-of-n": 1.5}})
+    for one in (*met["regret"].values(), *met["regret_without_agent"].values()):
+        assert (one["met"], one["less_than_every_peer"]) == (True, True)
+    spurious = good | {ALONE: reports.score_figures(Score(2000))}
+    missed = reports.goal(spurious, {"standard": {OURS: 1.7, "k-of-n": 1.5}}, alone)
     assert not missed["upper_bound_met"]
     assert not missed["regret"]["standard"]["met"]
     assert not missed["regret"]["standard"]["less_than_every_peer"]
 
 
 def test_regret_of_every_model_and_rule_set_is_in_the_report(report: reports.Figures) -> None:
-    assert {model: set(by_rule) for model, by_rule in report["regret"].items()} == {name: set(RULES) for name in MODELS}
+    for key, rules in (("regret", set(RULES)), ("regret_without_agent", set(RULES) - {OURS})):
+        assert {model: set(by_rule) for model, by_rule in report[key].items()} == dict.fromkeys(MODELS, rules)
     assert "spurious_upper_per_1000" in report
 
 

@@ -3,8 +3,9 @@ import numpy as np
 from monthsim.assumptions import Assumptions
 from monthsim.episodes import Episode, Kind, Month, Path
 from monthsim.injected import cut, slow_disk
-from monthsim.noise import frozen
+from monthsim.noise import frozen, slow_syncs
 from monthsim.reconciles import Demotion
+from monthsim.regret import MOVE_SECONDS
 from monthsim.scoring import STORAGE, score
 
 CUT = cut(Kind.EXTERNAL_CUT, 1000.0, 600.0, (1,), Path.REFUSED)
@@ -41,6 +42,14 @@ def test_what_only_a_prober_suffers_excuses_nothing_and_is_named() -> None:
     found = score(month(outage), [Demotion(505.0, 0, UNREACHABLE)])
     assert found.causes == {"vantage cut off": 1}
     assert score(month(), [Demotion(505.0, 0)]).causes == {"nothing": 1}
+
+
+def test_a_move_while_only_syncs_are_slow_is_spurious_and_costs_a_sync_of_each_leader() -> None:
+    slow = month(slow_syncs(500.0, 0, Assumptions(), np.random.default_rng(1)))
+    found = score(slow, [Demotion(505.0, 0, STORAGE)])
+    assert found.causes == {"slow syncs": 1}
+    assert found.with_agent.lost > MOVE_SECONDS
+    assert found.with_agent.least == 0.0
 
 
 def test_a_pause_of_the_broker_is_harm_to_its_clients() -> None:

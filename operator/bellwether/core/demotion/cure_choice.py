@@ -1,16 +1,16 @@
 """Choose the cure of a broker with slow writes: demotion, a held controlled shutdown, or neither.
 
 In: verdicts that the cap admits, and the context with what was measured of followers. Out: which are demoted, which are
-held, and why the leaders of others stay where they are. Called by ``decisions``. Demotion ends what acks=1 and readers
-lose. It ends nothing of what acks=all loses while the broker stays in the ISR, and adds to it what the broker led
-(``make bench-cures``, docs/internals/cures.md): so it is taken where the broker keeps up as a follower, or where what
-it leads is lost as it is.
+held, and why the leaders of others stay where they are. Called by ``decisions``. ``RELIEF`` says what each cure ends
+and what it adds: demotion is taken where it has no side effect, holding where ``acks=all`` waits for the broker.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import Enum, StrEnum
+from typing import NamedTuple
 
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import Verdict
@@ -18,13 +18,72 @@ from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.quarantine.hold_decision import Checks
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.harm import LEADING_LOST_SECONDS
+from bellwether.core.settings.harm import FENCED_WITHIN_SECONDS, LEADING_LOST_SECONDS, STALLED_SECONDS
 from bellwether.core.settings.policy import ProducerAcks, QuarantineMode
 
 LET_GO_SHARE = 0.5
 """Share of the partitions that a broker follows from which on Kafka lets it go: then demotion ends the loss."""
 
 _WRITES = frozenset({Reason.STORAGE_SLOW, Reason.LOG_DIR_SLOW})
+
+
+class Fault(Enum):
+    """What makes a broker's clients lose requests, as far as it decides what a cure ends."""
+
+    UNREACHABLE = "clients do not reach it"
+    KEEPS_UP = "slow writes; it keeps up as a follower"
+    TRAILS = "slow writes; it does not keep up"
+    LEADS_SLOWLY = f"an append takes {LEADING_LOST_SECONDS} s or more; it does not keep up"
+    STALLED = "an append does not end"
+
+
+class Cure(StrEnum):
+    """What is done with a broker."""
+
+    NONE = "none"
+    DEMOTION = "demotion"
+    HELD = "held"
+
+
+class Lost(NamedTuple):
+    """Share of the requests lost, by client: acks=all on partitions that the broker led before the cure, acks=all on
+    those that it followed, and acks=1 where it led; readers lose as acks=1 does.
+    """
+
+    all_led: float
+    all_followed: float
+    one_led: float
+
+
+RELIEF: Mapping[Fault, Mapping[Cure, Lost]] = {
+    fault: {Cure.NONE: none, Cure.DEMOTION: demotion, Cure.HELD: Lost(0, 0, 0)}
+    for fault, none, demotion in (
+        (Fault.UNREACHABLE, Lost(1, 0, 1), Lost(0, 0, 0)),
+        (Fault.KEEPS_UP, Lost(0, 0, 1), Lost(0, 0, 0)),
+        (Fault.TRAILS, Lost(0, 1, 1), Lost(1, 1, 0)),
+        (Fault.LEADS_SLOWLY, Lost(1, 1, 1), Lost(1, 1, 0)),
+        (Fault.STALLED, Lost(1, 1, 1), Lost(1, 1, 0)),
+    )
+}
+"""Measured with ``make bench-cures`` (docs/internals/cures.md), in whole shares. Of a stalled disk it holds until Kafka
+fences the broker, which ends all; Kafka does so only while the broker leads and its metadata log hangs as well.
+"""
+
+IN_FLIGHT_SECONDS: Mapping[tuple[Fault, Cure], float] = {
+    (Fault.LEADS_SLOWLY, Cure.DEMOTION): 7,
+    (Fault.LEADS_SLOWLY, Cure.HELD): 1,
+    (Fault.STALLED, Cure.DEMOTION): 27,
+    (Fault.STALLED, Cure.HELD): 3,
+}
+"""How long requests to what the broker led are lost after the cure as before: those in flight wait for their timeout.
+Measured in the same runs: the median, less the 3 s before the cure; 0 where nothing is listed.
+"""
+
+
+def side_effect(fault: Fault) -> bool:
+    """Whether demotion adds to what any kind of client loses."""
+    before, after = RELIEF[fault][Cure.NONE], RELIEF[fault][Cure.DEMOTION]
+    return any(more > less for less, more in zip(before, after, strict=True))
 
 
 @dataclass(frozen=True)
@@ -77,12 +136,15 @@ def _delays(verdict: Verdict, checks: Checks) -> bool:
 
 def _loss_by_demotion(broker: int, checks: Checks) -> str | None:
     """Why demotion would make acks=all worse; None where what the broker leads is lost for acks=all as it is."""
-    if checks.stalled(broker):
+    append_seconds = checks.append_seconds(broker)
+    if STALLED_SECONDS <= append_seconds < FENCED_WITHIN_SECONDS:
         return (
             "an append to its log directory has not ended for seconds: Kafka fences a broker with a stalled disk only"
-            " while it leads, and demoted it would stay in every ISR, where acks=all waits for it"
+            " while it leads, and demoted it would stay in every ISR, where acks=all waits for it; it is demoted if it"
+            f" is not fenced within {FENCED_WITHIN_SECONDS:.0f} s"
         )
-    if checks.append_seconds(broker) >= LEADING_LOST_SECONDS:
+    leads_slowly = append_seconds >= LEADING_LOST_SECONDS
+    if not side_effect(Fault.LEADS_SLOWLY if leads_slowly else Fault.TRAILS):
         return None
     if checks.delays_acks_all(broker) is None:
         return "whether it keeps up as a follower is unknown: its log ends could not be compared with its leaders'"

@@ -30,6 +30,9 @@ _NOT_ITS_OWN = frozenset(
 )
 """Reasons of findings by which probes lose requests through no listener or disk of this broker alone."""
 
+_STOPPED = frozenset({Reason.RESTARTING, Reason.UNREACHABLE, Reason.BROKER_DOWN})
+"""What is found of a broker that a quarantine order stops, and of one that it has just let go."""
+
 
 @dataclass(frozen=True, slots=True)
 class Weighing:
@@ -102,12 +105,15 @@ def own_harm(
     None where the broker's own listener or disk is not the cause. A cause of which nothing is known is missing. What
     only the canary sees counts as a disk's while the broker can be reached: it is the same for clients.
     """
-    if any(f.reason in _NOT_ITS_OWN for f in findings):
+    others = {f.reason for f in findings} & _NOT_ITS_OWN
+    # Stopped by our own order: the prober on its disk goes on, and says how long the fault lasts.
+    stopped_by_us = broker in index.snapshot.quarantine_orders and others <= _STOPPED
+    if others and not stopped_by_us:
         return tuple((cause, None) for cause in HarmCause)
-    found: list[tuple[HarmCause, float | None]] = []
+    found: list[tuple[HarmCause, float | None]] = [(HarmCause.REACHABILITY, None)] if others else []
     heard = index.vantages_heard(broker)
     unreached = _agreed_so_far(heard, len(index.vantages))
-    if unreached is not None:
+    if unreached is not None and not others:
         stopped = any(s.control is Reading.FAILING for s in heard)
         found.append((HarmCause.REACHABILITY, None if stopped and unreached else unreached))
     disks = [_lost_so_far(s) for s in index.disks_heard(broker)]

@@ -55,6 +55,13 @@ SLOW_SYNC_SECONDS = 0.5
 STALLED_SECONDS = 2.0
 """An append that takes so long stalls the broker: nothing that leads on that disk is served in time."""
 
+FENCED_WITHIN_SECONDS = 20.0
+"""A broker that leads and has not been fenced although an append takes so long is not fenced for it any more.
+
+Kafka fences it after 9 to 11 s (broker.session.timeout.ms is 9 s) where its metadata log hangs with its data; where
+that log is on another device the broker keeps its heartbeats.
+"""
+
 LEADING_LOST_SECONDS = 0.4
 """With appends that take so long acks=all is lost on what the broker leads as well, so demotion adds nothing to that.
 

@@ -13,7 +13,7 @@ from statistics import median
 
 from bellwether.core.detection.harm import HarmCounter
 from bellwether.core.settings.detection import StorageLatency
-from bellwether.core.settings.harm import SLOW_SYNC_SECONDS, Objectives
+from bellwether.core.settings.harm import SLOW_SYNC_SECONDS, STALLED_SECONDS, Objectives
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.probes.reachability.reachability_state import milliseconds
 from bellwether.probes.result_window import lost_text
@@ -123,10 +123,12 @@ class Latencies:
         ended = not sample.problem and not sample.stalled
         kind = "" if ok else "stalled" if sample.stalled else sample.problem or "slow"
         seen = (kind, self.kind_seen[1] + 1 if kind == self.kind_seen[0] else 1)
+        # A write that hung is counted while it hangs, and is one write in the times.
+        times = self.times[:-1] if self.kind_seen[0] == "stalled" else self.times
         return replace(
             self,
             counter=counter,
-            times=self.times if sample.problem else (*self.times, sample.seconds)[-RECENT_WRITES:],
+            times=times if sample.problem else (*times, sample.seconds)[-RECENT_WRITES:],
             fastest=min(sample.seconds, self.fastest or sample.seconds) if ended else self.fastest,
             baseline=self.baseline.after(sample.seconds) if ok and known else self.baseline,
             kind=self._settled(counter, seen),
@@ -142,7 +144,9 @@ class Latencies:
         failing_writes = self.reading is Reading.FAILING and self.kind not in ("", "slow", "stalled")
         taken = None
         if self.times and not failing_writes:
-            taken = self.times[-1] if self.kind == "stalled" else median(self.times)
+            # One slow write of many is no stall, and the cure is chosen by what writes take.
+            stalled = self.kind == "stalled" and self.times[-1] >= STALLED_SECONDS
+            taken = self.times[-1] if stalled else median(self.times)
         return Signal(
             broker,
             SignalType.STORAGE_LATENCY,

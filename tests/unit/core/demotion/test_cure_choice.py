@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.demotion.cure_choice import choose_cures
+from bellwether.core.demotion.cure_choice import RELIEF, Cure, Fault, choose_cures, side_effect
 from bellwether.core.demotion.decisions import Decisions, decide
 from bellwether.core.detection.context import Context
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.fault_tolerance import FaultTolerance
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.harm import LEADING_LOST_SECONDS, STALLED_SECONDS
+from bellwether.core.settings.harm import FENCED_WITHIN_SECONDS, LEADING_LOST_SECONDS, STALLED_SECONDS
 from bellwether.core.settings.policy import Demotion, Mode, Policy, ProducerAcks
 from bellwether.core.signals import Signal
 from testkit.values.builders import cluster, partition
@@ -69,6 +69,28 @@ def test_slow_writes_get_the_cure_that_ends_the_loss(
 ):
     assert cure(margins, *words) == without
     assert cure(margins, *words, agent(), policy=GUARDED) == with_agent
+
+
+@pytest.mark.parametrize(
+    ("fault", "adds"),
+    [
+        (Fault.UNREACHABLE, False),
+        (Fault.KEEPS_UP, False),
+        (Fault.TRAILS, True),
+        (Fault.LEADS_SLOWLY, False),
+        (Fault.STALLED, False),
+    ],
+)
+def test_demotion_adds_loss_only_where_acks_all_is_well_on_what_the_broker_leads(fault: Fault, adds: bool):
+    assert side_effect(fault) is adds
+    assert RELIEF[fault][Cure.HELD] == (0, 0, 0)
+
+
+def test_a_stalled_disk_that_kafka_has_not_fenced_in_time_is_demoted_without_an_agent():
+    waited = replace(disk(), latency_seconds=FENCED_WITHIN_SECONDS)
+    assert cure(TRAILS, waited) == "demotion"
+    assert cure(TRAILS, waited, agent(), policy=GUARDED) == "hold"
+    assert "demoted if it is not fenced within 20 s" in decided(TRAILS, STALLED).held[0].message
 
 
 def test_where_producers_wait_for_the_leader_alone_demotion_is_the_cure():

@@ -10,12 +10,14 @@ import pytest
 from bellwether.core.detection.findings import quorum
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict, judge
+from bellwether.core.model.harm_history import HarmCause
 from bellwether.core.model.undo_record import Cause
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection, Reachability, StorageLatency
 from bellwether.core.settings.policy import Policy, Promotion
-from bellwether.core.signals import OverrideState, Reading, Signal, SignalType
+from bellwether.core.signals import Harm, OverrideState, Reading, Signal, SignalType
 from testkit.values.builders import after, cluster, demoted, override, partition, record, signal, snapshot, verdict
+from testkit.values.quarantine_inputs import NOW, ordered
 from testkit.values.vantage_signals import BAD, DUNNO, GOOD, POLICY, of_one, words
 
 STALE = POLICY.detection.reachability.stale_after_seconds + 0.1
@@ -418,3 +420,15 @@ class TestExplaining:
     )
     def test_what_would_change_it(self, signals: list[Signal], change: str):
         assert of_one(snapshot(None, *signals)).change == change
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_the_fault_of_a_held_broker_goes_on_to_be_measured(held: bool):
+    slow = replace(storage(BAD), harm=Harm(40.0, 1.0, NOW))
+    facts = replace(
+        snapshot(cluster(partition(), fenced=(1,)), slow, storage(GOOD, broker=2), storage(GOOD, broker=3)),
+        quarantine_orders={1: ordered()} if held else {},
+    )
+    found = judge(facts, POLICY, {})[1]
+    assert found.reason is Reason.BROKER_DOWN
+    assert dict(found.harm)[HarmCause.STORAGE] == (40.0 if held else None)

@@ -69,6 +69,14 @@ def test_a_write_that_hangs_counts_while_it_hangs() -> None:
     assert signal.message.endswith("(a write has not ended for 1 s)")
 
 
+def test_one_slow_write_among_many_does_not_become_what_writes_take() -> None:
+    slow = after(*[Sample(0.15, stalled=True), Sample(0.2)] * 10, start=WELL)
+    one = after(Sample(0.15, stalled=True), Sample(0.4, stalled=True), start=slow)
+    assert signal_of(one).latency_seconds == pytest.approx(0.2)
+    stalled = after(*[Sample(seconds, stalled=True) for seconds in (0.6, 0.9, 1.2, 1.6, 2.0)], start=one)
+    assert signal_of(stalled).latency_seconds == 2.0
+
+
 def test_a_write_of_several_seconds_stands_for_the_writes_that_it_kept_out() -> None:
     assert lost(after(Sample(3.0, covers=3.0), start=WELL)) == pytest.approx(1.7)
 
