@@ -65,8 +65,10 @@ RELIEF: Mapping[Fault, Mapping[Cure, Lost]] = {
         (Fault.STALLED, Lost(1, 1, 1), Lost(1, 1, 0)),
     )
 }
-"""Measured with ``make bench-cures`` (docs/internals/cures.md), in whole shares. Of a stalled disk it holds until Kafka
-fences the broker, which ends all; Kafka does so only while the broker leads and its metadata log hangs as well.
+"""Measured with ``make bench-cures`` (docs/internals/cures.md), in whole shares; but acks=1 with slow writes by the
+objective (``spec.detection.objectives``): there it loses nothing below a second an append. Of a stalled disk it holds
+until Kafka fences the broker, which ends all; Kafka does so only while the broker leads and its metadata log hangs as
+well.
 """
 
 IN_FLIGHT_SECONDS: Mapping[tuple[Fault, Cure], float] = {
