@@ -7,6 +7,7 @@ leaders' (ListOffsets, as the replication probe). Read at each reconcile while a
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -38,6 +39,8 @@ TRAILING_SECONDS = 0.2
 ROUNDS = 5
 LOOK_SECONDS = 0.05
 """How often its ends are compared meanwhile."""
+TRAILED_SECONDS = 60.0
+"""One that trailed keeps up after so long without it: near its limit, and while it recovers, it does both."""
 
 _METADATA = "__cluster_metadata"
 
@@ -49,6 +52,7 @@ class KafkaFaultTolerance:
         self._nodes = nodes
         self._configs = KafkaConfigs(nodes)
         self._known: dict[str, tuple[int, float]] = {}
+        self._trailed: dict[int, float] = {}
 
     def margins(
         self, topics: Collection[str], peers: Collection[int], followed: Mapping[int, Mapping[TopicPartition, int]]
@@ -85,13 +89,17 @@ class KafkaFaultTolerance:
     def _trails(self, broker: int, followed: Mapping[TopicPartition, int]) -> bool | None:
         """Whether a follower, given TRAILING_SECONDS, does not come to where its leaders were; None if unknown.
 
-        Once is enough; that it keeps up takes ROUNDS of it, as one may fall where little was written.
+        Once is enough; that it keeps up takes ROUNDS of it, as one may fall where little was written, and
+        TRAILED_SECONDS without it.
         """
         deadline = Deadline(self._nodes.limits.read_seconds, grows=True)
         for _ in range(ROUNDS):
             if (trails := self._trails_now(broker, followed, deadline)) is not False:
-                return trails
-        return False
+                break
+        if trails:
+            self._trailed[broker] = time.monotonic()
+        lately = time.monotonic() - self._trailed.get(broker, -math.inf) < TRAILED_SECONDS
+        return True if trails is False and lately else trails
 
     def _trails_now(self, broker: int, followed: Mapping[TopicPartition, int], deadline: Deadline) -> bool | None:
         leaders = dict[TopicPartition, int]()

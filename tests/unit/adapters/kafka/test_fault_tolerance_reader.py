@@ -196,6 +196,25 @@ def test_a_follower_trails_that_does_not_come_in_time_to_where_its_leader_was(
     assert (found.trailing, found.keeping_up) == (({1}, set()) if trails else (set(), {1}))
 
 
+def test_a_follower_that_trailed_lately_is_not_said_to_keep_up(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(reading, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(reading, "TRAILING_SECONDS", 0.0)
+    monkeypatch.setattr(reading, "ROUNDS", 1)
+    followed = {1: {TopicPartition("orders", 0): 2}}
+    with (
+        asking(voters((1, 0))) as (broker, margins),
+        ScriptedBroker({ListOffsetsRequest: ends(9, 10, 10), ApiVersionsRequest: versions()}) as slow,
+    ):
+        broker._answers[ListOffsetsRequest] = ends(10, 10, 10)
+        margins._nodes.learn(
+            [Broker(1, host="127.0.0.1", port=slow.port), Broker(2, host="127.0.0.1", port=broker.port)]
+        )
+        assert margins.margins([], [], followed).trailing == {1}
+        assert margins.margins([], [], followed).trailing == {1}, "it has come, and had not a moment ago"
+        monkeypatch.setattr(reading, "TRAILED_SECONDS", 0.0)
+        assert margins.margins([], [], followed).keeping_up == {1}
+
+
 def test_a_follower_is_not_said_to_keep_up_while_one_of_its_leaders_gives_no_answer(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(reading, "LOOK_SECONDS", 0.0)
     with (
