@@ -88,19 +88,44 @@ def slow_followers(cluster: Cluster, judged: JudgedBrokers) -> tuple[SlowFollowe
 
 @dataclass(frozen=True, slots=True)
 class SlowDiskForecast:
-    """What slow writes would do to the follower that they would hurt first. ``sources`` is from how many leaders it
-    fetches, ``fetchers`` its ``num.replica.fetchers``: a thread for each leader and fetcher appends one partition after
-    the other.
+    """What slow writes would do to the follower that they would hurt first. ``appends`` are appends a second of each
+    partition that it follows, by leader; ``fetchers`` is its ``num.replica.fetchers``: a thread for each leader and
+    fetcher appends one partition after the other.
     """
 
     broker: int
-    appends_per_second: float
-    sources: int
+    appends: Mapping[tuple[int, TopicPartition], float]
     fetchers: int
 
+    @property
+    def appends_per_second(self) -> float:
+        """Of all that it follows."""
+        return sum(self.appends.values())
+
+    @property
+    def sources(self) -> int:
+        """From how many leaders it fetches."""
+        return len({leader for leader, _ in self.appends})
+
     def keeps_up_seconds(self, fetchers: int = 0) -> float:
-        """How long an append may take until acks=all waits for it where it follows; with other fetchers, if given."""
-        return KEEPS_UP_SHARE * self.sources * (fetchers or self.fetchers) / self.appends_per_second
+        """How long an append may take until acks=all waits for it where it follows; with other fetchers, if given.
+
+        The busiest thread decides.
+        """
+        threads: dict[tuple[int, int], float] = {}
+        for (leader, name), each in self.appends.items():
+            thread = leader, _fetcher(name, fetchers or self.fetchers)
+            threads[thread] = threads.get(thread, 0.0) + each
+        return KEEPS_UP_SHARE / max(threads.values())
+
+
+def _fetcher(name: TopicPartition, fetchers: int) -> int:
+    """The fetcher of a partition, as Kafka 4.3 chooses it (kafka.server.AbstractFetcherManager.getFetcherId)."""
+    code = 0
+    for unit in name.topic:
+        code = 31 * code + ord(unit)
+    code = (31 * code + name.partition + (1 << 31)) % (1 << 32) - (1 << 31)  # an int of Java
+    return (0 if code == -(1 << 31) else abs(code)) % fetchers
 
 
 def slow_disk_forecast(
@@ -111,6 +136,6 @@ def slow_disk_forecast(
     for broker in sorted(cluster.live & fetchers.keys()):
         followed = [p for p in cluster.followed_in_sync_by(broker) if appends.get(p.name)]
         if followed:
-            sources, each = len({p.leader for p in followed}), sum(appends[p.name] for p in followed)
-            found.append(SlowDiskForecast(broker, each, sources, fetchers[broker]))
+            each = {(p.leader, p.name): appends[p.name] for p in followed if p.leader is not None}
+            found.append(SlowDiskForecast(broker, each, fetchers[broker]))
     return min(found, key=lambda one: (one.keeps_up_seconds(), one.broker), default=None)

@@ -14,6 +14,7 @@ from bellwether.core.doctor.unhealthy_leaders import (
     slow_followers,
     unhealthy_leaders,
 )
+from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.reasons import Reason
 from testkit.values.builders import cluster, partition
 
@@ -81,16 +82,24 @@ def test_what_clients_lose_follows_from_the_reason(reason: str, lost: str) -> No
     assert broker(1, reason).clients == lost
 
 
-def test_one_slow_disk_hurts_first_where_most_is_appended_for_each_source_and_fetcher() -> None:
+def test_one_slow_disk_hurts_first_where_most_is_appended_by_one_fetcher() -> None:
     seen = cluster(
         partition("a", index=0, leader=1), partition("a", index=1, leader=2, replicas=(2, 1, 3), isr=(2, 3)),
         partition("quiet", leader=2, replicas=(2, 1, 3)),
     )  # fmt: skip
-    appends = {seen.partitions[0].name: 20.0, seen.partitions[1].name: 50.0}
-    found = slow_disk_forecast(seen, appends, {1: 1, 2: 1, 3: 1})
-    assert found == SlowDiskForecast(3, 70.0, 2, 1), "1 is not in the ISR of what it would follow"
-    assert found.keeps_up_seconds() == pytest.approx(0.02)
-    assert found.keeps_up_seconds(8) == pytest.approx(0.16)
-    assert slow_disk_forecast(seen, appends, {2: 1, 3: 8}) == SlowDiskForecast(2, 20.0, 1, 1)
+    first, second = seen.partitions[0].name, seen.partitions[1].name
+    found = slow_disk_forecast(seen, {first: 20.0, second: 50.0}, {1: 1, 2: 1, 3: 1})
+    assert found == SlowDiskForecast(3, {(1, first): 20.0, (2, second): 50.0}, 1), "1 is not in the ISR of the second"
+    assert (found.appends_per_second, found.sources) == (70.0, 2)
+    assert found.keeps_up_seconds() == found.keeps_up_seconds(8) == pytest.approx(0.7 / 50)
+    least = slow_disk_forecast(seen, {first: 20.0, second: 50.0}, {2: 1})
+    assert least == SlowDiskForecast(2, {(1, first): 20.0}, 1)
     assert slow_disk_forecast(seen, {}, {1: 1, 2: 1}) is None, "nothing was appended"
-    assert slow_disk_forecast(seen, appends, {}) is None, "no fetchers are known"
+    assert slow_disk_forecast(seen, {first: 20.0}, {}) is None, "no fetchers are known"
+
+
+def test_partitions_share_fetchers_as_kafka_spreads_them() -> None:
+    appends = {(2 + p % 2, TopicPartition("orders", p)): 1.0 for p in range(40)}
+    by_fetchers = [0.7 / SlowDiskForecast(1, appends, fetchers).keeps_up_seconds() for fetchers in (1, 3, 8)]
+    assert by_fetchers == pytest.approx([20, 7, 5]), "8 fetchers of 2 leaders: only even, or only odd partitions each"
+    assert SlowDiskForecast(1, {(2, TopicPartition("a-topic-with-a-long-name", 2)): 1.0}, 8).sources == 1
