@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from bellwether.core.demotion.cap import admit_within_cap
-from bellwether.core.demotion.cure_choice import choose_cures
+from bellwether.core.demotion.cure_choice import Cures, choose_cures
 from bellwether.core.demotion.drain_check import drain_blocker
 from bellwether.core.demotion.dwell import dwell_left
 from bellwether.core.demotion.log_dirs import LogDirDecisions, decide_log_dirs, known_slow
@@ -119,9 +119,7 @@ def decide(context: Context) -> Decisions:
         soft = [v for v in candidates if v.reason not in HARD_FAULTS]
         held += [BrokerHold(v.broker, busy.reason, busy.message) for v in soft]
         candidates = [v for v in candidates if v.reason in HARD_FAULTS]
-    admitted, refused = admit_within_cap(candidates, kept, context)
-    dwelling = {v.broker: left for v in admitted if (left := dwell_left(v, context))}
-    cures = choose_cures([v for v in admitted if v.broker not in dwelling], kept, context)
+    dwelling, cures, refused = _admit(candidates, kept, context)
     for verdict in cures.demoted:
         kept[verdict.broker] = DemotedBroker(
             verdict.broker, Cause.SIGNALS, verdict.reason, verdict.message, snapshot.now, verdict.signal
@@ -150,6 +148,24 @@ def decide(context: Context) -> Decisions:
         log_dirs,
         (*cures.to_hold, *log_dirs.to_hold),
     )
+
+
+def _admit(
+    candidates: list[Verdict], kept: Mapping[int, DemotedBroker], context: Context
+) -> tuple[dict[int, float], Cures, list[BrokerHold]]:
+    """Which brokers still dwell, the cure of the others within the cap, and who is refused.
+
+    A broker whose leaders stay, as no cure gives relief, uses up no place of the cap.
+    """
+    admitted, refused = admit_within_cap(candidates, kept, context)
+    dwelling = {v.broker: left for v in admitted if (left := dwell_left(v, context))}
+    cures = choose_cures([v for v in admitted if v.broker not in dwelling], kept, context)
+    stay = [hold for hold in cures.held if hold.reason is Reason.NO_RELIEF]
+    if not stay or not refused:
+        return dwelling, cures, refused
+    unrelieved = {hold.broker for hold in stay}
+    dwelling, cures, refused = _admit([v for v in candidates if v.broker not in unrelieved], kept, context)
+    return dwelling, replace(cures, held=(*stay, *cures.held)), refused
 
 
 DecisionFunction = Callable[[Context], Decisions]

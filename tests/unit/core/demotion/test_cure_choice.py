@@ -139,3 +139,13 @@ def test_a_policy_that_only_observes_says_what_it_would_do():
 
 def test_without_brokers_there_is_no_cure():
     assert not choose_cures([], {}, Context(scene(), {}, PLAIN)).demoted
+
+
+def test_a_broker_without_relief_takes_no_place_of_the_cap_from_another():
+    seen = cluster(*LEADING.partitions, partition(index=2, replicas=(4, 5, 3)), brokers=5)
+    judged = held_in(seen, sick=[1, 4])
+    judged[1] = replace(judged[1], severity=9)
+    judged[4] = replace(judged[4], reason=Reason.EXTERNALLY_UNREACHABLE, severity=1)
+    found = decide(Context(scene(seen, disk(), margins=TRAILS), judged, PLAIN))
+    assert set(found.demoted) == {4}
+    assert [(one.broker, one.reason) for one in found.held] == [(1, Reason.NO_RELIEF)]
