@@ -27,6 +27,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS
 from bellwether.core.quarantine.agent import ProcessState
@@ -54,6 +55,14 @@ _PIDFD_GETFD = 438
 _ESTABLISHED, _LISTEN = "01", "0A"
 _SETTLE_SECONDS = 2.0
 _READY_SECONDS = 5.0
+
+
+class _Socket(NamedTuple):
+    """A listener or a connection: its local port and its inode."""
+
+    port: int
+    listens: bool
+    inode: str
 
 
 class BrokerProcess:
@@ -207,8 +216,9 @@ def _shut_down(found: tuple[int, str], proc: Path) -> frozenset[int]:
     last, reacted = own, False
     while (now := time.monotonic()) < began + (CLOSING_SECONDS if reacted else _REACTION_SECONDS):
         _insist(found, proc)
-        open_ports = own & _ports(proc, found[0], _LISTEN)
-        if open_ports != last or (own - open_ports) & _ports(proc, found[0], _ESTABLISHED):
+        sockets = _sockets(proc, found[0])
+        open_ports = own.intersection(one.port for one in sockets if one.listens)
+        if open_ports != last or any(one.port in own - open_ports for one in sockets):
             quiet_since, last = now, open_ports
         if open_ports != own and now - quiet_since >= _QUIET_SECONDS:
             return frozenset()
@@ -232,8 +242,7 @@ def _hang_up(found: tuple[int, str], proc: Path, ports: frozenset[int]) -> None:
     Clients that wait for an answer learn at once that none will come. It needs the right to trace the process, which
     the same user has unless a sandbox (seccomp, Yama) takes it away; without it everything stays as it is.
     """
-    sockets = _sockets(proc, found[0], _LISTEN) + _sockets(proc, found[0], _ESTABLISHED) if ports else []
-    wanted = {inode for port, inode in sockets if port in ports}
+    wanted = {one.inode for one in _sockets(proc, found[0]) if one.port in ports} if ports else set()
     system = ctypes.CDLL(None)
     with contextlib.suppress(OSError), _handle(found, proc) as handle:
         for descriptor, inode in _inodes(proc, found[0]).items():
@@ -246,7 +255,7 @@ def _hang_up(found: tuple[int, str], proc: Path, ports: frozenset[int]) -> None:
 def _listeners(proc: Path, pid: int) -> frozenset[int]:
     """Ports on which that process listens; none where its descriptors may not be read."""
     inodes = set(_inodes(proc, pid).values())
-    return frozenset(port for port, inode in _sockets(proc, pid, _LISTEN) if inode in inodes)
+    return frozenset(one.port for one in _sockets(proc, pid) if one.listens and one.inode in inodes)
 
 
 def _inodes(proc: Path, pid: int) -> dict[int, str]:
@@ -261,18 +270,18 @@ def _inodes(proc: Path, pid: int) -> dict[int, str]:
     return found
 
 
-def _ports(proc: Path, pid: int, state: str) -> set[int]:
-    return {port for port, _ in _sockets(proc, pid, state)}
-
-
-def _sockets(proc: Path, pid: int, state: str) -> list[tuple[int, str]]:
-    """Local port and inode of each socket in that state, in the process's network namespace (proc_pid_net(5))."""
-    found = list[tuple[int, str]]()
+def _sockets(proc: Path, pid: int) -> list[_Socket]:
+    """Listeners and connections in the process's network namespace (proc_pid_net(5)), read at once: who waits for the
+    last connection has some hundred milliseconds, and a host may have thousands of sockets in other states.
+    """
+    found = list[_Socket]()
     for family in ("tcp", "tcp6"):
-        with contextlib.suppress(OSError), (proc / str(pid) / "net" / family).open() as table:
-            for fields in (line.split() for line in table):
-                if len(fields) > 9 and fields[3] == state:
-                    found.append((int(fields[1].rpartition(":")[2], 16), fields[9]))
+        with contextlib.suppress(OSError):
+            for line in (proc / str(pid) / "net" / family).read_text().splitlines():
+                state = line.split(None, 4)[3]
+                if state in (_LISTEN, _ESTABLISHED):
+                    fields = line.split(None, 10)
+                    found.append(_Socket(int(fields[1].rpartition(":")[2], 16), state == _LISTEN, fields[9]))
     return found
 
 
