@@ -50,10 +50,16 @@ def said(site: Site) -> str:
     return str(condition(site.health(1), "Quarantined").get("reason", ""))
 
 
+def lacking(site: Site) -> list[str]:
+    """What the doctor says that quarantine lacks."""
+    found = json.loads(site.run("doctor", "--policy", POLICY, "--output", "json").stdout)["quarantine"]
+    assert found["enabled"]
+    return list(found["missing"])
+
+
 def test_a_slow_broker_is_held_released_on_recovery_and_leads_again_without_a_change_of_orders(guarded: Site) -> None:
     site = guarded
-    ready = json.loads(site.run("doctor", "--policy", POLICY, "--output", "json").stdout)
-    assert ready["quarantine"] == {"enabled": True, "missing": []}
+    site.until(lambda: lacking(site) == [], 60, "the doctor misses no prober and no agent", lambda: lacking(site))
     home = site.orders()
     with Traffic(site.kafka.bootstrap, site.topic, PARTITIONS, 60) as traffic:
         site.kafka.slow_disk(1).set(80)
