@@ -82,7 +82,7 @@ def fault_tolerance_query(
     """
     slow = {s.broker for s in signals if s.type == SignalType.STORAGE_LATENCY and s.reading is Reading.FAILING}
     ordered = {b for b, c in orders.items() if c.active}
-    about = ordered | (slow & set(cluster.brokers))
+    about = ordered | (slow & cluster.named)
     if not about:
         return None
     quarantines = bool(ordered) or policy.quarantine.mode is not QuarantineMode.OFF
@@ -150,7 +150,7 @@ class Checks(Context):
         """Brokers that are down with a stalled disk: requests that they took wait for their clients' time limits, and
         they come back to their ISRs at each moment in which the disk answers.
         """
-        known = set(self.snapshot.cluster.brokers) - set(self.snapshot.maintenance)
+        known = self.snapshot.cluster.named - set(self.snapshot.maintenance)
         down = {b for b, verdict in self.verdicts.items() if verdict.state is HealthState.DOWN}
         return {b for b in known & down if self.stalled(b)}
 
@@ -225,10 +225,8 @@ class Checks(Context):
                 Reason.QUARANTINE_ENDED,
                 "quarantine is off in the policy (spec.quarantine.mode), or the policy does not act",
             )
-        override = self.snapshot.override_of(broker)
-        if override is not None and override.state is OverrideState.PROMOTED:
-            text = "an override lets it lead (spec.override.state is Promoted)"
-            return BrokerHold(broker, Reason.QUARANTINE_ENDED, text)
+        if (allowed := self._allowed_to_lead(broker)) is not None:
+            return allowed
         # A lowered limit applies to active orders, and an order from before a take-over may name any end.
         limit = timedelta(seconds=settings.limit_seconds)
         if now >= order.until or not timedelta() <= now - order.since < limit:
@@ -262,7 +260,14 @@ class Checks(Context):
         planned = self.snapshot.maintenance.get(broker)
         if planned is not None:
             return BrokerHold(broker, planned.reason, f"in maintenance: {planned.message}")
-        return self._disk(broker) or self.danger(broker) or self._pace(broker)
+        return self._allowed_to_lead(broker) or self._disk(broker) or self.danger(broker) or self._pace(broker)
+
+    def _allowed_to_lead(self, broker: int) -> BrokerHold | None:
+        override = self.snapshot.override_of(broker)
+        if override is None or override.state is not OverrideState.PROMOTED:
+            return None
+        text = "an override lets it lead (spec.override.state is Promoted)"
+        return BrokerHold(broker, Reason.QUARANTINE_ENDED, text)
 
     @property
     def _cooldown(self) -> timedelta:
