@@ -22,6 +22,8 @@ Object = Mapping[str, Any]
 
 AGENT = "bellwether-quarantine-agent"
 """The container that signals the broker's process."""
+PROBER = "bellwether-storage"
+"""The container that writes to the broker's volumes."""
 
 
 class Quarantine(BaseModel):
