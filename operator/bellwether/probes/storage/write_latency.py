@@ -178,9 +178,9 @@ class Latencies:
             syncs = f"; syncs take {milliseconds(self.sync_seconds)}" if self.sync_seconds is not None else ""
             return f"writes take {figures}{syncs}"
         lost, limit = lost_text(self.counter), objectives.produce_milliseconds
-        if self.kind == "stalled":
+        if self.kind == self.kind_seen[0] == "stalled" and self.times[-1] >= 1:
             return f"{lost} (a write has not ended for {self.times[-1]:.0f} s)"
-        if self.kind not in ("", "slow"):
+        if self.kind not in ("", "slow", "stalled"):
             return f"{lost} (writes fail: {self.kind})"
         said = f"{lost} (writes over {limit} ms: {figures})"
         if self.fastest is not None and self.fastest * 1000 > limit:
