@@ -47,7 +47,6 @@ ENDINGS = (
 
 _NOT_HEALTHY = (HealthState.SICK, HealthState.DOWN, HealthState.SUSPECT)
 _LASTING = (Reason.ANOTHER_BROKER_UNHEALTHY, Reason.NO_FAULT_TOLERANCE)
-_WITHOUT_COOLDOWN = frozenset({Reason.QUARANTINE_ENDED, "DiskRecovered", "QuarantineWithdrawn"})  # two stored names
 
 
 @dataclass(frozen=True)
@@ -254,7 +253,7 @@ class Checks(Context):
             )
         if word.reading is not Reading.PASSING:
             return BrokerHold(broker, Reason.AGENT_UNAVAILABLE, f"its quarantine agent cannot hold it: {word.message}")
-        if before is not None and before.reason not in _WITHOUT_COOLDOWN:
+        if before is not None and before.reason != Reason.QUARANTINE_ENDED:
             why = f"{settings.limit_seconds} s after the last quarantine, which ended early"
             return self._pending(broker, (before.ended_at or before.since) + self._cooldown, why, before.message)
         planned = self.snapshot.maintenance.get(broker)

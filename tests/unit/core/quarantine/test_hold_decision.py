@@ -423,9 +423,8 @@ def test_after_an_early_end_a_broker_is_left_in_peace_for_as_long_as_a_quarantin
     assert found.orders == {1: stopped}, "it is remembered"
     rested = replace(stopped, ended_at=NOW - timedelta(seconds=600))
     assert weighed(scene(None, *words, orders=[rested])).orders[1].number == 2
-    for reason in (Reason.QUARANTINE_ENDED, "DiskRecovered", "QuarantineWithdrawn"):  # two of earlier versions
-        relapsed = replace(stopped, reason=reason)
-        assert weighed(scene(None, *words, orders=[relapsed])).orders[1].number == 2, "a relapse is no reason to wait"
+    relapsed = replace(stopped, reason=Reason.QUARANTINE_ENDED)
+    assert weighed(scene(None, *words, orders=[relapsed])).orders[1].number == 2, "a relapse is no reason to wait"
 
 
 def test_margins_are_read_where_a_disk_is_slow_or_a_broker_is_held():
