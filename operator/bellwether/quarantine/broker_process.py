@@ -29,6 +29,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import structlog
+
 from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS
 from bellwether.core.quarantine.agent import ProcessState
 from bellwether.ports.errors import Transient
@@ -210,6 +212,8 @@ def _shut_down(found: tuple[int, str], proc: Path) -> frozenset[int]:
     """
     own = _listeners(proc, found[0])
     if not own:
+        reason = "it has no listener that the agent sees, which takes its user and its group"
+        structlog.get_logger(__name__).warning("broker_not_shut_down", pid=found[0], reason=reason)
         return own
     _signal(found, proc, signal.SIGTERM)
     began = quiet_since = time.monotonic()

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from bellwether.core.quarantine.agent import ProcessState
 from bellwether.ports.errors import Transient
@@ -61,7 +62,9 @@ def stopped(broker: subprocess.Popen[bytes]) -> bool:
 def test_it_is_held_and_released(broker: subprocess.Popen[bytes], process: BrokerProcess) -> None:
     assert process.state() is ProcessState.RUNNING
     assert not process.guarded(), "nobody guards what is not held"
-    process.hold()
+    with capture_logs() as logs:
+        process.hold()
+    assert [one["event"] for one in logs] == ["broker_not_shut_down"], "it listens nowhere"
     assert stopped(broker)
     assert process.state() is ProcessState.STOPPED
     assert process.guarded()

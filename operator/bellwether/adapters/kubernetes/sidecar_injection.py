@@ -22,12 +22,15 @@ Object = Mapping[str, Any]
 
 AGENT = "bellwether-quarantine-agent"
 """The container that signals the broker's process."""
+PROBER = "bellwether-storage"
+"""The container that writes to the broker's volumes."""
 
 
 class Quarantine(BaseModel):
     """What a quarantine agent needs of the pod. The broker's container is the one with ``volume``.
 
-    ``tolerated_seconds`` is for how long its liveness probe may fail; ``user_of_pod``: the agent is of its user.
+    ``tolerated_seconds`` is for how long its liveness probe may fail; ``user_of_pod``: the agent is of its user. It is
+    of its group anyway: who has another one sees none of its sockets (ptrace(2)), and cannot shut it down in order.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
@@ -78,32 +81,40 @@ def answer(body: bytes, sidecars: Mapping[str, Sidecars]) -> bytes:
 
 
 def _patch(pod: Object, sidecars: Sidecars) -> Iterator[Object]:
-    needs, user = sidecars.quarantine, 0
+    needs, identity = sidecars.quarantine, dict[str, int]()
     if needs is not None:
         yield {"op": "add", "path": "/spec/shareProcessNamespace", "value": True}
-        for index, container in enumerate(pod.get("containers") or []):
-            if not any(mount["name"] == needs.volume for mount in container.get("volumeMounts") or []):
-                continue
-            if needs.user_of_pod and not user:
-                user = _user(container) or _user(pod)
+        brokers = [(i, c) for i, c in enumerate(pod.get("containers") or []) if _mounts(c, needs.volume)]
+        if brokers:
+            identity = _identity(pod, brokers[0][1], needs.user_of_pod)
+        for index, container in brokers:
             yield from _tolerant(index, container.get("livenessProbe"), needs.tolerated_seconds)
     for container in sidecars.containers:
-        yield {"op": "add", "path": "/spec/containers/-", "value": _of_user(container, user)}
+        yield {"op": "add", "path": "/spec/containers/-", "value": _as(container, identity)}
     before = pod.get("imagePullSecrets") or []
     more = [one for one in sidecars.image_pull_secrets if one not in before]
     if more:
         yield {"op": "add", "path": "/spec/imagePullSecrets", "value": [*before, *more]}
 
 
-def _user(of: Object) -> int:
-    """The user id that a container or a pod states; 0 for none."""
-    return int((of.get("securityContext") or {}).get("runAsUser") or 0)
+def _mounts(container: Object, volume: str) -> bool:
+    return any(mount["name"] == volume for mount in container.get("volumeMounts") or [])
 
 
-def _of_user(container: dict[str, Any], user: int) -> dict[str, Any]:
-    if not user or container["name"] != AGENT:
+def _identity(pod: Object, broker: Object, user_of_pod: bool) -> dict[str, int]:
+    """The agent's ``runAsUser`` and ``runAsGroup``, as far as the broker's container, or else its pod, states them."""
+    stated = dict[str, int]()
+    for context in (pod.get("securityContext") or {}, broker.get("securityContext") or {}):
+        stated |= {key: int(context[key]) for key in ("runAsUser", "runAsGroup") if context.get(key) is not None}
+    if not user_of_pod or not stated.get("runAsUser"):  # no sidecar runs as root
+        stated.pop("runAsUser", None)
+    return stated
+
+
+def _as(container: dict[str, Any], identity: Mapping[str, int]) -> dict[str, Any]:
+    if not identity or container["name"] != AGENT:
         return container
-    return {**container, "securityContext": {**container["securityContext"], "runAsUser": user}}
+    return {**container, "securityContext": {**container["securityContext"], **identity}}
 
 
 def _tolerant(index: int, probe: Object | None, seconds: int) -> Iterator[Object]:

@@ -61,7 +61,7 @@ def _held_back(health: BrokerHealth, policy: LeadershipPolicy) -> str:
 
 
 def held(health: BrokerHealth) -> bool:
-    """Whether the broker is quarantined: Kafka takes it out of the ISRs within its session timeout."""
+    """Whether the broker is quarantined: it leaves the ISRs at once, or within its session timeout (9 s)."""
     return true_condition(health.status.conditions, "Quarantined") is not None
 
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from bellwether.adapters.kubernetes.api_client import Object
-from bellwether.adapters.kubernetes.sidecar_injection import AGENT
+from bellwether.adapters.kubernetes.sidecar_injection import AGENT, PROBER
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.detection.findings import NOT_REPORTED
@@ -95,9 +95,8 @@ def quarantine_check(
     stale: Collection[tuple[str, str]],
     pods: Iterable[Object],
 ) -> QuarantineCheck:
-    """What is missing so that each broker could be held. ``stale`` are sources, by type, that report no more.
-
-    ``pods`` may be any; those with a quarantine agent count.
+    """What is missing so that each broker could be held. ``stale`` are sources, by type, that report no more;
+    ``pods`` may be any, and those with a quarantine agent count.
     """
     settings = policy.spec.quarantine.to_core()
     if settings.mode is QuarantineMode.OFF:
@@ -105,22 +104,22 @@ def quarantine_check(
     if not brokers:
         return QuarantineCheck(True, ("no broker of the policy is known yet: no agent can have reported",))
     lacking: dict[str, list[int]] = {}
-    for health in brokers:
-        for text in _unable(health, stale):
-            lacking.setdefault(text, []).append(health.spec.broker_id)
+    for broker, text in ((one.spec.broker_id, text) for one in brokers for text in _unable(one, stale)):
+        lacking.setdefault(text, []).append(broker)
     missing = [f"{few_brokers(ids)}: {text}" for text, ids in lacking.items()]
     return QuarantineCheck(True, (*missing, *_impatient(pods, policy.metadata.name, settings.limit_seconds)))
 
 
 def _unable(health: BrokerHealth, stale: Collection[tuple[str, str]]) -> Iterator[str]:
     entries = {entry.type: entry for entry in health.status.signals if (entry.type, entry.source) not in stale}
-    if SignalType.STORAGE_LATENCY not in entries:
-        yield _NO_PROBER
-    agent = entries.get(QUARANTINE_AGENT)
-    if agent is None:
-        yield _NO_AGENT
-    elif agent.reading is Reading.UNKNOWN:
-        yield f"its quarantine agent cannot hold it: {agent.message}"
+    for type_, absent, unknown in (
+        (SignalType.STORAGE_LATENCY, _NO_PROBER, "its storage prober does not know its disk"),
+        (QUARANTINE_AGENT, _NO_AGENT, "its quarantine agent cannot hold it"),
+    ):
+        if (entry := entries.get(type_)) is None:
+            yield absent
+        elif entry.reading is Reading.UNKNOWN:
+            yield f"{unknown}: {entry.message}"
 
 
 def _impatient(pods: Iterable[Object], policy: str, limit_seconds: int) -> Iterator[str]:
@@ -130,13 +129,14 @@ def _impatient(pods: Iterable[Object], policy: str, limit_seconds: int) -> Itera
         containers = (pod.get("spec") or {}).get("containers") or []
         if not any(c["name"] == AGENT and f"--policy={policy}" in (c.get("args") or ()) for c in containers):
             continue
+        # Only the broker is stopped: the container with the volumes that the storage prober measures.
+        data = {m["name"] for c in containers if c["name"] == PROBER for m in c.get("volumeMounts") or ()}
         for container in containers:
-            probe = container.get("livenessProbe")
-            if probe is None or container["name"].startswith("bellwether-"):
+            probe, mounted = container.get("livenessProbe"), {m["name"] for m in container.get("volumeMounts") or ()}
+            if probe is None or container["name"].startswith("bellwether-") or (data and not data & mounted):
                 continue
-            period = probe.get("periodSeconds") or 10
-            tolerated = (probe.get("failureThreshold") or 3) * period
-            if tolerated < limit_seconds:
+            period, failures = probe.get("periodSeconds") or 10, probe.get("failureThreshold") or 3
+            if (tolerated := period * failures) < limit_seconds:
                 text = (
                     f"the liveness probe of container {container['name']} ends a held broker after {tolerated} s, and"
                     f" spec.quarantine.limitSeconds is {limit_seconds}: set its failureThreshold to"

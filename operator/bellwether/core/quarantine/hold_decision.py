@@ -47,7 +47,6 @@ ENDINGS = (
 
 _NOT_HEALTHY = (HealthState.SICK, HealthState.DOWN, HealthState.SUSPECT)
 _LASTING = (Reason.ANOTHER_BROKER_UNHEALTHY, Reason.NO_FAULT_TOLERANCE)
-_WITHOUT_COOLDOWN = frozenset({Reason.QUARANTINE_ENDED, "DiskRecovered", "QuarantineWithdrawn"})  # two stored names
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ def fault_tolerance_query(
     """
     slow = {s.broker for s in signals if s.type == SignalType.STORAGE_LATENCY and s.reading is Reading.FAILING}
     ordered = {b for b, c in orders.items() if c.active}
-    about = ordered | (slow & set(cluster.brokers))
+    about = ordered | (slow & cluster.named)
     if not about:
         return None
     quarantines = bool(ordered) or policy.quarantine.mode is not QuarantineMode.OFF
@@ -150,7 +149,7 @@ class Checks(Context):
         """Brokers that are down with a stalled disk: requests that they took wait for their clients' time limits, and
         they come back to their ISRs at each moment in which the disk answers.
         """
-        known = set(self.snapshot.cluster.brokers) - set(self.snapshot.maintenance)
+        known = self.snapshot.cluster.named - set(self.snapshot.maintenance)
         down = {b for b, verdict in self.verdicts.items() if verdict.state is HealthState.DOWN}
         return {b for b in known & down if self.stalled(b)}
 
@@ -225,10 +224,8 @@ class Checks(Context):
                 Reason.QUARANTINE_ENDED,
                 "quarantine is off in the policy (spec.quarantine.mode), or the policy does not act",
             )
-        override = self.snapshot.override_of(broker)
-        if override is not None and override.state is OverrideState.PROMOTED:
-            text = "an override lets it lead (spec.override.state is Promoted)"
-            return BrokerHold(broker, Reason.QUARANTINE_ENDED, text)
+        if (allowed := self._allowed_to_lead(broker)) is not None:
+            return allowed
         # A lowered limit applies to active orders, and an order from before a take-over may name any end.
         limit = timedelta(seconds=settings.limit_seconds)
         if now >= order.until or not timedelta() <= now - order.since < limit:
@@ -256,13 +253,20 @@ class Checks(Context):
             )
         if word.reading is not Reading.PASSING:
             return BrokerHold(broker, Reason.AGENT_UNAVAILABLE, f"its quarantine agent cannot hold it: {word.message}")
-        if before is not None and before.reason not in _WITHOUT_COOLDOWN:
+        if before is not None and before.reason != Reason.QUARANTINE_ENDED:
             why = f"{settings.limit_seconds} s after the last quarantine, which ended early"
             return self._pending(broker, (before.ended_at or before.since) + self._cooldown, why, before.message)
         planned = self.snapshot.maintenance.get(broker)
         if planned is not None:
             return BrokerHold(broker, planned.reason, f"in maintenance: {planned.message}")
-        return self._disk(broker) or self.danger(broker) or self._pace(broker)
+        return self._allowed_to_lead(broker) or self._disk(broker) or self.danger(broker) or self._pace(broker)
+
+    def _allowed_to_lead(self, broker: int) -> BrokerHold | None:
+        override = self.snapshot.override_of(broker)
+        if override is None or override.state is not OverrideState.PROMOTED:
+            return None
+        text = "an override lets it lead (spec.override.state is Promoted)"
+        return BrokerHold(broker, Reason.QUARANTINE_ENDED, text)
 
     @property
     def _cooldown(self) -> timedelta:

@@ -13,7 +13,7 @@ from statistics import median
 
 from bellwether.core.detection.harm import HarmCounter
 from bellwether.core.settings.detection import StorageLatency
-from bellwether.core.settings.harm import SLOW_SYNC_SECONDS, STALLED_SECONDS, Objectives
+from bellwether.core.settings.harm import FENCED_WITHIN_SECONDS, SLOW_SYNC_SECONDS, STALLED_SECONDS, Objectives
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.probes.reachability.reachability_state import milliseconds
 from bellwether.probes.result_window import lost_text
@@ -102,6 +102,12 @@ class Latencies:
         slower = (self.sync_seconds or 0.0) / SLOW_SYNC_SECONDS
         return 1 + int(log2(slower)) if slower >= 1 else 0
 
+    @property
+    def _hangs(self) -> int:
+        """How many of the limits by which a cure is chosen a hanging write has passed. A change of it is news."""
+        limits = (STALLED_SECONDS, FENCED_WITHIN_SECONDS)
+        return sum(self.kind == "stalled" and self.times[-1] >= limit for limit in limits)
+
     def synced(self, seconds: float) -> Latencies:
         """What is known after one more sync."""
         return replace(self, syncs=(*self.syncs, seconds)[-RECENT_WRITES:])
@@ -128,7 +134,7 @@ class Latencies:
         return replace(
             self,
             counter=counter,
-            times=times if sample.problem else (*times, sample.seconds)[-RECENT_WRITES:],
+            times=self.times if sample.problem else (*times, sample.seconds)[-RECENT_WRITES:],
             fastest=min(sample.seconds, self.fastest or sample.seconds) if ended else self.fastest,
             baseline=self.baseline.after(sample.seconds) if ok and known else self.baseline,
             kind=self._settled(counter, seen),
@@ -145,8 +151,7 @@ class Latencies:
         taken = None
         if self.times and not failing_writes:
             # One slow write of many is no stall, and the cure is chosen by what writes take.
-            stalled = self.kind == "stalled" and self.times[-1] >= STALLED_SECONDS
-            taken = self.times[-1] if stalled else median(self.times)
+            taken = self.times[-1] if self._hangs else median(self.times)
         return Signal(
             broker,
             SignalType.STORAGE_LATENCY,
@@ -173,9 +178,9 @@ class Latencies:
             syncs = f"; syncs take {milliseconds(self.sync_seconds)}" if self.sync_seconds is not None else ""
             return f"writes take {figures}{syncs}"
         lost, limit = lost_text(self.counter), objectives.produce_milliseconds
-        if self.kind == "stalled":
+        if self.kind == self.kind_seen[0] == "stalled" and self.times[-1] >= 1:
             return f"{lost} (a write has not ended for {self.times[-1]:.0f} s)"
-        if self.kind not in ("", "slow"):
+        if self.kind not in ("", "slow", "stalled"):
             return f"{lost} (writes fail: {self.kind})"
         said = f"{lost} (writes over {limit} ms: {figures})"
         if self.fastest is not None and self.fastest * 1000 > limit:
@@ -187,7 +192,9 @@ class Latencies:
 
     def differs(self, posted: Latencies | None, seconds_since: float) -> bool:
         """Whether this differs enough from ``posted``, which was posted so many seconds ago."""
-        if posted is None or self.kind != posted.kind or self._slow_syncs != posted._slow_syncs:
+        if posted is None or self.kind != posted.kind:
+            return True
+        if (self._slow_syncs, self._hangs) != (posted._slow_syncs, posted._hangs):
             return True
         return self.counter.differs(posted.counter, seconds_since)
 

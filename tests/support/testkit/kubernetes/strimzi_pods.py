@@ -79,18 +79,20 @@ def a_plain_broker(name: str, account: str = "orders-kafka") -> dict[str, Any]:
     confined = {key: value for key, value in _CONFINED.items() if key != "runAsUser"}
     probe = {"tcpSocket": {"port": 9092}, "periodSeconds": 10}
     exporter = {"name": "exporter", "image": "exporter", "securityContext": confined, "livenessProbe": probe}
-    broker = {**kafka, "name": "broker", "securityContext": confined, "livenessProbe": probe}
+    grouped = {**confined, "runAsGroup": 2000}
+    broker = {**kafka, "name": "broker", "securityContext": grouped, "livenessProbe": probe}
     pod["spec"] |= {"containers": [exporter, broker], "securityContext": {"runAsUser": 1000}}
     return pod
 
 
-def quarantinable(pod: dict[str, Any]) -> tuple[bool, int, dict[str, int]]:
-    """Of a pod with an agent: whether it shares processes, the agent's user, and for how long probes may fail."""
+def quarantinable(pod: dict[str, Any]) -> tuple[bool, tuple[int, int | None], dict[str, int]]:
+    """Of a pod with an agent: whether it shares processes, the agent's user and group, how long probes may fail."""
     spec = pod["spec"]
     (agent,) = [c for c in spec["containers"] if c["name"] == "bellwether-quarantine-agent"]
     probes = {c["name"]: c["livenessProbe"] for c in spec["containers"] if "livenessProbe" in c}
     tolerated = {name: probe["periodSeconds"] * probe["failureThreshold"] for name, probe in probes.items()}
-    return spec.get("shareProcessNamespace", False), agent["securityContext"]["runAsUser"], tolerated
+    context = agent["securityContext"]
+    return spec.get("shareProcessNamespace", False), (context["runAsUser"], context.get("runAsGroup")), tolerated
 
 
 @functools.cache

@@ -82,12 +82,28 @@ def test_the_brokers_liveness_probe_tolerates_the_longest_hold(probe: dict[str, 
         pytest.param({}, {"securityContext": {"runAsUser": 1002}}, False, 1002, id="the pod states it"),
         pytest.param({"securityContext": {}}, {}, False, 1001, id="nothing states it"),
         pytest.param({"securityContext": {"runAsUser": 0}}, {}, False, 1001, id="root, which no sidecar may be"),
+        pytest.param(
+            {"securityContext": {"runAsUser": 0}},
+            {"securityContext": {"runAsUser": 1002}},
+            False,
+            1001,
+            id="root, whatever its pod is",
+        ),
         pytest.param({"securityContext": {"runAsUser": 1000}}, {}, True, 1001, id="the values state it"),
     ],
 )
 def test_the_agent_is_of_the_brokers_user(container: dict[str, Any], pod: dict[str, Any], known: bool, user: int):
     agent = for_agent(container, pod, userOfPod=not known)["/spec/containers/-"]
     assert agent["securityContext"]["runAsUser"] == user
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_agent_is_of_the_brokers_group_or_it_would_see_no_listener(known: bool):
+    stated = {"securityContext": {"runAsUser": 1000, "runAsGroup": 1000}}
+    agent = for_agent(stated, {"securityContext": {"runAsGroup": 7}}, userOfPod=not known)["/spec/containers/-"]
+    assert agent["securityContext"] == {"runAsUser": 1001 if known else 1000, "runAsGroup": 1000}
+    agent = for_agent({}, {"containers": []})["/spec/containers/-"]
+    assert agent["securityContext"] == {"runAsUser": 1001}, "the broker's container is not known"
 
 
 @pytest.mark.parametrize("pod", [{"serviceAccountName": "pay"}, {}])

@@ -254,11 +254,14 @@ def test_verdicts_that_may_not_be_read_are_said_to_be_missing(api: MemoryApi) ->
 
 def agent_pod(broker: int, probe: dict[str, int] | None) -> Object:
     """A broker's pod with a quarantine agent."""
-    kafka = {"name": "kafka", **({"livenessProbe": probe} if probe is not None else {})}
+    mounts = {"volumeMounts": [{"name": "data", "mountPath": "/data"}]}
+    kafka = {"name": "kafka", **mounts, **({"livenessProbe": probe} if probe is not None else {})}
+    exporter = {"name": "exporter", "livenessProbe": {"periodSeconds": 10, "failureThreshold": 3}}
+    prober = {"name": "bellwether-storage", **mounts}
     agent = {"name": "bellwether-quarantine-agent", "args": ["quarantine-agent", "--policy=main"]}
     return {
         "metadata": {"name": f"kafka-{broker}", "namespace": "default"},
-        "spec": {"containers": [kafka, agent]},
+        "spec": {"containers": [exporter, kafka, prober, agent]},
     }
 
 
@@ -293,12 +296,13 @@ def test_what_quarantine_lacks_is_listed_by_broker_with_the_remedy(api: MemoryAp
         api,
         b1=[reports(1, "StorageLatency"), reports(1, "Quarantine")],
         b2=[reports(2, "StorageLatency"), reports(2, "Quarantine", "Unknown", cannot)],
-        b3=[reports(3, "StorageLatency")],
+        b3=[reports(3, "StorageLatency", "Unknown", "the prober cannot measure")],
     )
     api.put(PODS, agent_pod(1, {"periodSeconds": 10, "failureThreshold": 3}))
     api.put(PODS, agent_pod(2, {"periodSeconds": 10, "failureThreshold": 75}))
     api.put(PODS, agent_pod(3, None))
-    unable, absent, impatient = lacks(api)
+    unable, unmeasured, absent, impatient = lacks(api)
+    assert unmeasured.startswith("broker 3: its storage prober does not know its disk")
     assert unable == f"broker 2: its quarantine agent cannot hold it: {cannot}"
     assert absent.startswith("broker 3: no quarantine agent reports: set sidecars.quarantineAgent.enabled")
     assert impatient == (

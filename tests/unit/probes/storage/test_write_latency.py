@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.core.settings.harm import Objectives
+from bellwether.core.settings.harm import FENCED_WITHIN_SECONDS, LARGEST_LOST_SECONDS, STALLED_SECONDS, Objectives
 from bellwether.core.signals import Reading, Signal
 from bellwether.probes.storage.write_latency import SPAN_WRITES, Latencies, Sample
 
@@ -70,11 +70,25 @@ def test_a_write_that_hangs_counts_while_it_hangs() -> None:
 
 
 def test_one_slow_write_among_many_does_not_become_what_writes_take() -> None:
-    slow = after(*[Sample(0.15, stalled=True), Sample(0.2)] * 10, start=WELL)
+    slow = after(*[Sample(0.12, stalled=True), Sample(0.15, stalled=True), Sample(0.2)] * 10, start=WELL)
+    assert signal_of(slow).message.endswith("(writes over 50 ms: median 200 ms, last 200 ms)"), "none hangs"
     one = after(Sample(0.15, stalled=True), Sample(0.4, stalled=True), start=slow)
     assert signal_of(one).latency_seconds == pytest.approx(0.2)
     stalled = after(*[Sample(seconds, stalled=True) for seconds in (0.6, 0.9, 1.2, 1.6, 2.0)], start=one)
     assert signal_of(stalled).latency_seconds == 2.0
+
+
+def test_a_write_that_hangs_on_a_disk_that_was_slow_for_long_is_reported_at_the_limits_of_cures() -> None:
+    posted = after(*[Sample(0.3)] * 700, start=WELL)
+    assert posted.counter.lost_seconds == LARGEST_LOST_SECONDS, "the harm itself is no news any more"
+    told = []
+    known = posted
+    for quarter in range(1, 121):
+        known = after(Sample(quarter / 4, stalled=True, covers=0.25), start=known)
+        if known.differs(posted, 3600):
+            posted = known
+            told.append(signal_of(known).latency_seconds)
+    assert told == [0.3, STALLED_SECONDS, FENCED_WITHIN_SECONDS]
 
 
 def test_a_write_of_several_seconds_stands_for_the_writes_that_it_kept_out() -> None:
@@ -90,6 +104,13 @@ def test_a_disk_that_refuses_writes_fails_with_the_reason() -> None:
     signal = signal_of(after(*[FULL] * 5))
     assert (signal.reading, signal.latency_seconds) == (Reading.FAILING, None)
     assert "writes fail: the disk is full" in signal.message
+
+
+def test_the_first_write_ever_that_hangs_and_then_fails_is_reported() -> None:
+    hanging = after(*[Sample(float(seconds), stalled=True) for seconds in range(1, 11)])
+    failed = after(Sample(10.5, "the disk reports an I/O error"), start=hanging)
+    assert signal_of(failed).message.endswith("(writes over 50 ms: median 10000 ms, last 10000 ms)")
+    assert "writes fail: the disk is full" in signal_of(after(*[FULL] * 5, start=failed)).message
 
 
 def test_trouble_of_our_own_is_no_evidence_about_the_disk() -> None:
