@@ -25,7 +25,7 @@ LINES = {
     "operator/bellwether/plan_verifier": 2056,
     "operator/bellwether/ports": 443,
     "operator/bellwether/probes": 6103,
-    "operator/bellwether/quarantine": 690,  # ends the connections of a broker that does not react
+    "operator/bellwether/quarantine": 700,  # ends the connections of a broker that does not react
     "operator/bellwether/recording": 1925,  # whether slow brokers keep up, so that a replay decides alike
     "operator/bellwether/sampling": 882,
     "operator/bellwether/simulation": 514,

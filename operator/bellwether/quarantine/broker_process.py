@@ -43,7 +43,7 @@ CLOSING_SECONDS = 8.0
 """How long a controlled shutdown may take to close its connections: less than after what the agent counts as stuck."""
 
 _QUIET_SECONDS = 0.15
-"""Listeners are closed one after the other; a port that closes in this time belongs to the same shutdown."""
+"""Listeners are closed one after the other; a port that closes while the process has run so long belongs to them."""
 
 _REACTION_SECONDS = 3.0
 """A Java process that has no thread for the signal by then reacts to nothing."""
@@ -216,18 +216,23 @@ def _shut_down(found: tuple[int, str], proc: Path) -> frozenset[int]:
         structlog.get_logger(__name__).warning("broker_not_shut_down", pid=found[0], reason=reason)
         return own
     _signal(found, proc, signal.SIGTERM)
-    began = quiet_since = time.monotonic()
+    began, quiet = time.monotonic(), 0.0
     last, reacted = own, False
-    while (now := time.monotonic()) < began + (CLOSING_SECONDS if reacted else _REACTION_SECONDS):
+    while time.monotonic() < began + (CLOSING_SECONDS if reacted else _REACTION_SECONDS):
+        # It must not end while it is looked at, which takes long on a busy host.
+        _signal(found, proc, signal.SIGSTOP)
         _insist(found, proc)
         sockets = _sockets(proc, found[0])
         open_ports = own.intersection(one.port for one in sockets if one.listens)
         if open_ports != last or any(one.port in own - open_ports for one in sockets):
-            quiet_since, last = now, open_ports
-        if open_ports != own and now - quiet_since >= _QUIET_SECONDS:
+            quiet, last = 0.0, open_ports
+        if open_ports != own and quiet >= _QUIET_SECONDS:
             return frozenset()
         reacted = reacted or open_ports != own or _handles_sigterm(proc, found[0])
+        _signal(found, proc, signal.SIGCONT)
+        resumed = time.monotonic()
         time.sleep(0.005)
+        quiet += time.monotonic() - resumed
     return own
 
 

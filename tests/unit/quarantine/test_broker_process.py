@@ -27,8 +27,9 @@ SLEEPS = ("-c", "import time; time.sleep(120)")
 MINE = rf"(^|.*/)java\0.*\0test\.Kafka{os.getpid()}\0"
 # Holds the process of that id, and then stands still or ends without a word, as it is told.
 AGENT = """
-import sys, time
+import structlog, sys, time
 from bellwether.quarantine.broker_process import BrokerProcess
+structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
 broker = BrokerProcess(int(sys.argv[1]))
 broker.hold()
 print(broker.guarded(), flush=True)
