@@ -42,7 +42,7 @@ KAFKA = r"(^|.*/)java\0.*\0kafka\.Kafka\0"
 CLOSING_SECONDS = 8.0
 """How long a controlled shutdown may take to close its connections: less than after what the agent counts as stuck."""
 
-_QUIET_SECONDS = 0.15
+_QUIET_SECONDS = 0.06
 """Listeners are closed one after the other; a port that closes while the process has run so long belongs to them."""
 
 _REACTION_SECONDS = 3.0
@@ -216,11 +216,12 @@ def _shut_down(found: tuple[int, str], proc: Path) -> frozenset[int]:
         structlog.get_logger(__name__).warning("broker_not_shut_down", pid=found[0], reason=reason)
         return own
     _signal(found, proc, signal.SIGTERM)
-    began, quiet = time.monotonic(), 0.0
-    last, reacted = own, False
+    began = resumed = time.monotonic()
+    quiet, last, reacted = 0.0, own, False
     while time.monotonic() < began + (CLOSING_SECONDS if reacted else _REACTION_SECONDS):
         # It must not end while it is looked at, which takes long on a busy host.
         _signal(found, proc, signal.SIGSTOP)
+        quiet += time.monotonic() - resumed
         _insist(found, proc)
         sockets = _sockets(proc, found[0])
         open_ports = own.intersection(one.port for one in sockets if one.listens)
@@ -229,10 +230,9 @@ def _shut_down(found: tuple[int, str], proc: Path) -> frozenset[int]:
         if open_ports != own and quiet >= _QUIET_SECONDS:
             return frozenset()
         reacted = reacted or open_ports != own or _handles_sigterm(proc, found[0])
-        _signal(found, proc, signal.SIGCONT)
         resumed = time.monotonic()
+        _signal(found, proc, signal.SIGCONT)
         time.sleep(0.005)
-        quiet += time.monotonic() - resumed
     return own
 
 
