@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from bellwether.cli.main import main
 
-SIDECARS = json.dumps({"orders": {"containers": [{}], "imagePullSecrets": [], "shareProcessNamespace": False}})
+SIDECARS = json.dumps({"orders": {"containers": [{}], "imagePullSecrets": []}})
 
 
 def said(folder: Path, sidecars: str) -> str:

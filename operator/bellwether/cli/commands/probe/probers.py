@@ -245,7 +245,7 @@ def storage() -> None:
     sidecar=True,
 )
 def quarantine_agent() -> None:
-    """Run the quarantine agent: hold the broker in a controlled shutdown, on order.
+    """Run the quarantine agent: hold the broker when ordered.
 
     Shuts the broker down and stops its process before it ends, while the operator renews the Lease that orders it
     (spec.quarantine of the policy), and releases it afterwards: it ends and is started again. Needs the broker's
