@@ -20,7 +20,7 @@ LINES = {
     "operator/bellwether/api": 4615,
     "operator/bellwether/cli": 12703,
     "operator/bellwether/controllers": 3785,
-    "operator/bellwether/core": 13390,  # chooses the cure by a table; spreads partitions over fetchers as Kafka
+    "operator/bellwether/core": 13380,  # chooses the cure by a table; spreads partitions over fetchers as Kafka
     "operator/bellwether/pages": 1409,
     "operator/bellwether/plan_verifier": 2056,
     "operator/bellwether/ports": 443,

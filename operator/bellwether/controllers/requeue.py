@@ -23,7 +23,7 @@ class Requeue:
     busy_seconds: float = 5.0
     idle_seconds: float = 60.0
     held_seconds: float = 1.0
-    """While a broker is held, or is to be: any further loss is to be seen at once."""
+    """While a broker is held or ordered to be held: the operator must see any further loss at once."""
     retry_seconds: float = 5.0
     lease_retry_seconds: float = 1.0
     longest_retry_seconds: float = 30.0

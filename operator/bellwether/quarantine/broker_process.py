@@ -43,7 +43,7 @@ CLOSING_SECONDS = 8.0
 """How long a controlled shutdown may take to close its connections: less than after what the agent counts as stuck."""
 
 _QUIET_SECONDS = 0.06
-"""Listeners are closed one after the other; a port that closes while the process has run so long belongs to them."""
+"""Listeners close one after the other: when none has closed while the process ran for so long, the last one has."""
 
 _REACTION_SECONDS = 3.0
 """A Java process that has no thread for the signal by then reacts to nothing."""
@@ -131,7 +131,7 @@ class BrokerProcess:
         try:
             served = _shut_down(found, self._proc)
             _signal(found, self._proc, signal.SIGSTOP)
-            _hang_up(found, self._proc, served)
+            _end_connections(found, self._proc, served)
         except OSError as error:
             self._dismiss()
             raise Transient(f"cannot hold process {found[0]}: {error.strerror}") from error
@@ -245,13 +245,15 @@ def _handles_sigterm(proc: Path, pid: int) -> bool:
     return False
 
 
-def _hang_up(found: tuple[int, str], proc: Path, ports: frozenset[int]) -> None:
+def _end_connections(found: tuple[int, str], proc: Path, ports: frozenset[int]) -> None:
     """Shut down the listeners and connections of a stopped process at these ports.
 
     Clients that wait for an answer learn at once that none will come. It needs the right to trace the process, which
     the same user has unless a sandbox (seccomp, Yama) takes it away; without it everything stays as it is.
     """
-    wanted = {one.inode for one in _sockets(proc, found[0]) if one.port in ports} if ports else set()
+    if not ports:
+        return
+    wanted = {one.inode for one in _sockets(proc, found[0]) if one.port in ports}
     system = ctypes.CDLL(None)
     with contextlib.suppress(OSError), _handle(found, proc) as handle:
         for descriptor, inode in _inodes(proc, found[0]).items():
@@ -280,8 +282,10 @@ def _inodes(proc: Path, pid: int) -> dict[int, str]:
 
 
 def _sockets(proc: Path, pid: int) -> list[_Socket]:
-    """Listeners and connections in the process's network namespace (proc_pid_net(5)), read at once: who waits for the
-    last connection has some hundred milliseconds, and a host may have thousands of sockets in other states.
+    """Listeners and connections in the process's network namespace (proc_pid_net(5)).
+
+    Read once for each look: a host may have thousands of sockets in other states, and a broker ends some hundred
+    milliseconds after its last connection.
     """
     found = list[_Socket]()
     for family in ("tcp", "tcp6"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
@@ -24,6 +24,27 @@ AGENT = "bellwether-quarantine-agent"
 """The container that signals the broker's process."""
 PROBER = "bellwether-storage"
 """The container that writes to the broker's volumes."""
+
+
+class Liveness(NamedTuple):
+    """A liveness probe, in seconds and failures in a row, with the defaults of Kubernetes."""
+
+    period: int
+    failures: int
+
+    @classmethod
+    def of(cls, probe: Object) -> Liveness:
+        """As a container states it."""
+        return cls(probe.get("periodSeconds") or 10, probe.get("failureThreshold") or 3)
+
+    @property
+    def tolerated_seconds(self) -> int:
+        """How long it fails until the container is ended."""
+        return self.period * self.failures
+
+    def failures_for(self, seconds: int) -> int:
+        """The failureThreshold that tolerates so many seconds."""
+        return -(-seconds // self.period)
 
 
 class Quarantine(BaseModel):
@@ -88,9 +109,9 @@ def _patch(pod: Object, sidecars: Sidecars) -> Iterator[Object]:
         if brokers:
             identity = _identity(pod, brokers[0][1], needs.user_of_pod)
         for index, container in brokers:
-            yield from _tolerant(index, container.get("livenessProbe"), needs.tolerated_seconds)
+            yield from _raised_threshold(index, container.get("livenessProbe"), needs.tolerated_seconds)
     for container in sidecars.containers:
-        yield {"op": "add", "path": "/spec/containers/-", "value": _as(container, identity)}
+        yield {"op": "add", "path": "/spec/containers/-", "value": _with_identity(container, identity)}
     before = pod.get("imagePullSecrets") or []
     more = [one for one in sidecars.image_pull_secrets if one not in before]
     if more:
@@ -111,17 +132,14 @@ def _identity(pod: Object, broker: Object, user_of_pod: bool) -> dict[str, int]:
     return stated
 
 
-def _as(container: dict[str, Any], identity: Mapping[str, int]) -> dict[str, Any]:
+def _with_identity(container: dict[str, Any], identity: Mapping[str, int]) -> dict[str, Any]:
     if not identity or container["name"] != AGENT:
         return container
     return {**container, "securityContext": {**container["securityContext"], **identity}}
 
 
-def _tolerant(index: int, probe: Object | None, seconds: int) -> Iterator[Object]:
+def _raised_threshold(index: int, probe: Object | None, seconds: int) -> Iterator[Object]:
     """A held broker fails its liveness probe, which must not end it before its hold is over."""
-    if probe is None:
-        return
-    period = probe.get("periodSeconds") or 10
-    if (probe.get("failureThreshold") or 3) * period < seconds:
+    if probe is not None and (liveness := Liveness.of(probe)).tolerated_seconds < seconds:
         path = f"/spec/containers/{index}/livenessProbe/failureThreshold"
-        yield {"op": "add", "path": path, "value": -(-seconds // period)}
+        yield {"op": "add", "path": path, "value": liveness.failures_for(seconds)}

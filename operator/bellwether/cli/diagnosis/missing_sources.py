@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from bellwether.adapters.kubernetes.api_client import Object
-from bellwether.adapters.kubernetes.sidecar_injection import AGENT, PROBER
+from bellwether.adapters.kubernetes.sidecar_injection import AGENT, PROBER, Liveness
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.detection.findings import NOT_REPORTED
@@ -104,13 +104,13 @@ def quarantine_check(
     if not brokers:
         return QuarantineCheck(True, ("no broker of the policy is known yet: no agent can have reported",))
     lacking: dict[str, list[int]] = {}
-    for broker, text in ((one.spec.broker_id, text) for one in brokers for text in _unable(one, stale)):
+    for broker, text in ((one.spec.broker_id, text) for one in brokers for text in _lacking(one, stale)):
         lacking.setdefault(text, []).append(broker)
     missing = [f"{few_brokers(ids)}: {text}" for text, ids in lacking.items()]
-    return QuarantineCheck(True, (*missing, *_impatient(pods, policy.metadata.name, settings.limit_seconds)))
+    return QuarantineCheck(True, (*missing, *_short_probes(pods, policy.metadata.name, settings.limit_seconds)))
 
 
-def _unable(health: BrokerHealth, stale: Collection[tuple[str, str]]) -> Iterator[str]:
+def _lacking(health: BrokerHealth, stale: Collection[tuple[str, str]]) -> Iterator[str]:
     entries = {entry.type: entry for entry in health.status.signals if (entry.type, entry.source) not in stale}
     for type_, absent, unknown in (
         (SignalType.STORAGE_LATENCY, _NO_PROBER, "its storage prober does not know its disk"),
@@ -122,7 +122,7 @@ def _unable(health: BrokerHealth, stale: Collection[tuple[str, str]]) -> Iterato
             yield f"{unknown}: {entry.message}"
 
 
-def _impatient(pods: Iterable[Object], policy: str, limit_seconds: int) -> Iterator[str]:
+def _short_probes(pods: Iterable[Object], policy: str, limit_seconds: int) -> Iterator[str]:
     """Liveness probes that would end a held broker before its quarantine is over."""
     found: dict[str, list[str]] = {}
     for pod in pods:
@@ -135,12 +135,12 @@ def _impatient(pods: Iterable[Object], policy: str, limit_seconds: int) -> Itera
             probe, mounted = container.get("livenessProbe"), {m["name"] for m in container.get("volumeMounts") or ()}
             if probe is None or container["name"].startswith("bellwether-") or (data and not data & mounted):
                 continue
-            period, failures = probe.get("periodSeconds") or 10, probe.get("failureThreshold") or 3
-            if (tolerated := period * failures) < limit_seconds:
+            if (liveness := Liveness.of(probe)).tolerated_seconds < limit_seconds:
+                needed = liveness.failures_for(limit_seconds + RETURN_SECONDS)
                 text = (
-                    f"the liveness probe of container {container['name']} ends a held broker after {tolerated} s, and"
-                    f" spec.quarantine.limitSeconds is {limit_seconds}: set its failureThreshold to"
-                    f" {-(-(limit_seconds + RETURN_SECONDS) // period)} (periodSeconds {period})"
+                    f"the liveness probe of container {container['name']} ends a held broker after"
+                    f" {liveness.tolerated_seconds} s, and spec.quarantine.limitSeconds is {limit_seconds}: set its"
+                    f" failureThreshold to {needed} (periodSeconds {liveness.period})"
                 )
                 found.setdefault(text, []).append(pod["metadata"]["name"])
     for text, names in found.items():

@@ -71,16 +71,6 @@ until Kafka fences the broker, which ends all; Kafka does so only while the brok
 well.
 """
 
-IN_FLIGHT_SECONDS: Mapping[tuple[Fault, Cure], float] = {
-    (Fault.LEADS_SLOWLY, Cure.DEMOTION): 7,
-    (Fault.LEADS_SLOWLY, Cure.HELD): 1,
-    (Fault.STALLED, Cure.DEMOTION): 27,
-    (Fault.STALLED, Cure.HELD): 3,
-}
-"""How long requests to what the broker led are lost after the cure as before: those in flight wait for their timeout.
-Measured in the same runs: the median, less the 3 s before the cure; 0 where nothing is listed.
-"""
-
 
 def side_effect(fault: Fault) -> bool:
     """Whether demotion adds to what any kind of client loses."""

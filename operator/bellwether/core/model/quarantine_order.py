@@ -1,4 +1,4 @@
-"""Quarantine order: which broker is to be held, since when, until when, and how the hold ended.
+"""Quarantine order: which broker the agent must hold, since when, until when, and how the hold ended.
 
 Stored as a Lease, which the operator writes and the quarantine agent reads. An order that is not renewed expires: the
 agent counts on its own clock from when it saw a renewal. Used by ``quarantine.hold_decision`` (gives orders) and

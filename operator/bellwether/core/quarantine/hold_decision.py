@@ -141,11 +141,11 @@ class Checks(Context):
         """
         cluster = self.snapshot.cluster
         slow = [b for b in self.demoted if b in self.verdicts and self.verdicts[b].slow is not None]
-        awaited = {b for b in slow if any(cluster.followed_in_sync_by(b))} | set(to_hold) | self._hanging()
+        awaited = {b for b in slow if any(cluster.followed_in_sync_by(b))} | set(to_hold) | self._down_and_stalled()
         waiting = [b for b in awaited if b not in orders or not orders[b].active]
         return sorted(waiting, key=lambda b: (-self.verdicts[b].severity, self._slow_since(b), b))
 
-    def _hanging(self) -> set[int]:
+    def _down_and_stalled(self) -> set[int]:
         """Brokers that are down with a stalled disk: requests that they took wait for their clients' time limits, and
         they come back to their ISRs at each moment in which the disk answers.
         """
@@ -413,7 +413,7 @@ class Checks(Context):
         return word is not None and word.reading is Reading.FAILING and word.value == order.number
 
     def _another(self, orders: Mapping[int, QuarantineOrder]) -> int | None:
-        """A broker that is held, is to be, or may still be."""
+        """A broker that is held, is ordered to be held, or may still be held."""
         for order in orders.values():
             if order.active:
                 return order.broker

@@ -103,7 +103,7 @@ class Latencies:
         return 1 + int(log2(slower)) if slower >= 1 else 0
 
     @property
-    def _hangs(self) -> int:
+    def _stall_limits_passed(self) -> int:
         """How many of the limits by which a cure is chosen a hanging write has passed. A change of it is news."""
         limits = (STALLED_SECONDS, FENCED_WITHIN_SECONDS)
         return sum(self.kind == "stalled" and self.times[-1] >= limit for limit in limits)
@@ -151,7 +151,7 @@ class Latencies:
         taken = None
         if self.times and not failing_writes:
             # One slow write of many is no stall, and the cure is chosen by what writes take.
-            taken = self.times[-1] if self._hangs else median(self.times)
+            taken = self.times[-1] if self._stall_limits_passed else median(self.times)
         return Signal(
             broker,
             SignalType.STORAGE_LATENCY,
@@ -194,7 +194,7 @@ class Latencies:
         """Whether this differs enough from ``posted``, which was posted so many seconds ago."""
         if posted is None or self.kind != posted.kind:
             return True
-        if (self._slow_syncs, self._hangs) != (posted._slow_syncs, posted._hangs):
+        if (self._slow_syncs, self._stall_limits_passed) != (posted._slow_syncs, posted._stall_limits_passed):
             return True
         return self.counter.differs(posted.counter, seconds_since)
 
