@@ -18,7 +18,7 @@ LEAVE_SECONDS = {FaultKind.REACHABILITY: 6.0, FaultKind.STORAGE: 8.0}
 PASSING_SECONDS = {FaultKind.REACHABILITY: 3.0, FaultKind.STORAGE: 5.0}
 """How long the probes must pass before a repaired broker counts as well."""
 RELEASE_SECONDS = 15.0
-"""From the repair of the disk until the broker has ended, is started and in every ISR."""
+"""From the release of a held broker until it has ended, is started and in every ISR."""
 WAVES_SECONDS = 7.0
 OBSERVED_SECONDS = 5.0
 """To change the policy's mode and back, and until the broker is Healthy after the repair."""
@@ -113,5 +113,5 @@ def _with(kind: FaultKind, broker: int, settings: Settings) -> Step:
 def _repair(kind: FaultKind, broker: int, settings: Settings) -> Step:
     cut = kind is FaultKind.REACHABILITY
     what = "listener repaired" if cut else "disk fast again"
-    back = settings.stabilization + WAVES_SECONDS if cut else RELEASE_SECONDS
+    back = settings.stabilization + (WAVES_SECONDS if cut else RELEASE_SECONDS)
     return Step(Act.REPAIR, f"broker {broker}'s {what}", PASSING_SECONDS[kind] + back + settings.rest, kind, broker)

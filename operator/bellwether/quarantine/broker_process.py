@@ -39,17 +39,16 @@ from bellwether.quarantine import hold_watchdog
 KAFKA = r"(^|.*/)java\0.*\0kafka\.Kafka\0"
 """A Java process whose main class is Kafka's; not its launcher with the same arguments, such as tini."""
 
-CLOSING_SECONDS = 8.0
-"""How long a controlled shutdown may take to close its connections: less than after what the agent counts as stuck."""
+CLOSING_SECONDS = 4.0
+"""How long a controlled shutdown may take to close its connections. Kafka's controller moves the leaders in its first
+tenths of a second; one whose process waits for its disk never ends, and clients wait for the connections' end.
+"""
 
 _QUIET_SECONDS = 0.06
 """Listeners close one after the other: when none has closed while the process ran for so long, the last one has."""
 
-_REACTION_SECONDS = 3.0
-"""A Java process that has no thread for the signal by then reacts to nothing."""
-
-_SIGTERM_THREAD = "SIGTERM handler"
-"""The thread that a Java process starts for the signal (jdk.internal.misc.Signal), as proc_pid_comm(5) shows it."""
+_OPEN_STEP_SECONDS, _CLOSING_STEP_SECONDS = 0.03, 0.005
+"""How long it runs between two looks, before and after its first listener has closed: then it soon ends."""
 
 _PIDFD_GETFD = 438
 """The number of pidfd_getfd(2) on every architecture."""
@@ -217,8 +216,8 @@ def _shut_down(found: tuple[int, str], proc: Path) -> frozenset[int]:
         return own
     _signal(found, proc, signal.SIGTERM)
     began = resumed = time.monotonic()
-    quiet, last, reacted = 0.0, own, False
-    while time.monotonic() < began + (CLOSING_SECONDS if reacted else _REACTION_SECONDS):
+    quiet, last = 0.0, own
+    while time.monotonic() < began + CLOSING_SECONDS:
         # It must not end while it is looked at, which takes long on a busy host.
         _signal(found, proc, signal.SIGSTOP)
         quiet += time.monotonic() - resumed
@@ -229,20 +228,10 @@ def _shut_down(found: tuple[int, str], proc: Path) -> frozenset[int]:
             quiet, last = 0.0, open_ports
         if open_ports != own and quiet >= _QUIET_SECONDS:
             return frozenset()
-        reacted = reacted or open_ports != own or _handles_sigterm(proc, found[0])
         resumed = time.monotonic()
         _signal(found, proc, signal.SIGCONT)
-        time.sleep(0.005)
+        time.sleep(_OPEN_STEP_SECONDS if open_ports == own else _CLOSING_STEP_SECONDS)
     return own
-
-
-def _handles_sigterm(proc: Path, pid: int) -> bool:
-    with contextlib.suppress(OSError):
-        for thread in (proc / str(pid) / "task").iterdir():
-            with contextlib.suppress(OSError):
-                if (thread / "comm").read_text().strip() == _SIGTERM_THREAD:
-                    return True
-    return False
 
 
 def _end_connections(found: tuple[int, str], proc: Path, ports: frozenset[int]) -> None:

@@ -231,9 +231,13 @@ class Stage:
         self.site = Site(self._server, self.kafka, self._logs)
         self._stack.callback(self._end_processes)
         agent = self.layout.operator == AGENT
+        promotion = {"maxStabilizationSeconds": 0, "waves": {"skipUpToLeaders": 1000}}
+        if not self.layout.device:
+            # A device of too few bytes a second is fast as soon as its broker is held: there the default counts.
+            promotion["stabilizationSeconds"] = 2
         self.site.policy(
             detection={"externalReachability": {"vantages": list(VANTAGES)}},
-            promotion={"stabilizationSeconds": 2, "maxStabilizationSeconds": 0, "waves": {"skipUpToLeaders": 1000}},
+            promotion=promotion,
             quarantine={"mode": "Enabled" if agent else "Off"},
         )
         self.site.operator()

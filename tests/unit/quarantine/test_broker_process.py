@@ -251,10 +251,6 @@ def end(*_):
     time.sleep(0.3)
     if sys.argv[1] == "hasty":
         sys.exit()
-    if sys.argv[1] == "slow":
-        with open("/proc/thread-self/comm", "w") as name:
-            name.write("SIGTERM handler")  # as a Java process names its thread
-        time.sleep(1)
     clients.close()
     time.sleep(0.2)
     connection.sendall(b"answered")
@@ -317,7 +313,7 @@ def may_copy_descriptors(of: int) -> bool:
 def test_one_that_does_not_react_is_stopped_and_its_clients_are_told(
     server: Callable[[str], Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(broker_process, "_REACTION_SECONDS", 0.5)
+    monkeypatch.setattr(broker_process, "CLOSING_SECONDS", 0.5)
     broker = server("deaf")
     process = BrokerProcess(broker.process.pid)
     process.hold()
@@ -329,16 +325,6 @@ def test_one_that_does_not_react_is_stopped_and_its_clients_are_told(
             socket.create_connection(broker.client.getpeername(), timeout=limit(10))
     process.release()
     assert not stopped(broker.process)
-
-
-def test_one_that_has_begun_to_end_is_given_more_time(
-    server: Callable[[str], Server], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(broker_process, "_REACTION_SECONDS", 0.8)
-    broker = server("slow")
-    BrokerProcess(broker.process.pid).hold()
-    broker.client.settimeout(limit(10))
-    assert broker.client.recv(100) == b"answered"
 
 
 def test_one_that_ends_before_it_can_be_held_is_told(server: Callable[[str], Server]) -> None:

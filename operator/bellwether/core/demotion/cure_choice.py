@@ -116,11 +116,12 @@ def _delays(verdict: Verdict, checks: Checks) -> bool:
     measured = checks.snapshot.fault_tolerance is not None
     if verdict.slow not in _WRITES or not measured or checks.policy.demotion.producer_acks is ProducerAcks.ONE:
         return False
-    if not cluster.leader_counts[broker]:
+    stalled = checks.stalled(broker)
+    if not cluster.leader_counts[broker] and not stalled:
         return False  # nothing is elected: no client waits for more than before
     followed = [p for p in cluster.held_by(broker) if p.leader not in (broker, None)]
     left = sum(broker not in p.isr for p in followed)
-    if followed and left >= LET_GO_SHARE * len(followed) and not checks.stalled(broker):
+    if followed and left >= LET_GO_SHARE * len(followed) and not stalled:
         return False  # Kafka lets it go (replica.lag.time.max.ms): what it leads follows, once it does not lead
     delays = checks.delays_acks_all(broker)
     return bool(followed) if delays is None else delays
@@ -128,6 +129,8 @@ def _delays(verdict: Verdict, checks: Checks) -> bool:
 
 def _loss_by_demotion(broker: int, checks: Checks) -> str | None:
     """Why demotion would make acks=all worse; None where what the broker leads is lost for acks=all as it is."""
+    if not checks.snapshot.cluster.leader_counts[broker]:
+        return None
     append_seconds = checks.append_seconds(broker)
     if STALLED_SECONDS <= append_seconds < FENCED_WITHIN_SECONDS:
         return (

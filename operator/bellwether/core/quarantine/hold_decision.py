@@ -235,7 +235,8 @@ class Checks(Context):
         if stopping:
             text = f"{stopping}: a held process cannot end"
             return BrokerHold(broker, Reason.QUARANTINE_ENDED, text)
-        return self._agent_failure(order) or self._disk(broker) or self.danger(broker)
+        wait = stabilization(self.snapshot.flaps.get(broker), self.policy)
+        return self._agent_failure(order) or self._disk(broker, wait) or self.danger(broker)
 
     def refusal(self, broker: int, orders: Mapping[int, QuarantineOrder]) -> BrokerHold | None:
         """Why a broker that delays ``acks=all`` is not held now; None where it may be."""
@@ -259,7 +260,7 @@ class Checks(Context):
         planned = self.snapshot.maintenance.get(broker)
         if planned is not None:
             return BrokerHold(broker, planned.reason, f"in maintenance: {planned.message}")
-        return self._allowed_to_lead(broker) or self._disk(broker) or self.danger(broker) or self._pace(broker)
+        return self._allowed_to_lead(broker) or self._disk(broker, 0) or self.danger(broker) or self._pace(broker)
 
     def _allowed_to_lead(self, broker: int) -> BrokerHold | None:
         override = self.snapshot.override_of(broker)
@@ -353,10 +354,11 @@ class Checks(Context):
             elif other in self.snapshot.maintenance:
                 yield other, f"is in maintenance: {self.snapshot.maintenance[other].message}"
 
-    def _disk(self, broker: int) -> BrokerHold | None:
+    def _disk(self, broker: int, wait_seconds: int) -> BrokerHold | None:
         """Signal of the prober on the broker's disk, which runs meanwhile: only it can show recovery.
 
-        One that was held, or demoted, shortly before must be fast for longer each time.
+        A held one is released once it has been fast for as long as a demoted one must be well, longer each time: a
+        device that is too slow for the bytes that clients write is fast as soon as its broker is held.
         """
         patience = self.policy.detection.storage.stale_after_seconds
         said = self._disk_signals(broker)
@@ -364,11 +366,8 @@ class Checks(Context):
         if any(s.reading is Reading.FAILING for s in words):
             return None
         if words and len(words) == len(said) and all(s.reading is Reading.PASSING for s in words):
-            flaps = self.snapshot.flaps.get(broker)
-            wait = stabilization(flaps, self.policy) if flaps is not None and flaps.demotions > 1 else 0
-            if self.snapshot.now - max(s.since for s in words) < timedelta(seconds=wait):
-                return None
-            return BrokerHold(broker, Reason.QUARANTINE_ENDED, "its disk is fast again")
+            waits = self.snapshot.now - max(s.since for s in words) < timedelta(seconds=wait_seconds)
+            return None if waits else BrokerHold(broker, Reason.QUARANTINE_ENDED, "its disk is fast again")
         text = "no storage probe reports on its disk, so its recovery would not be detected"
         return BrokerHold(broker, Reason.NO_EVIDENCE, text)
 

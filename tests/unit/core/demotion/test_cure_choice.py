@@ -99,7 +99,16 @@ def test_where_producers_wait_for_the_leader_alone_demotion_is_the_cure():
 
 
 def test_a_broker_that_leads_nothing_is_demoted_as_nothing_is_elected():
-    assert cure(TRAILS, seen=cluster(partition(replicas=(2, 3, 1)))) == "demotion"
+    led = cluster(partition(replicas=(2, 3, 1)))
+    assert cure(TRAILS, seen=led) == "demotion"
+    assert cure(TRAILS, STALLED, seen=led) == "demotion"
+
+
+def test_a_stalled_broker_that_kafka_has_just_fenced_is_held_before_it_comes_back():
+    fenced = cluster(
+        partition(replicas=(1, 2, 3), leader=2, isr=(2, 3)), partition(index=1, replicas=(2, 3, 1), isr=(2, 3))
+    )
+    assert cure(TRAILS, STALLED, agent(), seen=fenced, policy=GUARDED) == "hold"
 
 
 def test_a_broker_that_kafka_lets_go_is_demoted():

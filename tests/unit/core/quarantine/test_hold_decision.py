@@ -277,8 +277,9 @@ def test_a_stalled_disk_delays_acks_all_whatever_the_log_ends_say():
     assert refused(scene(None, slow, agent(), margins=quiet)) is Reason.NOT_BLOCKING_ACKS
 
 
-def test_a_broker_that_was_held_shortly_before_is_released_later():
+def test_a_broker_is_held_until_its_disk_is_fast_for_a_while_and_longer_when_it_was_held_before():
     words = [disk(1, GOOD), agent(1, BAD, 1)]
+    assert ended(replace(words[0], since=NOW - timedelta(seconds=59)), words[1]) is None
     assert ended(*words, flaps={1: FlapCounter(1, NOW)}) == Reason.QUARANTINE_ENDED
     assert ended(*words, flaps={1: FlapCounter(2, NOW)}, policy=opted_in()) == Reason.QUARANTINE_ENDED, "fast for 300 s"
     lately = [replace(words[0], since=NOW - timedelta(seconds=119)), words[1]]
