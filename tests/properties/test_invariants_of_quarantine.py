@@ -163,7 +163,7 @@ def test_a_slow_broker_that_can_be_spared_is_held_and_leaves_every_isr():
 @pytest.mark.parametrize(
     ("event", "within"),
     [
-        pytest.param("fast", LOSS_SECONDS, id="recovery"),
+        pytest.param("fast", strict().promotion.stabilization_seconds + LOSS_SECONDS, id="recovery"),
         pytest.param("kill another", LOSS_SECONDS, id="another broker is lost"),
         pytest.param("shrink", LOSS_SECONDS, id="an ISR shrinks"),
         pytest.param("min isr", LOSS_SECONDS, id="somebody asks for more in-sync replicas"),

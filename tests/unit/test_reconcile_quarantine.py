@@ -72,6 +72,8 @@ def test_a_quarantine_is_told_from_its_order_to_the_recovery_of_the_disk():
     assert (watched.of_broker("ordered"), watched.value("quarantines_started_total")) == (1, 1)
     watched.risk_summary.mend(1)
     watched.seconds(5)
+    assert watched.risk_summary.held == {1}, "its disk must be fast for a while"
+    watched.seconds(watched.risk_summary.policy.promotion.stabilization_seconds)
     assert watched.risk_summary.held == set()
     assert (watched.of_broker("ordered"), watched.of_broker("held")) == (0, 0)
     assert watched.of_broker("ended", reason="QuarantineEnded") == 1
