@@ -20,11 +20,11 @@ LINES = {
     "operator/bellwether/api": 4615,
     "operator/bellwether/cli": 12703,
     "operator/bellwether/controllers": 3785,
-    "operator/bellwether/core": 13380,  # chooses the cure by a table; spreads partitions over fetchers as Kafka
+    "operator/bellwether/core": 13510,  # chooses the cure by a table; spreads partitions over fetchers as Kafka
     "operator/bellwether/pages": 1409,
     "operator/bellwether/plan_verifier": 2056,
     "operator/bellwether/ports": 443,
-    "operator/bellwether/probes": 6103,
+    "operator/bellwether/probes": 6120,
     "operator/bellwether/quarantine": 700,  # ends the connections of a broker that does not react
     "operator/bellwether/recording": 1925,  # whether slow brokers keep up, so that a replay decides alike
     "operator/bellwether/sampling": 882,

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from bellwether.core.detection.unreachable_causes import WORDS
 from bellwether.core.doctor.unhealthy_leaders import ACKS_ALL_FIGURES
 from bellwether.core.reasons import Reason
 from sourcetree import ROOT, texts
@@ -55,6 +56,11 @@ def unexplained(runbook: str) -> list[str]:
 
 def test_the_runbook_explains_every_reason() -> None:
     assert unexplained((ROOT / "docs" / "runbook.md").read_text()) == []
+
+
+def test_the_runbook_explains_every_cause_of_an_unreachable_broker_in_the_words_of_the_verdict() -> None:
+    rows = re.findall(r"^\| (.+?) \| `(\w+)` \|", (ROOT / "docs" / "runbook.md").read_text(), re.MULTILINE)
+    assert {(words.what, str(cause)) for cause, words in WORDS.items()} == set(rows)
 
 
 def test_a_reason_without_a_row_is_found() -> None:

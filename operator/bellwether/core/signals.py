@@ -33,6 +33,23 @@ class Reading(StrEnum):
     UNKNOWN = "Unknown"
 
 
+class UnreachableCause(StrEnum):
+    """What a request to a broker's listener broke at; ``core.detection.unreachable_causes`` has the words."""
+
+    REFUSED = "Refused"
+    NO_ROUTE = "NoRoute"
+    NO_CONNECTION = "NoConnection"
+    NAME_UNKNOWN = "NameUnknown"
+    TLS_SILENT = "TlsSilent"
+    TLS_FAILED = "TlsFailed"
+    CERTIFICATE_EXPIRED = "CertificateExpired"
+    CERTIFICATE_INVALID = "CertificateInvalid"
+    CREDENTIALS_REFUSED = "CredentialsRefused"
+    CONNECTION_CLOSED = "ConnectionClosed"
+    NO_ANSWER = "NoAnswer"
+    WRONG_BROKER = "WrongBroker"
+
+
 @dataclass(frozen=True, slots=True)
 class Harm:
     """What probes of a broker lost by one source's count, in the episode that began at ``since``.
@@ -58,7 +75,8 @@ class Signal:
     unit (ReplicationLag: seconds; StorageLatency: what a sync takes, in seconds). ``harm`` is what probes lost, None
     while nothing is lost or where the source does not count it. ``age_seconds`` is the time since the reader saw the
     source's Lease advance, on the reader's monotonic clock; ``None`` means never, and is not evidence. ``directory`` is
-    the log directory that was measured (StorageLatency and ReadLatency; empty where the prober does not say).
+    the log directory that was measured (StorageLatency and ReadLatency; empty where the prober does not say). ``cause``
+    is what failed requests broke at (ExternalReachability; None where that is not known, or nothing fails).
     """
 
     broker: int
@@ -74,6 +92,7 @@ class Signal:
     value: float | None = None
     harm: Harm | None = None
     directory: str = ""
+    cause: UnreachableCause | None = None
 
     def aged(self, seconds: float) -> Signal:
         """The signal at that age. Every reconcile ages every signal: ``replace`` takes twice as long."""
@@ -91,6 +110,7 @@ class Signal:
             self.value,
             self.harm,
             self.directory,
+            self.cause,
         )
 
 

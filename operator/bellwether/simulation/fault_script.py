@@ -14,7 +14,7 @@ from typing import Any
 
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.model.strimzi import Pod
-from bellwether.core.signals import OverrideState, Reading, SignalType
+from bellwether.core.signals import OverrideState, Reading, SignalType, UnreachableCause
 from bellwether.testing.memory_world import MemorySite
 
 SECONDS_LIMIT = 86400
@@ -110,6 +110,7 @@ def _say(stage: Stage, said: Mapping[str, Any]) -> None:
             latency_seconds=None if latency is None else latency / 1000,
             value=said.get("value"),
             directory=said.get("directory", ""),
+            cause=UnreachableCause(said["cause"]) if "cause" in said else None,
         )
 
 

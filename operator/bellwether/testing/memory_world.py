@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.reporting.report import Report
-from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal, SignalType
+from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal, SignalType, UnreachableCause
 from bellwether.ports.clock import Clock
 from bellwether.ports.world import World
 from bellwether.testing.memory_cluster import MemoryCluster
@@ -120,6 +120,7 @@ class MemorySignals:
         latency_seconds: float | None = None,
         value: float | None = None,
         directory: str = "",
+        cause: UnreachableCause | None = None,
     ) -> None:
         """Every one of ``sources`` reports the same about a broker; ``since`` moves only when the reading changes."""
         for source in sources:
@@ -138,6 +139,7 @@ class MemorySignals:
                     message=f"{source}: {reading.lower()}",
                     value=value,
                     directory=directory,
+                    cause=cause,
                 ),
             )
 

@@ -17,7 +17,7 @@ from datetime import datetime
 
 from bellwether.core.demotion.cure_choice import Cure
 from bellwether.core.demotion.decisions import Decisions, decide
-from bellwether.core.demotion.requeue_delay import requeue_after
+from bellwether.core.demotion.dwell import requeue_after
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict, judge

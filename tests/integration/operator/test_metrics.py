@@ -35,7 +35,7 @@ def test_the_operator_serves_what_it_does_what_it_knows_and_what_it_holds(bare_s
         f'bellwether_partition_moves_blocked{{{mine},reason="OnlyReplica"}} 2.0',
         f'bellwether_reconcile_errors_total{{kind="Transient",namespace="{site.namespace}",policy="lost"}}',
         f'bellwether_policy_error{{namespace="{site.namespace}",policy="lost",reason="ClusterUnreachable"}} 1.0',
-        f'bellwether_broker_verdict_reason{{broker="2",{mine},reason="SignalsPassing"}} 1.0',
+        f'bellwether_broker_verdict_reason{{broker="2",cause="",{mine},reason="SignalsPassing"}} 1.0',
         f"bellwether_policy_enforcing{{{mine}}} 1.0",
         f'bellwether_signals{{{mine},state="passing",type="ExternalReachability"}} 3.0',
         f'bellwether_kafka_requests_total{{namespace="{site.namespace}",outcome="ok",policy="main",request="ElectLeaders"}}',

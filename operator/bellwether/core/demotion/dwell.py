@@ -1,13 +1,20 @@
 """Dwell time: how long the harm of a Sick broker is known before it is demoted, so that a common cause can be seen.
 
-In: a verdict and what the decisions rest on. Out: seconds left. Called by ``decisions`` and ``broker_report``. Why half
-of the time can be enough: docs/decisions/0052.
+In: a verdict and what the decisions rest on. Out: seconds left, and when to look again. Called by ``decisions`` and by
+reports. Why half of the time can be enough: docs/decisions/0052.
 """
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from bellwether.core.detection.context import Context
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.model.flap_damping import FlapCounter, stabilization
+from bellwether.core.settings.policy import Policy
+
+SOONEST_SECONDS = 0.05
 
 
 def dwell_left(verdict: Verdict, context: Context) -> float:
@@ -22,3 +29,16 @@ def dwell_left(verdict: Verdict, context: Context) -> float:
     wait = context.policy.demotion.dwell_seconds / (2 if alone else 1)
     noticed = verdict.noticed or verdict.since
     return max(0.0, wait - (context.snapshot.now - noticed).total_seconds())
+
+
+def requeue_after(
+    verdict: Verdict, *, dwell_left: float | None, flaps: FlapCounter | None, policy: Policy, now: datetime
+) -> float | None:
+    """Seconds until a broker has been sick, or healthy, for long enough; None if neither timer runs."""
+    if dwell_left is not None:
+        left = dwell_left
+    elif verdict.state is HealthState.RECOVERING:
+        left = stabilization(flaps, policy) - (now - verdict.since).total_seconds()
+    else:
+        return None
+    return max(SOONEST_SECONDS, left)

@@ -21,7 +21,7 @@ from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection
 from bellwether.core.settings.harm import LARGEST_LOST_SECONDS, SLOW_SYNC_SECONDS
-from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.core.signals import Reading, Signal, SignalType, UnreachableCause
 
 NOT_REPORTED = "its prober has not reported"
 """Part of why an evidence item is ignored, if its source is missing."""
@@ -56,6 +56,8 @@ class Finding(NamedTuple):
     """Type of the signal that fails: of one that is judged by its threshold alone, or of harm that does not demote."""
     log_dirs: tuple[str, ...] = ()
     """Log directories that are bad while others of the broker are not."""
+    cause: UnreachableCause | None = None
+    """What most failing vantages say that their requests break at."""
 
 
 _WELL = (Evidence.GOOD, Reason.SIGNALS_PASSING, "every signal passes", 0)
@@ -66,9 +68,17 @@ def passing(facts: tuple[EvidenceItem, ...] = (), change: str = "") -> Finding:
     return Finding(*_WELL, facts, change)
 
 
-def below_cost(message: str, facts: tuple[EvidenceItem, ...], change: str, signal: str) -> Finding:
+def below_cost(
+    message: str,
+    facts: tuple[EvidenceItem, ...],
+    change: str,
+    signal: str,
+    cause: UnreachableCause | None = None,
+) -> Finding:
     """The finding that probes lose requests, so far less than moving the broker's leaders costs."""
-    return Finding(Evidence.DOUBTFUL, Reason.HARM_BELOW_COST, message, facts=facts, change=change, signal=signal)
+    return Finding(
+        Evidence.DOUBTFUL, Reason.HARM_BELOW_COST, message, facts=facts, change=change, signal=signal, cause=cause
+    )
 
 
 def shared_cause(message: str, facts: tuple[EvidenceItem, ...], change: str, signal: str) -> Finding:

@@ -26,6 +26,7 @@ from bellwether.core.detection.findings import (
 from bellwether.core.detection.harm import PROBES_LOST, lost_words
 from bellwether.core.detection.harm_weighing import Weighing, weigh
 from bellwether.core.detection.health_states import Evidence
+from bellwether.core.detection.unreachable_causes import cause_words, main_cause
 from bellwether.core.model.harm_history import HarmCause
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading, Signal, SignalType
@@ -67,14 +68,15 @@ def reachability(broker: int, index: SignalIndex, fencing_seconds: float, past: 
     if unreachable:
         found = _unreachable(broker, failing, total, index, fencing_seconds, past, weighed, quiet=len(failing) < need)
         change = f"fewer than {need} of {total} vantages failing"
-        return Finding(found.evidence, found.reason, found.message, found.severity, facts, found.change or change)
+        return found._replace(facts=facts, change=found.change or change, cause=main_cause(failing))
     if len(words) < need or not words:
         return _too_few(broker, words, failing, need, index, facts)
     if failing:
         others = _others(broker, words, index)
-        text = f"{_names(failing)} of {total} vantages cannot reach it, {need} are needed{others}"
+        text = f"{_names(failing)} of {total} vantages cannot reach it{_why(failing)}, {need} are needed{others}"
         change = f"{need} vantages failing makes it Sick, none failing makes it Healthy"
-        return Finding(Evidence.DOUBTFUL, Reason.VANTAGES_DISAGREE, text, facts=facts, change=change)
+        cause = main_cause(failing)
+        return Finding(Evidence.DOUBTFUL, Reason.VANTAGES_DISAGREE, text, facts=facts, change=change, cause=cause)
     limit = weigh(0.0, broker, index, HarmCause.REACHABILITY)
     change = f"{need} of {total} vantages failing until probes have lost {limit.limit_seconds:.1f} s: {limit}"
     return passing(facts, change)
@@ -96,7 +98,7 @@ def _too_few(
     problems, remedies = _why_missing(broker, missing, index)
     if failing:
         reaching = ", ".join(sorted(seen - {s.source for s in failing}))
-        said = f"cannot be reached from {_names(failing)}{f', but from {reaching}' if reaching else ''}"
+        said = f"cannot be reached from {_names(failing)}{_why(failing)}{f', but from {reaching}' if reaching else ''}"
         more, names = need - len(words), ", ".join(missing)
         until = f"{names if more == len(missing) else f'{more} of {names}'} {'reports' if more == 1 else 'report'}"
         held = "it stays demoted" if broker in index.snapshot.record.demoted else "it will not be demoted"
@@ -132,9 +134,9 @@ def _below_cost(
     """A quorum fails, and its probes have lost less than a move costs."""
     if not weighed.noticeable and broker not in index.snapshot.record.demoted:
         return passing(facts, f"probes losing {weighed.limit_seconds:.1f} s: {weighed}")
-    text = f"unreachable from {_names(failing)} ({len(failing)} of {total} vantages): {_lost(weighed)}"
+    text = f"{_unreachable_from(failing, total)}; {_lost(weighed)}"
     change = f"{weighed.change}, five seconds of answers Healthy"
-    return below_cost(text, facts, change, SignalType.EXTERNAL_REACHABILITY)
+    return below_cost(text, facts, change, SignalType.EXTERNAL_REACHABILITY, main_cause(failing))
 
 
 def _lost(weighed: Weighing) -> str:
@@ -194,7 +196,7 @@ def _unreachable(
     quiet: bool,
 ) -> Finding:
     """A quorum cannot reach the broker from outside; the control shows whether the broker or the path is at fault."""
-    said = f"unreachable from {_names(failing)} ({len(failing)} of {total} vantages)"
+    said = _unreachable_from(failing, total)
     if quiet:
         said += " and its own socket table shows no external client"
     controls = [s.control for s in failing]
@@ -257,6 +259,15 @@ def _others(broker: int, words: Sequence[Signal], index: SignalIndex) -> str:
     problems, _ = _why_missing(broker, [v for v in index.vantages if v not in seen], index)
     known = [f"reached from {', '.join(reaching)}"] if reaching else []
     return "".join(f"; {text}" for text in (*known, problems) if text)
+
+
+def _unreachable_from(failing: Sequence[Signal], total: int) -> str:
+    return f"unreachable from {_names(failing)} ({len(failing)} of {total} vantages){_why(failing)}"
+
+
+def _why(failing: Sequence[Signal]) -> str:
+    words = cause_words(failing)
+    return f": {words}" if words else ""
 
 
 def _names(signals: Sequence[Signal]) -> str:

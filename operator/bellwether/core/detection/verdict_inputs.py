@@ -18,7 +18,17 @@ from bellwether.core.model.harm_history import LimitFactor
 from bellwether.core.settings.detection import Detection
 
 _WORD = attrgetter(
-    "type", "source", "reading", "since", "control", "latency_seconds", "message", "usual_seconds", "value", "harm"
+    "type",
+    "source",
+    "reading",
+    "since",
+    "control",
+    "latency_seconds",
+    "message",
+    "usual_seconds",
+    "value",
+    "harm",
+    "cause",
 )
 """All fields of a signal but its age, of which only the exceeded limits matter."""
 

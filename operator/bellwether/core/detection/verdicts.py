@@ -28,7 +28,7 @@ from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Policy
-from bellwether.core.signals import Reading, SignalType
+from bellwether.core.signals import Reading, SignalType, UnreachableCause
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,8 @@ class Verdict:
     inputs: VerdictInputs | None = field(default=None, compare=False, repr=False)
     log_dirs: tuple[str, ...] = ()
     """Its log directories that are bad while others are not."""
+    cause: UnreachableCause | None = None
+    """What requests to its listener break at."""
     harm: tuple[tuple[HarmCause, float | None], ...] = field(default=(), compare=False, repr=False)
     """What its probes have lost so far, as ``own_harm`` gives it to ``HarmHistory``."""
 
@@ -154,6 +156,7 @@ def _judge_one(
         signal=found.signal,
         noticed=_noticed(state, found.reason, last, now),
         log_dirs=tuple(sorted({path for f in findings for path in f.log_dirs})),
+        cause=found.cause,
         inputs=inputs if state is HealthState.HEALTHY and restart is None else None,
         harm=own_harm(broker, index, findings),
     )

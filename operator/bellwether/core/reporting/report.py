@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from bellwether.core.demotion.requeue_delay import requeue_after
+from bellwether.core.demotion.dwell import requeue_after
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.doctor.risks import RiskSummary, partitions_at_risk

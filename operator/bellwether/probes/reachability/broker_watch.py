@@ -18,7 +18,7 @@ import structlog
 
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.settings.harm import RETRY_SHARE
-from bellwether.core.signals import Signal
+from bellwether.core.signals import Signal, UnreachableCause
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.measuring_thread import SignalObserver
@@ -63,6 +63,7 @@ class NoAnswer:
     ok: bool = False
     stage: str = "Connect"
     weaker: bool = False
+    cause: UnreachableCause | None = None
 
     @property
     def advertised(self) -> Mapping[str, str]:

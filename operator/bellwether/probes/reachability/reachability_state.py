@@ -13,7 +13,7 @@ from typing import Protocol
 
 from bellwether.core.detection.harm import HarmCounter
 from bellwether.core.settings.detection import Reachability
-from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.core.signals import Reading, Signal, SignalType, UnreachableCause
 from bellwether.probes.result_window import lost_text
 
 
@@ -38,6 +38,11 @@ class ProbeAnswer(Protocol):
     @property
     def stage(self) -> str:
         """How far it came: ``Connect``, ``Tls``, ``Sasl``, ``Request``, ``WrongBroker``."""
+        ...
+
+    @property
+    def cause(self) -> UnreachableCause | None:
+        """What it broke at, where that has a name."""
         ...
 
     @property
@@ -84,6 +89,8 @@ class ReachabilityState:
     """The class of what is being seen, without counts and latencies, once seen often enough to be reported."""
     kind_seen: tuple[str, int] = ("", 0)
     troubles: int = 0
+    cause: UnreachableCause | None = None
+    """What failed requests break at, since the last good one; another cause counts once it is confirmed."""
 
     def after(self, seen: ProbeRound, now: datetime, seconds: float = Reachability.period_seconds) -> ReachabilityState:
         """The sighting after one more round, which represents so many seconds."""
@@ -97,7 +104,10 @@ class ReachabilityState:
         kind = _kind(seen)
         count = self.kind_seen[1] + 1 if kind == self.kind_seen[0] else 1
         settled = kind if count >= _CONFIRMED or not self.kind else self.kind
-        return ReachabilityState(external, control, seen, settled, (kind, count))
+        cause = self.cause
+        if seen.external is not None and (seen.external.ok or cause is None or count >= _CONFIRMED):
+            cause = seen.external.cause
+        return ReachabilityState(external, control, seen, settled, (kind, count), cause=cause)
 
     def signal(self, broker: int, source: str) -> Signal | None:
         """The signal to report; ``None`` while the broker has not been judged."""
@@ -115,6 +125,7 @@ class ReachabilityState:
             latency_seconds=answer.seconds if passing and answer is not None and answer.ok else None,
             message=self.message(),
             harm=self.external.harm,
+            cause=self.cause if self.external.reading is Reading.FAILING else None,
         )
 
     @property
@@ -178,4 +189,4 @@ def _kind(seen: ProbeRound) -> str:
 def _path_kind(answer: ProbeAnswer) -> str:
     if answer.ok:
         return "weaker" if answer.weaker else "ok"
-    return str(answer.stage)
+    return str(answer.cause or answer.stage)

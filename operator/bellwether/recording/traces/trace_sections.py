@@ -17,7 +17,7 @@ from bellwether.core.model.restoration_waves import RestorationTrigger, Returnin
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.settings.harm import LARGEST_LOST_SECONDS
-from bellwether.core.signals import Harm, Override, OverrideState, Purpose, Reading, Signal
+from bellwether.core.signals import Harm, Override, OverrideState, Purpose, Reading, Signal, UnreachableCause
 from bellwether.recording.traces.merge_patch import Document, Json
 from bellwether.recording.traces.trace_lines import UnreadableTrace, text_of, time_of
 
@@ -210,6 +210,7 @@ _SIGNAL = (
     _Member("harm", "harm", _harm_row, _harm, None),
     _Member("message", "message", str, str, ""),
     _Member("directory", "directory", str, str, ""),
+    _Member("cause", "cause", str, UnreachableCause, None),
 )
 _OVERRIDE = (
     _Member("state", "state", str, OverrideState),

@@ -31,7 +31,12 @@ class BrokerMetrics:
             "broker_verdict", "1 for the current verdict of the broker, 0 for the others.", "broker", "verdict"
         )
         self._reason = gauge(
-            "broker_verdict_reason", "Always 1; the label has the reason of the broker's verdict.", "broker", "reason"
+            "broker_verdict_reason",
+            "Always 1; the labels have the reason of the broker's verdict, and what requests to its listener break at"
+            " (empty where that is not the reason).",
+            "broker",
+            "reason",
+            "cause",
         )
         self._verdict_since = gauge(
             "broker_verdict_since_timestamp_seconds",
@@ -127,7 +132,7 @@ class BrokerMetrics:
         set_all(self._holds_back, lambda b: b.holds_back_isr.status is True)
         verdicts = {(str(b.broker), str(s)): float(b.verdict.state is s) for b in report.brokers for s in HealthState}
         self._verdict.set_series(namespace, policy, verdicts)
-        reasons = {(str(b.broker), str(b.verdict.reason)): 1.0 for b in report.brokers}
+        reasons = {(str(b.broker), str(b.verdict.reason), b.verdict.cause or ""): 1.0 for b in report.brokers}
         self._reason.set_series(namespace, policy, reasons)
         since = {(str(b.broker),): b.demoted.since.timestamp() for b in report.brokers if b.demoted is not None}
         self._since.set_series(namespace, policy, since)

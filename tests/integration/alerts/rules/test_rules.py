@@ -77,6 +77,11 @@ def test_what_an_alert_says_is_said_in_whole(number: int, outcomes: list[tuple[s
     assert "error expanding" not in said
 
 
+def test_an_alert_says_why_its_broker_is_sick(outcomes: list[tuple[str, str]]) -> None:
+    texts = "".join(text for _, text in outcomes)
+    assert "has been Sick for one minute (ExternallyUnreachable: Refused). Its partitions" in texts
+
+
 def test_the_rules_are_sound() -> None:
     done = alert_rules.promtool("check", "rules", "--lint=all", "--lint-fatal", *alert_rules.files())
     assert done.returncode == 0, done.stdout + done.stderr

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from bellwether.core.signals import UnreachableCause
+
 
 @dataclass(frozen=True, slots=True)
 class Said:
@@ -16,6 +18,7 @@ class Said:
     message: str = ""
     advertised: Mapping[str, str] = field(default_factory=dict)
     weaker: bool = False
+    cause: UnreachableCause | None = None
 
     @property
     def result(self) -> str:

@@ -1,4 +1,4 @@
-"""How long a Sick broker waits for signals of a common cause."""
+"""How long a Sick broker waits for signals of a common cause, and when to look again."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.demotion.dwell import dwell_left
+from bellwether.core.demotion.dwell import SOONEST_SECONDS, dwell_left, requeue_after
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
+from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.model.harm_history import HarmCause
-from bellwether.core.settings.policy import Demotion, Policy
+from bellwether.core.settings.policy import Demotion, Policy, Promotion
 from testkit.values.builders import after, cluster, partition, snapshot, verdict, verdicts
 
 POLICY = Policy(name="main", demotion=Demotion(dwell_seconds=4))
@@ -36,3 +37,22 @@ def test_it_takes_the_whole_time_where_no_harm_is_counted(lost: float | None) ->
 @pytest.mark.parametrize("other", [state for state in HealthState if state is not HealthState.HEALTHY])
 def test_it_takes_the_whole_time_while_another_broker_is_not_healthy(other: HealthState) -> None:
     assert (left(other, 2), left(other, 4)) == (2.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("state", "dwell_left", "flaps", "at", "seconds"),
+    [
+        pytest.param(HealthState.SICK, 3.0, None, 1, 3.0, id="until the dwell is over"),
+        pytest.param(HealthState.SICK, None, None, 1, None, id="a demoted one waits for news"),
+        pytest.param(HealthState.RECOVERING, None, None, 4, 6.0, id="until it has been well for long enough"),
+        pytest.param(HealthState.RECOVERING, None, FlapCounter(3, after(0)), 4, 36.0, id="longer for one that flaps"),
+        pytest.param(HealthState.RECOVERING, None, None, 99, SOONEST_SECONDS, id="overdue, but never at once for ever"),
+        pytest.param(HealthState.HEALTHY, None, None, 1, None, id="a well one waits for nothing"),
+    ],
+)
+def test_an_appointment_is_kept_when_it_is_due(
+    state: HealthState, dwell_left: float | None, flaps: FlapCounter | None, at: int, seconds: float | None
+):
+    policy = Policy(name="main", promotion=Promotion(stabilization_seconds=10))
+    found = requeue_after(verdict(1, state), dwell_left=dwell_left, flaps=flaps, policy=policy, now=after(at))
+    assert found == seconds

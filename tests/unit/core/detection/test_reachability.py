@@ -8,14 +8,49 @@ from datetime import datetime
 import pytest
 
 from bellwether.core.detection.health_states import HealthState
+from bellwether.core.detection.unreachable_causes import WORDS
 from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection, Reachability
 from bellwether.core.settings.policy import Policy
-from bellwether.core.signals import Harm, Reading, Signal, SignalType
+from bellwether.core.signals import Harm, Reading, Signal, SignalType, UnreachableCause
 from testkit.values.builders import after, cluster, demoted, partition, record, signal, snapshot, verdict
 from testkit.values.vantage_signals import BAD, DUNNO, GOOD, of_one, words
+
+
+class TestTheCause:
+    """A verdict says what requests break at, and what to check."""
+
+    REFUSED, DROPPED = UnreachableCause.REFUSED, UnreachableCause.NO_CONNECTION
+
+    def test_one_cause_is_named_once_with_what_to_check(self):
+        found = of_one(snapshot(None, *words(BAD, BAD, causes=(self.REFUSED, self.REFUSED))))
+        assert found.cause is self.REFUSED
+        assert found.message.startswith(
+            "unreachable from a, b (2 of 2 vantages): connections are refused (check the load balancer's target and the"
+            " listener's port); its internal listener answers; "
+        )
+
+    def test_different_causes_are_named_by_vantage_and_the_most_frequent_one_counts(self):
+        found = of_one(snapshot(None, *words(BAD, BAD, BAD, causes=(self.REFUSED, self.DROPPED, self.DROPPED))))
+        assert found.cause is self.DROPPED
+        assert (
+            "connections are refused from a; connection requests get no answer from b, c (check firewalls"
+        ) in found.message
+
+    def test_a_vantage_that_names_none_adds_nothing(self):
+        found = of_one(snapshot(None, *words(BAD, BAD)))
+        assert found.cause is None
+        assert "unreachable from a, b (2 of 2 vantages); its internal" in found.message
+
+    def test_one_vantage_that_fails_alone_says_why(self):
+        found = of_one(snapshot(None, *words(BAD, GOOD, GOOD, causes=(self.DROPPED,))))
+        assert found.reason is Reason.VANTAGES_DISAGREE
+        assert "vantages cannot reach it: connection requests get no answer" in found.message
+
+    def test_every_cause_has_words(self):
+        assert set(WORDS) == set(UnreachableCause)
 
 
 class TestComingUp:

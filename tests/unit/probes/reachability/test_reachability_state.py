@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bellwether.core.signals import Reading
+from bellwether.core.signals import Reading, UnreachableCause
 from bellwether.probes.reachability.reachability_state import ProbeRound, ReachabilityState
 from testkit.kafka.request_outcomes import Said
 
@@ -12,7 +12,8 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 GOOD = Said()
-REFUSED = Said(False, 0.001, "Connect", "10.0.0.1:9094: connection refused")
+REFUSED = Said(False, 0.001, "Connect", "10.0.0.1:9094: connection refused", cause=UnreachableCause.REFUSED)
+DROPPED = Said(False, 2.0, "Connect", "10.0.0.1:9094: no connection in time", cause=UnreachableCause.NO_CONNECTION)
 
 
 def after(*rounds: ProbeRound, start: ReachabilityState | None = None) -> ReachabilityState:
@@ -43,6 +44,23 @@ def test_an_unreachable_broker_is_named_with_its_harm_and_its_control() -> None:
     assert signal.message == (
         "probes lost 2.2 s of the last 3 s (10.0.0.1:9094: connection refused); internal listener answers in 2.0 ms"
     )
+
+
+def cause_after(*rounds: ProbeRound, start: ReachabilityState = WELL) -> UnreachableCause | None:
+    signal = after(*rounds, start=start).signal(1, "here")
+    assert signal is not None
+    return signal.cause
+
+
+def test_the_cause_is_what_failed_requests_break_at_and_none_while_the_broker_answers() -> None:
+    assert cause_after(*[seen(REFUSED)] * 3) is UnreachableCause.REFUSED
+    assert cause_after(*[seen(REFUSED)] * 3, *[seen()] * 6) is None
+
+
+def test_one_other_failure_is_no_other_cause_and_three_are() -> None:
+    failing = after(*[seen(REFUSED)] * 3, start=WELL)
+    assert cause_after(seen(DROPPED), seen(REFUSED), start=failing) is UnreachableCause.REFUSED
+    assert cause_after(*[seen(DROPPED)] * 3, start=failing) is UnreachableCause.NO_CONNECTION
 
 
 def test_a_round_counts_for_the_seconds_that_it_stands_for() -> None:

@@ -16,7 +16,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.lifecycle import RebalanceFigures, RebalanceRun, RunState
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
-from bellwether.core.signals import Reading, Signal, SignalType, SourceSignals
+from bellwether.core.signals import Reading, Signal, SignalType, SourceSignals, UnreachableCause
 from bellwether.telemetry.metrics import operator_metrics
 from bellwether.telemetry.metrics.broker_metrics import SIGNAL_STATES
 from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
@@ -242,10 +242,11 @@ def test_partitions_at_risk_are_counted_by_class_and_the_other_classes_stand_at_
 
 
 def test_a_broker_has_its_reason_and_what_holds_it(metrics: OperatorMetrics):
-    judged = {**verdicts(cluster(partition())), 1: verdict(1)}
+    sick = replace(verdict(1), cause=UnreachableCause.REFUSED)
+    judged = {**verdicts(cluster(partition())), 1: sick}
     held = decisions(held=[BrokerHold(1, Reason.CAP_REACHED, "x")])
     ended(metrics, said(policy=ENFORCE, judged=judged, plan=Plan(decisions=held)))
-    assert value(metrics, "broker_verdict_reason", broker="1", reason=str(judged[1].reason)) == 1
+    assert value(metrics, "broker_verdict_reason", broker="1", reason=str(sick.reason), cause="Refused") == 1
     assert value(metrics, "broker_action_blocked", broker="1", reason="CapReached") == 1
     ended(metrics)
     assert value(metrics, "broker_action_blocked", broker="1", reason="CapReached") is None

@@ -26,8 +26,9 @@ from bellwether.adapters.kafka.connection.connection_errors import (
     outcome,
 )
 from bellwether.adapters.kafka.connection.transport import Deadline
+from bellwether.core.signals import UnreachableCause
 from bellwether.kafka_connection import Connection
-from bellwether.ports.errors import Unauthenticated
+from bellwether.ports.errors import Transient, Unauthenticated
 
 _BROKER_RESOURCE = 4
 _ADVERTISED = "advertised.listeners"
@@ -41,7 +42,8 @@ class ProbeAnswer:
 
     ``stage`` is the last one reached, on success ``Request``; ``weaker``: something answered, but it is not
     proven to be this broker (Describe is not authorised). ``advertised``: the addresses that the broker advertises, by
-    listener name, ``host:port``; empty without an answer. ``result`` is how it is counted.
+    listener name, ``host:port``; empty without an answer. ``result`` is how it is counted, ``cause`` what it broke
+    at, where that has a name.
     """
 
     ok: bool
@@ -51,6 +53,7 @@ class ProbeAnswer:
     advertised: Mapping[str, str] = field(default_factory=dict)
     weaker: bool = False
     silent: bool = False
+    cause: UnreachableCause | None = None
 
     @property
     def result(self) -> str:
@@ -75,7 +78,8 @@ class BrokerProbe:
         """One request, finished within ``timeout_seconds`` in every case.
 
         Raises Terminal or Transient only for failures that are no evidence about the broker: invalid credentials, files
-        of certificates that cannot be used, no free file descriptor. ValueError for an address that is not host:port.
+        of certificates that cannot be used, no free file descriptor, a name service that fails. ValueError for an
+        address that is not host:port.
         """
         started = time.monotonic()
         deadline = Deadline(timeout_seconds)
@@ -86,14 +90,17 @@ class BrokerProbe:
         except BrokerConnectionError as broken:
             if broken.refused and time.monotonic() - self._taken_at > self._credit:
                 raise Unauthenticated(str(broken)) from broken
-            return ProbeAnswer(False, time.monotonic() - started, broken.stage, str(broken), silent=broken.silent)
+            if broken.no_evidence:
+                raise Transient(str(broken)) from broken
+            seconds = time.monotonic() - started
+            return ProbeAnswer(False, seconds, broken.stage, str(broken), silent=broken.silent, cause=broken.cause)
         seconds = time.monotonic() - started
         if result is None or result.error_code == CLUSTER_AUTHORIZATION_FAILED:
             message = f"{address}: a broker answered, which one is not known: grant the ACL DescribeConfigs on Cluster"
             return ProbeAnswer(True, seconds, Stage.REQUEST, message, weaker=True)
         if result.error_code == INVALID_REQUEST:
             message = f"{address}: another broker than {broker_id} answered ({result.error_message})"
-            return ProbeAnswer(False, seconds, Stage.WRONG_BROKER, message)
+            return ProbeAnswer(False, seconds, Stage.WRONG_BROKER, message, cause=UnreachableCause.WRONG_BROKER)
         if result.error_code != NONE:
             message = (
                 f"{address}: answered DescribeConfigs with {error_name(result.error_code)} ({result.error_message})"

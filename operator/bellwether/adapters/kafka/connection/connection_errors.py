@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from kafka.errors import kafka_errors
 
+from bellwether.core.signals import UnreachableCause
 from bellwether.ports.errors import BellwetherError, Terminal, Transient, Unauthenticated, Unauthorized
 
 NONE = 0
@@ -47,13 +48,16 @@ class Stage(StrEnum):
 
 TIMEOUT = "Timeout"
 
+_SILENT = {Stage.CONNECT: UnreachableCause.NO_CONNECTION, Stage.TLS: UnreachableCause.TLS_SILENT}
+
 
 class BrokerConnectionError(Exception):
     """A conversation with one broker broke.
 
     ``lasting``: repeating it will not help, a person must act. ``suspicious``: it may be a wrong configuration (a wrong
     port or protocol) as well as a broker in trouble; it is lasting only while the configuration has never yet worked.
-    ``refused``: the broker rejected the authentication. ``silent``: it did not answer in time.
+    ``refused``: the broker rejected the authentication. ``silent``: it did not answer in time. ``no_evidence``: what
+    failed is not the broker, such as the name service. ``cause`` is None where it has no name of its own.
     """
 
     def __init__(
@@ -66,6 +70,8 @@ class BrokerConnectionError(Exception):
         suspicious: bool = False,
         refused: bool = False,
         silent: bool = False,
+        no_evidence: bool = False,
+        cause: UnreachableCause | None = None,
     ) -> None:
         super().__init__(f"{address}: {message}")
         self.stage = stage
@@ -75,6 +81,10 @@ class BrokerConnectionError(Exception):
         self.suspicious = suspicious
         self.refused = refused
         self.silent = silent
+        self.no_evidence = no_evidence
+        if cause is None and silent:
+            cause = _SILENT.get(stage, UnreachableCause.NO_ANSWER)
+        self.cause = UnreachableCause.CREDENTIALS_REFUSED if refused else cause
 
     @property
     def outcome(self) -> str:

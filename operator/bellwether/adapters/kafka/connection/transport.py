@@ -20,6 +20,7 @@ from types import TracebackType
 from bellwether.adapters.kafka.connection.connection_errors import BrokerConnectionError, Stage
 from bellwether.adapters.kafka.connection.response_decoding import LARGEST_LIMIT
 from bellwether.adapters.kafka.connection.tls_sasl import expiry, tls_context
+from bellwether.core.signals import UnreachableCause
 from bellwether.kafka_connection import Security, split_address
 from bellwether.ports.errors import Transient
 
@@ -29,6 +30,16 @@ READ_RATE = 4 << 20
 _CHUNK = 1 << 18
 # These errors mean a local problem, not one of the broker: no evidence.
 _OURS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EADDRNOTAVAIL}
+_CAUSES = {
+    errno.ECONNREFUSED: UnreachableCause.REFUSED,
+    errno.EHOSTUNREACH: UnreachableCause.NO_ROUTE,
+    errno.ENETUNREACH: UnreachableCause.NO_ROUTE,
+    errno.ECONNRESET: UnreachableCause.CONNECTION_CLOSED,
+}
+
+
+# The name service knows no such host. Any other failure, such as EAI_AGAIN, is its own.
+_NO_SUCH_NAME = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 
 
 class HiddenBytes(bytes):
@@ -210,7 +221,8 @@ def _connect(address: str, host: str, port: int, deadline: Deadline) -> socket.s
         raise Transient(f"this process cannot open a connection: {failure.strerror}. Raise its limits") from failure
     if failure is None or isinstance(failure, TimeoutError):
         raise BrokerConnectionError(Stage.CONNECT, address, _silence(Stage.CONNECT), silent=True) from failure
-    raise BrokerConnectionError(Stage.CONNECT, address, f"cannot connect: {failure.strerror or failure}") from failure
+    message, cause = f"cannot connect: {failure.strerror or failure}", _CAUSES.get(failure.errno or 0)
+    raise BrokerConnectionError(Stage.CONNECT, address, message, cause=cause) from failure
 
 
 def _close(sock: socket.socket | None) -> None:
@@ -267,16 +279,18 @@ def _resolve(address: str, host: str, port: int, deadline: Deadline) -> list[tup
             lookup.start()
     lookup.join(deadline.left)
     if lookup.is_alive():
-        raise BrokerConnectionError(
-            Stage.CONNECT, address, f"the name {host} was not resolved in time: check the cluster's DNS"
-        )
+        message = f"the name {host} was not resolved in time: check the cluster's DNS"
+        raise BrokerConnectionError(Stage.CONNECT, address, message, no_evidence=True)
     with _lookups_lock:
         if _lookups.get((host, port)) is lookup:
             del _lookups[host, port]
     if lookup.failure is not None:
-        unknown = isinstance(lookup.failure, socket.gaierror) and lookup.failure.errno == socket.EAI_NONAME
+        unknown = isinstance(lookup.failure, socket.gaierror) and lookup.failure.errno in _NO_SUCH_NAME
         message = f"the name {host} cannot be resolved ({lookup.failure.strerror}): check the spelling and DNS"
-        raise BrokerConnectionError(Stage.CONNECT, address, message, suspicious=unknown)
+        cause = UnreachableCause.NAME_UNKNOWN if unknown else None
+        raise BrokerConnectionError(
+            Stage.CONNECT, address, message, suspicious=unknown, no_evidence=not unknown, cause=cause
+        )
     return lookup.found
 
 
@@ -284,22 +298,34 @@ def _tls_failure(error: OSError, address: str, security: Security) -> BrokerConn
     if isinstance(error, TimeoutError):
         return BrokerConnectionError(Stage.TLS, address, _silence(Stage.TLS), silent=True)
     if isinstance(error, ssl.SSLCertVerificationError):
-        return BrokerConnectionError(Stage.TLS, address, _unverified(error, security), lasting=True)
+        expired = error.verify_code in _OUT_OF_ITS_TIME
+        cause = UnreachableCause.CERTIFICATE_EXPIRED if expired else UnreachableCause.CERTIFICATE_INVALID
+        return BrokerConnectionError(Stage.TLS, address, _unverified(error, security), lasting=True, cause=cause)
     if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
         message = f"TLS failed ({error.reason or error}): check that the port is a TLS listener, and {_own(security)}"
-        return BrokerConnectionError(Stage.TLS, address, message, lasting=True, refused="ALERT" in (error.reason or ""))
+        return _broken_tls(error, address, message)
     return BrokerConnectionError(
         Stage.TLS,
         address,
         "closed the connection during the TLS handshake: check that the port is a TLS listener",
         suspicious=True,
+        cause=UnreachableCause.CONNECTION_CLOSED,
     )
+
+
+def _broken_tls(error: ssl.SSLError, address: str, message: str) -> BrokerConnectionError:
+    refused, cause = "ALERT" in (error.reason or ""), UnreachableCause.TLS_FAILED
+    return BrokerConnectionError(Stage.TLS, address, message, lasting=True, refused=refused, cause=cause)
+
+
+_OUT_OF_ITS_TIME = (9, 10)
+"""Codes of X509_verify_cert_error_string(3): the certificate is not valid yet, or has expired."""
 
 
 def _unverified(error: ssl.SSLCertVerificationError, security: Security) -> str:
     """What is wrong with a broker's certificate; the codes are those of X509_verify_cert_error_string(3)."""
     said = f"its certificate does not verify against {_trust(security)}: {error.verify_message}"
-    if error.verify_code in (9, 10):
+    if error.verify_code in _OUT_OF_ITS_TIME:
         return f"{said}. Renew the broker's certificate"
     if error.verify_code in (62, 64):
         flag = security.called("verify_hostname")
@@ -325,9 +351,9 @@ def _request_failure(error: OSError, address: str, stage: Stage, security: Secur
         return BrokerConnectionError(stage, address, _silence(stage), silent=True)
     if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
         # TLS 1.3 reports a refused client certificate only after the handshake, on the first read.
-        message = f"TLS failed ({error.reason or error}): check {_own(security)}"
-        return BrokerConnectionError(Stage.TLS, address, message, lasting=True, refused="ALERT" in (error.reason or ""))
+        return _broken_tls(error, address, f"TLS failed ({error.reason or error}): check {_own(security)}")
     what = "check the port, security.protocol and, where the listener asks for one, the client certificate"
     if expiry(security):
         what = f"check {_own(security)}"
-    return BrokerConnectionError(stage, address, f"closed the connection instead of answering: {what}", suspicious=True)
+    message = f"closed the connection instead of answering: {what}"
+    return BrokerConnectionError(stage, address, message, suspicious=True, cause=UnreachableCause.CONNECTION_CLOSED)

@@ -16,7 +16,7 @@ from pydantic import AwareDatetime, BeforeValidator, Field, ValidationError
 from bellwether.api.v1alpha1.base_model import Reported, as_map, explain
 from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.harm import LARGEST_LOST_SECONDS
-from bellwether.core.signals import Harm, Reading, Signal, SignalType
+from bellwether.core.signals import Harm, Reading, Signal, SignalType, UnreachableCause
 
 SIGNAL_LIMIT = 64
 SIGNAL_MESSAGE_LIMIT = 512
@@ -92,6 +92,9 @@ class SignalEntry(Reported):
         max_length=LOG_DIR_LIMIT,
         description="Log directory that was measured (StorageLatency and ReadLatency).",
     )
+    cause: UnreachableCause | None = Field(
+        default=None, description="What failed requests break at (ExternalReachability)."
+    )
     prober_uid: str = Field(
         alias="proberUID",
         min_length=1,
@@ -121,6 +124,7 @@ class SignalEntry(Reported):
             value=None if self.value is None else float(self.value),
             harm=self.harm.to_core() if self.harm is not None else None,
             directory=self.directory,
+            cause=self.cause,
         )
 
 
@@ -138,6 +142,7 @@ def entry_of(signal: Signal, prober_uid: str, sequence: int, lease_name: str) ->
         value=None if signal.value is None or not math.isfinite(signal.value) else f"{signal.value:.6g}",
         harm=_harm_entry(signal.harm),
         directory=signal.directory,
+        cause=signal.cause,
         proberUID=prober_uid,
         sequence=sequence,
         lease_name=lease_name,

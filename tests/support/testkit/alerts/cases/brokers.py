@@ -55,7 +55,16 @@ CASES = (
         },
         (of_policy(broker="2", cluster="east"),),
     ),
-    Case("BellwetherBrokerSick", "sick for a minute", "2m", {verdict("Sick"): "0x2 1x20"}, (ONE,)),
+    Case(
+        "BellwetherBrokerSick",
+        "sick for a minute",
+        "2m",
+        {
+            verdict("Sick"): "0x2 1x20",
+            told("broker_verdict_reason", reason="ExternallyUnreachable", cause="Refused"): "1x20",
+        },
+        (ONE,),
+    ),
     Case(
         "BellwetherBrokerSick",
         "still sick after another operator has taken over",

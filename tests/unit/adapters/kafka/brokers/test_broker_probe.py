@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -16,8 +17,9 @@ from kafka.protocol.sasl import (
 
 from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe, _which_addresses
 from bellwether.adapters.kafka.connection.connection_errors import Stage
+from bellwether.core.signals import UnreachableCause
 from bellwether.kafka_connection import Connection, Security
-from bellwether.ports.errors import Terminal, Unauthenticated
+from bellwether.ports.errors import Terminal, Transient, Unauthenticated
 from realparts.ports import HeldPorts
 from testkit.kafka.scripted_broker import ScriptedBroker, dripping, hanging_up, silent, web_server
 from waiting import limit
@@ -89,7 +91,7 @@ def test_another_broker_at_the_address_is_named_as_the_wrong_one() -> None:
     refusal = described(42, "Unexpected broker id, expected 2 or empty string, but received 1")
     with ScriptedBroker({DescribeConfigsRequest: refusal}) as broker:
         answer = PLAIN.ask(broker.address, 1, 20)
-    assert (answer.ok, answer.stage) == (False, Stage.WRONG_BROKER)
+    assert (answer.ok, answer.stage, answer.cause) == (False, Stage.WRONG_BROKER, UnreachableCause.WRONG_BROKER)
     assert "expected 2" in answer.message
 
 
@@ -128,20 +130,23 @@ def test_a_broker_that_answers_the_first_request_and_then_freezes_is_left(
 
 
 @pytest.mark.parametrize(
-    ("security", "stage"),
+    ("security", "stage", "cause"),
     [
-        (Security(protocol="SSL"), Stage.TLS),
+        (Security(protocol="SSL"), Stage.TLS, UnreachableCause.TLS_SILENT),
         (
             Security(protocol="SASL_PLAINTEXT", mechanism="PLAIN", username="u", password="p"),
             Stage.SASL,
+            UnreachableCause.NO_ANSWER,
         ),
     ],
     ids=["tls", "sasl"],
 )
-def test_the_stage_says_where_a_black_hole_swallowed_the_question(security: Security, stage: Stage) -> None:
+def test_the_stage_says_where_a_black_hole_swallowed_the_question(
+    security: Security, stage: Stage, cause: UnreachableCause
+) -> None:
     with ScriptedBroker(raw=silent) as broker:
         answer = BrokerProbe(Connection((broker.address,), security)).ask(broker.address, 1, limit(0.3))
-    assert (answer.ok, answer.stage) == (False, stage)
+    assert (answer.ok, answer.stage, answer.cause) == (False, stage, cause)
 
 
 def test_a_refused_connection_is_no_silence() -> None:
@@ -150,7 +155,7 @@ def test_a_refused_connection_is_no_silence() -> None:
         answer = PLAIN.ask(address, 1, 20)
     assert (answer.ok, answer.stage) == (False, Stage.CONNECT)
     assert address in answer.message
-    assert not answer.silent
+    assert (answer.silent, answer.cause) == (False, UnreachableCause.REFUSED)
 
 
 @pytest.mark.parametrize("peer", [hanging_up, web_server])
@@ -158,6 +163,30 @@ def test_what_is_no_broker_fails_the_request(peer: Any) -> None:
     with ScriptedBroker(raw=peer) as broker:
         answer = PLAIN.ask(broker.address, 1, 20)
     assert (answer.ok, answer.stage) == (False, Stage.REQUEST)
+
+
+def test_a_peer_that_hangs_up_closes_the_connection() -> None:
+    with ScriptedBroker(raw=hanging_up) as broker:
+        assert PLAIN.ask(broker.address, 1, 20).cause is UnreachableCause.CONNECTION_CLOSED
+
+
+def resolves_with(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise socket.gaierror(code, "as the resolver says")
+
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
+
+
+def test_a_name_that_nobody_knows_counts_against_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolves_with(socket.EAI_NONAME, monkeypatch)
+    assert PLAIN.ask("nowhere.test:9092", 1, 20).cause is UnreachableCause.NAME_UNKNOWN
+
+
+@pytest.mark.parametrize("code", [socket.EAI_AGAIN, socket.EAI_FAIL])
+def test_a_name_service_that_fails_says_nothing_about_the_broker(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    resolves_with(code, monkeypatch)
+    with pytest.raises(Transient, match=r"nowhere\.test cannot be resolved"):
+        PLAIN.ask("nowhere.test:9092", 1, 20)
 
 
 def test_an_unusable_certificate_here_says_nothing_about_the_broker() -> None:
@@ -198,7 +227,7 @@ def test_a_refusal_counts_against_the_broker_while_another_takes_the_credentials
         probe = BrokerProbe(Connection((broker.address,), PLAIN_USER))
         assert probe.ask(other.address, 2, 20).ok
         answer = probe.ask(broker.address, 1, 20)
-    assert (answer.ok, answer.stage) == (False, Stage.SASL)
+    assert (answer.ok, answer.stage, answer.cause) == (False, Stage.SASL, UnreachableCause.CREDENTIALS_REFUSED)
 
 
 def test_credentials_that_were_taken_long_ago_may_be_at_fault_by_now() -> None:
