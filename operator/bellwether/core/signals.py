@@ -56,13 +56,15 @@ class Harm:
 
     ``lost_seconds`` is a leaky sum: the share of requests that failed or missed the latency objective, minus a small
     allowance, times the seconds for which that lasted. ``share`` is that share over the last seconds, 0 to 1.
-    ``ongoing`` says whether the last request was lost.
+    ``ongoing`` says whether the last request was lost. ``earlier_seconds`` is what of it was lost before the source
+    last turned to Failing: harm of earlier failures that has not faded yet.
     """
 
     lost_seconds: float
     share: float
     since: datetime
     ongoing: bool = True
+    earlier_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

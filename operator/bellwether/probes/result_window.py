@@ -82,5 +82,8 @@ def lost_text(counter: HarmCounter) -> str:
     began, lasted = counter.since or counter.reading_since, counter.counted_until
     if began is None or lasted is None:
         return f"{PROBES_LOST} nothing yet"
-    seconds, lost = (lasted - began).total_seconds(), f"{PROBES_LOST} {lost_words(counter.lost_seconds)}"
+    seconds, lost = (
+        (lasted - began).total_seconds(),
+        f"{PROBES_LOST} {lost_words(counter.lost_seconds, counter.earlier_seconds)}",
+    )
     return f"{lost} of the last {seconds:.0f} s" if seconds >= counter.lost_seconds else lost

@@ -29,11 +29,16 @@ PROBES_LOST = "probes lost"
 """How a message begins to say what the requests of probes lost. What clients lost, only they know."""
 
 
-def lost_words(lost_seconds: float) -> str:
-    """What probes lost, for a message; a counter at its limit says so, as the true figure may be larger."""
+def lost_words(lost_seconds: float, earlier_seconds: float = 0.0) -> str:
+    """What probes lost, for a message; a counter at its limit says so, as the true figure may be larger.
+
+    What is left of earlier failures is said apart, where a person would notice it.
+    """
     if lost_seconds >= LARGEST_LOST_SECONDS:
         return f"at least {LARGEST_LOST_SECONDS:g} s (the counter's limit)"
-    return f"{lost_seconds:.1f} s"
+    left = min(earlier_seconds, lost_seconds)
+    apart = f" ({left:.1f} s of it in failures before this one)" if left >= REPORTED_FROM_SECONDS else ""
+    return f"{lost_seconds:.1f} s{apart}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,8 @@ class HarmCounter:
     RECOVERED_SECONDS of allowance.
     ``rising`` and ``quiet`` are the one-sided sums that decide it, ``rising`` without a cap, so that what short bursts
     lose beyond the allowance adds up; ``since`` is when ``lost_seconds`` left zero, ``counted_until`` the end of the
-    last slice, ``last_share`` the share of bad requests at that moment.
+    last slice, ``last_share`` the share of bad requests at that moment. ``earlier_seconds`` is what was left of earlier
+    failures when it last turned to Failing.
     """
 
     lost_seconds: float = 0.0
@@ -62,6 +68,7 @@ class HarmCounter:
     quiet: float = 0.0
     counted_until: datetime | None = None
     last_share: float | None = None
+    earlier_seconds: float = 0.0
 
     @property
     def ongoing(self) -> bool:
@@ -107,7 +114,8 @@ class HarmCounter:
         """The figures to report; None while nothing is lost."""
         if self.since is None:
             return None
-        return Harm(round(self.lost_seconds, 1), round(self.share, 2), self.since, self.ongoing)
+        earlier = min(self.earlier_seconds, self.lost_seconds) if self.reading is Reading.FAILING else 0.0
+        return Harm(round(self.lost_seconds, 1), round(self.share, 2), self.since, self.ongoing, round(earlier, 1))
 
     def differs(self, posted: HarmCounter | None, seconds_since: float) -> bool:
         """Whether to report again, ``seconds_since`` after ``posted`` was reported. Never true for a source at rest."""
@@ -130,5 +138,6 @@ class HarmCounter:
     def _turned(self, reading: Reading, now: datetime) -> HarmCounter:
         """The same sums under a new reading; the sum that would turn it back starts again."""
         if reading is Reading.FAILING:
-            return replace(self, reading=reading, reading_since=now, quiet=0.0)
+            earlier = max(0.0, self.lost_seconds - self.rising)
+            return replace(self, reading=reading, reading_since=now, quiet=0.0, earlier_seconds=earlier)
         return replace(self, reading=reading, reading_since=now, rising=0.0)

@@ -39,6 +39,7 @@ class Weighing:
     """Seconds lost, and the cost of a move times the tolerance. ``ongoing``: whether the last requests were lost.
 
     ``learned`` is the limit as a multiple of that, by past disturbances of that ``cause``.
+    ``earlier_seconds`` is what of the seconds lost is left of earlier failures.
     """
 
     lost_seconds: float
@@ -47,6 +48,7 @@ class Weighing:
     ongoing: bool = True
     cause: HarmCause = HarmCause.STORAGE
     learned: LimitFactor = AS_THE_COST
+    earlier_seconds: float = 0.0
 
     @property
     def limit_seconds(self) -> float:

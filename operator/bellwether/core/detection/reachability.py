@@ -8,7 +8,7 @@ table gives a second, independent signal.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from bellwether.core.detection.findings import (
@@ -56,8 +56,11 @@ def reachability(broker: int, index: SignalIndex, fencing_seconds: float, past: 
     unreachable = len(failing) + quiet >= need > 0
     # A quorum agrees on what the vantage lost that lost least of those that it needs.
     needed = max(need - quiet, 1)
-    agreed = sorted((lost_seconds(s) for s in failing), reverse=True)[needed - 1] if unreachable else 0.0
+    agreeing = sorted(failing, key=lost_seconds, reverse=True)[needed - 1] if unreachable else None
+    agreed = lost_seconds(agreeing) if agreeing is not None else 0.0
     weighed = weigh(agreed, broker, index, HarmCause.REACHABILITY, ongoing=sum(map(ongoing, failing)) >= needed)
+    if agreeing is not None and agreeing.harm is not None:
+        weighed = replace(weighed, earlier_seconds=agreeing.harm.earlier_seconds)
     if unreachable and not weighed.worth_moving:
         return _below_cost(broker, failing, total, weighed, index, facts)
     if unreachable and (dispute := _disputed(words, index, past)):
@@ -140,7 +143,7 @@ def _below_cost(
 
 
 def _lost(weighed: Weighing) -> str:
-    return f"its {PROBES_LOST} {lost_words(weighed.lost_seconds)}, and {weighed}"
+    return f"its {PROBES_LOST} {lost_words(weighed.lost_seconds, weighed.earlier_seconds)}, and {weighed}"
 
 
 def self_reachability(broker: int, index: SignalIndex) -> Finding | None:

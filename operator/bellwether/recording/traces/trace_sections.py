@@ -172,14 +172,18 @@ def _figure(value: Any) -> float | None:
 
 
 def _harm_row(harm: Harm) -> Json:
-    return {"lost": harm.lost_seconds, "share": harm.share, "since": text_of(harm.since), "ongoing": harm.ongoing}
+    row: dict[str, Json] = {"lost": harm.lost_seconds, "share": harm.share, "since": text_of(harm.since)}
+    earlier: dict[str, Json] = {"earlier": harm.earlier_seconds} if harm.earlier_seconds else {}
+    return {**row, "ongoing": harm.ongoing, **earlier}
 
 
 def _harm(value: Any) -> Harm:
-    lost, share = _figure(value["lost"]), _figure(value["share"])
-    if lost is None or share is None or not (0 <= lost <= LARGEST_LOST_SECONDS and 0 <= share <= 1):
+    lost, share, earlier = (_figure(value.get(key, 0.0)) for key in ("lost", "share", "earlier"))
+    if lost is None or share is None or earlier is None or not (0 <= share <= 1):
         raise ValueError(f"harm {value!r} is out of bounds")
-    return Harm(lost, share, time_of(value["since"]), value.get("ongoing", True) is not False)
+    if not (0 <= lost <= LARGEST_LOST_SECONDS and 0 <= earlier <= LARGEST_LOST_SECONDS):
+        raise ValueError(f"harm {value!r} is out of bounds")
+    return Harm(lost, share, time_of(value["since"]), value.get("ongoing", True) is not False, earlier)
 
 
 def _share(value: Any) -> int:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bellwether.core.detection.harm import HarmCounter
+from bellwether.core.detection.harm import HarmCounter, lost_words
 from bellwether.core.settings.harm import LARGEST_LOST_SECONDS
 from bellwether.core.signals import Reading
 
@@ -182,3 +182,15 @@ def test_the_turns_of_a_source_that_flaps_for_long_are_not_reported() -> None:
     flapping = counted((0, 10), *[(1, 2), (0, 2)] * 20)
 
     assert not counted((1, 1), start=flapping).differs(flapping, 60)
+
+
+def test_what_is_left_of_earlier_failures_is_known_apart_and_said() -> None:
+    first = counted((0, 10), (1, 20))
+    second = counted((0, 10), (1, 4), start=first, at=30)
+
+    assert first.harm is not None
+    assert first.harm.earlier_seconds == 0.0
+    assert second.harm is not None
+    assert (second.harm.lost_seconds, second.harm.earlier_seconds) == (20.1, 17.0)
+    assert lost_words(20.1, 17.0) == "20.1 s (17.0 s of it in failures before this one)"
+    assert lost_words(3.0, 0.4) == "3.0 s"

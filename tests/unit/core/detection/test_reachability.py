@@ -49,6 +49,11 @@ class TestTheCause:
         assert found.reason is Reason.VANTAGES_DISAGREE
         assert "vantages cannot reach it: connection requests get no answer" in found.message
 
+    def test_harm_that_is_left_of_earlier_failures_is_said_apart(self):
+        harm = Harm(9.0, 1.0, after(0), earlier_seconds=5.0)
+        found = of_one(snapshot(None, *(replace(s, harm=harm if s.reading is BAD else None) for s in words(BAD, BAD))))
+        assert "its probes lost 9.0 s (5.0 s of it in failures before this one), and moving" in found.message
+
     def test_every_cause_has_words(self):
         assert set(WORDS) == set(UnreachableCause)
 

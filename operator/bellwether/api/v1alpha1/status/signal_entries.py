@@ -40,10 +40,17 @@ class HarmEntry(Reported):
     )
     since: AwareDatetime = Field(description="Time at which this episode began.")
     ongoing: bool = Field(default=True, description="Whether the last request was lost.")
+    earlier_milliseconds: int = Field(
+        default=0,
+        ge=0,
+        le=LARGEST_LOST_MILLISECONDS,
+        description="The part of lostMilliseconds that is left of failures before this one.",
+    )
 
     def to_core(self) -> Harm:
         """Convert to harm of the core."""
-        return Harm(self.lost_milliseconds / 1000, self.share_percent / 100, self.since, self.ongoing)
+        earlier = self.earlier_milliseconds / 1000
+        return Harm(self.lost_milliseconds / 1000, self.share_percent / 100, self.since, self.ongoing, earlier)
 
 
 class SignalEntry(Reported):
@@ -152,9 +159,18 @@ def entry_of(signal: Signal, prober_uid: str, sequence: int, lease_name: str) ->
 def _harm_entry(harm: Harm | None) -> HarmEntry | None:
     if harm is None or not math.isfinite(harm.lost_seconds) or not math.isfinite(harm.share):
         return None
-    lost = min(LARGEST_LOST_MILLISECONDS, max(0, round(harm.lost_seconds * 1000)))
+    lost, earlier = (
+        min(LARGEST_LOST_MILLISECONDS, max(0, round(seconds * 1000)))
+        for seconds in (harm.lost_seconds, harm.earlier_seconds)
+    )
     share = min(100, max(0, round(harm.share * 100)))
-    return HarmEntry(lost_milliseconds=lost, share_percent=share, since=harm.since, ongoing=harm.ongoing)
+    return HarmEntry(
+        lost_milliseconds=lost,
+        share_percent=share,
+        since=harm.since,
+        ongoing=harm.ongoing,
+        earlier_milliseconds=earlier,
+    )
 
 
 def _microseconds(seconds: float | None) -> int | None:
