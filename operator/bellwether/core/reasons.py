@@ -21,6 +21,7 @@ class Reason(StrEnum):
     LOG_DIR_SLOW = "LogDirSlow"
     READS_SLOW = "ReadsSlow"
     CANARY_FAILING = "CanaryFailing"
+    FREEZING = "Freezing"
     NOT_FENCED_IN_TIME = "NotFencedInTime"
     UNREACHABLE = "Unreachable"
     VANTAGES_DISAGREE = "VantagesDisagree"
@@ -123,6 +124,10 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.CANARY_FAILING: (
         "Records produced to the broker and fetched from it fail or miss the objective, and probes lost as much as a"
         " move costs."
+    ),
+    Reason.FREEZING: (
+        "No listener answers again and again, each time for less than Kafka needs to fence the broker, and probes lost"
+        " as much as a move costs."
     ),
     Reason.NOT_FENCED_IN_TIME: (
         "The broker is unreachable and the controller has not fenced it within 1.5 session timeouts."

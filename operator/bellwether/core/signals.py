@@ -57,7 +57,8 @@ class Harm:
     ``lost_seconds`` is a leaky sum: the share of requests that failed or missed the latency objective, minus a small
     allowance, times the seconds for which that lasted. ``share`` is that share over the last seconds, 0 to 1.
     ``ongoing`` says whether the last request was lost. ``earlier_seconds`` is what of it was lost before the source
-    last turned to Failing: harm of earlier failures that has not faded yet.
+    last turned to Failing: harm of earlier failures that has not faded yet. ``frozen_seconds`` is the part that was
+    lost in gaps that are over and in which the internal listener did not answer either (ExternalReachability only).
     """
 
     lost_seconds: float
@@ -65,6 +66,7 @@ class Harm:
     since: datetime
     ongoing: bool = True
     earlier_seconds: float = 0.0
+    frozen_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

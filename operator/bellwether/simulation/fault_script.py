@@ -9,12 +9,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.model.strimzi import Pod
-from bellwether.core.signals import OverrideState, Reading, SignalType, UnreachableCause
+from bellwether.core.signals import Harm, OverrideState, Reading, SignalType, UnreachableCause
 from bellwether.testing.memory_world import MemorySite
 
 SECONDS_LIMIT = 86400
@@ -98,7 +98,7 @@ def _second(name: str, given: Any) -> int:
 def _say(stage: Stage, said: Mapping[str, Any]) -> None:
     kind = said.get("type", SignalType.EXTERNAL_REACHABILITY)
     external = kind == SignalType.EXTERNAL_REACHABILITY
-    latency = said.get("milliseconds")
+    latency, harm = said.get("milliseconds"), said.get("harm")
     for broker in said["brokers"]:
         _known(stage, broker)
         stage.site.signals.say(
@@ -111,7 +111,16 @@ def _say(stage: Stage, said: Mapping[str, Any]) -> None:
             value=said.get("value"),
             directory=said.get("directory", ""),
             cause=UnreachableCause(said["cause"]) if "cause" in said else None,
+            harm=None if harm is None else _harm(harm, stage.site.clock.now()),
         )
+
+
+def _harm(said: Mapping[str, Any], now: datetime) -> Harm:
+    """What probes lost, in seconds: ``lost`` in all, ``frozen`` in gaps that are over; ``ongoing`` unless it says no."""
+    ongoing = said.get("ongoing", True)
+    return Harm(
+        float(said["lost"]), 1.0 if ongoing else 0.0, now, ongoing, frozen_seconds=float(said.get("frozen", 0.0))
+    )
 
 
 def _override(stage: Stage, said: Mapping[str, Any]) -> None:

@@ -12,7 +12,16 @@ from datetime import UTC, datetime, timedelta
 
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.reporting.report import Report
-from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal, SignalType, UnreachableCause
+from bellwether.core.signals import (
+    Harm,
+    Override,
+    OverrideState,
+    Purpose,
+    Reading,
+    Signal,
+    SignalType,
+    UnreachableCause,
+)
 from bellwether.ports.clock import Clock
 from bellwether.ports.world import World
 from bellwether.testing.memory_cluster import MemoryCluster
@@ -121,6 +130,7 @@ class MemorySignals:
         value: float | None = None,
         directory: str = "",
         cause: UnreachableCause | None = None,
+        harm: Harm | None = None,
     ) -> None:
         """Every one of ``sources`` reports the same about a broker; ``since`` moves only when the reading changes."""
         for source in sources:
@@ -138,6 +148,7 @@ class MemorySignals:
                     latency_seconds=latency_seconds,
                     message=f"{source}: {reading.lower()}",
                     value=value,
+                    harm=harm,
                     directory=directory,
                     cause=cause,
                 ),

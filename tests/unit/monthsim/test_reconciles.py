@@ -90,6 +90,38 @@ def test_a_pause_demotes_nobody(seconds: float) -> None:
     assert demoted(lived(frozen(Kind.GC_PAUSE, 1000.3, seconds, 0))) == []
 
 
+def freezing(*spans: tuple[float, float]) -> list[Episode]:
+    return [frozen(Kind.GC_PAUSE, start, seconds, 0) for start, seconds in spans]
+
+
+@pytest.mark.parametrize(("seconds", "period"), [(5.0, 9.0), (6.0, 11.0), (3.0, 6.0)])
+def test_a_broker_that_freezes_again_and_again_is_demoted_within_half_a_minute(seconds: float, period: float) -> None:
+    found = lived(*freezing(*((1000.3 + n * period, seconds) for n in range(20))))
+    assert demoted(found)[:1] == [(0, "Freezing")]
+    assert found.demotions[0].time < 1030.0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_broker_that_pauses_at_random_is_demoted_within_half_a_minute(seed: int) -> None:
+    rng, at, spans = np.random.default_rng(seed), 1000.0, []
+    for _ in range(20):
+        spans.append((at, rng.uniform(1.0, 6.0)))
+        at += sum(rng.uniform(1.0, 6.0, 1)) + spans[-1][1]
+    found = lived(*freezing(*spans))
+    assert demoted(found)[:1] == [(0, "Freezing")]
+    assert found.demotions[0].time < 1030.0
+
+
+def test_a_crash_soon_after_a_short_pause_is_left_to_kafka() -> None:
+    crash = down(1040.0, 900.0, 0, Assumptions(), np.random.default_rng(4))
+    assert demoted(lived(frozen(Kind.GC_PAUSE, 1030.0, 2.0, 0), crash)) == []
+
+
+def test_a_crash_within_a_minute_after_a_restart_is_left_to_kafka() -> None:
+    first, second = (down(t, 20.0, 0, Assumptions(), np.random.default_rng(4)) for t in (1000.0, 1045.0))
+    assert demoted(lived(first, second)) == []
+
+
 def test_a_rolling_restart_demotes_nobody() -> None:
     rng = np.random.default_rng(3)
     assert demoted(lived(*rolling_restart(1000.0, 6, Assumptions(), rng), brokers=6)) == []

@@ -18,6 +18,7 @@ from bellwether.core.settings.policy import QuarantineMode
 SHOWN = 5
 _CANNOT: Mapping[str, str] = {
     Reason.EXTERNALLY_UNREACHABLE: "external clients cannot read or write",
+    Reason.FREEZING: "while it freezes no client can read or write",
     Reason.NOT_FENCED_IN_TIME: "no client can read or write",
     Reason.UNREACHABLE: "no client can read or write",
     Reason.STORAGE_SLOW: "writes fail or are slow in",

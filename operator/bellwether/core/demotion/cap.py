@@ -29,6 +29,7 @@ _LED_AGAIN_BY: Mapping[Cause, str] = {Cause.OVERRIDE: "release", Cause.COMMAND: 
 """Verb that ends a demotion by a person."""
 
 _SAME_SYMPTOM: Mapping[str, str] = {
+    Reason.FREEZING: Reason.EXTERNALLY_UNREACHABLE,
     Reason.NOT_FENCED_IN_TIME: Reason.EXTERNALLY_UNREACHABLE,
     Reason.UNREACHABLE: Reason.EXTERNALLY_UNREACHABLE,
     Reason.REPLICATION_LAGGING: Reason.STORAGE_SLOW,

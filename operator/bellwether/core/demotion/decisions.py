@@ -31,6 +31,7 @@ from bellwether.core.signals import OverrideState
 HARD_FAULTS = frozenset(
     {
         Reason.EXTERNALLY_UNREACHABLE,
+        Reason.FREEZING,
         Reason.NOT_FENCED_IN_TIME,
         Reason.STORAGE_SLOW,
         Reason.READS_SLOW,
@@ -48,6 +49,7 @@ SICKNESS: Mapping[str, int] = {
     Reason.LOG_DIR_SLOW: 3,
     Reason.CANARY_FAILING: 4,
     Reason.EXTERNALLY_UNREACHABLE: 4,
+    Reason.FREEZING: 4,
     Reason.NOT_FENCED_IN_TIME: 5,
 }
 """How unsuitable a demoted broker is as a leader, by the reason in the undo record, which unlike a severity does

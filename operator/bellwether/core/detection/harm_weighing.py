@@ -23,6 +23,7 @@ _NOT_ITS_OWN = frozenset(
         Reason.VANTAGE_CONFLICT,
         Reason.RESTARTING,
         Reason.UNREACHABLE,
+        Reason.FREEZING,
         Reason.NOT_FENCED_IN_TIME,
         Reason.BROKER_DOWN,
         Reason.IN_MAINTENANCE,

@@ -1,8 +1,8 @@
 """Reachability: judge a broker by a quorum of vantages, with the internal listener as control.
 
 Called by ``verdicts`` for each broker. External failing and internal passing is the fast path; both failing is
-``Down``, left to Kafka's fencing unless the broker is still unfenced when that should be over. The broker's own socket
-table gives a second, independent signal.
+``Down``, left to Kafka's fencing unless the broker is still unfenced when that should be over, or has frozen again and
+again. The broker's own socket table gives a second, independent signal.
 """
 
 from __future__ import annotations
@@ -29,7 +29,11 @@ from bellwether.core.detection.health_states import Evidence
 from bellwether.core.detection.unreachable_causes import cause_words, main_cause
 from bellwether.core.model.harm_history import HarmCause
 from bellwether.core.reasons import Reason
+from bellwether.core.settings.harm import ALLOWANCE, EPISODE_OVER_SECONDS
 from bellwether.core.signals import Reading, Signal, SignalType
+
+FORGOTTEN_AFTER = timedelta(seconds=EPISODE_OVER_SECONDS / ALLOWANCE)
+"""A source has forgotten the harm of a gap after so long without a lost request."""
 
 UNFENCED_SEVERITY = 6
 UNREACHABLE_SEVERITY = 5
@@ -37,11 +41,14 @@ UNREACHABLE_SEVERITY = 5
 
 @dataclass(frozen=True, slots=True)
 class ReachabilityHistory:
-    """Input from earlier reconciles: the current reason, and the last restart that is not over yet."""
+    """Input from earlier reconciles: the current reason, the last restart that is not over yet, and when Kafka last
+    explained that the broker does not answer.
+    """
 
     reason: Reason | None = None
     since: datetime | None = None
     restarted: datetime | None = None
+    away: datetime | None = None
 
 
 def reachability(broker: int, index: SignalIndex, fencing_seconds: float, past: ReachabilityHistory) -> Finding:
@@ -61,6 +68,9 @@ def reachability(broker: int, index: SignalIndex, fencing_seconds: float, past: 
     weighed = weigh(agreed, broker, index, HarmCause.REACHABILITY, ongoing=sum(map(ongoing, failing)) >= needed)
     if agreeing is not None and agreeing.harm is not None:
         weighed = replace(weighed, earlier_seconds=agreeing.harm.earlier_seconds)
+    if (frozen := _freezing(broker, words, weighed if unreachable else None, index, past)) is not None:
+        change = "a minute of answers, or less harm than a third of what moving its leaders costs"
+        return Finding(Evidence.BAD, Reason.FREEZING, frozen, UNREACHABLE_SEVERITY, facts, change)
     if unreachable and not weighed.worth_moving:
         return _below_cost(broker, failing, total, weighed, index, facts)
     if unreachable and (dispute := _disputed(words, index, past)):
@@ -124,6 +134,31 @@ def _why_missing(broker: int, missing: Sequence[str], index: SignalIndex) -> tup
     problems = [f"{problem} {', '.join(vantages)}" for vantages, problem, _ in kinds if vantages]
     remedies = [f"{remedy} {', '.join(vantages)}" for vantages, _, remedy in kinds if vantages]
     return ", ".join(problems), ", ".join(remedies)
+
+
+def _freezing(
+    broker: int, words: Sequence[Signal], lost: Weighing | None, index: SignalIndex, past: ReachabilityHistory
+) -> str | None:
+    """Why a broker is freezing: gaps in which no listener answered have cost as much as a move, a part of them is over.
+
+    It stays so until most of the harm of those that are over has faded: its answers between two gaps are no recovery.
+    A gap that Kafka explains is a restart, and one gap alone is left to Kafka's fencing. ``lost`` is set while a quorum
+    fails.
+    """
+    now, need = index.snapshot.now, quorum(len(index.vantages))
+    if len(words) < need or (past.away is not None and now - past.away < FORGOTTEN_AFTER):
+        return None
+    frozen = sorted((s.harm.frozen_seconds if s.harm is not None else 0.0 for s in words), reverse=True)[need - 1]
+    weighed = weigh(frozen, broker, index, HarmCause.REACHABILITY)
+    answers = any(s.reading is Reading.FAILING and s.control is Reading.PASSING for s in words)
+    again = lost is not None and lost.worth_moving and not answers
+    if not weighed.noticeable or not (again or past.reason is Reason.FREEZING):
+        return None
+    # No figure that grows with each gap: the message stays the same for as long as it freezes.
+    return (
+        "it freezes again and again: neither its external nor its internal listener answers, each time for less than"
+        f" Kafka needs to fence it; {PROBES_LOST} more than {weighed.limit_seconds:.1f} s, and {weighed}"
+    )
 
 
 def _below_cost(

@@ -39,7 +39,8 @@ class Verdict:
     ``slow`` says that its disk or its replication lags, whatever it leads. ``facts`` is the evidence, ``change`` what
     would change the verdict. ``noticed`` is when the harm for which the broker is Sick, or Suspect, was first noticed:
     demotion waits a dwell time from then on. ``resumed`` is when its maintenance ended, until startupGraceSeconds
-    later. ``inputs`` are set where the verdict is valid until they change; ``None`` where time may change it.
+    later. ``away`` is when Kafka last explained that it does not answer: fenced, not registered, in controlled shutdown.
+    ``inputs`` are set where the verdict is valid until they change; ``None`` where time may change it.
     """
 
     broker: int
@@ -57,6 +58,7 @@ class Verdict:
     signal: str = ""
     """Type of the signal that fails: of one that is judged by its threshold alone, or of harm that does not demote."""
     noticed: datetime | None = field(default=None, compare=False, repr=False)
+    away: datetime | None = field(default=None, compare=False, repr=False)
     inputs: VerdictInputs | None = field(default=None, compare=False, repr=False)
     log_dirs: tuple[str, ...] = ()
     """Its log directories that are bad while others are not."""
@@ -91,7 +93,7 @@ CARRIED_AT_MOST = timedelta(seconds=30)
 
 _GOOD = (HealthState.HEALTHY, HealthState.RECOVERING)
 _STORAGE = frozenset({Reason.STORAGE_SLOW})
-_REACHABILITY = frozenset({Reason.EXTERNALLY_UNREACHABLE, Reason.NOT_FENCED_IN_TIME})
+_REACHABILITY = frozenset({Reason.EXTERNALLY_UNREACHABLE, Reason.FREEZING, Reason.NOT_FENCED_IN_TIME})
 _SLOW = frozenset({Reason.STORAGE_SLOW, Reason.LOG_DIR_SLOW, Reason.REPLICATION_LAGGING})
 
 
@@ -121,7 +123,11 @@ def _judge_one(
     before = _previous(last, now, by_signals)
     restarted = now if _over(last, broker, index.snapshot) else _restarted(last, now)
     silent_since = before.since if before is not None and before.reason in SILENT else None
-    findings = [explained(f, broker, index, silent_since) for f in examine(broker, index, policy, before, restarted)]
+    away = _away(last, broker, index.snapshot)
+    past = ReachabilityHistory(
+        before.reason if before is not None else None, before.since if before is not None else None, restarted, away
+    )
+    findings = [explained(f, broker, index, silent_since) for f in examine(broker, index, policy, past)]
     found = worst(findings)
     facts = tuple(chain.from_iterable([f.facts for f in findings]))
     demoted = broker in index.snapshot.record.demoted
@@ -155,6 +161,7 @@ def _judge_one(
         change=found.change,
         signal=found.signal,
         noticed=_noticed(state, found.reason, last, now),
+        away=away,
         log_dirs=tuple(sorted({path for f in findings for path in f.log_dirs})),
         cause=found.cause,
         inputs=inputs if state is HealthState.HEALTHY and restart is None else None,
@@ -162,9 +169,7 @@ def _judge_one(
     )
 
 
-def examine(
-    broker: int, index: SignalIndex, policy: Policy, before: PreviousState | None, restarted: datetime | None
-) -> list[Finding]:
+def examine(broker: int, index: SignalIndex, policy: Policy, past: ReachabilityHistory) -> list[Finding]:
     """Findings from metadata and from each signal type for one broker; never empty."""
     snapshot, detection = index.snapshot, index.detection
     registered = snapshot.cluster.brokers.get(broker)
@@ -190,11 +195,6 @@ def examine(
         or detection.reachability.vantages
         or asked in _REACHABILITY
     ):
-        past = (
-            ReachabilityHistory(before.reason, before.since, restarted)
-            if before is not None
-            else ReachabilityHistory(restarted=restarted)
-        )
         findings.append(reachability(broker, index, policy.fencing_seconds, past))
     if detection.canary.enabled:
         reached = findings[0] if findings else None
@@ -307,6 +307,14 @@ def _restarted(last: Verdict | None, now: datetime) -> datetime | None:
     if last is None:
         return None
     return now if last.lasting.state is HealthState.DOWN else last.restarted
+
+
+def _away(last: Verdict | None, broker: int, snapshot: Snapshot) -> datetime | None:
+    """When Kafka last explained that the broker does not answer; maintenance explains it as well."""
+    leaving = broker in snapshot.cluster.leaving and broker not in snapshot.record.demoted
+    if leaving or broker in snapshot.maintenance or broker not in snapshot.cluster.live:
+        return snapshot.now
+    return last.away if last is not None else None
 
 
 def _restart_to_keep(

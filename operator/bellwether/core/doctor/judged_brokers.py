@@ -11,6 +11,7 @@ from bellwether.core.reasons import Reason
 _UNREACHABLE = "no reads, no writes"
 CLIENT_IMPACT: Mapping[str, str] = {
     Reason.EXTERNALLY_UNREACHABLE: f"{_UNREACHABLE} through the external listener",
+    Reason.FREEZING: f"{_UNREACHABLE} while it freezes",
     Reason.NOT_FENCED_IN_TIME: _UNREACHABLE,
     Reason.UNREACHABLE: _UNREACHABLE,
     Reason.STORAGE_SLOW: "writes fail or are slow",

@@ -84,6 +84,12 @@ class ReachabilityState:
 
     external: HarmCounter = field(default_factory=HarmCounter)
     control: HarmCounter = field(default_factory=HarmCounter)
+    both: HarmCounter = field(default_factory=HarmCounter)
+    """What was lost while neither listener answered, or both late: a process that freezes keeps all requests waiting.
+    By the external one alone where the other is not known.
+    """
+    frozen_seconds: float = 0.0
+    """What of that was lost in gaps that are over."""
     last: ProbeRound = field(default_factory=ProbeRound)
     kind: str = ""
     """The class of what is being seen, without counts and latencies, once seen often enough to be reported."""
@@ -101,20 +107,25 @@ class ReachabilityState:
             external = external.after(0.0 if seen.external.ok else 1.0, seconds, now)
         if seen.internal is not None:
             control = control.after(0.0 if seen.internal.ok else 1.0, seconds, now)
+        both, frozen = self.both, self.frozen_seconds
+        if seen.external is not None:
+            answered = any(a is not None and _in_time(a) for a in (seen.external, seen.internal))
+            both = both.after(0.0 if answered else 1.0, seconds, now)
+            frozen = both.lost_seconds if answered else frozen
         kind = _kind(seen)
         count = self.kind_seen[1] + 1 if kind == self.kind_seen[0] else 1
         settled = kind if count >= _CONFIRMED or not self.kind else self.kind
         cause = self.cause
         if seen.external is not None and (seen.external.ok or cause is None or count >= _CONFIRMED):
             cause = seen.external.cause
-        return ReachabilityState(external, control, seen, settled, (kind, count), cause=cause)
+        return ReachabilityState(external, control, both, frozen, seen, settled, (kind, count), cause=cause)
 
     def signal(self, broker: int, source: str) -> Signal | None:
         """The signal to report; ``None`` while the broker has not been judged."""
         if self.external.reading_since is None:
             return None
         answer = self.last.external
-        passing = self.external.reading is Reading.PASSING
+        passing, harm = self.external.reading is Reading.PASSING, self.external.harm
         return Signal(
             broker,
             SignalType.EXTERNAL_REACHABILITY,
@@ -124,7 +135,7 @@ class ReachabilityState:
             control=self.control.reading,
             latency_seconds=answer.seconds if passing and answer is not None and answer.ok else None,
             message=self.message(),
-            harm=self.external.harm,
+            harm=replace(harm, frozen_seconds=round(self.frozen_seconds, 1)) if harm is not None else None,
             cause=self.cause if self.external.reading is Reading.FAILING else None,
         )
 
@@ -169,9 +180,14 @@ class ReachabilityState:
         troubles = self.troubles + 1
         if troubles < _CONFIRMED:
             return replace(self, troubles=troubles)
+        external = self.external.unmeasured(now)
         return ReachabilityState(
-            self.external.unmeasured(now), HarmCounter(), seen, "trouble", ("trouble", troubles), troubles
+            external, last=seen, kind="trouble", kind_seen=("trouble", troubles), troubles=troubles
         )
+
+
+def _in_time(answer: ProbeAnswer) -> bool:
+    return answer.ok and answer.seconds <= Reachability.late_after_seconds
 
 
 def milliseconds(seconds: float) -> str:

@@ -173,17 +173,17 @@ def _figure(value: Any) -> float | None:
 
 def _harm_row(harm: Harm) -> Json:
     row: dict[str, Json] = {"lost": harm.lost_seconds, "share": harm.share, "since": text_of(harm.since)}
-    earlier: dict[str, Json] = {"earlier": harm.earlier_seconds} if harm.earlier_seconds else {}
-    return {**row, "ongoing": harm.ongoing, **earlier}
+    parts = {"earlier": harm.earlier_seconds, "frozen": harm.frozen_seconds}
+    return {**row, "ongoing": harm.ongoing, **{name: seconds for name, seconds in parts.items() if seconds}}
 
 
 def _harm(value: Any) -> Harm:
-    lost, share, earlier = (_figure(value.get(key, 0.0)) for key in ("lost", "share", "earlier"))
-    if lost is None or share is None or earlier is None or not (0 <= share <= 1):
+    lost, share = _figure(value["lost"]), _figure(value["share"])
+    parts = [_figure(value.get(part, 0.0)) for part in ("earlier", "frozen")]
+    seconds = [one for one in (lost, *parts) if one is not None and 0 <= one <= LARGEST_LOST_SECONDS]
+    if len(seconds) < 1 + len(parts) or share is None or not 0 <= share <= 1:
         raise ValueError(f"harm {value!r} is out of bounds")
-    if not (0 <= lost <= LARGEST_LOST_SECONDS and 0 <= earlier <= LARGEST_LOST_SECONDS):
-        raise ValueError(f"harm {value!r} is out of bounds")
-    return Harm(lost, share, time_of(value["since"]), value.get("ongoing", True) is not False, earlier)
+    return Harm(seconds[0], share, time_of(value["since"]), value.get("ongoing", True) is not False, *seconds[1:])
 
 
 def _share(value: Any) -> int:

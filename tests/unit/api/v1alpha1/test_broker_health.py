@@ -62,7 +62,7 @@ def test_a_signal_survives_the_way_to_the_api_and_back():
         age_seconds=1.5,
         latency_seconds=0.08,
         message="80 ms",
-        harm=Harm(6.2, 0.97, SINCE),
+        harm=Harm(6.2, 0.97, SINCE, frozen_seconds=3.1),
     )
     body = entry_of(signal, "uid", 3, "lease").body()
     assert body["proberUID"] == "uid"

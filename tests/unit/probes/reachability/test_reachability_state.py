@@ -88,6 +88,36 @@ def test_a_vantage_without_an_internal_path_knows_no_control() -> None:
     assert (signal.reading, signal.control) == (Reading.FAILING, Reading.UNKNOWN)
 
 
+FROZEN = seen(Said(False, 2.0, "Connect", "no answer"), Said(False, 2.0, "Connect", "no answer"))
+LATE = seen(Said(True, 1.9), Said(True, 1.9))
+
+
+def frozen(*rounds: ProbeRound) -> float:
+    return after(*rounds, start=WELL).frozen_seconds
+
+
+def test_a_freeze_counts_as_one_when_it_is_over() -> None:
+    assert frozen(*[FROZEN] * 4) == 0.0
+    assert frozen(*[FROZEN] * 4, seen()) == pytest.approx(3.5)
+    assert frozen(*[FROZEN] * 4, seen(), *[FROZEN] * 4) == pytest.approx(3.5)
+    assert frozen(*[FROZEN] * 4, seen(), *[FROZEN] * 4, seen()) == pytest.approx(7.0)
+
+
+def test_answers_that_a_freeze_has_kept_waiting_belong_to_it() -> None:
+    assert frozen(*[FROZEN] * 2, *[LATE] * 2, seen()) == pytest.approx(3.5)
+
+
+def test_a_listener_that_fails_alone_is_no_freeze() -> None:
+    assert frozen(*[seen(REFUSED)] * 9, seen()) == 0.0
+
+
+def test_the_signal_has_what_freezes_lost_of_its_harm() -> None:
+    signal = after(*[FROZEN] * 4, seen(), start=WELL).signal(1, "here")
+    assert signal is not None
+    assert signal.harm is not None
+    assert (signal.harm.lost_seconds, signal.harm.frozen_seconds) == (3.5, 3.5)
+
+
 def test_latency_and_single_failures_are_no_news() -> None:
     rounds = [seen(Said(seconds=0.4)), seen(REFUSED), *[seen()] * 10, seen(REFUSED, REFUSED), seen()]
     assert not after(*rounds, start=WELL).differs(WELL, 60)

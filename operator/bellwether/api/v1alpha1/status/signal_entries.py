@@ -46,11 +46,21 @@ class HarmEntry(Reported):
         le=LARGEST_LOST_MILLISECONDS,
         description="The part of lostMilliseconds that is left of failures before this one.",
     )
+    frozen_milliseconds: int = Field(
+        default=0,
+        ge=0,
+        le=LARGEST_LOST_MILLISECONDS,
+        description="The part that was lost in gaps that are over and in which the internal listener did not answer"
+        " either, as when the process freezes.",
+    )
 
     def to_core(self) -> Harm:
         """Convert to harm of the core."""
-        earlier = self.earlier_milliseconds / 1000
-        return Harm(self.lost_milliseconds / 1000, self.share_percent / 100, self.since, self.ongoing, earlier)
+        lost, earlier, frozen = (
+            milliseconds / 1000
+            for milliseconds in (self.lost_milliseconds, self.earlier_milliseconds, self.frozen_milliseconds)
+        )
+        return Harm(lost, self.share_percent / 100, self.since, self.ongoing, earlier, frozen)
 
 
 class SignalEntry(Reported):
@@ -157,20 +167,23 @@ def entry_of(signal: Signal, prober_uid: str, sequence: int, lease_name: str) ->
 
 
 def _harm_entry(harm: Harm | None) -> HarmEntry | None:
-    if harm is None or not math.isfinite(harm.lost_seconds) or not math.isfinite(harm.share):
+    if harm is None:
         return None
-    lost, earlier = (
-        min(LARGEST_LOST_MILLISECONDS, max(0, round(seconds * 1000)))
-        for seconds in (harm.lost_seconds, harm.earlier_seconds)
-    )
+    if not math.isfinite(harm.lost_seconds + harm.earlier_seconds + harm.frozen_seconds + harm.share):
+        return None
     share = min(100, max(0, round(harm.share * 100)))
     return HarmEntry(
-        lost_milliseconds=lost,
+        lost_milliseconds=_lost(harm.lost_seconds),
         share_percent=share,
         since=harm.since,
         ongoing=harm.ongoing,
-        earlier_milliseconds=earlier,
+        earlier_milliseconds=_lost(harm.earlier_seconds),
+        frozen_milliseconds=_lost(harm.frozen_seconds),
     )
+
+
+def _lost(seconds: float) -> int:
+    return min(LARGEST_LOST_MILLISECONDS, max(0, round(seconds * 1000)))
 
 
 def _microseconds(seconds: float | None) -> int | None:
