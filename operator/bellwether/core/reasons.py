@@ -125,10 +125,7 @@ DESCRIPTIONS: dict[Reason, str] = {
         "Records produced to the broker and fetched from it fail or miss the objective, and probes lost as much as a"
         " move costs."
     ),
-    Reason.FREEZING: (
-        "No listener answers again and again, each time for less than Kafka needs to fence the broker, and probes lost"
-        " as much as a move costs."
-    ),
+    Reason.FREEZING: "The broker stops answering again and again, each time for less than Kafka needs to fence it.",
     Reason.NOT_FENCED_IN_TIME: (
         "The broker is unreachable and the controller has not fenced it within 1.5 session timeouts."
     ),

@@ -116,7 +116,7 @@ def _say(stage: Stage, said: Mapping[str, Any]) -> None:
 
 
 def _harm(said: Mapping[str, Any], now: datetime) -> Harm:
-    """What probes lost, in seconds: ``lost`` in all, ``frozen`` in gaps that are over; ``ongoing`` unless it says no."""
+    """What probes lost, in seconds: ``lost`` in all, ``frozen`` in freezes that are over."""
     ongoing = said.get("ongoing", True)
     return Harm(
         float(said["lost"]), 1.0 if ongoing else 0.0, now, ongoing, frozen_seconds=float(said.get("frozen", 0.0))

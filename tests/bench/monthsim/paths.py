@@ -30,7 +30,7 @@ RETRY_SECONDS = 1.0
 """Linux sends a lost SYN again after one second."""
 _ADDRESS = "broker:9094"
 _ROUNDING = 1e-6
-_BEFORE, _AFTER = 3.0, 9.0
+_BEFORE, _AFTER = 3.0, 15.0
 _FADING = 7, 10.0
 """Slices, and their seconds, in which the harm of a stretch fades before the next one; the rest is one slice."""
 

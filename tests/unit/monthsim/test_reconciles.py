@@ -8,7 +8,7 @@ import pytest
 from bellwether.core.demotion.cure_choice import Cure
 from bellwether.core.settings.policy import Policy, Quarantine
 from monthsim.assumptions import Assumptions, FaultRates
-from monthsim.episodes import Disk, DiskEffect, Episode, Kind, Month, Path
+from monthsim.episodes import Disk, DiskEffect, Episode, Kind, Month, Path, PathEffect
 from monthsim.injected import cut, down, slow_disk
 from monthsim.months import look, operate, our_policy
 from monthsim.noise import frozen, rolling_restart, slow_syncs
@@ -88,6 +88,13 @@ def test_slow_syncs_alone_move_nothing() -> None:
 @pytest.mark.parametrize("seconds", [3.0, 6.0, 9.0, 20.0])
 def test_a_pause_demotes_nobody(seconds: float) -> None:
     assert demoted(lived(frozen(Kind.GC_PAUSE, 1000.3, seconds, 0))) == []
+
+
+def test_a_cut_that_one_of_three_vantages_does_not_see_demotes_within_half_a_minute() -> None:
+    path = PathEffect(1000.0, 1600.0, Path.REFUSED, (1,), (0, 1), internal=False)
+    found = lived(Episode(Kind.EXTERNAL_CUT, 1000.0, 1600.0, (1,), (path,)))
+    assert demoted(found) == [(1, "ExternallyUnreachable")]
+    assert 1008.0 < found.demotions[0].time < 1030.0
 
 
 def freezing(*spans: tuple[float, float]) -> list[Episode]:

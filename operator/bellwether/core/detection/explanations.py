@@ -24,12 +24,12 @@ def explained(found: Finding, broker: int, index: SignalIndex, silent_since: dat
 
 
 def _with_leaders(found: Finding, broker: int, index: SignalIndex) -> Finding:
-    """Who still waits for a broker that leads nothing: acks=all does for its disk, in every ISR that it is in."""
+    """Who still waits for a broker that leads nothing: acks=all does for its disk and in its freezes, in each ISR."""
     cluster = index.snapshot.cluster
     if cluster.leader_counts[broker] or PROBES_LOST not in found.message:
         return found
     slow = any(f.type == SignalType.STORAGE_LATENCY and f.reading is Reading.FAILING for f in found.facts)
-    awaited = slow and any(broker in p.isr for p in cluster.held_by(broker))
+    awaited = (slow or found.reason is Reason.FREEZING) and any(broker in p.isr for p in cluster.held_by(broker))
     waits = "acks=all still waits for it in its ISRs" if awaited else "no client waits for it"
     return found._replace(message=f"{found.message}; it leads no partition; {waits}")
 

@@ -14,7 +14,7 @@ from bellwether.core.detection.findings import Finding, SignalIndex, quorum
 from bellwether.core.model.harm_history import AS_THE_COST, HarmCause, LimitFactor
 from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.harm import NOTICEABLE_SHARE, REPORT_RATIO, SHARED_RATIO
+from bellwether.core.settings.harm import DISPUTED_RATIO, NOTICEABLE_SHARE, REPORT_RATIO, SHARED_RATIO
 from bellwether.core.signals import Reading, Signal
 
 _NOT_ITS_OWN = frozenset(
@@ -39,8 +39,8 @@ _STOPPED = frozenset({Reason.RESTARTING, Reason.UNREACHABLE, Reason.BROKER_DOWN}
 class Weighing:
     """Seconds lost, and the cost of a move times the tolerance. ``ongoing``: whether the last requests were lost.
 
-    ``learned`` is the limit as a multiple of that, by past disturbances of that ``cause``.
-    ``earlier_seconds`` is what of the seconds lost is left of earlier failures.
+    ``learned`` is the limit as a multiple of that, by past disturbances of that ``cause``. ``disputed``: a vantage
+    still reaches the broker. ``earlier_seconds`` is what of the seconds lost is left of earlier failures.
     """
 
     lost_seconds: float
@@ -49,6 +49,7 @@ class Weighing:
     ongoing: bool = True
     cause: HarmCause = HarmCause.STORAGE
     learned: LimitFactor = AS_THE_COST
+    disputed: bool = False
     earlier_seconds: float = 0.0
 
     @property
@@ -57,7 +58,7 @@ class Weighing:
 
         A source reports growing harm in steps of REPORT_RATIO, so what it reported may be so much more by now.
         """
-        return self._limit / REPORT_RATIO
+        return self._limit * (DISPUTED_RATIO if self.disputed else 1) / REPORT_RATIO
 
     @property
     def _limit(self) -> float:
@@ -83,7 +84,8 @@ class Weighing:
     def __str__(self) -> str:
         times = f", tolerated {self.tolerance} times (spec.detection.tolerance)" if self.tolerance > 1 else ""
         learned = self.learned.words(self.cause, self._limit)
-        return f"moving its leaders away and back costs {self.cost}{times}{f'; {learned}' if learned else ''}"
+        disputed = f", counted {DISPUTED_RATIO} times while vantages disagree" if self.disputed else ""
+        return f"moving its leaders away and back costs {self.cost}{times}{f'; {learned}' if learned else ''}{disputed}"
 
     def shared_with(self, peers_lost_seconds: float) -> bool:
         """Whether the peers' clients lose about as much: the cause is shared, and moving would save too little."""
@@ -91,13 +93,21 @@ class Weighing:
         return excess < self.limit_seconds or self.lost_seconds < SHARED_RATIO * peers_lost_seconds
 
 
-def weigh(lost_seconds: float, broker: int, index: SignalIndex, cause: HarmCause, *, ongoing: bool = True) -> Weighing:
+def weigh(
+    lost_seconds: float,
+    broker: int,
+    index: SignalIndex,
+    cause: HarmCause,
+    *,
+    ongoing: bool = True,
+    disputed: bool = False,
+) -> Weighing:
     """Weigh what clients of a broker lost. For a demoted broker it does not matter whether they lose any more."""
     ongoing = ongoing or broker in index.snapshot.record.demoted
     tolerance, learned = index.detection.tolerance, index.limit_factors[cause]
     # A broker with slow writes is held in a controlled shutdown, or is demoted while it keeps up as a follower.
     cost = index.move_cost_with_syncs(broker) if cause is HarmCause.REACHABILITY else index.move_cost(broker)
-    return Weighing(lost_seconds, cost, tolerance, ongoing, cause, learned)
+    return Weighing(lost_seconds, cost, tolerance, ongoing, cause, learned, disputed)
 
 
 def own_harm(

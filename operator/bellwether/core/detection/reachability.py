@@ -65,21 +65,26 @@ def reachability(broker: int, index: SignalIndex, fencing_seconds: float, past: 
     needed = max(need - quiet, 1)
     agreeing = sorted(failing, key=lost_seconds, reverse=True)[needed - 1] if unreachable else None
     agreed = lost_seconds(agreeing) if agreeing is not None else 0.0
-    weighed = weigh(agreed, broker, index, HarmCause.REACHABILITY, ongoing=sum(map(ongoing, failing)) >= needed)
+    going_on, reaching = sum(map(ongoing, failing)) >= needed, _disputing(words, past) if unreachable else ()
+    weighed = weigh(agreed, broker, index, HarmCause.REACHABILITY, ongoing=going_on, disputed=bool(reaching))
     if agreeing is not None and agreeing.harm is not None:
         weighed = replace(weighed, earlier_seconds=agreeing.harm.earlier_seconds)
     if (frozen := _freezing(broker, words, weighed if unreachable else None, index, past)) is not None:
         change = "a minute of answers, or less harm than a third of what moving its leaders costs"
         return Finding(Evidence.BAD, Reason.FREEZING, frozen, UNREACHABLE_SEVERITY, facts, change)
-    if unreachable and not weighed.worth_moving:
+    undisputed = replace(weighed, disputed=False)
+    if unreachable and not undisputed.worth_moving:
         return _below_cost(broker, failing, total, weighed, index, facts)
-    if unreachable and (dispute := _disputed(words, index, past)):
-        text = f"{_names(failing)} of {total} vantages cannot reach it, and {dispute}"
-        seconds = index.detection.reachability.vantage_conflict_after_seconds
-        change = f"every vantage with fresh evidence failing, or {seconds} s passing"
-        return Finding(Evidence.DOUBTFUL, Reason.VANTAGE_CONFLICT, text, facts=facts, change=change)
+    if reaching and not (weighed.worth_moving and _answers_inside(failing)):
+        refused = f"{_names(failing)} of {total} vantages cannot reach it{_why(failing)}"
+        text = f"{refused}, and {_names(reaching)} can; {_lost(weighed)}"
+        change = f"{weighed.change}, one more vantage failing or fewer as well"
+        cause = main_cause(failing)
+        return Finding(Evidence.DOUBTFUL, Reason.VANTAGE_CONFLICT, text, facts=facts, change=change, cause=cause)
     if unreachable:
-        found = _unreachable(broker, failing, total, index, fencing_seconds, past, weighed, quiet=len(failing) < need)
+        found = _unreachable(
+            broker, failing, total, index, fencing_seconds, past, undisputed, quiet=len(failing) < need
+        )
         change = f"fewer than {need} of {total} vantages failing"
         return found._replace(facts=facts, change=found.change or change, cause=main_cause(failing))
     if len(words) < need or not words:
@@ -150,8 +155,7 @@ def _freezing(
         return None
     frozen = sorted((s.harm.frozen_seconds if s.harm is not None else 0.0 for s in words), reverse=True)[need - 1]
     weighed = weigh(frozen, broker, index, HarmCause.REACHABILITY)
-    answers = any(s.reading is Reading.FAILING and s.control is Reading.PASSING for s in words)
-    again = lost is not None and lost.worth_moving and not answers
+    again = lost is not None and lost.worth_moving and not _answers_inside(words)
     if not weighed.noticeable or not (again or past.reason is Reason.FREEZING):
         return None
     # No figure that grows with each gap: the message stays the same for as long as it freezes.
@@ -195,22 +199,22 @@ def self_reachability(broker: int, index: SignalIndex) -> Finding | None:
     return passing(facts)
 
 
-def _disputed(words: Sequence[Signal], index: SignalIndex, past: ReachabilityHistory) -> str:
-    """Vantages that still reach a broker that a quorum cannot reach; empty if there are none, or after a timeout.
+def _disputing(words: Sequence[Signal], past: ReachabilityHistory) -> Sequence[Signal]:
+    """Vantages that still reach a broker that a quorum cannot reach, which raises the price of a move.
 
     A faulty broker is unreachable from everywhere. If some vantages reach it, the usual cause is two broken paths at
-    the same time (docs/decisions/0011). Time counts from the quorum, not from the first failing vantage. A broker that
-    any vantage reaches is not Down, so it stays Suspect while its internal listener fails.
+    the same time (docs/decisions/0085). What raised a verdict without a dispute, or in spite of it, keeps it.
     """
-    reaching = [s.source for s in words if s.reading is Reading.PASSING]
-    if not reaching or past.reason is Reason.NOT_FENCED_IN_TIME:
-        return ""
-    patience = timedelta(seconds=index.detection.reachability.vantage_conflict_after_seconds)
-    disputed = past.since if past.reason is Reason.VANTAGE_CONFLICT else None
-    waited = index.snapshot.now - disputed if disputed is not None else timedelta(0)
-    decided = past.reason is Reason.EXTERNALLY_UNREACHABLE or waited >= patience
-    answers = any(s.reading is Reading.FAILING and s.control is Reading.PASSING for s in words)
-    return "" if decided and answers else f"{', '.join(reaching)} can"
+    if past.reason is Reason.NOT_FENCED_IN_TIME:
+        return ()
+    if past.reason is Reason.EXTERNALLY_UNREACHABLE and _answers_inside(words):
+        return ()
+    return [s for s in words if s.reading is Reading.PASSING]
+
+
+def _answers_inside(words: Sequence[Signal]) -> bool:
+    """Whether a vantage that cannot reach the broker from outside reaches its internal listener."""
+    return any(s.reading is Reading.FAILING and s.control is Reading.PASSING for s in words)
 
 
 def no_external_clients(broker: int, index: SignalIndex) -> bool:
@@ -237,9 +241,8 @@ def _unreachable(
     said = _unreachable_from(failing, total)
     if quiet:
         said += " and its own socket table shows no external client"
-    controls = [s.control for s in failing]
     now = index.snapshot.now
-    if Reading.PASSING in controls:
+    if _answers_inside(failing):
         grace = index.detection.reachability.startup_grace_seconds
         if past.restarted is not None and now - past.restarted < timedelta(seconds=grace):
             text = f"{said}; it has restarted; the load balancer has {grace} s to detect it"
@@ -251,7 +254,7 @@ def _unreachable(
             return Finding(Evidence.DOUBTFUL, Reason.RESTARTING, text, change=change)
         text = f"{said}; its internal listener answers; {weighed if _unmeasured(failing) else _lost(weighed)}"
         return Finding(Evidence.BAD, Reason.EXTERNALLY_UNREACHABLE, text, UNREACHABLE_SEVERITY)
-    confirmed = Reading.FAILING in controls
+    confirmed = any(s.control is Reading.FAILING for s in failing)
     patience = timedelta(seconds=fencing_seconds)
     if past.reason is Reason.NOT_FENCED_IN_TIME:
         overdue = True

@@ -39,8 +39,9 @@ class Verdict:
     ``slow`` says that its disk or its replication lags, whatever it leads. ``facts`` is the evidence, ``change`` what
     would change the verdict. ``noticed`` is when the harm for which the broker is Sick, or Suspect, was first noticed:
     demotion waits a dwell time from then on. ``resumed`` is when its maintenance ended, until startupGraceSeconds
-    later. ``away`` is when Kafka last explained that it does not answer: fenced, not registered, in controlled shutdown.
-    ``inputs`` are set where the verdict is valid until they change; ``None`` where time may change it.
+    later. ``away`` is when Kafka last explained that it does not answer: it was fenced, not registered or in
+    controlled shutdown. ``inputs`` are set where the verdict is valid until they change; ``None`` where time may change
+    it.
     """
 
     broker: int

@@ -22,6 +22,7 @@ from bellwether.core.model.undo_record import Cause
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.broker_report import BrokerReport
+from bellwether.core.reporting.topic_impact import CLIENTS_SUFFER
 from bellwether.core.settings.policy import Policy
 
 NAMED = 5
@@ -143,6 +144,17 @@ def _down(state: PolicyState) -> Finding | None:
     return _judged(state.unplanned(HealthState.DOWN), "Down")
 
 
+def _harmed(state: PolicyState) -> Finding | None:
+    """Suspect brokers whose probes lose requests. Without their figures: this message would change with each report."""
+    suspect = state.unplanned(HealthState.SUSPECT)
+    harmed = [b for b in suspect if b.demoted is None and b.verdict.reason in CLIENTS_SUFFER]
+    if not harmed:
+        return None
+    reasons = ", ".join(dict.fromkeys(b.verdict.reason for b in harmed))
+    text = f"{named(b.broker for b in harmed)} {_is(harmed)} Suspect ({reasons}): probes lose requests"
+    return Finding(harmed[0].verdict.reason, text)
+
+
 def _aborted(state: PolicyState) -> Finding | None:
     stopped = state.result.stopped
     return Finding(stopped.reason, stopped.message) if stopped is not None else None
@@ -231,6 +243,7 @@ RANKS: tuple[Callable[[PolicyState], Finding | None], ...] = (
     _sick,
     _at_min_isr,
     _down,
+    _harmed,
     _aborted,
     _blind,
     _delaying,

@@ -79,9 +79,6 @@ class Reachability:
     late_after_seconds: ClassVar[float] = 1.25
     # A prober renews its Lease every 2 s; this allows for a slow API server and a change of its leader.
     stale_after_seconds: ClassVar[int] = 10
-    # A faulty broker is unreachable from everywhere. Two broken paths at once are more frequent than a broker that only
-    # some vantages reach, and most path outages end within 15 minutes (Feamster et al., SIGMETRICS 2003).
-    vantage_conflict_after_seconds: ClassVar[int] = 1800
 
 
 CANARY_TOPIC = "bellwether-canary"

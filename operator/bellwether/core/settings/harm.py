@@ -68,6 +68,13 @@ LEADING_LOST_SECONDS = 0.4
 Measured with 500 ms (docs/internals/cures.md); with 80 ms nothing is lost there.
 """
 
+DISPUTED_RATIO = 4
+"""A move costs this multiple while a vantage still reaches a broker that a quorum cannot reach.
+
+Two broken paths at once are more frequent than a broker that only some can reach, and then a move saves clients
+nothing: if it helps in one of four disputes, a cure costs four moves.
+"""
+
 SHARED_RATIO = 2.0
 """A broker whose clients lose less than this multiple of what its peers' clients lose shares the cause with them.
 

@@ -151,8 +151,9 @@ class TestText:
         assert said.splitlines()[:3] == [
             "Broker 1 of policy default/main is Suspect: HarmBelowCost, since 2026-01-01 00:00:00Z (2 min 5 s ago)",
             "  unreachable from a, b (2 of 3 vantages); its probes lost 1.4 s, and moving its leaders away and back"
-            " costs about 3 s (assumed); it leads no partition; no client waits for it",
-            "  what would change it: probes losing 2.3 s make it Sick, five seconds of answers Healthy",
+            " costs about 3 s (assumed), counted 4 times while vantages disagree; it leads no partition; no client"
+            " waits for it",
+            "  what would change it: probes losing 9.2 s make it Sick, five seconds of answers Healthy",
         ]
 
     def test_what_keeps_it_from_leading_and_what_it_leads(self):

@@ -52,6 +52,13 @@ def slow() -> Report:
     return said(snapshot(seen), ENFORCE, {**verdicts(seen), 3: lagging})
 
 
+def disputed() -> Report:
+    """Two of three vantages do not reach broker 2."""
+    seen = cluster(partition())
+    suspect = verdict(2, HealthState.SUSPECT, Reason.VANTAGE_CONFLICT)
+    return said(snapshot(seen), ENFORCE, {**verdicts(seen), 2: suspect})
+
+
 def held(reason: Reason, topic: str = "orders") -> Plan:
     return Plan(holds=(Hold(partition(topic).key, topic, reason, "so it is"),))
 
@@ -98,6 +105,11 @@ WORST_FIRST = [
         id="at min.insync.replicas",
     ),
     pytest.param(of(down=[2]), (True, "BrokerDown", "broker 2 is Down: so it seems"), id="down"),
+    pytest.param(
+        disputed(),
+        (True, "VantageConflict", "broker 2 is Suspect (VantageConflict): probes lose requests"),
+        id="suspect, and probes lose requests",
+    ),
     pytest.param(
         of(result=ExecutionResult(stopped=Abort(Reason.NO_ANSWER, "no answer in 2 s"))),
         (True, "NoAnswer", "no answer in 2 s"),
