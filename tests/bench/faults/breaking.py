@@ -259,6 +259,30 @@ def frozen(broker: int, seconds: float | None = None) -> Break:
     return broken
 
 
+def freezing(broker: int, frozen_seconds: float, of_seconds: float) -> Break:
+    """A broker's process is frozen again and again, each time for less than Kafka needs to fence it."""
+
+    @contextmanager
+    def broken(stage: Stage) -> Iterator[None]:
+        one = stage.kafka.broker(broker)
+
+        def freeze(stop: threading.Event) -> None:
+            one.pause()
+            stop.wait(frozen_seconds)
+            one.resume()
+            stop.wait(of_seconds - frozen_seconds)
+
+        stage.watch.broken(broker)
+        try:
+            with repeated(freeze):
+                yield
+        finally:
+            one.resume()
+            stage.watch.broken(None)
+
+    return broken
+
+
 def both(*faults: Break) -> Break:
     """Several at once."""
 

@@ -81,6 +81,13 @@ def dead_and_cut(name: str, brokers: str, layout: Layout) -> Scenario:
     return Scenario(name, what, expected, by.dead_and_cut, layout=layout, watched=15.0)
 
 
+def freezing(broker: int, seconds: int, period: int) -> Scenario:
+    """A broker is frozen again and again, each time for less than Kafka needs to fence it."""
+    what = f"{broker} is frozen for {seconds} s in every {period}"
+    fault = by.freezing(broker, seconds, period)
+    return Scenario(f"frozen-{seconds}s-of-{period}s", what, sick(broker, "Sick/Freezing"), fault, watched=30.0)
+
+
 SCENARIOS = (
     Scenario(
         "listener-cut", "external connections of 1 are closed and refused", sick(1, *UNREACHABLE), by.way(by.cut, 1)
@@ -119,6 +126,12 @@ SCENARIOS = (
         Expected((1,), ("Suspect/VantagesDisagree",)),
         by.own_path(VANTAGES[1], brokers=(1,), dropped=False),
         watched=10.0,
+    ),
+    Scenario(
+        "two-vantages-miss-one",
+        "two of three vantages are refused by 2 alone",
+        sick(2, *UNREACHABLE),
+        by.own_path(*VANTAGES[:2], brokers=(2,), dropped=False),
     ),
     Scenario(
         "all-vantages-broken",
@@ -202,6 +215,8 @@ SCENARIOS = (
         limit=180.0,
     ),
     Scenario("frozen-3s", "1 is frozen for 3 s", nobody("Healthy", LITTLE), by.frozen(1, 3.0), watched=15.0),
+    freezing(1, 5, 9),
+    freezing(3, 6, 11),
     Scenario(
         "frozen-for-good",
         "2 is frozen, and fenced by Kafka",

@@ -133,6 +133,7 @@ class FaultRates:
     external_cut: float = 0.05
     external_blackhole: float = 0.05
     zone_cut: float = 0.1
+    freezing: float = 0.05
     disk_slow: float = 0.05
     disk_stalled: float = 0.03
     disk_degraded: float = 0.05
@@ -143,6 +144,9 @@ FAULT_SOURCES: dict[str, str] = {
     "external_cut": "the listener refuses, the broker is well inside; 5 minutes to 4 hours, median 30 minutes",
     "external_blackhole": "packets vanish; as long as a cut",
     "zone_cut": "one rack's load balancer is gone: a third of the brokers; as long as a cut",
+    "freezing": "frozen for 2-8 s, then answering for 2-8 s, again and again; in half of them both are drawn anew each "
+    "time, from 1 s on; below broker.session.timeout.ms (9 s), for 1-30 minutes, log-uniform; as often as a cut: small "
+    "heaps, CPU limits and migrated hosts are as ordinary as broken paths, and no published rate was found",
     "disk_slow": "every write 80-500 ms for 2-4 hours; Lu et al., 'Perseus', FAST 2023: 304 such drives of 248,000 in "
     "10 months",
     "disk_stalled": "writes never end, for 1-4 hours; AWS FIS 'Pause I/O' is the same fault",

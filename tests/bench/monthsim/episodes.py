@@ -42,6 +42,7 @@ class Kind(StrEnum):
     EXTERNAL_CUT = "external cut"
     EXTERNAL_BLACKHOLE = "external blackhole"
     ZONE_CUT = "external cut of a rack"
+    FREEZING = "freezes again and again"
     DISK_SLOW = "disk slow"
     DISK_STALLED = "disk stalled"
     DISK_DEGRADED = "disk slow for minutes"
@@ -50,7 +51,7 @@ class Kind(StrEnum):
 
 EXTERNAL_FAULTS = frozenset({Kind.EXTERNAL_CUT, Kind.EXTERNAL_BLACKHOLE, Kind.ZONE_CUT})
 DISK_FAULTS = frozenset({Kind.DISK_SLOW, Kind.DISK_STALLED, Kind.DISK_DEGRADED})
-FAULTS = EXTERNAL_FAULTS | DISK_FAULTS | {Kind.BROKER_DOWN}
+FAULTS = EXTERNAL_FAULTS | DISK_FAULTS | {Kind.FREEZING, Kind.BROKER_DOWN}
 
 
 class Path(StrEnum):

@@ -18,6 +18,9 @@ def faults(brokers: int, rates: FaultRates, world: Assumptions, rng: Generator) 
     """A month's real faults, in no order."""
     found: list[Episode] = []
     everybody = tuple(range(brokers))
+    # From streams of their own: the other faults are those of months without freezes.
+    for broker, own in zip(everybody, rng.spawn(brokers), strict=True):
+        found += [freezes(t, between(60, 1800, own), broker, own) for t in times(rates.freezing, own)]
     for broker in everybody:
         found += [
             cut(Kind.EXTERNAL_CUT, t, _repair(rng), (broker,), Path.REFUSED) for t in times(rates.external_cut, rng)
@@ -48,6 +51,18 @@ def cut(kind: Kind, start: float, seconds: float, brokers: tuple[int, ...], how:
     """Unreachable from outside, well inside."""
     path = PathEffect(start, start + seconds, how, brokers, ALL_VANTAGES, internal=False)
     return Episode(kind, start, start + seconds, brokers, (path,))
+
+
+def freezes(start: float, seconds: float, broker: int, rng: Generator) -> Episode:
+    """A process that stops again and again, each time for less than Kafka needs to fence it."""
+    periodic, frozen, answers = bool(rng.random() < 0.5), rng.uniform(2.0, 8.0), rng.uniform(2.0, 8.0)
+    paths, time = [], start
+    while time < start + seconds:
+        if not periodic:
+            frozen, answers = rng.uniform(1.0, 8.0), rng.uniform(1.0, 8.0)
+        paths.append(PathEffect(time, time + float(frozen), Path.FROZEN, (broker,), ALL_VANTAGES))
+        time += float(frozen + answers)
+    return Episode(Kind.FREEZING, start, paths[-1].end, (broker,), tuple(paths))
 
 
 def slow_disk(kind: Kind, start: float, seconds: float, broker: int, level: float) -> Episode:

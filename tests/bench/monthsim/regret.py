@@ -2,8 +2,9 @@
 
 In: a month and a rule set's cures. Out: both sums, in seconds of all requests to what a broker leads. Which clients
 lose by a fault, and what a cure ends of it, is in the core's ``RELIEF``. Harm that no allowed cure ends (restarts, a
-cluster cut off as a whole, acks=all where no broker is held) is the same for every rule and is left out, which makes
-the ratio larger. A disk that is slow for 1 s in every 10 loses the allowance, which all bear. Called by ``scoring``.
+single pause, acks=all of a broker that freezes or where no broker is held, a cluster cut off as a whole) is the same
+for every rule and is left out, which makes the ratio larger. A disk that is slow for 1 s in every 10 loses the
+allowance, which all bear. Called by ``scoring``.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from monthsim.episodes import DISK_FAULTS, EXTERNAL_FAULTS, FENCED_SECONDS, Disk
 MOVE_SECONDS = MoveCost().seconds
 """What moving leaders away and back costs, for every rule set and for the clairvoyant; a hold costs the same."""
 
-CURED = EXTERNAL_FAULTS | DISK_FAULTS | {Kind.DISK_HICCUP}
+CURED = EXTERNAL_FAULTS | DISK_FAULTS | {Kind.DISK_HICCUP, Kind.FREEZING}
 WELL_SECONDS = 60.0
 """A demotion or a hold lasts until its broker has been well for so long."""
 
@@ -100,6 +101,9 @@ def harm(month: Month, broker: int) -> list[Stretch]:
             for p in episode.paths
             if broker in p.brokers and p.external and p.what in (Path.REFUSED, Path.DROPPED)
         ]
+        # acks=all waits for it as a follower as well: a demotion ends nothing of that, and a hold was not measured.
+        acks_one = 1 - month.world.acks_all_share
+        found += [Stretch(p.start, p.end, acks_one) for p in episode.paths if p.what is Path.FROZEN]
         found += [_on_disk(month, d, broker) for d in episode.disks if broker in d.brokers]
     return _worst(s for s in found if s.share > 0.01 and s.end > s.start)
 

@@ -162,7 +162,7 @@ def _fits(fault: Episode, one: Demotion) -> bool:
     """Whether a demotion is for what ails: one that noise has brought about meanwhile finds nothing."""
     if fault.kind in DISK_FAULTS:
         return one.reason == STORAGE
-    return fault.kind not in EXTERNAL_FAULTS or one.reason != STORAGE
+    return fault.kind not in EXTERNAL_FAULTS | {Kind.FREEZING} or one.reason != STORAGE
 
 
 def _causes(month: Month, one: Demotion) -> str:

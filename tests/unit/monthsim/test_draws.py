@@ -6,7 +6,7 @@ import pytest
 
 from monthsim.assumptions import NAMES, SOURCES, Assumptions, FaultRates
 from monthsim.draws import P99_AT_FIVE_MEDIANS, between, lognormal, times
-from monthsim.episodes import Episode, Kind
+from monthsim.episodes import SESSION_SECONDS, Episode, Kind
 from monthsim.injected import faults
 from monthsim.noise import noise
 from monthsim.poisson import at_most, upper_bound
@@ -78,6 +78,17 @@ def test_faults_are_injected_at_their_rates() -> None:
     found = [e.kind for _ in range(400) for e in faults(6, FaultRates(), WORLD, rng)]
     assert found.count(Kind.EXTERNAL_CUT) / 2400 == pytest.approx(0.05, rel=0.25)
     assert found.count(Kind.ZONE_CUT) / 400 == pytest.approx(0.1, rel=0.5)
+
+
+def test_freezes_end_before_kafka_fences_the_broker_and_leave_the_other_faults_as_they_were() -> None:
+    with_, without = (
+        [e for n in range(100) for e in faults(6, rates, WORLD, np.random.default_rng(n))]
+        for rates in (FaultRates(), FaultRates(freezing=0.0))
+    )
+    found = [e for e in with_ if e.kind is Kind.FREEZING]
+    assert len(found) / 600 == pytest.approx(0.05, rel=0.5)
+    assert all(p.end - p.start < SESSION_SECONDS for e in found for p in e.paths)
+    assert [e for e in with_ if e.kind is not Kind.FREEZING] == without
 
 
 def test_every_assumption_names_its_source() -> None:

@@ -4,7 +4,7 @@ import pytest
 from bellwether.core.demotion.cure_choice import Cure
 from monthsim.assumptions import Assumptions
 from monthsim.episodes import FENCED_SECONDS, Disk, DiskEffect, Episode, Kind, Month, Path
-from monthsim.injected import cut, slow_disk
+from monthsim.injected import cut, freezes, slow_disk
 from monthsim.models import MODELS, STANDARD
 from monthsim.noise import frozen, slow_syncs
 from monthsim.regret import MOVE_SECONDS, Cured, Stretch, clairvoyant, harm, price, suffered, without_agent
@@ -104,6 +104,14 @@ def test_of_two_faults_at_once_the_worse_counts() -> None:
 
 def test_what_no_demotion_cures_is_left_out() -> None:
     assert harm(month(frozen(Kind.GC_PAUSE, 1000.0, 6.0, 1)), 1) == []
+
+
+def test_a_broker_that_freezes_again_and_again_loses_what_does_not_wait_for_followers() -> None:
+    freezing = freezes(1000.0, 120.0, 1, np.random.default_rng(1))
+    found = harm(month(freezing), 1)
+    assert len(found) == len(freezing.paths) > 5
+    assert all((s.share, s.demoted.then) == (0.5, 0.0) for s in found)
+    assert clairvoyant(found) == MOVE_SECONDS
 
 
 def test_a_clairvoyant_bears_a_short_fault_and_moves_away_from_a_long_one() -> None:
