@@ -57,6 +57,7 @@ class Reason(StrEnum):
     CHANGED_SINCE_PLAN = "ChangedSincePlan"
     # Whether acks=all waits for a broker, and whether it is quarantined
     NO_RELIEF = "NoRelief"
+    ACKS_CONTRADICTED = "AcksContradicted"
     NOT_BLOCKING_ACKS = "NotBlockingAcks"
     QUARANTINE_PENDING = "QuarantinePending"
     BROKER_HELD = "BrokerHeld"
@@ -171,6 +172,9 @@ DESCRIPTIONS: dict[Reason, str] = {
     ),
     Reason.NO_RELIEF: (
         "The broker's writes are slow, and demotion would make acks=all slower, not faster: its leaders stay."
+    ),
+    Reason.ACKS_CONTRADICTED: (
+        "The policy says that most producers use acks=1, and Kafka's remote time of produce requests proves acks=all."
     ),
     Reason.NOT_BLOCKING_ACKS: "Producers with acks=all do not wait for this broker.",
     Reason.QUARANTINE_PENDING: ("The quarantine waits for its cooldown or for the agent's answer."),

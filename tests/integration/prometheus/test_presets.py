@@ -36,6 +36,7 @@ HERE = {
 # What broker 1 and its peers show, by preset.
 SHOWN = {
     "ProduceLocalTimeP99": (850, 2),
+    "ProduceRemoteTimeP50": (4, 0),
     "LogFlushTimeP999": (2600 * 1.6, 20 * 1.6),
     "RequestHandlerIdle": (0.05, 0.9),
     "NetworkProcessorIdle": (0.02, 0.98),

@@ -13,6 +13,7 @@ from enum import Enum, StrEnum
 from typing import NamedTuple
 
 from bellwether.core.detection.context import Context
+from bellwether.core.detection.producer_acks import producer_acks
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.undo_record import DemotedBroker
@@ -114,7 +115,7 @@ def _delays(verdict: Verdict, checks: Checks) -> bool:
     """Whether acks=all waits for a broker with slow writes, or may, as far as is known."""
     broker, cluster = verdict.broker, checks.snapshot.cluster
     measured = checks.snapshot.fault_tolerance is not None
-    if verdict.slow not in _WRITES or not measured or checks.policy.demotion.producer_acks is ProducerAcks.ONE:
+    if verdict.slow not in _WRITES or not measured or producer_acks(checks) is ProducerAcks.ONE:
         return False
     stalled = checks.stalled(broker)
     if not cluster.leader_counts[broker] and not stalled:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from bellwether.core.detection.context import Context
+from bellwether.core.detection.producer_acks import producer_acks_condition
 from bellwether.core.doctor.risks import RiskSummary
 from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.condition import Condition
@@ -49,7 +50,10 @@ def policy_conditions(
 
 
 def _unmeasured(context: Context) -> Iterable[Condition]:
-    """Condition for a load limit that has no effect; none where it works, or there is none."""
+    """Conditions for settings that measurements contradict or do not reach; none where there is nothing to measure."""
+    acks = producer_acks_condition(context)
+    if acks is not None:
+        yield acks
     text = loads_missing_message(context.policy.demotion.capacity, context.snapshot.loads)
     if text is not None:
         yield Condition("LoadsAvailable", False, Reason.NO_EVIDENCE, text)

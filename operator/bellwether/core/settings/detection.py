@@ -181,7 +181,7 @@ class PrometheusRule:
 
     ``peer_ratio`` additionally requires the value to be that multiple of the other brokers' median; 0 disables it.
     ``leaders_only`` marks a value that is meaningful only while the broker leads, so it is not used to judge a demoted
-    broker.
+    broker. ``shows_acks`` marks one that judges no broker: beyond the threshold, it shows producers with ``acks=all``.
     """
 
     name: str
@@ -194,6 +194,7 @@ class PrometheusRule:
     failure_threshold: int = _IN_A_ROW
     success_threshold: int = _IN_A_ROW
     on_failing: OnFailing = OnFailing.DEMOTE
+    shows_acks: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,6 +326,7 @@ class Detection:
                 on_failing=rule.on_failing,
             )
             for rule in prometheus.rules
+            if not rule.shows_acks
         ]
         found += [
             ThresholdSignals(
@@ -347,11 +349,16 @@ class Detection:
         ]
         return tuple(found)
 
+    @property
+    def acks_rules(self) -> frozenset[str]:
+        """Names of the Prometheus rules that show producers with ``acks=all``."""
+        return frozenset(rule.name for rule in self.prometheus.rules if rule.shows_acks)
+
     def stale_after(self, type_: str, source: str) -> int | None:
         """Seconds for which a signal of that type and source is valid after its prober's last renewal.
 
-        ``None`` when the policy does not judge it. A quarantine agent's signal is not evidence, and has a limit as
-        well.
+        ``None`` when the policy does not use it. Signals of a quarantine agent and of producers' acks are no evidence
+        about a broker, and have a limit as well.
         """
         for kind, settings in (
             (SignalType.EXTERNAL_REACHABILITY, self.reachability),
@@ -364,4 +371,6 @@ class Detection:
                 return settings.stale_after_seconds if settings.enabled else None
         if type_ == QUARANTINE_AGENT:
             return AGENT_STALE_AFTER_SECONDS
+        if type_ == SignalType.PROMETHEUS and source in self.acks_rules:
+            return self.prometheus.stale_after_seconds
         return next((w.stale_after_seconds for w in self.threshold_signals if w.covers(type_, source)), None)

@@ -72,7 +72,8 @@ class Demotion:
         ProducerAcks,
         FieldDoc(
             "What most producers wait for. All, Kafka's default: a broker with slow writes is not demoted where"
-            " acks=all would wait for it as a follower. One: it is demoted in any case, which relieves acks=1 alone."
+            " acks=all would wait for it as a follower. One: it is demoted in any case, which relieves acks=1 alone,"
+            " unless the Prometheus preset ProduceRemoteTimeP50 shows that produce requests wait for followers."
         ),
     ] = ProducerAcks.ALL
     capacity: Capacity = UNBOUNDED

@@ -96,7 +96,7 @@ class Site:
         """The JMX exporter; before 1.0 it left a counter's name as it was: ``counted`` = ``_count``."""
         for broker in self.brokers:
             labels = self.target(broker)
-            self._kafka(broker, counted)
+            self._kafka(broker, counted, median="0.50")
             self.add(
                 "kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent",
                 labels,
@@ -112,7 +112,7 @@ class Site:
         """The Strimzi Metrics Reporter, with an allowList that has everything."""
         for broker in self.brokers:
             labels = self.target(broker)
-            self._kafka(broker, "_count")
+            self._kafka(broker, "_count", median="0.5")
             self.add(
                 "kafka_server_kafkarequesthandlerpool_requesthandleravgidlepercent_total",
                 labels,
@@ -123,18 +123,22 @@ class Site:
             )
         return self
 
-    def _kafka(self, broker: int, counted: str) -> None:
+    def _kafka(self, broker: int, counted: str, median: str) -> None:
         """What both exporters name alike."""
         labels = self.target(broker)
         local, flush = "kafka_network_requestmetrics_localtimems", "kafka_log_logflushstats_logflushrateandtimems"
+        remote_time = "kafka_network_requestmetrics_remotetimems"
         for quantile, share in QUANTILES:
             for request, well, ill in (("Produce", 2.0, 850.0), ("FetchConsumer", 0.0, 3.0)):
                 at = self.choose(broker, well * share, ill * share)
                 self.add(local, {**labels, "quantile": quantile, "request": request}, at)
+            remote = {**labels, "quantile": median if quantile == "0.50" else quantile, "request": "Produce"}
+            self.add(remote_time, remote, self.choose(broker, 0, 20 * share))
             self.add(flush, {**labels, "quantile": quantile}, self.choose(broker, 20 * share, 2600 * share))
         for request in ("Produce", "FetchConsumer"):
             rate = 50.0 if broker in self.leading else 0.0
             self.add(f"{local}{counted}", {**labels, "request": request}, self.grown(broker, rate, rate))
+            self.add(f"{remote_time}{counted}", {**labels, "request": request}, self.grown(broker, rate, rate))
         self.add(f"{flush}{counted}", labels, self.grown(broker, 0.1, 0.1))
         replicas = "kafka_server_replicamanager"
         self.add(f"{replicas}_partitioncount", labels, _always(120))

@@ -13,9 +13,11 @@ from bellwether.core.detection.context import Context
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.fault_tolerance import FaultTolerance
 from bellwether.core.reasons import Reason
+from bellwether.core.settings.detection import Detection, Prometheus, PrometheusRule
 from bellwether.core.settings.harm import FENCED_WITHIN_SECONDS, LEADING_LOST_SECONDS, STALLED_SECONDS
 from bellwether.core.settings.policy import Demotion, Mode, Policy, ProducerAcks
-from bellwether.core.signals import Signal
+from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.testing.memory_world import START
 from testkit.values.builders import cluster, partition
 from testkit.values.quarantine_inputs import CONTROLLERS, agent, disk, held_in, opted_in, ordered, scene
 
@@ -96,6 +98,18 @@ def test_a_stalled_disk_that_kafka_has_not_fenced_in_time_is_demoted_without_an_
 def test_where_producers_wait_for_the_leader_alone_demotion_is_the_cure():
     acks_one = replace(PLAIN, demotion=replace(PLAIN.demotion, producer_acks=ProducerAcks.ONE))
     assert cure(TRAILS, policy=acks_one) == "demotion"
+
+
+@pytest.mark.parametrize(("reading", "chosen"), [(Reading.FAILING, "NoRelief"), (Reading.PASSING, "demotion")])
+def test_measured_remote_time_overrules_acks_one(reading: Reading, chosen: str):
+    rule = PrometheusRule(name="acks", query="remote", threshold=0, shows_acks=True)
+    measured = Signal(3, SignalType.PROMETHEUS, "acks", reading, START, 0.0, value=4.0)
+    policy = replace(
+        PLAIN,
+        demotion=replace(PLAIN.demotion, producer_acks=ProducerAcks.ONE),
+        detection=Detection(prometheus=Prometheus(rules=(rule,))),
+    )
+    assert cure(TRAILS, disk(), measured, policy=policy) == chosen
 
 
 def test_a_broker_that_leads_nothing_is_demoted_as_nothing_is_elected():

@@ -165,6 +165,7 @@ class PrometheusRule(Model):
         preset, selector = values.pop("preset"), values.pop("selector")
         if preset:
             values["query"] = BY_NAME[preset].query(Scope(self.broker_label, selector or ""))
+            values["shows_acks"] = BY_NAME[preset].shows_acks
         return detection.PrometheusRule(**{**values, "threshold": float(self.threshold)})
 
 

@@ -27,7 +27,7 @@ Query = Callable[[Scope], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
-    """One preset query; ``threshold`` and ``peer_ratio`` are suggested values."""
+    """One preset query; ``threshold`` and ``peer_ratio`` are suggested values. ``shows_acks``: it judges no broker."""
 
     name: str
     sentence: str
@@ -36,6 +36,7 @@ class Preset:
     peer_ratio: int = 0
     comparison: Comparison = Comparison.ABOVE
     leaders_only: bool = False
+    shows_acks: bool = False
     needs: str = ""
     dialects: tuple[tuple[str, Query], ...]
 
@@ -49,7 +50,7 @@ def _quantile(metric: str, quantile: str, *matchers: str) -> Query:
     """A percentile that Kafka computes, only while it gets new samples: otherwise it keeps its last value forever."""
 
     def make(scope: Scope) -> str:
-        value = scope.series(metric, *matchers, f'quantile="{quantile}"')
+        value = scope.series(metric, *matchers, f'quantile=~"{quantile}"')
         # From 1.0 on the JMX exporter adds _total to the name of every counter.
         count = scope.series("", f'__name__=~"{metric}_count(_total)?"', *matchers)
         return scope.worst(f"{value} and ignoring (quantile) (rate({count}[5m]) > 0)")
@@ -126,6 +127,17 @@ PRESETS = (
         leaders_only=True,
         needs="RequestMetrics, which the newest Strimzi example rules for the JMX exporter omit",
         dialects=((BOTH, _quantile("kafka_network_requestmetrics_localtimems", "0.99", 'request="Produce"')),),
+    ),
+    Preset(
+        name="ProduceRemoteTimeP50",
+        sentence="Median time for which produce requests wait for followers. Above 0 it proves producers with"
+        " `acks=all`; no broker is judged by it.",
+        unit="ms",
+        threshold="0",
+        shows_acks=True,
+        needs="RequestMetrics, which the newest Strimzi example rules for the JMX exporter omit",
+        # The JMX exporter calls the median 0.50, Strimzi's reporter 0.5.
+        dialects=((BOTH, _quantile("kafka_network_requestmetrics_remotetimems", "0.50?", 'request="Produce"')),),
     ),
     Preset(
         name="LogFlushTimeP999",

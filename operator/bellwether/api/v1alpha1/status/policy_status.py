@@ -270,6 +270,7 @@ class LeadershipPolicyStatus(Reported):
         " tool changes the replica order of managed partitions. DemotionBlocked: a demotion or promotion is"
         " blocked. WaitingForExternalOperation: an operation of another tool must end first. RestartDetection: False"
         " if pod restarts cannot be detected. LoadsAvailable: False if loads are unknown."
+        " ProducerAcksFit: False if measurements contradict spec.demotion.producerAcks."
         " RebalanceProposed: a load plan is ready for approval. Rebalancing: a load plan is being"
         " applied. PlacementFits: the preferred racks exist. PlacementMet: the preferred racks lead.",
     )

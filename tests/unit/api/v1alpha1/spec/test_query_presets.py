@@ -37,6 +37,10 @@ def test_a_preset_reaches_the_core_as_its_query_and_its_sense(preset: Preset) ->
     assert (rule.threshold, rule.peer_ratio) == (float(preset.threshold), preset.peer_ratio)
 
 
+def test_the_preset_of_remote_time_alone_shows_acks() -> None:
+    assert [preset.name for preset in PRESETS if rule_of(preset).shows_acks] == ["ProduceRemoteTimeP50"]
+
+
 @each_preset
 def test_a_preset_asks_for_every_dialect_at_once(preset: Preset) -> None:
     for dialect, _ in preset.dialects:
@@ -71,7 +75,7 @@ def test_names_are_distinct_and_sentences_are_sentences() -> None:
 
 
 def test_an_unknown_preset_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(InvalidObject, match="is not a preset: use one of ProduceLocalTimeP99, LogFlush"):
+    with pytest.raises(InvalidObject, match="is not a preset: use one of ProduceLocalTimeP99, ProduceRem"):
         LeadershipPolicy.read(prometheus(preset="Magic"))
 
 
