@@ -27,6 +27,17 @@ _NO_SUCH_TOPIC = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, K
 _REFUSED = {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}
 
 
+def topic_error(topic: str, error: KafkaError) -> Transient | Terminal:
+    """Why a topic cannot be used: Terminal, with the remedy, where only a person can change that."""
+    if error.code() in _NO_SUCH_TOPIC:
+        return Terminal(f"topic {topic} does not exist: create it as docs/signals/canary.md describes")
+    if error.code() in _REFUSED:
+        return Terminal(f"not authorized to describe topic {topic}: grant Read and Write on it")
+    if error.code() == KafkaError.TOPIC_EXCEPTION:
+        return Terminal(f"{topic} is not a valid name of a topic: correct spec.detection.canary.topic")
+    return Transient(f"metadata of topic {topic}: {error.str()}")
+
+
 class ConfluentCanary:
     """Requests of one vantage to one topic. One thread produces and takes results; two others wait for them."""
 
@@ -82,11 +93,7 @@ class ConfluentCanary:
         except KafkaException as error:
             raise Transient(f"metadata of topic {self._topic} could not be read: {error.args[0].str()}") from error
         if found.error is not None:
-            if found.error.code() in _NO_SUCH_TOPIC:
-                raise Terminal(f"topic {self._topic} does not exist: create it as docs/signals/canary.md describes")
-            if found.error.code() in _REFUSED:
-                raise Terminal(f"not authorized to describe topic {self._topic}: grant Read and Write on it")
-            raise Transient(f"metadata of topic {self._topic}: {found.error.str()}")
+            raise topic_error(self._topic, found.error)
         single = {p.replicas[0]: index for index, p in sorted(found.partitions.items()) if len(p.replicas) == 1}
         return dict(sorted(single.items()))
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from bellwether.core.detection.context import Context
+from bellwether.core.detection.findings import recent
 from bellwether.core.detection.producer_acks import producer_acks_condition
 from bellwether.core.doctor.risks import RiskSummary
 from bellwether.core.execution.result import ExecutionResult
@@ -24,6 +25,7 @@ from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.reporting.external_operations import waiting_for_external_operations
 from bellwether.core.reporting.placement_conditions import placement_conditions
 from bellwether.core.reporting.readiness import PolicyState, named, ready
+from bellwether.core.signals import Reading, SignalType
 
 
 def policy_conditions(
@@ -54,9 +56,29 @@ def _unmeasured(context: Context) -> Iterable[Condition]:
     acks = producer_acks_condition(context)
     if acks is not None:
         yield acks
+    if context.policy.detection.canary.enabled:
+        yield _canary(context)
     text = loads_missing_message(context.policy.demotion.capacity, context.snapshot.loads)
     if text is not None:
         yield Condition("LoadsAvailable", False, Reason.NO_EVIDENCE, text)
+
+
+def _canary(context: Context) -> Condition:
+    """Whether the canary measures each live broker from anywhere; what fails is measured, and counts elsewhere."""
+    settings, readings, why = context.policy.detection.canary, dict[int, set[Reading]](), dict[int, str]()
+    for signal in context.snapshot.signals:
+        counts = signal.type == SignalType.CANARY and signal.broker in context.snapshot.cluster.live
+        if counts and recent(signal, settings.stale_after_seconds):
+            readings.setdefault(signal.broker, set()).add(signal.reading)
+            why[signal.broker] = signal.message
+    if not readings:
+        text = "no canary prober reports: run bellwether probe canary at each vantage"
+        return Condition("CanaryAvailable", None, Reason.NO_EVIDENCE, text)
+    blank = sorted(broker for broker, said in readings.items() if said == {Reading.UNKNOWN})
+    if not blank:
+        return Condition("CanaryAvailable", True, Reason.UP_TO_DATE, f"topic {settings.topic} measures every broker")
+    text = f"{named(blank)}: {why[blank[0]]} (spec.detection.canary.topic is {settings.topic}); nothing is moved for it"
+    return Condition("CanaryAvailable", False, Reason.NO_EVIDENCE, text[:1024])
 
 
 def _waiting(

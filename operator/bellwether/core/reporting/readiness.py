@@ -186,7 +186,7 @@ def _delaying(state: PolicyState) -> Finding | None:
 
 def _unmet(state: PolicyState) -> Finding | None:
     """Settings that have no effect on this cluster, or are contradicted by it."""
-    for type_ in ("PlacementFits", "LoadsAvailable", "ProducerAcksFit"):
+    for type_ in ("PlacementFits", "LoadsAvailable", "ProducerAcksFit", "CanaryAvailable"):
         condition = state.condition(type_)
         if condition is not None and condition.status is False:
             return Finding(condition.reason, condition.message)

@@ -14,8 +14,10 @@ from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.capacity import Capacity
+from bellwether.core.settings.detection import Canary, Detection
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.settings.policy import Demotion, Mode, Policy
+from bellwether.core.signals import Reading, Signal, SignalType
 from testkit.values.builders import (
     after,
     cluster,
@@ -163,6 +165,53 @@ class TestPreferredRacks:
         away = partition(replicas=(1, 3))
         assert self.said(away, plan=Plan(targets={away.key: (1, 3)})).leaders_out_of_place == 0
         assert self.said(away, plan=Plan(targets={away.key: (3, 1)})).leaders_out_of_place == 1
+
+
+class TestCanary:
+    POLICY = replace(ENFORCE, detection=Detection(canary=Canary(enabled=True)))
+
+    def said(self, *words: Signal, policy: Policy = POLICY) -> Report:
+        return said(replace(snapshot(), signals=words), policy)
+
+    def word(self, broker: int, reading: Reading, message: str = "", age: float | None = 0.0) -> Signal:
+        return Signal(broker, SignalType.CANARY, "a", reading, after(0), age, message=message)
+
+    @pytest.mark.parametrize(
+        "why",
+        [
+            "not measured: topic bellwether-canary does not exist: create it as docs/signals/canary.md describes",
+            "not measured: not authorized to describe topic bellwether-canary: grant Read and Write on it",
+            "not measured: the canary topic has no partition with broker 1 as its only replica: add one",
+        ],
+    )
+    def test_a_topic_that_cannot_be_used_is_reported_with_field_and_remedy_and_moves_nothing(self, why: str):
+        found = self.said(self.word(1, Reading.UNKNOWN, why), self.word(2, Reading.PASSING))
+        condition = found.condition("CanaryAvailable")
+        assert (condition.status, condition.reason) == (False, Reason.NO_EVIDENCE)
+        assert condition.message.startswith("broker 1: ")
+        assert why in condition.message
+        assert "spec.detection.canary.topic is bellwether-canary" in condition.message
+        assert (found.plan.moves, found.condition("DemotionBlocked").status) == ((), False)
+        assert found.condition("Ready").message == condition.message.replace("; ", ", ")
+        assert found.condition("Ready").status is True
+
+    def test_a_canary_that_measures_is_available_also_where_it_fails(self):
+        words = [
+            self.word(1, Reading.FAILING),
+            self.word(1, Reading.UNKNOWN, "no right"),
+            self.word(2, Reading.PASSING),
+        ]
+        found = self.said(*words).condition("CanaryAvailable")
+        assert (found.status, found.reason) == (True, Reason.UP_TO_DATE)
+
+    @pytest.mark.parametrize("age", [None, 11.0])
+    def test_without_fresh_word_of_a_prober_it_is_unknown(self, age: float | None):
+        found = self.said(self.word(1, Reading.UNKNOWN, "gone", age)).condition("CanaryAvailable")
+        assert (found.status, found.reason) == (None, Reason.NO_EVIDENCE)
+
+    def test_a_policy_without_a_canary_says_nothing_of_it(self):
+        found = self.said(self.word(1, Reading.UNKNOWN, "no topic"), policy=ENFORCE)
+        assert "CanaryAvailable" not in {c.type for c in found.conditions}
 
 
 class TestLimitsByLoad:

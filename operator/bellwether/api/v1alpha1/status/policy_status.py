@@ -271,6 +271,7 @@ class LeadershipPolicyStatus(Reported):
         " blocked. WaitingForExternalOperation: an operation of another tool must end first. RestartDetection: False"
         " if pod restarts cannot be detected. LoadsAvailable: False if loads are unknown."
         " ProducerAcksFit: False if measurements contradict spec.demotion.producerAcks."
+        " CanaryAvailable: False if the canary topic cannot be used."
         " RebalanceProposed: a load plan is ready for approval. Rebalancing: a load plan is being"
         " applied. PlacementFits: the preferred racks exist. PlacementMet: the preferred racks lead.",
     )
