@@ -4,8 +4,9 @@ In: a process id, or what its command line must match. Out: how it is, and SIGTE
 controlled shutdown Kafka's controller moves the broker's leaders and takes it out of every ISR in one step (KIP-631).
 Stopped as soon as its client connections are closed, the process holds there: its container lives on, and nothing
 starts it. Released, it ends, and starts cleanly. In a pod the containers must share one process namespace, and the
-agent runs as the broker's user, or with the capability KILL, which can only stop it. While the broker is held a
-watchdog (``hold_watchdog``), a separate process, is ready to release it should the agent die.
+agent runs as the broker's user and group: without them it could pause the broker and not see when its connections are
+closed (ptrace(2)), so it holds nothing. While the broker is held a watchdog (``hold_watchdog``), a separate process, is
+ready to release it should the agent die.
 
 A Java process that waits for its disk with its memory mapped may react to nothing. It is stopped as it is, and its
 connections are shut down from outside where the sandbox allows that (pidfd_getfd(2)), so that its clients do not wait
@@ -96,17 +97,24 @@ class BrokerProcess:
         except PermissionError:
             return ProcessState.BARRED
         stopped = hold_watchdog.state_of(self._proc, found[0]) == hold_watchdog.STOPPED
-        return ProcessState.STOPPED if stopped else ProcessState.RUNNING
+        if stopped:
+            return ProcessState.STOPPED
+        return ProcessState.RUNNING if _sees_sockets(self._proc, found[0]) else ProcessState.UNSEEN
 
     def remedy(self) -> str:
-        """Why it is absent or barred, with figures, and what to set."""
+        """Why it is absent, barred or unseen, with figures, and what to set."""
         found = self._find()
         if found is not None:
             with contextlib.suppress(OSError):
-                owner = (self._proc / str(found[0])).stat().st_uid
+                owner, group = _owner(self._proc, found[0])
+                if owner == os.getuid() and group == os.getgid():
+                    return "the broker has more capabilities: set capabilities.drop: [ALL] in its container"
+                if owner == os.getuid():
+                    do = f"set runAsGroup: {group} in the broker's container, or in that of an agent that you pasted"
+                    return f"it runs with group {group}, the agent with group {os.getgid()}: {do}"
                 do = f"set sidecars.quarantineAgent.runAsUser: {owner} (runAsUser of its container)"
                 if owner == 0:
-                    do = "run the broker as another user, or the agent as root with only the capability KILL"
+                    do = "run the broker as another user than root"
                 return f"it runs as user {owner}, the agent as user {os.getuid()}: {do}"
         elif self._pid is None:
             with contextlib.suppress(OSError):
@@ -120,11 +128,13 @@ class BrokerProcess:
         """Shut it down and stop it when its clients are gone, once a keeper is at its post.
 
         One that does not react is stopped all the same, and its connections are shut down: Kafka then fences it. Raises
-        Transient when it cannot be signalled, or has ended before it could be stopped.
+        Transient when it cannot be signalled, could only be paused, or has ended before it could be stopped.
         """
         found = self._find()
         if found is None:
             raise Transient("the broker's process was not found")
+        if not _sees_sockets(self._proc, found[0]):
+            raise Transient(f"cannot hold process {found[0]}: could only pause it, as its sockets cannot be read")
         self._dismiss()
         self._keeper = _keeper(found, self._proc)
         try:
@@ -211,8 +221,7 @@ def _shut_down(found: tuple[int, str], proc: Path) -> frozenset[int]:
     """
     own = _listeners(proc, found[0])
     if not own:
-        reason = "it has no listener that the agent sees, which takes its user and its group"
-        structlog.get_logger(__name__).warning("broker_not_shut_down", pid=found[0], reason=reason)
+        structlog.get_logger(__name__).warning("broker_not_shut_down", pid=found[0], reason="it has no listener")
         return own
     _signal(found, proc, signal.SIGTERM)
     began = resumed = time.monotonic()
@@ -256,6 +265,29 @@ def _listeners(proc: Path, pid: int) -> frozenset[int]:
     """Ports on which that process listens; none where its descriptors may not be read."""
     inodes = set(_inodes(proc, pid).values())
     return frozenset(one.port for one in _sockets(proc, pid) if one.listens and one.inode in inodes)
+
+
+def _owner(proc: Path, pid: int) -> tuple[int, int]:
+    """User and group of a process. Raises OSError. The owner of its folder is root where it may not be traced."""
+    lines = (proc / str(pid) / "status").read_text().splitlines()
+    real = {
+        key: fields.split()[0] for key, _, fields in (line.partition(":") for line in lines) if key in ("Uid", "Gid")
+    }
+    return int(real["Uid"]), int(real["Gid"])
+
+
+def _sees_sockets(proc: Path, pid: int) -> bool:
+    """Whether its descriptors may be read, which takes its user, its group and no fewer capabilities (ptrace(2))."""
+    try:
+        for descriptor in (proc / str(pid) / "fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                descriptor.readlink()
+                break
+    except PermissionError:
+        return False
+    except OSError:  # it has ended
+        return True
+    return True
 
 
 def _inodes(proc: Path, pid: int) -> dict[int, str]:

@@ -125,7 +125,7 @@ def test_a_broker_of_another_user_is_named_with_the_field_to_set(
     owner = (PROC / str(broker.pid)).stat().st_uid
     assert process.state() is ProcessState.RUNNING
     monkeypatch.setattr(os, "getuid", lambda: 10001)
-    wanted = f"runAsUser: {owner}" if owner else "capability KILL"
+    wanted = f"runAsUser: {owner}" if owner else "another user than root"
     assert process.remedy().startswith(f"it runs as user {owner}, the agent as user 10001: ")
     assert wanted in process.remedy()
 
@@ -343,3 +343,45 @@ def test_who_may_not_signal_the_broker_says_so(broker: subprocess.Popen[bytes]) 
     )
     found = subprocess.run([sys.executable, "-c", script, str(broker.pid)], capture_output=True, text=True, check=False)
     assert found.stdout.strip() == "Barred", found.stderr
+
+
+SAME_USER = """
+import os, sys
+from bellwether.ports.errors import Transient
+from bellwether.quarantine.broker_process import BrokerProcess
+pid, group = int(sys.argv[1]), int(sys.argv[2])
+os.setgroups([])
+os.setgid(group)
+os.setuid(65534)
+agent = BrokerProcess(pid)
+print(agent.state())
+print(agent.remedy())
+try:
+    agent.hold()
+except Transient as error:
+    print(error)
+print(agent.state())
+agent.release()
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become two others")
+@pytest.mark.parametrize("group", [65534, 65533])
+def test_an_agent_that_could_only_pause_the_broker_holds_nothing_and_names_the_field(group: int) -> None:
+    arguments = ["java", "-c", "sleep 60; :", f"test.Kafka{os.getpid()}"]
+    broker = subprocess.Popen(arguments, executable="/bin/sh", user=65534, group=65534, extra_groups=[])
+    try:
+        found = subprocess.run(
+            [sys.executable, "-c", SAME_USER, str(broker.pid), str(group)], capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+        assert not stopped(broker)
+    finally:
+        broker.kill()
+        broker.wait()
+    if group == 65534:
+        assert (found[0], found[-1]) == ("Running", "Stopped"), "with the same group it sees that there are no sockets"
+    else:
+        assert (found[0], found[-1]) == ("Unseen", "Unseen"), found
+        assert found[1].startswith("it runs with group 65534, the agent with group 65533: ")
+        assert "runAsGroup: 65534" in found[1]
+        assert "could only pause it" in found[2]

@@ -45,7 +45,7 @@ def quarantine_agent(
             state = broker_process.state()
             holdable = state is ProcessState.RUNNING
             print_rows(("PROCESS", "CAN BE HELD"), [(str(state), "yes" if holdable else "no")], output)
-            if state in (ProcessState.ABSENT, ProcessState.BARRED) and (remedy := broker_process.remedy()):
+            if not holdable and state is not ProcessState.STOPPED and (remedy := broker_process.remedy()):
                 click.echo(remedy, err=True)
             sys.exit(0 if holdable else exit_status.FOUND)
         # First of all, because later steps may fail: the agent that held it is dead, and crash loops back off.

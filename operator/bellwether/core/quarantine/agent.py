@@ -21,12 +21,15 @@ from bellwether.core.signals import Reading
 
 
 class ProcessState(StrEnum):
-    """State of the broker process; ``BARRED``: no permission to signal it, ``ABSENT``: not found, or not unique."""
+    """State of the broker process; ``ABSENT``: not found, or not unique; ``BARRED``: no permission to signal it;
+    ``UNSEEN``: it runs, and which sockets are its may not be read, so that a shutdown could not be held.
+    """
 
     RUNNING = "Running"
     STOPPED = "Stopped"
     ABSENT = "Absent"
     BARRED = "Barred"
+    UNSEEN = "Unseen"
 
 
 class AgentAction(StrEnum):
@@ -147,6 +150,7 @@ def release_if_held(state: AgentState, why: str) -> tuple[AgentState, AgentActio
 _PROBLEMS = {
     ProcessState.ABSENT: "cannot find the broker's process",
     ProcessState.BARRED: "no permission to signal the broker's process",
+    ProcessState.UNSEEN: "could only pause the broker's process, not shut it down: its sockets cannot be read",
 }
 
 
@@ -185,7 +189,7 @@ def _while_held(
     why = ""
     if process is ProcessState.ABSENT:
         return _end(state, "its process does not exist any more"), AgentAction.NOTHING
-    if process is ProcessState.RUNNING:
+    if process in (ProcessState.RUNNING, ProcessState.UNSEEN):
         return _end(state, "another process resumed it"), AgentAction.NOTHING
     if read is not None and (state.seen is None or state.seen.name != ordered.name):
         why = "its order was withdrawn"

@@ -249,6 +249,6 @@ def quarantine_agent() -> None:
 
     Shuts the broker down and stops its process before it ends, while the operator renews the Lease that orders it
     (spec.quarantine of the policy), and releases it afterwards: it ends and is started again. Needs the broker's
-    process namespace, and its user or the capability KILL. A broker that is held when the agent starts is released.
+    process namespace, its user and its group. A broker that is held when the agent starts is released.
     With --once it prints the state of the process.
     """
