@@ -96,7 +96,7 @@ def quarantine_check(
     pods: Iterable[Object],
 ) -> QuarantineCheck:
     """What is missing so that each broker could be held. ``stale`` are sources, by type, that report no more;
-    ``pods`` may be any, and those with a quarantine agent count.
+    ``pods`` are those with a quarantine agent of the policy.
     """
     settings = policy.spec.quarantine.to_core()
     if settings.mode is QuarantineMode.OFF:
@@ -107,7 +107,7 @@ def quarantine_check(
     for broker, text in ((one.spec.broker_id, text) for one in brokers for text in _lacking(one, stale)):
         lacking.setdefault(text, []).append(broker)
     missing = [f"{few_brokers(ids)}: {text}" for text, ids in lacking.items()]
-    return QuarantineCheck(True, (*missing, *_short_probes(pods, policy.metadata.name, settings.limit_seconds)))
+    return QuarantineCheck(True, (*missing, *_short_probes(pods, settings.limit_seconds)))
 
 
 def _lacking(health: BrokerHealth, stale: Collection[tuple[str, str]]) -> Iterator[str]:
@@ -122,13 +122,20 @@ def _lacking(health: BrokerHealth, stale: Collection[tuple[str, str]]) -> Iterat
             yield f"{unknown}: {entry.message}"
 
 
-def _short_probes(pods: Iterable[Object], policy: str, limit_seconds: int) -> Iterator[str]:
+def with_agent(pods: Iterable[Object], policy: str) -> list[Object]:
+    """The pods that have a quarantine agent of a policy."""
+    return [
+        pod
+        for pod in pods
+        if any(c["name"] == AGENT and f"--policy={policy}" in (c.get("args") or ()) for c in pod["spec"]["containers"])
+    ]
+
+
+def _short_probes(pods: Iterable[Object], limit_seconds: int) -> Iterator[str]:
     """Liveness probes that would end a held broker before its quarantine is over."""
     found: dict[str, list[str]] = {}
     for pod in pods:
-        containers = (pod.get("spec") or {}).get("containers") or []
-        if not any(c["name"] == AGENT and f"--policy={policy}" in (c.get("args") or ()) for c in containers):
-            continue
+        containers = pod["spec"]["containers"]
         # Only the broker is stopped: the container with the volumes that the storage prober measures.
         data = {m["name"] for c in containers if c["name"] == PROBER for m in c.get("volumeMounts") or ()}
         for container in containers:

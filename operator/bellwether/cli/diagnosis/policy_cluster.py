@@ -21,7 +21,7 @@ from bellwether.api.v1alpha1.status.status_conditions import condition, true_con
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis import policy_view
 from bellwether.cli.diagnosis.client_impact import held, holds_back, why_not_held
-from bellwether.cli.diagnosis.missing_sources import quarantine_check
+from bellwether.cli.diagnosis.missing_sources import quarantine_check, with_agent
 from bellwether.cli.diagnosis.policy_view import PolicyView
 from bellwether.cli.diagnosis.remedies import remedy, typed
 from bellwether.cli.kubernetes_target import connect_policy
@@ -113,13 +113,21 @@ def _view(api: KubernetesClient, body: Object, notes: list[str]) -> PolicyView |
 
 
 def _quarantine(api: KubernetesClient, view: PolicyView, notes: list[str]) -> QuarantineCheck:
-    """What quarantine lacks, by the agents' signals and the brokers' pods."""
+    """What quarantine lacks, by the agents' signals and the brokers' pods; adds to ``notes`` what was not checked."""
     pods: list[Object] = []
     if view.policy.spec.quarantine.to_core().mode is not QuarantineMode.OFF:
+        strimzi, metadata = view.policy.spec.kafka.strimzi, view.policy.metadata
+        namespace = (strimzi.namespace if strimzi is not None else None) or metadata.namespace
+        unchecked = (
+            f"no pod of namespace {namespace} has the quarantine agent of policy {metadata.namespace}/{metadata.name}"
+        )
         try:
-            pods = list(api.list(PODS, view.policy.metadata.namespace))
+            pods = with_agent(api.list(PODS, namespace), metadata.name)
         except BellwetherError as error:
-            notes.append(f"whether liveness probes tolerate a held broker is unknown: {error}")
+            cannot = f"pods of namespace {namespace} cannot be listed ({error})"
+            unchecked = f"{cannot}: allow it to yourself, or look at the broker's container"
+        if not pods:
+            notes.append(f"liveness probes were not checked: {unchecked}")
     stale = {(one.type, one.source) for one in view.probers if one.stale(view.now)}
     return quarantine_check(view.policy, view.brokers, stale, pods)
 

@@ -30,7 +30,7 @@ from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
-from bellwether.kafka_connection import Mechanism
+from bellwether.kafka_connection import Connection, Mechanism
 from bellwether.ports.errors import Terminal
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
@@ -252,7 +252,7 @@ def test_verdicts_that_may_not_be_read_are_said_to_be_missing(api: MemoryApi) ->
     )
 
 
-def agent_pod(broker: int, probe: dict[str, int] | None) -> Object:
+def agent_pod(broker: int, probe: dict[str, int] | None, namespace: str = "default") -> Object:
     """A broker's pod with a quarantine agent."""
     mounts = {"volumeMounts": [{"name": "data", "mountPath": "/data"}]}
     kafka = {"name": "kafka", **mounts, **({"livenessProbe": probe} if probe is not None else {})}
@@ -260,7 +260,7 @@ def agent_pod(broker: int, probe: dict[str, int] | None) -> Object:
     prober = {"name": "bellwether-storage", **mounts}
     agent = {"name": "bellwether-quarantine-agent", "args": ["quarantine-agent", "--policy=main"]}
     return {
-        "metadata": {"name": f"kafka-{broker}", "namespace": "default"},
+        "metadata": {"name": f"kafka-{broker}", "namespace": namespace},
         "spec": {"containers": [exporter, kafka, prober, agent]},
     }
 
@@ -314,7 +314,56 @@ def test_what_quarantine_lacks_is_listed_by_broker_with_the_remedy(api: MemoryAp
 def test_where_nothing_is_missing_for_quarantine_nothing_is_listed(api: MemoryApi) -> None:
     both = {f"b{b}": [reports(b, "StorageLatency"), reports(b, "Quarantine")] for b in (1, 2, 3)}
     quarantine_on(api, **both)
+    api.put(PODS, agent_pod(1, {"periodSeconds": 10, "failureThreshold": 75}))
     assert lacks(api) == ()
-    api.refuse("list", PODS, Terminal("pods is forbidden"))
+    assert unchecked(api) == []
+
+
+def unchecked(api: MemoryApi) -> list[str]:
+    """What the doctor says that it did not check of liveness probes."""
     with policy_cluster.policy_cluster(Target("main"), ()) as found:
-        assert "whether liveness probes tolerate a held broker is unknown: pods is forbidden" in found.notes
+        return [note for note in found.notes if note.startswith("liveness probes were not checked")]
+
+
+def of_strimzi(api: MemoryApi, namespace: str | None) -> None:
+    """The policy's cluster is one of Strimzi, in another namespace where one is named."""
+    strimzi = {"clusterName": "kafka", **({"namespace": namespace} if namespace else {})}
+    body = api.get(POLICIES, "default", "main")
+    api.put(POLICIES, body | {"spec": body["spec"] | {"kafka": {"strimzi": strimzi}}})
+
+
+@pytest.fixture
+def unconnected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A policy's connection is not looked for."""
+    monkeypatch.setattr(policy_cluster, "connection", lambda *_: Connection((CLOSED,)))
+
+
+@pytest.mark.usefixtures("unconnected")
+def test_pods_are_looked_for_in_the_namespace_of_the_strimzi_cluster(api: MemoryApi) -> None:
+    short = {"periodSeconds": 10, "failureThreshold": 3}
+    quarantine_on(api, **{f"b{b}": [reports(b, "StorageLatency"), reports(b, "Quarantine")] for b in (1, 2, 3)})
+    of_strimzi(api, "brokers")
+    api.put(PODS, agent_pod(1, None))
+    assert unchecked(api) == [
+        "liveness probes were not checked: no pod of namespace brokers has the quarantine agent of policy default/main"
+    ]
+    api.put(PODS, agent_pod(2, short, "brokers"))
+    assert unchecked(api) == []
+    (impatient,) = lacks(api)
+    assert impatient.startswith("kafka-2: the liveness probe of container kafka ends a held broker after 30 s")
+
+
+@pytest.mark.usefixtures("unconnected")
+def test_pods_that_may_not_be_listed_are_said_not_to_be_checked_with_what_to_grant(api: MemoryApi) -> None:
+    quarantine_on(api)
+    of_strimzi(api, None)
+    api.refuse("list", PODS, Terminal("pods is forbidden"))
+    assert unchecked(api) == [
+        "liveness probes were not checked: pods of namespace default cannot be listed (pods is forbidden): allow it to"
+        " yourself, or look at the broker's container"
+    ]
+
+
+def test_a_policy_without_quarantine_needs_no_pods(api: MemoryApi) -> None:
+    api.refuse("list", PODS, Terminal("pods is forbidden"))
+    assert unchecked(api) == []
