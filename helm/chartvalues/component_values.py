@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from bellwether.core.model.quarantine_order import MAX_HOLD_SECONDS
+from bellwether.core.model.quarantine_order import MAX_HOLD_SECONDS, RETURN_SECONDS
 from chartvalues.shared_values import (
     KubernetesObject,
     Labels,
@@ -265,7 +265,7 @@ class QuarantineAgent(Model):
         ge=1,
         le=86400,
         description="Longest hold in seconds, whatever an order says. A longer spec.quarantine.limitSeconds needs"
-        " a higher value. inject makes liveness probes tolerate 150 s more.",
+        f" a higher value. inject makes liveness probes tolerate {RETURN_SECONDS} s more.",
     )
     metrics_port: Port = Field(default=9467, description="Port of /metrics.")
 

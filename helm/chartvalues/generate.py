@@ -1,4 +1,4 @@
-"""Write the generated files of the chart: ``values.yaml``, its schema, the README and the copies of the CRDs.
+"""Write the generated files of the chart: ``values.yaml``, its schema, the README, the copies of the CRDs and a figure.
 
 ``python -m chartvalues.generate`` writes them below the current directory; with ``--check`` it writes nothing, prints
 the differences and exits 1 if there are any. ``make generate`` and ``make verify`` call it.
@@ -11,6 +11,7 @@ from pathlib import Path
 from bellwether import __version__
 from bellwether.api.generated_files import Generated
 from bellwether.api.v1alpha1.schema.crd_manifests import KINDS, manifest
+from bellwether.core.model.quarantine_order import RETURN_SECONDS
 from chartvalues import chart_documents
 
 CHART = Path("helm/bellwether")
@@ -52,6 +53,7 @@ def files() -> dict[Path, str]:
         CHART / "values.yaml": chart_documents.values_yaml(),
         CHART / "values.schema.json": chart_documents.schema_json(),
         CHART / "README.md": README.format(table=chart_documents.table()),
+        CHART / "files" / "return-seconds": f"{RETURN_SECONDS}\n",
     }
     return generated | {
         CHART / "files" / "crds" / f"{kind.plural}.yaml": f"# {chart_documents.NOTICE}\n{manifest(kind)}"

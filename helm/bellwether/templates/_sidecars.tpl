@@ -162,7 +162,7 @@ How many seconds the liveness probe of a broker must tolerate: a held broker fai
 In: the root.
 */}}
 {{- define "bellwether.sidecars.tolerated" -}}
-{{- add (int .Values.sidecars.quarantineAgent.maxHoldSeconds) 150 }}
+{{- add (int .Values.sidecars.quarantineAgent.maxHoldSeconds) (.Files.Get "files/return-seconds" | trim | int) }}
 {{- end }}
 
 {{/* CEL for whether container c is the broker's: it has the first data volume. In: an account's item. */}}

@@ -16,6 +16,7 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.detection.findings import NOT_REPORTED
 from bellwether.core.doctor.cause_remediation import few_brokers
 from bellwether.core.doctor.judged_brokers import QuarantineCheck
+from bellwether.core.model.quarantine_order import RETURN_SECONDS
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import ON_BROKER_HOST, QUARANTINE_AGENT
 from bellwether.core.settings.policy import QuarantineMode
@@ -78,9 +79,6 @@ def _named(sources: dict[str, list[str]]) -> str:
     texts = [f"{source} ({', '.join(types)})" for source, types in list(sources.items())[:SOURCES_NAMED]]
     return ", ".join(texts) + (f" and {len(sources) - len(texts)} more" if len(sources) > len(texts) else "")
 
-
-RETURN_SECONDS = 150
-"""What a liveness probe should tolerate beyond ``limitSeconds``; the chart's injection adds the same."""
 
 _NO_AGENT = (
     "no quarantine agent reports: set sidecars.quarantineAgent.enabled of the chart and let the pods be created again"

@@ -20,6 +20,11 @@ EXPIRES_AFTER_SECONDS = 12.0
 MAX_HOLD_SECONDS = 600
 """Default ceiling of a quarantine agent: the longest hold, in seconds, whatever an order says."""
 
+RETURN_SECONDS = 150
+"""What a broker's liveness probe tolerates beyond a hold, until the broker answers again. Injection by the chart and
+the doctor use it.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class QuarantineOrder:
