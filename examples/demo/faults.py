@@ -30,8 +30,8 @@ class Fault:
     ``quiet`` is the last stretch before it in which nothing was broken. ``acting`` is false for the control: the policy
     only observes, and the leaders stay. ``judged`` is when Bellwether's verdict ``Sick`` was read, with its ``reason``
     and ``message``. ``led`` are the partitions that the broker led when the fault began, ``moved`` how many of them
-    left it. ``held`` is when its process was held, ``out_of_isr`` when it had left every ISR, ``released`` when it ran
-    again.
+    left it. ``held`` is when its process was held, ``out_of_isr`` when it had left every ISR, ``released`` when it was
+    let go to its end, ``started`` when it had ended and was started again.
     """
 
     kind: FaultKind
@@ -47,6 +47,7 @@ class Fault:
     held: float | None = None
     out_of_isr: float | None = None
     released: float | None = None
+    started: float | None = None
     repaired: float | None = None
     in_place: float | None = None
     ended: float | None = None
@@ -95,8 +96,13 @@ class Fault:
 
     @property
     def seconds_to_released(self) -> float | None:
-        """From the repair until the broker's process ran again."""
+        """From the repair until the held process was let go."""
         return _between(self.repaired, self.released)
+
+    @property
+    def seconds_to_started(self) -> float | None:
+        """From its release until the broker had ended and was started again."""
+        return _between(self.released, self.started)
 
     @property
     def seconds_to_in_place(self) -> float | None:

@@ -75,6 +75,7 @@ def fault_figures(fault: Fault, samples: Sequence[Sample], seen: Observations) -
         "seconds_to_held": fault.seconds_to_held,
         "seconds_to_out_of_isr": fault.seconds_to_out_of_isr,
         "seconds_to_released": fault.seconds_to_released,
+        "seconds_to_started": fault.seconds_to_started,
         "seconds_to_in_place": fault.seconds_to_in_place,
         "partitions_led": len(fault.led),
         "partitions_moved": fault.moved,

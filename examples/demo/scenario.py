@@ -145,12 +145,12 @@ class Scenario:
         self._fix(fault)
         self._tell.say(story.REPAIRED, story.repaired(fault))
         if fault.quarantined:
-            self._until(
-                self._stage.kafka.broker(fault.broker).start_if_ended,
-                RETURN_LIMIT,
-                f"broker {fault.broker} is started again",
-            )
+            name = f"broker {fault.broker}"
+            self._until(lambda: not self._stage.is_held(fault.broker), RETURN_LIMIT, f"{name} is released")
             fault.released = time.monotonic()
+            started = self._stage.kafka.broker(fault.broker).start_if_ended
+            self._until(started, RETURN_LIMIT, f"{name} is started again")
+            fault.started = time.monotonic()
             self._tell.say(story.DID, story.released(fault))
         fault.in_place = self._until(
             lambda: self._seen_since(fault.repaired) and not self._watch.ask(lambda seen: seen.out_of_place()),

@@ -87,10 +87,10 @@ def held(fault: Fault) -> str:
 
 
 def released(fault: Fault) -> str:
-    """When the process ran again."""
+    """When the process was let go, and when it was started again."""
     return (
-        f"Broker {fault.broker}'s process has ended and was started again, {_seconds(fault.seconds_to_released)} after "
-        "the repair, and fetches what it missed."
+        f"Broker {fault.broker} was released {_seconds(fault.seconds_to_released)} after the repair; its process ended "
+        f"and was started again within {_seconds(fault.seconds_to_started)}, and fetches what it missed."
     )
 
 

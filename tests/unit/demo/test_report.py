@@ -33,7 +33,12 @@ def test_a_held_broker_has_its_own_times() -> None:
     found = fault_figures(quarantined(), [], observed())
 
     assert found["quarantined"]
-    assert [found[f"seconds_to_{what}"] for what in ("held", "out_of_isr", "released")] == [5.5, 6.0, 5.0]
+    assert [found[f"seconds_to_{what}"] for what in ("held", "out_of_isr", "released", "started")] == [
+        5.5,
+        6.0,
+        5.0,
+        1.5,
+    ]
 
 
 def test_what_was_never_reached_has_no_figure() -> None:

@@ -62,7 +62,8 @@ def test_what_clients_feel_of_an_unfinished_fault_ends_now() -> None:
 
 def test_hold_and_release_are_timed() -> None:
     assert "5.5 s after the fault" in story.held(quarantined())
-    assert "5.0 s after the repair" in story.released(quarantined())
+    assert "released 5.0 s after the repair" in story.released(quarantined())
+    assert "started again within 1.5 s" in story.released(quarantined())
 
 
 def test_the_return_is_timed_from_the_repair() -> None:

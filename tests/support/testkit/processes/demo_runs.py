@@ -37,7 +37,7 @@ def control(**more: object) -> Fault:
 
 def quarantined(**more: object) -> Fault:
     """A slow disk whose broker led nothing 5 s after the fault, and was held half a second later."""
-    kept = {"held": 15.5, "out_of_isr": 16.0, "released": 30.0}
+    kept = {"held": 15.5, "out_of_isr": 16.0, "released": 30.0, "started": 31.5}
     return fault(FaultKind.STORAGE, **{**kept, **more})
 
 
