@@ -18,7 +18,7 @@ LINES = {
     "operator/bellwether": 1078,
     "operator/bellwether/adapters": 12610,
     "operator/bellwether/api": 4615,
-    "operator/bellwether/cli": 12716,  # doctor says which pods it did not check
+    "operator/bellwether/cli": 12720,  # doctor says which pods it did not check
     "operator/bellwether/controllers": 3785,
     "operator/bellwether/core": 13760,  # cures by a table, overruled by measured acks; spreads partitions as Kafka
     "operator/bellwether/pages": 1409,
@@ -28,7 +28,7 @@ LINES = {
     "operator/bellwether/quarantine": 716,  # ends connections; says which field keeps it from holding
     "operator/bellwether/recording": 1925,  # whether slow brokers keep up, so that a replay decides alike
     "operator/bellwether/sampling": 882,
-    "operator/bellwether/simulation": 514,
+    "operator/bellwether/simulation": 522,
     "operator/bellwether/telemetry": 1774,
     "operator/bellwether/testing": 1788,
     "spark": 6789,
@@ -37,7 +37,7 @@ LINES = {
     "docs": 349,
     "tests": 214,
     "tests/architecture": 2654,
-    "tests/bench": 11150,  # the simulated months have acks=all, holds, Kafka's fencing and slow syncs
+    "tests/bench": 11200,  # the simulated months have acks=all, holds, Kafka's fencing and slow syncs
     "tests/cluster": 894,
     "tests/contract": 855,
     "tests/e2e": 168,  # the cures bench in its quick form

@@ -250,7 +250,7 @@ class TestDisputes:
     def test_it_says_who_reaches_the_broker(self):
         found = of_one(snapshot(None, *self.lost(5.0)))
         assert found.message == (
-            "a, b of 3 vantages cannot reach it, and c can: its probes lost 5.0 s, and moving its leaders away and back"
+            "a, b of 3 vantages cannot reach it, and c can; its probes lost 5.0 s, and moving its leaders away and back"
             " costs about 3 s (assumed), counted 4 times while vantages disagree"
         )
         assert found.change == "probes losing 9.2 s make it Sick, one more vantage failing or fewer as well"
