@@ -408,6 +408,10 @@ class TestFreezing:
         said = [s if s.broker == 1 else replace(s, harm=None) for s in mixed]
         assert of_one(snapshot(None, *said)).reason is Reason.UNREACHABLE
 
+    def test_a_demotion_for_it_waits_for_evidence_where_no_vantage_is_left(self):
+        undo = record(None, replace(demoted(1), reason=Reason.FREEZING))
+        assert of_one(snapshot(None, undo=undo), before=self.FROZEN).state is HealthState.UNKNOWN
+
     def test_within_a_minute_after_kafka_fenced_it_nothing_is_a_freeze(self):
         was = of_one(snapshot(cluster(fenced=(1,))))
         for seconds in (1, 59):
