@@ -20,11 +20,11 @@ LINES = {
     "operator/bellwether/api": 4615,
     "operator/bellwether/cli": 12720,  # doctor says which pods it did not check
     "operator/bellwether/controllers": 3785,
-    "operator/bellwether/core": 13760,  # cures by a table, overruled by measured acks; spreads partitions as Kafka
+    "operator/bellwether/core": 13830,  # cures by a table, overruled by measured acks; causes, freezes, disputes
     "operator/bellwether/pages": 1409,
     "operator/bellwether/plan_verifier": 2056,
     "operator/bellwether/ports": 443,
-    "operator/bellwether/probes": 6160,
+    "operator/bellwether/probes": 6190,  # where the metadata log lies, what requests break at, gaps of both listeners
     "operator/bellwether/quarantine": 716,  # ends connections; says which field keeps it from holding
     "operator/bellwether/recording": 1925,  # whether slow brokers keep up, so that a replay decides alike
     "operator/bellwether/sampling": 882,

@@ -128,7 +128,7 @@ DESCRIPTIONS: dict[Reason, str] = {
     ),
     Reason.FREEZING: "The broker stops answering again and again, each time for less than Kafka needs to fence it.",
     Reason.NOT_FENCED_IN_TIME: (
-        "The broker is unreachable and the controller has not fenced it within 1.5 session timeouts."
+        "The broker is unreachable, and the controller has not fenced it within 1.5 session timeouts, or will not."
     ),
     Reason.UNREACHABLE: "No listener is known to answer; the controller fences the broker after its session timeout.",
     Reason.VANTAGES_DISAGREE: (

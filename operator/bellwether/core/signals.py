@@ -79,8 +79,9 @@ class Signal:
     unit (ReplicationLag: seconds; StorageLatency: what a sync takes, in seconds). ``harm`` is what probes lost, None
     while nothing is lost or where the source does not count it. ``age_seconds`` is the time since the reader saw the
     source's Lease advance, on the reader's monotonic clock; ``None`` means never, and is not evidence. ``directory`` is
-    the log directory that was measured (StorageLatency and ReadLatency; empty where the prober does not say). ``cause``
-    is what failed requests broke at (ExternalReachability; None where that is not known, or nothing fails).
+    the log directory that was measured (StorageLatency and ReadLatency; empty where the prober does not say),
+    ``metadata_log`` whether the KRaft metadata log lies in it (StorageLatency only; None where that is unknown).
+    ``cause`` is what failed requests broke at (ExternalReachability; None where that is not known, or nothing fails).
     """
 
     broker: int
@@ -97,6 +98,7 @@ class Signal:
     harm: Harm | None = None
     directory: str = ""
     cause: UnreachableCause | None = None
+    metadata_log: bool | None = None
 
     def aged(self, seconds: float) -> Signal:
         """The signal at that age. Every reconcile ages every signal: ``replace`` takes twice as long."""
@@ -115,6 +117,7 @@ class Signal:
             self.harm,
             self.directory,
             self.cause,
+            self.metadata_log,
         )
 
 

@@ -112,6 +112,7 @@ def _say(stage: Stage, said: Mapping[str, Any]) -> None:
             directory=said.get("directory", ""),
             cause=UnreachableCause(said["cause"]) if "cause" in said else None,
             harm=None if harm is None else _harm(harm, stage.site.clock.now()),
+            metadata_log=said.get("metadataLog"),
         )
 
 

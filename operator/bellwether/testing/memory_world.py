@@ -131,6 +131,7 @@ class MemorySignals:
         directory: str = "",
         cause: UnreachableCause | None = None,
         harm: Harm | None = None,
+        metadata_log: bool | None = None,
     ) -> None:
         """Every one of ``sources`` reports the same about a broker; ``since`` moves only when the reading changes."""
         for source in sources:
@@ -151,6 +152,7 @@ class MemorySignals:
                     harm=harm,
                     directory=directory,
                     cause=cause,
+                    metadata_log=metadata_log,
                 ),
             )
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.producer_acks import producer_acks
+from bellwether.core.detection.storage import stalled_without_metadata_log
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.undo_record import DemotedBroker
@@ -133,7 +134,8 @@ def _loss_by_demotion(broker: int, checks: Checks) -> str | None:
     if not checks.snapshot.cluster.leader_counts[broker]:
         return None
     append_seconds = checks.append_seconds(broker)
-    if STALLED_SECONDS <= append_seconds < FENCED_WITHIN_SECONDS:
+    fenced = not stalled_without_metadata_log(s for s in checks.snapshot.signals if s.broker == broker)
+    if fenced and STALLED_SECONDS <= append_seconds < FENCED_WITHIN_SECONDS:
         return (
             "an append to its log directory has not ended for seconds: Kafka fences a broker with a stalled disk only"
             " while it leads, and demoted it would stay in every ISR, where acks=all waits for it; it is demoted if it"

@@ -1,8 +1,8 @@
 """Reachability: judge a broker by a quorum of vantages, with the internal listener as control.
 
 Called by ``verdicts`` for each broker. External failing and internal passing is the fast path; both failing is
-``Down``, left to Kafka's fencing unless the broker is still unfenced when that should be over, or has frozen again and
-again. The broker's own socket table gives a second, independent signal.
+``Down``, left to Kafka's fencing unless that should be over or will not come, or the broker has frozen again and again.
+The broker's own socket table gives a second, independent signal.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ from bellwether.core.detection.findings import (
 from bellwether.core.detection.harm import PROBES_LOST, lost_words
 from bellwether.core.detection.harm_weighing import Weighing, weigh
 from bellwether.core.detection.health_states import Evidence
+from bellwether.core.detection.storage import stalled_without_metadata_log
 from bellwether.core.detection.unreachable_causes import cause_words, main_cause
 from bellwether.core.model.harm_history import HarmCause
 from bellwether.core.reasons import Reason
+from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.harm import ALLOWANCE, EPISODE_OVER_SECONDS
 from bellwether.core.signals import Reading, Signal, SignalType
 
@@ -260,6 +262,10 @@ def _unreachable(
         overdue = True
     else:
         overdue = past.since is not None and past.reason is Reason.UNREACHABLE and now - past.since >= patience
+    if confirmed and (stalled := _stalled_unfenced(broker, index)):
+        text = f"{said}, and its internal listener fails; {stalled}"
+        change = "its internal listener answering, or that append ending"
+        return Finding(Evidence.BAD, Reason.NOT_FENCED_IN_TIME, text, UNFENCED_SEVERITY, change=change)
     if overdue:
         text = f"{said} for longer than Kafka needs to fence it ({fencing_seconds:g} s)"
         if confirmed:
@@ -275,6 +281,23 @@ def _unreachable(
         )
     text = f"{said}; no vantage could probe its internal listener"
     return Finding(Evidence.DOUBTFUL, Reason.UNREACHABLE, text, change=change)
+
+
+def _stalled_unfenced(broker: int, index: SignalIndex) -> str:
+    """Why Kafka will not fence a broker that does not answer: a log directory has stalled, its metadata log goes on.
+
+    Its request threads hang on the directory while heartbeats go on. Empty where Kafka may fence it, and for a broker
+    that quarantine may hold: it does not answer because it is stopped.
+    """
+    stalled = stalled_without_metadata_log(index.disks_heard(broker)) if index.detection.storage.enabled else ()
+    held = any(s.reading is Reading.FAILING for s in index.about(broker, QUARANTINE_AGENT))
+    if not stalled or held or index.snapshot.may_be_held(broker):
+        return ""
+    where = ", ".join(path for path in stalled if path) or "its log directory"
+    return (
+        f"an append to {where} does not end, and its metadata log lies elsewhere: heartbeats go on, so the controller"
+        " does not fence it"
+    )
 
 
 def _unmeasured(failing: Sequence[Signal]) -> bool:

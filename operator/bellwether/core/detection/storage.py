@@ -7,7 +7,7 @@ leaders from one slow disk to another does not help. Writes are compared with wr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import inf
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ from bellwether.core.detection.harm_weighing import weigh
 from bellwether.core.detection.health_states import Evidence
 from bellwether.core.model.harm_history import HarmCause
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.harm import SHARED_RATIO, SLOW_SYNC_SECONDS
+from bellwether.core.settings.harm import SHARED_RATIO, SLOW_SYNC_SECONDS, STALLED_SECONDS
 from bellwether.core.signals import Reading, Signal, SignalType
 
 STALLED_SEVERITY = 4
@@ -85,6 +85,23 @@ def _slow_syncs(broker: int, index: SignalIndex, found: Finding) -> Finding:
     return Finding(
         Evidence.DOUBTFUL, Reason.SYNCS_SLOW, text, facts=found.facts, change=change, signal=SignalType.STORAGE_LATENCY
     )
+
+
+def stalled_without_metadata_log(said: Iterable[Signal]) -> tuple[str, ...]:
+    """Directories to which an append does not end; empty if the metadata log lies in one of them, or may do so.
+
+    A broker whose metadata log hangs sends no heartbeats and is fenced; one whose metadata log goes on is not.
+    """
+    stalled = [
+        s
+        for s in said
+        if s.type == SignalType.STORAGE_LATENCY
+        and s.reading is Reading.FAILING
+        and (s.latency_seconds or 0.0) >= STALLED_SECONDS
+    ]
+    if any(s.metadata_log is not False for s in stalled):
+        return ()
+    return tuple(sorted({s.directory for s in stalled}))
 
 
 def read_latency(broker: int, index: SignalIndex, *, asked: bool) -> Finding | None:

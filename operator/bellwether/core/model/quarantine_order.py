@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 RENEW_SECONDS = 3.0
 """How often the operator renews an order."""
 
 EXPIRES_AFTER_SECONDS = 12.0
 """Seconds after which an order expires if no renewal is seen: the duration of its Lease."""
+
+RELEASE_AFTER = timedelta(seconds=2 * EXPIRES_AFTER_SECONDS)
+"""Time since the last renewal after which a broker runs again without confirmation, by its agent or watchdog."""
 
 MAX_HOLD_SECONDS = 600
 """Default ceiling of a quarantine agent: the longest hold, in seconds, whatever an order says."""

@@ -15,7 +15,7 @@ from bellwether.core.model.loads import Loads
 from bellwether.core.model.log_dirs import Placement
 from bellwether.core.model.maintenance import Maintenance, under_maintenance
 from bellwether.core.model.move_cost import MoveCost
-from bellwether.core.model.quarantine_order import QuarantineOrder
+from bellwether.core.model.quarantine_order import RELEASE_AFTER, QuarantineOrder
 from bellwether.core.model.reassignments import ExternalReassignments
 from bellwether.core.model.strimzi import Blocker, Pod, Strimzi
 from bellwether.core.model.undo_record import UndoRecord
@@ -85,6 +85,11 @@ class Snapshot:
         """Whether an active order holds the broker, or is about to."""
         order = self.quarantine_orders.get(broker)
         return order is not None and order.active
+
+    def may_be_held(self, broker: int) -> bool:
+        """The same, or whether the agent may not have released it yet, since the last order was renewed."""
+        order = self.quarantine_orders.get(broker)
+        return order is not None and (order.active or self.now - order.renewed_at < RELEASE_AFTER)
 
     def override_of(self, broker: int) -> Override | None:
         """The active override of a broker, if any."""

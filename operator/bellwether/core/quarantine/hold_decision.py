@@ -17,7 +17,7 @@ from bellwether.core.detection.findings import fresh
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.cluster import Cluster, TopicPartition
 from bellwether.core.model.flap_damping import stabilization
-from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS, RENEW_SECONDS, QuarantineOrder
+from bellwether.core.model.quarantine_order import RELEASE_AFTER, RENEW_SECONDS, QuarantineOrder
 from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.reasons import Reason
@@ -28,9 +28,6 @@ from bellwether.core.signals import OverrideState, Reading, Signal, SignalType
 
 HOLD_TIMEOUT_SECONDS = 30.0
 """Seconds after the order in which the agent must hold the broker; otherwise the order ends."""
-
-RELEASE_SECONDS = 2 * EXPIRES_AFTER_SECONDS
-"""Seconds after the last renewal in which a broker runs again without confirmation, by its agent or watchdog."""
 
 MAX_PARTITIONS_COMPARED = 200
 """How many partitions of a broker are compared with their leaders."""
@@ -271,7 +268,7 @@ class Checks(Context):
 
     @property
     def _cooldown(self) -> timedelta:
-        return timedelta(seconds=max(self.policy.quarantine.limit_seconds, RELEASE_SECONDS))
+        return max(timedelta(seconds=self.policy.quarantine.limit_seconds), RELEASE_AFTER)
 
     def _pending(self, broker: int, first: datetime, why: str, detail: str = "") -> BrokerHold:
         """It may be held from a time on; what prevents that then as well, as far as that is known, comes first."""
@@ -419,7 +416,7 @@ class Checks(Context):
             word = self._agent_signal(order.broker)
             silent = word is None or word.reading is Reading.UNKNOWN
             unheard = silent or (word is not None and word.reading is Reading.PASSING and word.value != order.number)
-            if unheard and self.snapshot.now - order.renewed_at < timedelta(seconds=RELEASE_SECONDS):
+            if unheard and self.snapshot.may_be_held(order.broker):
                 return order.broker
         held = (s.broker for s in self.snapshot.signals if s.type == QUARANTINE_AGENT and s.reading is Reading.FAILING)
         return min(held, default=None)

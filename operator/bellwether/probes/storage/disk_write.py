@@ -24,6 +24,9 @@ FULL_BYTES = 1 << 23
 MOST_BYTES = 1 << 26
 """A file's size while no sync ends that would make the other one empty."""
 
+_LOG_DIR_MARK = "meta.properties"  # in every log directory of Kafka, whatever lies there
+_METADATA_LOG = "__cluster_metadata-0"
+
 _WORDS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
@@ -75,6 +78,7 @@ class DiskWriter:
     """
 
     def __init__(self, directory: Path) -> None:
+        self._directory = directory
         self.paths = tuple(directory / f"{FILE_NAME}{end}" for end in ("", "-sync"))
         self._appended, self._synced = map(_File, self.paths)
         self._emptied = False
@@ -107,6 +111,14 @@ class DiskWriter:
             file.close()
             raise
         self._emptied = True
+
+    def holds_metadata_log(self) -> bool | None:
+        """Whether the KRaft metadata log lies in the directory, or in a log directory right below it, as where it is
+        the mount point of a volume; None if neither is a log directory. Raises OSError.
+        """
+        own = self._directory
+        log_dirs = [own] if (own / _LOG_DIR_MARK).exists() else [mark.parent for mark in own.glob(f"*/{_LOG_DIR_MARK}")]
+        return any((one / _METADATA_LOG).is_dir() for one in log_dirs) if log_dirs else None
 
     def own_trouble(self, error: OSError) -> bool:
         """Whether an error is no evidence about the disk."""

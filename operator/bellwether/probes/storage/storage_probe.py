@@ -41,6 +41,10 @@ class Writer(Protocol):
         """One write to another file, durable on return; on a thread of its own. Raises OSError."""
         ...
 
+    def holds_metadata_log(self) -> bool | None:
+        """Whether the KRaft metadata log lies in the directory; None if that is unknown. Raises OSError."""
+        ...
+
     def own_trouble(self, error: OSError) -> bool:
         """Whether an error is no evidence about the disk."""
         ...
@@ -85,6 +89,7 @@ class StorageProbe(MeasuringThread):
         self._log = structlog.get_logger(__name__).bind(broker=broker)
         self._samples: queue.SimpleQueue[Sample] = queue.SimpleQueue()
         self._began: float | None = None
+        self._metadata_log: bool | None = None
         self._pauses = StallDetector(clock)
         self._known = Latencies()
         self._posted: Latencies | None = None
@@ -133,6 +138,7 @@ class StorageProbe(MeasuringThread):
         while not self._stop.is_set():
             began = self._pauses.begin()
             self._began = began
+            self._look_for_the_metadata_log()
             sample = measure(self._writer, self._clock, self._writer.append)
             lost = self._pauses.lost(began + sample.seconds)
             self._began = None
@@ -142,6 +148,12 @@ class StorageProbe(MeasuringThread):
             due = max(due + pause(bad_in_a_row), self._clock.monotonic())
             self._stop.wait(due - self._clock.monotonic())
         self._writer.remove()
+
+    def _look_for_the_metadata_log(self) -> None:
+        """Until it is found: a broker creates it when it first starts."""
+        if not self._metadata_log:
+            with suppress(OSError):
+                self._metadata_log = self._writer.holds_metadata_log()
 
     def _run(self) -> None:
         self._counted_until = self._clock.monotonic()
@@ -163,7 +175,8 @@ class StorageProbe(MeasuringThread):
             else:
                 self._observer.synced(self._broker, sample.seconds)
                 self._known = self._known.synced(sample.seconds - sample.away)
-        self._known = replace(self._known, sync_hangs=self._syncs.hanging_seconds())
+        hanging = self._syncs.hanging_seconds()
+        self._known = replace(self._known, sync_hangs=hanging, metadata_log=self._metadata_log)
 
     def _look_at_a_hanging_write(self) -> None:
         """Count a write that is late while it hangs, as often as writes would be made while they are slow."""

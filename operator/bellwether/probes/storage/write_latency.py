@@ -90,6 +90,8 @@ class Latencies:
     syncs: tuple[float, ...] = ()
     sync_hangs: float = 0.0
     """Seconds since the present sync began; 0 between two."""
+    metadata_log: bool | None = None
+    """Whether the KRaft metadata log lies in the directory; None while that is unknown."""
 
     @property
     def sync_seconds(self) -> float | None:
@@ -163,6 +165,7 @@ class Latencies:
             usual_seconds=self.baseline.usual,
             value=self.sync_seconds,
             harm=self.counter.harm,
+            metadata_log=self.metadata_log,
         )
 
     def message(self, objectives: Objectives) -> str:
@@ -192,7 +195,7 @@ class Latencies:
 
     def differs(self, posted: Latencies | None, seconds_since: float) -> bool:
         """Whether this differs enough from ``posted``, which was posted so many seconds ago."""
-        if posted is None or self.kind != posted.kind:
+        if posted is None or (self.kind, self.metadata_log) != (posted.kind, posted.metadata_log):
             return True
         if (self._slow_syncs, self._stall_limits_passed) != (posted._slow_syncs, posted._stall_limits_passed):
             return True
@@ -220,4 +223,5 @@ class Latencies:
             trouble=sample.problem,
             troubles=troubles,
             syncs=self.syncs,
+            metadata_log=self.metadata_log,
         )

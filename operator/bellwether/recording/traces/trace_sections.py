@@ -215,6 +215,7 @@ _SIGNAL = (
     _Member("message", "message", str, str, ""),
     _Member("directory", "directory", str, str, ""),
     _Member("cause", "cause", str, UnreachableCause, None),
+    _Member("metadataLog", "metadata_log", bool, bool, None),
 )
 _OVERRIDE = (
     _Member("state", "state", str, OverrideState),

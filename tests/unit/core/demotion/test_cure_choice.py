@@ -95,6 +95,15 @@ def test_a_stalled_disk_that_kafka_has_not_fenced_in_time_is_demoted_without_an_
     assert "demoted if it is not fenced within 20 s" in decided(TRAILS, STALLED).held[0].message
 
 
+def test_a_stalled_disk_that_kafka_will_not_fence_is_demoted_without_an_agent_at_once():
+    beside = replace(STALLED, directory="/data-1", metadata_log=False)
+    for reason in (Reason.STORAGE_SLOW, Reason.NOT_FENCED_IN_TIME):
+        assert cure(TRAILS, beside, reason=reason) == "demotion"
+        assert cure(TRAILS, beside, agent(), policy=GUARDED, reason=reason) == "hold"
+    hangs_as_well = replace(STALLED, directory="/data-0", metadata_log=True)
+    assert cure(TRAILS, beside, hangs_as_well) == "NoRelief"
+
+
 def test_where_producers_wait_for_the_leader_alone_demotion_is_the_cure():
     acks_one = replace(PLAIN, demotion=replace(PLAIN.demotion, producer_acks=ProducerAcks.ONE))
     assert cure(TRAILS, policy=acks_one) == "demotion"

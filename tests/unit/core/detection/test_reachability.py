@@ -9,14 +9,19 @@ import pytest
 
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.unreachable_causes import WORDS
+from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster, Partition
+from bellwether.core.model.quarantine_order import RELEASE_AFTER, QuarantineOrder
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.detection import Detection, Reachability
+from bellwether.core.settings.detection import Detection, Reachability, StorageLatency
+from bellwether.core.settings.harm import STALLED_SECONDS
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Harm, Reading, Signal, SignalType, UnreachableCause
 from testkit.values.builders import after, cluster, demoted, partition, record, signal, snapshot, verdict
+from testkit.values.quarantine_inputs import agent, ordered
 from testkit.values.vantage_signals import BAD, DUNNO, GOOD, of_one, words
+from testkit.values.vantage_signals import POLICY as ANY_POLICY
 
 
 class TestTheCause:
@@ -102,6 +107,81 @@ class TestComingUp:
         undo = record(None, demoted(1))
         found = of_one(snapshot(None, *self.OUT, now=after(10), undo=undo), before=self.WAS_DOWN)
         assert found.state is HealthState.SUSPECT
+
+
+class TestAStalledDirectoryBesideTheMetadataLog:
+    """Heartbeats go on while the request threads hang: the controller will not fence the broker."""
+
+    HANGS = words(BAD, BAD, control=BAD)
+    DISK = signal(1, GOOD, kind=SignalType.STORAGE_LATENCY)
+    STALLED = replace(
+        DISK,
+        source="broker-1-data-1",
+        reading=BAD,
+        latency_seconds=STALLED_SECONDS,
+        directory="/data-1",
+        metadata_log=False,
+    )
+    GOES_ON = replace(DISK, source="broker-1-data-0", directory="/data-0", metadata_log=True)
+    UNFENCED = (HealthState.SICK, Reason.NOT_FENCED_IN_TIME)
+    WAITS = (HealthState.DOWN, Reason.UNREACHABLE)
+
+    def judged(self, *disks: Signal, orders: tuple[QuarantineOrder, ...] = (), policy: Policy = ANY_POLICY) -> Verdict:
+        by_broker = {order.broker: order for order in orders}
+        return of_one(replace(snapshot(None, *self.HANGS, *disks), quarantine_orders=by_broker), policy)
+
+    def test_a_broker_that_does_not_answer_is_sick_as_a_whole_at_once(self):
+        found = self.judged(self.STALLED, self.GOES_ON)
+        assert (found.state, found.reason) == self.UNFENCED
+        assert (
+            "its internal listener fails; an append to /data-1 does not end, and its metadata log lies elsewhere"
+            in found.message
+        )
+
+    @pytest.mark.parametrize(
+        "disk",
+        [
+            pytest.param(replace(STALLED, metadata_log=True), id="its metadata log hangs as well"),
+            pytest.param(replace(STALLED, metadata_log=None), id="unknown"),
+            pytest.param(replace(STALLED, latency_seconds=STALLED_SECONDS - 0.1), id="slow only"),
+            pytest.param(replace(STALLED, latency_seconds=None), id="writes fail"),
+            pytest.param(replace(STALLED, reading=GOOD), id="over"),
+            pytest.param(replace(STALLED, age_seconds=600.0), id="stale"),
+            pytest.param(replace(STALLED, type=SignalType.READ_LATENCY), id="reads"),
+        ],
+    )
+    def test_otherwise_kafka_is_given_its_time_to_fence_it(self, disk: Signal):
+        found = self.judged(disk, self.GOES_ON)
+        assert (found.state, found.reason) == self.WAITS
+
+    def test_kafka_is_given_its_time_where_the_directory_of_the_metadata_log_has_stalled_as_well(self):
+        both = replace(self.GOES_ON, reading=BAD, latency_seconds=STALLED_SECONDS)
+        assert self.judged(self.STALLED, both).reason is Reason.UNREACHABLE
+
+    def test_a_broker_that_answers_inside_is_judged_by_its_listeners(self):
+        answers = snapshot(None, *words(BAD, BAD), self.STALLED, self.GOES_ON)
+        assert of_one(answers).reason is Reason.EXTERNALLY_UNREACHABLE
+
+    def test_a_policy_that_ignores_disks_is_not_told_by_them(self):
+        off = replace(ANY_POLICY, detection=Detection(storage=StorageLatency(enabled=False)))
+        assert self.judged(self.STALLED, self.GOES_ON, policy=off).reason is Reason.UNREACHABLE
+
+    @pytest.mark.parametrize(
+        "order",
+        [
+            pytest.param(ordered(), id="an active order"),
+            pytest.param(replace(ordered(), ended_at=after(0), renewed_at=after(0)), id="ended just now"),
+        ],
+    )
+    def test_a_broker_that_quarantine_may_hold_does_not_answer_because_of_that(self, order: QuarantineOrder):
+        assert self.judged(self.STALLED, self.GOES_ON, orders=(order,)).reason is Reason.UNREACHABLE
+
+    def test_neither_does_one_whose_agent_reports_that_it_holds_it(self):
+        assert self.judged(self.STALLED, self.GOES_ON, agent(1, BAD, 1)).reason is Reason.UNREACHABLE
+
+    def test_an_order_that_has_run_out_does_not_matter(self):
+        old = replace(ordered(), ended_at=after(0), renewed_at=after(0) - RELEASE_AFTER)
+        assert self.judged(self.STALLED, self.GOES_ON, orders=(old,)).reason is Reason.NOT_FENCED_IN_TIME
 
 
 class TestTooFewVantages:

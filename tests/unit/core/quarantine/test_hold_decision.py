@@ -10,12 +10,11 @@ import pytest
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.fault_tolerance import FaultTolerance, Quorum
 from bellwether.core.model.flap_damping import FlapCounter
-from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS, RENEW_SECONDS, QuarantineOrder
+from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS, RELEASE_AFTER, RENEW_SECONDS, QuarantineOrder
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.quarantine.hold_decision import (
     ENDINGS,
     HOLD_TIMEOUT_SECONDS,
-    RELEASE_SECONDS,
     fault_tolerance_query,
 )
 from bellwether.core.reasons import Reason
@@ -397,11 +396,9 @@ def test_one_at_a_time_and_no_other_until_the_former_surely_runs_again():
     forgotten = two_slow(*both, agent(1, GOOD, 0), order=gone)
     assert forgotten is Reason.ANOTHER_BROKER_UNHEALTHY, "its quarantine agent has not seen the order"
     assert two_slow(*both, agent(1, GOOD, 1), order=gone) is None, "its quarantine agent has released it"
-    long_ago = held(
-        ended_at=NOW, reason=Reason.AGENT_UNAVAILABLE, renewed_at=NOW - timedelta(seconds=RELEASE_SECONDS)
-    )  # fmt: skip
+    long_ago = held(ended_at=NOW, reason=Reason.AGENT_UNAVAILABLE, renewed_at=NOW - RELEASE_AFTER)
     assert two_slow(*both, order=long_ago) is None, "its order has run out wherever it is"
-    assert RELEASE_SECONDS > EXPIRES_AFTER_SECONDS
+    assert timedelta(seconds=EXPIRES_AFTER_SECONDS) < RELEASE_AFTER
 
 
 def test_of_two_that_are_sick_neither_is_held():

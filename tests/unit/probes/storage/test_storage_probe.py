@@ -38,6 +38,10 @@ class Disk:
         self.error: OSError | None = None
         self.removed = False
         self.hanging = False
+        self.metadata_log: bool | None = None
+
+    def holds_metadata_log(self) -> bool | None:
+        return self.metadata_log
 
     def sync(self) -> None:
         if self.sync_hang.is_set():
@@ -81,6 +85,34 @@ def test_a_hanging_write_is_reported_while_it_hangs() -> None:
     until(bench.reads(Reading.PASSING))
     bench.probe.stop()
     assert bench.disk.removed
+
+
+def test_the_metadata_log_is_told_once_the_broker_has_created_it() -> None:
+    bench = Bench()
+    until(bench.reads(Reading.PASSING))
+    assert bench.posts[-1].metadata_log is None
+    for found in (False, True):
+        bench.disk.metadata_log = found
+        until(lambda: bench.posts[-1].metadata_log is bench.disk.metadata_log)
+    bench.probe.stop()
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        pytest.param(["meta.properties", "__cluster_metadata-0/0.log"], True, id="the log directory has it"),
+        pytest.param(["meta.properties", "orders-0/0.log"], False, id="the log directory does not have it"),
+        pytest.param(["kafka-log1/meta.properties"], False, id="a volume of a log directory without it"),
+        pytest.param(["kafka-log0/meta.properties", "kafka-log0/__cluster_metadata-0/0.log"], True, id="a volume"),
+        pytest.param(["__cluster_metadata-0"], None, id="no log directory"),
+        pytest.param(["meta.properties", "__cluster_metadata-0"], False, id="a file of that name"),
+    ],
+)
+def test_a_log_directory_has_the_metadata_log_or_not(tmp_path: Path, files: list[str], found: bool | None) -> None:
+    for name in files:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert DiskWriter(tmp_path).holds_metadata_log() is found
 
 
 def test_a_full_disk_fails_and_recovers() -> None:

@@ -112,6 +112,11 @@ class SignalEntry(Reported):
     cause: UnreachableCause | None = Field(
         default=None, description="What failed requests break at (ExternalReachability)."
     )
+    metadata_log: bool | None = Field(
+        default=None,
+        description="Whether the KRaft metadata log lies in that directory (StorageLatency only); unset while that is"
+        " unknown.",
+    )
     prober_uid: str = Field(
         alias="proberUID",
         min_length=1,
@@ -142,6 +147,7 @@ class SignalEntry(Reported):
             harm=self.harm.to_core() if self.harm is not None else None,
             directory=self.directory,
             cause=self.cause,
+            metadata_log=self.metadata_log,
         )
 
 
@@ -160,6 +166,7 @@ def entry_of(signal: Signal, prober_uid: str, sequence: int, lease_name: str) ->
         harm=_harm_entry(signal.harm),
         directory=signal.directory,
         cause=signal.cause,
+        metadata_log=signal.metadata_log,
         proberUID=prober_uid,
         sequence=sequence,
         lease_name=lease_name,
