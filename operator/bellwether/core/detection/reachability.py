@@ -161,9 +161,12 @@ def _freezing(
     if not weighed.noticeable or not (again or past.reason is Reason.FREEZING):
         return None
     # No figure that grows with each gap: the message stays the same for as long as it freezes.
+    silent = "neither its external nor its internal listener answers"
+    if all(s.control is Reading.UNKNOWN for s in words):
+        silent = "its external listener does not answer (no vantage could probe its internal one)"
     return (
-        "it freezes again and again: neither its external nor its internal listener answers, each time for less than"
-        f" Kafka needs to fence it; {PROBES_LOST} more than {weighed.limit_seconds:.1f} s, and {weighed}"
+        f"it freezes again and again: {silent}, each time for less than Kafka needs to fence it; {PROBES_LOST} more"
+        f" than {weighed.limit_seconds:.1f} s, and {weighed}"
     )
 
 

@@ -458,6 +458,13 @@ class TestFreezing:
             " about 3 s (assumed)",
         )
 
+    def test_where_no_vantage_can_probe_its_internal_listener_the_message_says_so(self):
+        found = of_one(snapshot(None, *self.gap(5.0, 3.0, control=DUNNO)))
+        assert found.reason is Reason.FREEZING
+        assert (
+            ": its external listener does not answer (no vantage could probe its internal one), each" in found.message
+        )
+
     def test_a_broker_that_answers_inside_is_not_freezing(self):
         assert of_one(snapshot(None, *self.gap(5.0, 3.0, control=GOOD))).reason is Reason.EXTERNALLY_UNREACHABLE
 
