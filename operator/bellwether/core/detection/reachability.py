@@ -72,8 +72,7 @@ def reachability(broker: int, index: SignalIndex, fencing_seconds: float, past: 
     if agreeing is not None and agreeing.harm is not None:
         weighed = replace(weighed, earlier_seconds=agreeing.harm.earlier_seconds)
     if (frozen := _freezing(broker, words, weighed if unreachable else None, index, past)) is not None:
-        change = "a minute of answers, or less harm than a third of what moving its leaders costs"
-        return Finding(Evidence.BAD, Reason.FREEZING, frozen, UNREACHABLE_SEVERITY, facts, change)
+        return frozen._replace(facts=facts)
     undisputed = replace(weighed, disputed=False)
     if unreachable and not undisputed.worth_moving:
         return _below_cost(broker, failing, total, weighed, index, facts)
@@ -145,29 +144,34 @@ def _why_missing(broker: int, missing: Sequence[str], index: SignalIndex) -> tup
 
 def _freezing(
     broker: int, words: Sequence[Signal], lost: Weighing | None, index: SignalIndex, past: ReachabilityHistory
-) -> str | None:
-    """Why a broker is freezing: gaps in which no listener answered have cost as much as a move, a part of them is over.
+) -> Finding | None:
+    """The finding that a broker is freezing: gaps in which no listener answered have cost as much as a move, and a part
+    of them is over. Suspect until they have cost as much.
 
-    It stays so until most of the harm of those that are over has faded: its answers between two gaps are no recovery.
-    A gap that Kafka explains is a restart, and one gap alone is left to Kafka's fencing. ``lost`` is set while a quorum
-    fails.
+    It stays so until most of the harm of those that are over has faded: its answers between two gaps are no recovery,
+    and its silence is no news. A gap that Kafka explains is a restart, and one gap alone is left to Kafka's fencing.
+    ``lost`` is set while a quorum fails.
     """
     now, need = index.snapshot.now, quorum(len(index.vantages))
     if len(words) < need or (past.away is not None and now - past.away < FORGOTTEN_AFTER):
         return None
     frozen = sorted((s.harm.frozen_seconds if s.harm is not None else 0.0 for s in words), reverse=True)[need - 1]
     weighed = weigh(frozen, broker, index, HarmCause.REACHABILITY)
-    again = lost is not None and lost.worth_moving and not _answers_inside(words)
-    if not weighed.noticeable or not (again or past.reason is Reason.FREEZING):
+    if not weighed.noticeable or (lost is not None and _answers_inside(words) and past.reason is not Reason.FREEZING):
         return None
     # No figure that grows with each gap: the message stays the same for as long as it freezes.
     silent = "neither its external nor its internal listener answers"
     if all(s.control is Reading.UNKNOWN for s in words):
         silent = "its external listener does not answer (no vantage could probe its internal one)"
-    return (
-        f"it freezes again and again: {silent}, each time for less than Kafka needs to fence it; {PROBES_LOST} more"
-        f" than {weighed.limit_seconds:.1f} s, and {weighed}"
-    )
+    change = "a minute of answers, or less harm than a third of what moving its leaders costs"
+    if past.reason is Reason.FREEZING or (lost is not None and lost.worth_moving):
+        text = (
+            f"it freezes again and again: {silent}, each time for less than Kafka needs to fence it; {PROBES_LOST} more"
+            f" than {weighed.limit_seconds:.1f} s, and {weighed}"
+        )
+        return Finding(Evidence.BAD, Reason.FREEZING, text, UNREACHABLE_SEVERITY, change=change)
+    text = f"it did not answer for seconds, less than a minute ago: {silent}; {weighed}"
+    return below_cost(text, (), f"{change}; {weighed.change}", SignalType.EXTERNAL_REACHABILITY)
 
 
 def _below_cost(

@@ -479,6 +479,12 @@ class TestFreezing:
             was.since,
         )
 
+    def test_after_a_gap_its_answers_and_the_next_gap_are_one_word(self):
+        found = [of_one(snapshot(None, *seen)) for seen in (self.answers(1.5, GOOD), self.gap(2.2, 1.5))]
+        assert {(v.state, v.reason) for v in found} == {(HealthState.SUSPECT, Reason.HARM_BELOW_COST)}
+        assert found[0].message == found[1].message
+        assert "it did not answer for seconds, less than a minute ago: neither its external nor" in found[0].message
+
     def test_acks_all_still_waits_for_it_when_it_leads_nothing(self):
         seen = cluster(partition(replicas=(2, 1, 3)))
         assert of_one(snapshot(seen, *self.gap(5.0, 3.0))).message.endswith(
