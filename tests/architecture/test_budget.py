@@ -24,7 +24,7 @@ LINES = {
     "operator/bellwether/pages": 1409,
     "operator/bellwether/plan_verifier": 2056,
     "operator/bellwether/ports": 443,
-    "operator/bellwether/probes": 6190,  # where the metadata log lies, what requests break at, gaps of both listeners
+    "operator/bellwether/probes": 6240,  # where the metadata log lies, what requests break at, gaps of both listeners, slow answers
     "operator/bellwether/quarantine": 716,  # ends connections; says which field keeps it from holding
     "operator/bellwether/recording": 1925,  # whether slow brokers keep up, so that a replay decides alike
     "operator/bellwether/sampling": 882,
@@ -46,11 +46,11 @@ LINES = {
     "tests/scenarios": 208,
     "tests/spark": 737,
     "tests/support": 19724,
-    "tests/unit": 61076,
+    "tests/unit": 61500,
 }
 """Lines of the Python files below a folder, but for those below a longer name of the table."""
 
-FILES = {"operator": 564, "spark": 63, "tests": 952}
+FILES = {"operator": 565, "spark": 63, "tests": 955}
 """Python files below a folder."""
 
 FILES_IN_ONE_FOLDER = {"operator": 18, "spark": 27, "tests": 49}

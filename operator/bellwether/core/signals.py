@@ -48,6 +48,7 @@ class UnreachableCause(StrEnum):
     CONNECTION_CLOSED = "ConnectionClosed"
     NO_ANSWER = "NoAnswer"
     WRONG_BROKER = "WrongBroker"
+    SLOW = "Slow"
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from bellwether.core.model.harm_history import HarmCause
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.harm import ALLOWANCE, EPISODE_OVER_SECONDS
-from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.core.signals import Reading, Signal, SignalType, UnreachableCause
 
 FORGOTTEN_AFTER = timedelta(seconds=EPISODE_OVER_SECONDS / ALLOWANCE)
 """A source has forgotten the harm of a gap after so long without a lost request."""
@@ -96,6 +96,11 @@ def reachability(broker: int, index: SignalIndex, fencing_seconds: float, past: 
         change = f"{need} vantages failing makes it Sick, none failing makes it Healthy"
         cause = main_cause(failing)
         return Finding(Evidence.DOUBTFUL, Reason.VANTAGES_DISAGREE, text, facts=facts, change=change, cause=cause)
+    slow = [s for s in words if s.cause is UnreachableCause.SLOW]
+    if len(slow) >= need:
+        text = f"slow from {_names(slow)} ({len(slow)} of {total} vantages){_why(slow)}; no request of theirs is lost"
+        change = "requests of a client's size that are not answered in time make it Sick, fast answers Healthy"
+        return below_cost(text, facts, change, SignalType.EXTERNAL_REACHABILITY, UnreachableCause.SLOW)
     limit = weigh(0.0, broker, index, HarmCause.REACHABILITY)
     change = f"{need} of {total} vantages failing until probes have lost {limit.limit_seconds:.1f} s: {limit}"
     return passing(facts, change)

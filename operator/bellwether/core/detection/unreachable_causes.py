@@ -53,6 +53,10 @@ WORDS: Mapping[UnreachableCause, CauseWords] = {
     UnreachableCause.WRONG_BROKER: CauseWords(
         "another broker answers", "correct the load balancer's target, or advertised.listeners"
     ),
+    UnreachableCause.SLOW: CauseWords(
+        "answers take many times as long as its peers'",
+        "check the bandwidth of the load balancer and the network to this broker, and who uses it",
+    ),
 }
 
 

@@ -23,6 +23,7 @@ from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.measuring_thread import SignalObserver
 from bellwether.probes.reachability.reachability_state import ProbeAnswer, ProbeRound, ReachabilityState
+from bellwether.probes.reachability.slow_answers import CLIENT_BYTES, SlowAnswers
 from bellwether.probes.worker_pool import WorkerPool, WorkItem
 
 MOST = 20
@@ -37,8 +38,8 @@ _STARVED = "this prober gets too little CPU to distinguish a broker's timeout fr
 class ListenerClient(Protocol):
     """Probes one broker at one address. Raises Transient or Terminal for failures that are no evidence about it."""
 
-    def ask(self, address: str, broker_id: int, timeout_seconds: float) -> ProbeAnswer:
-        """One question, over within its timeout."""
+    def ask(self, address: str, broker_id: int, timeout_seconds: float, padding: int = 0) -> ProbeAnswer:
+        """One question, ``padding`` bytes larger than needed, over within its timeout."""
         ...
 
 
@@ -87,6 +88,8 @@ class _Asked:
     late_before: float
     seconds: float
     """Seconds that the round represents: since the round before it, at most a period."""
+    slow: bool = False
+    """The broker is slow from here, so the external request is of a client's size."""
 
     @property
     def questions(self) -> list[WorkItem[ProbeAnswer]]:
@@ -114,7 +117,7 @@ class _Asked:
             else None
             for q, address in ((self.external, self.address), (self.internal, self.inside))
         )
-        return None if external is None or external.ok else ProbeRound(self.address, external, internal)
+        return None if external is None or external.ok else ProbeRound(self.address, external, internal, slow=self.slow)
 
 
 def _unanswered(address: str, seconds: float) -> NoAnswer:
@@ -175,6 +178,7 @@ class BrokerWatch:
         questions: WorkerPool,
         late: Callable[[], float] = lambda: 0.0,
         retry_interval: RetryInterval | None = None,
+        slow_answers: SlowAnswers | None = None,
     ) -> None:
         self.broker = broker
         self._source = source
@@ -188,6 +192,7 @@ class BrokerWatch:
         self._questions = questions
         self._late = late
         self._retry_interval = retry_interval or RetryInterval()
+        self._slow_answers = slow_answers or SlowAnswers()
         self._log = structlog.get_logger(__name__).bind(broker=broker, vantage=source)
         self._state = self._expected = ReachabilityState()
         self._late_rounds = 0
@@ -234,6 +239,7 @@ class BrokerWatch:
         """Stop watching; a question under way ends by itself."""
         self.stopped = True
         self._retry_interval.forget(self.broker)
+        self._slow_answers.forget(self.broker)
         self._observer.gone(self.broker)
 
     def begin(self) -> float:
@@ -270,12 +276,12 @@ class BrokerWatch:
         return self._retry_interval.pace(self.broker, settings.period_seconds, failing=self._expected.failing)
 
     def _ask(self, settings: Reachability, seconds: float) -> _Asked:
-        client, timeout = self._client(), settings.timeout_seconds
+        client, timeout, slow = self._client(), settings.timeout_seconds, self._slow_answers.slow(self.broker)
         external, internal = (
-            WorkItem(partial(client.ask, address, self.broker, timeout)) if address else None
-            for address in (self._external, self._target.internal)
+            WorkItem(partial(client.ask, address, self.broker, timeout, padding)) if address else None
+            for address, padding in ((self._external, CLIENT_BYTES if slow else 0), (self._target.internal, 0))
         )
-        asked = _Asked(self._external, self._target.internal, external, internal, timeout, self._late(), seconds)
+        asked = _Asked(self._external, self._target.internal, external, internal, timeout, self._late(), seconds, slow)
         for question in asked.questions:
             self._questions.put(question)
         return asked
@@ -300,7 +306,11 @@ class BrokerWatch:
                 if not answer.ok and answer.seconds >= asked.timeout:
                     trouble = trouble or (_STARVED if self._late() - asked.late_before >= _STARVED_SECONDS else "")
             answers.append(answer)
-        self._judge(ProbeRound(asked.address, answers[0], answers[1], trouble), asked.seconds)
+        external, internal = answers
+        if external is not None and external.ok and not trouble:
+            inside = internal.seconds if internal is not None and internal.ok else None
+            self._slow_answers.answered(self.broker, external.seconds, inside)
+        self._judge(ProbeRound(asked.address, external, internal, trouble, slow=asked.slow), asked.seconds)
 
     def _judge(self, seen: ProbeRound, seconds: float) -> None:
         settings = self._settings()

@@ -26,6 +26,7 @@ from bellwether.probes.reachability.broker_watch import (
 )
 from bellwether.probes.reachability.reachability_state import ReachabilityState
 from bellwether.probes.reachability.round_scheduler import Rounds
+from bellwether.probes.reachability.slow_answers import SlowAnswers
 from bellwether.probes.worker_pool import WorkerPool
 
 # The first rounds of so many brokers are spread over one period, so that they do not come all at once ever after.
@@ -71,6 +72,7 @@ class ReachabilityProbe:
         self._watches: dict[int, BrokerWatch] = {}
         self._questions = WorkerPool(clock)
         self._retry_interval = RetryInterval()
+        self._slow_answers = SlowAnswers()
         self._rounds = Rounds(self._questions, clock)
         self._unread = ""
         self._behind = False
@@ -156,6 +158,7 @@ class ReachabilityProbe:
             self._questions,
             lambda: self._rounds.late_seconds,
             self._retry_interval,
+            self._slow_answers,
         )
         self._rounds.add(watch, delay_seconds)
         return watch

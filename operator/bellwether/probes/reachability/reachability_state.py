@@ -66,12 +66,14 @@ class ProbeRound:
     """One question over each path. A path that was not asked (no address known) is ``None``.
 
     ``trouble`` is a local problem (no file descriptor, no certificate): such a round is no evidence about the broker.
+    ``slow``: the broker answered far more slowly than its peers, so the external request was of a client's size.
     """
 
     address: str = ""
     external: ProbeAnswer | None = None
     internal: ProbeAnswer | None = None
     trouble: str = ""
+    slow: bool = False
 
 
 # Another kind of problem is reported after this many rounds in a row; so is the prober's own trouble.
@@ -117,7 +119,7 @@ class ReachabilityState:
         settled = kind if count >= _CONFIRMED or not self.kind else self.kind
         cause = self.cause
         if seen.external is not None and (seen.external.ok or cause is None or count >= _CONFIRMED):
-            cause = seen.external.cause
+            cause = UnreachableCause.SLOW if seen.slow else seen.external.cause
         return ReachabilityState(external, control, both, frozen, seen, settled, (kind, count), cause=cause)
 
     def signal(self, broker: int, source: str) -> Signal | None:
@@ -136,7 +138,7 @@ class ReachabilityState:
             latency_seconds=answer.seconds if passing and answer is not None and answer.ok else None,
             message=self.message(),
             harm=replace(harm, frozen_seconds=round(self.frozen_seconds, 1)) if harm is not None else None,
-            cause=self.cause if self.external.reading is Reading.FAILING else None,
+            cause=self.cause if self.external.reading is Reading.FAILING or self.last.slow else None,
         )
 
     @property
@@ -165,6 +167,8 @@ class ReachabilityState:
             return f"{lost_text(self.external)} ({what})"
         if not answer.ok or answer.weaker:
             return answer.message
+        if self.last.slow:
+            return f"{self.last.address} answers in {milliseconds(answer.seconds)}, its peers many times faster"
         return f"{self.last.address} answers"
 
     def _inside(self) -> str:
@@ -197,7 +201,8 @@ def milliseconds(seconds: float) -> str:
 
 
 def _kind(seen: ProbeRound) -> str:
-    outside = "" if seen.external is None else f"{seen.address} {_path_kind(seen.external)}"
+    slow = " slow" if seen.slow else ""
+    outside = "" if seen.external is None else f"{seen.address} {_path_kind(seen.external)}{slow}"
     inside = "" if seen.internal is None else _path_kind(seen.internal)
     return f"{outside} | {inside}"
 

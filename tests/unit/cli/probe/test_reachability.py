@@ -22,7 +22,7 @@ class Broken:
     def __init__(self, answers: Mapping[str, ProbeAnswer]) -> None:
         self.answers = answers
 
-    def ask(self, address: str, broker_id: int, timeout_seconds: float) -> ProbeAnswer:  # noqa: ARG002 - the protocol's
+    def ask(self, address: str, broker_id: int, timeout_seconds: float, padding: int = 0) -> ProbeAnswer:  # noqa: ARG002 - the protocol's
         return self.answers.get(address, REFUSED)
 
 

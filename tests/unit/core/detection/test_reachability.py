@@ -8,7 +8,6 @@ from datetime import datetime
 import pytest
 
 from bellwether.core.detection.health_states import HealthState
-from bellwether.core.detection.unreachable_causes import WORDS
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.quarantine_order import RELEASE_AFTER, QuarantineOrder
@@ -17,50 +16,11 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection, Reachability, StorageLatency
 from bellwether.core.settings.harm import STALLED_SECONDS
 from bellwether.core.settings.policy import Policy
-from bellwether.core.signals import Harm, Reading, Signal, SignalType, UnreachableCause
+from bellwether.core.signals import Harm, Reading, Signal, SignalType
 from testkit.values.builders import after, cluster, demoted, partition, record, signal, snapshot, verdict
 from testkit.values.quarantine_inputs import agent, ordered
 from testkit.values.vantage_signals import BAD, DUNNO, GOOD, of_one, words
 from testkit.values.vantage_signals import POLICY as ANY_POLICY
-
-
-class TestTheCause:
-    """A verdict says what requests break at, and what to check."""
-
-    REFUSED, DROPPED = UnreachableCause.REFUSED, UnreachableCause.NO_CONNECTION
-
-    def test_one_cause_is_named_once_with_what_to_check(self):
-        found = of_one(snapshot(None, *words(BAD, BAD, causes=(self.REFUSED, self.REFUSED))))
-        assert found.cause is self.REFUSED
-        assert found.message.startswith(
-            "unreachable from a, b (2 of 2 vantages): connections are refused (check the load balancer's target and the"
-            " listener's port); its internal listener answers; "
-        )
-
-    def test_different_causes_are_named_by_vantage_and_the_most_frequent_one_counts(self):
-        found = of_one(snapshot(None, *words(BAD, BAD, BAD, causes=(self.REFUSED, self.DROPPED, self.DROPPED))))
-        assert found.cause is self.DROPPED
-        assert (
-            "connections are refused from a; connection requests get no answer from b, c (check firewalls"
-        ) in found.message
-
-    def test_a_vantage_that_names_none_adds_nothing(self):
-        found = of_one(snapshot(None, *words(BAD, BAD)))
-        assert found.cause is None
-        assert "unreachable from a, b (2 of 2 vantages); its internal" in found.message
-
-    def test_one_vantage_that_fails_alone_says_why(self):
-        found = of_one(snapshot(None, *words(BAD, GOOD, GOOD, causes=(self.DROPPED,))))
-        assert found.reason is Reason.VANTAGES_DISAGREE
-        assert "vantages cannot reach it: connection requests get no answer" in found.message
-
-    def test_harm_that_is_left_of_earlier_failures_is_said_apart(self):
-        harm = Harm(9.0, 1.0, after(0), earlier_seconds=5.0)
-        found = of_one(snapshot(None, *(replace(s, harm=harm if s.reading is BAD else None) for s in words(BAD, BAD))))
-        assert "its probes lost 9.0 s (5.0 s of it in failures before this one), and moving" in found.message
-
-    def test_every_cause_has_words(self):
-        assert set(WORDS) == set(UnreachableCause)
 
 
 class TestComingUp:
@@ -420,94 +380,3 @@ class TestHarm:
         long = [replace(s, control=BAD) for s in self.lost(3, 3)]
         assert of_one(snapshot(None, *short)).state is HealthState.SUSPECT
         assert of_one(snapshot(None, *long)).state is HealthState.DOWN
-
-
-class TestFreezing:
-    """Gaps that Kafka does not fence add up: those that are over show that the next one is no crash."""
-
-    def gap(self, lost: float, frozen: float, *, control: Reading = BAD) -> list[Signal]:
-        harm = Harm(lost, 0.9, after(0), frozen_seconds=frozen)
-        return [replace(s, harm=harm) if s.broker == 1 else s for s in words(BAD, BAD, BAD, control=control)]
-
-    def answers(self, frozen: float, reading: Reading = BAD) -> list[Signal]:
-        harm = Harm(frozen, 0.3, after(0), ongoing=False, frozen_seconds=frozen)
-        return [replace(s, harm=harm) if s.broker == 1 else s for s in words(reading, reading, reading, control=BAD)]
-
-    FROZEN = verdict(state=HealthState.SICK, reason=Reason.FREEZING)
-
-    @pytest.mark.parametrize(
-        ("lost", "frozen", "reason"),
-        [
-            pytest.param(20.0, 0.0, Reason.UNREACHABLE, id="one gap alone, however much it loses"),
-            pytest.param(20.0, 0.9, Reason.UNREACHABLE, id="after a pause that cost little"),
-            pytest.param(2.2, 1.5, Reason.HARM_BELOW_COST, id="all together less than a move costs"),
-            pytest.param(2.4, 1.5, Reason.FREEZING, id="all together as much as a move costs"),
-        ],
-    )
-    def test_gaps_that_are_over_and_the_present_one_cost_as_much_as_a_move(
-        self, lost: float, frozen: float, reason: Reason
-    ):
-        assert of_one(snapshot(None, *self.gap(lost, frozen))).reason is reason
-
-    def test_freezing_is_sick_and_says_why_kafka_does_not_help(self):
-        found = of_one(snapshot(None, *self.gap(5.0, 3.0)))
-        assert (found.state, found.message) == (
-            HealthState.SICK,
-            "it freezes again and again: neither its external nor its internal listener answers, each time for less"
-            " than Kafka needs to fence it; probes lost more than 2.3 s, and moving its leaders away and back costs"
-            " about 3 s (assumed)",
-        )
-
-    def test_where_no_vantage_can_probe_its_internal_listener_the_message_says_so(self):
-        found = of_one(snapshot(None, *self.gap(5.0, 3.0, control=DUNNO)))
-        assert found.reason is Reason.FREEZING
-        assert (
-            ": its external listener does not answer (no vantage could probe its internal one), each" in found.message
-        )
-
-    def test_a_broker_that_answers_inside_is_not_freezing(self):
-        assert of_one(snapshot(None, *self.gap(5.0, 3.0, control=GOOD))).reason is Reason.EXTERNALLY_UNREACHABLE
-
-    @pytest.mark.parametrize("reading", [BAD, GOOD])
-    def test_answers_between_two_gaps_change_no_word(self, reading: Reading):
-        was = of_one(snapshot(None, *self.gap(5.0, 3.0)))
-        found = of_one(snapshot(None, *self.answers(9.0, reading), now=after(6)), before=was)
-        assert (found.state, found.reason, found.message, found.since) == (
-            was.state,
-            was.reason,
-            was.message,
-            was.since,
-        )
-
-    def test_after_a_gap_its_answers_and_the_next_gap_are_one_word(self):
-        found = [of_one(snapshot(None, *seen)) for seen in (self.answers(1.5, GOOD), self.gap(2.2, 1.5))]
-        assert {(v.state, v.reason) for v in found} == {(HealthState.SUSPECT, Reason.HARM_BELOW_COST)}
-        assert found[0].message == found[1].message
-        assert "it did not answer for seconds, less than a minute ago: neither its external nor" in found[0].message
-
-    def test_acks_all_still_waits_for_it_when_it_leads_nothing(self):
-        seen = cluster(partition(replicas=(2, 1, 3)))
-        assert of_one(snapshot(seen, *self.gap(5.0, 3.0))).message.endswith(
-            "; it leads no partition; acks=all still waits for it in its ISRs"
-        )
-
-    def test_it_is_over_when_its_harm_has_faded(self):
-        assert of_one(snapshot(None, *self.answers(1.0, GOOD)), before=self.FROZEN).reason is Reason.FREEZING
-        assert of_one(snapshot(None, *self.answers(0.9, GOOD)), before=self.FROZEN).reason is Reason.SIGNALS_PASSING
-
-    def test_a_quorum_has_seen_the_gaps_that_are_over(self):
-        one = [replace(s, harm=Harm(5.0, 0.9, after(0), frozen_seconds=0.0)) for s in self.gap(5.0, 3.0)]
-        mixed = [b if a.source == "a" else c for a, b, c in zip(one, self.gap(5.0, 3.0), one, strict=True)]
-        said = [s if s.broker == 1 else replace(s, harm=None) for s in mixed]
-        assert of_one(snapshot(None, *said)).reason is Reason.UNREACHABLE
-
-    def test_a_demotion_for_it_waits_for_evidence_where_no_vantage_is_left(self):
-        undo = record(None, replace(demoted(1), reason=Reason.FREEZING))
-        assert of_one(snapshot(None, undo=undo), before=self.FROZEN).state is HealthState.UNKNOWN
-
-    def test_within_a_minute_after_kafka_fenced_it_nothing_is_a_freeze(self):
-        was = of_one(snapshot(cluster(fenced=(1,))))
-        for seconds in (1, 59):
-            was = of_one(snapshot(None, *self.gap(90.0, 80.0), now=after(seconds)), before=was)
-            assert was.reason is not Reason.FREEZING
-        assert of_one(snapshot(None, *self.gap(90.0, 80.0), now=after(60)), before=was).reason is Reason.FREEZING

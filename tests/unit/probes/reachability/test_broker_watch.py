@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from bellwether.core.settings.detection import Reachability
-from bellwether.core.signals import Reading, Signal
+from bellwether.core.signals import Reading, Signal, UnreachableCause
 from bellwether.probes.reachability.broker_watch import BrokerAddress, BrokerWatch
+from bellwether.probes.reachability.slow_answers import CLIENT_BYTES, SlowAnswers
 from bellwether.probes.worker_pool import WorkItem
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from bellwether.testing.memory_world import ManualClock
@@ -43,8 +44,13 @@ class Questions:
 class Listeners:
     """Answers with its address, by which ``Questions`` tells the paths apart."""
 
-    def ask(self, address: str, _broker_id: int, _timeout_seconds: float) -> Said:
-        return Said(True, 0.002, message=address)
+    def __init__(self) -> None:
+        self.outside: dict[int, float] = {}
+        self.padded = 0
+
+    def ask(self, address: str, _broker_id: int, _timeout_seconds: float, padding: int = 0) -> Said:
+        self.padded = padding or self.padded
+        return Said(True, self.outside.get(padding, 0.002) if address == "outside:1" else 0.002, message=address)
 
 
 class Watched:
@@ -52,19 +58,22 @@ class Watched:
 
     def __init__(self, late: Callable[[], float] = lambda: 0.0) -> None:
         self.clock = ManualClock()
+        self.listeners, self.slow = Listeners(), SlowAnswers()
+        self.slow.answered(2, 0.002, 0.002)
         self.questions = Questions(self.clock)
         self.posts: list[tuple[float, Signal]] = []
         self.watch = BrokerWatch(
             1,
             "here",
             BrokerAddress("inside:1", "outside:1"),
-            Listeners,
+            lambda: self.listeners,
             Reachability,
             lambda signal: self.posts.append((self.clock.monotonic(), signal)),
             self.clock,
             ProbeMetrics(),
             self.questions,  # type: ignore[arg-type]
             late,
+            slow_answers=self.slow,
         )
         self._due = self.clock.monotonic()
         self.run(10)
@@ -100,6 +109,27 @@ def test_a_broker_that_answers_on_neither_path_is_never_reported_with_a_control_
     failing = [signal for _, signal in watched.posts if signal.reading is Reading.FAILING]
     assert failing
     assert {signal.control for signal in failing} == {Reading.FAILING}
+
+
+def test_a_broker_that_is_slow_from_here_gets_requests_of_a_clients_size_and_says_so(watched: Watched) -> None:
+    watched.listeners.outside = {0: 0.229, CLIENT_BYTES: 0.6}
+    watched.run(10)
+    signal = watched.posts[-1][1]
+    assert watched.listeners.padded == CLIENT_BYTES
+    assert (signal.reading, signal.cause) == (Reading.PASSING, UnreachableCause.SLOW)
+    assert "outside:1 answers in 600 ms, its peers many times faster" in signal.message
+    watched.listeners.outside = {}
+    watched.run(10)
+    assert watched.posts[-1][1].cause is None
+
+
+def test_requests_of_a_clients_size_that_are_not_answered_are_harm_by_a_slow_path(watched: Watched) -> None:
+    watched.listeners.outside = {0: 0.229, CLIENT_BYTES: 0.6}
+    watched.run(4)
+    watched.questions.silent = {"outside:1"}
+    watched.run(6)
+    signal = watched.posts[-1][1]
+    assert (signal.reading, signal.cause) == (Reading.FAILING, UnreachableCause.SLOW)
 
 
 def test_each_listener_is_named_by_its_own_address(watched: Watched) -> None:

@@ -47,7 +47,7 @@ class Network:
         self.swallowed: list[str] = []
         self.over = threading.Event()
 
-    def ask(self, address: str, broker_id: int, _timeout_seconds: float) -> Said:
+    def ask(self, address: str, broker_id: int, _timeout_seconds: float, _padding: int = 0) -> Said:
         self.asked.add(address)
         self.asks += 1
         if self.trouble:

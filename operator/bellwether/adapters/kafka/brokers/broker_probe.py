@@ -74,8 +74,8 @@ class BrokerProbe:
         self._credit = credit_seconds
         self._taken_at = float("-inf")
 
-    def ask(self, address: str, broker_id: int, timeout_seconds: float) -> ProbeAnswer:
-        """One request, finished within ``timeout_seconds`` in every case.
+    def ask(self, address: str, broker_id: int, timeout_seconds: float, padding: int = 0) -> ProbeAnswer:
+        """One request, ``padding`` bytes larger than needed, finished within ``timeout_seconds`` in every case.
 
         Raises Terminal or Transient only for failures that are no evidence about the broker: invalid credentials, files
         of certificates that cannot be used, no free file descriptor, a name service that fails. ValueError for an
@@ -86,7 +86,7 @@ class BrokerProbe:
         try:
             with BrokerConnection.open(address, self._connection, deadline) as dialogue:
                 self._taken_at = time.monotonic()
-                result = _describe(dialogue, broker_id, deadline)
+                result = _describe(dialogue, broker_id, deadline, padding)
         except BrokerConnectionError as broken:
             if broken.refused and time.monotonic() - self._taken_at > self._credit:
                 raise Unauthenticated(str(broken)) from broken
@@ -109,26 +109,28 @@ class BrokerProbe:
         return ProbeAnswer(True, seconds, Stage.REQUEST, advertised=_advertised(result.configs))
 
 
-def _describe(dialogue: BrokerConnection, broker_id: int, deadline: Deadline) -> Any | None:
+def _describe(dialogue: BrokerConnection, broker_id: int, deadline: Deadline, padding: int) -> Any | None:
     """The broker's answer about its own configuration; ``None`` where it does not know the request."""
     version = dialogue.version(DescribeConfigsRequest, 4)
     if version is None or version < 1:
         return None
-    answer = dialogue.ask_again(_which_addresses(version, broker_id, dialogue.client_id), deadline)
+    answer = dialogue.ask_again(_which_addresses(version, broker_id, dialogue.client_id, padding), deadline)
     if len(answer.results) != 1:
         raise BrokerConnectionError(Stage.REQUEST, dialogue.address, "its answer to DescribeConfigs names no broker")
     return answer.results[0]
 
 
 @lru_cache(_MOST_BROKERS)
-def _which_addresses(version: int, broker_id: int, client_id: str) -> PreparedRequest:
+def _which_addresses(version: int, broker_id: int, client_id: str, padding: int = 0) -> PreparedRequest:
+    # A broker leaves out keys that it does not know.
+    filler = ["x" * padding] if padding else []
     request = DescribeConfigsRequest(
         version=version,
         resources=[
             DescribeConfigsRequest.DescribeConfigsResource(
                 resource_type=_BROKER_RESOURCE,
                 resource_name=str(broker_id),
-                configuration_keys=[_ADVERTISED, _LISTENERS],
+                configuration_keys=[_ADVERTISED, _LISTENERS, *filler],
             )
         ],
     )

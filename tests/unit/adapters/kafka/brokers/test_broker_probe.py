@@ -87,6 +87,18 @@ def test_a_huge_answer_is_read_and_not_remembered() -> None:
     assert _which_addresses(4, 72, Connection(("x:1",)).client_id)._remembered.cache_info().currsize == 0
 
 
+def test_a_request_of_a_clients_size_is_answered_as_a_small_one_is() -> None:
+    sizes = []
+
+    def told(request: Any) -> Any:
+        sizes.append(sum(map(len, request.resources[0].configuration_keys)))
+        return described(advertised_listeners="A://h:1")(request)
+
+    with ScriptedBroker({DescribeConfigsRequest: told}) as broker:
+        assert PLAIN.ask(broker.address, 1, 20, 16384).advertised == PLAIN.ask(broker.address, 1, 20).advertised
+    assert sizes[0] - sizes[1] == 16384
+
+
 def test_another_broker_at_the_address_is_named_as_the_wrong_one() -> None:
     refusal = described(42, "Unexpected broker id, expected 2 or empty string, but received 1")
     with ScriptedBroker({DescribeConfigsRequest: refusal}) as broker:
