@@ -18,13 +18,13 @@ LINES = {
     "operator/bellwether": 1078,
     "operator/bellwether/adapters": 12610,
     "operator/bellwether/api": 4615,
-    "operator/bellwether/cli": 12720,  # doctor says which pods it did not check
+    "operator/bellwether/cli": 12740,  # doctor says which pods it did not check
     "operator/bellwether/controllers": 3785,
-    "operator/bellwether/core": 13830,  # cures by a table, overruled by measured acks; causes, freezes, disputes
+    "operator/bellwether/core": 14420,  # cures by a table, measured acks; causes, freezes, disputes; broken links
     "operator/bellwether/pages": 1409,
     "operator/bellwether/plan_verifier": 2056,
     "operator/bellwether/ports": 443,
-    "operator/bellwether/probes": 6240,  # where the metadata log lies, what requests break at, gaps of both listeners, slow answers
+    "operator/bellwether/probes": 6290,  # causes, gaps of both listeners, slow answers, pairs that lag behind each other
     "operator/bellwether/quarantine": 716,  # ends connections; says which field keeps it from holding
     "operator/bellwether/recording": 1925,  # whether slow brokers keep up, so that a replay decides alike
     "operator/bellwether/sampling": 882,
@@ -42,15 +42,15 @@ LINES = {
     "tests/contract": 855,
     "tests/e2e": 168,  # the cures bench in its quick form
     "tests/integration": 18567,
-    "tests/properties": 4752,
+    "tests/properties": 4770,
     "tests/scenarios": 208,
     "tests/spark": 737,
     "tests/support": 19724,
-    "tests/unit": 61500,
+    "tests/unit": 61800,
 }
 """Lines of the Python files below a folder, but for those below a longer name of the table."""
 
-FILES = {"operator": 565, "spark": 63, "tests": 955}
+FILES = {"operator": 568, "spark": 63, "tests": 960}
 """Python files below a folder."""
 
 FILES_IN_ONE_FOLDER = {"operator": 18, "spark": 27, "tests": 49}

@@ -9,20 +9,22 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Any, TypeVar
 
 from bellwether.adapters import bounded_json
+from bellwether.adapters.record_fields import read_count, read_id, read_text, read_time, short, time_or_none, time_text
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.log_dirs import DemotedLogDir, LogDir
 from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker
 from bellwether.core.model.undo_record import (
     FORMAT_VERSION,
     ApplicationEnd,
+    BrokenLink,
     Cause,
     DemotedBroker,
     EntryState,
+    Link,
     PlanApplication,
     SentOrder,
     SkippedPartition,
@@ -40,7 +42,6 @@ DOCUMENT_LIMIT = 64 << 20
 """Bytes of a whole record as one document: eight parts of the largest size."""
 
 _DOCUMENT_ENTRIES = 8 * PART_ENTRIES
-_HIGHEST_ID = 2**31 - 1
 _MOST_OUTSTANDING = 64
 _MOST_REPLICAS = 1000  # of one partition: Kafka's protocol would allow 32,767
 
@@ -116,6 +117,16 @@ def unpack_log_dirs(text: str, where: str) -> dict[LogDir, DemotedLogDir]:
     return _unpacked(text, where, _log_dirs_from_json)
 
 
+def pack_links(links: Mapping[Link, BrokenLink]) -> str:
+    """The broken links as JSON text, in order of broker ids."""
+    return _dump(_links_to_json(links)).decode()
+
+
+def unpack_links(text: str, where: str) -> dict[Link, BrokenLink]:
+    """The inverse of ``pack_links``. Terminal when the text is damaged."""
+    return _unpacked(text, where, _links_from_json)
+
+
 def pack_application(application: PlanApplication) -> str:
     """How far a load plan has come, as JSON text."""
     return _dump(_application_to_json(application)).decode()
@@ -129,8 +140,8 @@ def unpack_application(text: str, where: str) -> PlanApplication:
 def export_record(record: UndoRecord) -> bytes:
     """A whole record as one JSON document (which is YAML, too), for files and for people.
 
-    ``rebalance``, ``returning`` and ``logDirs`` are present only if they are not empty: versions before them pass
-    them over, and give a broker that comes back everything at once.
+    ``rebalance``, ``returning``, ``logDirs`` and ``links`` are present only if they are not empty: versions before them
+    pass them over, and give back everything at once.
     """
     document: dict[str, Any] = {
         "format": FORMAT_VERSION,
@@ -145,6 +156,8 @@ def export_record(record: UndoRecord) -> bytes:
         document["returning"] = _returning_to_json(record.returning)
     if record.log_dirs:
         document["logDirs"] = _log_dirs_to_json(record.log_dirs)
+    if record.links:
+        document["links"] = _links_to_json(record.links)
     return _dump(document) + b"\n"
 
 
@@ -154,13 +167,14 @@ def import_record(data: bytes, where: str) -> UndoRecord:
         document = bounded_json.parse(data, DOCUMENT_LIMIT)
         check_format(document["format"], where)
         return UndoRecord(
-            cluster_id=_text(document["clusterId"]),
-            epoch=_number(document["epoch"]),
+            cluster_id=read_text(document["clusterId"]),
+            epoch=read_count(document["epoch"]),
             demoted=_demoted_from_json(document["demoted"]),
             entries=_entries_from_json(document["topics"], _DOCUMENT_ENTRIES),
             application=_application_from_json(document["rebalance"]) if "rebalance" in document else None,
             returning=_returning_from_json(document.get("returning", [])),
             log_dirs=_log_dirs_from_json(document.get("logDirs", [])),
+            links=_links_from_json(document.get("links", [])),
         )
     except bounded_json.DAMAGE as error:
         raise _damaged(where, error) from error
@@ -193,7 +207,7 @@ def _entries_to_json(entries: Iterable[tuple[PartitionKey, UndoEntry]]) -> list[
         sent = [s.broker if s.order == entry.written and s.broker is not None else s for s in entry.outstanding]
         row += [entry.replaced, sent]
         if entry.finished_at is not None or entry.contests or entry.contested_at is not None:
-            row += [_time_or_none(entry.finished_at), entry.contests, _time_or_none(entry.contested_at)]
+            row += [time_or_none(entry.finished_at), entry.contests, time_or_none(entry.contested_at)]
         topics.setdefault((key.topic_id, entry.topic), []).append(row)
     return [[topic_id, topic, sorted(rows, key=itemgetter(0))] for (topic_id, topic), rows in sorted(topics.items())]
 
@@ -208,16 +222,16 @@ def _entries_from_json(topics: Any, limit: int) -> dict[PartitionKey, UndoEntry]
             if len(outstanding) > _MOST_OUTSTANDING:
                 raise ValueError(f"a partition has more than {_MOST_OUTSTANDING} outstanding reorders")
             finished, contests, contested = rare or (None, 0, None)
-            entries[PartitionKey(_text(topic_id), _id(partition))] = UndoEntry(
-                topic=_text(topic),
+            entries[PartitionKey(read_text(topic_id), read_id(partition))] = UndoEntry(
+                topic=read_text(topic),
                 baseline=_order(baseline),
                 written=_order(written),
                 replaced=_order(replaced) if replaced is not None else None,
                 outstanding=tuple(_sent(one, written) for one in outstanding),
                 state=_STATES[code],
-                finished_at=datetime.fromisoformat(finished) if finished else None,
-                contests=_number(contests),
-                contested_at=datetime.fromisoformat(contested) if contested else None,
+                finished_at=read_time(finished) if finished else None,
+                contests=read_count(contests),
+                contested_at=read_time(contested) if contested else None,
             )
     return entries
 
@@ -226,36 +240,14 @@ def _order(value: Any) -> tuple[int, ...]:
     """A replica order. TypeError or ValueError unless it is a list of broker ids."""
     if type(value) is not list or len(value) > _MOST_REPLICAS:
         raise ValueError(f"not a list of at most {_MOST_REPLICAS} brokers")
-    return tuple(_id(broker) for broker in value)
-
-
-def _id(value: Any) -> int:
-    if type(value) is not int or not 0 <= value <= _HIGHEST_ID:
-        raise TypeError(f"{_short(value)} is not the number of a broker or partition")
-    return value
-
-
-def _number(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise TypeError(f"{_short(value)} is not a count")
-    return value
-
-
-def _text(value: Any) -> str:
-    if type(value) is not str:
-        raise TypeError(f"{_short(value)} is not text")
-    return value
-
-
-def _short(value: object) -> str:
-    return repr(value)[:40]
+    return tuple(read_id(broker) for broker in value)
 
 
 def _sent(one: Any, written: Any) -> SentOrder:
     if type(one) is int:
-        return SentOrder(_order(written), _id(one))
+        return SentOrder(_order(written), read_id(one))
     order, broker = one
-    return SentOrder(_order(order), _id(broker) if broker is not None else None)
+    return SentOrder(_order(order), read_id(broker) if broker is not None else None)
 
 
 def _with_outstanding(row: list[Any]) -> list[Any]:
@@ -264,7 +256,7 @@ def _with_outstanding(row: list[Any]) -> list[Any]:
         return row
     partition, code, baseline, written, earlier, *rare = row
     if type(earlier) is not list:
-        raise TypeError(f"{_short(earlier)} is not a list of orders")
+        raise TypeError(f"{short(earlier)} is not a list of orders")
     sent = [written, *earlier] if code in _PENDING else earlier
     replaced = earlier[0] if code in _PENDING and earlier else None
     return [partition, code, baseline, written, replaced, [[order, None] for order in sent], *rare]
@@ -277,7 +269,7 @@ def _demoted_to_json(demoted: Mapping[int, DemotedBroker]) -> list[Any]:
             **_cause_to_json(one.cause),
             "reason": one.reason,
             "message": one.message,
-            "since": _time_to_text(one.since),
+            "since": time_text(one.since),
             **({"signal": one.signal} if one.signal else {}),
         }
         for _, one in sorted(demoted.items())
@@ -293,13 +285,13 @@ def _cause_to_json(cause: Cause) -> dict[str, str]:
 
 def _demoted_from_json(rows: Any) -> dict[int, DemotedBroker]:
     return {
-        _id(row["broker"]): DemotedBroker(
+        read_id(row["broker"]): DemotedBroker(
             broker=row["broker"],
             cause=Cause(row.get("purpose", row["cause"])),
-            reason=_text(row["reason"]),
-            message=_text(row["message"]),
-            since=datetime.fromisoformat(row["since"]),
-            signal=_text(row.get("signal", "")),
+            reason=read_text(row["reason"]),
+            message=read_text(row["message"]),
+            since=read_time(row["since"]),
+            signal=read_text(row.get("signal", "")),
         )
         for row in rows
     }
@@ -310,8 +302,8 @@ def _returning_to_json(returning: Mapping[int, ReturningBroker]) -> list[Any]:
         {
             "broker": one.broker,
             "share": one.share,
-            "since": _time_to_text(one.since),
-            "wavedAt": _time_to_text(one.waved_at),
+            "since": time_text(one.since),
+            "wavedAt": time_text(one.waved_at),
             "coming": one.trigger.value,
             **({"cutoff": one.cutoff} if one.cutoff is not None else {}),
         }
@@ -321,11 +313,11 @@ def _returning_to_json(returning: Mapping[int, ReturningBroker]) -> list[Any]:
 
 def _returning_from_json(rows: Any) -> dict[int, ReturningBroker]:
     return {
-        _id(row["broker"]): ReturningBroker(
+        read_id(row["broker"]): ReturningBroker(
             broker=row["broker"],
             share=_share(row["share"]),
-            since=datetime.fromisoformat(row["since"]),
-            waved_at=datetime.fromisoformat(row["wavedAt"]),
+            since=read_time(row["since"]),
+            waved_at=read_time(row["wavedAt"]),
             trigger=RestorationTrigger(row["coming"]),
             cutoff=_cutoff(row.get("cutoff")),
         )
@@ -340,7 +332,7 @@ def _log_dirs_to_json(log_dirs: Mapping[LogDir, DemotedLogDir]) -> list[Any]:
             "path": log_dir.path,
             "reason": one.reason,
             "message": one.message,
-            "since": _time_to_text(one.since),
+            "since": time_text(one.since),
             "signal": str(one.signal),
         }
         for log_dir, one in sorted(log_dirs.items())
@@ -350,13 +342,46 @@ def _log_dirs_to_json(log_dirs: Mapping[LogDir, DemotedLogDir]) -> list[Any]:
 def _log_dirs_from_json(rows: Any) -> dict[LogDir, DemotedLogDir]:
     found = {}
     for row in rows:
-        log_dir = LogDir(_id(row["broker"]), _text(row["path"]))
+        log_dir = LogDir(read_id(row["broker"]), read_text(row["path"]))
         found[log_dir] = DemotedLogDir(
             log_dir,
-            reason=_text(row["reason"]),
-            message=_text(row["message"]),
-            since=datetime.fromisoformat(row["since"]),
-            signal=_text(row["signal"]),
+            reason=read_text(row["reason"]),
+            message=read_text(row["message"]),
+            since=read_time(row["since"]),
+            signal=read_text(row["signal"]),
+        )
+    return found
+
+
+def _links_to_json(links: Mapping[Link, BrokenLink]) -> list[Any]:
+    return [
+        {
+            "brokers": [link.one, link.other],
+            "since": time_text(one.since),
+            "times": one.times,
+            **({"unseenSince": time_text(one.unseen_since)} if one.unseen_since is not None else {}),
+            **({"wave": _returning_to_json({link.one: one.wave})[0]} if one.wave is not None else {}),
+        }
+        for link, one in sorted(links.items())
+    ]
+
+
+def _links_from_json(rows: Any) -> dict[Link, BrokenLink]:
+    found = {}
+    for row in rows:
+        low, high = row["brokers"]
+        link = Link(read_id(low), read_id(high))
+        if link.one >= link.other:
+            raise ValueError(f"{short(row['brokers'])} are not two brokers in order of their ids")
+        wave = _returning_from_json([row["wave"]]) if "wave" in row else {}
+        if wave and link.one not in wave:
+            raise ValueError(f"the wave of {link} is that of broker {next(iter(wave))}")
+        found[link] = BrokenLink(
+            link,
+            since=read_time(row["since"]),
+            times=read_count(row["times"]),
+            unseen_since=read_time(row["unseenSince"]) if "unseenSince" in row else None,
+            wave=wave.get(link.one),
         )
     return found
 
@@ -379,8 +404,8 @@ def _application_to_json(application: PlanApplication) -> dict[str, Any]:
     return {
         "digest": application.digest,
         "moves": application.moves,
-        "since": _time_to_text(application.since),
-        "wavedAt": _time_to_text(application.waved_at),
+        "since": time_text(application.since),
+        "wavedAt": time_text(application.waved_at),
         "takenUp": application.taken_up,
         "left": dict(sorted(application.left.items())),
         "leftLoad": application.left_load,
@@ -392,24 +417,16 @@ def _application_to_json(application: PlanApplication) -> dict[str, Any]:
 
 def _application_from_json(row: Any) -> PlanApplication:
     return PlanApplication(
-        digest=_text(row["digest"]),
-        moves=_number(row["moves"]),
-        since=datetime.fromisoformat(row["since"]),
-        waved_at=datetime.fromisoformat(row["wavedAt"]),
-        taken_up=_number(row["takenUp"]),
-        left={_text(reason): _number(count) for reason, count in row["left"].items()},
-        left_load=_number(row["leftLoad"]),
-        sample=tuple(SkippedPartition(_text(topic), _id(n), _text(reason)) for topic, n, reason in row["sample"]),
+        digest=read_text(row["digest"]),
+        moves=read_count(row["moves"]),
+        since=read_time(row["since"]),
+        waved_at=read_time(row["wavedAt"]),
+        taken_up=read_count(row["takenUp"]),
+        left={read_text(reason): read_count(count) for reason, count in row["left"].items()},
+        left_load=read_count(row["leftLoad"]),
+        sample=tuple(
+            SkippedPartition(read_text(topic), read_id(n), read_text(reason)) for topic, n, reason in row["sample"]
+        ),
         ended=ApplicationEnd(row["ended"]) if row["ended"] else None,
-        message=_text(row["message"]),
+        message=read_text(row["message"]),
     )
-
-
-def _time_or_none(moment: datetime | None) -> str | None:
-    return None if moment is None else _time_to_text(moment)
-
-
-def _time_to_text(moment: datetime) -> str:
-    if moment.tzinfo is None:
-        raise ValueError(f"a time without time zone cannot be recorded: {moment}")
-    return moment.astimezone(UTC).isoformat()

@@ -72,7 +72,11 @@ def at_rest(report: Report, record: UndoRecord) -> bool:
     """Whether nothing is displaced but for the sake of preferred racks, and nothing is on its way or outstanding."""
     if record.empty:
         return True
-    steady = not (record.demoted or record.returning or record.log_dirs) and report.settled and not report.held
+    steady = (
+        not (record.demoted or record.returning or record.log_dirs or record.links)
+        and report.settled
+        and not report.held
+    )
     return (
         steady
         and not report.leaders_out_of_place

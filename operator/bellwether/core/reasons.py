@@ -19,6 +19,7 @@ class Reason(StrEnum):
     SYNCS_SLOW = "SyncsSlow"
     STORAGE_SLOW = "StorageSlow"
     LOG_DIR_SLOW = "LogDirSlow"
+    BROKEN_LINK = "BrokenLink"
     READS_SLOW = "ReadsSlow"
     CANARY_FAILING = "CanaryFailing"
     FREEZING = "Freezing"
@@ -118,6 +119,9 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.SYNCS_SLOW: "Syncs of the broker's log directory are slow, appends are not: only moving leaders would hurt.",
     Reason.LOG_DIR_SLOW: (
         "Some of the broker's log directories miss the objective, others do not: only what lies in them is demoted."
+    ),
+    Reason.BROKEN_LINK: (
+        "Two brokers do not reach each other, and others reach both: a third replica leads what they share."
     ),
     Reason.READS_SLOW: (
         "Reads from the broker's log directory miss the objective, and probes lost as much as a move costs."

@@ -83,6 +83,8 @@ class Signal:
     the log directory that was measured (StorageLatency and ReadLatency; empty where the prober does not say),
     ``metadata_log`` whether the KRaft metadata log lies in it (StorageLatency only; None where that is unknown).
     ``cause`` is what failed requests broke at (ExternalReachability; None where that is not known, or nothing fails).
+    ``broken_link_to`` is the broker that it and this one do not fetch from each other, while others serve both
+    (ReplicationLag only).
     """
 
     broker: int
@@ -100,6 +102,7 @@ class Signal:
     directory: str = ""
     cause: UnreachableCause | None = None
     metadata_log: bool | None = None
+    broken_link_to: int | None = None
 
     def aged(self, seconds: float) -> Signal:
         """The signal at that age. Every reconcile ages every signal: ``replace`` takes twice as long."""
@@ -119,6 +122,7 @@ class Signal:
             self.directory,
             self.cause,
             self.metadata_log,
+            self.broken_link_to,
         )
 
 

@@ -113,6 +113,7 @@ def _say(stage: Stage, said: Mapping[str, Any]) -> None:
             cause=UnreachableCause(said["cause"]) if "cause" in said else None,
             harm=None if harm is None else _harm(harm, stage.site.clock.now()),
             metadata_log=said.get("metadataLog"),
+            broken_link_to=said.get("brokenLinkTo"),
         )
 
 

@@ -132,6 +132,7 @@ class MemorySignals:
         cause: UnreachableCause | None = None,
         harm: Harm | None = None,
         metadata_log: bool | None = None,
+        broken_link_to: int | None = None,
     ) -> None:
         """Every one of ``sources`` reports the same about a broker; ``since`` moves only when the reading changes."""
         for source in sources:
@@ -153,6 +154,7 @@ class MemorySignals:
                     directory=directory,
                     cause=cause,
                     metadata_log=metadata_log,
+                    broken_link_to=broken_link_to,
                 ),
             )
 

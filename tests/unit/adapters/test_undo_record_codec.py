@@ -21,9 +21,11 @@ from bellwether.core.model.undo_record import (
     FORMAT_VERSION,
     OUTSTANDING_LIMIT,
     ApplicationEnd,
+    BrokenLink,
     Cause,
     DemotedBroker,
     EntryState,
+    Link,
     PlanApplication,
     SentOrder,
     SkippedPartition,
@@ -88,6 +90,13 @@ LOG_DIRS = st.builds(
     TIMES,
     st.text(max_size=20),
 )
+LINKS = st.builds(
+    BrokenLink,
+    st.builds(Link, st.integers(0, 9), st.integers(10, 2**31 - 1)),
+    TIMES,
+    st.integers(1, 10**6),
+    st.none() | TIMES,
+)
 RECORDS = st.builds(
     UndoRecord,
     cluster_id=st.text(max_size=22),
@@ -97,6 +106,7 @@ RECORDS = st.builds(
     application=st.none() | APPLICATIONS,
     returning=st.lists(RETURNING, max_size=3).map(lambda found: {r.broker: r for r in found}),
     log_dirs=st.lists(LOG_DIRS, max_size=3).map(lambda found: {one.log_dir: one for one in found}),
+    links=st.lists(LINKS, max_size=3).map(lambda found: {one.link: one for one in found}),
 )
 
 
@@ -160,6 +170,75 @@ def test_packed_parts_read_back_as_they_were(record: UndoRecord) -> None:
     assert (
         undo_record_codec.unpack_log_dirs(undo_record_codec.pack_log_dirs(record.log_dirs), "test") == record.log_dirs
     )
+
+    assert undo_record_codec.unpack_links(undo_record_codec.pack_links(record.links), "test") == record.links
+
+
+RETURNS = BrokenLink(Link(1, 2), NOW, 2, NOW, ReturningBroker(1, 10, NOW, NOW, cutoff=12.5))
+
+
+def test_a_link_whose_leaders_return_reads_back_as_it_was() -> None:
+    document = undo_record_codec.export_record(UndoRecord("c", links={RETURNS.link: RETURNS}))
+    assert undo_record_codec.import_record(document, "test").links == {RETURNS.link: RETURNS}
+
+
+def test_a_record_without_links_is_the_document_that_versions_before_them_wrote() -> None:
+    document = json.loads(undo_record_codec.export_record(UndoRecord("c")))
+    assert "links" not in document
+    assert undo_record_codec.import_record(json.dumps(document).encode(), "old.json").links == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"brokers": [2, 1]}, "are not two brokers in order of their ids"),
+        ({"brokers": [1, 1]}, "are not two brokers in order of their ids"),
+        ({"brokers": [1]}, "not enough values"),
+        ({"brokers": [-1, 2]}, "is not the number of a broker"),
+        ({"brokers": ["1", 2]}, "is not the number of a broker"),
+        ({"brokers": None}, "TypeError"),
+        ({"since": "2026-01-01T00:00:00"}, "a time without time zone"),
+        ({"since": "yesterday"}, "Invalid isoformat"),
+        ({"since": 5}, "is not text"),
+        ({"unseenSince": "2026-01-01T00:00:00"}, "a time without time zone"),
+        ({"unseenSince": None}, "is not text"),
+        ({"times": -1}, "is not a count"),
+        ({"times": 1.5}, "is not a count"),
+        ({"times": True}, "is not a count"),
+        ({"wave": {}}, "KeyError"),
+        ({"wave": {"broker": 2}}, "KeyError"),
+        ({"wave": "soon"}, "TypeError"),
+    ],
+)
+def test_nonsense_about_a_link_is_named(change: dict[str, Any], words: str) -> None:
+    document = json.loads(undo_record_codec.export_record(UndoRecord("c", links={RETURNS.link: RETURNS})))
+    document["links"][0].update(change)
+    with pytest.raises(Terminal, match=f"old.json: the undo record is damaged.*{words}"):
+        undo_record_codec.import_record(json.dumps(document).encode(), "old.json")
+    with pytest.raises(Terminal, match=f"configmap a/b: the undo record is damaged.*{words}"):
+        undo_record_codec.unpack_links(json.dumps(document["links"]), "configmap a/b")
+
+
+def test_the_wave_of_a_link_is_that_of_its_first_end() -> None:
+    document = json.loads(undo_record_codec.export_record(UndoRecord("c", links={RETURNS.link: RETURNS})))
+    document["links"][0]["wave"]["broker"] = 2
+    with pytest.raises(Terminal, match="the wave of brokers 1 and 2 is that of broker 2"):
+        undo_record_codec.import_record(json.dumps(document).encode(), "old.json")
+
+
+@pytest.mark.parametrize("part", ["demoted", "returning", "logDirs"])
+def test_a_time_without_a_zone_is_not_read_either(part: str) -> None:
+    log_dir = DemotedLogDir(LogDir(3, "/a"), "r", "m", NOW, "s")
+    whole = UndoRecord(
+        "c",
+        demoted={1: DemotedBroker(1, Cause.SIGNALS, "r", "m", NOW)},
+        returning={2: ReturningBroker(2, 10, NOW, NOW)},
+        log_dirs={log_dir.log_dir: log_dir},
+    )
+    document = json.loads(undo_record_codec.export_record(whole))
+    document[part][0]["since"] = "2026-01-01T00:00:00"
+    with pytest.raises(Terminal, match="a time without time zone"):
+        undo_record_codec.import_record(json.dumps(document).encode(), "old.json")
 
 
 @given(APPLICATIONS)

@@ -25,6 +25,7 @@ from bellwether.core.reasons import Reason
 
 OVERRIDE_REASON_LIMIT = 512
 LOG_DIRS_SHOWN = 64
+LINKS_SHOWN = 16
 
 
 class PolicyRef(Model):
@@ -167,6 +168,14 @@ class DemotedLogDir(Reported):
     since: AwareDatetime = Field(description="Time since which the directory is demoted.")
 
 
+class BrokenLink(Reported):
+    """Another broker that the broker does not reach, so that others lead what both have."""
+
+    broker: Count = Field(description="The other broker.")
+    partitions: Count = Field(description="Partitions with a replica on both that neither leads because of it.")
+    since: AwareDatetime = Field(description="Time since which others lead them.")
+
+
 class BrokerVerdict(Reported):
     """Judgement of the broker from its signals. It is not an action: a Sick broker can still lead."""
 
@@ -246,6 +255,12 @@ class BrokerHealthStatus(Reported):
         description="Log directories whose replicas are kept from leading, while the broker leads what lies in the"
         " others.",
         json_schema_extra=as_map("directory"),
+    )
+    broken_links: tuple[BrokenLink, ...] = Field(
+        default=(),
+        max_length=LINKS_SHOWN,
+        description="Brokers that the broker does not reach, nor they it. A third replica leads what both have.",
+        json_schema_extra=as_map("broker"),
     )
     conditions: Conditions = Field(
         default=(),

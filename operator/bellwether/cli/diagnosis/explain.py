@@ -110,6 +110,9 @@ def explanation(
         count = f"{one.partitions} partitions lie in it"
         yield f"Log directory {one.directory} is demoted, {since(one.since, now)}: {count}."
         yield f"  {one.message}"
+    for link in status.broken_links:
+        count = f"other brokers lead {link.partitions} partitions of both"
+        yield f"It and broker {link.broker} do not reach each other, {since(link.since, now)}: {count}."
     if (way := status.restoration) is not None:
         text = f"wave {way.wave} of {way.waves}, {way.share_percent} % of its leaders (spec.promotion.waves.steps)"
         yield f"Restoration in waves {since(way.since, now)}: {text}, {way.pending_partitions} partitions pending."

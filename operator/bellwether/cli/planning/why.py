@@ -256,6 +256,11 @@ class LeaderExplanation:
                 return why, f"{recovery}, and {ends}" if sick else f"{ends}; it is {context.verdicts[broker].state}"
             joint = "; or" if not sick else ", and" if demoted.cause is Cause.COMMAND else ""
             return why, f"{recovery}{joint} bellwether promote {broker}{options}" if joint else recovery
+        for link, keys in decisions.links.partitions.items():
+            if broker in link and self._partition.key in keys:
+                return f"{link} do not reach each other ({Reason.BROKEN_LINK}), and both have it", (
+                    f"they reach each other for a while; or bellwether promote {broker}{options}"
+                )
         if broker in decisions.log_dirs.replicas.get(self._partition.key, ()):
             return f"its replica lies in a demoted log directory ({Reason.LOG_DIR_SLOW})", (
                 f"the directory is fast again; or bellwether promote {broker}{options}"

@@ -130,6 +130,13 @@ def _of_broker(before: BrokerReport | None, now: BrokerReport) -> Iterator[News]
         if now.demoted is None:
             text = f"what lies in log directory {log_dir.path} may lead again; its leaders are restored"
             yield News("LogDirPromoted", text, now.broker)
+    linked = {one.peer: one for one in now.links if one.since is not None}
+    was_linked = {one.peer for one in before.links if one.since is not None} if before is not None else set()
+    for peer in sorted(linked.keys() - was_linked):
+        text = f"it and broker {peer} do not reach each other: others lead {linked[peer].partitions} partitions of both"
+        yield News(Reason.BROKEN_LINK, text, now.broker, warning=True)
+    for peer in sorted(was_linked - linked.keys()):
+        yield News("LinkRestored", f"it and broker {peer} may lead again what both have", now.broker)
     was_drained = before is not None and before.drained is not None and before.drained.status
     if now.drained is not None and now.drained.status and not was_drained:
         yield News(now.drained.reason, now.drained.message, now.broker)

@@ -181,6 +181,11 @@ def broker_status(
         ),
         restoration=None if report.restoration is None else _restoration(report.restoration),
         demoted_log_dirs=tuple(_log_dir(one) for one in report.log_dirs[: broker_health.LOG_DIRS_SHOWN] if one.acts),
+        broken_links=tuple(
+            broker_health.BrokenLink(broker=one.peer, partitions=one.partitions, since=one.since)
+            for one in report.links[: broker_health.LINKS_SHOWN]
+            if one.since is not None
+        ),
         conditions=rendered(report.conditions, generation, before, now),
     ).body()
     status.pop("signals", None)

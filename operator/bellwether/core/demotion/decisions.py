@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from bellwether.core.demotion.cap import admit_within_cap
 from bellwether.core.demotion.cure_choice import Cures, choose_cures
 from bellwether.core.demotion.drain_check import drain_blocker
 from bellwether.core.demotion.dwell import dwell_left
+from bellwether.core.demotion.links import LinkDecisions, decide_links, keep_links
 from bellwether.core.demotion.log_dirs import LogDirDecisions, decide_log_dirs, known_slow
 from bellwether.core.demotion.restoration import WaveBlocker, advance_restorations
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
+from bellwether.core.detection.links import LinkEvidence
 from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.maintenance import requests_maintenance
 from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.restoration_waves import ReturningBroker
@@ -47,6 +51,7 @@ SICKNESS: Mapping[str, int] = {
     Reason.STORAGE_SLOW: 3,
     Reason.READS_SLOW: 3,
     Reason.LOG_DIR_SLOW: 3,
+    Reason.BROKEN_LINK: 1,
     Reason.CANARY_FAILING: 4,
     Reason.EXTERNALLY_UNREACHABLE: 4,
     Reason.FREEZING: 4,
@@ -64,6 +69,18 @@ def sickness(demoted: DemotedBroker) -> int:
 
 
 @dataclass(frozen=True)
+class KeptOff:
+    """Brokers that may not lead a partition, by partition, though they may lead others."""
+
+    replicas: Mapping[PartitionKey, frozenset[int]]
+
+    def off(self, key: PartitionKey, demoted: frozenset[int]) -> frozenset[int]:
+        """Brokers that must not lead a partition, where ``demoted`` are kept from leading as a whole."""
+        here = self.replicas.get(key) if self.replicas else None
+        return demoted if here is None else demoted | here
+
+
+@dataclass(frozen=True)
 class Decisions:
     """Which brokers are demoted from now on, which are promoted, and which changes are held."""
 
@@ -78,6 +95,8 @@ class Decisions:
     """What the next wave of each returning broker waits for."""
     log_dirs: LogDirDecisions = field(default_factory=LogDirDecisions)
     """Demoted log directories of brokers that are not demoted as a whole."""
+    links: LinkDecisions = field(default_factory=LinkDecisions)
+    """Broken links, and what neither end may lead."""
     to_hold: tuple[int, ...] = ()
     """Brokers that are not demoted, as a held controlled shutdown is the better cure."""
     policy_deleted: bool = False
@@ -86,8 +105,17 @@ class Decisions:
     @property
     def sickness(self) -> Mapping[int, int]:
         """How sick each broker is that is demoted, or has a demoted log directory."""
+        ends = {end: SICKNESS[Reason.BROKEN_LINK] for link in self.links.broken for end in link}
         slow = {one.broker: SICKNESS.get(was.reason, LESS_SICK) for one, was in self.log_dirs.demoted.items()}
-        return slow | {broker: sickness(one) for broker, one in self.demoted.items()}
+        return ends | slow | {broker: sickness(one) for broker, one in self.demoted.items()}
+
+    @cached_property
+    def kept_off(self) -> KeptOff:
+        """Brokers that may not lead single partitions: for their log directory, or for a broken link."""
+        by_key = dict(self.log_dirs.replicas)
+        for key, ends in self.links.replicas.items():
+            by_key[key] = by_key.get(key, frozenset()) | ends
+        return KeptOff(by_key)
 
     def hold_of(self, broker: int) -> BrokerHold | None:
         """Why a broker's demotion or promotion is held, if it is."""
@@ -127,7 +155,8 @@ def decide(context: Context) -> Decisions:
             verdict.broker, Cause.SIGNALS, verdict.reason, verdict.message, snapshot.now, verdict.signal
         )
     log_dirs = decide_log_dirs(kept, context)
-    dwelling |= log_dirs.dwelling
+    links = decide_links(kept, log_dirs, context, LinkEvidence.of(snapshot, policy.detection))
+    dwelling |= {**log_dirs.dwelling, **links.dwelling}
     unknown = [
         BrokerHold(
             o.broker,
@@ -143,11 +172,12 @@ def decide(context: Context) -> Decisions:
     return Decisions(
         dict(sorted(kept.items())),
         promoted,
-        (*held, *refused, *cures.held, *log_dirs.held, *unknown),
+        (*held, *refused, *cures.held, *log_dirs.held, *links.held, *unknown),
         dict(sorted(dwelling.items())),
         back.returning,
         back.waits,
         log_dirs,
+        links,
         (*cures.to_hold, *log_dirs.to_hold),
     )
 
@@ -204,7 +234,8 @@ def manual_decision(demote: Collection[int] = (), promote: Collection[int] = (),
         returning = {b: r for b, r in snapshot.record.returning.items() if b not in kept and b not in promote}
         log_dirs = {d: one for d, one in snapshot.record.log_dirs.items() if d.broker not in {*kept, *promote}}
         left = LogDirDecisions.of(log_dirs, snapshot)
-        return Decisions(dict(sorted(kept.items())), promoted, returning=returning, log_dirs=left)
+        links = keep_links((b for b in snapshot.record.links.values() if not set(b.link) & set(promote)), kept, context)
+        return Decisions(dict(sorted(kept.items())), promoted, returning=returning, log_dirs=left, links=links)
 
     return as_commanded
 

@@ -54,11 +54,6 @@ class LogDirDecisions:
                 brokers[key].add(log_dir.broker)
         return LogDirDecisions(demoted, partitions, {key: frozenset(here) for key, here in brokers.items()})
 
-    def off(self, key: PartitionKey, demoted: frozenset[int]) -> frozenset[int]:
-        """Brokers that must not lead a partition, where ``demoted`` are kept from leading as a whole."""
-        here = self.replicas.get(key) if self.replicas else None
-        return demoted if here is None else demoted | here
-
 
 def decide_log_dirs(kept: Mapping[int, DemotedBroker], context: Context) -> LogDirDecisions:
     """Decide which directories are demoted from now on. ``kept`` are the brokers that are demoted as a whole."""

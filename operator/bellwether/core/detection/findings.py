@@ -58,6 +58,8 @@ class Finding(NamedTuple):
     """Log directories that are bad while others of the broker are not."""
     cause: UnreachableCause | None = None
     """What most failing vantages say that their requests break at."""
+    links: frozenset[int] = frozenset()
+    """Brokers that the broker does not reach, nor they it."""
 
 
 _WELL = (Evidence.GOOD, Reason.SIGNALS_PASSING, "every signal passes", 0)

@@ -18,6 +18,7 @@ from bellwether.core.detection.explanations import SILENT, explained
 from bellwether.core.detection.findings import EvidenceItem, Finding, SignalIndex, passing, worst
 from bellwether.core.detection.harm_weighing import own_harm
 from bellwether.core.detection.health_states import Evidence, HealthState, next_state
+from bellwether.core.detection.links import LinkEvidence, broken_link
 from bellwether.core.detection.reachability import ReachabilityHistory, reachability, self_reachability
 from bellwether.core.detection.storage import read_latency, storage_latency
 from bellwether.core.detection.thresholds import threshold_findings
@@ -65,6 +66,8 @@ class Verdict:
     """Its log directories that are bad while others are not."""
     cause: UnreachableCause | None = None
     """What requests to its listener break at."""
+    links: frozenset[int] = frozenset()
+    """Brokers that it does not reach, nor they it."""
     harm: tuple[tuple[HarmCause, float | None], ...] = field(default=(), compare=False, repr=False)
     """What its probes have lost so far, as ``own_harm`` gives it to ``HarmHistory``."""
 
@@ -95,6 +98,7 @@ CARRIED_AT_MOST = timedelta(seconds=30)
 _GOOD = (HealthState.HEALTHY, HealthState.RECOVERING)
 _STORAGE = frozenset({Reason.STORAGE_SLOW})
 _REACHABILITY = frozenset({Reason.EXTERNALLY_UNREACHABLE, Reason.FREEZING, Reason.NOT_FENCED_IN_TIME})
+_NOTICED = frozenset({Reason.HARM_BELOW_COST, Reason.LOG_DIR_SLOW, Reason.BROKEN_LINK})
 _SLOW = frozenset({Reason.STORAGE_SLOW, Reason.LOG_DIR_SLOW, Reason.REPLICATION_LAGGING})
 
 
@@ -106,18 +110,27 @@ def judge(snapshot: Snapshot, policy: Policy, previous: Mapping[int, Verdict]) -
     """
     resumed = _resumed(snapshot, policy, previous)
     index = SignalIndex.of(snapshot, policy.detection, resumed)
+    links = LinkEvidence.of(snapshot, policy.detection)
     shared = shared_inputs(index, (v.inputs for v in previous.values() if v.inputs is not None))
     verdicts = {}
     for broker in sorted(snapshot.cluster.named):
         timely = broker in snapshot.maintenance or broker in resumed
+        timely |= bool(links.peers(broker)) or any(broker in link for link in snapshot.record.links)
         last, inputs = previous.get(broker), None if timely else verdict_inputs(broker, index, shared)
         unchanged = last is not None and inputs is not None and last.inputs == inputs
-        verdicts[broker] = last if last is not None and unchanged else _judge_one(broker, index, policy, last, inputs)
+        verdicts[broker] = (
+            last if last is not None and unchanged else _judge_one(broker, index, policy, last, inputs, links)
+        )
     return {b: replace(v, resumed=resumed.get(b)) if v.resumed != resumed.get(b) else v for b, v in verdicts.items()}
 
 
 def _judge_one(
-    broker: int, index: SignalIndex, policy: Policy, last: Verdict | None, inputs: VerdictInputs | None
+    broker: int,
+    index: SignalIndex,
+    policy: Policy,
+    last: Verdict | None,
+    inputs: VerdictInputs | None,
+    links: LinkEvidence,
 ) -> Verdict:
     now = index.snapshot.now
     by_signals = _demotion_by_signals(broker, index.snapshot)
@@ -128,7 +141,8 @@ def _judge_one(
     past = ReachabilityHistory(
         before.reason if before is not None else None, before.since if before is not None else None, restarted, away
     )
-    findings = [explained(f, broker, index, silent_since) for f in examine(broker, index, policy, past)]
+    examined = examine(broker, index, policy, past, links)
+    findings = [explained(f, broker, index, silent_since) for f in examined]
     found = worst(findings)
     facts = tuple(chain.from_iterable([f.facts for f in findings]))
     demoted = broker in index.snapshot.record.demoted
@@ -165,12 +179,15 @@ def _judge_one(
         away=away,
         log_dirs=tuple(sorted({path for f in findings for path in f.log_dirs})),
         cause=found.cause,
+        links=frozenset().union(*(f.links for f in findings)),
         inputs=inputs if state is HealthState.HEALTHY and restart is None else None,
         harm=own_harm(broker, index, findings),
     )
 
 
-def examine(broker: int, index: SignalIndex, policy: Policy, past: ReachabilityHistory) -> list[Finding]:
+def examine(
+    broker: int, index: SignalIndex, policy: Policy, past: ReachabilityHistory, links: LinkEvidence
+) -> list[Finding]:
     """Findings from metadata and from each signal type for one broker; never empty."""
     snapshot, detection = index.snapshot, index.detection
     registered = snapshot.cluster.brokers.get(broker)
@@ -211,6 +228,8 @@ def examine(broker: int, index: SignalIndex, policy: Policy, past: ReachabilityH
         findings.extend(() if reads is None else (reads,))
     demoted = broker in snapshot.record.demoted
     findings.extend(threshold_findings(broker, index, demoted=demoted, demotion=by_signals))
+    if (broken := broken_link(broker, index, links, snapshot.record.links.values())) is not None:
+        findings.append(broken)
     if not findings:
         text = "no prober has reported on it"
         return [Finding(Evidence.MISSING, Reason.NO_EVIDENCE, text, change="a prober reporting on it")]
@@ -282,7 +301,7 @@ def _dated(
 
 def _noticed(state: HealthState, reason: Reason, last: Verdict | None, now: datetime) -> datetime | None:
     """When the harm of a Sick broker, or of one whose harm is below the cost of a move, was first noticed."""
-    if state is not HealthState.SICK and reason not in (Reason.HARM_BELOW_COST, Reason.LOG_DIR_SLOW):
+    if state is not HealthState.SICK and reason not in _NOTICED:
         return None
     return last.noticed if last is not None and last.noticed is not None else now
 

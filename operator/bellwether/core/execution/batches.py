@@ -69,10 +69,11 @@ def record_intents(plan: Plan, record: UndoRecord, broker: int | None) -> UndoRe
         changes[move.key] = entry.send(SentOrder(move.order, broker), move.seen, state)
     changed = record.with_entries(changes)
     demoted, returning = dict(plan.decisions.demoted), dict(plan.decisions.returning)
-    log_dirs = dict(plan.decisions.log_dirs.demoted)
-    if (dict(changed.demoted), dict(changed.returning), dict(changed.log_dirs)) == (demoted, returning, log_dirs):
+    log_dirs, links = dict(plan.decisions.log_dirs.demoted), dict(plan.decisions.links.broken)
+    found = (dict(changed.demoted), dict(changed.returning), dict(changed.log_dirs), dict(changed.links))
+    if found == (demoted, returning, log_dirs, links):
         return changed
-    return replace(changed, demoted=demoted, returning=returning, log_dirs=log_dirs)
+    return replace(changed, demoted=demoted, returning=returning, log_dirs=log_dirs, links=links)
 
 
 def record_results(

@@ -200,6 +200,7 @@ def _foreign(
     """An order that we did not write is intended by another tool: it becomes the baseline (invariant 9)."""
     note = _contest_note(partition, f"set the order {_order(partition.replicas)}, which becomes the baseline")
     kept = record.demoted.keys() | record.returning.keys() | {one.broker for one in record.log_dirs}
+    kept |= {end for link in record.links for end in link}
     placed = placement is not None and placement.of(partition.topic) is not None
     if entry.state is EntryState.RESTORED or (kept.isdisjoint(partition.replicas) and not placed):
         return _dropped(replace(entry, finished_at=now), partition.replicas), note

@@ -125,6 +125,44 @@ class DemotedBroker:
     """Type of the signal whose threshold failed, if that is the cause: it must pass again before a promotion."""
 
 
+class Link(NamedTuple):
+    """The network path between two brokers, the lower id first."""
+
+    one: int
+    other: int
+
+    def __str__(self) -> str:
+        return f"brokers {self.one} and {self.other}"
+
+    @staticmethod
+    def between(broker: int, peer: int) -> Link:
+        """The link between two brokers, in whatever order they are named."""
+        return Link(min(broker, peer), max(broker, peer))
+
+    def peer(self, broker: int) -> int | None:
+        """The other end; None for a broker that is not at either end."""
+        return self.other if broker == self.one else self.one if broker == self.other else None
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenLink:
+    """Two brokers that do not fetch from each other, and whose common partitions others lead.
+
+    ``unseen_since`` is since when that is not seen any more, None while it is. ``wave`` releases the partitions step by
+    step once it is well. ``times`` counts how often it broke, as the return of leaders is what tests it.
+    """
+
+    link: Link
+    since: datetime
+    times: int = 1
+    unseen_since: datetime | None = None
+    wave: ReturningBroker | None = None
+
+    def keeps_from_leading(self, key: PartitionKey) -> bool:
+        """Whether neither end may lead a partition that both have."""
+        return self.wave is None or self.wave.withholds(key)
+
+
 class ApplicationEnd(StrEnum):
     """How the application of a rebalance plan ended."""
 
@@ -184,18 +222,20 @@ class UndoRecord:
     returning: Mapping[int, ReturningBroker] = field(default_factory=dict)
     log_dirs: Mapping[LogDir, DemotedLogDir] = field(default_factory=dict)
     """Demoted log directories of brokers that are not demoted as a whole."""
+    links: Mapping[Link, BrokenLink] = field(default_factory=dict)
+    """Pairs of brokers that do not reach each other."""
 
     @property
     def empty(self) -> bool:
         """Whether nothing is displaced, demoted or returning and there is no tombstone; ``application`` does not
         count.
         """
-        return not (self.demoted or self.returning or self.log_dirs or self.entries)
+        return not (self.demoted or self.returning or self.log_dirs or self.links or self.entries)
 
     @property
     def restored(self) -> bool:
         """Whether every order is restored and no broker is demoted or returning; tombstones may remain."""
-        kept = self.demoted or self.returning or self.log_dirs
+        kept = self.demoted or self.returning or self.log_dirs or self.links
         return not kept and all(e.state is EntryState.RESTORED for e in self.entries.values())
 
     def with_entries(self, changed: Mapping[PartitionKey, UndoEntry | None]) -> UndoRecord:

@@ -79,6 +79,7 @@ class PlanInputs:
             decisions.demoted,
             decisions.returning,
             decisions.log_dirs,
+            decisions.kept_off,
             decisions.policy_deleted,
             context.sick_or_down,
             snapshot.refused,
@@ -146,7 +147,7 @@ def build_plan(context: Context, decisions: Decisions, last: Plan | None = None)
     for wanted in found.wanted:
         partition, key, target, baseline = wanted.partition, wanted.key, wanted.target, wanted.baseline
         targets[key] = target
-        demoted = decisions.log_dirs.off(key, whole)
+        demoted = decisions.kept_off.off(key, whole)
         entry = entries_of.get(key)
         in_place = target == partition.replicas
         if wanted.no_capacity:
@@ -212,13 +213,13 @@ def _phase(move: Move) -> int:
 def _out_of_scope(context: Context, decisions: Decisions) -> list[Hold]:
     """Partitions that a demoted broker goes on leading because their topics are out of the policy's scope."""
     cluster, managed, demoted = context.snapshot.cluster, context.managed, frozenset(decisions.demoted)
-    if managed is cluster or not (demoted or decisions.log_dirs.replicas):
+    if managed is cluster or not (demoted or decisions.kept_off.replicas):
         return []
     text = DESCRIPTIONS[Reason.OUT_OF_SCOPE]
     return [
         Hold(p.key, p.topic, Reason.OUT_OF_SCOPE, text)
         for p in cluster.partitions
-        if p.leader in decisions.log_dirs.off(p.key, demoted) and p.key not in managed.by_key
+        if p.leader in decisions.kept_off.off(p.key, demoted) and p.key not in managed.by_key
     ]
 
 

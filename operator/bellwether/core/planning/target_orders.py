@@ -87,7 +87,7 @@ class _Planner:
         self._live = snapshot.cluster.live
         self._demoted = frozenset(decisions.demoted)
         self._leading = self._live - self._demoted
-        self._log_dirs = decisions.log_dirs
+        self._kept_off = decisions.kept_off
         self._sickness = decisions.sickness
         self._returning = decisions.returning
         self._unhealthy = context.sick_or_down
@@ -116,7 +116,7 @@ class _Planner:
         If the brokers that lead these lead unequally, all are considered.
         """
         demoted, returning, entries, rankings = self._demoted, self._returning, self._entries, self._rankings
-        impaired = self._log_dirs.replicas
+        impaired = self._kept_off.replicas
         if rankings is None:
             return self._sorted_without_racks()
         account = self._account({})
@@ -160,7 +160,7 @@ class _Planner:
     def _sorted_without_racks(self) -> _SortedPartitions:
         """The same where no rack is preferred: few partitions are affected, and all others are counted at once."""
         demoted, returning, entries, cluster = self._demoted, self._returning, self._entries, self._cluster
-        impaired = self._log_dirs.replicas
+        impaired = self._kept_off.replicas
         leaders = {broker: count for broker, count in cluster.leader_counts.items() if broker is not None}
         account = self._account(leaders)
         found = _SortedPartitions(account, dict.fromkeys(returning, 0))
@@ -211,7 +211,7 @@ class _Planner:
         """Leader choice of a partition; decided if the baseline applies, or if only one broker in its best rack
         may lead.
         """
-        demoted, unhealthy = self._log_dirs.off(key, self._demoted), self._unhealthy
+        demoted, unhealthy = self._kept_off.off(key, self._demoted), self._unhealthy
         leading = self._leading if demoted is self._demoted else self._leading - demoted
         withheld = self._withheld(key, baseline, ranking) if self._returning else _NO_BROKERS
         able = _able(baseline, partition.isr, leading, withheld)
@@ -269,7 +269,7 @@ class _Planner:
         ranking: RackRanking | None,
         chosen: int | None,
     ) -> TargetOrder:
-        demoted = self._log_dirs.off(key, self._demoted)
+        demoted = self._kept_off.off(key, self._demoted)
         if demoted.isdisjoint(baseline):
             if chosen is None:
                 return TargetOrder(partition, key, baseline, baseline if ranking is None else partition.replicas)

@@ -190,6 +190,7 @@ def _changes(context: Context, before: UndoRecord, plan: Plan, occasion: str) ->
             word, reason, message = promoted_by(broker, was, snapshot, verdict, occasion)
             yield BrokerChange(broker, False, _clip(word), reason, _clip(message), _evidence(verdict))
     yield from _log_dirs(before, plan)
+    yield from _links(before, plan)
     yield from _waves(before, plan)
 
 
@@ -203,6 +204,17 @@ def _log_dirs(before: UndoRecord, plan: Plan) -> Iterable[BrokerChange]:
         if log_dir.broker not in plan.decisions.demoted:
             text = f"log directory {log_dir.path} may lead again"
             yield BrokerChange(log_dir.broker, False, "signals", str(Reason.LOG_DIR_SLOW), text)
+
+
+def _links(before: UndoRecord, plan: Plan) -> Iterable[BrokerChange]:
+    """Broken links for which others lead, or do not lead any more, from this reconcile on, at both ends."""
+    now, reason = plan.decisions.links.broken, str(Reason.BROKEN_LINK)
+    for link in sorted(now.keys() ^ before.links.keys()):
+        text = (
+            f"{link} do not reach each other: others lead what they share" if link in now else f"{link} may lead again"
+        )
+        for broker in link:
+            yield BrokerChange(broker, link in now, "signals", reason, text)
 
 
 def _waves(before: UndoRecord, plan: Plan) -> Iterable[BrokerChange]:

@@ -13,7 +13,7 @@ from operator import is_
 
 from bellwether.core.demotion.drain_check import stop_check
 from bellwether.core.demotion.dwell import dwell_left
-from bellwether.core.demotion.restoration import RestorationProgress
+from bellwether.core.demotion.restoration import RestorationProgress, baseline_leader
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
@@ -38,6 +38,20 @@ class LogDirReport:
     demoted: DemotedLogDir
     partitions: int
     acts: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class LinkReport:
+    """A broken link of a broker to ``peer``, and how many partitions of both others lead because of it.
+
+    ``since`` is when that began; None if the policy does not act, and would only have it so. ``seen``: both ends report
+    it, rather than that it is not known to be well yet.
+    """
+
+    peer: int
+    partitions: int
+    since: datetime | None = None
+    seen: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +89,8 @@ class BrokerReport:
     """Why it is not held though ``acks=all`` waits for it; None where the policy has no quarantine."""
     log_dirs: tuple[LogDirReport, ...] = ()
     """Its demoted log directories, where it is not demoted as a whole."""
+    links: tuple[LinkReport, ...] = ()
+    """Its broken links for which other brokers lead."""
     held: bool = False
     """Whether its quarantine agent reports that it holds it, by whatever order."""
 
@@ -104,6 +120,9 @@ class BrokerReport:
     def holds_back_isr(self) -> Condition:
         """Whether ``acks=all`` waits for this broker: a slow follower in an ISR, whether it leads or not."""
         slow = self.verdict.slow
+        if slow is None and self.verdict.links and self.waited_for:
+            text = "leaders that it does not reach have it in the ISR of their partitions: acks=all waits for it"
+            return Condition("HoldsBackISR", True, Reason.BROKEN_LINK, text)
         if slow is None:
             return _NOT_LAGGING
         if not self.waited_for:
@@ -136,6 +155,13 @@ class BrokerReport:
             if self.hold is not None:
                 text = f"{text}; {self.hold.message}"
             return Condition("Demoted", False, Reason.LOG_DIR_SLOW, text)
+        if self.links:
+            verb = "are" if self.links[0].since is not None else "would be"
+            text = ", ".join(f"{one.partitions} partitions that it shares with broker {one.peer}" for one in self.links)
+            text = f"{text} {verb} led by others"
+            if self.hold is not None:
+                text = f"{text}; {self.hold.message}"
+            return Condition("Demoted", False, Reason.BROKEN_LINK, text)
         if self.hold is not None:
             return Condition("Demoted", False, self.hold.reason, self.hold.message)
         if self.inactivity:
@@ -144,6 +170,8 @@ class BrokerReport:
             return Condition("Demoted", False, Reason.RESTORING_IN_WAVES, self.restoration.message)
         if self.dwell_left is not None:
             text = DESCRIPTIONS[Reason.DWELL_PENDING]
+            if self.verdict.links:
+                text = "A third replica leads what both ends of the broken link share after spec.demotion.dwellSeconds."
             if self.verdict.log_dirs:
                 text = "What lies in its slow log directory is demoted after spec.demotion.dwellSeconds."
             return Condition("Demoted", False, Reason.DWELL_PENDING, text)
@@ -179,9 +207,16 @@ def broker_reports(
     """
     snapshot, verdicts, policy = context.snapshot, context.verdicts, context.policy
     cluster = snapshot.cluster
-    slow = {b for b, v in verdicts.items() if v.slow is not None}
+    slow = {b for b, v in verdicts.items() if v.slow is not None or v.links}
     waited_for = (
-        Counter(b for p in cluster.partitions for b in slow.intersection(p.isr) if p.leader != b) if slow else {}
+        Counter(
+            b
+            for p in cluster.partitions
+            for b in slow.intersection(p.isr)
+            if p.leader != b and (verdicts[b].slow is not None or p.leader in verdicts[b].links)
+        )
+        if slow
+        else {}
     )
     pods = {**(snapshot.strimzi.pods if snapshot.strimzi is not None else {}), **(snapshot.pods or {})}
     back = plan.decisions.returning if policy.acts else snapshot.record.returning
@@ -220,6 +255,7 @@ def broker_reports(
             quarantine_order=quarantines.orders.get(broker),
             not_held=quarantines.not_held.get(broker),
             log_dirs=_log_dirs(broker, context, plan),
+            links=_links(broker, context, plan),
             held=broker in quarantines.held,
         )
         before = known.get(broker)
@@ -236,6 +272,19 @@ def _log_dirs(broker: int, context: Context, plan: Plan) -> tuple[LogDirReport, 
         for log_dir, one in decided.demoted.items()
         if log_dir.broker == broker
     )
+
+
+def _links(broker: int, context: Context, plan: Plan) -> tuple[LinkReport, ...]:
+    """The broker's broken links for which others lead; of a policy that does not act those for which they would."""
+    decided, snapshot, links = plan.decisions.links, context.snapshot, context.verdicts[broker].links
+    by_key, acts = snapshot.cluster.by_key, context.policy.acts
+    found = []
+    for link, one in decided.broken.items():
+        peer, keys = link.peer(broker), decided.partitions[link]
+        if peer is not None and keys:
+            count = sum(baseline_leader(by_key[key], snapshot) in link for key in keys)
+            found.append(LinkReport(peer, count, one.since if acts else None, peer in links))
+    return tuple(found)
 
 
 def _drained(broker: int, context: Context, plan: Plan, leads: int) -> Condition | None:

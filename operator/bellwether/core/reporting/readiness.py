@@ -18,7 +18,7 @@ from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.condition import Condition
 from bellwether.core.model.loads import measured_at_suffix
 from bellwether.core.model.refusals import BrokerHold
-from bellwether.core.model.undo_record import Cause
+from bellwether.core.model.undo_record import Cause, Link
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.broker_report import BrokerReport
@@ -105,7 +105,8 @@ def _blocked(state: PolicyState) -> Finding | None:
 
 def _blocked_demotions(state: PolicyState) -> Iterable[BrokerHold]:
     planned, reasons = state.context.snapshot.maintenance, (Reason.CAP_REACHED, Reason.SYSTEMIC_CAUSE, Reason.NO_RELIEF)
-    return (h for h in state.plan.decisions.held if h.reason in reasons and h.broker not in planned)
+    linked = {b.broker for b in state.brokers if b.verdict.reason is Reason.BROKEN_LINK}
+    return (h for h in state.plan.decisions.held if h.reason in reasons and h.broker not in {*planned, *linked})
 
 
 def _no_capacity(state: PolicyState) -> Finding | None:
@@ -184,6 +185,22 @@ def _delaying(state: PolicyState) -> Finding | None:
     return None
 
 
+def _broken_links(state: PolicyState) -> Finding | None:
+    """Pairs of brokers that do not reach each other, and what is done about it."""
+    texts = dict[str, None]()
+    for report in state.brokers:
+        led = {one.peer: one for one in report.links}
+        for peer in sorted({*led, *report.verdict.links}):
+            pair, one = Link.between(report.broker, peer), led.get(peer)
+            if one is not None:
+                verb, seen = "lead" if one.since is not None else "would lead", "do" if one.seen else "did"
+                texts[f"{pair} {seen} not reach each other: others {verb} {one.partitions} partitions of both"] = None
+            else:
+                held = state.plan.decisions.hold_of(report.broker)
+                texts[held.message if held is not None else f"{pair} do not reach each other"] = None
+    return Finding(Reason.BROKEN_LINK, "; ".join(list(texts)[:NAMED])) if texts else None
+
+
 def _unmet(state: PolicyState) -> Finding | None:
     """Settings that have no effect on this cluster, or are contradicted by it."""
     for type_ in ("PlacementFits", "LoadsAvailable", "ProducerAcksFit", "CanaryAvailable"):
@@ -246,6 +263,7 @@ RANKS: tuple[Callable[[PolicyState], Finding | None], ...] = (
     _harmed,
     _aborted,
     _blind,
+    _broken_links,
     _delaying,
     _unmet,
     _under_replicated,

@@ -5,14 +5,15 @@ In: the lags of one round. Out: a ``LagMeasurement`` of each broker, with the la
 
 A slow follower lags behind all its leaders; a slow leader has lag on all its followers. The lag is therefore attributed
 to a follower that lags behind at least two leaders, or behind its only active one, unless most followers of each of
-these leaders lag as well. If all brokers lag, the lag is attributed to none: the cause is a shared one.
+these leaders lag as well. If all brokers lag, the lag is attributed to none: the cause is a shared one. Two brokers
+that lag behind each other alone, and keep up with their other leaders, do not reach each other.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.probes.replication.offset_history import Lag
@@ -27,7 +28,8 @@ class LagMeasurement:
     ``behind`` are the leaders towards which it lags, ``slow_leaders`` those of them that several brokers trail and that
     no other broker explains. ``trailed_by``: the brokers that lag behind this one because it is slow.
     ``outside`` counts what it follows outside the ISR, ``returning`` what of that it has to catch up since it came
-    back. A broker that was not measured has a ``problem``.
+    back. ``broken_link_to``: the broker behind which alone it lags, and which lags behind it alone. A broker that was
+    not measured has a ``problem``.
     """
 
     followed: int = 0
@@ -42,6 +44,7 @@ class LagMeasurement:
     outside: int = 0
     returning: int = 0
     problem: str = ""
+    broken_link_to: int | None = None
 
 
 @dataclass(slots=True)
@@ -102,9 +105,13 @@ def weigh(
         for broker, tally in tallies.items()
         if tally.behind - suspects and (len(tally.behind) > 1 or pressed[broker] == tally.behind)
     }
+    half = {b: next(iter(t.behind)) for b, t in tallies.items() if len(t.behind) == 1 and b not in blamed}
+    half = {b: leader for b, leader in half.items() if leader not in suspects}
     left = {led: behind for led, behind in _trailing(tallies, set(tallies) - blamed).items() if len(behind) > 1}
     all_brokers = set(tallies) | {led for tally in tallies.values() for led in tally.leaders}
-    return {b: _measurement(tallies.get(b, _Tally()), b in blamed, left, left.get(b, ())) for b in sorted(all_brokers)}
+    found = {b: _measurement(tallies.get(b, _Tally()), b in blamed, left, left.get(b, ())) for b in sorted(all_brokers)}
+    mutual = {b: other for b, other in half.items() if half.get(other) == b}
+    return found | {b: replace(found[b], broken_link_to=other) for b, other in mutual.items()}
 
 
 def _measurement(

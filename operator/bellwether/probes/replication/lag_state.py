@@ -22,6 +22,8 @@ _LAG_NEWS_RATIO = 2.0
 # restarted broker is given to become reachable again.
 RETURN_SECONDS = 180.0
 _NAMED_BROKERS = 5
+# Two brokers have to lag behind each other alone, in one round, for so many rounds: more than chance explains.
+_LINK_ROUNDS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,9 @@ class Lags:
     kind: str = ""
     """The class of what is being seen, without figures, once seen often enough to be reported."""
     kind_seen: tuple[str, int] = ("", 0)
+    broken_link_to: int | None = None
+    """The broker that it and this one do not reach, once that, or its end, is seen often enough to be reported."""
+    link_seen: tuple[int | None, int] = (None, 0)
     troubles: int = 0
     returned: float | None = None
 
@@ -49,7 +54,10 @@ class Lags:
         seen = (kind, self.kind_seen[1] + 1 if kind == self.kind_seen[0] else 1)
         turned = streak.reading is not self.streak.reading
         settled = kind if turned or seen[1] >= max(1, settings.failure_threshold) else self.kind
-        return Lags(streak, measurement, settled, seen, returned=returned)
+        other = measurement.broken_link_to
+        link_seen = (other, self.link_seen[1] + 1 if other == self.link_seen[0] else 1)
+        link = other if link_seen[1] >= _LINK_ROUNDS else self.broken_link_to
+        return Lags(streak, measurement, settled, seen, link, link_seen, returned=returned)
 
     def returning(self, at: float) -> bool:
         """Whether it has come back so lately that what it has to catch up is not held against it."""
@@ -61,11 +69,14 @@ class Lags:
         """The signal to report; ``None`` while the broker has not been judged."""
         known = self.streak.reading is not Reading.UNKNOWN and self.last.followed
         value = round(self.last.worst_seconds, 1) if known else None
-        return signal_of(self.streak, broker, SignalType.REPLICATION_LAG, source, message=self.message(), value=value)
+        evidence = {"message": self.message(), "value": value, "broken_link_to": self.broken_link_to if known else None}
+        return signal_of(self.streak, broker, SignalType.REPLICATION_LAG, source, **evidence)
 
     def differs(self, posted: Lags | None, seconds_since: float, settings: ReplicationLag) -> bool:
         """Whether this differs enough from ``posted``, which was posted so many seconds ago."""
         if posted is None or (self.streak.reading, self.kind) != (posted.streak.reading, posted.kind):
+            return True
+        if self.broken_link_to != posted.broken_link_to:
             return True
         if seconds_since < LAG_NEWS_SECONDS:
             return False
@@ -86,7 +97,10 @@ class Lags:
         troubles = self.troubles + 1
         if troubles < max(1, settings.failure_threshold):
             return replace(self, troubles=troubles)
-        return Lags(self.streak.lost(now), measurement, "unmeasured", ("unmeasured", troubles), troubles, self.returned)
+        kind = "unmeasured"
+        return Lags(
+            self.streak.lost(now), measurement, kind, (kind, troubles), troubles=troubles, returned=self.returned
+        )
 
 
 def sentence(measurement: LagMeasurement) -> str:
@@ -127,6 +141,8 @@ def _behind(measurement: LagMeasurement) -> str:
 
 
 def _excuse(measurement: LagMeasurement) -> str:
+    if (other := measurement.broken_link_to) is not None:
+        return f"broker {other} lags behind this one alone, too: the two do not reach each other"
     if measurement.slow_leaders:
         slow = "that leader" if len(measurement.slow_leaders) == 1 else "these leaders"
         return f"not blamed: other brokers lag behind {slow}, too ({_some(measurement.slow_leaders)})"

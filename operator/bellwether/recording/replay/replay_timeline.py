@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from bellwether.core.model.log_dirs import LogDir
+from bellwether.core.model.undo_record import Link
 from bellwether.core.reporting.report import Report
 from bellwether.recording.replay.recorded_status import RecordedStatus, recorded_statuses
 from bellwether.recording.traces.merge_patch import Document
@@ -50,6 +51,7 @@ class Timeline:
         self._lasting: dict[tuple[int, str], str | None] = {}
         self._would: frozenset[int] = frozenset()
         self._log_dirs: frozenset[LogDir] = frozenset()
+        self._links: frozenset[Link] = frozenset()
 
     def recorded(self, now: datetime, news: Document, state: Document) -> None:
         """An instant of the recording: manual changes and the recorder's own notes."""
@@ -89,6 +91,7 @@ class Timeline:
         for number in sorted(demoted_before - set(demoted)):
             self.rows.append(Row(now, "promoted", "may lead again", number))
         self._directories(now, report)
+        self._broken(now, report)
         self._observing(now, report)
         if self._moves and report.result.changed:
             text = f"{report.result.elected} leaders moved, {report.result.reordered} partitions reordered"
@@ -106,6 +109,16 @@ class Timeline:
         for log_dir in sorted(self._log_dirs - found.keys()):
             self.rows.append(Row(now, "promoted", f"log directory {log_dir.path} may lead again", log_dir.broker))
         self._log_dirs = frozenset(found)
+
+    def _broken(self, now: datetime, report: Report) -> None:
+        found = {Link.between(b.broker, one.peer) for b in report.brokers for one in b.links if one.since is not None}
+        for link in sorted(found - self._links):
+            self.rows.append(
+                Row(now, "demoted", f"{link} do not reach each other: others lead what both have", link.one)
+            )
+        for link in sorted(self._links - found):
+            self.rows.append(Row(now, "promoted", f"{link} may lead again what both have", link.one))
+        self._links = frozenset(found)
 
     def _verdict(self, now: datetime, broker: int, status: RecordedStatus, message: str) -> None:
         before = self._statuses.get(broker)

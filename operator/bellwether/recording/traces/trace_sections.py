@@ -216,6 +216,7 @@ _SIGNAL = (
     _Member("directory", "directory", str, str, ""),
     _Member("cause", "cause", str, UnreachableCause, None),
     _Member("metadataLog", "metadata_log", bool, bool, None),
+    _Member("brokenLinkTo", "broken_link_to", int, int, None),
 )
 _OVERRIDE = (
     _Member("state", "state", str, OverrideState),

@@ -56,6 +56,9 @@ class BrokerMetrics:
         self._log_dirs = gauge(
             "broker_demoted_log_dirs", "Demoted log directories of a broker that is not demoted as a whole.", "broker"
         )
+        self._links = gauge(
+            "broker_broken_links", "Brokers that the broker does not reach, nor they it, while others do.", "broker"
+        )
         self._blocked = gauge(
             "broker_action_blocked",
             "1, with the reason why the broker's demotion or promotion is blocked; else absent.",
@@ -105,6 +108,7 @@ class BrokerMetrics:
             self._preferred,
             self._demoted,
             self._log_dirs,
+            self._links,
             self._since,
             self._blocked,
             self._ratio,
@@ -129,6 +133,7 @@ class BrokerMetrics:
         set_all(self._preferred, lambda b: b.preferred_leaders)
         set_all(self._demoted, lambda b: b.demoted is not None)
         set_all(self._log_dirs, lambda b: sum(one.acts for one in b.log_dirs))
+        set_all(self._links, lambda b: len(b.verdict.links.union(one.peer for one in b.links)))
         set_all(self._holds_back, lambda b: b.holds_back_isr.status is True)
         verdicts = {(str(b.broker), str(s)): float(b.verdict.state is s) for b in report.brokers for s in HealthState}
         self._verdict.set_series(namespace, policy, verdicts)

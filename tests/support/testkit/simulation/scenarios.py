@@ -48,7 +48,8 @@ def play(scenario: Mapping[str, Any]) -> list[Said]:
     operator = Operator(site, policy)
     plan = _plan(site, scenario.get("plan", {}))
     standing: Said = {
-        key: {} for key in ("demoted", "logDirs", "returning", "held", "flapping", "slow", "drained", "quarantined")
+        key: {}
+        for key in ("demoted", "logDirs", "links", "returning", "held", "flapping", "slow", "drained", "quarantined")
     } | {
         "plan": [],
         "notes": [],
@@ -99,6 +100,11 @@ def _observed(report: Report, site: MemorySite) -> Said:
             f"{b.broker} {one.demoted.log_dir.path}": f"{one.partitions} partitions: {one.demoted.message}"
             for b in report.brokers
             for one in b.log_dirs
+        },
+        "links": {
+            f"{b.broker} {one.peer}": f"{one.partitions} partitions are led by others"
+            for b in report.brokers
+            for one in b.links
         },
         "returning": {
             b.broker: f"{b.restoration.message}; {b.restoration.withheld} wait"

@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey
 from bellwether.core.model.log_dirs import DemotedLogDir, LogDir
 from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker
-from bellwether.core.model.undo_record import Cause, DemotedBroker, EntryState, SentOrder, UndoEntry, UndoRecord
+from bellwether.core.model.undo_record import (
+    BrokenLink,
+    Cause,
+    DemotedBroker,
+    EntryState,
+    Link,
+    SentOrder,
+    UndoEntry,
+    UndoRecord,
+)
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
 from bellwether.testing.fault_injection import Fate
 from bellwether.testing.memory_cluster import MemoryCluster
@@ -94,6 +103,10 @@ def records(draw: st.DrawFn) -> UndoRecord:
             (one := LogDir(b, path)): DemotedLogDir(one, "Reason", draw(st.text(max_size=20)), START, "StorageLatency")
             for b, path in draw(st.sets(st.tuples(st.integers(1, 5), st.sampled_from(["/a", "/b"])), max_size=2))
             if b not in brokers
+        },
+        links={
+            (link := Link(one, other)): BrokenLink(link, START, draw(st.integers(1, 3)))
+            for one, other in draw(st.sets(st.tuples(st.integers(1, 2), st.integers(3, 5)), max_size=1))
         },
     )
 

@@ -69,6 +69,28 @@ def test_who_is_blamed(brokers: int, late: list[tuple[int, int]], who: list[int]
     assert [broker for broker, measurement in found.items() if measurement.trailed_by] == slow_leaders
 
 
+@pytest.mark.parametrize(
+    ("brokers", "late", "links"),
+    [
+        pytest.param(3, [(1, 2), (2, 1)], {1: 2, 2: 1}, id="a-pair-of-three"),
+        pytest.param(6, [(4, 2), (2, 4)], {2: 4, 4: 2}, id="a-pair-of-six"),
+        pytest.param(6, [(1, 2), (2, 1), (3, 4), (4, 3)], {1: 2, 2: 1, 3: 4, 4: 3}, id="two-pairs"),
+        pytest.param(3, [(1, 2)], {}, id="one-way"),
+        pytest.param(6, [(1, 2), (2, 1), (1, 3), (3, 1)], {}, id="one-with-two-others"),
+        pytest.param(4, [(1, 2), (2, 3), (3, 1)], {}, id="in-a-circle"),
+        pytest.param(3, slow(2, brokers=3), {}, id="a-slow-follower"),
+        pytest.param(3, serving_slowly(1, brokers=3), {}, id="a-slow-leader"),
+        pytest.param(2, [(1, 2), (2, 1)], {}, id="without-another-to-compare-with"),
+    ],
+)
+def test_two_that_lag_behind_each_other_alone_do_not_reach_each_other(
+    brokers: int, late: list[tuple[int, int]], links: dict[int, int]
+) -> None:
+    found = weigh(lags(range(1, brokers + 1), late), THRESHOLD, everywhere)
+    assert {b: m.broken_link_to for b, m in found.items() if m.broken_link_to is not None} == links
+    assert not set(blamed(found)) & set(links)
+
+
 def test_a_slow_leader_is_named_at_its_followers_and_they_at_it() -> None:
     found = weigh(lags(range(1, 4), serving_slowly(1, brokers=3)), THRESHOLD, everywhere)
     assert (found[2].slow_leaders, found[3].slow_leaders) == ((1,), (1,))

@@ -112,6 +112,36 @@ class TestWords:
         assert signal(after(*[LagMeasurement()] * 3)).message == "follows no partition"
 
 
+class TestLinks:
+    """Two brokers that do not reach each other, by two rounds in a row."""
+
+    APART = replace(LATE, blamed=False, behind=(2,), broken_link_to=2)
+
+    def test_the_other_end_is_told_after_two_rounds_and_until_two_rounds_without(self) -> None:
+        well = after(*[WELL] * 3)
+        assert signal(after(self.APART, start=well)).broken_link_to is None
+        apart = after(self.APART, self.APART, start=well)
+        said = signal(apart)
+        assert (said.reading, said.broken_link_to) == (Reading.PASSING, 2)
+        assert said.message.endswith("broker 2 lags behind this one alone, too: the two do not reach each other")
+        assert signal(after(WELL, start=apart)).broken_link_to == 2
+        assert signal(after(WELL, WELL, start=apart)).broken_link_to is None
+        assert signal(after(WELL, self.APART, WELL, start=apart)).broken_link_to == 2, "two in a row"
+
+    def test_it_is_news_at_once(self) -> None:
+        well = after(*[WELL] * 3)
+        apart = after(self.APART, self.APART, start=well)
+        assert apart.differs(well, 0, SETTINGS)
+        settled = after(self.APART, start=apart)
+        assert not after(self.APART, start=settled).differs(settled, 0, SETTINGS)
+        assert after(WELL, WELL, start=apart).differs(apart, 0, SETTINGS)
+
+    def test_a_broker_that_is_not_measured_any_more_names_no_other_end(self) -> None:
+        apart = after(self.APART, self.APART, start=after(*[WELL] * 3))
+        assert signal(after(SILENT, SILENT, start=apart)).broken_link_to == 2
+        assert signal(after(*[SILENT] * 3, start=apart)).broken_link_to is None
+
+
 class TestNews:
     def test_the_first_word_is_news(self) -> None:
         assert after(*[WELL] * 3).differs(None, 0, SETTINGS)

@@ -33,6 +33,7 @@ REBALANCE = "rebalance"
 """Key of the header for the progress of a load plan; absent if none was ever applied."""
 RETURNING = "returning"
 LOG_DIRS = "logDirs"
+LINKS = "links"
 """Key of the header for brokers whose leaders are being restored; absent if there are none."""
 SHARDS = 8
 # A topic's partitions are spread in blocks, so that a very large topic does not overflow its shard.
@@ -96,7 +97,7 @@ class ConfigMapRecords:
                 raise Fenced(f"the record to save has epoch {record.epoch}, this writer has {saved.epoch}")
             self._dirty |= _changed_shards(saved.entries, record.entries)
             self._header_dirty |= bool(self._dirty) or saved.demoted != record.demoted
-            self._header_dirty |= saved.log_dirs != record.log_dirs
+            self._header_dirty |= saved.log_dirs != record.log_dirs or saved.links != record.links
             self._header_dirty |= saved.application != record.application or saved.returning != record.returning
             # From here on ``_saved`` is the requested record, and the dirty marks are what may not have been written.
             self._saved = record
@@ -296,6 +297,8 @@ class ConfigMapRecords:
             data[RETURNING] = undo_record_codec.pack_returning(record.returning)
         if record.log_dirs:
             data[LOG_DIRS] = undo_record_codec.pack_log_dirs(record.log_dirs)
+        if record.links:
+            data[LINKS] = undo_record_codec.pack_links(record.links)
         return data
 
     def _body(self, name: str, data: Mapping[str, str], packed: bytes | None) -> Object:
@@ -411,6 +414,7 @@ def _assemble(found: Mapping[str, Object]) -> UndoRecord | None:
         applied = undo_record_codec.unpack_application(data[REBALANCE], _where(header)) if REBALANCE in data else None
         returning = undo_record_codec.unpack_returning(data[RETURNING], _where(header)) if RETURNING in data else {}
         log_dirs = undo_record_codec.unpack_log_dirs(data[LOG_DIRS], _where(header)) if LOG_DIRS in data else {}
-        return UndoRecord(data["clusterId"], epoch, demoted, entries, applied, returning, log_dirs)
+        links = undo_record_codec.unpack_links(data[LINKS], _where(header)) if LINKS in data else {}
+        return UndoRecord(data["clusterId"], epoch, demoted, entries, applied, returning, log_dirs, links)
     except (KeyError, json.JSONDecodeError) as error:
         raise Terminal(f"{_where(header)}: the undo record is damaged ({error}): import an exported copy") from error

@@ -117,6 +117,13 @@ class SignalEntry(Reported):
         description="Whether the KRaft metadata log lies in that directory (StorageLatency only); unset while that is"
         " unknown.",
     )
+    broken_link_to: int | None = Field(
+        default=None,
+        ge=0,
+        le=2147483647,
+        description="Broker that this one cannot fetch from, nor it from this one, while others serve both"
+        " (ReplicationLag only).",
+    )
     prober_uid: str = Field(
         alias="proberUID",
         min_length=1,
@@ -148,6 +155,7 @@ class SignalEntry(Reported):
             directory=self.directory,
             cause=self.cause,
             metadata_log=self.metadata_log,
+            broken_link_to=self.broken_link_to,
         )
 
 
@@ -167,6 +175,7 @@ def entry_of(signal: Signal, prober_uid: str, sequence: int, lease_name: str) ->
         directory=signal.directory,
         cause=signal.cause,
         metadata_log=signal.metadata_log,
+        broken_link_to=signal.broken_link_to,
         proberUID=prober_uid,
         sequence=sequence,
         lease_name=lease_name,

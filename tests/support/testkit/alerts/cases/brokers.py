@@ -181,6 +181,19 @@ CASES = (
         {told("broker_action_blocked", reason="PromotionManual"): "1x120 stale"},
     ),
     Case(
+        "BellwetherBrokenLink",
+        "it and another do not reach each other",
+        "2m",
+        {told("broker_broken_links"): "1x20", verdict("Sick"): "0x20"},
+        (ONE,),
+    ),
+    Case(
+        "BellwetherBrokenLink",
+        "for half a minute",
+        "2m",
+        {told("broker_broken_links"): "1x2 0x20"},
+    ),
+    Case(
         "BellwetherSystemicCause",
         "two of three are sick",
         "2m",

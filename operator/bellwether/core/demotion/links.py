@@ -1,0 +1,248 @@
+"""Keep both ends of a broken link from leading what they share: a third replica, which reaches both, leads instead.
+
+In: the context, the brokers that stay demoted, and those with a demoted log directory. Out: the broken links, the
+partitions that neither end may lead, and what is held. Called by ``decisions``. With other leaders there is no lag
+between the two any more, so only the return of leaders, step by step, shows whether the link is well.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from bellwether.core.demotion.cap import cap_reached, demoted_by_signals, is_shared, shared_symptom
+from bellwether.core.demotion.dwell import dwell_left
+from bellwether.core.demotion.log_dirs import LogDirDecisions
+from bellwether.core.demotion.restoration import baseline_leader
+from bellwether.core.detection.context import Context
+from bellwether.core.detection.health_states import HealthState
+from bellwether.core.detection.links import LinkEvidence
+from bellwether.core.model.cluster import Partition, PartitionKey
+from bellwether.core.model.refusals import BrokerHold
+from bellwether.core.model.restoration_waves import ReturningBroker
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.model.undo_record import BrokenLink, DemotedBroker, EntryState, Link
+from bellwether.core.reasons import Reason
+from bellwether.core.settings.policy import PromotionMode
+from bellwether.core.signals import OverrideState
+
+WATCHED_SECONDS = 60
+"""How long a link is remembered once all leaders are back: lag between its ends would be reported by then, and its
+next stabilization time is longer.
+"""
+
+_MAY_LEAD = (HealthState.HEALTHY, HealthState.SUSPECT)
+
+
+@dataclass(frozen=True)
+class LinkDecisions:
+    """Broken links, and what follows. ``dwelling`` has seconds left by broker."""
+
+    broken: Mapping[Link, BrokenLink] = field(default_factory=dict)
+    partitions: Mapping[Link, frozenset[PartitionKey]] = field(default_factory=dict)
+    """The partitions that neither end may lead."""
+    held: tuple[BrokerHold, ...] = ()
+    dwelling: Mapping[int, float] = field(default_factory=dict)
+
+    @property
+    def replicas(self) -> Mapping[PartitionKey, frozenset[int]]:
+        """The same by partition: brokers that may not lead it."""
+        ends: defaultdict[PartitionKey, frozenset[int]] = defaultdict(frozenset)
+        for link, keys in self.partitions.items():
+            for key in keys:
+                ends[key] |= frozenset(link)
+        return ends
+
+
+def decide_links(
+    kept: Mapping[int, DemotedBroker], log_dirs: LogDirDecisions, context: Context, evidence: LinkEvidence
+) -> LinkDecisions:
+    """Decide between which brokers nothing is led by either end from now on. ``kept`` stay demoted as a whole."""
+    broken, held = _still_broken(context, evidence)
+    thirds = _Thirds(kept, log_dirs, context)
+    new = sorted(evidence.broken - broken.keys())
+    admitted, refused, dwelling = _admitted(new, broken, kept, log_dirs, thirds, context)
+    broken |= {link: BrokenLink(link, context.snapshot.now) for link in admitted}
+    partitions = {link: thirds.partitions(one) for link, one in sorted(broken.items())}
+    return LinkDecisions(dict(sorted(broken.items())), partitions, (*held, *refused), dwelling)
+
+
+def keep_links(broken: Iterable[BrokenLink], kept: Mapping[int, DemotedBroker], context: Context) -> LinkDecisions:
+    """Decisions to keep exactly these links as they are."""
+    found, thirds = {one.link: one for one in broken}, _Thirds(kept, LogDirDecisions(), context)
+    return LinkDecisions(found, {link: thirds.partitions(one) for link, one in found.items()})
+
+
+def _still_broken(context: Context, evidence: LinkEvidence) -> tuple[dict[Link, BrokenLink], list[BrokerHold]]:
+    """Links that others lead for, after this reconcile. A link ends at once if an end is not live any more, or if an
+    override lets an end lead.
+    """
+    broken, held = {}, list[BrokerHold]()
+    for link, was in sorted(context.snapshot.record.links.items()):
+        if not context.policy.detection.replication_lag.enabled or _ended(link, context.snapshot):
+            continue
+        after = _seen(was, context) if link in evidence.broken else _unseen(was, evidence.well(link), context, held)
+        if after is not None:
+            broken[link] = after
+    return broken, held
+
+
+def _ended(link: Link, snapshot: Snapshot) -> bool:
+    overrides = [snapshot.override_of(end) for end in link]
+    promoted = any(o is not None and o.state is OverrideState.PROMOTED for o in overrides)
+    return promoted or not snapshot.cluster.live.issuperset(link)
+
+
+def _seen(was: BrokenLink, context: Context) -> BrokenLink:
+    """A link that is seen to be broken: the return of leaders, if it had begun, is undone."""
+    if was.wave is None or context.deferral is not None:
+        return replace(was, unseen_since=None) if was.unseen_since is not None else was
+    return BrokenLink(was.link, was.since, was.times + 1)
+
+
+def _unseen(was: BrokenLink, well: bool, context: Context, held: list[BrokerHold]) -> BrokenLink | None:
+    """A link that is not seen to be broken. Its time counts from the last sighting; it returns while it is well."""
+    now, promotion = context.snapshot.now, context.policy.promotion
+    if was.unseen_since is None:
+        return replace(was, unseen_since=now)
+    wait = promotion.stabilization(was.times) if was.wave is None else promotion.waves.pause_seconds
+    if was.wave is not None and was.wave.share >= 100:
+        return was if now - was.wave.waved_at < timedelta(seconds=WATCHED_SECONDS) else None
+    since = was.unseen_since if was.wave is None else was.wave.waved_at
+    if not well or now - since < timedelta(seconds=wait):
+        return was
+    reason, text = None, ""
+    if promotion.mode is PromotionMode.MANUAL:
+        reason, text = Reason.PROMOTION_MANUAL, "set spec.override.state to Promoted at one end to restore leaders"
+    elif (busy := context.deferral) is not None:
+        reason, text = busy.reason, busy.message
+    if reason is not None:
+        held += [BrokerHold(end, reason, f"no lag between {was.link} any more; {text}") for end in was.link]
+        return was
+    return replace(was, wave=_next_wave(was, context))
+
+
+def _next_wave(was: BrokenLink, context: Context) -> ReturningBroker:
+    snapshot, waves = context.snapshot, context.policy.promotion.waves
+    at = was.wave or ReturningBroker(was.link.one, 0, snapshot.now, snapshot.now)
+    due = [p.key for p in _shared(was.link, snapshot) if baseline_leader(p, snapshot) in was.link]
+    share = 100 if was.wave is None and len(due) <= waves.skip_up_to_leaders else waves.after(at.share)
+    return at.with_share(share, snapshot.now, due)
+
+
+def _admitted(
+    new: list[Link],
+    broken: Mapping[Link, BrokenLink],
+    kept: Mapping[int, DemotedBroker],
+    log_dirs: LogDirDecisions,
+    thirds: _Thirds,
+    context: Context,
+) -> tuple[list[Link], list[BrokerHold], dict[int, float]]:
+    """Invariant 4. New links need room in the cap next to demoted brokers, demoted directories and other links; they
+    use up none of it for a broker that is sick as a whole.
+    """
+    snapshot = context.snapshot
+    new = [link for link in new if all(_eligible(end, kept, context) for end in link)]
+    if not new:
+        return [], [], {}
+    active = [link for link, one in broken.items() if one.wave is None or one.wave.share < 100]
+    counted = demoted_by_signals(kept, snapshot) | {one.broker for one in log_dirs.demoted} | {a.one for a in active}
+    cap, shared = (
+        context.policy.demotion.cap(len(snapshot.cluster.named)),
+        _shared_cause([*new, *active], kept, context),
+    )
+    admitted, held, dwelling = list[Link](), list[BrokerHold](), dict[int, float]()
+    for link in new:
+        refusal: tuple[Reason, str] | None = None
+        if shared is not None:
+            refusal = Reason.SYSTEMIC_CAUSE, shared
+        elif (busy := context.deferral) is not None:
+            refusal = busy.reason, busy.message
+        elif not thirds.partitions(BrokenLink(link, snapshot.now)):
+            text = "no partition that they share has a third replica that is Healthy and in the ISR: their leaders stay"
+            refusal = Reason.NO_HEALTHY_ISR_MEMBER, text
+        elif link.one not in counted and len(counted) >= cap:
+            how = "demoted by signals, or at one end of a broken link"
+            refusal = Reason.CAP_REACHED, cap_reached(counted, how, context, beyond="repair the link")
+        if refusal is not None:
+            reason, text = refusal
+            held += [BrokerHold(end, reason, f"{link} do not reach each other; {text}") for end in link]
+        elif left := max(dwell_left(context.verdicts[end], context) for end in link):
+            dwelling |= dict.fromkeys(link, left)
+        else:
+            admitted.append(link)
+            counted.add(link.one)
+    return admitted, held, dwelling
+
+
+def _eligible(broker: int, kept: Mapping[int, DemotedBroker], context: Context) -> bool:
+    """Whether signals decide about a broker's links: not where it is demoted, drained, held, overridden or worse."""
+    snapshot = context.snapshot
+    free = broker not in kept and broker not in snapshot.maintenance and not snapshot.may_be_held(broker)
+    return free and snapshot.override_of(broker) is None and context.verdicts[broker].state in _MAY_LEAD
+
+
+def _shared_cause(links: list[Link], kept: Mapping[int, DemotedBroker], context: Context) -> str | None:
+    """Several links that touch half of the live brokers or more are one fault of the network, not of its pairs."""
+    ends = frozenset(end for link in links for end in link)
+    live = len(context.snapshot.cluster.live)
+    if len(links) > 1 and is_shared(len(ends), live):
+        return (
+            f"{len(links)} links between {len(ends)} of {live} live brokers are broken, probably by a shared cause such"
+            " as a switch: no further leaders are moved for them"
+        )
+    return shared_symptom(kept, context)
+
+
+def _shared(link: Link, snapshot: Snapshot) -> Iterable[Partition]:
+    """Partitions with a replica at both ends."""
+    return (p for p in snapshot.cluster.held_by(link.one) if link.other in p.replicas)
+
+
+@dataclass(frozen=True)
+class _Thirds:
+    """Which partitions of a link a third replica may lead."""
+
+    kept: Mapping[int, DemotedBroker]
+    log_dirs: LogDirDecisions
+    context: Context
+
+    def partitions(self, broken: BrokenLink) -> frozenset[PartitionKey]:
+        """Partitions that neither end may lead now.
+
+        One that a third replica leads because of the link stays with it, whatever becomes of it, unless it is demoted:
+        leaders must not go to and fro with the health of a third broker.
+        """
+        return frozenset(
+            p.key
+            for p in _shared(broken.link, self.context.snapshot)
+            if broken.keeps_from_leading(p.key) and (self._moved(p, broken.link) or self._may_move(p, broken))
+        )
+
+    def _moved(self, partition: Partition, link: Link) -> bool:
+        entry = self.context.snapshot.record.entries.get(partition.key)
+        if entry is None or entry.state is EntryState.RESTORED or entry.written[0] in link:
+            return False
+        return any(not self._demoted(b, partition.key) for b in partition.replicas if b not in link)
+
+    def _may_move(self, partition: Partition, broken: BrokenLink) -> bool:
+        if self.context.deferral is not None:
+            return False
+        return any(self._leads_well(b, partition.key, broken) for b in partition.isr if b not in broken.link)
+
+    def _demoted(self, broker: int, key: PartitionKey) -> bool:
+        return broker in self.kept or broker in self.log_dirs.replicas.get(key, ())
+
+    def _leads_well(self, broker: int, key: PartitionKey, broken: BrokenLink) -> bool:
+        """Whether a third broker may take a partition: a Healthy one reaches both ends. One that has become Healthy
+        since the link broke must have been so for the stabilization time.
+        """
+        context, verdict = self.context, self.context.verdicts.get(broker)
+        if verdict is None or verdict.state is not HealthState.HEALTHY or broker not in context.snapshot.cluster.live:
+            return False
+        if self._demoted(broker, key):
+            return False
+        stable = timedelta(seconds=context.policy.promotion.stabilization_seconds)
+        return verdict.since <= broken.since or context.snapshot.now - verdict.since >= stable
