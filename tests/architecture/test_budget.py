@@ -24,7 +24,7 @@ LINES = {
     "operator/bellwether/pages": 1409,
     "operator/bellwether/plan_verifier": 2056,
     "operator/bellwether/ports": 443,
-    "operator/bellwether/probes": 6290,  # causes, gaps of both listeners, slow answers, pairs that lag behind each other
+    "operator/bellwether/probes": 6290,  # causes, gaps of both listeners, slow answers, pairs that lag
     "operator/bellwether/quarantine": 716,  # ends connections; says which field keeps it from holding
     "operator/bellwether/recording": 1925,  # whether slow brokers keep up, so that a replay decides alike
     "operator/bellwether/sampling": 882,

@@ -59,6 +59,13 @@ def disputed() -> Report:
     return said(snapshot(seen), ENFORCE, {**verdicts(seen), 2: suspect})
 
 
+def apart() -> Report:
+    """Brokers 1 and 2 do not reach each other."""
+    seen = cluster(partition(replicas=(3, 1, 2)))
+    ends = {b: replace(verdict(b, HealthState.SUSPECT, Reason.BROKEN_LINK), links=frozenset({3 - b})) for b in (1, 2)}
+    return said(snapshot(seen), ENFORCE, verdicts(seen) | ends)
+
+
 def held(reason: Reason, topic: str = "orders") -> Plan:
     return Plan(holds=(Hold(partition(topic).key, topic, reason, "so it is"),))
 
@@ -116,6 +123,7 @@ WORST_FIRST = [
         id="aborted",
     ),
     pytest.param(of(unknown=[1, 2, 3]), (False, "NoEvidence", "no broker can be judged: so it seems"), id="blind"),
+    pytest.param(apart(), (True, "BrokenLink", "brokers 1 and 2 do not reach each other"), id="a broken link"),
     pytest.param(
         slow(),
         (
