@@ -5,10 +5,14 @@ In: a ``Stage``. Out: the fault has begun, or is over. Called by ``__main__``.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cures.narrow_path import NarrowPath
+from faults.busywork import repeated
+from realparts.blackholes import Blackhole
 from realparts.slowdisk import SlowDisk
 
 if TYPE_CHECKING:
@@ -28,6 +32,40 @@ class Fault:
     directories: int = 1
 
 
+def _swallow(stage: Stage) -> None:
+    """Drop every packet of a new connection to its external address."""
+    stage.proxy.cut(stage.sick.proxy_name)
+    stage.undo.enter_context(Blackhole(int(stage.sick.external.rpartition(":")[2])))
+
+
+def _freezing(frozen_seconds: float, of_seconds: float) -> Callable[[Stage], None]:
+    """Freeze its process again and again, each time for less than Kafka needs to fence it."""
+
+    def begin(stage: Stage) -> None:
+        def freeze(stop: threading.Event) -> None:
+            stage.sick.pause()
+            stop.wait(frozen_seconds)
+            stage.sick.resume()
+            stop.wait(of_seconds - frozen_seconds)
+
+        stage.undo.callback(stage.sick.resume)
+        stage.undo.enter_context(repeated(freeze))
+
+    return begin
+
+
+def _narrow(bytes_per_second: float) -> Callable[[Stage], None]:
+    """Give its external listener so little bandwidth, for all connections together."""
+
+    def begin(stage: Stage) -> None:
+        name = stage.sick.proxy_name
+        target = int(stage.proxy.upstream(name).rpartition(":")[2])
+        path = stage.undo.enter_context(NarrowPath(target, bytes_per_second))
+        stage.proxy.lead(name, f"127.0.0.1:{path.port}")
+
+    return begin
+
+
 def _writes(milliseconds: int) -> Callable[[Stage], None]:
     return lambda stage: stage.slow_disk.set(milliseconds)
 
@@ -44,7 +82,10 @@ FAULTS = {
     fault.name: fault
     for fault in (
         Fault("unreachable", lambda stage: stage.proxy.cut(stage.sick.proxy_name)),
-        Fault("blackholed", lambda stage: stage.swallow()),
+        Fault("blackholed", _swallow),
+        Fault("narrow-50kB", _narrow(50_000), payload=10_000),
+        Fault("frozen-5-of-9", _freezing(5, 9)),
+        Fault("frozen-6-of-11", _freezing(6, 11)),
         Fault("writes-20ms", _writes(20)),
         Fault("writes-80ms", _writes(80)),
         Fault("writes-200ms", _writes(200)),
@@ -61,7 +102,7 @@ FAULTS = {
 
 def end(stage: Stage) -> None:
     """Undo whatever fault there is."""
-    stage.unswallow()
+    stage.undo.close()
     stage.proxy.mend(stage.sick.proxy_name)
     if stage.fault.device:
         stage.device.throttle({})

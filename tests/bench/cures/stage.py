@@ -25,7 +25,6 @@ from cures.clients import Clients
 from cures.faults import Fault
 from cures.throttled_disk import ThrottledDisk
 from realparts.apiserver import ApiServer
-from realparts.blackholes import Blackhole
 from realparts.kafka import KafkaBroker, KafkaCluster, create_topics
 from realparts.slowdisk import SlowDisk
 from realparts.toxiproxy import Toxiproxy
@@ -71,7 +70,8 @@ class Stage:
     def __init__(self, layout: Layout, server: ApiServer | None, logs: Path) -> None:
         self.layout, self._server, self._logs = layout, server, logs
         self._stack = ExitStack()
-        self._hole: Blackhole | None = None
+        self.undo = ExitStack()
+        """What ends with the fault."""
         self.fault: Fault
         self.every_tick: Callable[[], object] | None = None
         self.site: Site | None = None
@@ -85,6 +85,7 @@ class Stage:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.undo.close()
         self._stack.close()
 
     @property
@@ -102,18 +103,6 @@ class Stage:
         """The load balancer."""
         assert self.kafka.proxy is not None
         return self.kafka.proxy
-
-    def swallow(self) -> None:
-        """Drop every packet of a new connection to the sick broker's external address."""
-        self.proxy.cut(self.sick.proxy_name)
-        self._hole = Blackhole(int(self.sick.external.rpartition(":")[2]))
-        self._hole.open()
-
-    def unswallow(self) -> None:
-        """Undo ``swallow``."""
-        if self._hole is not None:
-            self._hole.close()
-            self._hole = None
 
     def partitions(self) -> dict[TopicPartition, Partition]:
         """As the healthy brokers show them."""

@@ -66,9 +66,14 @@ class Toxiproxy(Started):
             self._call("DELETE", f"/proxies/{name}/toxics/{toxic['name']}")
         self._call("POST", f"/proxies/{name}", {"enabled": True, "upstream": self._upstreams[name]})
 
+    def upstream(self, name: str) -> str:
+        """Where a way leads when it is whole, as ``host:port``."""
+        return self._upstreams[name]
+
     def lead(self, name: str, elsewhere: str) -> None:
-        """Let a way lead where another one leads; ``mend`` undoes it."""
-        self._call("POST", f"/proxies/{name}", {"enabled": True, "upstream": self._upstreams[elsewhere]})
+        """Let a way lead where another one leads, or to a ``host:port``; ``mend`` undoes it."""
+        upstream = self._upstreams.get(elsewhere, elsewhere)
+        self._call("POST", f"/proxies/{name}", {"enabled": True, "upstream": upstream})
 
     def blackhole(self, name: str) -> None:
         """Drop all data both ways; connections are accepted and stay open, and nothing ever answers."""
