@@ -127,7 +127,7 @@ def _unseen(was: BrokenLink, well: bool, context: Context, held: list[BrokerHold
 def _next_wave(was: BrokenLink, context: Context) -> ReturningBroker:
     snapshot, waves = context.snapshot, context.policy.promotion.waves
     at = was.wave or ReturningBroker(was.link.one, 0, snapshot.now, snapshot.now)
-    due = [p.key for p in _shared(was.link, snapshot) if baseline_leader(p, snapshot) in was.link]
+    due = [p.key for p in _shared(was.link, context) if baseline_leader(p, snapshot) in was.link]
     share = 100 if was.wave is None and len(due) <= waves.skip_up_to_leaders else waves.after(at.share)
     return at.with_share(share, snapshot.now, due)
 
@@ -161,7 +161,7 @@ def _admitted(
         elif (busy := context.deferral) is not None:
             refusal = busy.reason, busy.message
         elif not thirds.partitions(BrokenLink(link, snapshot.now)):
-            text = "no partition that they share has a third replica that is Healthy and in the ISR: their leaders stay"
+            text = "no partition in scope of both has a third replica that is Healthy and in the ISR: leaders stay"
             refusal = Reason.NO_HEALTHY_ISR_MEMBER, text
         elif link.one not in counted and len(counted) >= cap:
             how = "demoted by signals, or at one end of a broken link"
@@ -178,9 +178,11 @@ def _admitted(
 
 
 def _eligible(broker: int, kept: Mapping[int, DemotedBroker], context: Context) -> bool:
-    """Whether signals decide about a broker's links: not where it is demoted, drained, held, overridden or worse."""
+    """Whether signals decide about a broker's links: not where it is demoted, held, overridden or worse. Of one in
+    maintenance there is no evidence.
+    """
     snapshot = context.snapshot
-    free = broker not in kept and broker not in snapshot.maintenance and not snapshot.may_be_held(broker)
+    free = broker not in kept and not snapshot.may_be_held(broker)
     return free and snapshot.override_of(broker) is None and context.verdicts[broker].state in _MAY_LEAD
 
 
@@ -196,9 +198,10 @@ def _shared_cause(links: list[Link], kept: Mapping[int, DemotedBroker], context:
     return shared_symptom(kept, context)
 
 
-def _shared(link: Link, snapshot: Snapshot) -> Iterable[Partition]:
-    """Partitions with a replica at both ends."""
-    return (p for p in snapshot.cluster.held_by(link.one) if link.other in p.replicas)
+def _shared(link: Link, context: Context) -> Iterable[Partition]:
+    """Partitions in scope with a replica at both ends."""
+    managed = context.managed.by_key
+    return (p for p in context.snapshot.cluster.held_by(link.one) if link.other in p.replicas and p.key in managed)
 
 
 @dataclass(frozen=True)
@@ -217,7 +220,7 @@ class _Thirds:
         """
         return frozenset(
             p.key
-            for p in _shared(broken.link, self.context.snapshot)
+            for p in _shared(broken.link, self.context)
             if broken.keeps_from_leading(p.key) and (self._moved(p, broken.link) or self._may_move(p, broken))
         )
 

@@ -13,77 +13,22 @@ from bellwether.controllers.reporting.status import broker_status
 from bellwether.core.demotion.decisions import decide_on_deletion, manual_decision
 from bellwether.core.demotion.links import WATCHED_SECONDS
 from bellwether.core.detection.health_states import HealthState
-from bellwether.core.model.cluster import TopicPartition
-from bellwether.core.model.undo_record import Link, UndoRecord
+from bellwether.core.model.strimzi import Strimzi
+from bellwether.core.model.undo_record import Link
 from bellwether.core.reasons import Reason
-from bellwether.core.reporting.broker_report import BrokerReport
+from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.detection import Detection, ReplicationLag
-from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, PromotionMode, PromotionWaves
-from bellwether.core.signals import OverrideState, Purpose, Reading, SignalType
-from bellwether.testing.memory_world import MemorySite
+from bellwether.core.settings.policy import Demotion, Mode, Promotion, PromotionMode, PromotionWaves
+from bellwether.core.settings.scope import Scope
+from bellwether.core.signals import OverrideState, Purpose, Reading
 from testkit.kubernetes import api_objects
+from testkit.simulation.link_stage import LinkStage as Stage
 from testkit.simulation.operators import POLICY, Operator
-from testkit.values.builders import site
 
 GOOD, BAD = Reading.PASSING, Reading.FAILING
 PAIR = Link(1, 2)
 STABLE = 12
 WAVES = replace(POLICY, promotion=Promotion(stabilization_seconds=10, waves=PromotionWaves(pause_seconds=5)))
-
-
-class Stage:
-    """Brokers whose replication is measured, and an operator."""
-
-    def __init__(self, brokers: int = 3, policy: Policy = POLICY, partitions: int = 12, replicas: int = 3) -> None:
-        self.site: MemorySite = site(brokers, {})
-        self.site.cluster.create_topic("orders", partitions, replicas)
-        for broker in self.site.cluster.brokers:
-            self.site.signals.say(broker, GOOD)
-            self.say(broker)
-        self.home = self.orders()
-        self.operator = Operator(self.site, policy)
-        self.operator.reconciles(2)
-
-    def say(self, broker: int, other: int | None = None) -> None:
-        """The replication prober's word on a broker."""
-        kind = SignalType.REPLICATION_LAG
-        self.site.signals.say(broker, GOOD, type=kind, sources=["replication"], broken_link_to=other)
-
-    def cut(self, one: int = 1, other: int = 2, turns: int = 2) -> None:
-        self.say(one, other)
-        self.say(other, one)
-        self.turn(turns)
-
-    def mend(self, one: int = 1, other: int = 2, turns: int = 1) -> None:
-        self.say(one)
-        self.say(other)
-        self.turn(turns)
-
-    def turn(self, count: int = 2) -> None:
-        self.operator.reconciles(count)
-
-    def orders(self) -> dict[TopicPartition, tuple[int, ...]]:
-        return {p.name: p.replicas for p in self.site.cluster.partitions()}
-
-    def leaders(self) -> dict[TopicPartition, int | None]:
-        return {p.name: p.leader for p in self.site.cluster.partitions()}
-
-    def led(self, broker: int) -> int:
-        return list(self.leaders().values()).count(broker)
-
-    def report(self, broker: int = 1) -> BrokerReport:
-        return next(b for b in self.operator.reports[-1].brokers if b.broker == broker)
-
-    @property
-    def record(self) -> UndoRecord:
-        assert self.operator.memory is not None
-        return self.operator.memory.record
-
-    def ready(self) -> str:
-        return next(c.message for c in self.operator.reports[-1].conditions if c.type == "Ready")
-
-    def held(self) -> set[Reason]:
-        return {Reason(h.reason) for h in self.operator.reports[-1].plan.decisions.held}
 
 
 def test_a_third_broker_leads_what_a_pair_of_three_shares_and_no_replica_set_changes():
@@ -124,7 +69,7 @@ def test_without_a_third_replica_nothing_moves_and_it_is_said():
     stage.cut()
     assert stage.orders() == stage.home
     assert not stage.record.links
-    assert "no partition that they share has a third replica that is Healthy" in stage.ready()
+    assert "no partition in scope of both has a third replica that is Healthy" in stage.ready()
     assert Reason.NO_HEALTHY_ISR_MEMBER in stage.held()
 
 
@@ -268,8 +213,35 @@ class TestTheThird:
         stage.turn(STABLE)
         assert stage.led(3) == 12
 
+    def test_one_that_dies_gets_them_back_from_kafka_without_a_change_of_orders(self):
+        stage = Stage()
+        stage.cut()
+        orders = stage.orders()
+        stage.site.cluster.kill(3)
+        stage.turn(4)
+        assert (stage.orders(), stage.led(3)) == (orders, 0), "Kafka has elected the next in order"
+        stage.site.cluster.revive(3)
+        stage.turn(2)
+        stage.site.cluster.auto_balance()
+        stage.turn(STABLE)
+        assert (stage.orders(), stage.led(3)) == (orders, 12)
+
 
 class TestLimits:
+    def test_a_third_at_its_limit_takes_no_more(self):
+        capacity = Capacity(max_leaders=6)
+        stage = Stage(policy=replace(POLICY, demotion=Demotion(dwell_seconds=0, capacity=capacity)))
+        stage.cut()
+        assert stage.led(3) == 6
+        assert {h.reason for h in stage.operator.reports[-1].plan.holds} == {Reason.CAPACITY_REACHED}
+
+    def test_a_topic_out_of_scope_stays(self):
+        stage = Stage(policy=replace(POLICY, scope=Scope(excluded=("orders",))))
+        stage.cut()
+        assert stage.orders() == stage.home
+        assert not stage.record.links
+        assert Reason.NO_HEALTHY_ISR_MEMBER in stage.held()
+
     def test_links_count_within_the_cap(self):
         stage = Stage(12, POLICY, partitions=48)  # 20 % of 12: two
         stage.cut(1, 2)
@@ -357,13 +329,28 @@ class TestPeople:
 class TestDeferral:
     """Other work goes first: a link does not act anew."""
 
+    BUSY = Strimzi(namespace="kafka", name="one", listener="tls", rebalancing=("full",))
+
+    def test_nothing_new_during_an_external_operation_and_what_has_moved_stays(self):
+        stage = Stage(6, partitions=24)
+        stage.operator.world = replace(stage.operator.world, strimzi=self.BUSY)
+        stage.cut()
+        assert stage.orders() == stage.home
+        assert Reason.EXTERNAL_OPERATION in stage.held()
+        stage.operator.world = replace(stage.operator.world, strimzi=None)
+        stage.turn()
+        moved = stage.orders()
+        assert moved != stage.home
+        stage.operator.world = replace(stage.operator.world, strimzi=self.BUSY)
+        stage.mend(turns=3 * STABLE)
+        assert stage.orders() == moved
+        stage.operator.world = replace(stage.operator.world, strimzi=None)
+        stage.turn(4)
+        assert stage.orders() == stage.home
+
     def test_nothing_new_while_syncs_are_slow(self):
         stage = Stage(6, partitions=24)
-        for broker in stage.site.cluster.brokers:
-            stage.site.signals.say(
-                broker, GOOD, type=SignalType.STORAGE_LATENCY, sources=[f"disk-{broker}"], value=0.01
-            )
-        stage.site.signals.say(6, GOOD, type=SignalType.STORAGE_LATENCY, sources=["disk-6"], value=2.0)
+        stage.slow_syncs(6)
         stage.turn()
         stage.cut()
         assert stage.orders() == stage.home
@@ -375,13 +362,12 @@ class TestDeferral:
         stage.mend(turns=STABLE)
         led, wave = stage.leaders(), stage.record.links[PAIR].wave
         assert wave is not None
-        for broker in stage.site.cluster.brokers:
-            value = 2.0 if broker == 6 else 0.01
-            stage.site.signals.say(broker, GOOD, type=SignalType.STORAGE_LATENCY, sources=[f"d-{broker}"], value=value)
+        stage.slow_syncs(6)
         stage.turn(20)
         assert stage.record.links[PAIR].wave == wave
         stage.cut()
         assert stage.leaders() == led
+        assert stage.record.links[PAIR].wave == wave
 
     @pytest.mark.parametrize("off", [{"mode": Mode.OBSERVE}, {"suspend": True}])
     def test_a_policy_that_does_not_act_moves_nothing_and_says_what_it_would(self, off: dict[str, object]):
