@@ -6,7 +6,7 @@ Probers write them, the Kubernetes adapter reads them back and ages them on its 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
@@ -71,6 +71,19 @@ class Harm:
 
 
 @dataclass(frozen=True, slots=True)
+class ListenerReading:
+    """What a source reports of one of several listeners of a broker, where that is not Passing.
+
+    ``harm`` and ``cause`` as in ``Signal``. Unknown: this source does not measure that listener.
+    """
+
+    name: str
+    reading: Reading
+    harm: Harm | None = None
+    cause: UnreachableCause | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Signal:
     """One source's observation of one broker.
 
@@ -85,6 +98,8 @@ class Signal:
     ``cause`` is what failed requests broke at (ExternalReachability; None where that is not known, or nothing fails).
     ``broken_link_to`` is the broker that it and this one do not fetch from each other, while others serve both
     (ReplicationLag only).
+    ``listeners`` are those of several that do not pass (ExternalReachability): the signal itself has the reading, the
+    harm and the cause of the worst one. Empty where one listener is measured, or all of them pass.
     """
 
     broker: int
@@ -103,6 +118,20 @@ class Signal:
     cause: UnreachableCause | None = None
     metadata_log: bool | None = None
     broken_link_to: int | None = None
+    listeners: tuple[ListenerReading, ...] = ()
+
+    @property
+    def failing_listeners(self) -> tuple[str, ...]:
+        """Names of the listeners that fail, where several are measured."""
+        return tuple(one.name for one in self.listeners if one.reading is Reading.FAILING)
+
+    def at_listener(self, name: str) -> Signal:
+        """The signal as that listener alone would have it; Unknown if it fails and does not say at which."""
+        if self.reading is Reading.UNKNOWN or not (self.listeners or self.reading is Reading.FAILING):
+            return self
+        other = Reading.PASSING if self.listeners else Reading.UNKNOWN
+        said = next((one for one in self.listeners if one.name == name), ListenerReading(name, other))
+        return replace(self, reading=said.reading, harm=said.harm, cause=said.cause)
 
     def aged(self, seconds: float) -> Signal:
         """The signal at that age. Every reconcile ages every signal: ``replace`` takes twice as long."""
@@ -123,6 +152,7 @@ class Signal:
             self.cause,
             self.metadata_log,
             self.broken_link_to,
+            self.listeners,
         )
 
 

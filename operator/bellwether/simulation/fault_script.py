@@ -114,6 +114,7 @@ def _say(stage: Stage, said: Mapping[str, Any]) -> None:
             harm=None if harm is None else _harm(harm, stage.site.clock.now()),
             metadata_log=said.get("metadataLog"),
             broken_link_to=said.get("brokenLinkTo"),
+            listeners=said.get("listeners", ()),
         )
 
 

@@ -14,6 +14,7 @@ from bellwether.core.model.strimzi import Pod
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import (
     Harm,
+    ListenerReading,
     Override,
     OverrideState,
     Purpose,
@@ -133,8 +134,13 @@ class MemorySignals:
         harm: Harm | None = None,
         metadata_log: bool | None = None,
         broken_link_to: int | None = None,
+        listeners: Iterable[str] = (),
     ) -> None:
-        """Every one of ``sources`` reports the same about a broker; ``since`` moves only when the reading changes."""
+        """Every one of ``sources`` reports the same about a broker; ``since`` moves only when the reading changes.
+
+        ``listeners``: at these of several it has that reading, harm and cause.
+        """
+        apart = tuple(ListenerReading(name, reading, harm, cause) for name in listeners)
         for source in sources:
             known = self._signals.get((broker, type, source))
             since = known.since if known and known.reading is reading else self.clock.now()
@@ -155,6 +161,7 @@ class MemorySignals:
                     cause=cause,
                     metadata_log=metadata_log,
                     broken_link_to=broken_link_to,
+                    listeners=apart,
                 ),
             )
 

@@ -162,16 +162,15 @@ def _once(client: ConfluentCanary, objectives: Objectives, output: str) -> int:
 
 
 def _outside(found: LeadershipPolicy, secrets: SecretReader) -> Connection:
-    """Connection to the external listener, by its bootstrap addresses or by those that the brokers advertise."""
+    """Connection to the first external listener, by its bootstrap addresses or by those that the brokers advertise."""
     settings = found.policy().detection.reachability
-    both = sides(found.spec.kafka, secrets, settings.listener, settings.bootstrap_servers)
-    made, addresses = both.connection, both.outside
+    both = sides(found.spec.kafka, secrets, settings.listeners, settings.bootstrap_servers)
+    made, addresses, first = both.connection, both.outside, both.listeners[0]
     if not addresses:
         known = Listeners(BrokerDirectory(made).brokers, BrokerProbe(made), SystemClock()).refresh()
-        addresses = tuple(sorted({said[both.listener] for said in known.values() if both.listener in said}))
+        addresses = tuple(sorted({said[first] for said in known.values() if first in said}))
     if not addresses:
         raise Transient(
-            f"no broker reports the address of listener {both.listener}: set"
-            " detection.externalReachability.bootstrapServers"
+            f"no broker reports the address of listener {first}: set detection.externalReachability.bootstrapServers"
         )
     return Connection(addresses, made.security, made.client_id)

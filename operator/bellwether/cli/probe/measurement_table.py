@@ -34,7 +34,8 @@ from bellwether.probes.plugins.plugin_call import attempted
 from bellwether.probes.plugins.plugin_discovery import Found
 from bellwether.probes.prometheus.prometheus_probe import QueryClient
 from bellwether.probes.prometheus.prometheus_rules import figures, judge
-from bellwether.probes.reachability.broker_watch import BrokerAddress, ListenerClient, NoAnswer
+from bellwether.probes.reachability.asked_round import NoAnswer
+from bellwether.probes.reachability.broker_watch import BrokerAddress, ListenerClient
 from bellwether.probes.reachability.reachability_probe import Roster
 from bellwether.probes.reachability.reachability_state import ProbeAnswer, milliseconds
 from bellwether.probes.replication.lag_round import LagRounds
@@ -52,14 +53,15 @@ CANARY_SECONDS = 10.0
 
 _FENCED = "not in the cluster's metadata: fenced by the controller, or down: check the broker's process and its log"
 
-_CHECK_LISTENER = "set detection.externalReachability.listener (or --listener) to the external listener"
+_CHECK_LISTENER = "correct detection.externalReachability.listeners (or --listener)"
 
 
 def reachability(roster: Roster, asker: ListenerClient, settings: Reachability, output: str) -> int:
-    """Probe every broker once, at its external and its internal address."""
+    """Probe every broker once, at each external and its internal address."""
     targets = roster.targets()
     with ThreadPoolExecutor(max(1, len(targets))) as pool:
-        rows = list(pool.map(lambda item: _broker(item[0], item[1], asker, settings), targets.items()))
+        found = pool.map(lambda item: _broker(item[0], item[1], asker, settings), targets.items())
+        rows = [row for rows in found for row in rows]
     print_rows(
         ("BROKER", "EXTERNAL ADDRESS", "EXTERNAL", "LATENCY", "INTERNAL", "INTERNAL LATENCY", "MESSAGE"), rows, output
     )
@@ -209,19 +211,24 @@ def _rule(
     return rows or [(rule.name, "?", str(Reading.UNKNOWN), "", "", limit, "the query returned no result")]
 
 
-def _broker(broker: int, target: BrokerAddress, asker: ListenerClient, settings: Reachability) -> tuple[str, ...]:
+def _broker(broker: int, target: BrokerAddress, asker: ListenerClient, settings: Reachability) -> list[tuple[str, ...]]:
+    """A row for each external listener."""
     inside = _ask(asker, target.internal, broker, settings)
-    said = inside.advertised if inside is not None and inside.ok else {}
-    address = said.get(settings.listener) or target.external
-    outside = _ask(asker, address, broker, settings)
-    notes = [a.message for a in (outside, inside) if a is not None and a.message]
-    if target.fenced:
-        notes.insert(0, _FENCED)
-    elif said and not address:
-        notes.append(f"the broker advertises {', '.join(sorted(said))}, not {settings.listener}: {_CHECK_LISTENER}")
-    elif not address:
-        notes.append("external address unknown: only the broker's internal listener returns it")
-    return (str(broker), address or "?", *_cells(outside), *_cells(inside), "; ".join(notes))
+    said = {**inside.advertised} if inside is not None and inside.ok else {}
+    rows: list[tuple[str, ...]] = []
+    for number, listener in enumerate(settings.listeners):
+        address = said.get(listener) or (target.external if number == 0 else "")
+        outside = _ask(asker, address, broker, settings)
+        said = {**outside.advertised, **said} if outside is not None and outside.ok else said
+        notes = [a.message for a in (outside, inside) if a is not None and a.message]
+        if target.fenced:
+            notes.insert(0, _FENCED)
+        elif said and not address:
+            notes.append(f"the broker advertises {', '.join(sorted(said))}, not {listener}: {_CHECK_LISTENER}")
+        elif not address:
+            notes.append("external address unknown: only the broker's internal listener returns it")
+        rows.append((str(broker), address or "?", *_cells(outside), *_cells(inside), "; ".join(notes)))
+    return rows
 
 
 def _ask(asker: ListenerClient, address: str, broker: int, settings: Reachability) -> ProbeAnswer | None:

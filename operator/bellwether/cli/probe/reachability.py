@@ -48,7 +48,7 @@ def reachability(
     need(policy or bootstrap or not once, "--policy", f"{POLICY_NEEDED} (or --bootstrap)")
     with reported():
         if bootstrap:
-            settings = Reachability(listener=listener) if listener else Reachability()
+            settings = Reachability(listeners=(listener,)) if listener else Reachability()
             sys.exit(_once_reachability(Connection(bootstrap), settings, no_internal, output))
         if once:
             api, namespace = connect(target)
@@ -64,8 +64,8 @@ def reachability(
 def _connection(found: LeadershipPolicy, secrets: SecretReader) -> tuple[Connection, Reachability]:
     """Connection and settings from the policy."""
     settings = found.policy().detection.reachability
-    both = sides(found.spec.kafka, secrets, settings.listener, settings.bootstrap_servers)
-    return both.connection, replace(settings, listener=both.listener, bootstrap_servers=both.outside)
+    both = sides(found.spec.kafka, secrets, settings.listeners, settings.bootstrap_servers)
+    return both.connection, replace(settings, listeners=both.listeners, bootstrap_servers=both.outside)
 
 
 def _run(policy: PolicyProber, no_internal: bool) -> None:

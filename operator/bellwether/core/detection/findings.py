@@ -166,6 +166,28 @@ class SignalIndex:
         """Vantages from which every live broker fails: the vantage itself has failed (invariant 5)."""
         return self._blind(SignalType.EXTERNAL_REACHABILITY)
 
+    @cached_property
+    def listeners(self) -> Mapping[str, SignalIndex]:
+        """This index as each listener alone has it, for those of several that some signal says fail."""
+        said = self.by_type.get(SignalType.EXTERNAL_REACHABILITY, _NOTHING)
+        failing = {n for ones in said.values() for s in ones if s.listeners for n in s.failing_listeners}
+        seen = {n: {b: [s.at_listener(n) for s in ones] for b, ones in said.items()} for n in sorted(failing)}
+        return {
+            name: replace(self, by_type={**self.by_type, SignalType.EXTERNAL_REACHABILITY: of})
+            for name, of in seen.items()
+        }
+
+    @cached_property
+    def blind_paths(self) -> frozenset[tuple[str, str]]:
+        """Listener and vantage, where every live broker fails there; without a name where one listener is watched."""
+        views = self.listeners or {"": self}
+        return frozenset((name, vantage) for name, index in views.items() for vantage in index.blind)
+
+    def reaches_nobody(self, signal: Signal) -> bool:
+        """Whether every live broker fails from the signal's vantage, at each listener that fails."""
+        views = [self.listeners[n] for n in signal.failing_listeners if n in self.listeners] or [self]
+        return all(signal.source in index.blind for index in views)
+
     def vantages_heard(self, broker: int) -> list[Signal]:
         """Fresh signals of the vantages that count about a broker."""
         patience, named = self.detection.reachability.stale_after_seconds, self.vantages

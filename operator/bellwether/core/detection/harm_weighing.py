@@ -125,7 +125,9 @@ def own_harm(
         return tuple((cause, None) for cause in HarmCause)
     found: list[tuple[HarmCause, float | None]] = [(HarmCause.REACHABILITY, None)] if others else []
     heard = index.vantages_heard(broker)
-    unreached = _agreed_so_far(heard, len(index.vantages))
+    views = index.listeners.values() or (index,)
+    agreed = [_agreed_so_far(one.vantages_heard(broker), len(one.vantages)) for one in views]
+    unreached = max((lost for lost in agreed if lost is not None), default=None)
     if unreached is not None and not others:
         stopped = any(s.control is Reading.FAILING for s in heard)
         found.append((HarmCause.REACHABILITY, None if stopped and unreached else unreached))

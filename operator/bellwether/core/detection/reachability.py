@@ -22,6 +22,7 @@ from bellwether.core.detection.findings import (
     passing,
     quorum,
     recent,
+    worst,
 )
 from bellwether.core.detection.harm import PROBES_LOST, lost_words
 from bellwether.core.detection.harm_weighing import Weighing, weigh
@@ -54,13 +55,42 @@ class ReachabilityHistory:
 
 
 def reachability(broker: int, index: SignalIndex, fencing_seconds: float, past: ReachabilityHistory) -> Finding:
-    """Judge the reachability of one broker from its vantages."""
-    patience = index.detection.reachability.stale_after_seconds
+    """Judge the reachability of one broker from its vantages, each listener for itself.
+
+    Vantages that fail at different listeners do not agree; the worst finding counts, and names its listeners.
+    """
     said = index.about(broker, SignalType.EXTERNAL_REACHABILITY)
+    facts = _facts(said, index, index.detection.reachability.stale_after_seconds)
+    views = index.listeners if any(s.failing_listeners for s in said) else {}
+    if not views:
+        return _at_one_listener(broker, index, fencing_seconds, past, facts)
+    failing = {
+        name: [s.source for s in view.vantages_heard(broker) if s.reading is Reading.FAILING]
+        for name, view in views.items()
+    }
+    findings = {
+        name: _at_one_listener(broker, views[name], fencing_seconds, past, facts)
+        for name in sorted(views, key=lambda name: (-len(failing[name]), name))
+    }
+    found = worst(findings.values())
+    if found.evidence is Evidence.GOOD:
+        return found
+    first = next(name for name, one in findings.items() if one is found)
+    alike = [n for n, one in findings.items() if one[:2] == found[:2] and failing[n] == failing[first]]
+    named = f"listener{'s' if len(alike) > 1 else ''} {', '.join(alike)}"
+    return found._replace(message=f"{named}: {found.message}")
+
+
+def _at_one_listener(
+    broker: int,
+    index: SignalIndex,
+    fencing_seconds: float,
+    past: ReachabilityHistory,
+    facts: tuple[EvidenceItem, ...],
+) -> Finding:
     words = index.vantages_heard(broker)
     failing = sorted([s for s in words if s.reading is Reading.FAILING], key=lambda s: s.source)
     total, need = len(index.vantages), quorum(len(index.vantages))
-    facts = _facts(said, index, patience)
     quiet = len(words) == len(failing) > 0 and no_external_clients(broker, index)
     unreachable = len(failing) + quiet >= need > 0
     # A quorum agrees on what the vantage lost that lost least of those that it needs.
@@ -322,7 +352,7 @@ def _facts(said: Sequence[Signal], index: SignalIndex, patience: int) -> tuple[E
         why = ""
         if signal.source not in index.vantages:
             why = "the policy does not name this vantage"
-        elif signal.source in index.blind:
+        elif index.reaches_nobody(signal):
             why = "every broker fails from this vantage, so the vantage itself has failed"
         facts.append(evidence_item(signal, patience, why))
     return tuple(facts)

@@ -29,18 +29,19 @@ _WORD = attrgetter(
     "value",
     "harm",
     "cause",
+    "listeners",
 )
 """All fields of a signal but its age, of which only the exceeded limits matter."""
 
 
 class SharedInputs(NamedTuple):
     """Inputs that are the same for all brokers. ``limits`` are the seconds after which some signal is stale,
-    ``factors`` the learned limits of harm.
+    ``factors`` the learned limits of harm, ``blind`` the vantages that reach no broker at a listener.
     """
 
     detection: Detection
     vantages: tuple[str, ...]
-    blind: frozenset[str]
+    blind: frozenset[tuple[str, str]]
     canary_vantages: tuple[str, ...]
     canary_blind: frozenset[str]
     limits: tuple[float, ...]
@@ -69,7 +70,7 @@ def shared_inputs(index: SignalIndex, former: Iterable[VerdictInputs]) -> Shared
     found = SharedInputs(
         index.detection,
         index.vantages,
-        index.blind,
+        index.blind_paths,
         index.canary_vantages,
         index.canary_blind,
         _limits(index.detection),

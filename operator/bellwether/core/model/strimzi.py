@@ -82,11 +82,18 @@ def choose_listener(
     return named
 
 
-def external_listener(listeners: Iterable[Listener], wanted: str) -> Listener | None:
-    """The listener of external clients: the one of that name, else the first that is not internal."""
+def external_listeners(listeners: Iterable[Listener], wanted: Sequence[str]) -> tuple[Listener | str, ...]:
+    """The listeners of external clients, in order: those of these names, and a name that none has as it is.
+
+    Without a name, or with one that none has, as the default, it is the first listener that is not internal.
+    """
     known = tuple(listeners)
-    named = [one for one in known if wanted in (one.name, one.advertised_as)]
-    return next(iter([*named, *(one for one in known if not one.internal)]), None)
+    found: list[Listener | str] = [
+        next((one for one in known if name in (one.name, one.advertised_as)), name) for name in wanted
+    ]
+    if len(found) < 2 and not isinstance(next(iter(found), ""), Listener):
+        found = [*[one for one in known if not one.internal], *found][:1]
+    return tuple(dict.fromkeys(found))
 
 
 @dataclass(frozen=True, slots=True)

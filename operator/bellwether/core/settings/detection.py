@@ -53,10 +53,14 @@ _LEAST_STALE_AFTER_SECONDS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reachability:
-    """How external reachability is probed and judged; empty ``bootstrap_servers`` means those of the policy."""
+    """How external reachability is probed and judged; empty ``bootstrap_servers`` means those of the policy.
+
+    ``listeners`` are the names of the external listeners, at least one; ``bootstrap_servers`` are addresses of the
+    first.
+    """
 
     enabled: _Enabled = True
-    listener: str = "EXTERNAL"
+    listeners: tuple[str, ...] = ("EXTERNAL",)
     bootstrap_servers: tuple[str, ...] = ()
     vantages: tuple[str, ...] = ()
     startup_grace_seconds: Annotated[

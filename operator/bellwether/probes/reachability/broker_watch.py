@@ -1,16 +1,17 @@
 """Watch one broker from one vantage: start its probe rounds, collect the answers, post a signal on changes.
 
 In: addresses (from metadata, then as the broker advertises them) and settings that may change. Out: a ``Signal`` each
-time that there is news. A new question starts every period although an earlier one still waits for its answer; answers
-count in the order in which their questions were asked. One that is late counts as failed before its timeout, until it
-is answered after all. Nothing here blocks: questions do, on threads of ``worker_pool``.
+time that there is news. A round asks each external listener, and the internal one as their control. A new one starts
+every period although an earlier one still waits for its answers; answers count in the order in which their questions
+were asked. One that is late counts as failed before its timeout, until it is answered after all. Nothing here blocks:
+questions do, on threads of ``worker_pool``.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
@@ -18,17 +19,18 @@ import structlog
 
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.settings.harm import RETRY_SHARE
-from bellwether.core.signals import Signal, UnreachableCause
+from bellwether.core.signals import Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.measuring_thread import SignalObserver
+from bellwether.probes.reachability.asked_round import AskedRound, Question
+from bellwether.probes.reachability.listener_states import differ, signal_of
 from bellwether.probes.reachability.reachability_state import ProbeAnswer, ProbeRound, ReachabilityState
 from bellwether.probes.reachability.slow_answers import CLIENT_BYTES, SlowAnswers
 from bellwether.probes.worker_pool import WorkerPool, WorkItem
 
+LISTENERS_FIELD = "spec.detection.externalReachability.listeners"
 MOST = 20
-# Extra time for a request to be scheduled and to report its own timeout.
-GRACE_SECONDS = 0.3
 _MOST_ROUNDS = 32
 # After a delay of its own this long, a process cannot attribute a timeout to the broker.
 _STARVED_SECONDS = 0.5
@@ -45,83 +47,15 @@ class ListenerClient(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BrokerAddress:
-    """Where a broker can be asked, as ``host:port``; empty where it is not known. ``external`` is the first guess.
+    """Where a broker can be asked, as ``host:port``; empty where it is not known.
 
+    ``external`` is the first guess for the first external listener.
     ``fenced``: the controller lists it as fenced, as it does while the broker is down.
     """
 
     internal: str = ""
     external: str = ""
     fenced: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class NoAnswer:
-    """The result of a request that did not return: a name lookup, for example, has no timeout."""
-
-    message: str
-    seconds: float
-    ok: bool = False
-    stage: str = "Connect"
-    weaker: bool = False
-    cause: UnreachableCause | None = None
-
-    @property
-    def advertised(self) -> Mapping[str, str]:
-        """Empty: there was no answer."""
-        return {}
-
-    @property
-    def result(self) -> str:
-        """``ok``, or what it broke at."""
-        return "ok" if self.ok else self.stage
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    address: str
-    inside: str
-    """The internal address; ``address`` is the external one."""
-    external: WorkItem[ProbeAnswer] | None
-    internal: WorkItem[ProbeAnswer] | None
-    timeout: float
-    late_before: float
-    seconds: float
-    """Seconds that the round represents: since the round before it, at most a period."""
-    slow: bool = False
-    """The broker is slow from here, so the external request is of a client's size."""
-
-    @property
-    def questions(self) -> list[WorkItem[ProbeAnswer]]:
-        return [q for q in (self.external, self.internal) if q is not None]
-
-    def over(self, now: float) -> bool:
-        """Whether every request was answered or timed out; one that was not sent yet counts as neither."""
-        limit = self.timeout + GRACE_SECONDS
-        return all(q.done or (q.began is not None and now >= q.began + limit) for q in self.questions)
-
-    def if_it_times_out(self, now: float, limit: float) -> ProbeRound | None:
-        """What the round would show if what has not been answered for ``limit`` seconds never is.
-
-        None while the external request is not late, or after a problem of this process.
-        """
-        if any(q.error is not None for q in self.questions):
-            return None
-        external, internal = (
-            None
-            if q is None
-            else q.result
-            if q.done
-            else _unanswered(address, limit)
-            if q.began is not None and now >= q.began + limit
-            else None
-            for q, address in ((self.external, self.address), (self.internal, self.inside))
-        )
-        return None if external is None or external.ok else ProbeRound(self.address, external, internal, slow=self.slow)
-
-
-def _unanswered(address: str, seconds: float) -> NoAnswer:
-    return NoAnswer(f"{address}: no answer within {seconds} s", seconds)
 
 
 class ReachabilityObserver(SignalObserver, Protocol):
@@ -159,6 +93,17 @@ class RetryInterval:
         self._hurried.discard(broker)
 
 
+@dataclass(slots=True)
+class _Listener:
+    """An external listener: its address, or why that is not known; what is known of it, and what is expected."""
+
+    address: str = ""
+    unknown: str = ""
+    state: ReachabilityState = field(default_factory=ReachabilityState)
+    expected: ReachabilityState = field(default_factory=ReachabilityState)
+    late_rounds: int = 0
+
+
 class BrokerWatch:
     """The rounds of one broker. ``settings`` is called before each one; ``post`` is called with news.
 
@@ -183,7 +128,7 @@ class BrokerWatch:
         self.broker = broker
         self._source = source
         self._target = target
-        self._external = target.external
+        self._listeners: dict[str, _Listener] = {}
         self._client = client
         self._settings = settings
         self._post = post
@@ -194,25 +139,18 @@ class BrokerWatch:
         self._retry_interval = retry_interval or RetryInterval()
         self._slow_answers = slow_answers or SlowAnswers()
         self._log = structlog.get_logger(__name__).bind(broker=broker, vantage=source)
-        self._state = self._expected = ReachabilityState()
-        self._late_rounds = 0
-        self._posted: ReachabilityState | None = None
+        self._posted: Mapping[str, ReachabilityState] | None = None
         self._posted_at = 0.0
         self._warned = ""
-        self._asked: deque[_Asked] = deque()
+        self._asked: deque[AskedRound] = deque()
         self._due = self._begun = self.beat = clock.monotonic()
         self._left_out = False
         self.stopped = False
 
     @property
-    def state(self) -> ReachabilityState:
-        """What is known now."""
-        return self._state
-
-    @property
-    def external(self) -> str:
-        """The external address that is asked; empty until it was learned."""
-        return self._external
+    def states(self) -> Mapping[str, ReachabilityState]:
+        """What is known now, by listener."""
+        return {name: one.state for name, one in self._listeners.items()}
 
     @property
     def waiting(self) -> bool:
@@ -222,8 +160,8 @@ class BrokerWatch:
     def move(self, target: BrokerAddress) -> None:
         """Follow the metadata; an address that it does not contain is kept as last known."""
         external = target.external or self._target.external
-        if target.external and target.external != self._target.external:
-            self._external = target.external
+        if external != self._target.external and self._listeners:
+            next(iter(self._listeners.values())).address = external
         self._target = BrokerAddress(target.internal or self._target.internal, external)
 
     def repeat(self) -> None:
@@ -248,7 +186,7 @@ class BrokerWatch:
         represents = min(now - self._begun, float(settings.period_seconds)) or float(settings.period_seconds)
         self._due = max(self._due + self._pace(settings), now)
         self._begun = now
-        if len(self._asked) < _MOST_ROUNDS and all(q.began is not None for r in self._asked for q in r.questions):
+        if len(self._asked) < _MOST_ROUNDS and all(asked.began for asked in self._asked):
             self.beat = now
             self._asked.append(self._ask(settings, represents))
         else:
@@ -257,12 +195,13 @@ class BrokerWatch:
 
     def collect(self) -> float | None:
         """Judge finished rounds, in the order in which they were begun; returns when to begin again, if changed."""
-        before = self._external
+        before = self._known
         while self._asked and not self.stopped and self._asked[0].over(self._clock.monotonic()):
             self._take(self._asked.popleft())
-            self._late_rounds = 0
+            for listener in self._listeners.values():
+                listener.late_rounds = 0
         self._count_late_rounds()
-        if self._external and not before:
+        if self._known > before:
             self._due = self._clock.monotonic()  # just learned: no need to wait for the next period
             return self._due
         soon = self._begun + self._pace(self._settings())
@@ -271,100 +210,131 @@ class BrokerWatch:
             return self._due
         return None
 
+    @property
+    def _known(self) -> int:
+        return sum(bool(listener.address) for listener in self._listeners.values())
+
     def _pace(self, settings: Reachability) -> float:
         """Seconds from one round to the next: fewer while the broker fails, to be sure of it soon."""
-        return self._retry_interval.pace(self.broker, settings.period_seconds, failing=self._expected.failing)
+        failing = any(listener.expected.failing for listener in self._listeners.values())
+        return self._retry_interval.pace(self.broker, settings.period_seconds, failing=failing)
 
-    def _ask(self, settings: Reachability, seconds: float) -> _Asked:
-        client, timeout, slow = self._client(), settings.timeout_seconds, self._slow_answers.slow(self.broker)
-        external, internal = (
-            WorkItem(partial(client.ask, address, self.broker, timeout, padding)) if address else None
-            for address, padding in ((self._external, CLIENT_BYTES if slow else 0), (self._target.internal, 0))
-        )
-        asked = _Asked(self._external, self._target.internal, external, internal, timeout, self._late(), seconds, slow)
+    def _follow(self, names: tuple[str, ...]) -> None:
+        """Watch the listeners of the settings; the first one may be known from metadata."""
+        if tuple(self._listeners) != names:
+            self._listeners = {name: self._listeners.get(name) or _Listener() for name in names}
+            first = self._listeners[names[0]]
+            first.address = first.address or self._target.external
+
+    def _ask(self, settings: Reachability, seconds: float) -> AskedRound:
+        client, timeout = self._client(), settings.timeout_seconds
+        self._follow(settings.listeners)
+
+        def asking(address: str, padding: int = 0) -> Question:
+            ask = partial(client.ask, address, self.broker, timeout, padding)
+            return Question(address, WorkItem(ask) if address else None)
+
+        slow = frozenset(name for name in self._listeners if self._slow_answers.slow(name, self.broker))
+        outside = {
+            name: asking(listener.address, CLIENT_BYTES if name in slow else 0)
+            for name, listener in self._listeners.items()
+        }
+        asked = AskedRound(outside, asking(self._target.internal), timeout, self._late(), seconds, slow)
         for question in asked.questions:
-            self._questions.put(question)
+            if question.item is not None:
+                self._questions.put(question.item)
         return asked
 
-    def _take(self, asked: _Asked) -> None:
-        trouble, answers = "", []
-        for path, question, address in (
-            ("external", asked.external, asked.address),
-            ("internal", asked.internal, asked.inside),
-        ):
-            answer: ProbeAnswer | None = None
-            if question is not None and not question.done:
-                answer = _unanswered(address, asked.timeout)
-            elif question is not None and question.error is not None:
-                if not isinstance(question.error, Transient | Terminal | ValueError):
-                    raise question.error
-                trouble = str(question.error)
-            elif question is not None:
-                answer = question.result
-            if answer is not None:
-                self._observer.asked(self.broker, path, answer.result, answer.seconds)
-                if not answer.ok and answer.seconds >= asked.timeout:
-                    trouble = trouble or (_STARVED if self._late() - asked.late_before >= _STARVED_SECONDS else "")
-            answers.append(answer)
-        external, internal = answers
-        if external is not None and external.ok and not trouble:
-            inside = internal.seconds if internal is not None and internal.ok else None
-            self._slow_answers.answered(self.broker, external.seconds, inside)
-        self._judge(ProbeRound(asked.address, external, internal, trouble, slow=asked.slow), asked.seconds)
+    def _take(self, asked: AskedRound) -> None:
+        outside = {name: self._answer(question, "external", asked) for name, question in asked.outside.items()}
+        inside, trouble = self._answer(asked.inside, "internal", asked)
+        rounds = {name: asked.over_at(name, said, inside, mine or trouble) for name, (said, mine) in outside.items()}
+        for name, seen in rounds.items():
+            if seen.external is not None and seen.external.ok and not seen.trouble:
+                control = inside.seconds if inside is not None and inside.ok else None
+                self._slow_answers.answered(name, self.broker, seen.external.seconds, control)
+        self._judge(rounds, asked.seconds)
 
-    def _judge(self, seen: ProbeRound, seconds: float) -> None:
-        settings = self._settings()
-        if seen.trouble == _STARVED:
-            self._left_out = True  # logged once for all brokers
-        elif seen.trouble:
-            self._warn("vantage_cannot_measure", seen.trouble)
-        self._learn(seen, settings)
-        self._state = self._expected = self._state.after(seen, self._clock.now(), seconds)
+    def _answer(self, question: Question, path: str, asked: AskedRound) -> tuple[ProbeAnswer | None, str]:
+        """The answer to a question that is over, and what this process itself had trouble with."""
+        if question.error is not None:
+            if not isinstance(question.error, Transient | Terminal | ValueError):
+                raise question.error
+            return None, str(question.error)
+        answer = question.answer(asked.timeout)
+        if answer is None:
+            return None, ""
+        self._observer.asked(self.broker, path, answer.result, answer.seconds)
+        timed_out = not answer.ok and answer.seconds >= asked.timeout
+        return answer, _STARVED if timed_out and self._late() - asked.late_before >= _STARVED_SECONDS else ""
+
+    def _judge(self, rounds: Mapping[str, ProbeRound], seconds: float) -> None:
+        self._learn(rounds)
+        for name, seen in rounds.items():
+            if seen.trouble == _STARVED:
+                self._left_out = True  # logged once for all brokers
+            elif seen.trouble:
+                self._warn("vantage_cannot_measure", seen.trouble)
+            if (listener := self._listeners.get(name)) is not None:  # else the settings have changed
+                known = replace(seen, unasked=listener.unknown) if listener.unknown and not seen.address else seen
+                listener.state = listener.expected = listener.state.after(known, self._clock.now(), seconds)
         self._report()
 
     def _count_late_rounds(self) -> None:
         """Expect the rounds that are late to fail, without counting them yet: some may be answered after all."""
-        limit, now = self._settings().late_after_seconds, self._clock.monotonic()
-        late = []
-        for asked in self._asked:
-            seen = asked.if_it_times_out(now, limit)
-            if seen is None or self._late() - asked.late_before >= _STARVED_SECONDS:
-                break
-            late.append((seen, asked.seconds))
-        if len(late) <= self._late_rounds:
-            return
-        self._late_rounds, self._expected = len(late), self._state
-        for seen, seconds in late:
-            self._expected = self._expected.after(seen, self._clock.now(), seconds)
-        self._report()
+        limit, now, news = self._settings().late_after_seconds, self._clock.monotonic(), False
+        for name, listener in self._listeners.items():
+            late = []
+            for asked in self._asked:
+                seen = asked.if_it_times_out(name, now, limit)
+                if seen is None or self._late() - asked.late_before >= _STARVED_SECONDS:
+                    break
+                late.append((seen, asked.seconds))
+            if len(late) <= listener.late_rounds:
+                continue
+            listener.late_rounds, listener.expected, news = len(late), listener.state, True
+            for seen, seconds in late:
+                listener.expected = listener.expected.after(seen, self._clock.now(), seconds)
+        if news:
+            self._report()
 
     def _report(self) -> None:
         """Post what is expected now, if it is news."""
-        signal = self._expected.signal(self.broker, self._source)
+        states = {name: listener.expected for name, listener in self._listeners.items()}
+        signal = signal_of(states, self.broker, self._source)
         if signal is None or self.stopped:
             return
         self._observer.judged(signal)
         at = self._clock.monotonic()
-        if self._expected.differs(self._posted, at - self._posted_at):
-            self._posted, self._posted_at = self._expected, at
+        if differ(states, self._posted, at - self._posted_at):
+            self._posted, self._posted_at = states, at
             self._post(signal)
 
-    def _learn(self, seen: ProbeRound, settings: Reachability) -> None:
-        """Follow the address that the broker itself advertises for the external listener."""
-        said = {**_said(seen.external), **_said(seen.internal)}
-        if not said:
-            if not self._external and seen.internal is not None and seen.internal.ok:
-                self._warn("external_address_unknown", seen.internal.message)
-            return
-        address = said.get(settings.listener, "")
-        if not address:
-            names = ", ".join(sorted(said))
-            problem = f"the broker advertises {names}, not {settings.listener}"
-            remedy = "set detection.externalReachability.listener to the name of the external listener"
-            self._warn("external_listener_not_found", problem, remedy)
-        elif address != self._external:
-            self._log.info("external_address_changed", address=address, previous=self._external or None)
-            self._external = address
+    def _learn(self, rounds: Mapping[str, ProbeRound]) -> None:
+        """Follow the addresses that the broker itself advertises for its external listeners."""
+        said: dict[str, str] = {}
+        for seen in rounds.values():
+            said |= {**_said(seen.external), **_said(seen.internal)}
+        inside = next((seen.internal for seen in rounds.values()), None)
+        for name, listener in self._listeners.items():
+            address = said.get(name, "")
+            if address:
+                if address != listener.address:
+                    previous = listener.address or None
+                    self._log.info("external_address_changed", listener=name, address=address, previous=previous)
+                listener.address, listener.unknown = address, ""
+            elif said:
+                self._not_advertised(name, listener, said)
+            elif not listener.address and inside is not None and inside.ok:
+                self._warn("external_address_unknown", inside.message)
+                listener.unknown = inside.message
+
+    def _not_advertised(self, name: str, listener: _Listener, said: Mapping[str, str]) -> None:
+        problem = f"the broker advertises {', '.join(sorted(said))}, not {name}"
+        self._warn("external_listener_not_found", problem, f"correct {LISTENERS_FIELD}")
+        listener.unknown = f"{problem}: correct {LISTENERS_FIELD}"
+        first = next(iter(self._listeners))
+        listener.address = self._target.external if name == first else ""
 
     def _warn(self, event: str, problem: str, remedy: str | None = None) -> None:
         """Log a problem once, not at each round."""

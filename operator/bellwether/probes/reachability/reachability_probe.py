@@ -112,10 +112,10 @@ class ReachabilityProbe:
             for watch in self._watches.values():
                 watch.repeat()
 
-    def states(self) -> Mapping[int, tuple[str, ReachabilityState]]:
-        """What is known now of every broker: the external address, and the sighting."""
+    def states(self) -> Mapping[int, Mapping[str, ReachabilityState]]:
+        """What is known now of every broker, by listener."""
         with self._lock:
-            return {b: (w.external, w.state) for b, w in sorted(self._watches.items())}
+            return {b: w.states for b, w in sorted(self._watches.items())}
 
     def alive(self) -> bool:
         """Whether every broker is being asked; a prober that measures nothing must not look fresh."""

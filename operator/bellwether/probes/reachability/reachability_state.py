@@ -66,13 +66,17 @@ class ProbeRound:
     """One question over each path. A path that was not asked (no address known) is ``None``.
 
     ``trouble`` is a local problem (no file descriptor, no certificate): such a round is no evidence about the broker.
-    ``slow``: the broker answered far more slowly than its peers, so the external request was of a client's size.
+    Neither is one that was ``unasked``, as the listener's address is not known: why. ``elsewhere``: another external
+    listener of the broker answered in time. ``slow``: the broker answered far more slowly than its peers, so the
+    external request was of a client's size.
     """
 
     address: str = ""
     external: ProbeAnswer | None = None
     internal: ProbeAnswer | None = None
     trouble: str = ""
+    unasked: str = ""
+    elsewhere: bool = False
     slow: bool = False
 
 
@@ -102,8 +106,8 @@ class ReachabilityState:
 
     def after(self, seen: ProbeRound, now: datetime, seconds: float = Reachability.period_seconds) -> ReachabilityState:
         """The sighting after one more round, which represents so many seconds."""
-        if seen.trouble:
-            return self._troubled(seen, now)
+        if seen.trouble or seen.unasked:
+            return self._unmeasured(seen, now)
         external, control = self.external, self.control
         if seen.external is not None:
             external = external.after(0.0 if seen.external.ok else 1.0, seconds, now)
@@ -111,7 +115,7 @@ class ReachabilityState:
             control = control.after(0.0 if seen.internal.ok else 1.0, seconds, now)
         both, frozen = self.both, self.frozen_seconds
         if seen.external is not None:
-            answered = any(a is not None and _in_time(a) for a in (seen.external, seen.internal))
+            answered = seen.elsewhere or any(a is not None and in_time(a) for a in (seen.external, seen.internal))
             both = both.after(0.0 if answered else 1.0, seconds, now)
             frozen = both.lost_seconds if answered else frozen
         kind = _kind(seen)
@@ -154,14 +158,15 @@ class ReachabilityState:
 
     def message(self) -> str:
         """One sentence for a person, with counts and latencies as they are now."""
+        return "; ".join(text for text in (self.outside(), self.inside()) if text)
+
+    def outside(self) -> str:
+        """What is seen of the external listener."""
         if self.last.trouble:
             return f"this vantage cannot measure: {self.last.trouble}"
-        return f"{self._outside()}; {self._inside()}" if self.last.internal is not None else self._outside()
-
-    def _outside(self) -> str:
         answer = self.last.external
         if answer is None:
-            return "not probed: no external address is known"
+            return f"not probed: {self.last.unasked or 'no external address is known'}"
         if self.external.reading is Reading.FAILING:
             what = answer.message if not answer.ok else f"{self.last.address} answers at times"
             return f"{lost_text(self.external)} ({what})"
@@ -171,26 +176,27 @@ class ReachabilityState:
             return f"{self.last.address} answers in {milliseconds(answer.seconds)}, its peers many times faster"
         return f"{self.last.address} answers"
 
-    def _inside(self) -> str:
+    def inside(self) -> str:
+        """What is seen of the internal listener; empty where it was not probed."""
         answer = self.last.internal
-        if answer is None:
-            return "internal listener not probed"
+        if answer is None or self.last.trouble:
+            return ""
         if answer.ok:
             return f"internal listener answers in {milliseconds(answer.seconds)}"
         return f"internal listener: {answer.message}"
 
-    def _troubled(self, seen: ProbeRound, now: datetime) -> ReachabilityState:
-        """Our own trouble is no evidence; when it lasts, what was known before is no longer known, either."""
+    def _unmeasured(self, seen: ProbeRound, now: datetime) -> ReachabilityState:
+        """What was not asked is no evidence; when that lasts, what was known before is no longer known, either."""
         troubles = self.troubles + 1
         if troubles < _CONFIRMED:
             return replace(self, troubles=troubles)
+        kind = "trouble" if seen.trouble else "unasked"
         external = self.external.unmeasured(now)
-        return ReachabilityState(
-            external, last=seen, kind="trouble", kind_seen=("trouble", troubles), troubles=troubles
-        )
+        return ReachabilityState(external, last=seen, kind=kind, kind_seen=(kind, troubles), troubles=troubles)
 
 
-def _in_time(answer: ProbeAnswer) -> bool:
+def in_time(answer: ProbeAnswer) -> bool:
+    """Whether it is an answer, and not one that something has kept waiting."""
     return answer.ok and answer.seconds <= Reachability.late_after_seconds
 
 

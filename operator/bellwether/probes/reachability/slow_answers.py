@@ -7,6 +7,7 @@ wait.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from statistics import median
 
@@ -33,24 +34,25 @@ class _Last:
 
 
 class SlowAnswers:
-    """The last good answers of all brokers of one vantage. Not for use by several threads."""
+    """The last good answers of all brokers of one vantage, by listener. Not for use by several threads."""
 
     def __init__(self) -> None:
-        self._last: dict[int, _Last] = {}
+        self._last: defaultdict[str, dict[int, _Last]] = defaultdict(dict)
 
-    def answered(self, broker: int, seconds: float, inside: float | None) -> None:
-        """A small request was answered in so many seconds, one over the internal listener in ``inside``."""
-        peers = [last.seconds for other, last in self._last.items() if other != broker]
+    def answered(self, listener: str, broker: int, seconds: float, inside: float | None) -> None:
+        """A request was answered in so many seconds, one over the internal listener in ``inside``."""
+        peers = [last.seconds for other, last in self._last[listener].items() if other != broker]
         usual = max([median(peers), *([] if inside is None else [inside])]) if peers else None
         late = usual is not None and seconds >= max(SLOW_RATIO * usual, usual + LEAST_SLOW_SECONDS)
-        was = self._last.get(broker)
-        self._last[broker] = _Last(seconds, (was.slow if was is not None else 0) + 1 if late else 0)
+        was = self._last[listener].get(broker)
+        self._last[listener][broker] = _Last(seconds, (was.slow if was is not None else 0) + 1 if late else 0)
 
-    def slow(self, broker: int) -> bool:
-        """Whether its last answers took far longer than those of its peers."""
-        last = self._last.get(broker)
+    def slow(self, listener: str, broker: int) -> bool:
+        """Whether a broker's last answers there took far longer than those of its peers."""
+        last = self._last[listener].get(broker)
         return last is not None and last.slow >= SLOW_IN_A_ROW
 
     def forget(self, broker: int) -> None:
         """It is not watched any more."""
-        self._last.pop(broker, None)
+        for last in self._last.values():
+            last.pop(broker, None)

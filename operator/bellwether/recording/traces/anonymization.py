@@ -38,13 +38,14 @@ class Anonymity:
         return known
 
     def signals(self, signals: Iterable[Signal]) -> tuple[Signal, ...]:
-        """Signals with their sources and directories as digests, and without their messages."""
+        """Signals with their sources, directories and listeners as digests, and without their messages."""
         return tuple(
             replace(
                 s,
                 source=self.name("source", s.source),
                 message="",
                 directory=self.name("directory", s.directory) if s.directory else "",
+                listeners=tuple(replace(one, name=self.name("listener", one.name)) for one in s.listeners),
             )
             for s in signals
         )
@@ -84,6 +85,8 @@ class Anonymity:
         detection: dict[str, Any] = dict(settings.get("detection") or {})
         if "externalReachability" in detection:
             reachability = dict(detection["externalReachability"])
+            if names := reachability.get("listeners"):
+                reachability["listeners"] = [self.name("listener", name) for name in names]
             reachability.pop("listener", None)
             reachability["vantages"] = [self.name("source", v) for v in reachability.get("vantages") or ()]
             detection["externalReachability"] = reachability

@@ -17,7 +17,16 @@ from bellwether.core.model.restoration_waves import RestorationTrigger, Returnin
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.settings.harm import LARGEST_LOST_SECONDS
-from bellwether.core.signals import Harm, Override, OverrideState, Purpose, Reading, Signal, UnreachableCause
+from bellwether.core.signals import (
+    Harm,
+    ListenerReading,
+    Override,
+    OverrideState,
+    Purpose,
+    Reading,
+    Signal,
+    UnreachableCause,
+)
 from bellwether.recording.traces.merge_patch import Document, Json
 from bellwether.recording.traces.trace_lines import UnreadableTrace, text_of, time_of
 
@@ -204,6 +213,12 @@ def _aged(signal: Signal, moment: Any, now: float) -> Signal:
     return replace(signal, age_seconds=max(0.0, now - moment))
 
 
+_LISTENER = (
+    _Member("name", "name", str, str),
+    _Member("reading", "reading", str, Reading),
+    _Member("harm", "harm", _harm_row, _harm, None),
+    _Member("cause", "cause", str, UnreachableCause, None),
+)
 _SIGNAL = (
     _Member("reading", "reading", str, Reading),
     _Member("since", "since", text_of, time_of),
@@ -217,6 +232,13 @@ _SIGNAL = (
     _Member("cause", "cause", str, UnreachableCause, None),
     _Member("metadataLog", "metadata_log", bool, bool, None),
     _Member("brokenLinkTo", "broken_link_to", int, int, None),
+    _Member(
+        "listeners",
+        "listeners",
+        lambda several: [_row(one, _LISTENER) for one in several],
+        lambda rows: tuple(ListenerReading(**_fields(row, _LISTENER)) for row in rows),
+        (),
+    ),
 )
 _OVERRIDE = (
     _Member("state", "state", str, OverrideState),

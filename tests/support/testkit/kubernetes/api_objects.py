@@ -306,6 +306,20 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
         "spec.detection.externalReachability.vantages",
     ),
     "a listener without a name": (reachability(listener=""), "spec.detection.externalReachability.listener"),
+    "one of several listeners without a name": (
+        reachability(listeners=["A", ""]),
+        "spec.detection.externalReachability.listeners[1]",
+    ),
+    "no listener at all": (reachability(listeners=[]), "spec.detection.externalReachability.listeners"),
+    "a listener twice": (reachability(listeners=["A", "A"]), "spec.detection.externalReachability.listeners"),
+    "nine listeners": (
+        reachability(listeners=[f"L{n}" for n in range(9)]),
+        "spec.detection.externalReachability.listeners",
+    ),
+    "one listener, and several others": (
+        reachability(listener="EXTERNAL", listeners=["A", "B"]),
+        "spec.detection.externalReachability.listener",
+    ),
     "a threshold of the disk": (
         policy(detection={"storageLatency": {"thresholdMilliseconds": 80}}),
         "spec.detection.storageLatency.thresholdMilliseconds",

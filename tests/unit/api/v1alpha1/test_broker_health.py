@@ -13,7 +13,16 @@ from bellwether.core.detection.findings import EvidenceItem
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.reasons import Reason
-from bellwether.core.signals import Harm, Override, OverrideState, Reading, Signal, SignalType
+from bellwether.core.signals import (
+    Harm,
+    ListenerReading,
+    Override,
+    OverrideState,
+    Reading,
+    Signal,
+    SignalType,
+    UnreachableCause,
+)
 from testkit.kubernetes import api_objects
 
 SINCE = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -69,6 +78,14 @@ def test_a_signal_survives_the_way_to_the_api_and_back():
     assert body["latencyMicroseconds"] == 80_000
     assert body["harm"]["lostMilliseconds"] == 6200
     assert SignalEntry.model_validate(body).to_core(1, 1.5) == signal
+
+
+def test_listeners_of_a_signal_survive_the_way_to_the_api_and_back():
+    harm, cause = Harm(6.2, 0.97, SINCE), UnreachableCause.REFUSED
+    apart = (ListenerReading("A", Reading.FAILING, harm, cause), ListenerReading("B", Reading.UNKNOWN))
+    kind = SignalType.EXTERNAL_REACHABILITY
+    signal = Signal(1, kind, "zone-a", Reading.FAILING, SINCE, harm=harm, cause=cause, listeners=apart)
+    assert SignalEntry.model_validate(entry_of(signal, "uid", 3, "lease").body()).to_core(1, None) == signal
 
 
 def test_a_message_that_is_too_long_is_cut():

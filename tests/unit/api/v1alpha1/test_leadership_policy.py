@@ -8,6 +8,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 from pydantic.alias_generators import to_camel
 
+from bellwether.api.v1alpha1.base_model import InvalidObject
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.schema.crd_manifests import KINDS
 from bellwether.core.settings import detection
@@ -23,6 +24,8 @@ PLACES = {
 """Where a field of the core's policy stands in spec, where that is not its own name."""
 CHOSEN = {"name", "namespace", "mode", "prometheus", "alertmanager", "rebalance", "placement", "capacity", "scope"}
 """Fields without a default in spec: those that a person has to choose, and what is absent unless it is wanted."""
+EITHER = {"listeners"}
+"""Fields without a default in spec, as their former name may be set instead."""
 
 
 def leaves(value: Any, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any]]:
@@ -30,7 +33,7 @@ def leaves(value: Any, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any
         return [(path, value)]
     found, hints = [], get_type_hints(type(value), include_extras=True)
     for field in fields(value):
-        if field.name not in CHOSEN and INTERNAL not in get_args(hints[field.name]):
+        if field.name not in CHOSEN | EITHER and INTERNAL not in get_args(hints[field.name]):
             place = PLACES.get(field.name, (to_camel(field.name),))
             found += leaves(getattr(value, field.name), (*path, *place))
     return found
@@ -52,6 +55,27 @@ def test_a_default_in_the_crd_is_the_cores():
 
 def test_the_smallest_policy_is_the_cores_default():
     assert LeadershipPolicy.read(api_objects.policy()).policy() == core_policy.Policy(name="main")
+
+
+@pytest.mark.parametrize(
+    ("given", "watched"),
+    [
+        pytest.param({}, ("EXTERNAL",), id="neither"),
+        pytest.param({"listener": "A"}, ("A",), id="as stored by an earlier version"),
+        pytest.param({"listeners": ["B", "A"]}, ("B", "A"), id="several"),
+        pytest.param({"listener": "A", "listeners": ["B", "A"]}, ("B", "A"), id="the former field agrees"),
+    ],
+)
+def test_the_core_knows_listeners_alone(given: dict[str, Any], watched: tuple[str, ...]):
+    policy = LeadershipPolicy.read(api_objects.reachability(**given)).policy()
+    assert policy.detection.reachability.listeners == watched
+
+
+def test_a_former_listener_that_listeners_lack_is_refused_with_the_remedy():
+    with pytest.raises(
+        InvalidObject, match=r"externalReachability\.listener: is replaced by listeners.*to null, or add"
+    ):
+        LeadershipPolicy.read(api_objects.reachability(listener="EXTERNAL", listeners=["A"]))
 
 
 def test_a_full_policy_reaches_the_core():
@@ -81,7 +105,9 @@ def test_a_full_policy_reaches_the_core():
         deletion_policy=core_policy.DeletionPolicy.ABANDON,
         deletion_timeout_seconds=5,
         detection=detection.Detection(
-            reachability=detection.Reachability(vantages=("a", "b"), listener="OUT", bootstrap_servers=("lb:9094",)),
+            reachability=detection.Reachability(
+                vantages=("a", "b"), listeners=("OUT",), bootstrap_servers=("lb:9094",)
+            ),
             storage=detection.StorageLatency(enabled=False),
             objectives=Objectives(produce_milliseconds=80),
             tolerance=3,

@@ -28,8 +28,22 @@ class Broken:
 
 def row(capsys: pytest.CaptureFixture[str], answers: Mapping[str, ProbeAnswer], *, fenced: bool = False) -> str:
     roster = TwoSides(lambda: {1: Broker(1, None, "in-1", 9092, fenced=fenced)}, None)
-    assert measurement_table.reachability(roster, Broken(answers), Reachability(listener="EXTERNAL"), "table") == 4
+    assert measurement_table.reachability(roster, Broken(answers), Reachability(listeners=("EXTERNAL",)), "table") == 4
     return " ".join(capsys.readouterr().out.splitlines()[1].split())
+
+
+def test_each_listener_has_a_row(capsys: pytest.CaptureFixture[str]):
+    roster = TwoSides(lambda: {1: Broker(1, None, "in-1", 9092)}, None)
+    inside = ProbeAnswer(True, 0.001, Stage.REQUEST, advertised={"A": "out-1:1", "B": "out-1:2"})
+    settings = Reachability(listeners=("A", "B", "C"))
+    answers = Broken({"in-1:9092": inside, "out-1:1": ProbeAnswer(True, 0.002, Stage.REQUEST)})
+    assert measurement_table.reachability(roster, answers, settings, "table") == 4
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    assert [row[:3] for row in rows] == [
+        ["1", "out-1:1", "Passing"],
+        ["1", "out-1:2", "Failing"],
+        ["1", "?", "Unknown"],
+    ]
 
 
 def test_a_fenced_broker_is_not_in_metadata_and_its_process_is_to_be_checked(capsys: pytest.CaptureFixture[str]):
@@ -52,4 +66,4 @@ def test_the_external_address_of_a_broker_that_does_not_answer_inside_is_unknown
 def test_a_broker_without_the_listener_is_a_wrong_setting(capsys: pytest.CaptureFixture[str]):
     inside = ProbeAnswer(True, 0.001, Stage.REQUEST, advertised={"INTERNAL": "in-1:9092"})
     said = row(capsys, {"in-1:9092": inside})
-    assert "the broker advertises INTERNAL, not EXTERNAL: set detection.externalReachability.listener" in said
+    assert "the broker advertises INTERNAL, not EXTERNAL: correct detection.externalReachability.listeners" in said

@@ -12,7 +12,7 @@ from bellwether.core.detection.verdicts import Verdict, judge
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.settings.detection import Detection, Reachability
 from bellwether.core.settings.policy import Policy
-from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.core.signals import ListenerReading, Reading, Signal, SignalType
 from testkit.values.builders import after, cluster, demoted, partition, record, signal, snapshot
 from testkit.values.vantage_signals import BAD, DUNNO, GOOD, POLICY, words
 
@@ -60,6 +60,7 @@ def test_a_change_of_one_broker_leaves_the_verdicts_of_others(before: dict[int, 
         pytest.param(lambda s: replace(s, age_seconds=10.5), id="it has gone stale"),
         pytest.param(lambda s: replace(s, age_seconds=None), id="it was never heard of"),
         pytest.param(lambda s: replace(s, control=DUNNO), id="another control"),
+        pytest.param(lambda s: replace(s, listeners=(ListenerReading("X", DUNNO),)), id="a listener more"),
     ],
 )
 def test_a_word_that_has_changed_is_judged_anew(change: Callable[[Signal], Signal], before: dict[int, Verdict]):

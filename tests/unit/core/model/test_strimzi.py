@@ -10,7 +10,7 @@ import pytest
 from bellwether.core.demotion.decisions import Decisions, decide
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
-from bellwether.core.model.strimzi import Blocker, Listener, Pod, Strimzi, choose_listener, external_listener
+from bellwether.core.model.strimzi import Blocker, Listener, Pod, Strimzi, choose_listener, external_listeners
 from bellwether.core.model.undo_record import Cause
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.rebalance_waves import RebalanceInput, apply_next_wave
@@ -93,11 +93,19 @@ def test_a_listener_that_does_not_fit_is_named_with_those_that_there_are(
     ],
 )
 def test_the_listener_of_clients_outside(wanted: str, found: Listener):
-    assert external_listener(ALL, wanted) == found
+    assert external_listeners(ALL, [wanted]) == (found,)
 
 
 def test_a_cluster_may_have_nobody_outside():
-    assert external_listener((PLAIN, QUIET), "EXTERNAL") is None
+    assert external_listeners((PLAIN, QUIET), ["EXTERNAL"]) == ("EXTERNAL",)
+
+
+def test_several_listeners_of_clients_outside_are_those_named_and_an_unknown_name_stays():
+    assert external_listeners(ALL, ["SCRAM-9093", "elsewhere", "plain"]) == (SCRAM, "elsewhere", PLAIN)
+
+
+def test_a_listener_named_in_both_ways_is_one():
+    assert external_listeners(ALL, ["SCRAM-9093", SCRAM.name]) == (SCRAM,)
 
 
 def test_brokers_advertise_a_listener_under_its_name_and_port():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 
 from bellwether.core.settings.detection import Reachability
-from bellwether.core.signals import Reading, Signal, UnreachableCause
+from bellwether.core.signals import ListenerReading, Reading, Signal, UnreachableCause
+from bellwether.ports.errors import Unauthenticated
 from bellwether.probes.reachability.broker_watch import BrokerAddress, BrokerWatch
 from bellwether.probes.reachability.slow_answers import CLIENT_BYTES, SlowAnswers
 from bellwether.probes.worker_pool import WorkItem
@@ -42,32 +43,48 @@ class Questions:
 
 
 class Listeners:
-    """Answers with its address, by which ``Questions`` tells the paths apart."""
+    """Answers with its address, by which ``Questions`` tells the paths apart, and with what the broker advertises."""
 
-    def __init__(self) -> None:
+    def __init__(self, advertised: Mapping[str, str] | None = None) -> None:
+        self.advertised = advertised or {}
+        self.trouble: dict[str, Exception] = {}
+        self.asked: list[str] = []
         self.outside: dict[int, float] = {}
+        """Seconds of an answer at ``outside:1`` by the padding of its request."""
         self.padded = 0
 
     def ask(self, address: str, _broker_id: int, _timeout_seconds: float, padding: int = 0) -> Said:
+        self.asked.append(address)
         self.padded = padding or self.padded
-        return Said(True, self.outside.get(padding, 0.002) if address == "outside:1" else 0.002, message=address)
+        if address in self.trouble:
+            raise self.trouble[address]
+        seconds = self.outside.get(padding, 0.002) if address == "outside:1" else 0.002
+        return Said(True, seconds, message=address, advertised=self.advertised)
 
 
 class Watched:
     """One broker, watched for ten seconds while all was well."""
 
-    def __init__(self, late: Callable[[], float] = lambda: 0.0) -> None:
+    def __init__(
+        self,
+        late: Callable[[], float] = lambda: 0.0,
+        advertised: Mapping[str, str] | None = None,
+        listeners: tuple[str, ...] = ("EXTERNAL",),
+        address: BrokerAddress = BrokerAddress("inside:1", "outside:1"),  # noqa: B008 - a value
+    ) -> None:
+        self.listeners = Listeners(advertised)
+        self.settings = Reachability(listeners=listeners)
         self.clock = ManualClock()
-        self.listeners, self.slow = Listeners(), SlowAnswers()
-        self.slow.answered(2, 0.002, 0.002)
+        self.slow = SlowAnswers()
+        self.slow.answered(listeners[0], 2, 0.002, 0.002)
         self.questions = Questions(self.clock)
         self.posts: list[tuple[float, Signal]] = []
         self.watch = BrokerWatch(
             1,
             "here",
-            BrokerAddress("inside:1", "outside:1"),
+            address,
             lambda: self.listeners,
-            Reachability,
+            lambda: self.settings,
             lambda signal: self.posts.append((self.clock.monotonic(), signal)),
             self.clock,
             ProbeMetrics(),
@@ -170,3 +187,129 @@ def test_a_process_that_was_kept_from_its_work_calls_nobody_late() -> None:
     watched.questions.silent = set()
     watched.run(5)
     assert [signal.reading for _, signal in watched.posts] == [Reading.PASSING]
+
+
+FIRST, SECOND = "CLIENTS", "PARTNERS"
+BOTH = {"INTERNAL": "inside:1", FIRST: "outside:1", SECOND: "partners:1"}
+
+
+def two(advertised: Mapping[str, str] = BOTH) -> Watched:
+    """A broker of which two listeners are watched; only its internal address is known at first."""
+    return Watched(advertised=advertised, listeners=(FIRST, SECOND), address=BrokerAddress("inside:1"))
+
+
+def failing_at(signal: Signal) -> list[str]:
+    return [one.name for one in signal.listeners if one.reading is Reading.FAILING]
+
+
+def test_each_listener_is_asked_in_every_round_and_the_control_once() -> None:
+    watched = two()
+    before = len(watched.listeners.asked)
+    watched.run(10)
+    asked = watched.listeners.asked[before:]
+    assert {address: asked.count(address) for address in asked} == {"inside:1": 10, "outside:1": 10, "partners:1": 10}
+
+
+def test_where_one_listener_is_watched_nothing_else_is_asked(watched: Watched) -> None:
+    assert set(watched.listeners.asked) == {"outside:1", "inside:1"}
+    assert [signal.listeners for _, signal in watched.posts] == [()]
+
+
+def test_listeners_that_all_answer_are_one_signal_that_names_none() -> None:
+    watched = two()
+    assert [(signal.reading, signal.listeners) for _, signal in watched.posts] == [(Reading.PASSING, ())]
+    assert "CLIENTS: outside:1 answers; PARTNERS: partners:1 answers; internal" in watched.posts[-1][1].message
+
+
+def test_the_second_listener_alone_makes_the_broker_fail_and_is_named() -> None:
+    watched = two()
+    watched.questions.silent = {"partners:1"}
+    watched.run(6)
+    last = watched.posts[-1][1]
+    assert (last.reading, last.control, failing_at(last)) == (Reading.FAILING, Reading.PASSING, [SECOND])
+    assert last.message.startswith("PARTNERS: probes lost ")
+    assert last.harm == last.listeners[0].harm
+
+
+def test_each_listener_has_a_harm_of_its_own() -> None:
+    watched = two()
+    watched.questions.silent = {"partners:1"}
+    watched.run(20)
+    watched.questions.silent = {"partners:1", "outside:1"}
+    watched.run(5)
+    by_name = {one.name: one.harm for one in watched.posts[-1][1].listeners}
+    assert by_name[FIRST] is not None
+    assert by_name[SECOND] is not None
+    assert by_name[FIRST].lost_seconds < 6 < 15 < by_name[SECOND].lost_seconds
+    assert watched.posts[-1][1].harm == by_name[SECOND]
+
+
+def test_the_broker_passes_once_its_last_listener_does() -> None:
+    watched = two()
+    watched.questions.silent = {"partners:1", "outside:1"}
+    watched.run(6)
+    watched.questions.silent = {"partners:1"}
+    watched.run(12)
+    assert failing_at(watched.posts[-1][1]) == [SECOND]
+    watched.questions.silent = set()
+    watched.run(12)
+    last = watched.posts[-1][1]
+    assert (last.reading, last.listeners) == (Reading.PASSING, ())
+
+
+def test_a_listener_that_is_cut_is_no_freeze_while_another_answers() -> None:
+    watched = two()
+    watched.questions.silent = {"partners:1", "inside:1"}
+    watched.run(6)
+    watched.questions.silent = set()
+    watched.run(3)
+    assert {state.frozen_seconds for state in watched.watch.states.values()} == {0.0}
+
+
+def test_a_listener_that_the_broker_does_not_advertise_is_unknown_and_the_field_is_named() -> None:
+    watched = two({"INTERNAL": "inside:1", FIRST: "outside:1"})
+    last = watched.posts[-1][1]
+    assert (last.reading, last.listeners) == (Reading.PASSING, (ListenerReading(SECOND, Reading.UNKNOWN),))
+    assert (
+        "PARTNERS: not probed: the broker advertises CLIENTS, INTERNAL, not PARTNERS: correct"
+        " spec.detection.externalReachability.listeners"
+    ) in last.message
+
+
+def test_where_the_only_listener_is_not_advertised_the_signal_is_unknown_and_says_so() -> None:
+    watched = Watched(advertised={"INTERNAL": "inside:1"}, address=BrokerAddress("inside:1"))
+    last = watched.posts[-1][1]
+    assert (last.reading, len(watched.posts)) == (Reading.UNKNOWN, 1)
+    assert last.message.startswith("not probed: the broker advertises INTERNAL, not EXTERNAL: correct spec.detection.")
+
+
+def test_a_listener_that_is_no_longer_advertised_is_no_longer_asked() -> None:
+    watched = two()
+    watched.listeners.advertised = {"INTERNAL": "inside:1", FIRST: "outside:1"}
+    watched.run(3)
+    before = watched.listeners.asked.count("partners:1")
+    watched.run(6)
+    assert watched.listeners.asked.count("partners:1") == before
+    last = watched.posts[-1][1]
+    assert (last.reading, last.listeners) == (Reading.PASSING, (ListenerReading(SECOND, Reading.UNKNOWN),))
+
+
+def test_trouble_with_the_credentials_of_one_listener_leaves_the_other_known() -> None:
+    watched = two()
+    watched.listeners.trouble["partners:1"] = Unauthenticated("not for this listener")
+    watched.run(6)
+    last = watched.posts[-1][1]
+    assert (last.reading, last.listeners) == (Reading.PASSING, (ListenerReading(SECOND, Reading.UNKNOWN),))
+    assert "PARTNERS: this vantage cannot measure: not for this listener" in last.message
+
+
+def test_a_listener_that_is_added_is_watched_from_the_next_round_on(watched: Watched) -> None:
+    watched.listeners.advertised = {"EXTERNAL": "outside:1", SECOND: "partners:1"}
+    watched.settings = Reachability(listeners=("EXTERNAL", SECOND))
+    watched.run(3)
+    assert "partners:1" in watched.listeners.asked
+    watched.settings = Reachability(listeners=(SECOND,))
+    watched.run(3)
+    before = watched.listeners.asked.count("outside:1")
+    watched.run(3)
+    assert watched.listeners.asked.count("outside:1") == before

@@ -12,9 +12,9 @@ def asked(seconds: float, *, times: int = 3, peers: tuple[float, ...] = (0.002, 
     answers = SlowAnswers()
     for _ in range(times):
         for broker, usual in enumerate(peers, 2):
-            answers.answered(broker, usual, inside)
-        answers.answered(1, seconds, inside)
-    return answers.slow(1)
+            answers.answered("EXTERNAL", broker, usual, inside)
+        answers.answered("EXTERNAL", 1, seconds, inside)
+    return answers.slow("EXTERNAL", 1)
 
 
 def test_a_hundred_times_its_peers_latency_is_slow() -> None:
@@ -40,18 +40,18 @@ def test_a_single_late_answer_is_not_slow() -> None:
 
 def test_a_fast_answer_ends_it() -> None:
     answers = SlowAnswers()
-    answers.answered(2, 0.002, None)
+    answers.answered("EXTERNAL", 2, 0.002, None)
     for seconds in (0.3, 0.3, 0.3):
-        answers.answered(1, seconds, None)
-    assert answers.slow(1)
-    answers.answered(1, 0.01, None)
-    assert not answers.slow(1)
+        answers.answered("EXTERNAL", 1, seconds, None)
+    assert answers.slow("EXTERNAL", 1)
+    answers.answered("EXTERNAL", 1, 0.01, None)
+    assert not answers.slow("EXTERNAL", 1)
 
 
 def test_a_broker_that_is_forgotten_is_no_peer() -> None:
     answers = SlowAnswers()
-    answers.answered(2, 0.002, None)
+    answers.answered("EXTERNAL", 2, 0.002, None)
     answers.forget(2)
     for _ in range(3):
-        answers.answered(1, 0.3, None)
-    assert not answers.slow(1)
+        answers.answered("EXTERNAL", 1, 0.3, None)
+    assert not answers.slow("EXTERNAL", 1)

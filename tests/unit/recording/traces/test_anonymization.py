@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from bellwether.core.model.cluster import Broker, Cluster, Partition
 from bellwether.core.model.undo_record import Cause, DemotedBroker
-from bellwether.core.signals import Override, OverrideState, Reading, Signal
+from bellwether.core.signals import ListenerReading, Override, OverrideState, Reading, Signal
 from bellwether.recording.traces.anonymization import Anonymity
 from bellwether.recording.traces.cluster_section import cluster_section
 from bellwether.recording.traces.trace_sections import demoted_section, overrides_section, signals_section
@@ -21,11 +21,19 @@ def test_no_name_and_no_free_text_is_left():
         {2: Broker(2, "fra1-a", "kafka-2.acme.example", 9092)},
         (Partition("acme-orders", "topic-id-1", 0, (2,), (2,), 2),),
     )
-    signals = [Signal(2, "ExternalReachability", "fra1", Reading.FAILING, T0, message="10.0.0.7 refused")]
+    apart = (ListenerReading("ACME", Reading.FAILING),)
+    signals = [
+        Signal(2, "ExternalReachability", "fra1", Reading.FAILING, T0, message="10.0.0.7 refused", listeners=apart)
+    ]
     settings = {
         "mode": "Enforce",
         "detection": {
-            "externalReachability": {"listener": "ACME", "vantages": ["fra1"], "startupGraceSeconds": 1},
+            "externalReachability": {
+                "listener": "ACME",
+                "listeners": ["ACME", "acme2"],
+                "vantages": ["fra1"],
+                "startupGraceSeconds": 1,
+            },
             "prometheus": {"url": "http://x", "rules": [{"name": "AcmeLag", "query": "acme_lag", "threshold": "1"}]},
             "alertmanager": {"alerts": ["AcmeLag"], "brokerLabel": "acme"},
         },
@@ -54,6 +62,14 @@ def test_a_name_is_the_same_in_every_trace_of_a_cluster_and_another_in_others():
     assert ALIAS.name("topic", "orders") == Anonymity("secret-cluster").name("topic", "orders")
     assert ALIAS.name("topic", "orders") != Anonymity("other-cluster").name("topic", "orders")
     assert ALIAS.name("topic", "orders") != ALIAS.name("topic", "payments")
+
+
+def test_a_listener_has_one_name_in_signals_and_in_settings():
+    settings = ALIAS.settings({"detection": {"externalReachability": {"listeners": ["ACME", "OTHER"]}}})
+    (seen,) = ALIAS.signals(
+        [Signal(2, "x", "fra1", Reading.FAILING, T0, listeners=(ListenerReading("ACME", Reading.FAILING),))]
+    )
+    assert seen.listeners[0].name == settings["detection"]["externalReachability"]["listeners"][0]
 
 
 def test_a_vantage_has_one_name_in_signals_and_in_settings():

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.model.undo_record import Cause, DemotedBroker
-from bellwether.core.signals import Harm, Override, OverrideState, Purpose, Reading, Signal
+from bellwether.core.signals import (
+    Harm,
+    ListenerReading,
+    Override,
+    OverrideState,
+    Purpose,
+    Reading,
+    Signal,
+    UnreachableCause,
+)
 from bellwether.recording.traces.trace_lines import UnreadableTrace
 from bellwether.recording.traces.trace_sections import (
     aged,
@@ -31,6 +40,9 @@ from bellwether.recording.traces.trace_sections import (
 T0 = datetime(2026, 11, 21, 9, tzinfo=UTC)
 FIGURES = st.none() | st.floats(0, 1e6)
 HARM = st.none() | st.builds(Harm, st.floats(0, 600), st.floats(0, 1), st.just(T0))
+LISTENERS = st.builds(
+    ListenerReading, st.sampled_from(["A", "B"]), st.sampled_from(Reading), HARM, st.sampled_from(UnreachableCause)
+)
 MOMENTS = st.none() | st.integers(0, 50)
 
 
@@ -52,6 +64,7 @@ def signals(draw: st.DrawFn) -> list[Signal]:
             draw(FIGURES),
             draw(FIGURES),
             draw(HARM),
+            listeners=tuple(draw(st.lists(LISTENERS, max_size=2))),
         )
         for broker, kind, source in sorted(keys)
     ]
@@ -168,6 +181,8 @@ def test_a_damaged_way_back_is_refused(changed: dict[str, object]):
         {"reading": "Dancing", "since": "2026-11-21T09:00:00Z"},
         {"reading": "Passing", "since": "2026-11-21T09:00:00Z", "latency": "fast"},
         {"reading": "Passing", "since": 4},
+        {"reading": "Passing", "since": "2026-11-21T09:00:00Z", "listeners": [{"reading": "Failing"}]},
+        {"reading": "Passing", "since": "2026-11-21T09:00:00Z", "listeners": 4},
         [],
         "Passing",
     ],

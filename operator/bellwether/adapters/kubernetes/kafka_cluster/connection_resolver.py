@@ -62,20 +62,22 @@ def at_work_now(known: Strimzi, secrets: SecretReader) -> Strimzi:
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The connection, and the external listener: its name, and its bootstrap addresses."""
+    """The connection, and the external listeners: their names, and bootstrap addresses of the first."""
 
     connection: Connection
-    listener: str
+    listeners: tuple[str, ...]
     outside: tuple[str, ...]
 
 
-def sides(kafka: Kafka, secrets: SecretReader, listener: str, outside: tuple[str, ...]) -> Sides:
-    """Internal connection and external listener, from the policy, or from Strimzi where it does not set them."""
-    found = _found(kafka, StrimziClusters(secrets), listener)
+def sides(kafka: Kafka, secrets: SecretReader, listeners: tuple[str, ...], outside: tuple[str, ...]) -> Sides:
+    """Internal connection and external listeners, from the policy, or from Strimzi where it does not set them."""
+    found = _found(kafka, StrimziClusters(secrets), listeners)
     made = _connection(kafka, secrets, found)
-    if found is None or found.outside is None:
-        return Sides(made, listener, outside)
-    return Sides(made, found.outside.advertised_as, outside or found.outside.bootstrap)
+    if found is None:
+        return Sides(made, listeners, outside)
+    names = tuple(one if isinstance(one, str) else one.advertised_as for one in found.outside)
+    first = found.outside[0]
+    return Sides(made, names, outside or (() if isinstance(first, str) else first.bootstrap))
 
 
 def _connection(
@@ -96,7 +98,7 @@ def _connection(
     return made
 
 
-def _found(kafka: Kafka, clusters: StrimziClusters, outside_as: str = "") -> Found | None:
+def _found(kafka: Kafka, clusters: StrimziClusters, outside_as: tuple[str, ...] = ()) -> Found | None:
     """The Strimzi cluster of the policy; None if it has none."""
     if kafka.strimzi is None:
         return None

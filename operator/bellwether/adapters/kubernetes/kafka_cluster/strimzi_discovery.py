@@ -7,6 +7,7 @@ In: the name of a Kafka resource. Out: the result, as values. Nothing is cached:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +27,7 @@ from bellwether.core.model.strimzi import (
     Listener,
     Strimzi,
     choose_listener,
-    external_listener,
+    external_listeners,
 )
 from bellwether.core.reasons import Reason
 from bellwether.ports.errors import BellwetherError, Terminal, Unauthenticated
@@ -53,14 +54,14 @@ class StrimziNotShared(StrimziUnavailable):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A cluster that was found. ``outside`` is the external listener; None if it has none.
+    """A cluster that was found. ``outside``: the external listeners, or the names that no listener has.
 
     ``credentials`` are None if the listener needs no authentication, or the policy has its own.
     """
 
     strimzi: Strimzi
     listener: Listener
-    outside: Listener | None
+    outside: tuple[Listener | str, ...]
     ca_file: str
     credentials: UserCredentials | None
 
@@ -74,10 +75,12 @@ class StrimziClusters:
         self._namespace = secrets.namespace
         self._version = VERSIONS[0]
 
-    def find(self, wanted: Wanted, *, own_user: bool = False, own_ca: bool = False, outside_as: str = "") -> Found:
+    def find(
+        self, wanted: Wanted, *, own_user: bool = False, own_ca: bool = False, outside_as: Sequence[str] = ()
+    ) -> Found:
         """Find the cluster. Raises StrimziUnavailable, Unauthenticated, Transient or Terminal.
 
-        ``own_user`` and ``own_ca``: the policy has its own. ``outside_as`` names the external listener.
+        ``own_user`` and ``own_ca``: the policy has its own. ``outside_as`` names the external listeners.
         """
         namespace = wanted.namespace or self._namespace
         sight = _Sight(namespace, wanted.cluster_name, self._kafka(namespace, wanted.cluster_name))
@@ -103,7 +106,7 @@ class StrimziClusters:
                 paused=shapes.paused(sight.kafka),
             ),
             listener=listener,
-            outside=external_listener(sight.listeners, outside_as),
+            outside=external_listeners(sight.listeners, outside_as),
             ca_file=self._authorities(sight) if listener.tls and not own_ca else "",
             credentials=credentials,
         )

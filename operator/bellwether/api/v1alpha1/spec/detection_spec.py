@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, as_map, distinct_by, integer
+from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, Rule, as_map, distinct_by, integer
 from bellwether.api.v1alpha1.settings_model import SettingsModel
 from bellwether.api.v1alpha1.spec.detection_sources import Alertmanager, Plugin, Prometheus
 from bellwether.api.v1alpha1.spec.kafka_spec import HostPort
 from bellwether.core.settings import detection, harm
 
 _REACHABILITY = detection.Reachability()
+LISTENER_LIMIT = 8
+"""Each listener of each broker is asked every second, from every vantage."""
 
 Listener = Annotated[
     str,
@@ -29,16 +31,27 @@ Vantage = Annotated[
 
 
 class ExternalReachability(SettingsModel[detection.Reachability]):
-    """Whether external clients can reach each broker at the address that its external listener advertises."""
+    """Whether external clients can reach each broker at the addresses that its external listeners advertise."""
 
-    listener: Annotated[
-        Listener, Field(description="Name of the external listener, as in advertised.listeners of the brokers.")
-    ] = _REACHABILITY.listener
+    listener: Listener | None = Field(
+        default=None, description="Former name of listeners, for one listener. Use listeners instead."
+    )
+    listeners: Annotated[
+        tuple[Listener, ...] | None,
+        Field(
+            min_length=1,
+            max_length=LISTENER_LIMIT,
+            description="Names of the listeners that clients use, as in advertised.listeners of the brokers. Each is"
+            f" probed and judged for itself. If unset, {', '.join(_REACHABILITY.listeners)}.",
+            json_schema_extra=AS_SET,
+        ),
+        DISTINCT,
+    ] = None
     bootstrap_servers: Annotated[
         tuple[HostPort, ...],
         Field(
             max_length=32,
-            description="Initial addresses of the probers, as host:port on the external listener. If empty, the"
+            description="Initial addresses of the probers, as host:port on the first of listeners. If empty, the"
             " advertised addresses are read from the cluster that spec.kafka connects to.",
             json_schema_extra=AS_SET,
         ),
@@ -54,6 +67,22 @@ class ExternalReachability(SettingsModel[detection.Reachability]):
         ),
         DISTINCT,
     ] = _REACHABILITY.vantages
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            cel="!has(self.listener) || !has(self.listeners) || self.listener in self.listeners",
+            message="is replaced by listeners, which does not have this name: set listener to null, or add it to"
+            " listeners",
+            holds=lambda r: r.listener is None or r.listeners is None or r.listener in r.listeners,
+            field="listener",
+        ),
+    )
+
+    def to_core(self) -> detection.Reachability:
+        """Convert to the settings of the core, which have listeners alone."""
+        one = _REACHABILITY.listeners if self.listener is None else (self.listener,)
+        values: dict[str, Any] = {name: value for name, value in self if name != "listener"}
+        return detection.Reachability(**values | {"listeners": self.listeners or one})
 
 
 class Canary(SettingsModel[detection.Canary]):
@@ -108,8 +137,8 @@ class Detection(Model):
 
     external_reachability: ExternalReachability = Field(
         default_factory=ExternalReachability,
-        description="Whether external clients can reach each broker at the address that its external listener"
-        " advertises.",
+        description="Whether external clients can reach each broker at the addresses that its external listeners"
+        " advertise.",
     )
     canary: Canary = Field(
         default_factory=Canary,

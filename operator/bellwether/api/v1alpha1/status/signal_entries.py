@@ -14,9 +14,10 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, BeforeValidator, Field, ValidationError
 
 from bellwether.api.v1alpha1.base_model import Reported, as_map, explain
+from bellwether.api.v1alpha1.spec.detection_spec import LISTENER_LIMIT
 from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.harm import LARGEST_LOST_SECONDS
-from bellwether.core.signals import Harm, Reading, Signal, SignalType, UnreachableCause
+from bellwether.core.signals import Harm, ListenerReading, Reading, Signal, SignalType, UnreachableCause
 
 SIGNAL_LIMIT = 64
 SIGNAL_MESSAGE_LIMIT = 512
@@ -61,6 +62,23 @@ class HarmEntry(Reported):
             for milliseconds in (self.lost_milliseconds, self.earlier_milliseconds, self.frozen_milliseconds)
         )
         return Harm(lost, self.share_percent / 100, self.since, self.ongoing, earlier, frozen)
+
+
+class ListenerEntry(Reported):
+    """What a source reports of one of several listeners of a broker, where that is not Passing."""
+
+    name: str = Field(min_length=1, max_length=64, description="Name of the listener, as in advertised.listeners.")
+    reading: Reading = Field(description="Reading at this listener; Unknown while it is not measured.")
+    harm: HarmEntry | None = Field(
+        default=None, description="What probes of the listener lost; unset while nothing is lost."
+    )
+    cause: UnreachableCause | None = Field(default=None, description="What failed requests to it break at.")
+
+    def to_core(self) -> ListenerReading:
+        """Convert to the core's value."""
+        return ListenerReading(
+            self.name, self.reading, self.harm.to_core() if self.harm is not None else None, self.cause
+        )
 
 
 class SignalEntry(Reported):
@@ -124,6 +142,12 @@ class SignalEntry(Reported):
         description="Broker that this one cannot fetch from, nor it from this one, while others serve both"
         " (ReplicationLag only).",
     )
+    listeners: tuple[ListenerEntry, ...] = Field(
+        default=(),
+        max_length=LISTENER_LIMIT,
+        description="Listeners that do not pass, where several are measured (ExternalReachability).",
+        json_schema_extra=as_map("name"),
+    )
     prober_uid: str = Field(
         alias="proberUID",
         min_length=1,
@@ -156,6 +180,7 @@ class SignalEntry(Reported):
             cause=self.cause,
             metadata_log=self.metadata_log,
             broken_link_to=self.broken_link_to,
+            listeners=tuple(one.to_core() for one in self.listeners),
         )
 
 
@@ -176,6 +201,10 @@ def entry_of(signal: Signal, prober_uid: str, sequence: int, lease_name: str) ->
         cause=signal.cause,
         metadata_log=signal.metadata_log,
         broken_link_to=signal.broken_link_to,
+        listeners=tuple(
+            ListenerEntry(name=one.name, reading=one.reading, harm=_harm_entry(one.harm), cause=one.cause)
+            for one in signal.listeners
+        ),
         proberUID=prober_uid,
         sequence=sequence,
         lease_name=lease_name,

@@ -129,18 +129,18 @@ def test_the_surroundings_come_with_the_connection(secrets: SecretReader, api: M
 
 
 def test_probers_learn_what_clients_outside_use(secrets: SecretReader):
-    found = sides(wanted(), secrets, "EXTERNAL", ())
+    found = sides(wanted(), secrets, ("EXTERNAL",), ())
     assert found.connection == connection(wanted(), secrets)
-    assert (found.listener, found.outside) == ("EXTERNAL-9094", ("my-cluster-kafka-bootstrap.default.svc:9094",))
+    assert (found.listeners, found.outside) == (("EXTERNAL-9094",), ("my-cluster-kafka-bootstrap.default.svc:9094",))
 
 
 def test_probers_do_as_the_policy_says_where_it_does(secrets: SecretReader):
-    found = sides(wanted(), secrets, "tls", ("outside.example:9094",))
-    assert (found.listener, found.outside) == ("TLS-9093", ("outside.example:9094",))
-    plain = sides(Kafka.model_validate(api_objects.kafka()), secrets, "EXTERNAL", ())
-    assert (plain.listener, plain.outside) == ("EXTERNAL", ())
+    found = sides(wanted(), secrets, ("tls",), ("outside.example:9094",))
+    assert (found.listeners, found.outside) == (("TLS-9093",), ("outside.example:9094",))
+    plain = sides(Kafka.model_validate(api_objects.kafka()), secrets, ("EXTERNAL",), ())
+    assert (plain.listeners, plain.outside) == (("EXTERNAL",), ())
 
 
 def test_a_cluster_without_an_outside_leaves_the_policys_word(secrets: SecretReader, api: MemoryApi):
     api.put(KAFKAS, kafka(listeners=[listener("tls", 9093, user="scram-sha-512")]))
-    assert sides(wanted(), secrets, "EXTERNAL", ()).listener == "EXTERNAL"
+    assert sides(wanted(), secrets, ("EXTERNAL",), ()).listeners == ("EXTERNAL",)
