@@ -28,6 +28,7 @@ from bellwether.core.doctor.unhealthy_leaders import (
     UnhealthyLeader,
     slow_disk_forecast,
 )
+from bellwether.core.doctor.unwatched_listeners import ListenerCheck
 from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey, TopicPartition
 from bellwether.kafka_connection import join_address
 from bellwether.ports.errors import BellwetherError, Terminal
@@ -56,7 +57,8 @@ class Examination:
 
     ``unhealthy``: brokers that a policy judges Sick or Down and that lead partitions; None if no verdicts were read.
     ``slow``: brokers for which ``acks=all`` waits. ``slow_disk``: what one slow disk would do, where appends were seen.
-    ``quarantine``: what it lacks; None without a policy. ``troubles``: what could not be read.
+    ``quarantine``: what it lacks, ``listeners``: which are not watched; both None without a policy. ``troubles``: what
+    could not be read.
     """
 
     cluster: Cluster
@@ -67,6 +69,7 @@ class Examination:
     slow: tuple[SlowFollower, ...] = ()
     slow_disk: SlowDiskForecast | None = None
     quarantine: QuarantineCheck | None = None
+    listeners: ListenerCheck | None = None
     troubles: tuple[str, ...] = ()
 
     def of(self, name: TopicPartition) -> Diagnosis:

@@ -36,9 +36,11 @@ from bellwether.core.doctor.judged_brokers import JudgedBrokers, QuarantineCheck
 from bellwether.core.doctor.remediation import CommandOptions
 from bellwether.core.doctor.risks import MIN_ISR, OFFLINE, LogEndSample
 from bellwether.core.doctor.unhealthy_leaders import slow_followers, unhealthy_leaders
+from bellwether.core.doctor.unwatched_listeners import LISTENER_SETTINGS, ListenerCheck, check_listeners
 from bellwether.core.model.cluster import PartitionKey, TopicPartition
-from bellwether.kafka_connection import Connection
+from bellwether.kafka_connection import Connection, join_address
 from bellwether.ports.errors import BellwetherError
+from bellwether.ports.kafka import ConfigReader
 
 
 def doctor(
@@ -87,6 +89,7 @@ class _Cluster:
     """A cluster to examine. ``check`` raises Terminal if its id is not the expected one.
 
     ``judged``: what the policy says of its brokers; None without its verdicts. ``quarantine``: what it lacks.
+    ``listeners``: those that it watches, empty if none.
     """
 
     connection: Connection
@@ -96,6 +99,7 @@ class _Cluster:
     check: Callable[[str], None] = lambda _cluster_id: None
     judged: JudgedBrokers | None = None
     quarantine: QuarantineCheck | None = None
+    listeners: tuple[str, ...] = ()
 
 
 def _by_options(kafka: Mapping[str, Any]) -> _Cluster:
@@ -120,7 +124,9 @@ def _of_policy(opened: ExitStack, target: Target, kafka: Mapping[str, Any]) -> _
         options=options,
     )
     nodes = BrokerPool(found.connection, MANUAL_LIMITS)
-    return _Cluster(found.connection, nodes, tools, found.notes, found.check, found.judged, found.quarantine)
+    return _Cluster(
+        found.connection, nodes, tools, found.notes, found.check, found.judged, found.quarantine, found.listeners
+    )
 
 
 def _examination(of: _Cluster, uri: str | None) -> Callable[..., Examination]:
@@ -134,6 +140,8 @@ def _examination(of: _Cluster, uri: str | None) -> Callable[..., Examination]:
         found = replace(found, troubles=(*of.notes, *found.troubles))
         if forecast and of.quarantine is not None and (of.quarantine.enabled or found.slow_disk is not None):
             found = replace(found, quarantine=_quarantine(of.quarantine, found, nodes))
+        if forecast and of.listeners:
+            found = replace(found, listeners=_listeners(of.listeners, found, KafkaConfigs(nodes)))
         if of.judged is None:
             return found
         slow = slow_followers(found.cluster, of.judged)
@@ -153,6 +161,19 @@ def _quarantine(check: QuarantineCheck, found: Examination, nodes: BrokerPool) -
     if problem := KafkaFaultTolerance(nodes).margins((), (), {}).problem:
         missing.append(f"the controller quorum is unknown: {problem}")
     return replace(check, missing=tuple(missing))
+
+
+def _listeners(watched: tuple[str, ...], found: Examination, configs: ConfigReader) -> ListenerCheck:
+    """Which listeners nobody watches, by the settings of the brokers that answer."""
+    live, problem = found.cluster.live.difference(found.silent), ""
+    settings: Mapping[int, Mapping[str, str]] = {}
+    try:
+        settings = configs.broker_configs(live, LISTENER_SETTINGS)
+    except BellwetherError as error:
+        problem = str(error)
+    brokers = {broker: found.cluster.brokers[broker] for broker in live}
+    addresses = {number: join_address(b.host, b.port) for number, b in brokers.items() if b.host and b.port > 0}
+    return check_listeners(settings, watched, addresses, live, problem)
 
 
 def _elect(

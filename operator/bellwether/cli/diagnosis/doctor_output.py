@@ -69,6 +69,8 @@ def print_report(found: Examination, single: Sequence[Diagnosis], tools: Command
         click.echo(f"\n{_one_slow_disk(found.slow_disk)}")
     if found.quarantine is not None:
         click.echo(f"\n{_quarantine(found.quarantine)}")
+    if found.listeners is not None and (said := tuple(found.listeners.sentences())):
+        click.echo("\n" + "\n".join(said))
     if not risk_summary.at_risk:
         click.echo(f"\n{_nothing(found)}")
         return
@@ -226,6 +228,13 @@ def document(found: Examination, tools: CommandOptions) -> Document:
         "quarantine": None
         if found.quarantine is None
         else {"enabled": found.quarantine.enabled, "missing": list(found.quarantine.missing)},
+        "listeners": None
+        if found.listeners is None
+        else {
+            "unwatched": {name: list(brokers) for name, brokers in found.listeners.unwatched.items()},
+            "notAdvertised": list(found.listeners.absent),
+            "notRead": list(found.listeners.unread),
+        },
         "slowFollowers": None if found.unhealthy is None else [_slow_document(one) for one in found.slow],
         "causes": [_cause_document(cause, tools, elr=cluster.elr_enabled) for cause in grouped],
         "partitions": [

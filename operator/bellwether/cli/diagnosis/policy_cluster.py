@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import PODS, KubernetesClient, Object
-from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
+from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection, sides
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.api.v1alpha1.broker_health import BrokerHealth, BrokerVerdict
@@ -51,6 +51,7 @@ class PolicyCluster:
     """A policy's connection and name, the cluster id that it is pinned to (empty: none yet), and notes.
 
     ``judged``: what it says of its brokers; None if its verdicts cannot be read. ``quarantine``: what that lacks.
+    ``listeners``: names of those that it watches.
     """
 
     connection: Connection
@@ -60,6 +61,7 @@ class PolicyCluster:
     notes: tuple[str, ...]
     judged: JudgedBrokers | None = None
     quarantine: QuarantineCheck | None = None
+    listeners: tuple[str, ...] = ()
 
     def check(self, cluster_id: str) -> None:
         """Raise Terminal if the addresses lead to another cluster."""
@@ -85,7 +87,22 @@ def policy_cluster(target: Target, bootstrap: tuple[str, ...]) -> Iterator[Polic
     quarantine = _quarantine(api, view, notes) if view is not None else None
     with SecretReader(api, namespace) as secrets:
         made = connection(found.spec.kafka, secrets, bootstrap)
-        yield PolicyCluster(made, namespace, policy, found.status.cluster_id, tuple(notes), judged, quarantine)
+        listeners = _watched(found, secrets, notes)
+        yield PolicyCluster(
+            made, namespace, policy, found.status.cluster_id, tuple(notes), judged, quarantine, listeners
+        )
+
+
+def _watched(found: LeadershipPolicy, secrets: SecretReader, notes: list[str]) -> tuple[str, ...]:
+    """Names of the listeners that are watched, as brokers advertise them; empty if none is, or if that is unknown."""
+    settings = found.policy().detection.reachability
+    if not settings.enabled or found.spec.kafka.strimzi is None:
+        return settings.listeners if settings.enabled else ()
+    try:
+        return sides(found.spec.kafka, secrets, settings.listeners, ()).listeners
+    except BellwetherError as error:
+        notes.append(f"listeners were not checked: {error}")
+        return ()
 
 
 def _demotions(api: KubernetesClient, namespace: str, policy: str) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,13 +12,14 @@ from click.testing import CliRunner
 from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
 from bellwether.adapters.kafka.fault_tolerance_reader import KafkaFaultTolerance
 from bellwether.cli.commands import exit_status
-from bellwether.cli.diagnosis.doctor import _again, _quarantine, _tools, status
+from bellwether.cli.diagnosis.doctor import _again, _listeners, _quarantine, _tools, status
 from bellwether.cli.main import main
 from bellwether.core.doctor.judged_brokers import JudgedBrokers, QuarantineCheck, UnhealthyBroker
 from bellwether.core.doctor.risks import RiskInputs
 from bellwether.core.doctor.unhealthy_leaders import unhealthy_leaders
 from bellwether.core.model.fault_tolerance import FaultTolerance
 from bellwether.kafka_connection import Connection, Mechanism, Protocol, Security
+from bellwether.ports.errors import Unauthorized
 from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.simulation.risk_fixture import MemoryWard
 from testkit.values.builders import name
@@ -126,6 +128,33 @@ def test_a_printed_command_names_the_store_and_not_its_secrets() -> None:
     assert _again("/var/my samples") == " --store '/var/my samples'"
     assert _again("s3://anna:opensesame@bucket/samples") == " --store URI"
     assert _again("s3://bucket/samples?token=hush") == " --store URI"
+
+
+class Settings:
+    """The settings of brokers; ``refused``: why they may not be read."""
+
+    def __init__(self, settings: Mapping[int, Mapping[str, str]], refused: str = "") -> None:
+        self.settings, self.refused = settings, refused
+
+    def broker_configs(self, brokers: Collection[int], _names: Collection[str]) -> Mapping[int, Mapping[str, str]]:
+        if self.refused:
+            raise Unauthorized(self.refused)
+        return {broker: known for broker, known in self.settings.items() if broker in brokers}
+
+    def topic_configs(self, _topics: Collection[str], _names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+        return {}
+
+
+def test_listeners_are_compared_with_the_settings_of_the_brokers_that_answer() -> None:
+    kafka = MemoryCluster(3)
+    kafka.create_topic("orders", assignment=[(1, 2, 3)])
+    kafka.kill(3)
+    found = MemoryWard(kafka).examiner().examine()
+    advertised = {"advertised.listeners": "A://x:1,B://x:2", "inter.broker.listener.name": "I"}
+    check = _listeners(("A",), found, Settings(dict.fromkeys((1, 2, 3), advertised)))
+    assert (check.unwatched, check.unread) == ({"B": (1, 2)}, ())
+    refused = _listeners(("A",), found, Settings({}, "grant the ACL"))
+    assert (refused.unwatched, refused.unread, refused.problem) == ({}, (1, 2), "grant the ACL")
 
 
 def test_what_the_policys_user_may_not_read_is_missing_for_quarantine(monkeypatch: pytest.MonkeyPatch) -> None:

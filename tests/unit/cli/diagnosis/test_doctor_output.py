@@ -14,6 +14,7 @@ from bellwether.core.doctor.judged_brokers import JudgedBrokers, QuarantineCheck
 from bellwether.core.doctor.remediation import PROCESS_CHECK, CommandOptions, Remediation
 from bellwether.core.doctor.risks import LogEndSample, Risk
 from bellwether.core.doctor.unhealthy_leaders import SlowDiskForecast, slow_followers, unhealthy_leaders
+from bellwether.core.doctor.unwatched_listeners import ListenerCheck
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.simulation.risk_fixture import MemoryWard
@@ -259,3 +260,16 @@ def test_what_quarantine_lacks_is_listed(kafka, capsys):
         "missing": ["broker 1: no agent", "the quorum is unknown"],
     }
     assert "quarantine: nothing is missing" in printed(replace(found, quarantine=QuarantineCheck(True)), capsys)
+
+
+def test_listeners_that_nobody_watches_are_named(kafka, capsys):
+    found = examination(kafka)
+    assert doctor_output.document(found, TOOLS)["listeners"] is None
+    named = replace(found, listeners=ListenerCheck({"PARTNERS": (1, 2)}, unread=(3,)))
+    assert "listener PARTNERS of brokers 1 and 2 is not watched: " in printed(named, capsys)
+    assert doctor_output.document(named, TOOLS)["listeners"] == {
+        "unwatched": {"PARTNERS": [1, 2]},
+        "notAdvertised": [],
+        "notRead": [3],
+    }
+    assert "listener" not in printed(replace(found, listeners=ListenerCheck({})), capsys)

@@ -367,3 +367,18 @@ def test_pods_that_may_not_be_listed_are_said_not_to_be_checked_with_what_to_gra
 def test_a_policy_without_quarantine_needs_no_pods(api: MemoryApi) -> None:
     api.refuse("list", PODS, Terminal("pods is forbidden"))
     assert unchecked(api) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "watched"),
+    [({}, ("EXTERNAL",)), ({"listeners": ["A", "B"]}, ("A", "B")), ({"enabled": False}, ())],
+    ids=["the default", "several", "off"],
+)
+def test_the_listeners_are_those_that_the_policy_watches(
+    api: MemoryApi, given: dict[str, object], watched: tuple[str, ...]
+) -> None:
+    policy = api.get(POLICIES, "default", "main")
+    policy["spec"]["detection"] = {"externalReachability": given}
+    api.put(POLICIES, policy)
+    with policy_cluster.policy_cluster(Target("main"), ()) as found:
+        assert found.listeners == watched
