@@ -72,7 +72,7 @@ class Harm:
 
 @dataclass(frozen=True, slots=True)
 class ListenerReading:
-    """What a source reports of one of several listeners of a broker, where that is not Passing.
+    """What a source reports of one of several listeners of a broker that fails, is slow, or is not measured.
 
     ``harm`` and ``cause`` as in ``Signal``. Unknown: this source does not measure that listener.
     """
@@ -98,8 +98,8 @@ class Signal:
     ``cause`` is what failed requests broke at (ExternalReachability; None where that is not known, or nothing fails).
     ``broken_link_to`` is the broker that it and this one do not fetch from each other, while others serve both
     (ReplicationLag only).
-    ``listeners`` are those of several that do not pass (ExternalReachability): the signal itself has the reading, the
-    harm and the cause of the worst one. Empty where one listener is measured, or all of them pass.
+    ``listeners`` are those of several that fail or are slow (ExternalReachability): the signal itself has the reading,
+    the harm and the cause of the worst one. Empty where one listener is measured, or all of them pass.
     """
 
     broker: int

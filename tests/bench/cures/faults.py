@@ -6,6 +6,7 @@ In: a ``Stage``. Out: the fault has begun, or is over. Called by ``__main__``.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -43,8 +44,10 @@ def _freezing(frozen_seconds: float, of_seconds: float) -> Callable[[Stage], Non
 
     def begin(stage: Stage) -> None:
         def freeze(stop: threading.Event) -> None:
-            stage.sick.pause()
-            stop.wait(frozen_seconds)
+            end = time.monotonic() + frozen_seconds
+            while time.monotonic() < end and not stop.is_set():
+                stage.sick.pause()  # again: an agent releases a process that no order stopped
+                stop.wait(0.05)
             stage.sick.resume()
             stop.wait(of_seconds - frozen_seconds)
 

@@ -92,6 +92,9 @@ def reachability(**fields: Any) -> Body:
     return policy(detection={"externalReachability": fields})
 
 
+REACHABILITY = "spec.detection.externalReachability"
+
+
 def prometheus(**rule: Any) -> Body:
     """A policy with one Prometheus rule; fields of the rule."""
     rules = [{"name": "flush", "threshold": "200", **rule}]
@@ -276,18 +279,9 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
     "suspend is a word": (policy(suspend="yes"), "spec.suspend"),
     "deletion policy is another word": (policy(deletionPolicy="Keep"), "spec.deletionPolicy"),
     "deletion never times out": (policy(deletionTimeoutSeconds=0), "spec.deletionTimeoutSeconds"),
-    "a grace below zero": (
-        reachability(startupGraceSeconds=-1),
-        "spec.detection.externalReachability.startupGraceSeconds",
-    ),
-    "a grace that is text": (
-        reachability(startupGraceSeconds="1"),
-        "spec.detection.externalReachability.startupGraceSeconds",
-    ),
-    "a grace with a fraction": (
-        reachability(startupGraceSeconds=1.5),
-        "spec.detection.externalReachability.startupGraceSeconds",
-    ),
+    "a grace below zero": (reachability(startupGraceSeconds=-1), f"{REACHABILITY}.startupGraceSeconds"),
+    "a grace that is text": (reachability(startupGraceSeconds="1"), f"{REACHABILITY}.startupGraceSeconds"),
+    "a grace with a fraction": (reachability(startupGraceSeconds=1.5), f"{REACHABILITY}.startupGraceSeconds"),
     "a tolerance of zero": (policy(detection={"tolerance": 0}), "spec.detection.tolerance"),
     "a tolerance beyond reason": (policy(detection={"tolerance": 21}), "spec.detection.tolerance"),
     "a tolerance with a fraction": (policy(detection={"tolerance": 1.5}), "spec.detection.tolerance"),
@@ -299,26 +293,17 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
         policy(detection={"objectives": {"fetchMilliseconds": 60001}}),
         "spec.detection.objectives.fetchMilliseconds",
     ),
-    "a vantage twice": (reachability(vantages=["a", "b", "a"]), "spec.detection.externalReachability.vantages"),
-    "a vantage with a space": (reachability(vantages=["a b"]), "spec.detection.externalReachability.vantages[0]"),
-    "too many vantages": (
-        reachability(vantages=[f"v{n}" for n in range(17)]),
-        "spec.detection.externalReachability.vantages",
-    ),
-    "a listener without a name": (reachability(listener=""), "spec.detection.externalReachability.listener"),
-    "one of several listeners without a name": (
-        reachability(listeners=["A", ""]),
-        "spec.detection.externalReachability.listeners[1]",
-    ),
-    "no listener at all": (reachability(listeners=[]), "spec.detection.externalReachability.listeners"),
-    "a listener twice": (reachability(listeners=["A", "A"]), "spec.detection.externalReachability.listeners"),
-    "nine listeners": (
-        reachability(listeners=[f"L{n}" for n in range(9)]),
-        "spec.detection.externalReachability.listeners",
-    ),
+    "a vantage twice": (reachability(vantages=["a", "b", "a"]), f"{REACHABILITY}.vantages"),
+    "a vantage with a space": (reachability(vantages=["a b"]), f"{REACHABILITY}.vantages[0]"),
+    "too many vantages": (reachability(vantages=[f"v{n}" for n in range(17)]), f"{REACHABILITY}.vantages"),
+    "a listener without a name": (reachability(listener=""), f"{REACHABILITY}.listener"),
+    "one of two listeners without a name": (reachability(listeners=["A", ""]), f"{REACHABILITY}.listeners[1]"),
+    "no listener at all": (reachability(listeners=[]), f"{REACHABILITY}.listeners"),
+    "a listener twice": (reachability(listeners=["A", "A"]), f"{REACHABILITY}.listeners"),
+    "nine listeners": (reachability(listeners=[f"L{n}" for n in range(9)]), f"{REACHABILITY}.listeners"),
     "one listener, and several others": (
         reachability(listener="EXTERNAL", listeners=["A", "B"]),
-        "spec.detection.externalReachability.listener",
+        f"{REACHABILITY}.listener",
     ),
     "a threshold of the disk": (
         policy(detection={"storageLatency": {"thresholdMilliseconds": 80}}),

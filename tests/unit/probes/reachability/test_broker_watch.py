@@ -313,3 +313,13 @@ def test_a_listener_that_is_added_is_watched_from_the_next_round_on(watched: Wat
     before = watched.listeners.asked.count("outside:1")
     watched.run(3)
     assert watched.listeners.asked.count("outside:1") == before
+
+
+def test_of_two_listeners_the_slow_one_is_named() -> None:
+    watched = Watched(listeners=("CLIENTS", "PARTNERS"), advertised={"CLIENTS": "outside:1", "PARTNERS": "outside:2"})
+    watched.listeners.outside = {0: 0.229, CLIENT_BYTES: 0.6}
+    watched.run(10)
+    signal = watched.posts[-1][1]
+    assert (signal.reading, signal.cause) == (Reading.PASSING, UnreachableCause.SLOW)
+    assert signal.listeners == (ListenerReading("CLIENTS", Reading.PASSING, cause=UnreachableCause.SLOW),)
+    assert signal.at_listener("PARTNERS").cause is None

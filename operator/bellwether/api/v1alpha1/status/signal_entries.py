@@ -145,7 +145,7 @@ class SignalEntry(Reported):
     listeners: tuple[ListenerEntry, ...] = Field(
         default=(),
         max_length=LISTENER_LIMIT,
-        description="Listeners that do not pass, where several are measured (ExternalReachability).",
+        description="Of several listeners those that fail, are slow or are not measured (ExternalReachability).",
         json_schema_extra=as_map("name"),
     )
     prober_uid: str = Field(
