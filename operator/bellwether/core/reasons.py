@@ -112,7 +112,7 @@ class Reason(StrEnum):
 DESCRIPTIONS: dict[Reason, str] = {
     Reason.SIGNALS_PASSING: "Every signal of the broker passes.",
     Reason.STABILIZING: "The broker is promoted once every signal has passed for the stabilization time.",
-    Reason.EXTERNALLY_UNREACHABLE: "A quorum of vantages cannot reach the external listener; the internal one answers.",
+    Reason.EXTERNALLY_UNREACHABLE: "A quorum of vantages cannot reach an external listener; the internal one answers.",
     Reason.STORAGE_SLOW: (
         "Writes to the broker's log directory miss the objective, and probes lost as much as a move costs."
     ),

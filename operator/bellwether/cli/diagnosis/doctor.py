@@ -164,7 +164,7 @@ def _quarantine(check: QuarantineCheck, found: Examination, nodes: BrokerPool) -
 
 
 def _listeners(watched: tuple[str, ...], found: Examination, configs: ConfigReader) -> ListenerCheck:
-    """Which listeners no probe watches, by the settings of the brokers that answer."""
+    """Which listeners are not watched, by the settings of the brokers that answer."""
     live, problem = found.cluster.live.difference(found.silent), ""
     settings: Mapping[int, Mapping[str, str]] = {}
     try:

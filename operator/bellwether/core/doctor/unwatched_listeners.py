@@ -1,4 +1,4 @@
-"""Which advertised listeners no probe watches, for ``bellwether doctor``.
+"""Which advertised listeners are not watched, for ``bellwether doctor``.
 
 In: brokers' own settings, and the listeners that the policy watches. Metadata names only the listener that was asked;
 a broker's settings name all of them. Those between brokers, of controllers and of the policy's own connection are

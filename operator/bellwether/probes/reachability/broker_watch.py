@@ -24,8 +24,13 @@ from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.measuring_thread import SignalObserver
 from bellwether.probes.reachability.asked_round import AskedRound, Question
-from bellwether.probes.reachability.listener_states import differ, signal_of
-from bellwether.probes.reachability.reachability_state import ProbeAnswer, ProbeRound, ReachabilityState
+from bellwether.probes.reachability.reachability_state import (
+    ProbeAnswer,
+    ProbeRound,
+    ReachabilityState,
+    differ,
+    signal_of,
+)
 from bellwether.probes.reachability.slow_answers import CLIENT_BYTES, SlowAnswers
 from bellwether.probes.worker_pool import WorkerPool, WorkItem
 

@@ -87,6 +87,9 @@ def oauth_sasl(**fields: Any) -> Body:
     return {"mechanism": "OAUTHBEARER", "oauth": {**OAUTH, **fields}}
 
 
+REACHABILITY = "spec.detection.externalReachability"
+
+
 def reachability(**fields: Any) -> Body:
     """A policy with settings of external reachability."""
     return policy(detection={"externalReachability": fields})
