@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -98,9 +99,36 @@ def test_with_one_broker_dead_and_one_cut_off_the_last_one_leads(site: Site, bre
     site.until(lambda: [site.verdict(b)[0] for b in (1, 2, 3)] == ["Healthy"] * 3, 60, "all are Healthy", site.status)
 
 
-def all_healthy(site: Site, *probed: str) -> None:
+@pytest.mark.slow
+def test_a_second_listener_that_is_cut_is_named_and_its_broker_loses_its_leaders(
+    site: Site, breakable_kafka: KafkaCluster
+) -> None:
+    """Clients inside use the listener INTERNAL, those behind the load balancer EXTERNAL."""
+    watched = {**VANTAGES["externalReachability"], "listeners": ["INTERNAL"]}
+    site.change(detection={"externalReachability": watched})
+    advice = "listener EXTERNAL of brokers 1, 2 and 3 is not watched: if clients use it, add EXTERNAL to"
+    assert advice in site.run("doctor", "--policy", "main").output
+    watched["listeners"].append("EXTERNAL")
+    all_healthy(site, "zone-a", "zone-b", reachability=watched)
+    said = site.run("doctor", "--policy", "main").output
+    assert ("listener SECURE of " in said, "listener EXTERNAL" in said) == (True, False)
+    assert all("; EXTERNAL: " in entry["message"] for entry in site.health(2)["signals"])
+    before, proxy = site.orders(), breakable_kafka.proxy
+    assert proxy is not None
+    proxy.cut("broker-2")
+    cut = time.monotonic()
+    site.until(lambda: site.led_by(2) == 0, 60, "broker 2 leads nothing", site.partitions)
+    site.tell(f"zero leaders {time.monotonic() - cut:.1f} s after a second listener was cut")
+    site.until(lambda: "listener EXTERNAL: " in site.health(2)["verdict"]["message"], 30, "it is named", site.status)
+    entries = site.health(2)["signals"]
+    assert {one["name"] for entry in entries for one in entry.get("listeners", ())} == {"EXTERNAL"}
+    proxy.mend("broker-2")
+    site.until_restored(before)
+
+
+def all_healthy(site: Site, *probed: str, reachability: Mapping[str, Any] = VANTAGES["externalReachability"]) -> None:
     """Let real probers look from some vantages until everybody is called healthy."""
-    site.change(detection=VANTAGES)
+    site.change(detection={"externalReachability": reachability})
     for vantage in probed:
         site.prober(vantage)
     site.until(lambda: [site.verdict(b)[0] for b in (1, 2, 3)] == ["Healthy"] * 3, 60, "all are Healthy", site.status)
