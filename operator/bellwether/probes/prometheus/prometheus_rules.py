@@ -177,7 +177,7 @@ class RuleState:
             return True
         if seconds_since < FIGURE_NEWS_SECONDS:
             return False  # an error message that changes each time must not cause a write each time
-        if self.problem != posted.problem or self.value is None or posted.value is None:
+        if rule.shows_acks or self.problem != posted.problem or self.value is None or posted.value is None:
             return self.problem != posted.problem
         floor = max(abs(rule.threshold) * _FLOOR_SHARE, 1e-9)
         return apart(abs(self.value), abs(posted.value), floor, _FIGURE_NEWS_RATIO)

@@ -220,6 +220,12 @@ class TestStandings:
         assert not posted.lost("gone", at(9)).differs(posted.lost("away", at(9)), FIGURE_NEWS_SECONDS - 1, rule())
         assert not posted.lost("gone", at(9)).differs(posted.lost("gone", at(9)), 1e6, rule())
 
+    def test_how_long_producers_wait_is_no_news(self) -> None:
+        acks = rule(threshold=0, shows_acks=True)
+        waits, longer = (RuleState().after(Judgement(True, value), acks, at(0)) for value in (1.0, 30.0))
+        assert not longer.differs(waits, 1e6, acks)
+        assert waits.lost("gone", at(1)).differs(waits, FIGURE_NEWS_SECONDS, acks)
+
     def test_jitter_far_from_the_threshold_is_no_news(self) -> None:
         low, lower = counted(1, 1, 1), counted(9, 9, 9)
         assert not low.differs(lower, 1e6, rule())
