@@ -8,21 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from bellwether.core.detection.findings import Finding, SignalIndex, fresh
+from bellwether.core.detection.findings import Finding, SignalIndex, recent
 from bellwether.core.detection.health_states import Evidence
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import BrokenLink, Link
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection
-from bellwether.core.signals import SignalType
+from bellwether.core.signals import Reading, SignalType
 
 SEVERITY = 1
 
 
 @dataclass(frozen=True)
 class LinkEvidence:
-    """What the live brokers with fresh signals report: the peers that each does not reach."""
+    """What live brokers report that replicate well otherwise: the peers that each does not reach."""
 
     unreached: Mapping[int, frozenset[int]] = field(default_factory=dict)
 
@@ -34,7 +35,8 @@ class LinkEvidence:
             return LinkEvidence()
         found: dict[int, set[int]] = {}
         for signal in snapshot.signals:
-            if signal.type != SignalType.REPLICATION_LAG or not fresh(signal, settings.stale_after_seconds):
+            passing = signal.reading is Reading.PASSING and recent(signal, settings.stale_after_seconds)
+            if signal.type != SignalType.REPLICATION_LAG or not passing:
                 continue
             if signal.broker in snapshot.cluster.live and signal.broker not in snapshot.maintenance:
                 peers = found.setdefault(signal.broker, set())
@@ -42,7 +44,7 @@ class LinkEvidence:
                     peers.add(signal.broken_link_to)
         return LinkEvidence({broker: frozenset(peers) for broker, peers in found.items()})
 
-    @property
+    @cached_property
     def broken(self) -> frozenset[Link]:
         """Links that both ends report."""
         return frozenset(Link.between(broker, peer) for broker in self.unreached for peer in self.peers(broker))

@@ -112,11 +112,12 @@ def judge(snapshot: Snapshot, policy: Policy, previous: Mapping[int, Verdict]) -
     index = SignalIndex.of(snapshot, policy.detection, resumed)
     links = LinkEvidence.of(snapshot, policy.detection)
     shared = shared_inputs(index, (v.inputs for v in previous.values() if v.inputs is not None))
+    timely = {end for link in (*links.broken, *snapshot.record.links) for end in link}.union(
+        snapshot.maintenance, resumed
+    )
     verdicts = {}
     for broker in sorted(snapshot.cluster.named):
-        timely = broker in snapshot.maintenance or broker in resumed
-        timely |= bool(links.peers(broker)) or any(broker in link for link in snapshot.record.links)
-        last, inputs = previous.get(broker), None if timely else verdict_inputs(broker, index, shared)
+        last, inputs = previous.get(broker), None if broker in timely else verdict_inputs(broker, index, shared)
         unchanged = last is not None and inputs is not None and last.inputs == inputs
         verdicts[broker] = (
             last if last is not None and unchanged else _judge_one(broker, index, policy, last, inputs, links)

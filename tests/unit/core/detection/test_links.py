@@ -44,6 +44,7 @@ def evidence(*signals: Signal, **detection: ReplicationLag) -> LinkEvidence:
         pytest.param([lag(1)], False, False, id="one end is silent"),
         pytest.param([lag(1, 2), lag(2, 1, age=600)], False, False, id="one end is stale"),
         pytest.param([lag(1), lag(2, reading=Reading.UNKNOWN)], False, False, id="one end is unknown"),
+        pytest.param([lag(1), lag(2, reading=Reading.FAILING)], False, False, id="one end lags behind several"),
         pytest.param([lag(1, 1), lag(2)], False, True, id="itself"),
         pytest.param([lag(1, 9), lag(9, 1), lag(2)], False, True, id="a broker that does not exist"),
         pytest.param([], False, False, id="nothing"),
