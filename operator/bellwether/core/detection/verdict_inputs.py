@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable
+from dataclasses import fields
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -16,21 +17,9 @@ from bellwether.core.detection.reachability import no_external_clients
 from bellwether.core.detection.storage import slow_syncs
 from bellwether.core.model.harm_history import LimitFactor
 from bellwether.core.settings.detection import Detection
+from bellwether.core.signals import Signal
 
-_WORD = attrgetter(
-    "type",
-    "source",
-    "reading",
-    "since",
-    "control",
-    "latency_seconds",
-    "message",
-    "usual_seconds",
-    "value",
-    "harm",
-    "cause",
-    "listeners",
-)
+_WORD = attrgetter(*(f.name for f in fields(Signal) if f.name not in ("broker", "age_seconds")))
 """All fields of a signal but its age, of which only the exceeded limits matter."""
 
 
@@ -82,7 +71,8 @@ def shared_inputs(index: SignalIndex, former: Iterable[VerdictInputs]) -> Shared
 
 def verdict_inputs(broker: int, index: SignalIndex, shared: SharedInputs) -> VerdictInputs | None:
     """A broker's inputs; ``None`` where the verdict depends on more, so that the broker is judged in any case."""
-    if broker not in index.snapshot.cluster.live or broker in index.snapshot.record.demoted:
+    cluster = index.snapshot.cluster
+    if broker not in cluster.live or broker in cluster.leaving or broker in index.snapshot.record.demoted:
         return None
     limits = shared.limits
     words = tuple(
@@ -92,7 +82,11 @@ def verdict_inputs(broker: int, index: SignalIndex, shared: SharedInputs) -> Ver
         ]
     )
     return VerdictInputs(
-        shared, index.move_cost(broker).seconds, no_external_clients(broker, index), slow_syncs(broker, index), words
+        shared,
+        index.move_cost_with_syncs(broker).seconds,
+        no_external_clients(broker, index),
+        slow_syncs(broker, index),
+        words,
     )
 
 

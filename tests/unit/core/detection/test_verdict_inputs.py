@@ -61,10 +61,26 @@ def test_a_change_of_one_broker_leaves_the_verdicts_of_others(before: dict[int, 
         pytest.param(lambda s: replace(s, age_seconds=None), id="it was never heard of"),
         pytest.param(lambda s: replace(s, control=DUNNO), id="another control"),
         pytest.param(lambda s: replace(s, listeners=(ListenerReading("X", DUNNO),)), id="a listener more"),
+        pytest.param(lambda s: replace(s, directory="/b"), id="another log directory"),
+        pytest.param(lambda s: replace(s, metadata_log=True), id="the metadata log in it"),
     ],
 )
 def test_a_word_that_has_changed_is_judged_anew(change: Callable[[Signal], Signal], before: dict[int, Verdict]):
     assert judge(said(change(WELL[0]), *WELL[1:]), POLICY, before)[1] is not before[1]
+
+
+def test_that_a_broker_is_in_controlled_shutdown_is_noted_though_its_signals_stay_the_same(before: dict[int, Verdict]):
+    leaving = snapshot(cluster(partition(isr=(2, 3), leader=2)), *WELL, now=after(1))
+    assert judge(leaving, POLICY, before)[1].away == after(1)
+
+
+def test_the_price_of_syncs_follows_how_much_a_broker_leads():
+    kind = SignalType.STORAGE_LATENCY
+    syncs = [replace(signal(b, GOOD, kind=kind, source="d"), value=2.0) for b in (1, 2, 3)]
+    few = judge(snapshot(cluster(partition()), *words(GOOD, GOOD), *syncs), POLICY, {})
+    many = cluster(*(partition(index=n) for n in range(4)))
+    now = judge(snapshot(many, *words(GOOD, GOOD), *syncs, now=after(1)), POLICY, few)
+    assert now[1].change == judge(snapshot(many, *words(GOOD, GOOD), *syncs), POLICY, {})[1].change
 
 
 def test_a_vantage_that_the_policy_no_longer_names_is_new_to_everybody(before: dict[int, Verdict]):
