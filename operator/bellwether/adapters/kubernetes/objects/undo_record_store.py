@@ -32,9 +32,9 @@ PART_LABEL = "bellwether.dev/undo-record"
 REBALANCE = "rebalance"
 """Key of the header for the progress of a load plan; absent if none was ever applied."""
 RETURNING = "returning"
+"""Key of the header for brokers whose leaders are being restored; absent if there are none, as are the next two."""
 LOG_DIRS = "logDirs"
 LINKS = "links"
-"""Key of the header for brokers whose leaders are being restored; absent if there are none."""
 SHARDS = 8
 # A topic's partitions are spread in blocks, so that a very large topic does not overflow its shard.
 BLOCK = 512
