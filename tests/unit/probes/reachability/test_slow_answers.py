@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import random
+import sys
+import threading
+import time
+from statistics import median
+
 import pytest
 
 from bellwether.probes.reachability.slow_answers import SlowAnswers
@@ -55,3 +61,52 @@ def test_a_broker_that_is_forgotten_is_no_peer() -> None:
     for _ in range(3):
         answers.answered("EXTERNAL", 1, 0.3, None)
     assert not answers.slow("EXTERNAL", 1)
+
+
+def test_a_thousand_brokers_are_compared_in_the_time_that_their_number_takes() -> None:
+    def took(brokers: int) -> float:
+        answers = SlowAnswers()
+        for broker in range(brokers):
+            answers.answered("EXTERNAL", broker, random.random(), None)
+        began = time.process_time()
+        for broker in range(brokers):
+            answers.answered("EXTERNAL", broker, random.random(), None)
+        return time.process_time() - began
+
+    assert min(took(4000) for _ in range(3)) < 40 * min(took(400) for _ in range(3))
+
+
+def test_peers_are_compared_by_their_last_answers() -> None:
+    draw, answers, last = random.Random(5), SlowAnswers(), dict[int, float]()
+    for _ in range(500):
+        broker, seconds = draw.randrange(6), draw.choice([0.001, 0.02, 0.1, 0.5])
+        if draw.random() < 0.1:
+            answers.forget(broker)
+            last.pop(broker, None)
+            continue
+        peers = [s for b, s in last.items() if b != broker]
+        usual = median(peers) if peers else 1.0
+        for _ in range(3):
+            answers.answered("EXTERNAL", broker, seconds, None)
+        last[broker] = seconds
+        assert answers.slow("EXTERNAL", broker) is (seconds >= max(10 * usual, usual + 0.1))
+
+
+def test_a_broker_is_forgotten_on_one_thread_while_others_answer_on_another() -> None:
+    answers, over, before = SlowAnswers(), threading.Event(), sys.getswitchinterval()
+
+    def forget() -> None:
+        while not over.is_set():
+            for broker in range(50):
+                answers.forget(broker)
+
+    other = threading.Thread(target=forget)
+    sys.setswitchinterval(1e-6)
+    try:
+        other.start()
+        for number in range(20_000):
+            answers.answered("EXTERNAL", number % 50, number % 7 / 100, None)
+    finally:
+        over.set()
+        other.join()
+        sys.setswitchinterval(before)
