@@ -24,7 +24,7 @@ LINES = {
     "operator/bellwether/pages": 1409,
     "operator/bellwether/plan_verifier": 2056,
     "operator/bellwether/ports": 443,
-    "operator/bellwether/probes": 6420,  # several listeners, causes, gaps of both sides, slow answers, pairs that lag
+    "operator/bellwether/probes": 6440,  # several listeners, causes, gaps of both sides, slow answers, pairs that lag
     "operator/bellwether/quarantine": 716,  # ends connections; says which field keeps it from holding
     "operator/bellwether/recording": 1955,  # all fields of signals and records, so that a replay decides alike
     "operator/bellwether/sampling": 882,
