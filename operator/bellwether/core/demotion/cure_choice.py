@@ -1,4 +1,4 @@
-"""Choose the cure of a broker with slow writes: demotion, a held controlled shutdown, or neither.
+"""Choose the cure of a broker with slow writes, or that freezes: demotion, a held controlled shutdown, or neither.
 
 In: verdicts that the cap admits, and the context with what was measured of followers. Out: which are demoted, which are
 held, and why the leaders of others stay where they are. Called by ``decisions``. ``RELIEF`` says what each cure ends
@@ -37,6 +37,7 @@ class Fault(Enum):
     TRAILS = "slow writes; it does not keep up"
     LEADS_SLOWLY = f"an append takes {LEADING_LOST_SECONDS} s or more; it does not keep up"
     STALLED = "an append does not end"
+    FREEZES = "it freezes again and again"
 
 
 class Cure(StrEnum):
@@ -65,6 +66,7 @@ RELIEF: Mapping[Fault, Mapping[Cure, Lost]] = {
         (Fault.TRAILS, Lost(0, 1, 1), Lost(1, 1, 0)),
         (Fault.LEADS_SLOWLY, Lost(1, 1, 1), Lost(1, 1, 0)),
         (Fault.STALLED, Lost(1, 1, 1), Lost(1, 1, 0)),
+        (Fault.FREEZES, Lost(1, 1, 1), Lost(1, 1, 0)),
     )
 }
 """Measured with ``make bench-cures`` (docs/internals/cures.md), in whole shares; but acks=1 with slow writes by the
@@ -113,10 +115,14 @@ def choose_cures(admitted: Iterable[Verdict], kept: Mapping[int, DemotedBroker],
 
 
 def _delays(verdict: Verdict, checks: Checks) -> bool:
-    """Whether acks=all waits for a broker with slow writes, or may, as far as is known."""
+    """Whether acks=all waits for a broker with slow writes, or that freezes, or may, as far as is known."""
     broker, cluster = verdict.broker, checks.snapshot.cluster
     measured = checks.snapshot.fault_tolerance is not None
-    if verdict.slow not in _WRITES or not measured or producer_acks(checks) is ProducerAcks.ONE:
+    if not measured or producer_acks(checks) is ProducerAcks.ONE:
+        return False
+    if verdict.reason is Reason.FREEZING:
+        return any(cluster.followed_in_sync_by(broker))
+    if verdict.slow not in _WRITES:
         return False
     stalled = checks.stalled(broker)
     if not cluster.leader_counts[broker] and not stalled:

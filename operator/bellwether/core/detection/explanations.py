@@ -42,7 +42,8 @@ def _with_host(found: Finding, broker: int, index: SignalIndex, silent_since: da
     if found.reason not in SILENT or silent_since is None:
         return found
     if index.snapshot.is_quarantined(broker):
-        text = f"{found.message}; it is held in quarantine, and comes back when its disk is fast"
+        until = "after a while" if index.snapshot.quarantine_orders[broker].freezes else "when its disk is fast"
+        text = f"{found.message}; it is held in quarantine, and comes back {until}"
         return found._replace(message=text)
     silent = (index.snapshot.now - silent_since).total_seconds()
     reporting = [

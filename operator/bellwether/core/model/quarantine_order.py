@@ -34,7 +34,8 @@ class QuarantineOrder:
     """One order to hold a broker, identified by ``epoch`` and ``number``; ``ended_at`` is None while it is active.
 
     ``held_at`` is when the agent was first seen to hold the broker. ``reason`` and ``message`` say why the
-    order was given and, once it has ended, why it ended.
+    order was given and, once it has ended, why it ended. ``freezes``: the broker froze again and again, so that nothing
+    but its start shows whether it is well.
     """
 
     broker: int
@@ -47,6 +48,7 @@ class QuarantineOrder:
     message: str
     held_at: datetime | None = None
     ended_at: datetime | None = None
+    freezes: bool = False
 
     @property
     def active(self) -> bool:

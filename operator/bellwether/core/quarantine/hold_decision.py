@@ -1,4 +1,4 @@
-"""Decide which broker to hold in a controlled shutdown, because ``acks=all`` waits for its slow disk.
+"""Decide which broker to hold in a controlled shutdown, because ``acks=all`` waits for its disk, or while it freezes.
 
 In: the snapshot with the cluster's fault tolerance and the active orders, verdicts, demoted brokers and those that
 ``demotion.cure_choice`` would hold. Out: the new orders, and why brokers that delay ``acks=all`` are not held. Called
@@ -17,6 +17,7 @@ from bellwether.core.detection.findings import fresh
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.cluster import Cluster, TopicPartition
 from bellwether.core.model.flap_damping import stabilization
+from bellwether.core.model.harm_history import SHORTEST_SECONDS
 from bellwether.core.model.quarantine_order import RELEASE_AFTER, RENEW_SECONDS, QuarantineOrder
 from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.undo_record import DemotedBroker
@@ -73,12 +74,13 @@ class FaultToleranceQuery:
 def fault_tolerance_query(
     cluster: Cluster, signals: tuple[Signal, ...], orders: Mapping[int, QuarantineOrder], policy: Policy
 ) -> FaultToleranceQuery | None:
-    """Inputs to read in this reconcile; None where no disk is slow and no broker is held, so that nothing is read
-    needlessly. A policy without quarantine only needs to know who keeps up as a follower.
+    """Inputs to read in this reconcile; None where no disk is slow and no broker freezes or is held, so that nothing is
+    read needlessly. A policy without quarantine only needs to know who keeps up as a follower.
     """
     slow = {s.broker for s in signals if s.type == SignalType.STORAGE_LATENCY and s.reading is Reading.FAILING}
+    frozen = {s.broker for s in signals if s.harm is not None and s.harm.frozen_seconds >= SHORTEST_SECONDS}
     ordered = {b for b, c in orders.items() if c.active}
-    about = ordered | (slow & cluster.named)
+    about = ordered | ((slow | frozen) & cluster.named)
     if not about:
         return None
     quarantines = bool(ordered) or policy.quarantine.mode is not QuarantineMode.OFF
@@ -86,7 +88,7 @@ def fault_tolerance_query(
     # A held broker does not answer; of several in question each is another's peer.
     unasked = about if len(about) == 1 else ordered
     peers = {r for p in held for r in p.replicas} & cluster.live - unasked
-    asked = about - ordered
+    asked = about & slow - ordered  # one that freezes may not answer, and what it lags does not matter
     return FaultToleranceQuery(
         frozenset(p.topic for p in held), frozenset(peers), {b: followed_by(cluster, b) for b in sorted(asked)}
     )
@@ -138,6 +140,7 @@ class Checks(Context):
         """
         cluster = self.snapshot.cluster
         slow = [b for b in self.demoted if b in self.verdicts and self.verdicts[b].slow is not None]
+        slow += [b for b in self.demoted if self.freezes(b)]
         awaited = {b for b in slow if any(cluster.followed_in_sync_by(b))} | set(to_hold) | self._down_and_stalled()
         waiting = [b for b in awaited if b not in orders or not orders[b].active]
         return sorted(waiting, key=lambda b: (-self.verdicts[b].severity, self._slow_since(b), b))
@@ -157,6 +160,10 @@ class Checks(Context):
         """Whether an append to one of its log directories has not ended for so long that it may never end."""
         return self.append_seconds(broker) >= STALLED_SECONDS
 
+    def freezes(self, broker: int) -> bool:
+        """Whether it freezes again and again."""
+        return broker in self.verdicts and self.verdicts[broker].reason is Reason.FREEZING
+
     def append_seconds(self, broker: int) -> float:
         """What an append takes to the slowest of its failing log directories; 0 if none fails."""
         failing = [s for s in self._disk_signals(broker) if s.reading is Reading.FAILING]
@@ -165,7 +172,7 @@ class Checks(Context):
     def delays_acks_all(self, broker: int) -> bool | None:
         """Whether ``acks=all`` waits for it as a follower; None if that is unknown."""
         tolerance = self.snapshot.fault_tolerance
-        if self.stalled(broker) or (tolerance is not None and broker in tolerance.trailing):
+        if self.stalled(broker) or self.freezes(broker) or (tolerance is not None and broker in tolerance.trailing):
             return True
         return False if tolerance is not None and broker in tolerance.keeping_up else None
 
@@ -174,7 +181,8 @@ class Checks(Context):
         now, settings = self.snapshot.now, self.policy.quarantine
         known = [c.number for c in (*orders.values(), *self.snapshot.quarantine_orders.values())]
         said = [round(s.value) for s in self.snapshot.signals if s.type == QUARANTINE_AGENT and s.value is not None]
-        limit = f"for at most {settings.limit_seconds} s"
+        freezes, limit = self.freezes(broker), f"for at most {settings.limit_seconds} s"
+        what = "it while it freezes" if freezes else "its slow disk"
         return QuarantineOrder(
             broker=broker,
             epoch=self.snapshot.record.epoch,
@@ -183,7 +191,8 @@ class Checks(Context):
             until=now + timedelta(seconds=settings.limit_seconds),
             renewed_at=now,
             reason=Reason.QUARANTINE_PENDING,
-            message=f"acks=all waits for its slow disk: ordered into a held controlled shutdown {limit}",
+            message=f"acks=all waits for {what}: ordered into a held controlled shutdown {limit}",
+            freezes=freezes,
         )
 
     def renewed_or_ended(self, order: QuarantineOrder) -> QuarantineOrder:
@@ -233,7 +242,13 @@ class Checks(Context):
             text = f"{stopping}: a held process cannot end"
             return BrokerHold(broker, Reason.QUARANTINE_ENDED, text)
         wait = stabilization(self.snapshot.flaps.get(broker), self.policy)
-        return self._agent_failure(order) or self._disk(broker, wait) or self.danger(broker)
+        over = self._disk(broker, wait)
+        if order.freezes and over is not None:
+            # A held process shows nothing. Its start ends what is its own, such as memory that is used up.
+            held = (now - order.since).total_seconds()
+            text = f"held for {wait} s (spec.promotion.stabilizationSeconds); its start shows whether it still freezes"
+            over = BrokerHold(broker, Reason.QUARANTINE_ENDED, text) if held >= wait else None
+        return self._agent_failure(order) or over or self.danger(broker)
 
     def refusal(self, broker: int, orders: Mapping[int, QuarantineOrder]) -> BrokerHold | None:
         """Why a broker that delays ``acks=all`` is not held now; None where it may be."""
@@ -257,7 +272,8 @@ class Checks(Context):
         planned = self.snapshot.maintenance.get(broker)
         if planned is not None:
             return BrokerHold(broker, planned.reason, f"in maintenance: {planned.message}")
-        return self._allowed_to_lead(broker) or self._disk(broker, 0) or self.danger(broker) or self._pace(broker)
+        disk = None if self.freezes(broker) else self._disk(broker, 0)
+        return self._allowed_to_lead(broker) or disk or self.danger(broker) or self._pace(broker)
 
     def _allowed_to_lead(self, broker: int) -> BrokerHold | None:
         override = self.snapshot.override_of(broker)

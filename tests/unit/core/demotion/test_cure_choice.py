@@ -30,6 +30,7 @@ UNKNOWN = FaultTolerance({"orders": 2}, CONTROLLERS)
 STALLED = replace(disk(), latency_seconds=STALLED_SECONDS)
 LOSING = replace(disk(), latency_seconds=LEADING_LOST_SECONDS)
 GUARDED = replace(opted_in(), demotion=PLAIN.demotion)
+ACKS_ONE = replace(PLAIN.demotion, producer_acks=ProducerAcks.ONE)
 
 
 def decided(
@@ -81,11 +82,25 @@ def test_slow_writes_get_the_cure_that_ends_the_loss(
         (Fault.TRAILS, True),
         (Fault.LEADS_SLOWLY, False),
         (Fault.STALLED, False),
+        (Fault.FREEZES, False),
     ],
 )
 def test_demotion_adds_loss_only_where_acks_all_is_well_on_what_the_broker_leads(fault: Fault, adds: bool):
     assert side_effect(fault) is adds
     assert RELIEF[fault][Cure.HELD] == (0, 0, 0)
+
+
+def test_a_broker_that_freezes_is_held_as_acks_all_waits_for_it_and_demoted_where_it_cannot_be():
+    judged = held_in(LEADING)
+    judged[1] = replace(judged[1], reason=Reason.FREEZING, slow=None)
+    well = disk(1, Reading.PASSING)
+
+    def of(policy: Policy, *signals: Signal) -> Decisions:
+        return decide(Context(scene(LEADING, *signals, margins=UNKNOWN), judged, policy))
+
+    assert of(GUARDED, well, agent()).to_hold == (1,)
+    for found in (of(PLAIN, well), of(GUARDED, well), of(replace(GUARDED, demotion=ACKS_ONE), well, agent())):
+        assert (list(found.demoted), found.to_hold) == ([1], ())
 
 
 def test_a_stalled_disk_that_kafka_has_not_fenced_in_time_is_demoted_without_an_agent():
@@ -105,8 +120,7 @@ def test_a_stalled_disk_that_kafka_will_not_fence_is_demoted_without_an_agent_at
 
 
 def test_where_producers_wait_for_the_leader_alone_demotion_is_the_cure():
-    acks_one = replace(PLAIN, demotion=replace(PLAIN.demotion, producer_acks=ProducerAcks.ONE))
-    assert cure(TRAILS, policy=acks_one) == "demotion"
+    assert cure(TRAILS, policy=replace(PLAIN, demotion=ACKS_ONE)) == "demotion"
 
 
 @pytest.mark.parametrize(("reading", "chosen"), [(Reading.FAILING, "NoRelief"), (Reading.PASSING, "demotion")])

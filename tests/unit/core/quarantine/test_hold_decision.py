@@ -20,7 +20,7 @@ from bellwether.core.quarantine.hold_decision import (
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.harm import STALLED_SECONDS
 from bellwether.core.settings.policy import Mode, Policy
-from bellwether.core.signals import Override, OverrideState, Signal
+from bellwether.core.signals import Harm, Override, OverrideState, Signal
 from testkit.values.builders import after, cluster, drain, partition, verdicts
 from testkit.values.quarantine_inputs import (
     BAD,
@@ -286,6 +286,24 @@ def test_a_broker_is_held_until_its_disk_is_fast_for_a_while_and_longer_when_it_
     assert ended(*lately, flaps={1: FlapCounter(1, NOW)}) == Reason.QUARANTINE_ENDED
 
 
+def test_a_broker_that_froze_is_held_for_the_stabilization_time_as_nothing_else_shows_whether_it_is_well():
+    words = [disk(1, GOOD), agent(1, BAD, 1)]
+    lately, long = (replace(held(since=NOW - timedelta(seconds=s)), freezes=True) for s in (59, 60))
+    assert ended(*words, order=lately) is None
+    over = "held for 60 s (spec.promotion.stabilizationSeconds); its start shows"
+    assert ending(*words, order=long).message.startswith(over)
+    assert ended(agent(1, BAD, 1), order=lately) is None, "no storage probe is needed for it"
+    assert ended(disk(), agent(1, BAD, 1), order=long) is None, "its disk is slow as well"
+
+
+def test_an_order_for_a_broker_that_freezes_says_so():
+    judged = verdicts(cluster(ORDINARY), sick=[1])
+    judged[1] = replace(judged[1], reason=Reason.FREEZING)
+    order = weighed(scene(None, agent()), judged=judged, demoted=(), to_hold=(1,)).orders[1]
+    assert order.freezes
+    assert order.message.startswith("acks=all waits for it while it freezes: ordered into a held controlled shutdown")
+
+
 def test_that_a_held_broker_is_out_of_every_isr_is_said_once_it_is():
     assert "in 1 ISRs until Kafka has fenced it" in ending(seen=cluster(ORDINARY)).message
     assert "out of every ISR" in ending(seen=cluster(partition(replicas=(2, 3, 1), isr=(2, 3)))).message
@@ -433,6 +451,10 @@ def test_margins_are_read_where_a_disk_is_slow_or_a_broker_is_held():
         assert (asked.topics, asked.peers) == (({"orders"}, {2, 3}) if policy is not plain else (set(), set()))
         assert asked.followed == {1: {ORDINARY.name: 2}}
     assert fault_tolerance_query(seen, (disk(1, GOOD), agent()), {}, opted_in()) is None, "its disk is well"
+    frozen = replace(disk(1, GOOD), harm=Harm(2.0, 0.5, NOW, frozen_seconds=1.0))
+    asked = fault_tolerance_query(seen, (frozen, agent()), {}, opted_in())
+    assert asked is not None
+    assert (asked.peers, asked.followed) == ({2, 3}, {}), "it may not answer, and what it lags does not matter"
     standing = fault_tolerance_query(seen, (), {1: held()}, opted_in())
     assert standing is not None
     assert not standing.followed, "who is held trails, and is not asked"

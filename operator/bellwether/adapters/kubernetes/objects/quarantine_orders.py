@@ -23,6 +23,7 @@ from bellwether.ports.errors import Terminal, Transient
 COMPONENT = "quarantine-order"
 EPOCH, NUMBER, UNTIL = "bellwether.dev/epoch", "bellwether.dev/order", "bellwether.dev/hold-until"
 HELD_AT, ENDED_AT = "bellwether.dev/held-at", "bellwether.dev/ended-at"
+FREEZES = "bellwether.dev/freezes"
 REASON, MESSAGE = "bellwether.dev/reason", "bellwether.dev/message"
 MESSAGE_LIMIT = 1024
 TIMEOUT_SECONDS = 2.0
@@ -155,6 +156,7 @@ class LeaseOrders:
             MESSAGE: order.message[:MESSAGE_LIMIT],
             **({HELD_AT: micro_time(order.held_at)} if order.held_at is not None else {}),
             **({ENDED_AT: micro_time(order.ended_at)} if order.ended_at is not None else {}),
+            **({FREEZES: "true"} if order.freezes else {}),
         }
         labels = {
             "app.kubernetes.io/name": "bellwether",
@@ -197,6 +199,7 @@ def order_of(lease: Object, broker: int) -> QuarantineOrder:
             message=said.get(MESSAGE, ""),
             held_at=_moment(said[HELD_AT]) if HELD_AT in said else None,
             ended_at=_moment(said[ENDED_AT]) if ENDED_AT in said else None,
+            freezes=said.get(FREEZES) == "true",
         )
     except (KeyError, ValueError, TypeError) as error:
         name = f"{lease['metadata'].get('namespace', '')}/{lease['metadata']['name']}"

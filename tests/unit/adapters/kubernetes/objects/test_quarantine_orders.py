@@ -165,6 +165,14 @@ def test_a_write_whose_answer_was_lost_is_made_good_by_a_later_reconcile(change:
     assert orders(api).take_over() == wanted
 
 
+def test_that_the_broker_froze_is_read_back(api: MemoryApi) -> None:
+    kept = orders(api)
+    kept.keep({1: replace(ORDER, freezes=True)})
+    assert order_of(lease(api), 1).freezes
+    kept.keep({1: ORDER})
+    assert not order_of(lease(api), 1).freezes
+
+
 def test_a_write_that_crosses_another_process_does_not_go_over_it(api: MemoryApi) -> None:
     older, newer = orders(api), orders(api, holder="operator-b")
     older.keep({1: ORDER})
