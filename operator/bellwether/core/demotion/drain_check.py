@@ -70,7 +70,7 @@ def stop_check(why: Maintenance, demoted: Mapping[int, DemotedBroker], snapshot:
     if broker not in live:
         return safe  # it has stopped already
     stopping = {broker, *_drained_before(broker, demoted, snapshot)}
-    held, staying = list(snapshot.cluster.held_by(broker)), live - stopping
+    held, staying = snapshot.cluster.held_by(broker), live - stopping
     stranded = [p for p in held if _is_last_in_isr(p, broker, staying)]
     if stranded:
         return StopCheck(False, Reason.NO_FAULT_TOLERANCE, _stranded_message(broker, stranded))

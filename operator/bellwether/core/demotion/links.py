@@ -200,8 +200,7 @@ def _shared_cause(links: list[Link], kept: Mapping[int, DemotedBroker], context:
 
 def _shared(link: Link, context: Context) -> Iterable[Partition]:
     """Partitions in scope with a replica at both ends."""
-    managed = context.managed.by_key
-    return (p for p in context.snapshot.cluster.held_by(link.one) if link.other in p.replicas and p.key in managed)
+    return (p for p in context.managed.held_by(link.one) if link.other in p.replicas)
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ Built by the adapters from cluster metadata; read by every later stage. A broker
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -139,6 +139,14 @@ class Cluster:
         return Counter(chain.from_iterable([p.replicas for p in self.partitions]))
 
     @cached_property
+    def _held(self) -> Mapping[int, Sequence[Partition]]:
+        held: defaultdict[int, list[Partition]] = defaultdict(list)
+        for partition in self.partitions:
+            for broker in partition.replicas:
+                held[broker].append(partition)
+        return held
+
+    @cached_property
     def coordinators(self) -> frozenset[int]:
         """Brokers with replicas of internal topics; by replicas, as leaders change with every move."""
         return frozenset(chain.from_iterable([p.replicas for p in self.partitions if p.internal]))
@@ -208,9 +216,9 @@ class Cluster:
         named = dict.fromkeys(sorted(self.named), 0)
         return named | {leader: count for leader, count in self.leader_counts.items() if leader is not None}
 
-    def held_by(self, broker: int) -> Iterator[Partition]:
+    def held_by(self, broker: int) -> Sequence[Partition]:
         """Every partition that has a replica on the broker."""
-        return (p for p in self.partitions if broker in p.replicas)
+        return self._held.get(broker, ())
 
     def followed_in_sync_by(self, broker: int) -> Iterator[Partition]:
         """Every partition that another broker leads and in whose ISR this one is: acks=all waits for it there."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from bellwether.core.model.cluster import PartitionKey, TopicPartition
+from collections.abc import Iterator
+from dataclasses import replace
+
+from bellwether.core.model.cluster import Partition, PartitionKey, TopicPartition
 from testkit.values.builders import cluster, partition
 
 
@@ -23,6 +26,20 @@ def test_every_named_broker_has_a_count_of_leaders():
 def test_a_broker_holds_what_it_leads_and_what_it_follows():
     led, followed, other = partition(), partition(index=1, replicas=[2, 1]), partition(index=2, replicas=[2, 3])
     assert list(cluster(led, followed, other).held_by(1)) == [led, followed]
+
+
+def test_what_every_broker_holds_is_found_in_one_pass():
+    class Counted(tuple[Partition, ...]):
+        passes = 0
+
+        def __iter__(self) -> Iterator[Partition]:
+            self.passes += 1
+            return super().__iter__()
+
+    partitions = Counted(partition(index=n) for n in range(9))
+    seen = replace(cluster(), partitions=partitions)
+    assert [len(list(seen.held_by(broker))) for broker in (1, 2, 3, 4)] == [9, 9, 9, 0]
+    assert partitions.passes == 1
 
 
 def test_a_partition_is_found_by_topic_id_and_index():
