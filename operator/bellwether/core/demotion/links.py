@@ -108,7 +108,7 @@ def _unseen(was: BrokenLink, well: bool, context: Context, held: list[BrokerHold
     if was.unseen_since is None:
         return replace(was, unseen_since=now)
     wait = promotion.stabilization(was.times) if was.wave is None else promotion.waves.pause_seconds
-    if was.wave is not None and was.wave.share >= 100:
+    if was.wave is not None and was.share >= 100:
         return was if now - was.wave.waved_at < timedelta(seconds=WATCHED_SECONDS) else None
     since = was.unseen_since if was.wave is None else was.wave.waved_at
     if not well or now - since < timedelta(seconds=wait):
@@ -147,7 +147,7 @@ def _admitted(
     new = [link for link in new if all(_eligible(end, kept, context) for end in link)]
     if not new:
         return [], [], {}
-    active = [link for link, one in broken.items() if one.wave is None or one.wave.share < 100]
+    active = [link for link, one in broken.items() if one.share < 100]
     counted = demoted_by_signals(kept, snapshot) | {one.broker for one in log_dirs.demoted} | {a.one for a in active}
     cap, shared = (
         context.policy.demotion.cap(len(snapshot.cluster.named)),

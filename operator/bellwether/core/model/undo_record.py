@@ -158,6 +158,11 @@ class BrokenLink:
     unseen_since: datetime | None = None
     wave: ReturningBroker | None = None
 
+    @property
+    def share(self) -> int:
+        """Percentage of its partitions that its ends may lead."""
+        return self.wave.share if self.wave is not None else 0
+
     def keeps_from_leading(self, key: PartitionKey) -> bool:
         """Whether neither end may lead a partition that both have."""
         return self.wave is None or self.wave.withholds(key)

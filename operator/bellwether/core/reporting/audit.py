@@ -207,14 +207,17 @@ def _log_dirs(before: UndoRecord, plan: Plan) -> Iterable[BrokerChange]:
 
 
 def _links(before: UndoRecord, plan: Plan) -> Iterable[BrokerChange]:
-    """Broken links for which others lead, or do not lead any more, from this reconcile on, at both ends."""
-    now, reason = plan.decisions.links.broken, str(Reason.BROKEN_LINK)
-    for link in sorted(now.keys() ^ before.links.keys()):
-        text = (
-            f"{link} do not reach each other: others lead what they share" if link in now else f"{link} may lead again"
-        )
+    """Broken links: what both ends have is led by others, or returns to them, from this reconcile on."""
+    now, was = plan.decisions.links.broken, before.links
+    for link in sorted(now.keys() | was.keys()):
+        share = now[link].share if link in now else 100
+        if share == (was[link].share if link in was else 100):
+            continue
+        text = f"may lead {share} % of what they share again" if share < 100 else "may lead again what they share"
+        if not share:
+            text = "do not reach each other: others lead what they share"
         for broker in link:
-            yield BrokerChange(broker, link in now, "signals", reason, text)
+            yield BrokerChange(broker, not share, "signals", str(Reason.BROKEN_LINK), f"{link} {text}")
 
 
 def _waves(before: UndoRecord, plan: Plan) -> Iterable[BrokerChange]:

@@ -8,6 +8,7 @@ from datetime import datetime
 import pytest
 
 from bellwether.core.demotion.decisions import Decisions
+from bellwether.core.demotion.links import LinkDecisions
 from bellwether.core.detection.findings import EvidenceItem
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
@@ -15,7 +16,15 @@ from bellwether.core.execution.result import Abort, ExecutionResult
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.refusals import Hold
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.model.undo_record import ApplicationEnd, Cause, DemotedBroker, PlanApplication, UndoRecord
+from bellwether.core.model.undo_record import (
+    ApplicationEnd,
+    BrokenLink,
+    Cause,
+    DemotedBroker,
+    Link,
+    PlanApplication,
+    UndoRecord,
+)
 from bellwether.core.planning.plan import Move, MoveKind, Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.rebalance_waves import WaveResult
@@ -226,6 +235,26 @@ def test_a_wave_that_is_rolled_back_is_told_as_one():
     state = replace(NOTHING, returning={1: returning(1, 50)})
     (change,) = entry(Plan(decisions=Decisions({}, returning={1: returning(1, 0)})), state).changes
     assert (change.demoted, change.reason) == (True, "RestoringInWaves")
+
+
+def test_what_becomes_of_a_broken_link_stands_at_both_ends_when_leaders_go_or_return():
+    link = Link(1, 2)
+    broken = BrokenLink(link, START)
+
+    def changes(was: BrokenLink | None, now: BrokenLink | None) -> set[tuple[str, bool]]:
+        before, after_it = ({} if one is None else {link: one} for one in (was, now))
+        plan = Plan(decisions=Decisions({}, links=LinkDecisions(after_it)))
+        found = told(plan, replace(NOTHING, links=before))
+        assert found is None or [c.broker for c in found.changes] == [1, 2]
+        return {(c.message, c.demoted) for c in found.changes} if found is not None else set()
+
+    some, most = (replace(broken, wave=returning(1, share)) for share in (10, 100))
+    away = {("brokers 1 and 2 do not reach each other: others lead what they share", True)}
+    back = {("brokers 1 and 2 may lead again what they share", False)}
+    assert changes(None, broken) == changes(some, broken) == changes(most, broken) == away
+    assert changes(broken, some) == {("brokers 1 and 2 may lead 10 % of what they share again", False)}
+    assert changes(some, most) == changes(broken, None) == back
+    assert changes(most, None) == changes(some, some) == set()
 
 
 def test_the_outcome_counts_what_was_done_and_what_was_held():
