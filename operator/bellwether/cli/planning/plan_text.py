@@ -58,7 +58,8 @@ def _decided(plan: Plan, decisions: Decisions, before: set[int], dirs_before: se
         yield f"log directory {log_dir} {state} with {count} partitions: {one.reason}: {one.message}"
     for log_dir in sorted(dirs_before - decisions.log_dirs.demoted.keys()):
         yield f"log directory {log_dir} would be promoted"
-    for link, keys in decisions.links.partitions.items():
+    links = {link: keys for link, keys in decisions.links.partitions.items() if keys}
+    for link, keys in links.items():
         yield f"{link} do not reach each other: others lead, or would lead, {len(keys)} partitions of both"
     for broker in decisions.promoted:
         yield f"broker {broker} would be promoted"
@@ -69,9 +70,7 @@ def _decided(plan: Plan, decisions: Decisions, before: set[int], dirs_before: se
         yield f"broker {broker} would be demoted in {seconds:.0f} s (demotion.dwellSeconds)"
     for hold in decisions.held:
         yield f"broker {hold.broker} is held: {hold.reason}: {hold.message}"
-    changed = (
-        decisions.demoted or decisions.promoted or decisions.log_dirs.demoted or decisions.links.broken or dirs_before
-    )
+    changed = decisions.demoted or decisions.promoted or decisions.log_dirs.demoted or links or dirs_before
     if not (changed or decisions.held or decisions.dwelling):
         yield "no broker is demoted, and none would be"
 

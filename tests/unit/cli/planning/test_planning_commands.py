@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAPS
 from bellwether.cli.main import main
 from bellwether.controllers.policy_controller import PolicyController
-from bellwether.core.signals import Override, Reading
+from bellwether.core.signals import Override, Reading, SignalType
 from bellwether.ports.errors import Terminal
 from testkit.simulation.operator_fixture import MemoryOperator
 from testkit.simulation.preview_fixture import lead_to_cluster_of
@@ -86,6 +86,26 @@ class TestPlan:
         assert found.exit_code == 0
         assert "no broker is demoted, and none would be" in found.output
         assert "0 leaders move, 0 partitions are only reordered" in found.output
+
+    def test_a_broken_link_is_told_while_others_lead_for_it(self, operator: MemoryOperator):
+        def lag(of_two: bool) -> None:
+            for broker, other in ((1, 2), (2, 1), (3, None)):
+                operator.site.signals.say(
+                    broker,
+                    Reading.PASSING,
+                    type=SignalType.REPLICATION_LAG,
+                    sources=["replication"],
+                    broken_link_to=other if of_two else None,
+                )
+
+        loop = started(operator)
+        lag(True)
+        operator.step(loop, 30)
+        assert "brokers 1 and 2 do not reach each other: others lead, or would lead," in run("plan").output
+        lag(False)
+        operator.step(loop, 84)
+        assert "no broker is demoted, and none would be" in run("plan").output
+        assert "brokers 1 and 2" not in run("plan").output
 
     def test_in_observe_mode_it_shows_what_enforcing_would_do(self, operator: MemoryOperator):
         loop = started(operator, mode="Observe")
