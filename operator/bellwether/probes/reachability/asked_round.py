@@ -70,17 +70,14 @@ class AskedRound:
 
     outside: Mapping[str, Question]
     inside: Question
+    questions: tuple[Question, ...]
+    """All of them."""
     timeout: float
     late_before: float
     seconds: float
     """Seconds that the round represents: since the round before it, at most a period."""
     slow: frozenset[str] = frozenset()
     """Listeners that are slow from here, and so are asked with requests of a client's size."""
-
-    @property
-    def questions(self) -> tuple[Question, ...]:
-        """Those to the external listeners, and the control."""
-        return (*self.outside.values(), self.inside)
 
     @property
     def began(self) -> bool:
@@ -112,5 +109,7 @@ class AskedRound:
 
     def _elsewhere(self, name: str) -> bool:
         """Whether another external listener answered in time."""
+        if len(self.outside) < 2:
+            return False
         others = [q.item.result for n, q in self.outside.items() if n != name and q.item is not None and q.item.done]
         return any(answer is not None and in_time(answer) for answer in others)

@@ -149,7 +149,7 @@ class BrokerWatch:
         self._warned = ""
         self._asked: deque[AskedRound] = deque()
         self._due = self._begun = self.beat = clock.monotonic()
-        self._left_out = False
+        self._left_out = self._learned = False
         self.stopped = False
 
     @property
@@ -200,24 +200,20 @@ class BrokerWatch:
 
     def collect(self) -> float | None:
         """Judge finished rounds, in the order in which they were begun; returns when to begin again, if changed."""
-        before = self._known
         while self._asked and not self.stopped and self._asked[0].over(self._clock.monotonic()):
             self._take(self._asked.popleft())
             for listener in self._listeners.values():
                 listener.late_rounds = 0
         self._count_late_rounds()
-        if self._known > before:
-            self._due = self._clock.monotonic()  # just learned: no need to wait for the next period
+        if self._learned:
+            self._learned = False
+            self._due = self._clock.monotonic()  # no need to wait for the next period
             return self._due
         soon = self._begun + self._pace(self._settings())
         if soon < self._due:
             self._due = max(soon, self._clock.monotonic())  # it has just begun to fail
             return self._due
         return None
-
-    @property
-    def _known(self) -> int:
-        return sum(bool(listener.address) for listener in self._listeners.values())
 
     def _pace(self, settings: Reachability) -> float:
         """Seconds from one round to the next: fewer while the broker fails, to be sure of it soon."""
@@ -244,7 +240,8 @@ class BrokerWatch:
             name: asking(listener.address, CLIENT_BYTES if name in slow else 0)
             for name, listener in self._listeners.items()
         }
-        asked = AskedRound(outside, asking(self._target.internal), timeout, self._late(), seconds, slow)
+        inside = asking(self._target.internal)
+        asked = AskedRound(outside, inside, (*outside.values(), inside), timeout, self._late(), seconds, slow)
         for question in asked.questions:
             if question.item is not None:
                 self._questions.put(question.item)
@@ -318,15 +315,20 @@ class BrokerWatch:
     def _learn(self, rounds: Mapping[str, ProbeRound]) -> None:
         """Follow the addresses that the broker itself advertises for its external listeners."""
         said: dict[str, str] = {}
+        inside: ProbeAnswer | None = None
         for seen in rounds.values():
-            said |= {**_said(seen.external), **_said(seen.internal)}
-        inside = next((seen.internal for seen in rounds.values()), None)
+            inside = seen.internal
+            if seen.external is not None and seen.external.ok:
+                said.update(seen.external.advertised)
+        if inside is not None and inside.ok:
+            said.update(inside.advertised)
         for name, listener in self._listeners.items():
             address = said.get(name, "")
             if address:
                 if address != listener.address:
                     previous = listener.address or None
                     self._log.info("external_address_changed", listener=name, address=address, previous=previous)
+                    self._learned = self._learned or previous is None
                 listener.address, listener.unknown = address, ""
             elif said:
                 self._not_advertised(name, listener, said)
@@ -346,7 +348,3 @@ class BrokerWatch:
         if problem != self._warned:
             self._warned = problem
             self._log.warning(event, error=problem, remedy=remedy)
-
-
-def _said(answer: ProbeAnswer | None) -> Mapping[str, str]:
-    return answer.advertised if answer is not None and answer.ok else {}

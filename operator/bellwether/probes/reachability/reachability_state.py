@@ -226,9 +226,11 @@ _BADNESS = {Reading.UNKNOWN: 0, Reading.PASSING: 1, Reading.FAILING: 2}
 
 def signal_of(states: Mapping[str, ReachabilityState], broker: int, source: str) -> Signal | None:
     """The signal to report; ``None`` while no listener has been judged. One listener's is that of its state."""
+    if len(states) == 1:
+        return next(iter(states.values())).signal(broker, source)
     said = {name: signal for name, state in states.items() if (signal := state.signal(broker, source)) is not None}
-    if len(states) < 2 or not said:
-        return next(iter(said.values()), None)
+    if not said:
+        return None
     worst = max(said, key=lambda name: (_BADNESS[said[name].reading], _lost(said[name]), said[name].cause is not None))
     found = said[worst]
     alike = [signal.since for signal in said.values() if signal.reading is found.reading]
