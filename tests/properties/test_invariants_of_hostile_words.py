@@ -53,6 +53,11 @@ ODD = {
     "since": st.sampled_from(["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "yesterday"]) | SCRAPS,
     "message": st.sampled_from(["x" * 10_000, "\x00\x1b[31m"]) | SCRAPS,
     "latencyMicroseconds": st.sampled_from([-1, 10**18, math.nan, "NaN"]) | SCRAPS,
+    "listeners": st.lists(
+        st.fixed_dictionaries({"name": st.sampled_from(["X", "Y", "a\nb", ""]), "reading": st.just("Failing")}),
+        max_size=9,
+    )
+    | SCRAPS,
     "value": st.sampled_from(["NaN", "Infinity", "1e999999999", "-0"]) | SCRAPS,
 }
 

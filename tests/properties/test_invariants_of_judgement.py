@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bellwether.core.detection.verdicts import judge
 from bellwether.core.model.undo_record import EntryState
-from bellwether.core.signals import OverrideState, Reading, Signal, SignalType
+from bellwether.core.reasons import Reason
+from bellwether.core.signals import ListenerReading, OverrideState, Reading, Signal, SignalType
 from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.simulation.operators import POLICY, Operator
 from testkit.simulation.scenario_driver import Play
-from testkit.values.builders import site
+from testkit.values.builders import signal, site, snapshot
 from testkit.values.strategies import memory_clusters
 
 
@@ -34,6 +38,21 @@ def test_invariant_5_without_fresh_evidence_from_a_quorum_nothing_moves(data: st
     assert made.cluster.mutations == before
     assert made.store.record is not None
     assert made.store.record.empty
+
+
+@given(st.dictionaries(st.sampled_from("abc"), st.sets(st.sampled_from(["X", "Y", "Z"])), min_size=3))
+def test_a_quorum_agrees_on_one_listener(failing: dict[str, set[str]]):
+    said = []
+    for source, names in failing.items():
+        listeners = tuple(ListenerReading(name, Reading.FAILING) for name in sorted(names))
+        own = signal(1, Reading.FAILING if names else Reading.PASSING, source=source)
+        said += [replace(own, listeners=listeners), *(signal(b, Reading.PASSING, source=source) for b in (2, 3))]
+    lost = [name for name in "XYZ" if sum(name in names for names in failing.values()) >= 2]
+    found = judge(snapshot(None, *said), POLICY, {})[1]
+    assert (found.reason is Reason.EXTERNALLY_UNREACHABLE) == bool(lost)
+    if lost:
+        named = found.message.split(":")[0].removeprefix("listeners ").removeprefix("listener ").split(", ")
+        assert set(named) <= set(lost)
 
 
 @given(memory_clusters(), st.integers(0, 4), st.integers(0, 40))

@@ -24,7 +24,7 @@ from bellwether.core.settings.detection import (
     SelfReachability,
 )
 from bellwether.core.settings.policy import Policy
-from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.core.signals import ListenerReading, Reading, Signal, SignalType
 from testkit.values.builders import after, cluster, demoted, partition, record
 
 BROKERS = (1, 2, 3, 4)
@@ -51,6 +51,7 @@ DETECTIONS = [
 
 readings = st.sampled_from([Reading.PASSING, Reading.PASSING, Reading.FAILING, Reading.UNKNOWN])
 ages = st.sampled_from([None, 0.0, 1.0, 3.0, 3.1, 10.0, 10.5, 30.5, 61.0])
+listeners = st.sampled_from([(), *(tuple(ListenerReading(n, Reading.FAILING) for n in names) for names in ("X", "XY"))])
 latencies = st.sampled_from([None, 0.001, 0.0011, 0.002, 0.4])
 
 
@@ -65,6 +66,7 @@ def word(key: Key, reading: Reading, draw: st.DrawFn) -> Signal:
         draw(latencies),
         draw(st.sampled_from(["", "so it is"])),
         draw(latencies),
+        listeners=draw(listeners) if key[1] is SignalType.EXTERNAL_REACHABILITY else (),
     )
 
 

@@ -67,7 +67,12 @@ class HarmEntry(Reported):
 class ListenerEntry(Reported):
     """What a source reports of one of several listeners of a broker, where that is not Passing."""
 
-    name: str = Field(min_length=1, max_length=64, description="Name of the listener, as in advertised.listeners.")
+    name: str = Field(
+        min_length=1,
+        max_length=64,
+        pattern="^[A-Za-z0-9_.-]+$",
+        description="Name of the listener, as in advertised.listeners.",
+    )
     reading: Reading = Field(description="Reading at this listener; Unknown while it is not measured.")
     harm: HarmEntry | None = Field(
         default=None, description="What probes of the listener lost; unset while nothing is lost."
