@@ -166,14 +166,17 @@ def _too_few(
 def _why_missing(broker: int, missing: Sequence[str], index: SignalIndex) -> tuple[str, str]:
     """Why vantages have no fresh evidence, and what to do about each kind."""
     patience = index.detection.reachability.stale_after_seconds
-    said = {s.source for s in index.about(broker, SignalType.EXTERNAL_REACHABILITY) if recent(s, patience)}
+    said = {s.source: s for s in index.about(broker, SignalType.EXTERNAL_REACHABILITY) if recent(s, patience)}
+    unknown = [v for v in missing if v in said and v not in index.blind]
+    causes = {said[v].message for v in unknown}
+    cause = f" ({text})" if len(causes) == 1 and (text := causes.pop()) else ""
     kinds = (
-        ([v for v in missing if v not in said], "no fresh report from", "start the prober of"),
-        ([v for v in missing if v in said - index.blind], "Unknown from", "check the prober of"),
-        ([v for v in missing if v in said & index.blind], "every broker fails from", "check the network of"),
+        ([v for v in missing if v not in said], "no fresh report from", "", "start the prober of"),
+        (unknown, "Unknown from", cause, "check the prober of"),
+        ([v for v in missing if v in said and v in index.blind], "every broker fails from", "", "check the network of"),
     )
-    problems = [f"{problem} {', '.join(vantages)}" for vantages, problem, _ in kinds if vantages]
-    remedies = [f"{remedy} {', '.join(vantages)}" for vantages, _, remedy in kinds if vantages]
+    problems = [f"{problem} {', '.join(vantages)}{why}" for vantages, problem, why, _ in kinds if vantages]
+    remedies = [f"{remedy} {', '.join(vantages)}" for vantages, _, _, remedy in kinds if vantages]
     return ", ".join(problems), ", ".join(remedies)
 
 

@@ -89,6 +89,13 @@ def test_a_listener_that_nobody_measures_changes_nothing() -> None:
     assert of_three(*unmeasured).state is HealthState.HEALTHY
 
 
+def test_why_no_vantage_measures_the_only_listener_is_in_the_verdict() -> None:
+    why = "not probed: the broker advertises A, not EXTERNAL: correct spec.detection.externalReachability.listeners"
+    unmeasured = [replace(signal(1, DUNNO, source=v), message=why) for v in "ab"]
+    found = of_three(*unmeasured, policy=Policy(name="main"))
+    assert found.message == f"0 of 2 vantages have fresh evidence, 2 are needed: Unknown from a, b ({why})"
+
+
 def test_a_source_that_fails_and_names_no_listener_agrees_with_nobody_on_one() -> None:
     unnamed = signal(1, BAD, source="b")
     assert of_three(said("a", X), unnamed, said("c")).reason is not Reason.EXTERNALLY_UNREACHABLE
@@ -98,6 +105,12 @@ def test_a_source_that_fails_and_names_no_listener_agrees_with_nobody_on_one() -
 def test_the_evidence_is_what_the_vantages_said() -> None:
     found = of_three(said("a", X), said("b", Y), said("c"))
     assert [(f.source, f.reading) for f in found.facts] == [("a", BAD), ("b", BAD), ("c", GOOD)]
+
+
+def test_a_vantage_that_fails_everywhere_at_different_listeners_is_not_blind() -> None:
+    mixed = [said("a", X, broker=1), said("a", Y, broker=2), said("a", X, broker=3)]
+    found = judge(snapshot(None, *mixed, *(signal(b, GOOD, source=v) for b in (1, 2, 3) for v in "bc")), POLICY, {})[1]
+    assert (found.reason, {f.ignored_because for f in found.facts}) == (Reason.VANTAGES_DISAGREE, {""})
 
 
 def test_a_broker_stays_demoted_while_any_listener_of_it_fails() -> None:

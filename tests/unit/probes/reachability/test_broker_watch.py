@@ -255,6 +255,7 @@ def test_the_broker_passes_once_its_last_listener_does() -> None:
     watched.run(12)
     last = watched.posts[-1][1]
     assert (last.reading, last.listeners) == (Reading.PASSING, ())
+    assert last.since == watched.watch.states[SECOND].external.reading_since
 
 
 def test_a_listener_that_is_cut_is_no_freeze_while_another_answers() -> None:
