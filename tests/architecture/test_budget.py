@@ -42,11 +42,11 @@ LINES = {
     "tests/contract": 855,
     "tests/e2e": 168,  # the cures bench in its quick form
     "tests/integration": 18567,
-    "tests/properties": 4770,
+    "tests/properties": 4830,
     "tests/scenarios": 208,
     "tests/spark": 737,
     "tests/support": 19724,
-    "tests/unit": 62700,
+    "tests/unit": 63000,
 }
 """Lines of the Python files below a folder, but for those below a longer name of the table."""
 

@@ -304,10 +304,7 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
     "no listener at all": (reachability(listeners=[]), f"{REACHABILITY}.listeners"),
     "a listener twice": (reachability(listeners=["A", "A"]), f"{REACHABILITY}.listeners"),
     "nine listeners": (reachability(listeners=[f"L{n}" for n in range(9)]), f"{REACHABILITY}.listeners"),
-    "one listener, and several others": (
-        reachability(listener="EXTERNAL", listeners=["A", "B"]),
-        f"{REACHABILITY}.listener",
-    ),
+    "one listener, and others": (reachability(listener="C", listeners=["A", "B"]), f"{REACHABILITY}.listener"),
     "a threshold of the disk": (
         policy(detection={"storageLatency": {"thresholdMilliseconds": 80}}),
         "spec.detection.storageLatency.thresholdMilliseconds",

@@ -20,7 +20,7 @@ from bellwether.core.quarantine.hold_decision import (
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.harm import STALLED_SECONDS
 from bellwether.core.settings.policy import Mode, Policy
-from bellwether.core.signals import Harm, Override, OverrideState, Signal
+from bellwether.core.signals import Override, OverrideState, Signal
 from testkit.values.builders import after, cluster, drain, partition, verdicts
 from testkit.values.quarantine_inputs import (
     BAD,
@@ -441,27 +441,6 @@ def test_after_an_early_end_a_broker_is_left_in_peace_for_as_long_as_a_quarantin
     assert weighed(scene(None, *words, orders=[rested])).orders[1].number == 2
     relapsed = replace(stopped, reason=Reason.QUARANTINE_ENDED)
     assert weighed(scene(None, *words, orders=[relapsed])).orders[1].number == 2, "a relapse is no reason to wait"
-
-
-def test_margins_are_read_where_a_disk_is_slow_or_a_broker_is_held():
-    seen, plain = cluster(ORDINARY, partition("quiet", replicas=(2, 3))), Policy(name="main", mode=Mode.ENFORCE)
-    for policy in (opted_in(), plain):
-        asked = fault_tolerance_query(seen, (disk(), agent()), {}, policy)
-        assert asked is not None, "whether demotion helps depends on it, with an agent or without"
-        assert (asked.topics, asked.peers) == (({"orders"}, {2, 3}) if policy is not plain else (set(), set()))
-        assert asked.followed == {1: {ORDINARY.name: 2}}
-    assert fault_tolerance_query(seen, (disk(1, GOOD), agent()), {}, opted_in()) is None, "its disk is well"
-    frozen = replace(disk(1, GOOD), harm=Harm(2.0, 0.5, NOW, frozen_seconds=1.0))
-    asked = fault_tolerance_query(seen, (frozen, agent()), {}, opted_in())
-    assert asked is not None
-    assert (asked.peers, asked.followed) == ({2, 3}, {}), "it may not answer, and what it lags does not matter"
-    standing = fault_tolerance_query(seen, (), {1: held()}, opted_in())
-    assert standing is not None
-    assert not standing.followed, "who is held trails, and is not asked"
-    assert standing.peers == {2, 3}
-    both = fault_tolerance_query(seen, (disk(), agent(), disk(2), agent(2)), {1: held()}, opted_in())
-    assert both is not None
-    assert both.peers == {2, 3}, "a slow broker beside the held one may be lost, too"
 
 
 @pytest.mark.parametrize("policy", [opted_in(), Policy(name="main", mode=Mode.ENFORCE)], ids=["enabled", "off"])
