@@ -37,7 +37,7 @@ LINES = {
     "docs": 349,
     "tests": 214,
     "tests/architecture": 2654,
-    "tests/bench": 11260,  # the simulated months have acks=all, holds, Kafka's fencing, slow syncs and freezes
+    "tests/bench": 11320,  # the simulated months have acks=all, holds, Kafka's fencing, slow syncs and freezes
     "tests/cluster": 894,
     "tests/contract": 855,
     "tests/e2e": 168,  # the cures bench in its quick form

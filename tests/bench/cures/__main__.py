@@ -19,14 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from bellwether.ports.errors import BellwetherError
-from cures import faults
+from cures import faults, freezer, throttled_disk
 from cures.by_hand import CURES, Undo
 from cures.clients import Kind
 from cures.faults import FAULTS, Fault
 from cures.losses import rows
 from cures.stage import AGENT, LOADS, NO_AGENT, TICK, TOPICS, Layout, Stage
 from cures.tables import markdown
-from cures.throttled_disk import unavailable
 from cures.traffic import Sent
 from faults.report import commit
 from realparts.apiserver import ApiServer
@@ -79,10 +78,13 @@ def main() -> int:
 def layouts(chosen: argparse.Namespace) -> Iterator[tuple[Layout, list[Fault]]]:
     """The stages that are needed, with the faults that each can play."""
     wanted = [FAULTS[name] for name in chosen.fault or FAULTS]
-    why = unavailable()
-    if why and any(fault.device for fault in wanted):
-        print(f"left out, as {why}: {', '.join(fault.name for fault in wanted if fault.device)}", flush=True)
-        wanted = [fault for fault in wanted if not fault.device]
+    for why, left_out in (
+        (throttled_disk.unavailable(), [fault for fault in wanted if fault.device]),
+        (freezer.unavailable(), [fault for fault in wanted if fault.freezes]),
+    ):
+        if why and left_out:
+            print(f"left out, as {why}: {', '.join(fault.name for fault in left_out)}", flush=True)
+            wanted = [fault for fault in wanted if fault not in left_out]
     operators = [operator for operator in DEFAULTS if operator in chosen.cure]
     if any(cure in CURES for cure in chosen.cure):
         operators.insert(0, "")

@@ -6,11 +6,11 @@ In: a ``Stage``. Out: the fault has begun, or is over. Called by ``__main__``.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cures.freezer import Freezer
 from cures.narrow_path import NarrowPath
 from faults.busywork import repeated
 from realparts.blackholes import Blackhole
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Fault:
     """``payload`` in bytes a record, ``device`` whether the broker lies on a device that the kernel can throttle,
-    ``directories`` how many log directories it has, of which the first one is slow.
+    ``directories`` how many log directories it has, of which the first one is slow. ``freezes``: it takes the freezer.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Fault:
     payload: int = 200
     device: bool = False
     directories: int = 1
+    freezes: bool = False
 
 
 def _swallow(stage: Stage) -> None:
@@ -43,15 +44,15 @@ def _freezing(frozen_seconds: float, of_seconds: float) -> Callable[[Stage], Non
     """Freeze its process again and again, each time for less than Kafka needs to fence it."""
 
     def begin(stage: Stage) -> None:
+        freezer = stage.undo.enter_context(Freezer(lambda: stage.sick.process.pid))
+
         def freeze(stop: threading.Event) -> None:
-            end = time.monotonic() + frozen_seconds
-            while time.monotonic() < end and not stop.is_set():
-                stage.sick.pause()  # again: an agent releases a process that no order stopped
-                stop.wait(0.05)
-            stage.sick.resume()
+            if stage.sick.process.alive:
+                freezer.freeze()
+            stop.wait(frozen_seconds)
+            freezer.thaw()
             stop.wait(of_seconds - frozen_seconds)
 
-        stage.undo.callback(stage.sick.resume)
         stage.undo.enter_context(repeated(freeze))
 
     return begin
@@ -87,8 +88,8 @@ FAULTS = {
         Fault("unreachable", lambda stage: stage.proxy.cut(stage.sick.proxy_name)),
         Fault("blackholed", _swallow),
         Fault("narrow-50kB", _narrow(50_000), payload=10_000),
-        Fault("frozen-5-of-9", _freezing(5, 9)),
-        Fault("frozen-6-of-11", _freezing(6, 11)),
+        Fault("frozen-5-of-9", _freezing(5, 9), freezes=True),
+        Fault("frozen-6-of-11", _freezing(6, 11), freezes=True),
         Fault("writes-20ms", _writes(20)),
         Fault("writes-80ms", _writes(80)),
         Fault("writes-200ms", _writes(200)),
