@@ -13,8 +13,8 @@ from bellwether.recording.replay.replay_run import Replay
 from sourcetree import ROOT
 from testkit.simulation import recordings, scenarios
 
-# Number 20 is half an hour of waiting, a fifth of the time of all of them.
-FILES = sorted(p for p in (ROOT / "tests" / "scenarios").glob("[0-9][0-9]-*.yaml") if p.name[:2] != "20")
+# A trace does not have what a hold depends on, so a broker that freezes is demoted in the replay of number 50.
+FILES = sorted(p for p in (ROOT / "tests" / "scenarios").glob("[0-9][0-9]-*.yaml") if p.name[:2] != "50")
 
 
 def statuses(reports: list[Report | None]) -> list[dict[int, tuple[str, str, bool]]]:
