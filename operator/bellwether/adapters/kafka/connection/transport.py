@@ -30,6 +30,7 @@ READ_RATE = 4 << 20
 _CHUNK = 1 << 18
 # These errors mean a local problem, not one of the broker: no evidence.
 _OURS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EADDRNOTAVAIL}
+_NO_PATH = {errno.ENETUNREACH, errno.EAFNOSUPPORT}
 _CAUSES = {
     errno.ECONNREFUSED: UnreachableCause.REFUSED,
     errno.EHOSTUNREACH: UnreachableCause.NO_ROUTE,
@@ -200,7 +201,7 @@ def _silence(stage: Stage) -> str:
 
 def _connect(address: str, host: str, port: int, deadline: Deadline) -> socket.socket:
     found = _resolve(address, host, port, deadline)
-    failure: OSError | None = None
+    worst: tuple[int, OSError] | None = None
     for index, (family, target) in enumerate(found):
         sock: socket.socket | None = None
         try:
@@ -210,19 +211,30 @@ def _connect(address: str, host: str, port: int, deadline: Deadline) -> socket.s
             sock.connect(target)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError as error:
-            failure = error
+            if worst is None or _weight(family, error) >= _weight(*worst):
+                worst = family, error
         except BrokerConnectionError:
             _close(sock)
             raise
         else:
             return sock
         _close(sock)
+    failure = worst[1] if worst is not None else None
     if failure is not None and failure.errno in _OURS:
         raise Transient(f"this process cannot open a connection: {failure.strerror}. Raise its limits") from failure
     if failure is None or isinstance(failure, TimeoutError):
         raise BrokerConnectionError(Stage.CONNECT, address, _silence(Stage.CONNECT), silent=True) from failure
     message, cause = f"cannot connect: {failure.strerror or failure}", _CAUSES.get(failure.errno or 0)
     raise BrokerConnectionError(Stage.CONNECT, address, message, cause=cause) from failure
+
+
+def _weight(family: int, error: OSError) -> int:
+    """Which error of several addresses counts, the highest: 0 for a family that has no path from here (a host with
+    IPv6 addresses, a pod without), 2 for what this process lacks, which is no evidence about the peer.
+    """
+    if error.errno in _NO_PATH or (family == socket.AF_INET6 and error.errno == errno.EADDRNOTAVAIL):
+        return 0
+    return 2 if error.errno in _OURS else 1
 
 
 def _close(sock: socket.socket | None) -> None:

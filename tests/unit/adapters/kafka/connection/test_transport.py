@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import socket
 import threading
 from typing import Any
 
@@ -10,7 +13,9 @@ import pytest
 from bellwether.adapters.kafka.connection import transport
 from bellwether.adapters.kafka.connection.connection_errors import BrokerConnectionError, Stage
 from bellwether.adapters.kafka.connection.transport import READ_RATE, Deadline, HiddenBytes, Transport
+from bellwether.core.signals import UnreachableCause
 from bellwether.kafka_connection import Security
+from bellwether.ports.errors import Transient
 from bellwether.testing.memory_world import ManualClock
 from waiting import limit, until
 
@@ -123,6 +128,53 @@ def test_a_dripping_peer_is_given_up_however_long_it_drips(clock: ManualClock) -
     with pytest.raises(BrokerConnectionError, match="no answer in time"):
         wired(Peer(clock, 1))._exactly(1 << 20, growing(5), Stage.REQUEST)
     assert clock.monotonic() < 5.01
+
+
+V4, V6 = socket.AF_INET, socket.AF_INET6
+REFUSED = (V4, errno.ECONNREFUSED)
+
+
+def connects(monkeypatch: pytest.MonkeyPatch, *failures: tuple[int, int]) -> None:
+    """Connect to a host with an address for each of these families and errors."""
+
+    class Refusing(Peer):
+        def __init__(self, family: int, _kind: int) -> None:
+            super().__init__(ManualClock(), 0)
+            self._error = dict(failures)[family]
+
+        def connect(self, _target: object) -> None:
+            raise OSError(self._error, os.strerror(self._error))
+
+        def close(self) -> None: ...
+
+    monkeypatch.setattr(transport, "_resolve", lambda *_: [(family, ("host", 9092)) for family, _ in failures])
+    monkeypatch.setattr(transport.socket, "socket", Refusing)
+    Transport.open("host:9092", Security(), Deadline(2))
+
+
+@pytest.mark.parametrize("nowhere", [errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT])
+@pytest.mark.parametrize("first", [True, False])
+def test_an_address_family_without_a_path_from_here_hides_no_refusal(
+    monkeypatch: pytest.MonkeyPatch, nowhere: int, first: bool
+) -> None:
+    with pytest.raises(BrokerConnectionError) as found:
+        connects(monkeypatch, *([(V6, nowhere), REFUSED] if first else [REFUSED, (V6, nowhere)]))
+    assert found.value.cause is UnreachableCause.REFUSED
+
+
+@pytest.mark.parametrize(
+    "failures",
+    [
+        pytest.param([(V4, errno.EMFILE), (V6, errno.ENETUNREACH)], id="no descriptor"),
+        pytest.param([(V4, errno.EADDRNOTAVAIL), (V6, errno.ECONNREFUSED)], id="no port"),
+        pytest.param([(V6, errno.EADDRNOTAVAIL)], id="no address of the only family"),
+    ],
+)
+def test_what_this_process_lacks_is_no_evidence_whatever_another_address_says(
+    monkeypatch: pytest.MonkeyPatch, failures: list[tuple[int, int]]
+) -> None:
+    with pytest.raises(Transient, match="this process cannot open a connection"):
+        connects(monkeypatch, *failures)
 
 
 def test_names_that_were_looked_up_in_vain_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
