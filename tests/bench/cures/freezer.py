@@ -15,9 +15,7 @@ ROOT = Path("/sys/fs/cgroup/freezer")
 
 def unavailable() -> str:
     """Why nothing can be frozen here; empty if it can."""
-    return (
-        "" if os.access(ROOT / "cgroup.procs", os.W_OK) else "it takes root, and the freezer of cgroup v1"
-    )
+    return "" if os.access(ROOT / "cgroup.procs", os.W_OK) else "it takes root, and the freezer of cgroup v1"
 
 
 class Freezer:

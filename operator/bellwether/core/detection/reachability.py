@@ -126,7 +126,7 @@ def _at_one_listener(
         change = f"{need} vantages failing makes it Sick, none failing makes it Healthy"
         cause = main_cause(failing)
         return Finding(Evidence.DOUBTFUL, Reason.VANTAGES_DISAGREE, text, facts=facts, change=change, cause=cause)
-    slow = [s for s in words if s.cause is UnreachableCause.SLOW]
+    slow = sorted([s for s in words if s.cause is UnreachableCause.SLOW], key=lambda s: s.source)
     if len(slow) >= need:
         text = f"slow from {_names(slow)} ({len(slow)} of {total} vantages){_why(slow)}; no request of theirs is lost"
         change = "requests of a client's size that are not answered in time make it Sick, fast answers Healthy"

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from bellwether.core.detection.harm import HarmCounter
 from bellwether.core.settings.detection import Reachability
+from bellwether.core.settings.harm import REPORTED_FROM_SECONDS
 from bellwether.core.signals import ListenerReading, Reading, Signal, SignalType, UnreachableCause
 from bellwether.probes.result_window import lost_text
 
@@ -85,6 +86,10 @@ class ProbeRound:
 _CONFIRMED = 3
 
 
+_LATE = {None, UnreachableCause.NO_ANSWER, UnreachableCause.TLS_SILENT}
+"""What a request of a client's size breaks at where the path has too little bandwidth; a refusal is another cause."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReachabilityState:
     """One listener of a broker as seen from one vantage up to now."""
@@ -124,7 +129,8 @@ class ReachabilityState:
         settled = kind if count >= _CONFIRMED or not self.kind else self.kind
         cause = self.cause
         if seen.external is not None and (seen.external.ok or cause is None or count >= _CONFIRMED):
-            cause = UnreachableCause.SLOW if seen.slow else seen.external.cause
+            late = seen.external.ok or seen.external.cause in _LATE
+            cause = UnreachableCause.SLOW if seen.slow and late else seen.external.cause
         return ReachabilityState(external, control, both, frozen, seen, settled, (kind, count), cause=cause)
 
     def signal(self, broker: int, source: str) -> Signal | None:
@@ -154,6 +160,9 @@ class ReachabilityState:
     def differs(self, posted: ReachabilityState | None, seconds_since: float) -> bool:
         """Whether this differs enough from ``posted``, which was posted so many seconds ago."""
         if posted is None or (self.control.reading, self.kind) != (posted.control.reading, posted.kind):
+            return True
+        # Else the gap of a restart would be reported for as long as nothing else is news.
+        if self.frozen_seconds < REPORTED_FROM_SECONDS <= posted.frozen_seconds:
             return True
         return self.external.differs(posted.external, seconds_since)
 

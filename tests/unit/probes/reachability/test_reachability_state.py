@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -55,6 +56,19 @@ def cause_after(*rounds: ProbeRound, start: ReachabilityState = WELL) -> Unreach
 def test_the_cause_is_what_failed_requests_break_at_and_none_while_the_broker_answers() -> None:
     assert cause_after(*[seen(REFUSED)] * 3) is UnreachableCause.REFUSED
     assert cause_after(*[seen(REFUSED)] * 3, *[seen()] * 6) is None
+
+
+def test_a_slow_broker_that_refuses_connections_is_refused_and_one_that_is_late_is_slow() -> None:
+    late = Said(False, 2.0, "Request", "no answer in time", cause=UnreachableCause.NO_ANSWER)
+    for said, cause in ((REFUSED, UnreachableCause.REFUSED), (late, UnreachableCause.SLOW)):
+        assert cause_after(*[replace(seen(said), slow=True)] * 3) is cause
+
+
+def test_that_the_gap_of_a_restart_has_faded_is_news() -> None:
+    faded = after(*[seen()] * 20, start=WELL)
+    told = replace(faded, frozen_seconds=5.0)
+    assert replace(faded, frozen_seconds=0.9).differs(told, 0.0)
+    assert not replace(faded, frozen_seconds=4.0).differs(told, 0.0)
 
 
 def test_one_other_failure_is_no_other_cause_and_three_are() -> None:
