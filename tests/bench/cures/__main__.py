@@ -91,7 +91,7 @@ def layouts(chosen: argparse.Namespace) -> Iterator[tuple[Layout, list[Fault]]]:
     for load, fetchers, operator in product(chosen.load or ["light"], chosen.fetchers or [1], operators):
         made: dict[Layout, list[Fault]] = {}
         for fault in wanted:
-            layout = Layout(LOADS[load], fetchers, operator, fault.payload, fault.device, fault.directories)
+            layout = Layout(LOADS[load], fetchers, operator, fault.payload, fault.device, fault.directories, fault.pair)
             made.setdefault(layout, []).append(fault)
         yield from made.items()
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Fault:
     """``payload`` in bytes a record, ``device`` whether the broker lies on a device that the kernel can throttle,
-    ``directories`` how many log directories it has, of which the first one is slow. ``freezes``: it takes the freezer.
+    ``directories`` how many log directories it has, of which the first one is slow. ``freezes``: it takes the freezer,
+    ``pair``: a way of the proxy between it and another broker.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Fault:
     device: bool = False
     directories: int = 1
     freezes: bool = False
+    pair: bool = False
 
 
 def _swallow(stage: Stage) -> None:
@@ -70,6 +72,13 @@ def _narrow(bytes_per_second: float) -> Callable[[Stage], None]:
     return begin
 
 
+def _part(stage: Stage) -> None:
+    """Cut it and another broker off from each other; everyone else reaches both."""
+    for way in stage.kafka.ways_between:
+        stage.undo.callback(stage.proxy.mend, way)
+        stage.proxy.cut(way)
+
+
 def _writes(milliseconds: int) -> Callable[[Stage], None]:
     return lambda stage: stage.slow_disk.set(milliseconds)
 
@@ -90,6 +99,7 @@ FAULTS = {
         Fault("narrow-50kB", _narrow(50_000), payload=10_000),
         Fault("frozen-5-of-9", _freezing(5, 9), freezes=True),
         Fault("frozen-6-of-11", _freezing(6, 11), freezes=True),
+        Fault("pair-apart", _part, pair=True),
         Fault("writes-20ms", _writes(20)),
         Fault("writes-80ms", _writes(80)),
         Fault("writes-200ms", _writes(200)),

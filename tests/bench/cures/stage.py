@@ -62,6 +62,7 @@ class Layout:
     payload: int = 200
     device: bool = False
     directories: int = 1
+    pair: bool = False
 
 
 class Stage:
@@ -188,6 +189,7 @@ class Stage:
             slow_disk=not layout.device,
             disks=layout.directories,
             heap="192m" if layout.load.partitions <= 100 else "384m",
+            pair=(SICK, SICK + 1) if layout.pair else None,
             properties={"min.insync.replicas": "2", "num.replica.fetchers": str(layout.fetchers)},
         )
         self.kafka.start()
@@ -234,6 +236,8 @@ class Stage:
         bellwether = [sys.executable, "-m", "bellwether"]
         for vantage in VANTAGES:
             self.site.start(vantage, [*bellwether, "probe", "reachability", *beside, "--vantage", vantage])
+        if self.layout.pair:
+            self.site.start("replication", [*bellwether, "probe", "replication", *beside])
         for broker in self.kafka.brokers.values():
             one = [*beside, "--broker", str(broker.id)]
             disk = {} if self.layout.device else self.kafka.slow_disk(broker.id).environment()

@@ -42,7 +42,8 @@ def row(result: Result, commit_: str, partitions: int) -> dict[str, Any]:
 def times(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Seconds from each fault to its verdict and to zero leaders: a row for each scenario, over all that were played.
 
-    What was never reached has no number, and makes the worst one None.
+    What was never reached has no number, and makes the worst one None. The first time of all, nothing has been learned
+    of the cluster; ``later`` is the median of the others.
     """
     found: dict[str, list[dict[str, Any]]] = {}
     for one in rows:
@@ -64,9 +65,11 @@ def times(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _spread(seconds: Sequence[float | None]) -> dict[str, Any]:
-    known = sorted(one for one in seconds if one is not None)
-    worst = known[-1] if known and len(known) == len(seconds) else None
-    return {"median": round(median(known), 2) if known else None, "worst": worst, "all": list(seconds)}
+    known = [one for one in seconds if one is not None]
+    worst = max(known) if known and len(known) == len(seconds) else None
+    others = [one for one in seconds[1:] if one is not None]
+    later = round(median(others), 2) if others else None
+    return {"first": seconds[0], "later": later, "worst": worst, "all": list(seconds)}
 
 
 def merged(before: Sequence[dict[str, Any]], now: Sequence[dict[str, Any]], names: Sequence[str]) -> dict[str, Any]:

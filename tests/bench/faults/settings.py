@@ -47,7 +47,7 @@ def parse(arguments: Sequence[str], known: Sequence[str], environment: Mapping[s
         "--only", default=environment.get("ONLY", ""), help="run these scenarios alone: names with commas between"
     )
     parser.add_argument("--list", action="store_true", dest="list_only", help="say what there is, and run nothing")
-    parser.add_argument("--repeat", type=int, default=1, help="play each so often; report median and worst (1)")
+    parser.add_argument("--repeat", type=int, default=1, help="play each so often; first, later, worst (1)")
     parser.add_argument("--partitions", type=int, default=PARTITIONS, help="over both topics (%(default)s)")
     parser.add_argument("--reports", type=Path, default=Settings().reports, help="folder for the figures (%(default)s)")
     chosen = parser.parse_args(arguments)

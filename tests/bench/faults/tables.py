@@ -51,14 +51,26 @@ def results(rows: Sequence[dict[str, Any]], title: str) -> Table:
 
 
 def times(found: Sequence[dict[str, Any]]) -> Table:
-    """Median and worst times of each scenario that was repeated."""
+    """First, later and worst times of each scenario that was repeated."""
     table = Table(title="seconds from the fault", title_justify="left")
     for name in ("scenario", "what is done"):
         table.add_column(name, overflow="fold")
-    for name in ("partitions", "runs", "to verdict", "worst", "to 0 leaders", "worst", "load"):
+    for name in (
+        "partitions",
+        "runs",
+        "to verdict, first",
+        "later",
+        "worst",
+        "to 0 leaders, first",
+        "later",
+        "worst",
+        "load",
+    ):
         table.add_column(name, justify="right")
     for one in found:
-        seconds = [one[way][which] for way in ("to_verdict", "to_zero_leaders") for which in ("median", "worst")]
+        seconds = [
+            one[way][which] for way in ("to_verdict", "to_zero_leaders") for which in ("first", "later", "worst")
+        ]
         figures = [f"{one['partitions']:,}", str(one["runs"]), *map(_number, seconds), str(one["load"])]
         table.add_row(one["scenario"], one["what"], *figures)
     return table

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import socket
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -141,6 +142,7 @@ class KafkaCluster(Started):
         features: Mapping[str, int] | None = None,
         jvm_options: Sequence[str] = (),
         classes: Sequence[Path] = (),
+        pair: tuple[int, int] | None = None,
     ) -> None:
         """Lay out a cluster; nothing runs yet.
 
@@ -150,8 +152,8 @@ class KafkaCluster(Started):
         the listener SECURE; with ``external_ssl`` EXTERNAL speaks SASL_SSL too, with certificates of its own;
         ``listener_names`` gives both other names. With ``metrics`` each broker serves its own (``jmx_exporter``).
         ``properties`` go to every node's server.properties, ``jvm_options`` and folders of further ``classes`` to every
-        JVM; ``features`` get other levels than this version's own. A directory that is given is kept at the end, one
-        that is not is removed.
+        JVM; ``features`` get other levels than this version's own. A ``pair`` of brokers reach each other through the
+        proxy (``ways_between``). A directory that is given is kept at the end, one that is not is removed.
         """
         if brokers < 1:
             raise ValueError("a cluster needs at least one broker")
@@ -161,6 +163,7 @@ class KafkaCluster(Started):
         self._heap = heap
         self._jvm_options = tuple(jvm_options)
         self._classes = tuple(classes)
+        self._pair = pair
         self._external = (listener_names or {}).get("EXTERNAL", "EXTERNAL")
         self._sasl_ssl = sasl_ssl
         self._features = dict(features or {})
@@ -185,6 +188,7 @@ class KafkaCluster(Started):
                     external_port=external,
                     external_advertised_port=self._ports.take() if proxied else external,
                     secure_port=self._ports.take() if authority else None,
+                    replication_port=self._ports.take() if pair else None,
                     metrics_port=self._ports.take() if metrics else None,
                     rack=racks[(number - 1) % len(racks)] if racks else None,
                     key_store=authority.key_store(f"broker-{number}") if authority else None,
@@ -235,6 +239,11 @@ class KafkaCluster(Started):
     def broker(self, number: int) -> KafkaBroker:
         """The broker of that id."""
         return self.brokers[number]
+
+    @property
+    def ways_between(self) -> tuple[str, ...]:
+        """Names of the proxy's ways between the pair of brokers, to be cut."""
+        return tuple(f"broker-{one}-to-{other}" for one, other, _ in self._ways())
 
     def controller(self, number: int) -> ManagedProcess:
         """The process of a controller that is no broker (ids 101 on)."""
@@ -296,6 +305,8 @@ class KafkaCluster(Started):
             (node.folder / "server.properties").write_text(kafka_settings.render(settings))
         if self.proxy:
             self.proxy.start()
+        if self._pair:
+            self._lead_between()
         self.cluster_id = kafka_storage.format_nodes(self._nodes, scram=self._sasl_ssl, features=self._features)
         for node in self._nodes:
             self._processes[node.id] = process = self._process(node)
@@ -306,8 +317,29 @@ class KafkaCluster(Started):
                     self.proxy.add(broker.proxy_name, broker.external_listen, broker.external)
         self._wait_for_all()
 
+    def _ways(self) -> list[tuple[int, int, str]]:
+        """Each way between the brokers of the pair: who goes it, to whom, and the address by which it begins."""
+        if self._pair is None:
+            return []
+        one, other = self._pair
+        return [(a, b, f"127.0.{a}.{b}") for a, b in ((one, other), (other, one))]
+
+    def _lead_between(self) -> None:
+        """Every broker resolves the others' names by a file of its own; the pair's names lead to the proxy."""
+        assert self.proxy is not None
+        ports = {node.id: node.replication_port for node in self._broker_nodes}
+        for one, other, address in self._ways():
+            self.proxy.add(f"broker-{one}-to-{other}", f"127.0.0.1:{ports[other]}", f"{address}:{ports[other]}")
+        proxied = {(one, other): address for one, other, address in self._ways()}
+        for node in self._broker_nodes:
+            names = {other.host_name: proxied.get((node.id, other.id), "127.0.0.1") for other in self._broker_nodes}
+            lines = [f"127.0.0.1 {name}" for name in ("localhost", socket.gethostname())]
+            lines += [f"{address} {name}" for name, address in names.items()]
+            _hosts_file(node).write_text("\n".join(lines) + "\n")
+
     def _process(self, node: Node) -> ManagedProcess:
         disk = self._slow_disks.get(node.id)
+        by_name = (f"-Djdk.net.hosts.file={_hosts_file(node)}",) if node.replication_port else ()
         metrics = jmx_exporter.options(node.folder, node.metrics_port) if node.metrics_port else ()
         return ManagedProcess(
             node.folder.name,
@@ -315,7 +347,7 @@ class KafkaCluster(Started):
                 "kafka.Kafka",
                 [node.folder / "server.properties"],
                 heap=self._heap,
-                options=(*self._jvm_options, *metrics),
+                options=(*self._jvm_options, *metrics, *by_name),
                 classes=self._classes,
             ),
             log=node.folder / "server.log",
@@ -336,6 +368,10 @@ class KafkaCluster(Started):
 
 def _remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _hosts_file(node: Node) -> Path:
+    return node.folder / "hosts"
 
 
 def _external_name(number: int) -> str:

@@ -19,7 +19,8 @@ SECURE_PASSWORD = "never-to-be-shown"
 class Node:
     """One Kafka process. Ports are on 127.0.0.1; a role that the node does not play has port None.
 
-    ``names`` gives listeners other names than INTERNAL, EXTERNAL and SECURE.
+    ``names`` gives listeners other names than INTERNAL, EXTERNAL and SECURE. With ``replication_port`` brokers reach
+    each other over a listener of their own, REPLICATION, by name.
     """
 
     id: int
@@ -29,6 +30,7 @@ class Node:
     external_port: int | None = None
     external_advertised_port: int | None = None
     secure_port: int | None = None
+    replication_port: int | None = None
     metrics_port: int | None = None
     rack: str | None = None
     key_store: Path | None = None
@@ -53,6 +55,11 @@ class Node:
         return self.folder / "metadata"
 
     @property
+    def host_name(self) -> str:
+        """What other brokers call it, where they reach it by name."""
+        return f"broker-{self.id}.test"
+
+    @property
     def is_broker(self) -> bool:
         """Whether it holds partitions."""
         return self.internal_port is not None
@@ -70,13 +77,16 @@ def properties(node: Node, voters: Sequence[Node], brokers: int) -> dict[str, st
         "controller.listener.names": "CONTROLLER",
         "listeners": ",".join(listeners),
         "listener.security.protocol.map": (
-            "CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT,SECURE:SASL_SSL,"
+            "CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT,REPLICATION:PLAINTEXT,SECURE:SASL_SSL,"
             + ("EXTERNAL:SASL_SSL" if node.external_key_store else "EXTERNAL:PLAINTEXT")
         ),
         "log.dirs": ",".join(map(str, node.log_dirs)),
         "metadata.log.dir": str(node.metadata_dir),
         **(
-            {"advertised.listeners": ",".join(advertised), "inter.broker.listener.name": "INTERNAL"}
+            {
+                "advertised.listeners": ",".join(advertised),
+                "inter.broker.listener.name": "REPLICATION" if node.replication_port else "INTERNAL",
+            }
             if advertised
             else {}
         ),
@@ -120,6 +130,9 @@ def _listeners(node: Node) -> tuple[list[str], list[str]]:
     if node.secure_port is not None:
         listeners.append(f"SECURE://127.0.0.1:{node.secure_port}")
         advertised.append(f"SECURE://127.0.0.1:{node.secure_port}")
+    if node.replication_port is not None:
+        listeners.append(f"REPLICATION://127.0.0.1:{node.replication_port}")
+        advertised.append(f"REPLICATION://{node.host_name}:{node.replication_port}")
     if node.controller_port is not None:
         listeners.append(f"CONTROLLER://127.0.0.1:{node.controller_port}")
     return listeners, advertised

@@ -141,8 +141,10 @@ class ManagedProcess:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
 
     def pause(self) -> None:
-        """Freeze it (SIGSTOP): it keeps its sockets and answers nothing."""
+        """Freeze it (SIGSTOP): it keeps its sockets and answers nothing. Waits until it stands, or for some seconds."""
         self._signal(signal.SIGSTOP)
+        with contextlib.suppress(TooLate):  # a thread that waits for its disk stops only after that
+            until(lambda: not self.alive or self._stands(), 3, ignoring=(OSError,))
 
     def resume(self) -> None:
         """Let a frozen process go on (SIGCONT)."""
@@ -172,6 +174,11 @@ class ManagedProcess:
         """Let it outlive us. From now on it is the caller's duty to end it."""
         _started.discard(self)
         _tell_guardian(f"forget {self.pid}")
+
+    def _stands(self) -> bool:
+        """Whether each of its threads is stopped."""
+        found = Path(f"/proc/{self.pid}/task").glob("*/stat")
+        return all(stat.read_text().rpartition(")")[2].split()[0] in "TtZX" for stat in found)
 
     def _signal(self, number: signal.Signals) -> None:
         if self.alive:

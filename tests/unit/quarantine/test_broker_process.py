@@ -369,14 +369,16 @@ agent.release()
 @pytest.mark.parametrize("group", [65534, 65533])
 def test_an_agent_that_could_only_pause_the_broker_holds_nothing_and_names_the_field(group: int) -> None:
     arguments = ["java", "-c", "sleep 60; :", f"test.Kafka{os.getpid()}"]
-    broker = subprocess.Popen(arguments, executable="/bin/sh", user=65534, group=65534, extra_groups=[])
+    broker = subprocess.Popen(
+        arguments, executable="/bin/sh", user=65534, group=65534, extra_groups=[], start_new_session=True
+    )
     try:
         found = subprocess.run(
             [sys.executable, "-c", SAME_USER, str(broker.pid), str(group)], capture_output=True, text=True, check=True
         ).stdout.splitlines()
         assert not stopped(broker)
     finally:
-        broker.kill()
+        os.killpg(broker.pid, signal.SIGKILL)  # the shell, and what it started
         broker.wait()
     if group == 65534:
         assert (found[0], found[-1]) == ("Running", "Stopped"), "with the same group it sees that there are no sockets"

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from bellwether.core.signals import Signal, UnreachableCause
+from bellwether.core.signals import Reading, Signal, UnreachableCause
 
 
 class CauseWords(NamedTuple):
@@ -61,17 +61,21 @@ WORDS: Mapping[UnreachableCause, CauseWords] = {
 
 
 def cause_words(failing: Sequence[Signal]) -> str:
-    """What the requests of failing signals break at, and what to check; empty where no source says it."""
+    """What the requests of failing signals break at, and what to check; empty where no source says it.
+
+    Where the internal listener fails as well it is the broker or its host, not the way to one of its listeners.
+    """
     said = [(s.source, s.cause) for s in failing if s.cause is not None]
     if not said:
         return ""
     (first, _), *others = Counter(cause for _, cause in said).most_common()
-    words = WORDS[first]
+    words, controls = WORDS[first], {s.control for s in failing}
+    check = f" ({words.check})" if Reading.PASSING in controls or Reading.FAILING not in controls else ""
     if not others:
-        return f"{words.what} ({words.check})"
+        return f"{words.what}{check}"
     sources = {cause: ", ".join(source for source, its in said if its is cause) for _, cause in said}
     each = "; ".join(f"{WORDS[cause].what} from {named}" for cause, named in sources.items())
-    return f"{each} ({words.check})"
+    return f"{each}{check}"
 
 
 def main_cause(failing: Sequence[Signal]) -> UnreachableCause | None:

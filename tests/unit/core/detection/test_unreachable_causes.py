@@ -33,6 +33,11 @@ class TestTheCause:
             "connections are refused from a; connection requests get no answer from b, c (check firewalls"
         ) in found.message
 
+    def test_what_to_check_is_left_out_where_the_internal_listener_fails_as_well(self):
+        silent = UnreachableCause.NO_ANSWER
+        found = of_one(snapshot(None, *words(BAD, BAD, causes=(silent, silent), control=BAD)))
+        assert "connections get no answer, and its internal listener fails" in found.message
+
     def test_a_vantage_that_names_none_adds_nothing(self):
         found = of_one(snapshot(None, *words(BAD, BAD)))
         assert found.cause is None
