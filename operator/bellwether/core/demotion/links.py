@@ -149,10 +149,8 @@ def _admitted(
         return [], [], {}
     active = [link for link, one in broken.items() if one.share < 100]
     counted = demoted_by_signals(kept, snapshot) | {one.broker for one in log_dirs.demoted} | {a.one for a in active}
-    cap, shared = (
-        context.policy.demotion.cap(len(snapshot.cluster.named)),
-        _shared_cause([*new, *active], kept, context),
-    )
+    cap = context.policy.demotion.cap(len(snapshot.cluster.named))
+    shared = _shared_cause([*new, *active], kept, context)
     admitted, held, dwelling = list[Link](), list[BrokerHold](), dict[int, float]()
     for link in new:
         refusal: tuple[Reason, str] | None = None

@@ -183,7 +183,7 @@ class SignalIndex:
         views = self.listeners or {"": self}
         return frozenset((name, vantage) for name, index in views.items() for vantage in index.blind)
 
-    def reaches_nobody(self, signal: Signal) -> bool:
+    def reaches_no_broker(self, signal: Signal) -> bool:
         """Whether every live broker fails from the signal's vantage, at each listener that fails."""
         views = [self.listeners[n] for n in signal.failing_listeners if n in self.listeners] or [self]
         return all(signal.source in index.blind for index in views)

@@ -355,7 +355,7 @@ def _facts(said: Sequence[Signal], index: SignalIndex, patience: int) -> tuple[E
         why = ""
         if signal.source not in index.vantages:
             why = "the policy does not name this vantage"
-        elif index.reaches_nobody(signal):
+        elif index.reaches_no_broker(signal):
             why = "every broker fails from this vantage, so the vantage itself has failed"
         facts.append(evidence_item(signal, patience, why))
     return tuple(facts)

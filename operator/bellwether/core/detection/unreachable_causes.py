@@ -6,7 +6,7 @@ the same table.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -65,16 +65,18 @@ def cause_words(failing: Sequence[Signal]) -> str:
 
     Where the internal listener fails as well it is the broker or its host, not the way to one of its listeners.
     """
-    said = [(s.source, s.cause) for s in failing if s.cause is not None]
-    if not said:
+    main = main_cause(failing)
+    if main is None:
         return ""
-    (first, _), *others = Counter(cause for _, cause in said).most_common()
-    words, controls = WORDS[first], {s.control for s in failing}
-    check = f" ({words.check})" if Reading.PASSING in controls or Reading.FAILING not in controls else ""
-    if not others:
-        return f"{words.what}{check}"
-    sources = {cause: ", ".join(source for source, its in said if its is cause) for _, cause in said}
-    each = "; ".join(f"{WORDS[cause].what} from {named}" for cause, named in sources.items())
+    controls = {s.control for s in failing}
+    check = f" ({WORDS[main].check})" if Reading.PASSING in controls or Reading.FAILING not in controls else ""
+    sources = defaultdict[UnreachableCause, list[str]](list)
+    for signal in failing:
+        if signal.cause is not None:
+            sources[signal.cause].append(signal.source)
+    if len(sources) == 1:
+        return f"{WORDS[main].what}{check}"
+    each = "; ".join(f"{WORDS[cause].what} from {', '.join(named)}" for cause, named in sources.items())
     return f"{each}{check}"
 
 

@@ -65,7 +65,7 @@ class HarmEntry(Reported):
 
 
 class ListenerEntry(Reported):
-    """What a source reports of one of several listeners of a broker, where that is not Passing."""
+    """What a source reports of one of several listeners of a broker that fails, is slow, or is not measured."""
 
     name: str = Field(
         min_length=1,
