@@ -13,10 +13,12 @@ import pytest
 import yaml
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, KubernetesClient, Resource, connect
+from bellwether.adapters.kubernetes.objects.status_writer import StatusWriter
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.schema.crd_manifests import KINDS
 from bellwether.api.v1alpha1.status.signal_entries import read_entries
+from bellwether.api.v1alpha1.status.status_conditions import UNSEEN
 from bellwether.ports.errors import Terminal, Transient
 from realparts.apiserver import ApiServer
 from testkit.kubernetes import api_objects
@@ -223,3 +225,14 @@ def test_kubectl_explains_every_part(server: ApiServer):
     explained = server.kubectl("explain", "leadershippolicy.spec.demotion.maxBrokers")
     assert "rounded down" in " ".join(explained.split())
     assert "Manual decision on the broker" in server.kubectl("explain", "brokerhealth.spec.override")
+
+
+def test_a_policy_that_no_operator_has_seen_says_so(server: ApiServer, api: KubernetesClient):
+    create(api, api_objects.policy("unseen"))
+    shown = api.get(POLICIES, NAMESPACE, "unseen")
+    assert shown["status"]["conditions"] == [UNSEEN]
+    assert LeadershipPolicy.read(shown).status.conditions == ()
+    assert {"Unknown", "NoOperator"} <= set(server.kubectl("get", "lp", "unseen", "-n", NAMESPACE).split())
+    written = {"conditions": [{**UNSEEN, "status": "True", "reason": "UpToDate"}], "clusterId": "c1uster"}
+    StatusWriter(api).write_policy(NAMESPACE, "unseen", written)
+    assert api.get(POLICIES, NAMESPACE, "unseen")["status"] == written

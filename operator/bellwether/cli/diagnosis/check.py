@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 
 import click
 import requests
@@ -24,8 +25,10 @@ from bellwether.adapters.kubernetes.api_client import (
     Resource,
 )
 from bellwether.adapters.kubernetes.permissions import operator_lacks
+from bellwether.api.v1alpha1.status.status_conditions import NO_OPERATOR
 from bellwether.cli.commands import exit_status
 from bellwether.cli.commands.kubernetes_options import Target, with_namespaces
+from bellwether.cli.diagnosis.policy_view import LEASE_SECONDS, lease_time
 from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.leadership.broker_lookup import condition, find_policy
 from bellwether.cli.output import print_document
@@ -37,6 +40,12 @@ from bellwether.telemetry import logs
 _POLL_SECONDS = 2.0
 _ANSWER_SECONDS = 5.0
 _BODY_CHARACTERS = 300
+
+CHECK_OPERATOR = (
+    "check that an operator is running, that it watches the policy's namespace (chart value watchNamespaces), and that"
+    " --lease-namespace is the namespace of its Leases"
+)
+ASK = "without a policy only its URL shows that it runs: set --operator"
 
 
 def check(
@@ -94,18 +103,18 @@ def examined(at: Installation, clock: Clock, wait_seconds: float) -> list[Findin
     """Run all checks, repeatedly until all pass or the time limit is reached."""
     last = clock.monotonic() + wait_seconds
     while True:
-        findings = _once(at)
+        findings = _once(at, clock)
         if all(finding.passed for finding in findings) or clock.monotonic() >= last:
             return findings
         clock.sleep(_POLL_SECONDS)
 
 
-def _once(at: Installation) -> list[Finding]:
+def _once(at: Installation, clock: Clock) -> list[Finding]:
     steps: list[tuple[str, Callable[[Installation], Iterator[Finding]]]] = [
         ("CRDs", _definitions),
         ("permissions", _permissions),
         ("operator", _operator),
-        ("leases", _leases),
+        ("leases", partial(_leases, clock=clock)),
     ]
     found: list[Finding] = []
     for what, step in steps:
@@ -153,26 +162,48 @@ def _operator(at: Installation) -> Iterator[Finding]:
     yield Finding("operator", answer.status_code == requests.codes.ok, f"{url}: {answer.status_code} {body}".rstrip())
 
 
-def _leases(at: Installation) -> Iterator[Finding]:
+def _leases(at: Installation, clock: Clock) -> Iterator[Finding]:
     try:
         policies = _policies(at)
     except NotFound:
         return  # already reported
+    renewed = False
     for policy in policies:
         name = f"policy {policy['metadata']['namespace']}/{policy['metadata']['name']}"
         cluster, ready = (policy.get("status") or {}).get("clusterId"), condition(policy, "Ready") or {}
         said = f": {ready.get('reason')}: {ready.get('message')}" if ready else ""
+        if not ready or ready.get("reason") == NO_OPERATOR:
+            yield Finding("leases", False, f"{name}: never reconciled: {CHECK_OPERATOR}")
+            continue
         if not cluster:
             yield Finding("leases", True, f"{name}: Kafka cluster not contacted yet{said}")
             continue
         if ready.get("reason") == Reason.INVALID_POLICY:
             yield Finding("leases", True, f"{name}: not reconciled{said}")
-        lease = at.api.find(LEASES, at.lease_namespace, object_names.cluster_lease(cluster))
-        holder = ((lease or {}).get("spec") or {}).get("holderIdentity")
-        missing = f"no operator holds the Lease of Kafka cluster {cluster}: check that an operator is running"
-        yield Finding("leases", bool(holder), f"{name}: {f'Lease held by {holder}' if holder else missing}")
+        holder, message = _lease(at, cluster, clock)
+        renewed |= holder
+        yield Finding("leases", holder, f"{name}: {message}")
     if not policies:
         yield Finding("leases", True, "no LeadershipPolicy exists, so no Lease is needed")
+    if at.address is None and not renewed:
+        yield Finding(
+            "operator", False, f"no Lease of a Kafka cluster shows a running operator: {CHECK_OPERATOR}; {ASK}"
+        )
+
+
+def _lease(at: Installation, cluster: str, clock: Clock) -> tuple[bool, str]:
+    """Whether an operator renews the Lease of a Kafka cluster, and which one."""
+    spec = (at.api.find(LEASES, at.lease_namespace, object_names.cluster_lease(cluster)) or {}).get("spec") or {}
+    holder, last = spec.get("holderIdentity"), lease_time(spec)
+    if not holder or last is None:
+        return False, f"no operator holds the Lease of Kafka cluster {cluster}: {CHECK_OPERATOR}"
+    age = (clock.now() - last).total_seconds()
+    if age > LEASE_SECONDS:
+        text = (
+            f"{holder} does not renew the Lease of Kafka cluster {cluster}: last renewed {age:.0f} s ago by the clock"
+        )
+        return False, f"{text} of this machine, at most {LEASE_SECONDS:.0f} s expected: {CHECK_OPERATOR}"
+    return True, f"Lease held by {holder}"
 
 
 def _policies(at: Installation) -> list[Object]:

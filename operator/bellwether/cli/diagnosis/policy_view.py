@@ -196,7 +196,7 @@ def _idled_by(body: Object) -> tuple[str, datetime] | None:
     field = "f:suspend" if spec.get("suspend") else "f:mode"
     for entry in body["metadata"].get("managedFields") or ():
         owned = (entry.get("fieldsV1") or {}).get("f:spec") or {}
-        if field in owned and (moment := _time(entry, "time")) is not None:
+        if field in owned and (moment := lease_time(entry, "time")) is not None:
             return str(entry.get("manager")), moment
     return None
 
@@ -235,7 +235,7 @@ def renewed(entry: SignalEntry, leases: Mapping[str, Object]) -> datetime | None
     """
     spec = (leases.get(entry.lease_name) or {}).get("spec") or {}
     own = (spec.get("holderIdentity") or entry.prober_uid) == entry.prober_uid
-    return _time(spec, "renewTime" if own else "acquireTime")
+    return lease_time(spec, "renewTime" if own else "acquireTime")
 
 
 def _operator(api: KubernetesClient, policy: LeadershipPolicy, lease_namespace: str | None) -> datetime | None:
@@ -246,10 +246,11 @@ def _operator(api: KubernetesClient, policy: LeadershipPolicy, lease_namespace: 
         lease = api.find(LEASES, namespace, object_names.cluster_lease(policy.status.cluster_id))
     except BellwetherError:
         return None
-    return _time((lease or {}).get("spec") or {})
+    return lease_time((lease or {}).get("spec") or {})
 
 
-def _time(source: Object, field: str = "renewTime") -> datetime | None:
+def lease_time(source: Object, field: str = "renewTime") -> datetime | None:
+    """A time of a Lease's spec, or of another object; None where it is missing or no time."""
     try:
         return datetime.fromisoformat(str(source[field]))
     except (KeyError, ValueError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
@@ -13,7 +14,9 @@ from click.testing import CliRunner, Result
 
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, NotFound, Object, Resource
+from bellwether.adapters.kubernetes.leases import micro_time
 from bellwether.adapters.kubernetes.permissions import REVIEWS
+from bellwether.api.v1alpha1.status.status_conditions import UNSEEN
 from bellwether.cli.diagnosis import check as verb
 from bellwether.cli.main import main
 from bellwether.ports.errors import Transient
@@ -21,6 +24,8 @@ from realparts.ports import HeldPorts
 from testkit.kubernetes.memory_api import MemoryApi
 
 CLUSTER = "c1uster"
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+READY = {"type": "Ready", "status": "True", "reason": "UpToDate", "message": "every leader is where it should be"}
 
 
 class Reviewed(MemoryApi):
@@ -46,6 +51,9 @@ class Waiting:
     def monotonic(self) -> float:
         return self.seconds
 
+    def now(self) -> datetime:
+        return NOW + timedelta(seconds=self.seconds)
+
     def sleep(self, seconds: float) -> None:
         self.seconds += seconds
         self.on_sleep()
@@ -58,12 +66,14 @@ def run(monkeypatch: pytest.MonkeyPatch, api: MemoryApi, *arguments: str, clock:
 
 
 def a_policy(api: MemoryApi, name: str = "main", **status: Any) -> None:
+    status = {"conditions": [READY], **status} if status else {}
     api.put(POLICIES, {"metadata": {"name": name, "namespace": "kafka"}, "spec": {}, "status": status})
 
 
-def a_lease(api: MemoryApi, holder: str) -> None:
+def a_lease(api: MemoryApi, holder: str, seconds_ago: float = 1) -> None:
     metadata = {"name": object_names.cluster_lease(CLUSTER), "namespace": "ops"}
-    api.put(LEASES, {"metadata": metadata, "spec": {"holderIdentity": holder}})
+    renewed = micro_time(NOW - timedelta(seconds=seconds_ago))
+    api.put(LEASES, {"metadata": metadata, "spec": {"holderIdentity": holder, "renewTime": renewed}})
 
 
 @contextmanager
@@ -122,6 +132,39 @@ def test_a_policy_that_nobody_leads_is_a_failure(monkeypatch: pytest.MonkeyPatch
     assert f"FAILED  leases: policy kafka/main: no operator holds the Lease of Kafka cluster {CLUSTER}" in done.output
 
 
+@pytest.mark.parametrize("written", [{}, {"conditions": [UNSEEN]}])
+def test_a_policy_that_no_operator_has_reconciled_fails(monkeypatch: pytest.MonkeyPatch, written: Any):
+    api = Reviewed()
+    a_policy(api, **written)
+    done = run(monkeypatch, api)
+    assert done.exit_code == 4
+    assert "FAILED  leases: policy kafka/main: never reconciled: check that an operator is running" in done.output
+
+
+def test_without_policies_and_without_a_url_nothing_shows_an_operator(monkeypatch: pytest.MonkeyPatch):
+    done = run(monkeypatch, Reviewed())
+    assert done.exit_code == 4
+    assert "FAILED  operator: no Lease of a Kafka cluster shows a running operator" in done.output
+    assert "set --operator" in done.output
+
+
+def test_a_status_written_before_the_operator_ended_shows_no_operator(monkeypatch: pytest.MonkeyPatch):
+    api = Reviewed()
+    a_policy(api, conditions=[{"type": "Ready", "reason": "ConnectionFailed", "message": "no broker answers"}])
+    done = run(monkeypatch, api)
+    assert done.exit_code == 4
+    assert "FAILED  operator: no Lease" in done.output
+
+
+def test_a_lease_that_its_holder_no_longer_renews_fails(monkeypatch: pytest.MonkeyPatch):
+    api = Reviewed()
+    a_policy(api, clusterId=CLUSTER)
+    a_lease(api, "operator-1", seconds_ago=3600)
+    done = run(monkeypatch, api)
+    assert done.exit_code == 4
+    assert f"operator-1 does not renew the Lease of Kafka cluster {CLUSTER}: last renewed 3600 s ago" in done.output
+
+
 def test_one_policy_is_checked_alone(monkeypatch: pytest.MonkeyPatch):
     api = Reviewed()
     a_policy(api, clusterId=CLUSTER)
@@ -157,7 +200,8 @@ def test_a_policy_whose_cluster_was_never_seen_says_why_and_is_no_fault_of_the_i
 ):
     api = Reviewed()
     a_policy(api, conditions=[{"type": "Ready", "reason": "ConnectionFailed", "message": "no broker answers"}])
-    done = run(monkeypatch, api)
+    with an_operator(200, "ready") as address:
+        done = run(monkeypatch, api, "--operator", address)
     assert done.exit_code == 0
     assert "Kafka cluster not contacted yet: ConnectionFailed: no broker answers" in done.output
 
@@ -207,7 +251,7 @@ def test_it_waits_until_all_is_well_and_no_longer_than_it_may(monkeypatch: pytes
 
     def taken() -> None:
         if clock.seconds >= 6:
-            a_lease(api, "operator-0")
+            a_lease(api, "operator-0", seconds_ago=-6)
 
     clock.on_sleep = taken
     assert run(monkeypatch, api, "--wait", "60", clock=clock).exit_code == 0

@@ -14,6 +14,7 @@ from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.schema import printer_columns
 from bellwether.api.v1alpha1.schema.structural_schema import structural
+from bellwether.api.v1alpha1.status.status_conditions import UNSEEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,8 @@ class Kind:
                 "status": structural(self.part("status"), defaults=False),
             },
         }
+        if self.model is LeadershipPolicy:  # as in the Gateway API: shown while no operator has written a status
+            whole["properties"]["status"]["default"] = {"conditions": [UNSEEN]}
         if self.model.rules:
             whole[VALIDATIONS] = [rule.schema() for rule in self.model.rules]
         return whole

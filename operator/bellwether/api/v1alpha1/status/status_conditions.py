@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AwareDatetime, Field
+from pydantic import AfterValidator, AwareDatetime, Field
 
 from bellwether.api.v1alpha1.base_model import Reported, as_map
 
@@ -41,7 +41,28 @@ class Condition(Reported):
     message: str = Field(default="", max_length=2048, description="Explanation of the status, in one sentence.")
 
 
-Conditions = Annotated[tuple[Condition, ...], Field(max_length=16, json_schema_extra=as_map("type"))]
+NO_OPERATOR = "NoOperator"
+"""Reason of the condition that the API server itself shows, as the default of a status that nobody has written."""
+
+UNSEEN = {
+    "type": "Ready",
+    "status": "Unknown",
+    "reason": NO_OPERATOR,
+    "message": "no operator has reconciled this policy yet: check that one is running and watches its namespace",
+    "lastTransitionTime": "1970-01-01T00:00:00Z",
+}
+
+
+def _without_default(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+    """What an operator wrote: to a reader of the status, the API server's default is no condition."""
+    return tuple(c for c in conditions if c.reason != NO_OPERATOR)
+
+
+Conditions = Annotated[
+    tuple[Condition, ...],
+    Field(max_length=16, json_schema_extra=as_map("type")),
+    AfterValidator(_without_default),
+]
 
 
 def condition(conditions: tuple[Condition, ...], name: str) -> Condition | None:

@@ -29,7 +29,9 @@ from bellwether.cli.commands.kubernetes_options import clusterwide, policy_optio
     show_default=True,
     help="Namespace of the Leases of Kafka clusters.",
 )
-@click.option("--operator", "address", metavar="URL", help="Operator's URL; checks /readyz.  [default: skip]")
+@click.option(
+    "--operator", "address", metavar="URL", help="Operator's URL; checks /readyz.  [default: judge by Leases]"
+)
 @click.option(
     "--wait",
     "wait_seconds",
@@ -42,9 +44,9 @@ from bellwether.cli.commands.kubernetes_options import clusterwide, policy_optio
 def check(**options: Any) -> None:
     """Check that an installation works.
 
-    Checks the CRDs, the permissions of this account, the operator's readiness, and that an operator holds the Lease of
-    each Kafka cluster. Changes nothing. Run it with the operator's ServiceAccount, as `helm test` does. Exit status 4
-    if a check fails.
+    Checks the CRDs, the permissions of this account, the operator's readiness, and that an operator renews the Lease of
+    each Kafka cluster. Without --operator it fails if no Lease shows a running operator. Changes nothing. Run it with
+    the operator's ServiceAccount, as `helm test` does. Exit status 4 if a check fails.
     """
     from bellwether.cli.diagnosis.check import check as run
 
