@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from datetime import timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,14 +12,15 @@ from hypothesis import strategies as st
 from bellwether.core.demotion.cap import symptom
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.undo_record import Cause
+from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Demotion
-from bellwether.core.signals import OverrideState, Reading, SignalType
+from bellwether.core.signals import Harm, OverrideState, Reading, Signal, SignalType
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import site
 
 CAPS = st.integers(1, 3) | st.sampled_from(["10%", "20%", "40%"])
-EVENTS = st.sampled_from(["cut", "slow", "well", "well", "die", "return", "demote", "release"])
+EVENTS = st.sampled_from(["cut", "leaky", "slow", "well", "well", "die", "return", "demote", "release"])
 
 
 class Simulation:
@@ -28,15 +30,23 @@ class Simulation:
         self.site = site(brokers, {"orders": 2 * brokers}, rf=min(3, brokers))
         self.operator = Operator(self.site, replace(POLICY, demotion=demotion))
         self.demoted: frozenset[int] = frozenset()
+        self.cut: set[int] = set()
+        self.leaking: set[int] = set()
         for broker in self.site.cluster.brokers:
             self.befalls("well", broker)
         self.operator.reconciles(1)
 
     def befalls(self, event: str, broker: int) -> None:
         said, cluster = self.site.signals, self.site.cluster
+        if event in ("cut", "leaky", "well"):
+            self.cut, self.leaking = self.cut - {broker}, self.leaking - {broker}
+            self.cut |= {broker} if event == "cut" else set()
+            self.leaking |= {broker} if event == "leaky" else set()
         match event:
             case "cut":
                 said.say(broker, Reading.FAILING)
+            case "leaky":
+                self.leak(broker)
             case "slow":
                 self.disk(broker, Reading.FAILING)
             case "well":
@@ -51,6 +61,14 @@ class Simulation:
                 said.override(broker, OverrideState.DEMOTED, "disk swap")
             case "release":
                 said.lift(broker)
+
+    def leak(self, broker: int) -> None:
+        """An eighth of all requests is lost, for so long that a move is worth it."""
+        now = self.site.clock.now()
+        for vantage in ("vantage-a", "vantage-b"):
+            harm = Harm(20.0, 0.12, now - timedelta(seconds=600))
+            leaks = SignalType.EXTERNAL_REACHABILITY, vantage, Reading.FAILING, now, 0.0, Reading.PASSING
+            self.site.signals.put(Signal(broker, *leaks, harm=harm))
 
     def disk(self, broker: int, reading: Reading) -> None:
         self.site.signals.say(broker, reading, type=SignalType.STORAGE_LATENCY, sources=[f"disk-{broker}"])
@@ -72,6 +90,11 @@ class Simulation:
         return self.demoted - before, before - self.demoted
 
 
+def lost_all(simulation: Simulation, broker: int) -> bool:
+    """Whether clients reach a broker through its listener no more."""
+    return broker in simulation.cut
+
+
 @given(st.integers(2, 9), CAPS, st.data())
 def test_invariant_4_in_any_order_of_events(brokers: int, cap: int | str, data: st.DataObject):
     demotion = Demotion(dwell_seconds=0, max_brokers=cap)
@@ -85,12 +108,19 @@ def test_invariant_4_in_any_order_of_events(brokers: int, cap: int | str, data: 
         verdicts = {b.broker: b.verdict for b in simulation.report.brokers}
         live = simulation.live
         if new := added - by_hand:  # signals take over a manual demotion of a sick broker when it ends
-            assert len(simulation.demoted & live) <= demotion.cap(brokers)
+            beyond = len(simulation.demoted & live) - demotion.cap(brokers)
+            assert beyond <= (1 if any(lost_all(simulation, b) for b in new) else 0)
             assert all(verdicts[b].state is HealthState.SICK for b in new)
             assert live - simulation.report.plan.decisions.demoted.keys()
-            alike = Counter(shown for b in live if (shown := symptom(verdicts[b])) is not None)
+            heavy = all(lost_all(simulation, b) for b in new)
+            counted = [b for b in live if not (heavy and b in simulation.leaking)]
+            alike = Counter(shown for b in counted if (shown := symptom(verdicts[b])) is not None)
             assert not any(n > 1 and 2 * n >= len(live) for n in alike.values())
         assert all(verdicts[b].state is HealthState.HEALTHY for b in removed)
+        for hold in simulation.report.plan.decisions.held:
+            if hold.reason is Reason.CAP_REACHED and lost_all(simulation, hold.broker) and "maxBrokers" in hold.message:
+                using = simulation.demoted & live
+                assert len(using) > demotion.cap(brokers) or all(lost_all(simulation, b) for b in using)
         blocked = {h.broker for h in simulation.report.plan.decisions.held}
         sick = {b for b, v in verdicts.items() if v.state is HealthState.SICK}
         assert sick <= blocked | simulation.report.plan.decisions.demoted.keys()

@@ -4,6 +4,9 @@ In: brokers to demote. Out: those admitted, and a hold with the reason for each 
 The cap limits what wrong signals can do. So only live brokers that signals demoted use it up: a dead broker is
 explained by Kafka, and a manual demotion or a drain by the person who requested it. Whether the others can carry the
 leaders is decided for each partition, by its ISR and by ``spec.demotion.capacity``.
+
+Harm is compared, brokers are not only counted: a ``FAR_HEAVIER`` fault shares no cause with lighter ones, and one such
+broker may exceed the cap (docs/decisions/0094).
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 
 from bellwether.core.detection.context import Context
+from bellwether.core.detection.findings import quorum
 from bellwether.core.detection.health_states import SHOULD_NOT_LEAD, HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.loads import NO_LOADS, LeaderLoads, count_unplaceable
@@ -19,10 +23,24 @@ from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
-from bellwether.core.signals import SignalType
+from bellwether.core.signals import Reading, Signal, SignalType
 
 NAMED = 5
 """How many brokers a message names; the others are counted."""
+
+FAR_HEAVIER = 4.0
+"""Clients of one broker lose this multiple of another's: not the same cause, and not a place of the cap worth keeping.
+
+What sources report of the same harm differs by REPORT_RATIO, and by half of it while a fault is a few seconds old.
+"""
+
+LATE = 1 / 8
+"""What a late answer counts against none at all, for a place of the cap."""
+
+_UNANSWERED = frozenset(
+    {Reason.EXTERNALLY_UNREACHABLE, Reason.FREEZING, Reason.NOT_FENCED_IN_TIME, Reason.CANARY_FAILING}
+)
+"""Reasons by which clients get no answer; by all others they get a late one, or are not known to lose any."""
 
 _PASSING = (HealthState.HEALTHY, HealthState.RECOVERING)
 _LED_AGAIN_BY: Mapping[Cause, str] = {Cause.OVERRIDE: "release", Cause.COMMAND: "promote"}
@@ -86,21 +104,33 @@ def admit_within_cap(
     if not candidates:
         return [], []
     worst_first = sorted(candidates, key=lambda v: (-v.severity, v.since, v.broker))
-    if (text := shared_symptom(kept, context)) is not None:
-        return [], [BrokerHold(v.broker, Reason.SYSTEMIC_CAUSE, text) for v in worst_first]
+    shared = [
+        BrokerHold(v.broker, Reason.SYSTEMIC_CAUSE, text) for v in worst_first if (text := _shares(v, kept, context))
+    ]
+    held = {hold.broker for hold in shared}
     # First whether a better leader is left: a higher cap would not help a broker for which there is none.
-    admitted, last = _leave_a_leader(worst_first, kept, context)
-    held = list[BrokerHold]()
+    admitted, last = _leave_a_leader([v for v in worst_first if v.broker not in held], kept, context)
+    refused = list[BrokerHold]()
     if not _one_failure_domain(kept, context):
-        admitted, held = _most_severe(admitted, kept, context)
-    return admitted, last + held
+        admitted, refused = _most_severe(admitted, kept, context)
+    return admitted, shared + last + refused
 
 
-def shared_symptom(kept: Mapping[int, DemotedBroker], context: Context) -> str | None:
-    """Message if half of the live brokers or more show the same symptom. A dead broker shows none."""
+def _shares(verdict: Verdict, kept: Mapping[int, DemotedBroker], context: Context) -> str | None:
+    return shared_symptom(kept, context, lost_share(verdict.broker, symptom(verdict), context) or 0.0)
+
+
+def shared_symptom(kept: Mapping[int, DemotedBroker], context: Context, lost: float = 0.0) -> str | None:
+    """Message if half of the live brokers or more show the same symptom. A dead broker shows none.
+
+    ``lost`` is the share of requests that a broker loses which would be demoted: it shares nothing with those that are
+    known to lose far less.
+    """
     live = context.snapshot.cluster.live
-    shown = Counter(filter(None, (_shown_by(b, kept, context) for b in sorted(live))))
-    for reason, affected in shown.most_common(1):
+    shown = {b: found for b in sorted(live) if (found := _shown_by(b, kept, context)) is not None}
+    if lost and any(is_shared(affected, len(live)) for affected in Counter(shown.values()).values()):
+        shown = {b: found for b, found in shown.items() if not _far_heavier(lost, lost_share(b, found, context))}
+    for reason, affected in Counter(shown.values()).most_common(1):
         if is_shared(affected, len(live)):
             return (
                 f"{affected} of {len(live)} live brokers have the same symptom ({reason}), probably a shared cause: no"
@@ -118,14 +148,60 @@ def _shown_by(broker: int, kept: Mapping[int, DemotedBroker], context: Context) 
     return shown
 
 
+def lost_share(broker: int, shown: str | None, context: Context) -> float | None:
+    """The share of requests that probes lose by a symptom, 0 to 1: over the last seconds, or over its whole episode if
+    that is more, as it is in the first seconds. None where no failing source measures it.
+
+    A quorum of vantages agrees on it; of several log directories the worst counts. A failing source without figures has
+    applied a threshold, and counts as losing all.
+    """
+    about = [s for s in context.snapshot.signals if s.broker == broker and _HARMED.get(s.type) == shown]
+    shares = sorted((_share_of(s, context) for s in about if s.reading is Reading.FAILING), reverse=True)
+    vantages = len(context.policy.detection.reachability.vantages) or len(about)
+    need = quorum(vantages) if shown in _UNANSWERED else 1
+    return shares[min(need, len(shares)) - 1] if shares else None
+
+
+def _share_of(signal: Signal, context: Context) -> float:
+    if (harm := signal.harm) is None:
+        return 1.0
+    seconds = max((context.snapshot.now - harm.since).total_seconds(), harm.lost_seconds, 1.0)
+    return max(harm.share, harm.lost_seconds / seconds)
+
+
+def _far_heavier(lost: float, other: float | None) -> bool:
+    return other is not None and lost >= FAR_HEAVIER * other
+
+
+def _weight(broker: int, reason: str, context: Context, unknown: float) -> float:
+    """How much clients would lose by a broker if it led, 0 to 1."""
+    if reason not in _UNANSWERED or context.verdicts[broker].state in _PASSING:
+        return LATE
+    known = lost_share(broker, _SAME_SYMPTOM.get(reason, reason), context)
+    return unknown if known is None else max(known, LATE)
+
+
+def _one_beyond(refused: list[Verdict], kept: Mapping[int, DemotedBroker], context: Context) -> list[Verdict]:
+    """The first broker whose fault is far heavier than one that uses up the cap, if the others have room for it."""
+    snapshot, capacity = context.snapshot, context.policy.demotion.capacity
+    lightest = min(_weight(b, kept[b].reason, context, unknown=1.0) for b in demoted_by_signals(kept, snapshot))
+    heavier = [v for v in refused if _far_heavier(_weight(v.broker, v.reason, context, unknown=0.0), lightest)]
+    for verdict in heavier[:1]:
+        others = snapshot.cluster.live.difference(kept, snapshot.maintenance, {verdict.broker})
+        if not capacity.bounded or not _count_overload({verdict.broker}, others, context):
+            return [verdict]
+    return []
+
+
 def _most_severe(
     worst_first: list[Verdict], kept: Mapping[int, DemotedBroker], context: Context
 ) -> tuple[list[Verdict], list[BrokerHold]]:
-    """The most severe ones, up to the cap."""
+    """The most severe ones, up to the cap, and one beyond it that is far heavier than one of those."""
     snapshot, policy = context.snapshot, context.policy
     used = demoted_by_signals(kept, snapshot)
-    room = max(0, policy.demotion.cap(len(snapshot.cluster.named)) - len(used))
-    admitted, refused = worst_first[:room], worst_first[room:]
+    room = policy.demotion.cap(len(snapshot.cluster.named)) - len(used)
+    admitted = worst_first[:room] if room > 0 else _one_beyond(worst_first, kept, context) if room == 0 else []
+    refused = [v for v in worst_first if v not in admitted]
     counted = used.union(v.broker for v in admitted)
     text = cap_reached(counted, "demoted by signals", context, let_idle_lead(kept, context), held=len(refused))
     return admitted, [BrokerHold(v.broker, Reason.CAP_REACHED, text) for v in refused]
