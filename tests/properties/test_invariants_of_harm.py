@@ -8,9 +8,11 @@ each second in which the broker leads. The clairvoyant's cost is computed exactl
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import cycle
-from math import ceil
+from math import ceil, inf
+from typing import NamedTuple
 
 from hypothesis import assume, example, given, note
 from hypothesis import strategies as st
@@ -20,12 +22,14 @@ from bellwether.core.detection.harm_weighing import Weighing
 from bellwether.core.model.harm_history import FACTORS, HarmCause, HarmHistory, LimitFactor
 from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.settings.harm import ALLOWANCE, REPORT_RATIO, REPORTED_FROM_SECONDS
+from bellwether.core.settings.policy import Promotion
 from bellwether.core.signals import Reading
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 COST = MoveCost()
-STABILIZATION = 60
-"""Seconds without a bad request until a demoted broker leads again: the policy's default."""
+DEFAULTS = Promotion()
+STABILIZATION = DEFAULTS.stabilization_seconds
+"""Seconds without a bad request until a broker leads again that was demoted once in an hour."""
 
 stretches = st.lists(
     st.tuples(st.sampled_from([0.0, 0.05, 0.1, 0.15, 0.3, 0.5, 0.7, 1.0]), st.integers(1, 90)), min_size=1, max_size=30
@@ -36,11 +40,22 @@ def seconds(given_: list[tuple[float, int]]) -> list[float]:
     return [share for share, count in given_ for _ in range(count)]
 
 
-def online(shares: list[float], factors: Iterable[float] = (1.0,)) -> tuple[float, int]:
-    """What clients lose under the rule, and how often it moved leaders away.
+class Outcome(NamedTuple):
+    """What clients lose under the rule, how often it moved leaders away, and by how many seconds flap damping prolongs
+    the stabilization in all.
+    """
+
+    total: float
+    moves: int
+    prolonged: int
+
+
+def online(shares: Iterable[float], factors: Iterable[float] = (1.0,), promotion: Promotion = DEFAULTS) -> Outcome:
+    """The rule, with flap damping as the policy's defaults have it.
 
     ``factors`` are the learned multiples of the cost, one for each time that the broker leads, over and over.
     """
+    flaps, back_at, prolonged = 0, -inf, 0
     counter, posted, posted_at = HarmCounter(), HarmCounter(), -10.0
     total, moves, demoted, well = 0.0, 0, False, 0
     advice = cycle(factors)
@@ -54,12 +69,15 @@ def online(shares: list[float], factors: Iterable[float] = (1.0,)) -> tuple[floa
         if not demoted and posted.reading is Reading.FAILING and weighed.worth_moving:
             demoted, moves, well = True, moves + 1, 0
             total += COST.seconds / 2
+            flaps = flaps + 1 if second - back_at <= promotion.flap_window_seconds else 1
+            prolonged += promotion.stabilization(flaps) - STABILIZATION
         elif demoted:
             well = well + 1 if posted.reading is Reading.PASSING else 0
-            if well >= STABILIZATION:
+            if well >= promotion.stabilization(flaps):
+                back_at = second
                 demoted, learned = False, LimitFactor(next(advice))
                 total += COST.seconds / 2
-    return total, moves
+    return Outcome(total, moves, prolonged)
 
 
 def clairvoyant(shares: list[float]) -> float:
@@ -71,17 +89,17 @@ def clairvoyant(shares: list[float]) -> float:
     return min(leads, away)
 
 
-def bound(best: float) -> float:
+def bound(best: float, prolonged: int) -> float:
     """Three times the clairvoyant's cost for the rule itself, with the most unfavourable factor.
 
     Returning later than the rule would costs the allowance for at most 66 s per move away (60 s of stabilization, 5 s
     until the source passes, 1 s until that is reported); each such move has cost the clairvoyant at least the smaller
     of its own move and the harm that made us move. One slice of harm is suffered before it is known, and the last
-    episode may be under way.
+    episode may be under way. Flap damping adds the allowance for each second by which it prolongs the stabilization.
     """
     late = ALLOWANCE * (STABILIZATION + 6)
     least = min(COST.seconds / 2, limit(min(FACTORS)) / REPORT_RATIO)
-    return best * (worst_ratio(FACTORS) + (1 + late) / least) + limit(max(FACTORS)) + 1 + late
+    return best * (worst_ratio(FACTORS) + (1 + late) / least) + limit(max(FACTORS)) + 1 + late + ALLOWANCE * prolonged
 
 
 def limit(factor: float) -> float:
@@ -105,15 +123,36 @@ def test_clients_never_lose_more_than_a_multiple_of_what_a_clairvoyant_would_cos
     given_: list[tuple[float, int]], factors: list[float]
 ):
     shares = seconds(given_)
-    (total, moves), best = online(shares, factors), clairvoyant(shares)
-    note(f"{total:.1f} with {moves} moves, at best {best:.1f}")
-    assert total <= bound(best)
+    (total, moves, prolonged), best = online(shares, factors), clairvoyant(shares)
+    note(f"{total:.1f} with {moves} moves, stabilization prolonged by {prolonged} s, at best {best:.1f}")
+    assert total <= bound(best, prolonged)
+
+
+def cut_when_back(times: int, promotion: Promotion) -> list[float]:
+    """The adversary of flap damping: it cuts the broker until its leaders have moved, each time that it leads again."""
+    shares = list[float]()
+    for n in range(times):
+        shares += [1.0] * 4 + [0.0] * (promotion.stabilization(n + 1) + 6)
+    return shares
+
+
+def test_cuts_right_after_each_return_cost_what_the_text_says():
+    undamped = replace(DEFAULTS, max_stabilization_seconds=0)
+    ratio = {}
+    for name, promotion in (("defaults", DEFAULTS), ("undamped", undamped)):
+        shares = cut_when_back(7, promotion)
+        total, moves, prolonged = online(shares, promotion=promotion)
+        assert moves == 7
+        assert total <= bound(clairvoyant(shares), prolonged)
+        ratio[name] = total / clairvoyant(shares)
+    assert 30 < ratio["defaults"] < 36
+    assert ratio["undamped"] < 5
 
 
 @given(st.integers(1, 3600), st.sampled_from(FACTORS))
 def test_one_outage_of_any_duration_costs_at_most_three_times_the_best_and_a_second(duration: int, factor: float):
     shares = [0.0] * 60 + [1.0] * duration
-    total, moves = online(shares, [factor])
+    total, moves, _ = online(shares, [factor])
     paid = total - ALLOWANCE * max(0, duration - limit(factor) / REPORT_RATIO - 1)
     assert moves <= 1
     assert paid <= worst_ratio([factor]) * min(duration, COST.seconds) + 1
@@ -127,7 +166,7 @@ def test_no_history_takes_the_limit_out_of_its_bounds(cause: HarmCause, lost: li
 
 @given(st.lists(st.floats(0.0, ALLOWANCE), min_size=1, max_size=600))
 def test_a_share_within_the_allowance_never_moves_a_leader(shares: list[float]):
-    assert online(shares)[1] == 0
+    assert online(shares).moves == 0
 
 
 @given(st.integers(1, 20), st.integers(0, 59), st.floats(0.15, 1.0))
@@ -142,4 +181,4 @@ def test_bursts_and_flapping_that_lose_more_than_the_allowance_are_found(on: int
     excess = on * (share - ALLOWANCE) - off * ALLOWANCE
     assume(excess >= 0.1)
     rounds = ceil((limit(1.0) + 2 * REPORTED_FROM_SECONDS) / excess) + 2
-    assert online(([share] * on + [0.0] * off) * rounds)[1] >= 1
+    assert online(([share] * on + [0.0] * off) * rounds).moves >= 1
