@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bellwether.core.doctor.cause_remediation import few_brokers
+from bellwether.core.model.broker_identity import ADVERTISED_LISTENERS, LISTENERS, advertised_listeners
 
-_ADVERTISED, _LISTENERS = "advertised.listeners", "listeners"
 _BETWEEN_BROKERS, _PROTOCOL = "inter.broker.listener.name", "security.inter.broker.protocol"
 _CONTROLLERS = "controller.listener.names"
-LISTENER_SETTINGS = (_ADVERTISED, _LISTENERS, _BETWEEN_BROKERS, _PROTOCOL, _CONTROLLERS)
+LISTENER_SETTINGS = (ADVERTISED_LISTENERS, LISTENERS, _BETWEEN_BROKERS, _PROTOCOL, _CONTROLLERS)
 """The settings of a broker that ``check_listeners`` reads."""
 
 FIELD = "spec.detection.externalReachability.listeners"
@@ -62,7 +62,7 @@ def check_listeners(
     unwatched: dict[str, list[int]] = {}
     seen: set[str] = set()
     for broker, known in sorted(settings.items()):
-        advertised = _advertised(known)
+        advertised = advertised_listeners(known, nowhere=True)
         seen.update(advertised)
         internal = {name for name, address in advertised.items() if address == addresses.get(broker)}
         for name in sorted(set(advertised) - internal - _of_brokers(known) - set(watched)):
@@ -70,13 +70,6 @@ def check_listeners(
     unread = tuple(sorted(set(brokers) - settings.keys()))
     absent = () if unread or not seen else tuple(name for name in watched if name not in seen)
     return ListenerCheck({name: tuple(ids) for name, ids in unwatched.items()}, absent, unread, problem)
-
-
-def _advertised(known: Mapping[str, str]) -> dict[str, str]:
-    """Addresses by listener name; a broker that advertises nothing of its own advertises its listeners."""
-    entries = (known.get(_ADVERTISED) or known.get(_LISTENERS) or "").split(",")
-    found = (entry.strip().partition("://") for entry in entries)
-    return {name: address for name, separator, address in found if separator}
 
 
 def _of_brokers(known: Mapping[str, str]) -> set[str]:

@@ -26,13 +26,12 @@ from bellwether.adapters.kafka.connection.connection_errors import (
     outcome,
 )
 from bellwether.adapters.kafka.connection.transport import Deadline
+from bellwether.core.model.broker_identity import ADVERTISED_LISTENERS, LISTENERS, advertised_listeners
 from bellwether.core.signals import UnreachableCause
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Transient, Unauthenticated
 
 _BROKER_RESOURCE = 4
-_ADVERTISED = "advertised.listeners"
-_LISTENERS = "listeners"
 _MOST_BROKERS = 4096
 
 
@@ -106,7 +105,9 @@ class BrokerProbe:
                 f"{address}: answered DescribeConfigs with {error_name(result.error_code)} ({result.error_message})"
             )
             return ProbeAnswer(False, seconds, Stage.REQUEST, message)
-        return ProbeAnswer(True, seconds, Stage.REQUEST, advertised=_advertised(result.configs))
+        return ProbeAnswer(
+            True, seconds, Stage.REQUEST, advertised=advertised_listeners({c.name: c.value for c in result.configs})
+        )
 
 
 def _describe(dialogue: BrokerConnection, broker_id: int, deadline: Deadline, padding: int) -> Any | None:
@@ -130,20 +131,8 @@ def _which_addresses(version: int, broker_id: int, client_id: str, padding: int 
             DescribeConfigsRequest.DescribeConfigsResource(
                 resource_type=_BROKER_RESOURCE,
                 resource_name=str(broker_id),
-                configuration_keys=[_ADVERTISED, _LISTENERS, *filler],
+                configuration_keys=[ADVERTISED_LISTENERS, LISTENERS, *filler],
             )
         ],
     )
     return PreparedRequest(request, DescribeConfigsResponse, client_id, answers=2)
-
-
-def _advertised(configs: Any) -> dict[str, str]:
-    """Addresses by listener name; a broker that advertises nothing of its own advertises its listeners."""
-    values = {config.name: config.value for config in configs if config.value}
-    found: dict[str, str] = {}
-    for entry in (values.get(_ADVERTISED) or values.get(_LISTENERS) or "").split(","):
-        name, separator, address = entry.strip().partition("://")
-        # An address without a host (":9092") listens everywhere and leads nowhere.
-        if separator and address and not address.startswith((":", "0.0.0.0:", "[::]:")):
-            found[name] = address
-    return found

@@ -1,0 +1,283 @@
+"""Which broker a series, an alert or a pod is about: matched by what proves it, or to no broker.
+
+In: the advertised hosts of each broker, and the names, labels and addresses of things outside Kafka. Out: a ``Match``
+for each. Pure. Proof is a name or an address that a broker advertises, and a label that carries the node id; all of
+them must agree. A number at the end of a name proves nothing by itself: StatefulSets number their pods from 0,
+whatever the node ids are. It counts only while every broker is matched exactly once by it and nothing contradicts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from bellwether.core.model.cluster import Cluster
+
+DEFAULT_LABEL = "broker"
+"""Prometheus label with the node id, unless a rule names another one."""
+
+STRIMZI_LABEL = "strimzi_io_pod_name"
+NAME_LABELS = (DEFAULT_LABEL, "broker_id", STRIMZI_LABEL, "kubernetes_pod_name", "pod")
+"""Prometheus labels in which common scrape configurations put a broker's id or name."""
+
+PLACE_LABELS = ("namespace", "kubernetes_namespace", "instance")
+IDENTITY_LABELS = (*NAME_LABELS, *PLACE_LABELS)
+"""Every Prometheus label that is read to find the broker."""
+
+Hosts = Mapping[int, Collection[str]]
+"""Every broker, and its advertised host names and addresses as far as they are known."""
+
+ADVERTISED_LISTENERS, LISTENERS = "advertised.listeners", "listeners"
+"""Settings of a broker that ``advertised_listeners`` reads."""
+
+HOST_LIMIT = 16
+"""Hosts that are kept of one broker."""
+
+ADVERTISED_SECONDS, RETRY_SECONDS, READS_AT_ONCE = 3600.0, 300.0, 8
+"""Seconds until a broker's settings are read again, until one without an answer is, and how many are asked at once."""
+
+_EVERYWHERE = (":", "0.0.0.0:", "[::]:")
+_LARGEST_ID = 2**31 - 1
+_NUMBER = re.compile(r"[-_]([0-9]{1,10})\Z")
+_ADDRESS = re.compile(r"(?:^|[^0-9])(?:[0-9]{1,3}-){3}[0-9]{1,3}\Z")
+_REMEDY = "add a label broker with the node id, or allow DescribeConfigs on Cluster to the policy's user"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a thing says of its broker. ``text`` names it in messages, and tells things apart.
+
+    ``ids`` are stated node ids. ``pods`` are names of the broker's own pod, in ``namespace`` if that is known;
+    ``strimzi`` is the name that Strimzi gave it, which ends in the node id. ``hosts`` are other names and addresses,
+    with or without a port.
+    """
+
+    text: str
+    ids: tuple[int, ...] = ()
+    pods: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    namespace: str = ""
+    strimzi: str = ""
+
+    @property
+    def numbered(self) -> tuple[str, int] | None:
+        """The first name that ends in a number, with its namespace, and that number; None without one."""
+        found = ((name, number) for name in self.pods if (number := ordinal(name)) is not None)
+        return next(((f"{self.namespace}/{name}", number) for name, number in found), None)
+
+    @classmethod
+    def of_labels(cls, labels: Mapping[str, str], label: str = DEFAULT_LABEL) -> Named:
+        """What Prometheus labels say; a ``label`` other than the default replaces ``broker`` and ``broker_id``."""
+        stated = ("broker", "broker_id") if label == DEFAULT_LABEL else (label,)
+        ids, hosts = [], []
+        for name in stated:
+            value = labels.get(name, "")
+            if value.isascii() and value.isdigit() and not name.endswith(("index", "ordinal")):
+                ids.append(int(value[:11]))
+            elif value:
+                hosts.append(value)
+        pods = [labels[name] for name in NAME_LABELS if labels.get(name) and name not in ("broker", "broker_id", label)]
+        shown = next((name for name in (label, *NAME_LABELS, "instance") if labels.get(name)), "")
+        return cls(
+            f"{shown}={labels[shown]!r}" if shown else "",
+            tuple(ids),
+            tuple(dict.fromkeys((*pods, *hosts))),
+            (*hosts, labels.get("instance", "")),
+            labels.get("namespace") or labels.get("kubernetes_namespace") or "",
+            labels.get(STRIMZI_LABEL, ""),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The broker of a thing, or None and why: ``unknown``, ``conflict`` or ``unmatched``, and a sentence."""
+
+    broker: int | None
+    kind: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """A match for each thing, in their order; ``settled`` are names that were matched while every broker was."""
+
+    of: tuple[Match, ...]
+    settled: Mapping[str, int] = field(default_factory=dict)
+
+
+def match(things: Sequence[Named], hosts: Hosts, settled: Mapping[str, int] | None = None) -> Matches:
+    """Match all things at once. ``settled`` is that of the last call with the same brokers."""
+    index = _HostIndex(hosts)
+    proven = [_proven(one, hosts, index) for one in things]
+    pairs = list(zip(things, proven, strict=True))
+    numbered = {found for one, proof in pairs if proof is None and (found := one.numbered) is not None}
+    known = dict(settled or {})
+    if any(index.denies(number, name.rpartition("/")[2]) for name, number in numbered) or any(
+        proof is not None and proof.broker is not None and (found := one.numbered) and found[1] != proof.broker
+        for one, proof in pairs
+    ):
+        known = {}
+    elif numbered:
+        brokers = [number for _, number in numbered]
+        brokers += {proof.broker for proof in proven if proof is not None and proof.broker is not None}
+        if sorted(brokers) == sorted(hosts):
+            known = dict(numbered)
+    return Matches(tuple(proof or _by_number(one, known) for one, proof in pairs), known)
+
+
+def claims(things: Sequence[Named], matches: Sequence[Match]) -> Mapping[int, tuple[str, ...]]:
+    """Brokers that several different things claim, and these things: a conflict, of which none may be chosen."""
+    found: defaultdict[int, set[str]] = defaultdict(set)
+    for one, matched in zip(things, matches, strict=True):
+        if matched.broker is not None:
+            found[matched.broker].add(one.text)
+    return {broker: tuple(sorted(texts)) for broker, texts in sorted(found.items()) if len(texts) > 1}
+
+
+def ordinal(name: str) -> int | None:
+    """The number at the end of a name, after a dash or an underscore; None of an address."""
+    number = None if _ADDRESS.search(name) else _NUMBER.search(name)
+    return int(number[1]) if number is not None and int(number[1]) <= _LARGEST_ID else None
+
+
+def host_of(address: str) -> str:
+    """The host of ``host:port``, or of a host without a port, in lower case."""
+    if address.startswith("["):
+        address = address[1:].partition("]")[0]
+    elif address.count(":") == 1:
+        address = address.partition(":")[0]
+    return address.rstrip(".").lower()
+
+
+class _HostIndex:
+    """Brokers by what they advertise."""
+
+    def __init__(self, hosts: Hosts) -> None:
+        self._exact: defaultdict[str, set[int]] = defaultdict(set)
+        self._pods: defaultdict[str, list[tuple[int, str, bool]]] = defaultdict(list)
+        self._pods_of: defaultdict[int, set[str]] = defaultdict(set)
+        for broker, names in hosts.items():
+            for host in map(host_of, names):
+                self._exact[host].add(broker)
+                parts = host.split(".")
+                # pod.service, or pod.service.namespace.svc; pod.service.namespace may as well be a host of a domain.
+                if len(parts) in (2, 3) or parts[3:4] == ["svc"]:
+                    place = parts[2] if len(parts) > 2 else ""
+                    self._pods[parts[0]].append((broker, place, len(parts) != 3))
+                    if len(parts) != 3:
+                        self._pods_of[broker].add(parts[0])
+
+    def by_host(self, host: str) -> set[int]:
+        """The brokers that advertise this very host."""
+        return self._exact.get(host_of(host), set())
+
+    def by_pod(self, pod: str, namespace: str) -> set[int]:
+        """The brokers that advertise the host name of this pod."""
+        found = self._pods.get(pod.lower(), ())
+        return {broker for broker, place, sure in found if place == namespace or (sure and not (place and namespace))}
+
+    def denies(self, broker: int, pod: str) -> bool:
+        """Whether the broker advertises the host name of a pod, and it is another one."""
+        known = self._pods_of.get(broker, set())
+        return bool(known) and pod.lower() not in known
+
+
+def _proven(one: Named, hosts: Hosts, index: _HostIndex) -> Match | None:
+    """The match by proof; None if there is none for or against any broker."""
+    said = [found for found in _advertised(one, index) if found]
+    by_host = set.intersection(*said) if said else None
+    if by_host is not None and not by_host:
+        return Match(None, "conflict", f"{one.text} has the hosts of different brokers: {_REMEDY}")
+    ids, strimzi = set(one.ids), ordinal(one.strimzi)
+    if strimzi is not None and index.denies(strimzi, one.strimzi):
+        return Match(None, "unmatched", f"{one.text} is another pod than the one that broker {strimzi} advertises")
+    if strimzi is not None:
+        ids.add(strimzi)
+    if len(ids) > 1:
+        return Match(None, "conflict", f"{one.text} states the node ids {_few(ids)}: correct its labels")
+    agreed = ids if by_host is None else by_host & ids if ids else by_host
+    if by_host is not None and not agreed:
+        hosted = f"{one.text} has the host that broker {_few(by_host)} advertises, and states the node id {_few(ids)}"
+        return Match(None, "conflict", f"{hosted}: correct the label")
+    if len(agreed) > 1:
+        return Match(None, "conflict", f"{one.text} has a host that brokers {_few(agreed)} advertise: {_REMEDY}")
+    if not agreed:
+        return None
+    (broker,) = agreed
+    if broker not in hosts:
+        return Match(None, "unknown", f"{one.text} names broker {broker}, which is not known")
+    return Match(broker)
+
+
+def _advertised(one: Named, index: _HostIndex) -> Iterator[set[int]]:
+    yield from (index.by_host(host) for host in one.hosts if host)
+    yield from (index.by_host(pod) | index.by_pod(pod, one.namespace) for pod in one.pods)
+
+
+def _by_number(one: Named, settled: Mapping[str, int]) -> Match:
+    numbered = one.numbered
+    if numbered is not None and numbered[0] in settled:
+        return Match(settled[numbered[0]])
+    if not one.text:
+        return Match(None, "unmatched", f"no label names a broker: {_REMEDY}")
+    why = f"{one.text} is not what a broker advertises"
+    if numbered is not None:
+        why += ", and its number is no proof, as not every broker is matched exactly once by such a number"
+    return Match(None, "unmatched", f"{why}: {_REMEDY}")
+
+
+def _few(ids: Iterable[int]) -> str:
+    shown = sorted(ids)
+    return ", ".join(map(str, shown[:4])) + (f" and {len(shown) - 4} more" if len(shown) > 4 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownHosts:
+    """What brokers advertise, as last known: of a broker that is away, too.
+
+    Metadata shows the listener that was asked; ``advertised`` are all listeners of the brokers whose settings were
+    read, and ``asked_at`` when each was asked, in monotonic seconds.
+    """
+
+    hosts: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    advertised: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    asked_at: Mapping[int, float] = field(default_factory=dict)
+
+    def seen(self, cluster: Cluster) -> KnownHosts:
+        """The hosts after metadata was read. What a broker advertises now is not a former host of another one."""
+        now = {b.id: host_of(b.host) for b in cluster.brokers.values() if b.host}
+        advertised = {b: known for b, known in self.advertised.items() if now.get(b, known[0]) in known}
+        live, found = set(now.values()), {}
+        for broker in sorted(cluster.named):
+            if broker in now:
+                hosts = (now[broker], *advertised.get(broker, ()))
+            else:
+                hosts = tuple(host for host in self.hosts.get(broker, ()) if host not in live)
+            found[broker] = tuple(dict.fromkeys(hosts))[:HOST_LIMIT]
+        return replace(self, hosts=found, advertised=advertised)
+
+    def due(self, brokers: Iterable[int], now: float) -> list[int]:
+        """Which of these brokers to ask for their settings now."""
+        wait = {b: ADVERTISED_SECONDS if b in self.advertised else RETRY_SECONDS for b in brokers}
+        found = [b for b, seconds in sorted(wait.items()) if now - self.asked_at.get(b, -seconds) >= seconds]
+        return sorted(found, key=lambda b: self.asked_at.get(b, 0.0))[:READS_AT_ONCE]
+
+    def answered(self, asked: Iterable[int], settings: Mapping[int, Mapping[str, str]], now: float) -> KnownHosts:
+        """The hosts after these brokers were asked for their settings."""
+        hosts = {b: tuple(map(host_of, advertised_listeners(one).values())) for b, one in settings.items()}
+        advertised = {broker: found for broker, found in hosts.items() if found}
+        return replace(
+            self, advertised={**self.advertised, **advertised}, asked_at={**self.asked_at, **dict.fromkeys(asked, now)}
+        )
+
+
+def advertised_listeners(settings: Mapping[str, str], *, nowhere: bool = False) -> dict[str, str]:
+    """``host:port`` by listener name, of a broker's settings; one that advertises nothing advertises its listeners.
+
+    An address without a host (``:9092``) listens everywhere and leads nowhere: it is left out unless ``nowhere``.
+    """
+    entries = (settings.get(ADVERTISED_LISTENERS) or settings.get(LISTENERS) or "").split(",")
+    found = {name: at for name, separator, at in (entry.strip().partition("://") for entry in entries) if separator}
+    return found if nowhere else {name: at for name, at in found.items() if at and not at.startswith(_EVERYWHERE)}
