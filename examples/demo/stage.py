@@ -157,13 +157,12 @@ class Stage:
         for vantage in VANTAGES:
             self._run(f"reachability-{vantage}", ["probe", "reachability", *followed, "--vantage", vantage])
         for broker in self.kafka.brokers.values():
-            followed_by = [*followed, "--broker", str(broker.id)]
             self._run(
                 f"storage-{broker.id}",
-                ["probe", "storage", *followed_by, "--directory", str(broker.log_dir)],
+                ["probe", "storage", *followed, "--directory", str(broker.log_dir)],
                 self.kafka.slow_disk(broker.id).environment(),
             )
-            agent = ["quarantine-agent", *followed_by, *leases, "--process", broker.pattern]
+            agent = ["quarantine-agent", *followed, *leases, "--process", broker.pattern]
             self._run(f"agent-{broker.id}", agent)
 
     def _policy(self) -> Mapping[str, object]:

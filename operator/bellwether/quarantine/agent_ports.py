@@ -15,7 +15,7 @@ class BrokerProcess(Protocol):
         ...
 
     def remedy(self) -> str:
-        """Why it is absent or barred, with figures, and what to set; empty where that is not known."""
+        """Why it cannot be held, with figures, and what to set; empty where that is not known."""
         ...
 
     def hold(self) -> None:

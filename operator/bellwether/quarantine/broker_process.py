@@ -1,7 +1,8 @@
 """Shut the broker down, hold it and release it by signals (``quarantine.agent_ports.BrokerProcess``).
 
-In: a process id, or what its command line must match. Out: how it is, and SIGTERM, SIGSTOP and SIGCONT sent to it. In a
-controlled shutdown Kafka's controller moves the broker's leaders and takes it out of every ISR in one step (KIP-631).
+In: a process id, or what its command line must match. Out: how it is, which broker it is by the log directories that it
+has locked, and SIGTERM, SIGSTOP and SIGCONT sent to it. In a controlled shutdown Kafka's controller moves the broker's
+leaders and takes it out of every ISR in one step (KIP-631).
 Stopped as soon as its client connections are closed, the process holds there: its container lives on, and nothing
 starts it. Released, it ends, and starts cleanly. In a pod the containers must share one process namespace, and the
 agent runs as the broker's user and group: without them it could pause the broker and not see when its connections are
@@ -32,9 +33,10 @@ from typing import NamedTuple
 
 import structlog
 
+from bellwether.adapters.files.meta_properties import LogDirIdentity, read_broker
 from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS
 from bellwether.core.quarantine.agent import ProcessState
-from bellwether.ports.errors import Transient
+from bellwether.ports.errors import Terminal, Transient
 from bellwether.quarantine import hold_watchdog
 
 KAFKA = r"(^|.*/)java\0.*\0kafka\.Kafka\0"
@@ -53,6 +55,8 @@ _OPEN_STEP_SECONDS, _CLOSING_STEP_SECONDS = 0.03, 0.005
 
 _PIDFD_GETFD = 438
 """The number of pidfd_getfd(2) on every architecture."""
+
+_LOCK = ".lock"
 
 _ESTABLISHED, _LISTEN = "01", "0A"
 _SETTLE_SECONDS = 2.0
@@ -84,6 +88,28 @@ class BrokerProcess:
         self._proc = proc
         self._known: tuple[int, str] | None = None
         self._keeper: subprocess.Popen[bytes] | None = None
+        self._broker: int | None = None
+        self._identified: tuple[tuple[int, str], LogDirIdentity] | None = None
+
+    def identify(self) -> LogDirIdentity:
+        """Which broker it is, for as long as it lives. Raises Transient while that is unknown, and Terminal."""
+        found = self._find()
+        if found is None:
+            raise Transient(f"the broker's process was not found: {self.remedy()}")
+        if self._identified is None or self._identified[0] != found:
+            pid = found[0]
+            try:
+                identity = read_broker(_locked_directories(self._proc, pid), self._proc / str(pid) / "root")
+            except OSError as error:
+                raise Transient(f"which broker process {pid} is cannot be read: {self.remedy() or error}") from error
+            except Transient as error:
+                raise Transient(f"which broker process {pid} is cannot be read: {error}") from error
+            self._identified = found, identity
+        return self._identified[1]
+
+    def expect(self, broker: int) -> None:
+        """From now on it is held only while it is this broker."""
+        self._broker = broker
 
     def state(self) -> ProcessState:
         """How it is now."""
@@ -99,11 +125,15 @@ class BrokerProcess:
         stopped = hold_watchdog.state_of(self._proc, found[0]) == hold_watchdog.STOPPED
         if stopped:
             return ProcessState.STOPPED
-        return ProcessState.RUNNING if _sees_sockets(self._proc, found[0]) else ProcessState.UNSEEN
+        if not _sees_sockets(self._proc, found[0]):
+            return ProcessState.UNSEEN
+        return ProcessState.UNPROVEN if self._unproven() else ProcessState.RUNNING
 
     def remedy(self) -> str:
-        """Why it is absent, barred or unseen, with figures, and what to set."""
+        """Why it is absent, barred, unseen or unproven, with figures, and what to set."""
         found = self._find()
+        if found is not None and _sees_sockets(self._proc, found[0]) and (unproven := self._unproven()):
+            return unproven
         if found is not None:
             with contextlib.suppress(OSError):
                 owner, group = _owner(self._proc, found[0])
@@ -135,6 +165,8 @@ class BrokerProcess:
             raise Transient("the broker's process was not found")
         if not _sees_sockets(self._proc, found[0]):
             raise Transient(f"cannot hold process {found[0]}: could only pause it, as its sockets cannot be read")
+        if unproven := self._unproven():
+            raise Transient(f"cannot hold process {found[0]}: {unproven}")
         self._dismiss()
         self._keeper = _keeper(found, self._proc)
         try:
@@ -173,6 +205,21 @@ class BrokerProcess:
         except OSError:
             return False
         return True
+
+    def _unproven(self) -> str:
+        """Why it is not known to be the expected broker; empty if it is, or if none is expected."""
+        if self._broker is None:
+            return ""
+        try:
+            identity = self.identify()
+        except (Transient, Terminal) as error:
+            return str(error)
+        if identity.broker == self._broker:
+            return ""
+        return (
+            f"it is broker {identity.broker} by {identity.path}, and this agent obeys the orders of broker"
+            f" {self._broker}: restart the agent"
+        )
 
     def _find(self) -> tuple[int, str] | None:
         """Its id and the moment of its start; a number that another process has taken meanwhile is not it."""
@@ -274,6 +321,17 @@ def _owner(proc: Path, pid: int) -> tuple[int, int]:
         key: fields.split()[0] for key, _, fields in (line.partition(":") for line in lines) if key in ("Uid", "Gid")
     }
     return int(real["Uid"]), int(real["Gid"])
+
+
+def _locked_directories(proc: Path, pid: int) -> list[Path]:
+    """The log directories of a broker, which has a lock file open in each while it runs. Raises OSError."""
+    found = set[Path]()
+    for descriptor in (proc / str(pid) / "fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            file = descriptor.readlink()
+            if file.name == _LOCK:
+                found.add(file.parent)
+    return sorted(found)
 
 
 def _sees_sockets(proc: Path, pid: int) -> bool:

@@ -239,13 +239,12 @@ class Stage:
         if self.layout.pair:
             self.site.start("replication", [*bellwether, "probe", "replication", *beside])
         for broker in self.kafka.brokers.values():
-            one = [*beside, "--broker", str(broker.id)]
             disk = {} if self.layout.device else self.kafka.slow_disk(broker.id).environment()
             folders = [part for folder in broker.log_dirs for part in ("--directory", str(folder))]
-            self.site.start(f"storage-{broker.id}", [*bellwether, "probe", "storage", *one, *folders], disk)
+            self.site.start(f"storage-{broker.id}", [*bellwether, "probe", "storage", *beside, *folders], disk)
             if agent:
                 mine = ["--process", broker.pattern, "--lease-namespace", self.site.namespace]
-                self.site.start(f"agent-{broker.id}", [*bellwether, "quarantine-agent", *one, *mine])
+                self.site.start(f"agent-{broker.id}", [*bellwether, "quarantine-agent", *beside, *mine])
 
     def _end_processes(self) -> None:
         assert self.site is not None

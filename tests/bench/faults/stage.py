@@ -248,7 +248,7 @@ class Stage:
             if self.layout.canary:
                 self._prober("canary", vantage, ["--vantage", vantage], self.detours[vantage].environment())
         for broker in self.kafka.brokers.values():
-            beside = ["--broker", str(broker.id), "--directory", str(broker.log_dir)]
+            beside = ["--directory", str(broker.log_dir)]
             self._prober("storage", str(broker.id), beside, self.kafka.slow_disk(broker.id).environment())
         self.watch = self._stack.enter_context(Watch({b.id: b.internal for b in self.kafka.brokers.values()}))
         self.witness = self._stack.enter_context(Witness(self.site, self.watch))

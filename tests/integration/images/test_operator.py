@@ -15,6 +15,7 @@ from images import measuring
 from images.recipe import ROOT
 from images.running import Container, Room, Unpacked
 from realparts.ports import HeldPorts
+from testkit.kafka.formatted_directories import formatted
 from testkit.processes.sites import Site
 from waiting import until
 
@@ -132,13 +133,12 @@ def test_a_prober_reports_from_its_container(
     site.policy(mode="Observe")
     operator = begin(start, image, site.namespace, access)
     operator.until(site.settled, 90)
-    data = tmp_path / "data"
-    data.mkdir()
+    data = formatted(tmp_path / "data", 1, site.status()["clusterId"])
     data.chmod(0o777)
     room = Room(access.environment, access.shown, {"/run/data": data})
     own = {
         "reachability": ["--vantage", "zone-a"],
-        "storage": ["--broker", "1", "--directory", "/run/data"],
+        "storage": ["--directory", "/run/data"],
     }[kind]
     prober = start(image, "probe", kind, "--policy", "main", "-n", site.namespace, *own, room=room)
 

@@ -32,7 +32,7 @@ def guarded(bare_site: Site) -> Site:
     site.policy(quarantine=asked)
     site.operator()
     for broker in site.kafka.brokers.values():
-        beside = ["--policy", POLICY, "-n", site.namespace, "--broker", str(broker.id)]
+        beside = ["--policy", POLICY, "-n", site.namespace]
         probe = [sys.executable, "-m", "bellwether", "probe", "storage", *beside, "--directory", broker.log_dir]
         site.start(f"storage-{broker.id}", probe, site.kafka.slow_disk(broker.id).environment())
         agent = [sys.executable, "-m", "bellwether", "quarantine-agent", *beside, "--process", broker.pattern]

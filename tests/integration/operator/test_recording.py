@@ -76,7 +76,7 @@ def probed(site: Site, kafka: KafkaCluster) -> None:
         site.prober(vantage)
     for broker in BROKERS:
         directory, disk = str(kafka.broker(broker).log_dir), kafka.slow_disk(broker)
-        command = ["probe", "storage", "--policy", "main", "-n", site.namespace, "--broker", str(broker)]
+        command = ["probe", "storage", "--policy", "main", "-n", site.namespace]
         whole = [sys.executable, "-m", "bellwether", *command, "--directory", directory]
         site.start(f"storage-{broker}", whole, disk.environment())
 

@@ -40,7 +40,7 @@ def site(crds: None, apiserver: ApiServer, tmp_path: Path) -> Iterator[Site]:
             site.operator()
             for broker in kafka.brokers.values():
                 for number, directory in enumerate(broker.log_dirs):
-                    beside = ["--policy", POLICY, "-n", site.namespace, "--broker", str(broker.id)]
+                    beside = ["--policy", POLICY, "-n", site.namespace]
                     which = ["--directory", str(directory), "--source", f"broker-{broker.id}-disk-{number}"]
                     probe = [sys.executable, "-m", "bellwether", "probe", "storage", *beside, *which]
                     site.start(f"storage-{broker.id}-{number}", probe, kafka.slow_disk(broker.id).environment())

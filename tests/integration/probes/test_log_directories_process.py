@@ -12,6 +12,7 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import LEASES
 from bellwether.probes.storage.disk_write import FILE_NAME
 from realparts.ports import HeldPorts
+from testkit.kafka.formatted_directories import formatted
 from waiting import limit
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.slow]
@@ -30,13 +31,13 @@ def test_one_process_reports_of_each_directory_under_a_source_and_a_lease_of_its
 ) -> None:
     paths = {source: tmp_path / name for source, name in SOURCES.items()}
     for path in paths.values():
-        path.mkdir()
+        formatted(path, 2)
     first, second = paths.values()
     with HeldPorts() as ports:
         port = ports.take()
         process = dry_bench.start(
             "storage",
-            *("--broker", "kafka-2", "--metrics-port", str(port)),
+            *("--metrics-port", str(port)),
             *("--directory", f"first={first}", "--directory", f"second={second}"),
         )
         dry_bench.until(lambda: reported(dry_bench).keys() == SOURCES.keys(), 90)

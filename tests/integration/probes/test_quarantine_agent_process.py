@@ -45,8 +45,6 @@ class Post:
             "main",
             "-n",
             self.bench.namespace,
-            "--broker",
-            "1",
             "--lease-namespace",
             self.bench.namespace,
             "--process",

@@ -58,8 +58,8 @@ def visitors(*addresses: str) -> Iterator[None]:
 def started(bench: Any, kafka: KafkaCluster, *brokers: int) -> None:
     """A sidecar for each broker; only one policy is looked at by several sidecars, each under a source of its own."""
     for number in brokers:
-        listen = kafka.broker(number).external_listen
-        bench.start("self", "--broker", str(number), "--port", port(listen))
+        broker = kafka.broker(number)
+        bench.start("self", "--directory", str(broker.log_dir), "--port", port(broker.external_listen))
 
 
 @pytest.mark.slow

@@ -24,9 +24,7 @@ def entry(bench: Any, type_: str = "StorageLatency") -> dict[str, Any]:
 
 def started(bench: Any, kafka: KafkaCluster) -> Any:
     broker, disk = kafka.broker(1), kafka.slow_disk(1)
-    process = bench.start(
-        "storage", "--broker", "1", "--directory", str(broker.log_dir), environment=disk.environment()
-    )
+    process = bench.start("storage", "--directory", str(broker.log_dir), environment=disk.environment())
     bench.until(lambda: entry(bench).get("reading") == "Passing", 40)
     return process
 

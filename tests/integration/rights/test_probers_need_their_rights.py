@@ -22,9 +22,7 @@ P = Where.POLICIES
 
 def start_storage(crew: Crew) -> None:
     crew.healths(crew.policy(), 1)
-    folder = crew.directory / "disk"
-    folder.mkdir(exist_ok=True)
-    crew.prober(SIDECARS, "storage", "--broker", "1", "--directory", str(folder), pod="kafka-1")
+    crew.prober(SIDECARS, "storage", "--directory", str(crew.disk(1)), pod="kafka-1")
 
 
 def start_rules(crew: Crew) -> None:

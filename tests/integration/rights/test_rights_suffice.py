@@ -94,17 +94,16 @@ def stands(crew: Crew, broker: int) -> bool:
 def start_probers(crew: Crew, folder: Path) -> None:
     """All kinds; each has written its word."""
     site = crew.site
-    token, disk, port = folder / "token", folder / "disk", site.free_port()
+    token, disk, port = folder / "token", crew.disk(1), site.free_port()
     token.write_text(TOKEN)
-    disk.mkdir()
     listener = site.kafka.broker(1).external_listen.rpartition(":")[2]
     crew.prober(REACHABILITY, "reachability", "--vantage", "zone-a", policy=None)
     crew.prober(REPLICATION, "replication", policy=None)
     crew.prober(RULES, "prometheus", policy=None)
     crew.prober(ALERTS, "alertmanager", "--listen", f"127.0.0.1:{port}", "--token-file", str(token), policy=None)
-    crew.prober(SIDECARS, "storage", "--broker", "1", "--directory", str(disk), pod="kafka-1")
+    crew.prober(SIDECARS, "storage", "--directory", str(disk), pod="kafka-1")
     crew.agent(1)
-    crew.prober(SIDECARS, "self", "--broker", "1", "--port", listener, pod="kafka-1")
+    crew.prober(SIDECARS, "self", "--directory", str(disk), "--port", listener, pod="kafka-1")
     site.until(lambda: crew.alert(port, "DiskSlow", 3) == 200, 60, "the webhook takes an alert")
     for broker, kind in (
         *((b, "ExternalReachability") for b in (1, 2, 3)),

@@ -67,7 +67,7 @@ def test_one_storage_measurement_needs_no_cluster_and_leaves_nothing(tmp_path: P
         (["reachability", "--policy", "p", "--bootstrap", "h:1"], "--bootstrap requires --once"),
         (["reachability", "--once", "--bootstrap", "nonsense"], "not host:port"),
         (["storage", "--policy", "p"], "--directory"),
-        (["storage", "--directory", "/tmp", "--broker", "1"], "--policy"),
+        (["storage", "--directory", "/tmp"], "--policy"),
     ],
 )
 def test_what_is_missing_or_wrong_is_named(arguments: list[str], said: str) -> None:

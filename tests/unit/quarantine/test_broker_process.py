@@ -5,20 +5,24 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
 from bellwether.core.quarantine.agent import ProcessState
-from bellwether.ports.errors import Transient
-from bellwether.quarantine import broker_process, hold_watchdog
+from bellwether.ports.errors import Terminal, Transient
+from bellwether.quarantine import broker_process as holding
+from bellwether.quarantine import hold_watchdog
 from bellwether.quarantine.broker_process import BrokerProcess
+from testkit.kafka.formatted_directories import broker_process, formatted
 from waiting import limit, until
 
 PROC = Path("/proc")
@@ -135,6 +139,78 @@ def test_a_pattern_that_is_none_is_refused() -> None:
         BrokerProcess(pattern="(")
 
 
+@contextmanager
+def locking(*directories: Path) -> Iterator[subprocess.Popen[bytes]]:
+    made = subprocess.Popen(broker_process(*directories), stdout=subprocess.PIPE)
+    try:
+        assert made.stdout is not None
+        assert made.stdout.readline() == b"ready\n"
+        yield made
+    finally:
+        made.kill()
+        made.communicate()
+
+
+def test_the_process_is_the_broker_of_the_log_directories_that_it_has_locked(tmp_path: Path) -> None:
+    with locking(formatted(tmp_path / "kafka-broker-1", 3), formatted(tmp_path / "b", 3)) as made:
+        found = BrokerProcess(made.pid)
+        assert found.identify().broker == 3
+        found.expect(3)
+        assert found.state() is ProcessState.RUNNING
+        found.hold()
+        assert stopped(made)
+        found.release()
+
+
+def test_an_order_for_broker_1_never_stops_the_process_of_broker_3(tmp_path: Path) -> None:
+    with locking(formatted(tmp_path / "kafka-broker-1", 3)) as made:
+        found = BrokerProcess(made.pid)
+        found.expect(1)
+        assert found.state() is ProcessState.UNPROVEN
+        assert (
+            f"it is broker 3 by {tmp_path}/kafka-broker-1, and this agent obeys the orders of broker 1"
+            in found.remedy()
+        )
+        with pytest.raises(Transient, match=r"cannot hold process .*: it is broker 3"):
+            found.hold()
+        assert not stopped(made)
+
+
+def test_another_process_in_place_of_the_broker_is_identified_anew(tmp_path: Path) -> None:
+    directory = formatted(tmp_path / "data", 3)
+    pattern = rf".*\0{re.escape(str(directory))}\0"
+    found = BrokerProcess(pattern=pattern)
+    with locking(directory):
+        found.expect(found.identify().broker)
+        assert found.state() is ProcessState.RUNNING
+    formatted(directory, 1)
+    with locking(directory):
+        until(lambda: found.state() is ProcessState.UNPROVEN)
+
+
+def test_a_process_without_a_formatted_log_directory_is_not_held(tmp_path: Path) -> None:
+    with locking(tmp_path) as made:
+        found = BrokerProcess(made.pid)
+        with pytest.raises(Transient, match=rf"which broker process {made.pid} is cannot be read: {tmp_path}: no meta"):
+            found.identify()
+        found.expect(3)
+        assert found.state() is ProcessState.UNPROVEN
+        with pytest.raises(Transient, match="cannot hold"):
+            found.hold()
+        assert not stopped(made)
+        formatted(tmp_path, 3)
+        assert found.state() is ProcessState.RUNNING
+
+
+def test_a_process_that_has_locked_directories_of_two_brokers_is_not_held(tmp_path: Path) -> None:
+    with locking(formatted(tmp_path / "a", 1), formatted(tmp_path / "b", 3)) as made:
+        found = BrokerProcess(made.pid)
+        with pytest.raises(Terminal, match=r"node\.id 1 and .* has 3"):
+            found.identify()
+        found.expect(1)
+        assert found.state() is ProcessState.UNPROVEN
+
+
 def test_a_restarted_broker_is_another_process(broker: subprocess.Popen[bytes], tmp_path: Path) -> None:
     # The same number, begun at another time: what a process id that is used again looks like.
     stat = (PROC / str(broker.pid) / "stat").read_text()
@@ -165,7 +241,7 @@ def test_who_has_taken_the_brokers_number_while_the_keeper_started_is_not_stoppe
     broker: subprocess.Popen[bytes], process: BrokerProcess, monkeypatch: pytest.MonkeyPatch, *, handles: bool
 ) -> None:
     start = hold_watchdog.start_of(PROC, broker.pid)
-    begin, begun = broker_process._keeper, []
+    begin, begun = holding._keeper, []
 
     def slowly(found: tuple[int, str], proc: Path) -> subprocess.Popen[bytes]:
         begun.append(found)
@@ -174,7 +250,7 @@ def test_who_has_taken_the_brokers_number_while_the_keeper_started_is_not_stoppe
     def unknown(_pid: int) -> int:
         raise OSError(errno.ENOSYS, "Function not implemented")
 
-    monkeypatch.setattr(broker_process, "_keeper", slowly)
+    monkeypatch.setattr(holding, "_keeper", slowly)
     monkeypatch.setattr(hold_watchdog, "start_of", lambda _proc, _pid: "another's" if begun else start)
     if not handles:
         monkeypatch.setattr(os, "pidfd_open", unknown)
@@ -313,7 +389,7 @@ def may_copy_descriptors(of: int) -> bool:
 def test_one_that_does_not_react_is_stopped_and_its_clients_are_told(
     server: Callable[[str], Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(broker_process, "CLOSING_SECONDS", 0.5)
+    monkeypatch.setattr(holding, "CLOSING_SECONDS", 0.5)
     broker = server("deaf")
     process = BrokerProcess(broker.process.pid)
     process.hold()
@@ -347,7 +423,7 @@ def test_who_may_not_signal_the_broker_says_so(broker: subprocess.Popen[bytes]) 
 
 SAME_USER = """
 import os, sys
-from bellwether.ports.errors import Transient
+from bellwether.ports.errors import Terminal, Transient
 from bellwether.quarantine.broker_process import BrokerProcess
 pid, group = int(sys.argv[1]), int(sys.argv[2])
 os.setgroups([])

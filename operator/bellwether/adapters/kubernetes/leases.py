@@ -184,9 +184,9 @@ class HeldLease:
         if not other or (other == self.holder and policy == self._policy):
             return True
         with self._state:
-            version = found["metadata"]["resourceVersion"]
-            if self._seen is None or self._seen[0] != version:
-                self._seen = (version, now)
+            renewed = f"{other} {spec.get('renewTime')}"  # by its text: others change the version, too
+            if self._seen is None or self._seen[0] != renewed:
+                self._seen = (renewed, now)
             waited = now - self._seen[1]
             self._owner = f"policy {policy or 'unknown'} (holder {other})"
         return waited > float(spec.get("leaseDurationSeconds") or self._duration) + self._margin

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import structlog
@@ -16,7 +17,7 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, KubernetesClient, NotFound
 from bellwether.adapters.kubernetes.objects.signal_writer import ProberLease, SignalWriter
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.core.signals import Signal
+from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient, Unauthenticated
 from bellwether.probes.outbox import Outbox
@@ -46,6 +47,14 @@ class ProbeDied(RuntimeError):
     """The probe's own threads have stopped."""
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What a prober beside a broker measures: what and where, for people, and the id of its Kafka cluster."""
+
+    measured: str
+    cluster_id: str
+
+
 def read_policy(api: KubernetesClient, namespace: str, policy: str) -> LeadershipPolicy:
     """The policy as it is now. Raises Transient, Terminal, NotFound."""
     return LeadershipPolicy.read(api.get(POLICIES, namespace, policy))
@@ -66,6 +75,9 @@ class Prober:
     With ``many`` every signal has a source of its own, such as the name of a rule or an alert; ``source`` is then the
     name of the prober, whose Lease determines the freshness of all its signals. ``further_types`` are signal types that
     it reports in addition to ``signal_type``, which its Lease is named after.
+
+    Replicas share a source, and one of them reports. Two probers ``beside`` brokers that measure different things share
+    none: while both run, each signal is ``Unknown`` and names both.
     """
 
     def __init__(
@@ -80,6 +92,7 @@ class Prober:
         *,
         many: bool = False,
         further_types: Collection[str] = (),
+        beside: Beside | None = None,
     ) -> None:
         self._api = api
         self._namespace = namespace
@@ -87,7 +100,9 @@ class Prober:
         self._clock = clock
         self._metrics = metrics
         self._log = structlog.get_logger(__name__).bind(policy=f"{namespace}/{policy}", source=source)
-        self._lease = ProberLease(api, namespace, policy, signal_type, source, clock)
+        self._beside = beside
+        measured = beside.measured if beside is not None else ""
+        self._lease = ProberLease(api, namespace, policy, signal_type, source, clock, measured=measured)
         self.source = source
         self._writer = SignalWriter(
             api, namespace, policy, signal_type, None if many else source, self._lease, further_types=further_types
@@ -98,6 +113,7 @@ class Prober:
         }
         self._leading = False
         self._wanted = False
+        self._conflict = ""
         self.policy = (namespace, policy)
         self._sources: frozenset[str] | None = None
         self._check_due = 0.0
@@ -119,6 +135,8 @@ class Prober:
 
     def post(self, signal: Signal) -> None:
         """Report a signal; dropped while another replica reports for this source."""
+        if self._conflict:
+            signal = replace(signal, reading=Reading.UNKNOWN, message=self._conflict, value=None, harm=None)
         if self._leading:
             self._outboxes[str(signal.type)].post(signal)
 
@@ -135,8 +153,8 @@ class Prober:
             self._sources, self._check_due = wanted, 0.0
 
     def leads(self) -> bool:
-        """Whether this replica reports for its source."""
-        return self._leading
+        """Whether this replica reports for its source, and no other prober does of another broker or directory."""
+        return self._leading and not self._conflict
 
     def standing(self) -> list[tuple[Signal, bool]]:
         """Its stored signals, each with whether this process wrote it. Raises Transient, Terminal."""
@@ -188,12 +206,25 @@ class Prober:
 
     def _follow(self, follow: Callable[[LeadershipPolicy | None], bool]) -> None:
         try:
-            policy: LeadershipPolicy | None = read_policy(self._api, self._namespace, self._policy)
+            policy = read_policy(self._api, self._namespace, self._policy)
         except NotFound:
             self._wanted = follow(None)
             raise
         self._metrics.policy_read(self._clock.now().timestamp())
-        self._wanted = follow(policy)
+        self._wanted = follow(policy if self._same_cluster(policy) else None)
+
+    def _same_cluster(self, policy: LeadershipPolicy) -> bool:
+        """Whether what is measured belongs to the policy's Kafka cluster, as far as both are known."""
+        own, other = self._beside.cluster_id if self._beside else "", policy.status.cluster_id if policy.status else ""
+        if not own or not other or own == other:
+            self._said.pop("cluster", None)
+            return True
+        if self._said.get("cluster") != other:
+            self._said["cluster"] = other
+            remedy = "set the policy of the cluster that the broker belongs to"
+            measured = self._beside.measured if self._beside else ""
+            self._log.error("other_kafka_cluster", measured=measured, cluster=own, policys=other, remedy=remedy)
+        return False
 
     def _speak(self, probe: Probe) -> None:
         """Hold the Lease while the policy wants signals; on acquiring it report everything once."""
@@ -205,8 +236,9 @@ class Prober:
         elif self._wanted and not held:
             self._leading = False
             held = self._lease.acquire()
-            if not held:
+            if not held and not self._lease.rival:
                 self._log_state("prober_standby", owner=self._lease.owner)
+        self._note_rival()
         if held and not self._leading:
             self._log.info("prober_leading", lease=self._lease.name)
             for outbox in self._outboxes.values():
@@ -214,6 +246,23 @@ class Prober:
             self._leading = True
             probe.repeat()
         self._metrics.voice(held)
+
+    def _note_rival(self) -> None:
+        """While another prober has this source and measures something else, it is not known whose the signals are."""
+        rival, before = self._lease.rival, self._conflict
+        self._conflict = ""
+        if rival and self._beside is not None:
+            self._conflict = (
+                f"two probers have the source {self.source}: one measures {self._beside.measured}, the other {rival};"
+                " stop the one that does not belong here, or give each a source of its own (--source)"
+            )
+        if self._conflict == before:
+            return
+        if self._conflict:
+            self._log.error("source_conflict", measured=self._beside.measured if self._beside else "", other=rival)
+        else:
+            self._log.info("source_conflict_ended")
+        self._leading = False  # what is known is reported again, with the conflict or without it
 
     def _check(self) -> None:
         again = self._writer.check(self._sources)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
@@ -14,23 +15,26 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.files.meta_properties import LogDirIdentity
+from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.commands.policy_selection import Selection
 from bellwether.cli.commands.probe.prober_options import HEALTH_PORT
 from bellwether.cli.kubernetes_target import connect
-from bellwether.cli.probe.prober import Probe, ProbeDied, Prober
+from bellwether.cli.probe.prober import Beside, Probe, ProbeDied, Prober
 from bellwether.cli.watched_policies import PolicyList, WatchedPolicies
 from bellwether.controllers.policy_quota import Named
 from bellwether.core.settings.detection import Detection
 from bellwether.ports.clock import Clock
-from bellwether.ports.errors import BellwetherError
+from bellwether.ports.errors import BellwetherError, Transient
 from bellwether.telemetry.health_server import Health, HealthServer
 from bellwether.telemetry.metrics.metric_registry import JointRegistry
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 
 POLICY_NEEDED = "the LeadershipPolicy to read settings from"
+IDENTIFY_SECONDS = 2.0
 
 
 class StoppableProbe(Probe, Protocol):
@@ -63,46 +67,6 @@ class PolicyProber:
     stop: threading.Event
     secrets: SecretReader
 
-    @classmethod
-    def begin(
-        cls,
-        target: Target,
-        policy: str,
-        signal_type: str,
-        source: str,
-        metrics_port: int | None,
-        *,
-        further_types: Collection[str] = (),
-    ) -> PolicyProber:
-        """Of a sidecar: serve metrics and health, connect to Kubernetes, and handle SIGTERM and SIGINT."""
-        (one,) = cls.begin_each(target, policy, signal_type, (source,), metrics_port, further_types=further_types)
-        return one
-
-    @classmethod
-    def begin_each(
-        cls,
-        target: Target,
-        policy: str,
-        signal_type: str,
-        sources: Collection[str],
-        metrics_port: int | None,
-        *,
-        further_types: Collection[str] = (),
-    ) -> list[PolicyProber]:
-        """As ``begin``, for a sidecar of several sources: a prober with a Lease of its own for each, in one process."""
-        api, namespace = connect(target)
-        labels = {"namespace": namespace, "policy": policy, "type": signal_type}
-        page, health, clock = JointRegistry("prober", labels), Health(), SystemClock()
-        stop, secrets, probers = stop_on_signals(), SecretReader(api, namespace), []
-        for source in sources:
-            metrics = ProbeMetrics({**labels, "source": source})
-            page.add(metrics.registry)
-            prober = Prober(api, namespace, policy, signal_type, source, clock, metrics, further_types=further_types)
-            health.watch(metrics.health.dead)
-            probers.append(cls(prober, metrics, clock, stop, secrets))
-        serve(health, page, metrics_port, given_health_port())
-        return probers
-
     def run(
         self,
         probe: StoppableProbe,
@@ -120,9 +84,14 @@ class PolicyProber:
         finally:
             probe.stop()
 
-    def run_sidecar(self, probe: Sidecar, chosen: Callable[[Detection], tuple[Any, bool]]) -> None:
+    def run_sidecar(
+        self,
+        probe: Sidecar,
+        chosen: Callable[[Detection], tuple[Any, bool]],
+        refresh: Callable[[], float] | None = None,
+    ) -> None:
         """Measure until ``stop``, with the settings that ``chosen`` selects from the policy, and whether the probe is
-        enabled. Raises ProbeDied.
+        enabled; ``refresh`` is as in ``run``. Raises ProbeDied.
         """
 
         def follow(found: LeadershipPolicy | None) -> bool:
@@ -133,11 +102,65 @@ class PolicyProber:
             return enabled
 
         probe.start()
-        self.run(probe, follow)
+        self.run(probe, follow, refresh)
 
     def _repeat(self, refresh: Callable[[], float]) -> None:
         while not self.stop.is_set():
             self.stop.wait(refresh())
+
+
+@dataclass(frozen=True)
+class SidecarProcess:
+    """A process beside one broker. It serves metrics and health while it waits for what proves which broker that is."""
+
+    target: tuple[KubernetesClient, str]
+    policy: str
+    signal_type: str
+    page: JointRegistry
+    health: Health
+    stop: threading.Event
+
+    @classmethod
+    def begin(cls, target: Target, policy: str, signal_type: str, metrics_port: int | None) -> SidecarProcess:
+        """Connect to Kubernetes, serve metrics and health, and handle SIGTERM and SIGINT."""
+        api, namespace = connect(target)
+        page = JointRegistry("prober", {"namespace": namespace, "policy": policy, "type": signal_type})
+        process = cls((api, namespace), policy, signal_type, page, Health(), stop_on_signals())
+        serve(process.health, page, metrics_port, given_health_port())
+        return process
+
+    def identify(self, read: Callable[[], LogDirIdentity]) -> LogDirIdentity | None:
+        """Wait until the broker is known; None if the process has to stop first. Raises Terminal.
+
+        A sidecar may start before its broker has formatted a new disk, and must not end because of that.
+        """
+        said = ""
+        while not self.stop.is_set():
+            try:
+                return read()
+            except Transient as error:
+                if str(error) != said:
+                    said = str(error)
+                    structlog.get_logger(__name__).warning("broker_id_unknown", reason=said)
+            self.stop.wait(IDENTIFY_SECONDS)
+        return None
+
+    def prober(
+        self, source: str, identity: LogDirIdentity, what: str = "", *, further_types: Collection[str] = ()
+    ) -> PolicyProber:
+        """A prober of this broker with a Lease and metrics of its own. ``what`` is measured; empty: the directory."""
+        api, namespace = self.target
+        labels = {"namespace": namespace, "policy": self.policy, "type": self.signal_type, "source": source}
+        metrics, clock = ProbeMetrics(labels), SystemClock()
+        self.page.add(metrics.registry)
+        self.health.watch(metrics.health.dead)
+        where = f"broker {identity.broker} at {socket.gethostname()}: {f'{what}, ' if what else ''}{identity}"
+        beside = Beside(where, identity.cluster_id)
+        kind = self.signal_type
+        prober = Prober(
+            api, namespace, self.policy, kind, source, clock, metrics, further_types=further_types, beside=beside
+        )
+        return PolicyProber(prober, metrics, clock, self.stop, SecretReader(api, namespace))
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,19 @@ In doubt it releases the broker.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 
 import click
 import structlog
 
+from bellwether.adapters.files.meta_properties import read_broker
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.commands import exit_status
 from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.commands.probe.log_directory_option import LogDirectory
 from bellwether.cli.output import print_rows
-from bellwether.cli.probe.prober_process import POLICY_NEEDED, PolicyProber, need, reported
+from bellwether.cli.probe.prober_process import POLICY_NEEDED, SidecarProcess, need, reported
 from bellwether.core.quarantine.agent import ProcessState
 from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import QuarantineMode
@@ -29,7 +32,7 @@ from bellwether.quarantine.order_reader import BrokerOrders
 def quarantine_agent(
     policy: str | None,
     target: Target,
-    broker: int | None,
+    directories: Sequence[LogDirectory],
     lease_namespace: str | None,
     max_hold_seconds: int,
     pid: int | None,
@@ -51,22 +54,25 @@ def quarantine_agent(
         # First of all, because later steps may fail: the agent that held it is dead, and crash loops back off.
         release_found(broker_process)
         need(policy, "--policy", POLICY_NEEDED)
-        need(broker is not None, "--broker", "the id of the broker in this pod")
         need(lease_namespace, "--lease-namespace", "the namespace of the operator's Leases, which has the orders")
-        number, source = int(broker or 0), f"broker-{broker}"
-        process = PolicyProber.begin(target, str(policy), QUARANTINE_AGENT, source, metrics_port)
-        orders, prober = (
-            BrokerOrders(process.secrets.api, str(lease_namespace), process.secrets.namespace, str(policy), number),
-            process.prober,
-        )
+        process = SidecarProcess.begin(target, str(policy), QUARANTINE_AGENT, metrics_port)
+        paths = [one.path.absolute() for one in directories]
+        identity = process.identify((lambda: read_broker(paths)) if paths else broker_process.identify)
+        if identity is None:
+            return
+        number, source = identity.broker, f"broker-{identity.broker}"
+        broker_process.expect(number)  # of itself the directory does not prove whose process is found
+        beside = process.prober(source, identity, "its process")
+        api, prober = beside.secrets.api, beside.prober
+        orders = BrokerOrders(api, str(lease_namespace), beside.secrets.namespace, str(policy), number)
         running = QuarantineAgent(
             number,
             source,
             broker_process,
             orders,
             prober.post,
-            process.clock,
-            process.metrics,
+            beside.clock,
+            beside.metrics,
             leads=prober.leads,
             ending=process.stop,
             max_hold_seconds=max_hold_seconds,
@@ -78,7 +84,7 @@ def quarantine_agent(
             return settings is not None and settings.mode is QuarantineMode.ENABLED
 
         running.start()
-        process.run(running, follow)
+        beside.run(running, follow)
 
 
 def release_found(process: BrokerProcessPort) -> None:

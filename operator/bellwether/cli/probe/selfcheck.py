@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 import click
 import structlog
 
 from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.files.meta_properties import read_broker, replaced
 from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli.commands.probe.log_directory_option import LogDirectory
 from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe import measurement_table
 from bellwether.cli.probe.prober import read_policy
-from bellwether.cli.probe.prober_process import POLICY_NEEDED, PolicyProber, need, reported
+from bellwether.cli.probe.prober_process import POLICY_NEEDED, SidecarProcess, need, reported
 from bellwether.core.settings.detection import SelfReachability
-from bellwether.core.signals import SignalType
+from bellwether.core.signals import Signal, SignalType
+from bellwether.ports.errors import Terminal
 from bellwether.probes.connections.self_reachability import SelfReachabilityProbe
 from bellwether.probes.connections.sock_diag import Ignored
 from bellwether.probes.connections.socket_table import SocketTable, open_table
+
+LOOK_SECONDS = 1.0
 
 
 def selfcheck(
     policy: str | None,
     target: Target,
-    broker: int | None,
+    directories: Sequence[LogDirectory],
     port: int | None,
     ignored: tuple[str, ...],
     source: str | None,
@@ -46,16 +52,34 @@ def selfcheck(
                 settings = read_policy(*connect(target), policy).policy().detection.self_reachability
             sys.exit(measurement_table.self_reachability(_open(at, networks), at, settings, SystemClock(), output))
         need(policy, "--policy", POLICY_NEEDED)
-        need(broker is not None, "--broker", "the id of the broker in this pod")
-        name, kind = source or f"broker-{broker}", SignalType.SELF_REACHABILITY
-        process = PolicyProber.begin(target, str(policy), kind, name, metrics_port)
-        table, settings, post = _open(at, networks), SelfReachability(), process.prober.post
-        running = SelfReachabilityProbe(
-            int(broker or 0), name, at, table, settings, post, process.clock, process.metrics
+        need(directories, "--directory", "a log directory of the broker in this pod, which names the broker")
+        paths = [one.path.absolute() for one in directories]
+        process = SidecarProcess.begin(target, str(policy), SignalType.SELF_REACHABILITY, metrics_port)
+        identity = process.identify(lambda: read_broker(paths))
+        if identity is None:
+            return
+        name, broker = source or f"broker-{identity.broker}", identity.broker
+        prober = process.prober(name, identity, f"port {at}")
+        gone = ""
+
+        def look() -> float:
+            nonlocal gone
+            if gone := gone or replaced(identity):
+                process.stop.set()
+            return LOOK_SECONDS
+
+        def post(signal: Signal) -> None:
+            look()
+            if not gone:
+                prober.prober.post(signal)
+
+        table, settings = _open(at, networks), SelfReachability()
+        running = SelfReachabilityProbe(broker, name, at, table, settings, post, prober.clock, prober.metrics)
+        prober.run_sidecar(
+            running, lambda detection: (detection.self_reachability, detection.self_reachability.enabled), look
         )
-        process.run_sidecar(
-            running, lambda detection: (detection.self_reachability, detection.self_reachability.enabled)
-        )
+        if gone:
+            raise Terminal(f"{gone}: start again to report of its broker")
 
 
 def _open(port: int, ignored: Ignored) -> SocketTable:

@@ -1,29 +1,34 @@
 """``bellwether probe storage``: measure the latency of appends, syncs and direct reads in a broker's log directories.
 
-In: the directories. Out: signals, each directory's with its own source and Lease: a hanging disk delays no other.
+In: the directories, whose ``meta.properties`` names the broker. Out: signals, each directory's with its own source and
+Lease: a hanging disk delays no other.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
 
 from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.files.meta_properties import LogDirIdentity, read_log_dir, replaced, same_broker
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.commands.probe.log_directory_option import LogDirectory
 from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe import measurement_table
 from bellwether.cli.probe.prober import read_policy
-from bellwether.cli.probe.prober_process import POLICY_NEEDED, PolicyProber, need, reported, run_each
+from bellwether.cli.probe.prober_process import POLICY_NEEDED, PolicyProber, SidecarProcess, need, reported, run_each
 from bellwether.core.settings.detection import Detection
 from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import Signal, SignalType
+from bellwether.ports.errors import Terminal
 from bellwether.probes.storage.disk_read import DiskReader
 from bellwether.probes.storage.disk_write import DiskWriter
 from bellwether.probes.storage.read_probe import ReadProbe
@@ -33,7 +38,6 @@ from bellwether.probes.storage.storage_probe import StorageProbe
 def storage(
     policy: str | None,
     target: Target,
-    broker: int | None,
     directories: Sequence[LogDirectory],
     log_dir: str | None,
     source: str | None,
@@ -53,22 +57,34 @@ def storage(
             }
             sys.exit(measurement_table.storage(disks, detection, SystemClock(), output))
         need(policy, "--policy", POLICY_NEEDED)
-        need(broker is not None, "--broker", "the id of the broker that owns the volume")
-        base = source or f"broker-{broker}"
-        of = {f"{base}-{one.name}" if one.name else base: one.path for one in directories}
-        probers = PolicyProber.begin_each(
-            target,
-            str(policy),
-            SignalType.STORAGE_LATENCY,
-            of,
-            metrics_port,
-            further_types=(SignalType.READ_LATENCY,),
-        )
-        runs = [
-            _DiskProbes(prober, int(broker or 0), name, path, log_dir or str(path.absolute())).run
-            for prober, (name, path) in zip(probers, of.items(), strict=True)
-        ]
-        run_each(runs, probers[0].stop)
+        process = SidecarProcess.begin(target, str(policy), SignalType.STORAGE_LATENCY, metrics_port)
+        broker = _SameBroker()
+
+        def measure(one: LogDirectory) -> None:
+            identity = process.identify(lambda: broker.also(read_log_dir(one.path.absolute())))
+            if identity is None:
+                return
+            base = source or f"broker-{identity.broker}"
+            name = f"{base}-{one.name}" if one.name else base
+            prober = process.prober(name, identity, further_types=(SignalType.READ_LATENCY,))
+            _DiskProbes(prober, identity, name, one.path, log_dir or str(one.path.absolute())).run()
+
+        run_each([partial(measure, one) for one in directories], process.stop)
+
+
+class _SameBroker:
+    """The identities of several directories, each read on a thread of its own as soon as it is there."""
+
+    def __init__(self) -> None:
+        self._found = list[LogDirIdentity]()
+        self._lock = threading.Lock()
+
+    def also(self, identity: LogDirIdentity) -> LogDirIdentity:
+        """This one, if it belongs to the broker of the others. Raises Terminal."""
+        with self._lock:
+            self._found.append(identity)
+            same_broker(self._found)
+        return identity
 
 
 def _check(directories: Sequence[LogDirectory], log_dir: str | None) -> None:
@@ -97,20 +113,35 @@ def _check(directories: Sequence[LogDirectory], log_dir: str | None) -> None:
 class _DiskProbes:
     """The writes and the reads of one log directory, each on threads of its own."""
 
-    def __init__(self, process: PolicyProber, broker: int, source: str, directory: Path, log_dir: str) -> None:
+    def __init__(
+        self, process: PolicyProber, identity: LogDirIdentity, source: str, directory: Path, log_dir: str
+    ) -> None:
         self._process = process
-        clock, metrics = process.clock, process.metrics
+        self._identity = identity
+        self._replaced = ""
+        clock, metrics, broker = process.clock, process.metrics, identity.broker
 
         def post(signal: Signal) -> None:
-            process.prober.post(replace(signal, directory=log_dir))
+            if not self._replaced:
+                process.prober.post(replace(signal, directory=log_dir))
 
-        self._writes = StorageProbe(broker, source, DiskWriter(directory), Objectives(), post, clock, metrics)
-        self._reads = ReadProbe(broker, source, DiskReader(directory), post, clock, metrics)
+        self._writes = StorageProbe(
+            broker, source, DiskWriter(directory), Objectives(), post, clock, metrics, self._verify
+        )
+        self._reads = ReadProbe(broker, source, DiskReader(directory), post, clock, metrics, self._verify)
+
+    def _verify(self) -> None:
+        """End, and post nothing more, if the directory is not the one any more that named the broker."""
+        self._replaced = self._replaced or replaced(self._identity)
+        if self._replaced:
+            self._process.stop.set()
 
     def run(self) -> None:
-        """Measure and report until the process has to stop. Raises ProbeDied."""
+        """Measure and report until the process has to stop. Raises ProbeDied, and Terminal if it was replaced."""
         self.start()
         self._process.run(self, self.follow)
+        if self._replaced:
+            raise Terminal(f"{self._replaced}: start again to measure it")
 
     def follow(self, found: LeadershipPolicy | None) -> bool:
         """Apply the policy's settings; returns whether to measure."""

@@ -22,7 +22,8 @@ from bellwether.core.signals import Reading
 
 class ProcessState(StrEnum):
     """State of the broker process; ``ABSENT``: not found, or not unique; ``BARRED``: no permission to signal it;
-    ``UNSEEN``: it runs, and which sockets are its may not be read, so that a shutdown could not be held.
+    ``UNSEEN``: it runs, and which sockets are its may not be read, so that a shutdown could not be held; ``UNPROVEN``:
+    it runs, and its log directories do not say that it is the broker of the agent's orders.
     """
 
     RUNNING = "Running"
@@ -30,6 +31,7 @@ class ProcessState(StrEnum):
     ABSENT = "Absent"
     BARRED = "Barred"
     UNSEEN = "Unseen"
+    UNPROVEN = "Unproven"
 
 
 class AgentAction(StrEnum):
@@ -151,6 +153,7 @@ _PROBLEMS = {
     ProcessState.ABSENT: "cannot find the broker's process",
     ProcessState.BARRED: "no permission to signal the broker's process",
     ProcessState.UNSEEN: "could only pause the broker's process, not shut it down: its sockets cannot be read",
+    ProcessState.UNPROVEN: "the broker's process is not shown to be the broker of these orders",
 }
 
 
@@ -189,7 +192,7 @@ def _while_held(
     why = ""
     if process is ProcessState.ABSENT:
         return _end(state, "its process does not exist any more"), AgentAction.NOTHING
-    if process in (ProcessState.RUNNING, ProcessState.UNSEEN):
+    if process in (ProcessState.RUNNING, ProcessState.UNSEEN, ProcessState.UNPROVEN):
         return _end(state, "another process resumed it"), AgentAction.NOTHING
     if read is not None and (state.seen is None or state.seen.name != ordered.name):
         why = "its order was withdrawn"

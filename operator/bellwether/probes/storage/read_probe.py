@@ -61,15 +61,18 @@ class ReadProbe(MeasuringThread):
         post: Callable[[Signal], None],
         clock: Clock,
         observer: ReadObserver,
+        verify: Callable[[], None] = lambda: None,
         *,
         period_seconds: float = ReadLatency.period_seconds,
     ) -> None:
+        """``verify`` is called on the reading thread after each read, before its sample can be posted."""
         super().__init__("read-judge", clock)
         self._broker = broker
         self._source = source
         self._reader = reader
         self._post = post
         self._observer = observer
+        self._verify = verify
         self._settings, self._objectives = ReadLatency(), Objectives()
         self._log = structlog.get_logger(__name__).bind(broker=broker)
         self._timer = DiskTimer("storage-read", self._measure, period_seconds, clock)
@@ -121,7 +124,9 @@ class ReadProbe(MeasuringThread):
     def _measure(self) -> Sample:
         if not self._settings.enabled:
             return Sample(0.0, "the policy disables it", own_trouble=True)
-        return measure(self._reader, self._clock)
+        sample = measure(self._reader, self._clock)
+        self._verify()
+        return sample
 
     def _observe(self, sample: Sample) -> None:
         result = "unmeasured" if sample.own_trouble else "failed" if sample.problem else "ok"

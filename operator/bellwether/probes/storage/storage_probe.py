@@ -78,7 +78,9 @@ class StorageProbe(MeasuringThread):
         post: Callable[[Signal], None],
         clock: Clock,
         observer: WriteObserver,
+        verify: Callable[[], None] = lambda: None,
     ) -> None:
+        """``verify`` is called on the writing threads after each write, before its sample can be posted."""
         super().__init__("storage-judge", clock)
         self._broker = broker
         self._source = source
@@ -86,6 +88,7 @@ class StorageProbe(MeasuringThread):
         self._objectives = objectives
         self._post = post
         self._observer = observer
+        self._verify = verify
         self._log = structlog.get_logger(__name__).bind(broker=broker)
         self._samples: queue.SimpleQueue[Sample] = queue.SimpleQueue()
         self._began: float | None = None
@@ -97,9 +100,7 @@ class StorageProbe(MeasuringThread):
         self._counted_until = clock.monotonic()
         self._warned = ""
         self._writing = threading.Thread(target=self._write, name="storage-write", daemon=True)
-        self._syncs = DiskTimer(
-            "storage-sync", lambda: measure(writer, clock, writer.sync), StorageLatency.period_seconds, clock
-        )
+        self._syncs = DiskTimer("storage-sync", self._sync, StorageLatency.period_seconds, clock)
 
     @property
     def known(self) -> Latencies:
@@ -140,6 +141,7 @@ class StorageProbe(MeasuringThread):
             self._began = began
             self._look_for_the_metadata_log()
             sample = measure(self._writer, self._clock, self._writer.append)
+            self._verify()
             lost = self._pauses.lost(began + sample.seconds)
             self._began = None
             self._pauses.end()
@@ -148,6 +150,11 @@ class StorageProbe(MeasuringThread):
             due = max(due + pause(bad_in_a_row), self._clock.monotonic())
             self._stop.wait(due - self._clock.monotonic())
         self._writer.remove()
+
+    def _sync(self) -> Sample:
+        sample = measure(self._writer, self._clock, self._writer.sync)
+        self._verify()
+        return sample
 
     def _look_for_the_metadata_log(self) -> None:
         """Until it is found: a broker creates it when it first starts."""

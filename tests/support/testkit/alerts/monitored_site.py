@@ -17,6 +17,7 @@ from realparts.kafka import KafkaCluster
 from realparts.processes import ManagedProcess
 from realparts.prometheus import PrometheusServer
 from testkit.alerts import alert_rules
+from testkit.kafka.formatted_directories import formatted
 from testkit.loads import load_configs
 from testkit.processes.sites import POLICY, Site
 
@@ -46,9 +47,8 @@ def monitored_site(server: ApiServer, kafka: KafkaCluster, directory: Path) -> I
         watched.vantages()
         watched.prober("replication", "replication")
         for broker in (1, 2, 3):
-            disk = directory / f"disk-{broker}"
-            disk.mkdir()
-            watched.prober("storage", f"storage-{broker}", "--broker", str(broker), "--directory", disk)
+            disk = formatted(directory / f"disk-{broker}", broker, kafka.cluster_id)
+            watched.prober("storage", f"storage-{broker}", "--directory", disk)
         watched.watch("operator-2")
         yield watched
     finally:

@@ -24,6 +24,7 @@ from bellwether.adapters.kubernetes.objects.quarantine_orders import COMPONENT, 
 from realparts.auditing import AuditedApiServer, Call
 from realparts.kafka import KafkaCluster
 from realparts.processes import ManagedProcess
+from testkit.kafka.formatted_directories import broker_process, formatted
 from testkit.kubernetes.chart_accounts import FULL, OPERATOR, Accounts, Grant, of_role
 from testkit.processes.sites import POLICY, Site
 from testkit.values.builders import after
@@ -111,11 +112,15 @@ class Crew:
         kubeconfig = self.accounts.kubeconfig(account, pod)
         return self.site.start(kind, [*command, "--log-format", "json", *arguments], {"KUBECONFIG": str(kubeconfig)})
 
+    def disk(self, broker: int) -> Path:
+        """A log directory of that broker, in which no broker runs."""
+        return formatted(self.directory / f"disk-{broker}", broker, self.site.kafka.cluster_id)
+
     def agent(self, broker: int) -> ManagedProcess:
         """``bellwether quarantine-agent`` of a broker, beside a process that takes the broker's place."""
-        beside = self.site.start(f"sleeper-{broker}", ["sleep", "3600"])
+        beside = self.site.start(f"locker-{broker}", broker_process(self.disk(broker)))
         where = ["--policy", POLICY, "-n", self.site.namespace, "--lease-namespace", self.home]
-        which = ["--broker", str(broker), "--pid", str(beside.pid), "--log-format", "json"]
+        which = ["--pid", str(beside.pid), "--log-format", "json"]
         kubeconfig = self.accounts.kubeconfig(SIDECARS, f"kafka-{broker}")
         command = [sys.executable, "-m", "bellwether", "quarantine-agent", *where, *which]
         return self.site.start(f"agent-{broker}", command, {"KUBECONFIG": str(kubeconfig)})

@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
+from structlog.testing import capture_logs
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.cli.probe.prober import Prober
+from bellwether.cli.probe.prober import Beside, Prober
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from testkit.kubernetes.api_objects import health, policy
@@ -109,3 +110,46 @@ def test_a_prober_of_one_source_forgets_its_own(api: MemoryApi) -> None:
         until(lambda: sources(api) == ["alerts"])
         prober.forget(1)
         until(lambda: sources(api) == [])
+
+
+@contextmanager
+def beside(api: MemoryApi, measured: str, cluster: str = "c1") -> Iterator[tuple[Prober, Told]]:
+    """A storage prober of source broker-1 that finds its disk slow."""
+    kind, where = SignalType.STORAGE_LATENCY, Beside(measured, cluster)
+    prober = Prober(api, "default", "main", kind, "broker-1", SystemClock(), ProbeMetrics(), beside=where)
+    probe, stop = Told(), threading.Event()
+    probe.words, probe.post = [Signal(1, kind, "broker-1", Reading.FAILING, SINCE)], prober.post
+    thread = threading.Thread(target=prober.run, args=(probe, lambda found: found is not None, stop), daemon=True)
+    thread.start()
+    yield prober, probe
+    stop.set()
+    thread.join(limit(10))
+
+
+def said(api: MemoryApi) -> tuple[str, str]:
+    entries = (api.get(BROKER_HEALTHS, "default", "main-1").get("status") or {}).get("signals") or [{}]
+    return entries[0].get("reading", ""), entries[0].get("message", "")
+
+
+def test_two_directories_under_one_source_are_a_conflict_whoever_was_first(api: MemoryApi) -> None:
+    first, second = "broker 1 at kafka-a-1: /data", "broker 1 at kafka-b-1: /data"
+    with beside(api, first) as (one, _):
+        until(lambda: said(api)[0] == "Failing")
+        with capture_logs() as logs, beside(api, second) as (other, _):
+            until(lambda: said(api)[0] == "Unknown")
+            message = said(api)[1]
+            assert f"one measures {first}, the other {second}; stop the one that does not belong here" in message
+            assert not one.leads()
+            assert not other.leads()
+            conflicts = [(log["measured"], log["other"]) for log in logs if log["event"] == "source_conflict"]
+            assert {(first, second), (second, first)} == set(conflicts)
+
+
+def test_nothing_is_reported_to_the_policy_of_another_kafka_cluster(api: MemoryApi) -> None:
+    api.merge(POLICIES, "default", "main", {"status": {"clusterId": "c2"}}, sub="status")
+    with capture_logs() as logs, beside(api, "broker 1 at kafka-1: /data") as (prober, _):
+        until(lambda: any(log["event"] == "other_kafka_cluster" for log in logs))
+        assert not prober.leads()
+        assert api.all(LEASES) == []
+    (log,) = [log for log in logs if log["event"] == "other_kafka_cluster"]
+    assert (log["measured"], log["cluster"], log["policys"]) == ("broker 1 at kafka-1: /data", "c1", "c2")

@@ -17,7 +17,7 @@ from bellwether.cli.main import main
 from bellwether.quarantine import hold_watchdog
 from waiting import until
 
-COMPLETE = ["--policy", "main", "--broker", "1", "--lease-namespace", "ops"]
+COMPLETE = ["--policy", "main", "--lease-namespace", "ops"]
 
 
 @pytest.fixture
@@ -45,11 +45,9 @@ def test_a_process_that_is_not_there_cannot_be_held() -> None:
     ("arguments", "said"),
     [
         pytest.param([], "Missing option '--policy'", id="no policy"),
-        pytest.param(["--policy", "main"], "Missing option '--broker'", id="no broker"),
-        pytest.param(["--policy", "main", "--broker", "1"], "Missing option '--lease-namespace'", id="no namespace"),
+        pytest.param(["--policy", "main"], "Missing option '--lease-namespace'", id="no namespace"),
         pytest.param(["--max-hold-seconds", "0"], "--max-hold-seconds", id="no time at all"),
         pytest.param(["--once", "--process", "("], "no regular expression", id="a pattern that is none"),
-        pytest.param(["--broker", "kafka"], "--broker", id="a name without a number"),
     ],
 )
 def test_what_is_missing_or_wrong_is_named(arguments: list[str], said: str) -> None:

@@ -58,7 +58,7 @@ def test_a_port_that_nobody_listens_on_is_unknown_and_no_success() -> None:
     [
         (["--once"], "'--port'"),
         (["--port", "9094"], "'--policy'"),
-        (["--port", "9094", "--policy", "main"], "'--broker'"),
+        (["--port", "9094", "--policy", "main"], "'--directory'"),
         (["--port", "0"], "'--port'"),
         (["--port", "9094", "--ignore", "10.0.0.0/99"], "'--ignore'"),
         (["--port", "9094", "--ignore", "our operator"], "use a network such as 10.0.0.0/8"),

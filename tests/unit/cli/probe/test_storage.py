@@ -44,7 +44,7 @@ def test_one_directory_that_cannot_be_measured_is_found_among_good_ones(tmp_path
         (["--directory", "=/a"], "the name '' must have 1 to 63 letters"),
         (["--directory", "a="], "'a=' has no path"),
         (["--directory", ""], "'' has no path"),
-        (["--directory", "a=/a", "--directory", "b=/b", "--policy", "main"], "'--broker'"),
+        (["--directory", "a=/a", "--directory", "b=/b"], "'--policy'"),
     ],
 )
 def test_what_is_missing_or_wrong_is_named_by_its_option(arguments: list[str], complaint: str) -> None:

@@ -10,11 +10,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import replace
 
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, KubernetesClient, NotFound, Object
-from bellwether.adapters.kubernetes.leases import HeldLease
+from bellwether.adapters.kubernetes.api_client import (
+    BROKER_HEALTHS,
+    LEASES,
+    Conflict,
+    KubernetesClient,
+    NotFound,
+    Object,
+)
+from bellwether.adapters.kubernetes.leases import HeldLease, annotation, micro_time
 from bellwether.api.v1alpha1.status.signal_entries import entry_of, read_entries
 from bellwether.core.signals import Signal
 from bellwether.ports.clock import Clock
@@ -22,6 +30,9 @@ from bellwether.ports.errors import Transient
 
 SOURCE_ANNOTATION = "bellwether.dev/source"
 TYPE_ANNOTATION = "bellwether.dev/signal-type"
+MEASURED_ANNOTATION = "bellwether.dev/measured"
+CLAIM_ANNOTATION = "bellwether.dev/also-claimed-by"
+_SINCE = ", at "
 
 
 class ProberLease(HeldLease):
@@ -29,6 +40,10 @@ class ProberLease(HeldLease):
 
     Call ``beat`` after each finished round: a prober whose rounds hang must not look fresh, so the Lease is not renewed
     without a beat within ``duration_seconds``.
+
+    ``measured`` says what the prober measures, if that is one thing beside one broker. Two probers of one source that
+    measure different things are no replicas: who finds the Lease held, and renewed, for another thing leaves a claim on
+    it, again and again, so that each knows its ``rival``.
     """
 
     def __init__(
@@ -43,6 +58,7 @@ class ProberLease(HeldLease):
         duration_seconds: int = 10,
         renew_seconds: float = 2.0,
         uid: str | None = None,
+        measured: str = "",
     ) -> None:
         super().__init__(
             api,
@@ -53,10 +69,57 @@ class ProberLease(HeldLease):
             duration_seconds=duration_seconds,
             renew_seconds=renew_seconds,
             holder=uid,
-            annotations={TYPE_ANNOTATION: str(signal_type), SOURCE_ANNOTATION: source},
+            annotations={
+                TYPE_ANNOTATION: str(signal_type),
+                SOURCE_ANNOTATION: source,
+                **({MEASURED_ANNOTATION: measured} if measured else {}),
+            },
             labels={object_names.PROBER_LABEL: "true", object_names.POLICY_LABEL: object_names.legal(policy)},
         )
         self._beaten = clock.monotonic()
+        self._measured = measured
+        self._claimed_at = float("-inf")
+        self._heard: tuple[str, str] | None = None
+        self._rival = "", float("-inf")
+
+    @property
+    def rival(self) -> str:
+        """What another prober measures that has, or wants, this source now; empty without such a prober."""
+        with self._state:
+            what, at = self._rival
+        return what if self._clock.monotonic() - at <= self._duration else ""
+
+    def _free(self, found: Object, now: float) -> bool:
+        free = super()._free(found, now)
+        if not free:
+            spec = found["spec"]
+            self._hear(annotation(found, MEASURED_ANNOTATION), f"{spec.get('holderIdentity')} {spec.get('renewTime')}")
+            if self.rival and now - self._claimed_at >= 2 * self._renew_every:
+                self._claimed_at = now
+                self._claim(found)
+        return free
+
+    def _hold(self, written: Object, sent: float) -> None:
+        if self._held is None:
+            self._heard = None
+        super()._hold(written, sent)
+        what, _, sign = annotation(written, CLAIM_ANNOTATION).rpartition(_SINCE)
+        self._hear(what, sign)
+
+    def _hear(self, what: str, sign: str) -> None:
+        """Another prober's sign: the first that is read may be a dead one's, and only a change shows that it lives."""
+        before, self._heard = self._heard, (what, sign)
+        if before not in (None, self._heard) and self._measured and what not in ("", self._measured):
+            with self._state:
+                self._rival = what, self._clock.monotonic()
+
+    def _claim(self, found: Object) -> None:
+        metadata = dict(found["metadata"])
+        metadata.pop("managedFields", None)
+        claim = f"{self._measured}{_SINCE}{micro_time(self._clock.now())}"
+        metadata["annotations"] = {**metadata["annotations"], CLAIM_ANNOTATION: claim}
+        with suppress(Conflict):  # the holder renewed it in between; soon again
+            self._api.replace(LEASES, self.namespace, {**found, "metadata": metadata})
 
     def beat(self) -> None:
         """Record that a round of probes has ended, whatever its result."""

@@ -11,7 +11,6 @@ import click
 
 from bellwether.cli.commands.common_options import METADATA_LIMIT
 from bellwether.cli.commands.kafka_options import kafka_options
-from bellwether.cli.commands.probe.broker_id_option import BrokerId
 from bellwether.cli.commands.probe.log_directory_option import LogDirectoryOption
 from bellwether.cli.commands.probe.prober_options import shared_options
 from bellwether.core.model.quarantine_order import MAX_HOLD_SECONDS
@@ -23,8 +22,10 @@ _SIDECAR_SOURCE = click.option("--source", metavar="NAME", help="Stable name of 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def _broker(of: str) -> Option:
-    return click.option("--broker", type=BrokerId(), help=f"Id of the broker {of}, or its pod's name.")
+def _directories(help_: str) -> Option:
+    return click.option(
+        "--directory", "directories", type=LogDirectoryOption(), metavar="[NAME=]PATH", multiple=True, help=help_
+    )
 
 
 def _bootstrap(verb: str) -> Option:
@@ -167,7 +168,7 @@ def replication() -> None:
 
 
 @_prober(
-    _broker("in this pod"),
+    _directories("Log directory of the broker, whose meta.properties names it; repeatable. Only that file is read."),
     click.option(
         "--port",
         type=_PORT,
@@ -193,15 +194,10 @@ def selfcheck() -> None:
 
 
 @_prober(
-    _broker("that owns the volume"),
-    click.option(
-        "--directory",
-        "directories",
-        type=LogDirectoryOption(),
-        metavar="[NAME=]PATH",
-        multiple=True,
-        help="Log directory of the broker; the prober writes two hidden files of up to 1 MiB there, and reads segments."
-        " Repeatable: each of several directories needs a NAME, and its signals have the source <--source>-NAME.",
+    _directories(
+        "Log directory of the broker, whose meta.properties names it; the prober writes two hidden files there, and"
+        " reads segments. Repeatable: each of several directories needs a NAME, and its signals have the source"
+        " <--source>-NAME."
     ),
     click.option(
         "--log-dir",
@@ -221,7 +217,10 @@ def storage() -> None:
 
 
 @_prober(
-    _broker("in this pod"),
+    _directories(
+        "Log directory of the broker in this pod, whose meta.properties names it; repeatable. Only that file is read."
+        "  [default: those that the broker's process has open]"
+    ),
     click.option(
         "--lease-namespace",
         metavar="NAMESPACE",
@@ -249,6 +248,7 @@ def quarantine_agent() -> None:
 
     Shuts the broker down and stops its process before it ends, while the operator renews the Lease that orders it
     (spec.quarantine of the policy), and releases it afterwards: it ends and is started again. Needs the broker's
-    process namespace, its user and its group. A broker that is held when the agent starts is released.
+    process namespace, its user and its group, and holds only a process whose open log directories name
+    the broker of its orders. A broker that is held when the agent starts is released.
     With --once it prints the state of the process.
     """

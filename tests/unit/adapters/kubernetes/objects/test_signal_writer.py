@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,8 +13,11 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
 from bellwether.adapters.kubernetes.objects.signal_writer import ProberLease, SignalWriter
 from bellwether.core.signals import Harm, Reading, Signal, SignalType
+from bellwether.ports.clock import Clock
+from bellwether.testing.memory_world import ManualClock
 from testkit.kubernetes.api_objects import entry, health
 from testkit.kubernetes.memory_api import MemoryApi
+from waiting import until
 
 RULES = SignalType.PROMETHEUS
 SINCE = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -158,3 +162,65 @@ def test_an_entry_whose_harm_alone_has_changed_is_written_again(api: MemoryApi) 
         writer.write(word("flush", harm=Harm(lost, 1.0, SINCE)))
     (found,) = api.get(BROKER_HEALTHS, "default", "main-1")["status"]["signals"]
     assert found["harm"]["lostMilliseconds"] == 2000
+
+
+def lease_of(api: MemoryApi, measured: str, clock: Clock | None = None) -> ProberLease:
+    return ProberLease(
+        api,
+        "default",
+        "main",
+        SignalType.STORAGE_LATENCY,
+        "broker-1",
+        clock or SystemClock(),
+        duration_seconds=2,
+        renew_seconds=0.05,
+        measured=measured,
+    )
+
+
+def standing_by(first: ProberLease, second: ProberLease) -> tuple[str, str]:
+    """What each knows of the other, while the first lives and the second tries to acquire the Lease."""
+    first.beat()
+    assert not second.acquire()
+    return first.rival, second.rival
+
+
+def test_two_probers_of_one_source_that_measure_different_things_know_each_other(api: MemoryApi) -> None:
+    first, second = lease_of(api, "/data at kafka-a-1"), lease_of(api, "/data at kafka-b-1")
+    assert first.acquire()
+    until(lambda: standing_by(first, second) == ("/data at kafka-b-1", "/data at kafka-a-1"))
+    until(lambda: (first.beat(), first.rival)[1] == "")
+    assert first.seconds_left() > 0, "claims take the Lease from nobody"
+    first.release()
+
+
+def test_a_standby_for_the_same_directory_is_no_rival_and_takes_over(api: MemoryApi) -> None:
+    first, second = lease_of(api, "/data at kafka-a-1"), lease_of(api, "/data at kafka-a-1")
+    assert first.acquire()
+    for _ in range(20):
+        assert standing_by(first, second) == ("", "")
+        time.sleep(0.02)
+    first.release()
+    assert second.acquire()
+    second.release()
+
+
+def test_the_lease_of_a_dead_prober_is_taken_over_without_a_conflict(api: MemoryApi) -> None:
+    dead, clock = lease_of(api, "/data at kafka-a-1"), ManualClock()
+    assert dead.acquire()
+    dead._stop.set()
+    replacement = lease_of(api, "/new at kafka-a-1", clock)
+    while not replacement.acquire():
+        clock.advance(0.5)
+        assert replacement.rival == ""
+    assert clock.monotonic() <= 10
+    replacement.release()
+
+
+def test_probers_that_are_beside_no_broker_are_replicas(api: MemoryApi) -> None:
+    first, second = lease_of(api, ""), lease_of(api, "")
+    assert first.acquire()
+    for _ in range(20):
+        assert standing_by(first, second) == ("", "")
+        time.sleep(0.02)
+    first.release()

@@ -1,0 +1,136 @@
+"""Which broker a log directory belongs to: ``node.id`` in ``meta.properties``, which Kafka writes when it formats it.
+
+In: log directories, or mount points of volumes that have theirs right below. Out: the broker that they prove. Kafka
+checks the file at each start against its own configuration, so it is true of the very disk that is measured, whatever
+the pods are called. Called by the commands that run beside a broker, and by the quarantine agent about its process.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bellwether.ports.errors import Terminal, Transient
+
+NAME = "meta.properties"
+_LARGEST_ID = 2147483647
+_MOST_BYTES = 65536
+_ROOT = Path("/")
+_ID_KEYS = ("node.id", "broker.id")  # the second until version 1 of the file
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK  # without the last, a named pipe would wait for a writer
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirIdentity:
+    """What a log directory says of itself. Ids that the file does not have are empty."""
+
+    broker: int
+    path: Path
+    cluster_id: str = ""
+    directory_id: str = ""
+
+    def __str__(self) -> str:
+        """For messages: the path, and the directory's own id where Kafka gave it one (3.7)."""
+        return f"{self.path}{f' (directory.id {self.directory_id})' if self.directory_id else ''}"
+
+
+def read_log_dir(directory: Path, root: Path = _ROOT) -> LogDirIdentity:
+    """The identity of a log directory; ``root`` is where that path is looked for.
+
+    Raises Transient while it cannot be known: not formatted yet, not readable. Raises Terminal if it names two brokers.
+    """
+    place = root / directory.relative_to(_ROOT) if root != _ROOT else directory
+    try:
+        formatted = place / NAME in place.iterdir()
+    except OSError as error:
+        raise _unreadable(directory, error) from error
+    found = [place] if formatted else sorted(file.parent for file in place.glob(f"*/{NAME}"))
+    if not found:
+        raise Transient(
+            f"{directory}: no {NAME} in it or right below, so that its broker is not known: waiting until Kafka has"
+            " formatted the directory; if Kafka uses another one, set its path"
+        )
+    return same_broker([_parsed(one / NAME, directory / one.relative_to(place)) for one in found])
+
+
+def read_broker(directories: Iterable[Path], root: Path = _ROOT) -> LogDirIdentity:
+    """The identity of a broker by all of its directories that can be read. Raises as ``read_log_dir``."""
+    found, unknown = list[LogDirIdentity](), list[Transient]()
+    for directory in directories:
+        try:
+            found.append(read_log_dir(directory, root))
+        except Transient as error:
+            unknown.append(error)
+    if not found:
+        raise unknown[0] if unknown else Transient("no log directory is open")
+    return same_broker(found)
+
+
+def same_broker(found: Iterable[LogDirIdentity]) -> LogDirIdentity:
+    """The first of these, if all belong to one broker. Raises Terminal, and names two that do not."""
+    first, *others = found
+    for other in others:
+        if other.broker != first.broker:
+            raise Terminal(
+                f"{first.path}/{NAME} has node.id {first.broker} and {other.path}/{NAME} has {other.broker}: nothing is"
+                " reported, as it is not known of which broker: give the directories of one broker"
+            )
+        if other.cluster_id and first.cluster_id and other.cluster_id != first.cluster_id:
+            raise Terminal(
+                f"{first.path}/{NAME} has cluster.id {first.cluster_id} and {other.path}/{NAME} has {other.cluster_id}:"
+                " give the directories of one broker"
+            )
+    return first
+
+
+def replaced(before: LogDirIdentity, root: Path = _ROOT) -> str:
+    """What has become of a log directory that is not the same any more; empty if it is, or cannot be read now.
+
+    A disk that fails proves nothing about whose it is; a directory without the file is no log directory.
+    """
+    try:
+        place = root / before.path.relative_to(_ROOT) if root != _ROOT else before.path
+        now = _parsed(place / NAME, before.path)
+    except Transient as error:
+        gone = isinstance(error.__cause__, FileNotFoundError | NotADirectoryError) or error.__cause__ is None
+        return f"the log directory of broker {before.broker} was replaced: {error}" if gone else ""
+    except Terminal as error:
+        return str(error)
+    if now == before:
+        return ""
+    return (
+        f"the log directory {before.path} was replaced: broker {before.broker}, directory.id"
+        f" {before.directory_id or 'none'}, has become broker {now.broker}, directory.id {now.directory_id or 'none'}"
+    )
+
+
+def _parsed(file: Path, shown: Path) -> LogDirIdentity:
+    try:
+        descriptor = os.open(file, _FLAGS)
+        try:
+            text = os.read(descriptor, _MOST_BYTES).decode("utf-8", "replace")
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise _unreadable(shown / NAME, error) from error
+    stated = dict(re.findall(r"^[ \t]*([\w.]+)[ \t]*[=:][ \t]*(.*?)[ \t\r]*$", text, re.MULTILINE))
+    ids = {key: stated[key] for key in _ID_KEYS if key in stated}
+    for key, value in ids.items():
+        if not re.fullmatch("[0-9]{1,10}", value) or int(value) > _LARGEST_ID:
+            raise Transient(
+                f"{shown}/{NAME} has {key} {value[:20]!r}, which is no broker id: format the directory again"
+            )
+    if len({int(value) for value in ids.values()}) > 1:
+        raise Terminal(f"{shown}/{NAME} has {' and '.join(f'{k} {v}' for k, v in ids.items())}: format it again")
+    if not ids:
+        raise Transient(f"{shown}/{NAME} has neither node.id nor broker.id: format the directory again")
+    cluster, own = (re.sub(r"\\(.)", r"\1", stated.get(key, "")) for key in ("cluster.id", "directory.id"))
+    return LogDirIdentity(int(next(iter(ids.values()))), shown, cluster, own)
+
+
+def _unreadable(what: Path, error: OSError) -> Transient:
+    remedy = "set the path that the broker's volume has here, and a user who may read it, such as the broker's"
+    return Transient(f"{what} cannot be read, so that its broker is not known ({error.strerror}): {remedy}")
