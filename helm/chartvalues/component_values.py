@@ -231,7 +231,12 @@ class SidecarAccount(Model):
     broker_ids: list[BrokerId] = Field(
         default_factory=list,
         description="Ids of these brokers: their quarantine agents may read no other order. Empty: they may read every"
-        " Lease of operator.leaseNamespace.",
+        " Lease of operator.leaseNamespace. If it is one id, they may report of it whatever their pods' names.",
+    )
+    first_broker_ids: dict[str, BrokerId] = Field(
+        default_factory=dict,
+        description="Where pods' numbers are not broker ids: the id of pod 0, by the name of its StatefulSet, such as"
+        " {kafka-broker: 100}. Used by admission, which sees no disk; the sidecars read the id on the disk.",
     )
     data_volumes: list[DataVolume] | None = Field(
         default=None, min_length=1, description="Replaces sidecars.dataVolumes for these brokers."

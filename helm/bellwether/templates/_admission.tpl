@@ -20,8 +20,9 @@ request.userInfo.username in {{ include "bellwether.grants" . | fromYaml | keys 
 {{- end }}
 
 {{/*
-Variables about the requester: its account, its grants, and the ordinal at the end of its pod's name, if any. The grants
-are part of the policy and not a parameter ConfigMap: an API server that has stopped its watch on parameter ConfigMaps
+Variables about the requester: its account, its grants, and its pod's broker, if any: admission sees a pod's name and no
+disk, so an administrator says which id the first pod of each set has, or the only one of an account. The grants are part
+of the policy and not a parameter ConfigMap: an API server that has stopped its watch on parameter ConfigMaps
 after the deletion of a policy does not see new ones, and would reject every request. In: the root.
 */}}
 {{- define "bellwether.admission.who" -}}
@@ -34,23 +35,52 @@ after the deletion of a policy does not see new ones, and would reject every req
   expression: >-
     has(request.userInfo.extra) && 'authentication.kubernetes.io/pod-name' in request.userInfo.extra
     ? request.userInfo.extra['authentication.kubernetes.io/pod-name'][0] : ''
-- name: ordinal
-  expression: variables.pod.substring(variables.pod.lastIndexOf('-') + 1)
+- name: first
+  expression: >-
+    {{ include "bellwether.firstbrokers" . }}[?request.userInfo.username].orValue({})
+- name: dash
+  expression: variables.pod.lastIndexOf('-')
+- name: broker
+  expression: >-
+    variables.pod == '' ? '' : '*' in variables.first ? string(variables.first['*'])
+    : variables.pod.matches('.-(0|[1-9][0-9]{0,9})$') ? string(int(variables.pod.substring(variables.dash + 1))
+    + variables.first[?variables.pod.substring(0, variables.dash)].orValue(0)) : ''
+{{- end }}
+
+{{/* What @pod means in a message (CEL). In: the root. */}}
+{{- define "bellwether.admission.pod" -}}
+(variables.grants.exists(g, g.endsWith('/@pod'))
+? ', where @pod is ' + (variables.broker == '' ? 'no broker' : 'broker-' + variables.broker) + ' by its pod\'s name '
++ variables.pod + ': if the pod has another broker, set sidecars.accounts[].firstBrokerIds in the chart values' : '')
+{{- end }}
+
+{{/* Broker id of pod 0 by account and set; '*' if the account has one broker only. JSON. In: the root. */}}
+{{- define "bellwether.firstbrokers" -}}
+{{- $first := dict }}
+{{- range (include "bellwether.sidecars.accounts" . | fromJson).items }}
+{{- $account := printf "system:serviceaccount:%s:%s" .namespace .name }}
+{{- $own := .firstBrokerIds }}
+{{- if and (eq (len .brokerIds) 1) (empty $own) }}
+{{- $own = dict "*" (first .brokerIds) }}
+{{- end }}
+{{- $_ := set $first $account (merge (get $first $account | default dict) $own) }}
+{{- end }}
+{{- toJson $first }}
 {{- end }}
 
 {{/*
 Whether the account has a grant for a type and a source. Sidecars of several brokers share an account; they are
-distinguished by their pod, and their sources contain the broker id. In: policy, type, source (CEL); broker (CEL), or none.
+distinguished by their pod's broker, and their sources contain its id. In: policy, type, source (CEL); broker (CEL), or none.
 */}}
 {{- define "bellwether.admission.own" -}}
 ({{ .policy }} != '' && (('*/' + {{ .type }} + '/' + {{ .source }}) in variables.grants
 || ('*/' + {{ .type }} + '/*') in variables.grants))
 || (({{ .policy }} + '/' + {{ .type }} + '/@pod') in variables.grants
 {{- with .broker }}
-&& variables.ordinal == string({{ . }})
+&& variables.broker == string({{ . }})
 {{- end }}
-&& variables.ordinal.matches('^[0-9]+$')
-&& ({{ .source }} == 'broker-' + variables.ordinal || {{ .source }}.startsWith('broker-' + variables.ordinal + '-')))
+&& variables.broker != ''
+&& ({{ .source }} == 'broker-' + variables.broker || {{ .source }}.startsWith('broker-' + variables.broker + '-')))
 {{- end }}
 
 {{/*

@@ -104,7 +104,7 @@ Deployments that share the policies, as a JSON list of name, component and shard
 
 {{/*
 The entries that each account may write, as YAML: a map from account to a list of POLICY/SIGNAL/SOURCE, where * is any
-policy or source, within what RBAC permits, and @pod the broker whose id is at the end of the pod's name. In: the root.
+policy or source, within what RBAC permits, and @pod the broker of its pod (bellwether.admission.who). In: the root.
 */}}
 {{- define "bellwether.grants" -}}
 {{- $grants := dict }}

@@ -1,6 +1,6 @@
 {{/*
 JSON {"items": [...]} with, for each item of sidecars.accounts: name, namespace (of the ServiceAccount), policy,
-policyNamespace, brokerIds, and what its brokers' sidecars use: dataVolumes (name, directory), runAsUser,
+policyNamespace, brokerIds, firstBrokerIds, and what its brokers' sidecars use: dataVolumes (name, directory), runAsUser,
 brokerRunAsUser (userOfPod: whether the broker's pod replaces it), externalPort, ignoredNetworks, resources. Fails on
 errors that the schema cannot detect. In: the root.
 */}}
@@ -14,7 +14,7 @@ errors that the schema cannot detect. In: the root.
 {{- range $index, $one := .Values.sidecars.accounts }}
 {{- $where := printf "sidecars.accounts[%d]" $index }}
 {{- $policyNamespace := $one.policyNamespace | default $root.Release.Namespace }}
-{{- $item := dict "name" $one.name "namespace" ($one.namespace | default $policyNamespace) "policy" $one.policy "policyNamespace" $policyNamespace "brokerIds" ($one.brokerIds | default list) }}
+{{- $item := dict "name" $one.name "namespace" ($one.namespace | default $policyNamespace) "policy" $one.policy "policyNamespace" $policyNamespace "brokerIds" ($one.brokerIds | default list) "firstBrokerIds" ($one.firstBrokerIds | default dict) }}
 {{- $defaults := merge (dict "brokerRunAsUser" $root.Values.sidecars.quarantineAgent.runAsUser) (pick $root.Values.sidecars "dataVolumes" "runAsUser" "externalPort" "ignoredNetworks" "resources") }}
 {{- range $key, $default := $defaults }}
 {{- $own := index $one $key }}
@@ -48,8 +48,8 @@ errors that the schema cannot detect. In: the root.
 {{- end }}
 
 {{/*
-Sidecar containers of a broker, as YAML. Each takes the broker id from the number at the end of the pod's name. The
-quarantine agent requires a shared process namespace. In: root, account (an item of bellwether.sidecars.accounts).
+Sidecar containers of a broker, as YAML. Each reads the broker id in the log directories (meta.properties). The quarantine
+agent requires a shared process namespace. In: root, account (an item of bellwether.sidecars.accounts).
 */}}
 {{- define "bellwether.sidecars" -}}
 {{- $sidecars := .root.Values.sidecars }}
@@ -73,11 +73,10 @@ quarantine agent requires a shared process namespace. In: root, account (an item
     - --policy={{ $account.policy }}
     - --namespace={{ $account.policyNamespace }}
     - --metrics-port={{ $port }}
-    {{- if eq $kind "storage" }}
     {{- range $account.dataVolumes }}
     - --directory={{ .name }}={{ .directory }}
     {{- end }}
-    {{- else if eq $kind "self" }}
+    {{- if eq $kind "self" }}
     - --port={{ int $account.externalPort }}
     {{- range $account.ignoredNetworks }}
     - --ignore={{ . }}
@@ -89,11 +88,6 @@ quarantine agent requires a shared process namespace. In: root, account (an item
     {{- range $logging }}
     - {{ . }}
     {{- end }}
-  env:
-    - name: BELLWETHER_{{ $agent | ternary "" "PROBE_" }}{{ $kind | upper | replace "-" "_" }}_BROKER
-      valueFrom:
-        fieldRef:
-          fieldPath: metadata.name
   ports:
     - name: bw-{{ $agent | ternary "agent" $kind }}
       containerPort: {{ $port }}
@@ -102,13 +96,14 @@ quarantine agent requires a shared process namespace. In: root, account (an item
   # All settings are here, because Kafka operators set no security context for the pod.
   securityContext:
     {{- toYaml (merge (dict "runAsNonRoot" true "runAsUser" $user "seccompProfile" (dict "type" "RuntimeDefault")) (deepCopy $.root.Values.podSecurity.container)) | nindent 4 }}
-  {{- if eq $kind "storage" }}
   volumeMounts:
     {{- range $account.dataVolumes }}
     - name: {{ .name }}
       mountPath: {{ .directory }}
+      {{- if ne $kind "storage" }}
+      readOnly: true
+      {{- end }}
     {{- end }}
-  {{- end }}
 {{- end }}
 {{- end }}
 
@@ -124,12 +119,6 @@ Object.spec.containers{
   image: {{ toJson .image }},
   imagePullPolicy: {{ toJson .imagePullPolicy }},
   args: {{ toJson .args }},
-  env: [Object.spec.containers.env{
-    name: {{ toJson (first .env).name }},
-    valueFrom: Object.spec.containers.env.valueFrom{
-      fieldRef: Object.spec.containers.env.valueFrom.fieldRef{apiVersion: "v1", fieldPath: "metadata.name"}
-    }
-  }],
   ports: [Object.spec.containers.ports{
     name: {{ toJson (first .ports).name }}, containerPort: {{ int (first .ports).containerPort }}, protocol: "TCP"
   }],
@@ -138,13 +127,11 @@ Object.spec.containers{
     {{ empty $index | ternary "" ", " }}{{ $key }}: {{ toJson (get $container.resources $key | default dict) }}
     {{- end }}
   },
-  {{- with .volumeMounts }}
   volumeMounts: [
-    {{- range $index, $mount := . }}
-    {{ empty $index | ternary "" ", " }}Object.spec.containers.volumeMounts{name: {{ toJson .name }}, mountPath: {{ toJson .mountPath }}}
+    {{- range $index, $mount := .volumeMounts }}
+    {{ empty $index | ternary "" ", " }}Object.spec.containers.volumeMounts{name: {{ toJson .name }}, mountPath: {{ toJson .mountPath }}{{ if .readOnly }}, readOnly: true{{ end }}}
     {{- end }}
   ],
-  {{- end }}
   securityContext: Object.spec.containers.securityContext{
     allowPrivilegeEscalation: false,
     readOnlyRootFilesystem: true,

@@ -40,7 +40,8 @@ def test_what_is_to_be_pasted_makes_a_pod_that_is_accepted(
     assert storage["args"][4:6] == ["--policy=orders", f"--namespace={restricted}"]
     assert storage["args"][7] == "--directory=data-0=/var/lib/kafka/data-0"
     assert storage["volumeMounts"] == [{"name": "data-0", "mountPath": "/var/lib/kafka/data-0"}]
-    assert self_check["env"][0]["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.name"
+    assert "--directory=data-0=/var/lib/kafka/data-0" in self_check["args"]
+    assert self_check["volumeMounts"] == [{"name": "data-0", "mountPath": "/var/lib/kafka/data-0", "readOnly": True}]
 
 
 def test_node_pools_of_one_policy_have_their_own_containers_to_paste(helm: Helm, chart: Path):

@@ -15,7 +15,7 @@ from bellwether.adapters.kubernetes.objects.quarantine_orders import LeaseOrders
 from bellwether.adapters.kubernetes.objects.signal_writer import SOURCE_ANNOTATION, TYPE_ANNOTATION
 from bellwether.ports.errors import Terminal
 from testkit.kubernetes.chart_accounts import OPERATOR
-from testkit.kubernetes.forged_writes_fixture import RULES, SIDECARS, STRANGER, ZONE_A, ZONE_B, Stage, entry
+from testkit.kubernetes.forged_writes_fixture import RULES, SIDECARS, SINGLE, STRANGER, ZONE_A, ZONE_B, Stage, entry
 from testkit.values.quarantine_inputs import ordered
 from waiting import until
 
@@ -225,6 +225,9 @@ SIDEWAYS: dict[str, tuple[str, int, Object]] = {
     "a vantage's entry": ("kafka-1", 1, entry(OUTSIDE, "broker-1")),
     "anything from outside a pod": ("", 1, entry("StorageLatency", "broker-1")),
     "anything from a pod without a number": ("kafka", 1, entry("StorageLatency", "broker-kafka")),
+    "the broker of its number, where ids begin elsewhere": ("kafka-broker-1", 1, entry("StorageLatency", "broker-1")),
+    "a broker of another set's numbers": ("kafka-broker-0", 3, entry("StorageLatency", "broker-3")),
+    "a broker by a number with a zero in front": ("kafka-01", 1, entry("StorageLatency", "broker-1")),
 }
 
 
@@ -233,6 +236,27 @@ def test_a_sidecars_token_which_all_brokers_share_cannot_write(stage: Stage, wha
     pod, broker, forged = SIDEWAYS[what]
     with pytest.raises(Terminal, match=r"write only these entries: main/StorageLatency/@pod.* its pod's name"):
         stage.apply(stage.by(SIDECARS, pod), broker, forged)
+
+
+def test_where_pods_numbers_are_no_ids_an_administrator_says_which_the_first_has(stage: Stage) -> None:
+    offset = stage.by(SIDECARS, "kafka-broker-1")
+    stage.apply(offset, 3, entry("StorageLatency", "broker-3"), manager="offset")
+    lease(stage, offset, "broker-3", type_="StorageLatency")
+    with pytest.raises(
+        Terminal, match=r"@pod is broker-3 by its pod's name kafka-broker-1: if .* set .*firstBrokerIds"
+    ):
+        lease(stage, offset, "broker-1", type_="StorageLatency")
+    merged(stage, stage.admin, {"status": {"signals": None}}, broker=3)
+
+
+def test_an_account_of_one_broker_reports_of_it_whatever_its_pod_is_called(stage: Stage) -> None:
+    single = stage.by(SINGLE, "broker-us-east1-7d9c5b6f8-x2x47")
+    stage.apply(single, 3, entry("SelfReachability", "broker-3"), manager="single")
+    with pytest.raises(Terminal, match="write only these entries"):
+        stage.apply(single, 1, entry("SelfReachability", "broker-1"), manager="single")
+    with pytest.raises(Terminal, match="write only these entries"):
+        stage.apply(stage.by(SINGLE), 3, entry("SelfReachability", "broker-3", "Failing"), manager="elsewhere")
+    merged(stage, stage.admin, {"status": {"signals": None}}, broker=3)
 
 
 def test_a_quarantine_agents_token_orders_no_hold_of_any_broker(stage: Stage) -> None:

@@ -58,18 +58,26 @@ def storage(
             sys.exit(measurement_table.storage(disks, detection, SystemClock(), output))
         need(policy, "--policy", POLICY_NEEDED)
         process = SidecarProcess.begin(target, str(policy), SignalType.STORAGE_LATENCY, metrics_port)
-        broker = _SameBroker()
+        measure(process, directories, source, log_dir)
 
-        def measure(one: LogDirectory) -> None:
-            identity = process.identify(lambda: broker.also(read_log_dir(one.path.absolute())))
-            if identity is None:
-                return
-            base = source or f"broker-{identity.broker}"
-            name = f"{base}-{one.name}" if one.name else base
-            prober = process.prober(name, identity, further_types=(SignalType.READ_LATENCY,))
-            _DiskProbes(prober, identity, name, one.path, log_dir or str(one.path.absolute())).run()
 
-        run_each([partial(measure, one) for one in directories], process.stop)
+def measure(
+    process: SidecarProcess, directories: Sequence[LogDirectory], source: str | None = None, log_dir: str | None = None
+) -> None:
+    """Measure each directory until the process has to stop. Raises ProbeDied, and Terminal for a wrong directory."""
+    broker = _SameBroker()
+
+    def one(directory: LogDirectory) -> None:
+        path = directory.path.absolute()
+        identity = process.identify(lambda: broker.also(read_log_dir(path)))
+        if identity is None:
+            return
+        base = source or f"broker-{identity.broker}"
+        name = f"{base}-{directory.name}" if directory.name else base
+        prober = process.prober(name, identity, further_types=(SignalType.READ_LATENCY,))
+        _DiskProbes(prober, identity, name, directory.path, log_dir or str(path)).run()
+
+    run_each([partial(one, directory) for directory in directories], process.stop)
 
 
 class _SameBroker:

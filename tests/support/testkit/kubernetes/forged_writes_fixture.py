@@ -18,7 +18,7 @@ from testkit.kubernetes.chart_accounts import FULL, OPERATOR, Accounts, Grant
 
 BROKERS = (1, 2, 3)
 ZONE_A, ZONE_B = f"{FULL}-prober-reachability-zone-a", f"{FULL}-prober-reachability-zone-b"
-RULES, SIDECARS, STRANGER = f"{FULL}-prober-prometheus", "brokers", "default"
+RULES, SIDECARS, SINGLE, STRANGER = f"{FULL}-prober-prometheus", "brokers", "single", "default"
 GENEROUS = {
     "rules": [
         {"apiGroups": ["bellwether.dev"], "resources": ["*"], "verbs": ["*"]},
@@ -48,12 +48,15 @@ class Stage:
                 "watchNamespaces": [self.namespace],
                 "probers": probers,
                 "sidecars": {
-                    "accounts": [{"name": SIDECARS, "policy": "main"}],
+                    "accounts": [
+                        {"name": SIDECARS, "policy": "main", "firstBrokerIds": {"kafka-broker": 2}},
+                        {"name": SINGLE, "policy": "main", "brokerIds": [3]},
+                    ],
                     "quarantineAgent": {"enabled": True},
                 },
             },
         )
-        for account in (SIDECARS, STRANGER):
+        for account in (SIDECARS, SINGLE, STRANGER):
             self.accounts.make(account)
         self._be_generous()
         for policy in ("main", "other"):
@@ -89,7 +92,7 @@ class Stage:
     def _be_generous(self) -> None:
         subjects = [
             {"kind": "ServiceAccount", "name": account, "namespace": self.namespace}
-            for account in (ZONE_A, ZONE_B, RULES, SIDECARS, STRANGER, OPERATOR)
+            for account in (ZONE_A, ZONE_B, RULES, SIDECARS, SINGLE, STRANGER, OPERATOR)
         ]
         version = "rbac.authorization.k8s.io/v1"
         metadata = {"name": "too-generous", "namespace": self.namespace}

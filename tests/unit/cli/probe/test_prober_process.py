@@ -10,15 +10,22 @@ import threading
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.files.meta_properties import LogDirIdentity, read_log_dir
 from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.cli.probe import prober_process
 from bellwether.cli.probe.prober import ProbeDied, Prober
-from bellwether.cli.probe.prober_process import PolicyProber, run_each
+from bellwether.cli.probe.prober_process import PolicyProber, SidecarProcess, run_each
 from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import SignalType
+from bellwether.ports.errors import Terminal
+from bellwether.telemetry.health_server import Health
+from bellwether.telemetry.metrics.metric_registry import JointRegistry
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
+from testkit.kafka.formatted_directories import formatted
 from testkit.kubernetes.api_objects import policy
 from testkit.kubernetes.memory_api import MemoryApi
 from waiting import limit, until
@@ -118,3 +125,39 @@ def _catches(pid: int, number: int) -> bool:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     caught = next(line for line in lines if line.startswith("SigCgt:"))
     return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
+
+
+def sidecar_process(api: MemoryApi) -> SidecarProcess:
+    page = JointRegistry("prober", {"policy": "main"})
+    return SidecarProcess((api, "default"), "main", SignalType.STORAGE_LATENCY, page, Health(), threading.Event())
+
+
+def test_a_sidecar_that_starts_before_its_broker_waits_for_the_disk_to_be_formatted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prober_process, "IDENTIFY_SECONDS", 0.05)
+    process, found = sidecar_process(MemoryApi()), list[LogDirIdentity | None]()
+    waiting = threading.Thread(target=lambda: found.append(process.identify(lambda: read_log_dir(tmp_path))))
+    with capture_logs() as logs:
+        waiting.start()
+        until(lambda: logs)
+        waiting.join(0.3)
+        assert waiting.is_alive()
+        formatted(tmp_path, 3)
+        waiting.join(limit(10))
+    assert [one.broker for one in found if one is not None] == [3]
+    assert [log["event"] for log in logs] == ["broker_id_unknown"]
+    assert "waiting until Kafka has formatted the directory" in logs[0]["reason"]
+
+
+def test_a_sidecar_that_is_ended_while_it_waits_ends(tmp_path: Path) -> None:
+    process = sidecar_process(MemoryApi())
+    threading.Timer(0.1, process.stop.set).start()
+    assert process.identify(lambda: read_log_dir(tmp_path)) is None
+
+
+def test_two_brokers_behind_one_sidecar_are_refused(tmp_path: Path) -> None:
+    formatted(tmp_path / "a", 1)
+    formatted(tmp_path / "b", 3)
+    with pytest.raises(Terminal, match=r"node\.id 1 and .* has 3"):
+        sidecar_process(MemoryApi()).identify(lambda: read_log_dir(tmp_path))

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES
 from bellwether.cli.commands.probe import probe
+from bellwether.cli.commands.probe.log_directory_option import LogDirectoryOption
+from bellwether.cli.probe.prober_process import SidecarProcess
+from bellwether.cli.probe.storage import measure
+from bellwether.core.signals import SignalType
+from bellwether.ports.errors import Terminal
+from bellwether.telemetry.health_server import Health
+from bellwether.telemetry.metrics.metric_registry import JointRegistry
+from testkit.kafka.formatted_directories import formatted
+from testkit.kubernetes.api_objects import health, policy
+from testkit.kubernetes.memory_api import MemoryApi
+from waiting import limit, until
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -50,3 +65,64 @@ def test_one_directory_that_cannot_be_measured_is_found_among_good_ones(tmp_path
 def test_what_is_missing_or_wrong_is_named_by_its_option(arguments: list[str], complaint: str) -> None:
     code, said = run(*arguments)
     assert (code, complaint in said) == (2, True), said
+
+
+class Site:
+    """A policy with brokers 1 and 3, and a process beside one of them. ``failed`` is what ended it."""
+
+    def __init__(self) -> None:
+        self.api, self.failed = MemoryApi(), list[str]()
+        self.api.put(POLICIES, policy())
+        for broker in (1, 3):
+            self.api.put(BROKER_HEALTHS, health(broker))
+        page = JointRegistry("prober", {"policy": "main"})
+        kind = SignalType.STORAGE_LATENCY
+        self.process = SidecarProcess((self.api, "default"), "main", kind, page, Health(), threading.Event())
+
+    @contextmanager
+    def measuring(self, *directories: str) -> Iterator[None]:
+        def run() -> None:
+            try:
+                measure(self.process, [LogDirectoryOption().convert(one, None, None) for one in directories])
+            except Terminal as error:
+                self.failed.append(str(error))
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self.process.stop.set()
+            thread.join(limit(10))
+
+    def said(self, broker: int) -> dict[str, str]:
+        status = self.api.get(BROKER_HEALTHS, "default", f"main-{broker}").get("status") or {}
+        return {e["source"]: e["reading"] for e in status.get("signals") or [] if e["type"] == "StorageLatency"}
+
+
+def test_signals_are_those_of_the_broker_whose_directory_is_measured(tmp_path: Path) -> None:
+    site = Site()
+    with site.measuring(str(formatted(tmp_path / "kafka-broker-1", 3))):
+        until(lambda: site.said(3) == {"broker-3": "Passing"})
+    assert site.said(1) == {}
+
+
+def test_a_directory_that_is_replaced_ends_the_prober_and_is_booked_on_nobody(tmp_path: Path) -> None:
+    site, data = Site(), tmp_path / "data"
+    with site.measuring(str(formatted(data, 1))):
+        until(lambda: site.said(1) == {"broker-1": "Passing"})
+        data.rename(tmp_path / "away")
+        formatted(data, 3, directory_id="d2")
+        until(site.process.stop.is_set)
+    (why,) = site.failed
+    assert "broker 1, directory.id d1, has become broker 3, directory.id d2: start again to measure it" in why
+    assert site.said(3) == {}
+
+
+def test_directories_of_two_brokers_end_the_prober_and_both_are_named(tmp_path: Path) -> None:
+    site = Site()
+    with site.measuring(f"a={formatted(tmp_path / 'a', 1)}", f"b={formatted(tmp_path / 'b', 3)}"):
+        until(site.process.stop.is_set)
+    (why,) = site.failed
+    assert f"{tmp_path}/a/meta.properties" in why
+    assert f"{tmp_path}/b/meta.properties" in why
