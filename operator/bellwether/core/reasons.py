@@ -31,6 +31,8 @@ class Reason(StrEnum):
     REPLICATION_LAGGING = "ReplicationLagging"
     SIGNAL_FAILING = "SignalFailing"
     NO_EVIDENCE = "NoEvidence"
+    LISTENER_MISSING = "ListenerMissing"
+    LOG_DIR_OFFLINE = "LogDirOffline"
     BROKER_DOWN = "BrokerDown"
     IN_MAINTENANCE = "InMaintenance"
     # Why a broker is, or is not, demoted
@@ -147,6 +149,11 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.NO_EVIDENCE: (
         "Signals, loads, settings or pods cannot be read or are stale; nothing is moved because of it."
     ),
+    Reason.LISTENER_MISSING: (
+        "A broker lacks the listener of the bootstrap servers, so that Kafka does not show what it leads; nothing of it"
+        " is moved."
+    ),
+    Reason.LOG_DIR_OFFLINE: "Kafka reports replicas of a live broker as offline: one of its log directories failed.",
     Reason.BROKER_DOWN: "The broker is fenced by the controller, or not registered with it, and leads nothing.",
     Reason.IN_MAINTENANCE: "The broker is in maintenance by an override: it is drained and its signals are ignored.",
     Reason.OVERRIDE_DEMOTED: "An override demotes the broker.",

@@ -198,7 +198,7 @@ def status(found: Examination) -> int:
     at_risk = found.risk_summary.at_risk
     if any(d.risk in OFFLINE for d in at_risk):
         return exit_status.OFFLINE
-    return exit_status.FOUND if at_risk or found.unhealthy or found.slow else 0
+    return exit_status.FOUND if at_risk or found.unhealthy or found.slow or found.cluster.incomplete else 0
 
 
 def _ask(question: str) -> str:

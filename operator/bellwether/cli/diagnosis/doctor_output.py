@@ -48,7 +48,7 @@ def print_report(found: Examination, single: Sequence[Diagnosis], tools: Command
         click.echo(f"broker {broker} does not answer, but metadata lists it as alive: {why}")
     if len(silent) > SHOWN_BROKERS:
         click.echo(f"and {len(silent) - SHOWN_BROKERS} more brokers that metadata lists as alive do not answer")
-    for trouble in found.troubles:
+    for trouble in (*cluster.incomplete, *found.troubles):
         click.echo(trouble)
     click.echo()
     counts = Counter(d.risk for d in risk_summary.diagnoses)
@@ -178,12 +178,11 @@ def _cause(cause: RiskCause, tools: CommandOptions, *, elr: bool) -> None:
 
 def _partition(found: Diagnosis) -> None:
     p = found.partition
-    led = "no leader" if p.leader is None else f"leader {p.leader}"
     elr = f", ELR {list(p.elr)}" if p.elr else ""
     last = f", last known leader {p.last_known_elr[0]}" if p.last_known_elr else ""
     floor = "unknown" if found.floor is None else found.floor
     click.echo(
-        f"{p.name}: {found.risk}: {led}, replicas {list(p.replicas)}, ISR {list(p.isr)}{elr}{last}, "
+        f"{p.name}: {found.risk}: {p.leader_text}, replicas {list(p.replicas)}, ISR {list(p.isr)}{elr}{last}, "
         f"min.insync.replicas {floor}"
     )
 
@@ -219,7 +218,7 @@ def document(found: Examination, tools: CommandOptions) -> Document:
             "unreachable": {str(b): why for b, why in sorted(found.silent.items())},
         },
         "eligibleLeaderReplicas": cluster.elr_enabled,
-        "warnings": list(found.troubles),
+        "warnings": [*cluster.incomplete, *found.troubles],
         "classes": {str(risk): counts[risk] for risk in WORST_FIRST},
         "atRisk": len(risk_summary.at_risk),
         "atMinIsrBySettings": sum(d.designed for d in risk_summary.diagnoses),

@@ -91,7 +91,7 @@ class LeaderExplanation:
     def lines(self) -> Iterator[str]:
         """Text, line by line."""
         partition = self._partition
-        leader = "no leader" if partition.leader is None else f"led by broker {partition.leader}"
+        leader = partition.leader_text
         yield f"{partition.topic}/{partition.index}: {leader}, replicas {list(partition.replicas)}"
         if self._baseline != partition.replicas:
             yield f"  its own order (the baseline) is {list(self._baseline)}"
@@ -240,6 +240,8 @@ class LeaderExplanation:
         context, decisions, options = self._preview.context, self._preview.decisions, self._options
         snapshot, now = context.snapshot, context.snapshot.now
         demoted = decisions.demoted.get(broker)
+        if broker in snapshot.cluster.unlisted:
+            return "it lacks the listener of the bootstrap servers", "it has that listener"
         if broker not in snapshot.cluster.brokers:
             return "it is not registered", "it starts"
         if broker not in snapshot.cluster.live:

@@ -40,14 +40,16 @@ class SharedInputs(NamedTuple):
 class VerdictInputs(NamedTuple):
     """All that the verdict of a registered, unfenced, undemoted broker depends on, except time and its last verdict.
 
-    ``cost`` is what moving its leaders costs. ``words`` are its signals, each with the number of staleness limits that
-    its age exceeds, -1 if it was never renewed.
+    ``cost`` is what moving its leaders costs, ``offline`` how many of its replicas are offline, and of how
+    many. ``words`` are its signals, each with the number of staleness limits that its age exceeds, -1 if it was never
+    renewed.
     """
 
     common: SharedInputs
     cost: float
     quiet: bool
     slow_syncs: bool
+    offline: tuple[int, int]
     words: tuple[tuple[object, int], ...]
 
 
@@ -86,6 +88,7 @@ def verdict_inputs(broker: int, index: SignalIndex, shared: SharedInputs) -> Ver
         index.move_cost_with_syncs(broker).seconds,
         no_external_clients(broker, index),
         slow_syncs(broker, index),
+        (cluster.offline_counts[broker], cluster.offline_counts[broker] and cluster.replica_counts[broker]),
         words,
     )
 

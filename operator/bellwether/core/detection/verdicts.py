@@ -194,6 +194,9 @@ def examine(
     registered = snapshot.cluster.brokers.get(broker)
     why = snapshot.maintenance.get(broker)
     planned = f"in maintenance ({why.message}); " if why is not None else ""
+    if registered is None and broker in snapshot.cluster.unlisted:
+        text = f"{planned}{snapshot.cluster.without_listener(broker)}"
+        return [Finding(Evidence.MISSING, Reason.LISTENER_MISSING, text, change="that listener on the broker")]
     if registered is None:
         reason = Reason.BROKER_DOWN if why is None else Reason.IN_MAINTENANCE
         text = f"{planned}replica lists name it; it is not registered"
@@ -234,6 +237,9 @@ def examine(
     if not findings:
         text = "no prober has reported on it"
         return [Finding(Evidence.MISSING, Reason.NO_EVIDENCE, text, change="a prober reporting on it")]
+    if snapshot.cluster.offline_counts[broker]:  # a person's work: Kafka leads nothing there, and the rest serves
+        text, change = snapshot.cluster.offline_message(broker), "its log directory being online"
+        findings.append(Finding(Evidence.GOOD, Reason.LOG_DIR_OFFLINE, text, severity=1, change=change))
     return findings
 
 

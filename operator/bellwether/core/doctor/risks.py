@@ -178,7 +178,8 @@ def partitions_at_risk(cluster: Cluster, floors: Mapping[str, int]) -> RiskSumma
     live, facts = cluster.live, RiskInputs(floors)
     short: Iterable[Partition] = cluster.without_full_isr
     if not live.issuperset(leader for leader in cluster.leader_counts if leader is not None):
-        short = (p for p in cluster.partitions if p.leader not in live or len(p.isr) < len(p.replicas))
+        lost = (p.leader not in live and not p.leader_unknown for p in cluster.partitions)
+        short = (p for p, gone in zip(cluster.partitions, lost, strict=True) if gone or len(p.isr) < len(p.replicas))
     return RiskSummary(tuple(diagnose(p, live, facts) for p in short))
 
 
@@ -194,7 +195,7 @@ def diagnose(partition: Partition, live: Collection[int], facts: RiskInputs) -> 
     floor = effective_min_isr(p, facts.floors.get(p.topic))
     missing = tuple(r for r in p.replicas if r not in p.isr and r not in p.adding)
     unclean = facts.unclean.get(p.topic)
-    if p.leader is not None and p.leader in live:
+    if p.leader_unknown or (p.leader is not None and p.leader in live):
         return Diagnosis(p, _led(p, floor, missing), floor, missing, unclean=unclean)
     # Kafka takes from the ELR once the ISR is empty, which it is as soon as its last member is fenced.
     if any(r in live for r in (*p.isr, *p.elr)):
@@ -239,7 +240,7 @@ def effective_min_isr(partition: Partition, configured: int | None) -> int | Non
 
 def topics_short_of_replicas(partitions: Iterable[Partition]) -> frozenset[str]:
     """Topics with a partition that is not led by a full ISR: their settings are read."""
-    return frozenset(p.topic for p in partitions if p.leader is None or len(p.isr) < len(p.replicas))
+    return frozenset(p.topic for p in partitions if p.leaderless or len(p.isr) < len(p.replicas))
 
 
 def _moment(at: datetime) -> str:

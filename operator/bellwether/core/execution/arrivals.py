@@ -67,7 +67,7 @@ def after_checks(
 def drained_brokers(cluster: Cluster, checks: Checks, arrival_seconds: float) -> frozenset[int | None]:
     """Brokers that hold no reorder any more; None as well, if that is so for every broker that is registered."""
     proven = frozenset(b for b, check in checks.items() if check.proves(arrival_seconds))
-    return proven | {None} if proven and proven >= frozenset(cluster.brokers) else proven
+    return proven | {None} if proven and proven >= cluster.unlisted.union(cluster.brokers) else proven
 
 
 def after_sending(checks: Checks, asked: int) -> dict[int, BrokerCheck]:

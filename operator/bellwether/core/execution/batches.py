@@ -16,7 +16,7 @@ from bellwether.core.model.cluster import Partition, PartitionKey
 from bellwether.core.model.refusals import Hold
 from bellwether.core.model.undo_record import EntryState, SentOrder, UndoEntry, UndoRecord
 from bellwether.core.planning.plan import Move, MoveKind, Plan
-from bellwether.core.reasons import Reason
+from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.settings.policy import Election
 
 
@@ -110,6 +110,8 @@ def precheck(batch: Sequence[Move], fresh: Iterable[Partition]) -> PrecheckResul
             recreated = move.name in names
             reason = Reason.CHANGED_SINCE_PLAN
             text = "the topic was recreated" if recreated else "the topic was deleted"
+        elif partition.leader_unknown:
+            reason, text = Reason.LISTENER_MISSING, DESCRIPTIONS[Reason.LISTENER_MISSING]
         elif partition.reassigning:
             reason, text = Reason.REASSIGNING, "a reassignment has started"
         elif set(partition.replicas) != set(move.order):

@@ -49,6 +49,9 @@ class Partition:
     """One partition as metadata describes it; ``replicas`` is in replica order, the first is the preferred leader.
 
     ``last_known_elr`` is set for a partition whose ISR and ELR are empty: its last leader (KIP-966).
+    ``leader_unknown``: it has a leader that metadata does not name, as that broker lacks the listener that was asked;
+    ``leader`` is None then. ``offline`` are replicas that cannot serve, on a live broker because of a failed log
+    directory.
     """
 
     topic: str
@@ -63,6 +66,20 @@ class Partition:
     removing: tuple[int, ...] = ()
     internal: bool = False
     last_known_elr: tuple[int, ...] = ()
+    leader_unknown: bool = False
+    offline: tuple[int, ...] = ()
+
+    @property
+    def leaderless(self) -> bool:
+        """Whether Kafka says that no broker leads it."""
+        return self.leader is None and not self.leader_unknown
+
+    @property
+    def leader_text(self) -> str:
+        """Who leads it, in words."""
+        if self.leader is not None:
+            return f"led by broker {self.leader}"
+        return "led by a broker that Kafka does not name" if self.leader_unknown else "no leader"
 
     @property
     def key(self) -> PartitionKey:
@@ -109,6 +126,47 @@ class Cluster:
         return frozenset(b.id for b in self.brokers.values() if not b.fenced)
 
     @cached_property
+    def unlisted(self) -> frozenset[int]:
+        """Brokers that serve and that metadata does not list: they lack the listener that was asked.
+
+        The controller removes a broker that it fences from every ISR of more than one, so one that is in such an ISR
+        is alive; so is each that may be the leader that metadata does not name.
+        """
+        absent = self.named.difference(self.brokers)
+        proofs = ((b, p) for b in absent for p in self.held_by(b) if b in p.isr)
+        return frozenset(b for b, p in proofs if p.leader_unknown or len(p.isr) > 1)
+
+    def without_listener(self, broker: int) -> str:
+        """What is so of an unlisted broker, and what to do."""
+        known = next((f" ({b.host}:{b.port} of broker {b.id})" for b in self.brokers.values() if b.host), "")
+        led = sum(p.leader_unknown and broker in p.isr for p in self.held_by(broker))
+        leads = f", and Kafka does not name the leader of {led} partitions that it may lead" if led else ""
+        return (
+            f"it is alive and lacks the listener of the bootstrap servers{known}{leads}. Give broker {broker} that"
+            " listener, or use bootstrap servers of a listener that every broker has"
+        )
+
+    @cached_property
+    def offline_counts(self) -> Counter[int]:
+        """How many replicas of each live broker are offline: its log directory has failed."""
+        offline = Counter(chain.from_iterable([p.offline for p in self.partitions if p.offline]))
+        return Counter({broker: count for broker, count in offline.items() if broker in self.live})
+
+    def offline_message(self, broker: int) -> str:
+        """What is so of a live broker with offline replicas, and what to do."""
+        count, total = self.offline_counts[broker], self.replica_counts[broker]
+        return (
+            f"{count} of its {total} replicas are offline: a log directory has failed. Kafka has moved their leaders."
+            " Find the directory in the broker's log, repair or replace its disk, and restart the broker"
+        )
+
+    @property
+    def incomplete(self) -> tuple[str, ...]:
+        """What metadata shows that the brokers' signals do not: missing listeners, failed log directories."""
+        unlisted = [f"broker {b}: {self.without_listener(b)}" for b in sorted(self.unlisted)]
+        return (*unlisted, *(f"broker {b}: {self.offline_message(b)}" for b in sorted(self.offline_counts)))
+
+    @cached_property
     def named(self) -> frozenset[int]:
         """Ids of every broker that is registered or named in a replica list."""
         return frozenset(self.brokers).union(self.replica_counts)
@@ -125,7 +183,7 @@ class Cluster:
 
     @cached_property
     def leader_counts(self) -> Counter[int | None]:
-        """How many partitions each broker leads; under None, how many have no leader."""
+        """How many partitions each broker leads; under None, how many have none, or one that is not named."""
         return Counter([p.leader for p in self.partitions])
 
     @cached_property
@@ -165,12 +223,12 @@ class Cluster:
     @cached_property
     def without_full_isr(self) -> tuple[Partition, ...]:
         """Partitions that have no leader, or replicas outside the ISR."""
-        return tuple([p for p in self.partitions if p.leader is None or len(p.isr) < len(p.replicas)])
+        return tuple([p for p in self.partitions if p.leaderless or len(p.isr) < len(p.replicas)])
 
     @cached_property
     def without_preferred_leader(self) -> tuple[Partition, ...]:
         """Partitions that are not led by the first of their order."""
-        return tuple([p for p in self.partitions if p.leader != p.replicas[0]])
+        return tuple([p for p in self.partitions if p.leader != p.replicas[0] and not p.leader_unknown])
 
     @cached_property
     def reassigning(self) -> tuple[Partition, ...]:

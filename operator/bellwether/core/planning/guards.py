@@ -15,7 +15,7 @@ from bellwether.core.model.refusals import Hold, Refusal, back_off, contest_dela
 from bellwether.core.model.snapshot import RefusedOrder, Snapshot
 from bellwether.core.model.strimzi import Blocker
 from bellwether.core.model.undo_record import UndoEntry
-from bellwether.core.reasons import Reason
+from bellwether.core.reasons import DESCRIPTIONS, Reason
 
 
 class ProposedOrder(NamedTuple):
@@ -42,6 +42,13 @@ def reassigning(proposal: ProposedOrder) -> Refusal | None:
         return None
     text = f"replicas are being added {list(partition.adding)} or removed {list(partition.removing)}"
     return Refusal(Reason.REASSIGNING, text)
+
+
+def leader_unknown(proposal: ProposedOrder) -> Refusal | None:
+    """A partition whose leader metadata does not name is left alone (invariants 5 and 16)."""
+    if not proposal.partition.leader_unknown:
+        return None
+    return Refusal(Reason.LISTENER_MISSING, DESCRIPTIONS[Reason.LISTENER_MISSING])
 
 
 def contested(proposal: ProposedOrder) -> Refusal | None:
@@ -77,6 +84,7 @@ def refused_before(proposal: ProposedOrder) -> Refusal | None:
 
 
 REORDER_GUARDS: tuple[ReorderGuard, ...] = (
+    leader_unknown,  # what a move would change is not known
     reassigning,  # replicas are moving: wait
     contested,  # another tool changes the order: back off
     external_operation_running,  # Strimzi or a rebalance is at work: wait for it

@@ -163,7 +163,7 @@ def _aborted(state: PolicyState) -> Finding | None:
 
 def _blind(state: PolicyState) -> Finding | None:
     """Brokers that cannot be judged; the policy is blind if that is so of every live one."""
-    unknown = state.unplanned(HealthState.UNKNOWN)
+    unknown = [b for b in state.unplanned(HealthState.UNKNOWN) if b.verdict.reason is not Reason.LISTENER_MISSING]
     if not unknown:
         return None
     live = [b for b in state.brokers if b.broker in state.context.snapshot.cluster.live]
@@ -175,6 +175,22 @@ def _blind(state: PolicyState) -> Finding | None:
     if all(b.verdict.state is HealthState.UNKNOWN for b in live):
         return Finding(Reason.NO_EVIDENCE, f"no broker can be judged: {why}", blocks=True)
     return Finding(Reason.NO_EVIDENCE, f"{named([b.broker for b in unknown])} cannot be judged: {why}")
+
+
+def _without_listener(state: PolicyState) -> Finding | None:
+    """Brokers that lack the listener that is asked: what they lead is not known, and not moved."""
+    cluster = state.context.snapshot.cluster
+    if not cluster.unlisted:
+        return None
+    ids = sorted(cluster.unlisted)
+    text = f"{named(ids)} cannot be judged: broker {ids[0]}: {cluster.without_listener(ids[0])}"
+    return Finding(Reason.LISTENER_MISSING, text)
+
+
+def _log_dir_offline(state: PolicyState) -> Finding | None:
+    cluster = state.context.snapshot.cluster
+    texts = [f"broker {b}: {cluster.offline_message(b)}" for b in sorted(cluster.offline_counts)[:NAMED]]
+    return Finding(Reason.LOG_DIR_OFFLINE, "; ".join(texts)) if texts else None
 
 
 def _delaying(state: PolicyState) -> Finding | None:
@@ -262,10 +278,12 @@ RANKS: tuple[Callable[[PolicyState], Finding | None], ...] = (
     _down,
     _harmed,
     _aborted,
+    _without_listener,
     _blind,
     _broken_links,
     _delaying,
     _unmet,
+    _log_dir_offline,
     _under_replicated,
     _quiet,
     _unsettled,

@@ -128,7 +128,7 @@ def report(
         brokers=brokers,
         states={s: sum(1 for v in context.verdicts.values() if v.state is s) for s in HealthState},
         partitions=len(snapshot.cluster.partitions),
-        leaderless=snapshot.cluster.leader_counts[None],
+        leaderless=sum(p.leaderless for p in snapshot.cluster.without_full_isr),
         displaced=found.displaced,
         displaced_for_racks=found.for_racks,
         leaders_out_of_place=found.leaders_out_of_place,

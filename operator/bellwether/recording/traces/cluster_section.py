@@ -1,9 +1,9 @@
 """Encode and decode cluster metadata as a section of a trace, compact enough for 200,000 partitions.
 
 In: ``core.model.cluster`` values. Out: brokers with rack and fencing, and a short text a partition, by topic id and
-index: ``replicas;isr;leader;elr;adding;removing``, each left out where it is what one expects. ``1,2,3`` is a partition
-that broker 1 leads and whose replicas are all in the ISR. Host names are not kept. Called by the recorder and by
-replays.
+index: ``replicas;isr;leader;elr;adding;removing;offline``, each left out where it is what one expects.
+``1,2,3`` is a partition that broker 1 leads and whose replicas are all in the ISR. Host names are not kept. Called by
+the recorder and by replays.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from bellwether.recording.traces.merge_patch import Document, Json
 from bellwether.recording.traces.trace_sections import reading
 
 NO_BROKER = "-"
+UNKNOWN_BROKER = "?"
 
 
 def cluster_section(cluster: Cluster, partitions: bool = True) -> dict[str, Json]:
@@ -52,20 +53,22 @@ def partition_row(partition: Partition) -> str:
     ids = partition.replicas
     isr = tuple(r for r in ids if r in partition.isr)
     leader = partition.leader
+    led = UNKNOWN_BROKER if partition.leader_unknown else NO_BROKER if leader is None else str(leader)
     fields = [
         _list(ids),
         "" if isr == ids else _list(isr) or NO_BROKER,
-        "" if leader == ids[0] else NO_BROKER if leader is None else str(leader),
+        "" if leader == ids[0] else led,
         _list(partition.elr),
         _list(partition.adding),
         _list(partition.removing),
+        _list(partition.offline),
     ]
     return ";".join(fields).rstrip(";")
 
 
 def read_partition(row: str, topic: str, topic_id: str, index: int, internal: bool) -> Partition:
     """The inverse of ``partition_row``. Raises ValueError."""
-    replicas, isr, leader, elr, adding, removing = (*row.split(";"), *[""] * 5)[:6]
+    replicas, isr, leader, elr, adding, removing, offline = (*row.split(";"), *[""] * 6)[:7]
     ids = _ids(replicas)
     if not ids:
         raise ValueError(f"partition {topic}-{index} has no replicas")
@@ -75,11 +78,13 @@ def read_partition(row: str, topic: str, topic_id: str, index: int, internal: bo
         index=index,
         replicas=ids,
         isr=() if isr == NO_BROKER else _ids(isr) or ids,
-        leader=None if leader == NO_BROKER else int(leader) if leader else ids[0],
+        leader=None if leader in (NO_BROKER, UNKNOWN_BROKER) else int(leader) if leader else ids[0],
         elr=_ids(elr),
         adding=_ids(adding),
         removing=_ids(removing),
         internal=internal,
+        leader_unknown=leader == UNKNOWN_BROKER,
+        offline=_ids(offline),
     )
 
 

@@ -80,6 +80,11 @@ SOURCES: Mapping[str, Sequence[str]] = {
         "cli/diagnosis/cluster_examination*",
         "cli/diagnosis/doctor*",
     ),
+    "integration/doctor/test_partial_answers.py": (
+        "adapters/kafka/connection/metadata_decoding*",
+        "adapters/kafka/metadata_reader*",
+        "core/model/cluster*",
+    ),
     "integration/load/test_round_trip.py": _LOADS,
     "integration/load/test_sampling_a_policys_cluster.py": ("sampling/*",),
     "integration/load/test_sampling_brokers.py": ("sampling/*",),

@@ -43,6 +43,8 @@ def partition(
     adding: Sequence[int] = (),
     removing: Sequence[int] = (),
     internal: bool = False,
+    leader_unknown: bool = False,
+    offline: Sequence[int] = (),
 ) -> Partition:
     """In sync everywhere and led by the first ISR member of its order, unless told."""
     members = tuple(replicas if isr is None else isr)
@@ -53,12 +55,14 @@ def partition(
         index=index,
         replicas=tuple(replicas),
         isr=members,
-        leader=first if isinstance(leader, str) else leader,
+        leader=None if leader_unknown else first if isinstance(leader, str) else leader,
         leader_epoch=0,
         elr=tuple(elr),
         adding=tuple(adding),
         removing=tuple(removing),
         internal=internal,
+        leader_unknown=leader_unknown,
+        offline=tuple(offline),
     )
 
 

@@ -18,7 +18,7 @@ from bellwether.core.doctor.unwatched_listeners import ListenerCheck
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.simulation.risk_fixture import MemoryWard
-from testkit.values.builders import START, name
+from testkit.values.builders import START, cluster, name, partition
 
 TOOLS = CommandOptions("broker:9092")
 
@@ -273,3 +273,15 @@ def test_listeners_that_nobody_watches_are_named(kafka, capsys):
         "notRead": [3],
     }
     assert "listener" not in printed(replace(found, listeners=ListenerCheck({})), capsys)
+
+
+def test_what_metadata_leaves_out_is_a_warning_and_a_finding(capsys):
+    well = MemoryCluster(3)
+    well.create_topic("orders", assignment=[(1, 2)])
+    found = MemoryWard(well).examiner().examine()
+    seen = cluster(partition(replicas=[4, 1], leader_unknown=True), partition(index=1, offline=[2]))
+    partial = replace(found, cluster=seen)
+    assert (status(found), status(partial)) == (0, 4)
+    wanted = [f"broker 4: {seen.without_listener(4)}", f"broker 2: {seen.offline_message(2)}"]
+    assert doctor_output.document(partial, TOOLS)["warnings"] == wanted
+    assert printed(partial, capsys).splitlines()[1:3] == wanted

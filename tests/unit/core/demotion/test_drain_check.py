@@ -360,3 +360,10 @@ class TestPods:
         made = decided(seen, pods={4: Pod("kafka-4", ready=False)}, undo=[demoted(8)], cap=1, judged=judged)
         assert (list(made.demoted), held(made)) == ([8], {4: "CapReached"})
         assert "drained" in made.held[0].message
+
+
+def test_a_broker_without_the_asked_listener_is_never_safe_to_stop():
+    seen = cluster(partition(replicas=[4, 1, 2]))
+    facts = replace(snapshot(seen, overrides=[drain(4)]), floors={"orders": 1})
+    found = stop_check(facts.maintenance[4], {4: demoted(4, Cause.MAINTENANCE)}, facts)
+    assert found == StopCheck(False, Reason.LISTENER_MISSING, seen.without_listener(4))

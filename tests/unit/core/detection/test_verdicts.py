@@ -164,7 +164,7 @@ def test_silence_that_another_reason_preceded_starts_its_own_patience():
 @pytest.mark.parametrize(
     ("seen", "reason"),
     [
-        pytest.param(cluster(partition(), brokers=[2, 3]), Reason.BROKER_DOWN, id="gone from metadata"),
+        pytest.param(cluster(partition(isr=[2, 3]), brokers=[2, 3]), Reason.BROKER_DOWN, id="gone from metadata"),
         pytest.param(cluster(partition(), fenced=[1]), Reason.BROKER_DOWN, id="fenced"),
     ],
 )

@@ -54,7 +54,7 @@ def test_a_broker_in_maintenance_is_unknown_whatever_its_signals_say():
     "seen",
     [
         pytest.param(cluster(*SEEN.partitions, fenced=[1]), id="fenced"),
-        pytest.param(cluster(*SEEN.partitions, brokers=[2, 3]), id="gone"),
+        pytest.param(cluster(partition(isr=[2, 3]), brokers=[2, 3]), id="gone"),
     ],
 )
 def test_one_that_is_stopped_is_down_for_a_reason_that_alarms_nobody(seen: Cluster):

@@ -257,3 +257,14 @@ class TestFloors:
 def test_every_risk_has_a_sentence_and_a_rank():
     assert set(RISK_DESCRIPTIONS) == set(Risk) == set(WORST_FIRST)
     assert {risk for risk in Risk if "neither reads nor writes" in RISK_DESCRIPTIONS[risk]} <= OFFLINE
+
+
+def test_a_partition_whose_leader_is_not_named_is_not_offline():
+    hidden = partition(replicas=[4, 1, 2], leader_unknown=True)
+    assert partitions_at_risk(cluster(hidden), {}).diagnoses == ()
+    assert partitions_at_risk(cluster(hidden, partition(index=1, leader=9)), {"orders": 2}).counts == {
+        Risk.LEADER_LOST: 1
+    }
+    assert told(hidden).risk is Risk.IN_SYNC
+    assert told(replace(hidden, isr=(4,))).risk is Risk.UNDER_MIN_ISR
+    assert topics_short_of_replicas([hidden]) == frozenset()

@@ -92,3 +92,9 @@ def test_a_request_at_an_unknown_broker_is_over_when_every_broker_has_proven_it(
     assert drained_brokers(ALL, {1: proof, 2: proof}, ARRIVAL_SECONDS) == {1, 2}
     assert drained_brokers(ALL, {1: proof, 2: proof, 3: proof}, ARRIVAL_SECONDS) == {1, 2, 3, None}
     assert drained_brokers(replace(ALL, brokers={}), {}, ARRIVAL_SECONDS) == frozenset()
+
+
+def test_a_broker_without_the_asked_listener_may_hold_a_reorder():
+    checks = {b: BrokerCheck(100.0, 0.0) for b in (1, 2, 3)}
+    assert None in drained_brokers(cluster(partition()), checks, 60.0)
+    assert None not in drained_brokers(cluster(partition(replicas=[4, 1, 2])), checks, 60.0)

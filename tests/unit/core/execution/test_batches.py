@@ -254,3 +254,8 @@ def test_a_touched_replica_set_is_told_of_with_what_it_was_and_is(now: Partition
 
 def test_an_overtaken_reassignment_is_told_of_with_its_epochs():
     assert "rose from 0 to 2" in overtaken_message(partition(), replace(DONE, leader_epoch=2))
+
+
+def test_a_leader_that_is_no_longer_named_holds_its_move():
+    found = precheck([MOVE], [partition(leader_unknown=True)])
+    assert (found.moves, [h.reason for h in found.holds]) == ((), [Reason.LISTENER_MISSING])

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from bellwether.core.model.cluster import Partition, PartitionKey, TopicPartition
+import pytest
+
+from bellwether.core.model.cluster import Cluster, Partition, PartitionKey, TopicPartition
 from testkit.values.builders import cluster, partition
 
 
@@ -56,3 +58,37 @@ def test_adding_and_removing_are_reassigning():
 
 def test_the_target_is_what_is_left_once_a_reassignment_is_done():
     assert partition(replicas=[1, 2, 3, 4], adding=[4], removing=[1]).target == (2, 3, 4)
+
+
+LED_BY_4 = partition(replicas=[4, 1, 2], leader_unknown=True)
+
+
+@pytest.mark.parametrize(
+    ("seen", "unlisted"),
+    [
+        pytest.param(cluster(LED_BY_4), {4}, id="it may be the leader that is not named"),
+        pytest.param(cluster(partition(replicas=[1, 4])), {4}, id="in an ISR with another"),
+        pytest.param(cluster(partition(replicas=[4], leader=None)), set(), id="dead, and the last of its ISR"),
+        pytest.param(cluster(partition(replicas=[4, 1], isr=[1])), set(), id="out of the ISR"),
+        pytest.param(cluster(LED_BY_4, brokers=4, fenced=[4]), set(), id="fenced"),
+        pytest.param(cluster(partition(replicas=[5, 4], leader_unknown=True)), {4, 5}, id="one of two"),
+    ],
+)
+def test_a_broker_that_serves_without_the_asked_listener_is_unlisted(seen: Cluster, unlisted: set[int]):
+    assert seen.unlisted == unlisted
+
+
+def test_the_message_names_broker_listener_and_remedy():
+    assert cluster(LED_BY_4).without_listener(4) == (
+        "it is alive and lacks the listener of the bootstrap servers (broker-1:9092 of broker 1), and Kafka does not"
+        " name the leader of 1 partitions that it may lead. Give broker 4 that listener, or use bootstrap servers of a"
+        " listener that every broker has"
+    )
+
+
+def test_offline_replicas_of_live_brokers_are_counted():
+    seen = cluster(
+        partition(offline=[2, 4], replicas=[1, 2, 4]), partition(index=1, offline=[3]), brokers=3, fenced=[3]
+    )
+    assert seen.offline_counts == {2: 1}
+    assert seen.offline_message(2).startswith("1 of its 2 replicas are offline: a log directory has failed.")

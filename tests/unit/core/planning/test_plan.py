@@ -50,6 +50,13 @@ def plan(seen: Cluster, *brokers: int, undo: UndoRecord | None = None, **standin
         ),
         pytest.param(partition(isr=[1, 3]), (3, 2, 1), True, None, id="only the third is in sync"),
         pytest.param(partition(adding=[3]), None, False, Reason.REASSIGNING, id="being reassigned"),
+        pytest.param(
+            partition(replicas=[3, 1, 2], leader_unknown=True),
+            None,
+            False,
+            Reason.LISTENER_MISSING,
+            id="led by a broker that is not named",
+        ),
         pytest.param(partition(isr=[2], leader=2), (2, 3, 1), False, None, id="left by the demoted already"),
         pytest.param(partition(isr=[], leader=None), (2, 3, 1), False, Reason.NO_HEALTHY_ISR_MEMBER, id="offline"),
         pytest.param(partition(replicas=[1], leader=None), None, False, Reason.ONLY_REPLICA, id="left to Kafka"),

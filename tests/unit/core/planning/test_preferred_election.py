@@ -79,6 +79,11 @@ def test_the_first_of_an_order_is_elected_and_nothing_is_reordered():
     assert made.seen == made.order == made.baseline == (1, 2, 3)
 
 
+def test_what_is_led_by_a_broker_that_is_not_named_is_left_alone():
+    hidden = found(partition(leader_unknown=True))
+    assert (hidden.imbalance, hidden.moves) == (0, ())
+
+
 def test_what_is_led_by_its_first_is_left_alone():
     said = found(partition(), ASTRAY, partition("other", replicas=[3, 1]))
     assert (said.imbalance, len(said.moves)) == (1, 1)

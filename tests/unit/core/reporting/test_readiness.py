@@ -45,6 +45,17 @@ def of(
     return said(replace(snapshot(seen), floors=floors), policy, verdicts(seen, **states), plan, result)
 
 
+HIDDEN = cluster(partition(replicas=[4, 1, 2], leader_unknown=True))
+
+
+def hidden() -> Report:
+    """Broker 4 lacks the listener that is asked, and leads a partition."""
+    found = verdicts(HIDDEN)
+    return said(
+        snapshot(HIDDEN), ENFORCE, {**found, 4: verdict(4, HealthState.UNKNOWN, Reason.LISTENER_MISSING)}, None, None
+    )
+
+
 def slow() -> Report:
     """Broker 3 follows slowly and is in the ISR."""
     seen = cluster(partition())
@@ -123,6 +134,11 @@ WORST_FIRST = [
         id="aborted",
     ),
     pytest.param(of(unknown=[1, 2, 3]), (False, "NoEvidence", "no broker can be judged: so it seems"), id="blind"),
+    pytest.param(
+        hidden(),
+        (True, "ListenerMissing", f"broker 4 cannot be judged: broker 4: {HIDDEN.without_listener(4)}"),
+        id="without the listener that is asked",
+    ),
     pytest.param(apart(), (True, "BrokenLink", "brokers 1 and 2 do not reach each other"), id="a broken link"),
     pytest.param(
         slow(),
@@ -142,6 +158,17 @@ WORST_FIRST = [
             "no registered broker is in rack 'eu-west-9z': correct the name, set broker.rack, or start its brokers",
         ),
         id="unknown rack",
+    ),
+    pytest.param(
+        of(partition(isr=(1, 2), offline=[3]), min_isr=1),
+        (
+            True,
+            "LogDirOffline",
+            "broker 3: 1 of its 1 replicas are offline: a log directory has failed. Kafka has moved their leaders. Find"
+            " the directory in the broker's log, repair or replace its disk, and restart the broker; 1 partition"
+            " with replicas out of sync",
+        ),
+        id="a failed log directory",
     ),
     pytest.param(
         of(partition(isr=(1, 2)), min_isr=1),

@@ -41,6 +41,9 @@ def test_a_partition_at_its_best_is_a_few_bytes():
     assert partition_row(Partition("orders", "id", 0, (1, 2, 3), (3, 1, 2), 1)) == "1,2,3"
     assert partition_row(Partition("orders", "id", 0, (1, 2, 3), (3, 2), 2)) == "1,2,3;2,3;2"
     assert partition_row(Partition("orders", "id", 0, (1, 2), (), None, elr=(2,))) == "1,2;-;-;2"
+    unnamed = Partition("orders", "id", 0, (1, 2), (1, 2), None, leader_unknown=True, offline=(2,))
+    assert partition_row(unnamed) == "1,2;;?;;;;2"
+    assert read_partition("1,2;;?;;;;2", "orders", "id", 0, internal=False) == unnamed
 
 
 @pytest.mark.parametrize("row", ["", "a", "1,2;x", "1;1;y", ";1"])

@@ -17,11 +17,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from operator import attrgetter, is_
 
+from bellwether.adapters.kafka.connection.connection_errors import LEADER_NOT_AVAILABLE, NONE, REPLICA_NOT_AVAILABLE
 from bellwether.core.model.cluster import Broker, Partition
 
 _PARTITION = struct.Struct(">hiii")
 _INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
 _LONGEST_VARINT = 5
+_LEADER_AS_SAID = frozenset({NONE, LEADER_NOT_AVAILABLE, REPLICA_NOT_AVAILABLE})
+# Any other code leaves the leader unknown: LISTENER_NOT_FOUND is a leader without the listener that was asked.
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +143,18 @@ def _topic(frame: bytes, at: int, name: str, after_name: int, ids: _Ids) -> tupl
     found, at = _alike(frame, at, count - 1, ids) or _each(frame, at, count - 1, ids)
     partitions = [
         Partition(
-            name, identity, index, replicas, isr, leader if leader >= 0 else None, leader_epoch, internal=internal
+            name,
+            identity,
+            index,
+            replicas,
+            isr,
+            leader if leader >= 0 and code in _LEADER_AS_SAID else None,
+            leader_epoch,
+            internal=internal,
+            leader_unknown=code not in _LEADER_AS_SAID,
+            offline=offline,
         )
-        for index, leader, leader_epoch, replicas, isr in found
+        for code, index, leader, leader_epoch, replicas, isr, offline in found
     ]
     at = _after_tags(frame, at + 4)  # topic_authorized_operations come first
     partitions.sort(key=attrgetter("index"))
@@ -166,25 +178,25 @@ class _Ids(dict[bytes, tuple[int, ...]]):
         return self[frame[at:end]], end
 
 
-_Fields = tuple[int, int, int, tuple[int, ...], tuple[int, ...]]
-"""Of one partition: its index, leader, leader epoch, replicas and ISR."""
+_Fields = tuple[int, int, int, int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+"""Of one partition: its error code, index, leader, leader epoch, replicas, ISR and offline replicas."""
 
 
 def _each(frame: bytes, at: int, count: int, ids: _Ids) -> tuple[Iterable[_Fields], int]:
     """The partitions that begin at ``at``, one after the other, and the position after them."""
     found = []
     for _ in range(count):
-        _, index, leader, leader_epoch = _PARTITION.unpack_from(frame, at)
+        code, index, leader, leader_epoch = _PARTITION.unpack_from(frame, at)
         replicas, at = ids.at(frame, at + 14)
         isr, at = ids.at(frame, at)
-        _, at = ids.at(frame, at)  # replicas that are offline
+        offline, at = ids.at(frame, at)
         at = _after_tags(frame, at)
-        found.append((index, leader, leader_epoch, replicas, isr))
+        found.append((code, index, leader, leader_epoch, replicas, isr, offline))
     return found, at
 
 
 def _alike(frame: bytes, at: int, count: int, ids: _Ids) -> tuple[Iterable[_Fields], int] | None:
-    """The same, twice as fast, where all partitions of a topic have equally many replicas, and none is offline.
+    """The same, twice as fast, where all partitions of a topic have equally many replicas, none offline, and no error.
 
     Each has as many bytes then, so that the lengths of its arrays are found at equal distances. None if they are not.
     """
@@ -196,11 +208,11 @@ def _alike(frame: bytes, at: int, count: int, ids: _Ids) -> tuple[Iterable[_Fiel
     replicas, in_sync = (4 * (one[0] - 1) for one in lengths)
     layout = struct.Struct(f">2x3ix{replicas}sx{in_sync}s2x")
     step, end = layout.size, at + count * layout.size
-    places = (14, lengths[0]), (15 + replicas, lengths[1]), (step - 2, b"\1"), (step - 1, b"\0")
+    places = (0, b"\0"), (1, b"\0"), (14, lengths[0]), (15 + replicas, lengths[1]), (step - 2, b"\1"), (step - 1, b"\0")
     if end > len(frame) or any(frame[at + place : end : step] != value * count for place, value in places):
         return None
     found = layout.iter_unpack(frame[at:end])
-    return ((index, leader, epoch, ids[of], ids[synced]) for index, leader, epoch, of, synced in found), end
+    return ((NONE, index, leader, epoch, ids[of], ids[synced], ()) for index, leader, epoch, of, synced in found), end
 
 
 def _string(frame: bytes, at: int) -> tuple[str | None, int]:

@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 from kafka.protocol.metadata import MetadataResponse
 
 from bellwether.adapters.kafka.connection.metadata_decoding import Metadata, decode_metadata, topic_id
-from bellwether.core.model.cluster import Broker
+from bellwether.core.model.cluster import Broker, Partition
 
 TOPIC = MetadataResponse.MetadataResponseTopic
 UNREADABLE = (ValueError, IndexError, struct.error)
 ARRAYS = ("replica_nodes", "isr_nodes", "offline_replicas")
 NUMBERS = st.integers(0, 2**31 - 1)
+LISTENER_NOT_FOUND = 72
+LEADER_ERRORS = st.sampled_from([0, 0, 0, 5, 9, LISTENER_NOT_FOUND, -1])
 
 
 def partition(
@@ -27,9 +29,10 @@ def partition(
     isr: Sequence[int] = (1,),
     leader: int = 1,
     offline: Sequence[int] = (300,),
+    error: int = 0,
 ) -> Any:
     return TOPIC.MetadataResponsePartition(
-        error_code=0,
+        error_code=error,
         partition_index=index,
         leader_id=leader,
         leader_epoch=7,
@@ -61,6 +64,24 @@ def frame(*topics: Any, version: int = 13, controller: int = 1, throttle: int = 
     return bytearray(made.encode(header=True, framed=False))
 
 
+def fields(p: Partition) -> tuple[Any, ...]:
+    return p.index, p.replicas, p.isr, p.leader, p.leader_epoch, p.leader_unknown, p.offline
+
+
+def as_the_library(p: Any) -> tuple[Any, ...]:
+    """What ``fields`` gives for a partition that kafka-python has read."""
+    told = p.error_code in (0, 5, 9)
+    return (
+        p.partition_index,
+        tuple(p.replica_nodes),
+        tuple(p.isr_nodes),
+        p.leader_id if p.leader_id >= 0 and told else None,
+        p.leader_epoch,
+        not told,
+        tuple(p.offline_replicas),
+    )
+
+
 def of(found: Metadata, name: str) -> Any:
     return next(t for t in found.topics if t.name == name)
 
@@ -81,7 +102,7 @@ def test_every_version_with_topic_ids_is_read(version: int) -> None:
             st.text("abc-_.", min_size=1, max_size=249),
             st.booleans(),
             st.sampled_from([0, 3, 29]),
-            st.lists(st.tuples(st.lists(NUMBERS, max_size=200), st.integers(-1, 5)), max_size=5),
+            st.lists(st.tuples(st.lists(NUMBERS, max_size=200), st.integers(-1, 5), LEADER_ERRORS), max_size=5),
         ),
         max_size=5,
         unique_by=lambda t: t[0],
@@ -90,7 +111,12 @@ def test_every_version_with_topic_ids_is_read(version: int) -> None:
 def test_topics_are_read_as_the_library_reads_them(drawn: list[Any]) -> None:
     made = frame(
         *(
-            topic(name, *(partition(n, r, r[:1], led) for n, (r, led) in enumerate(ps)), error=error, internal=internal)
+            topic(
+                name,
+                *(partition(n, r, r[:1], led, error=code) for n, (r, led, code) in enumerate(ps)),
+                error=error,
+                internal=internal,
+            )
             for name, internal, error, ps in drawn
         )
     )
@@ -98,19 +124,8 @@ def test_topics_are_read_as_the_library_reads_them(drawn: list[Any]) -> None:
     for theirs in MetadataResponse.decode(made, version=13, header=True).topics:
         mine = of(ours, theirs.name)
         assert mine.error_code == theirs.error_code
-        assert [
-            (p.topic_id, p.index, p.replicas, p.isr, p.leader, p.leader_epoch, p.internal) for p in mine.partitions
-        ] == [
-            (
-                topic_id(theirs.topic_id.bytes),
-                p.partition_index,
-                tuple(p.replica_nodes),
-                tuple(p.isr_nodes),
-                p.leader_id if p.leader_id >= 0 else None,
-                p.leader_epoch,
-                theirs.is_internal,
-            )
-            for p in theirs.partitions
+        assert [(p.topic_id, p.internal, *fields(p)) for p in mine.partitions] == [
+            (topic_id(theirs.topic_id.bytes), theirs.is_internal, *as_the_library(p)) for p in theirs.partitions
         ]
 
 
@@ -120,13 +135,14 @@ def test_topics_are_read_as_the_library_reads_them(drawn: list[Any]) -> None:
     st.integers(2, 5),
     st.lists(st.tuples(st.integers(0, 4), st.sampled_from(ARRAYS)), max_size=2),
     st.integers(0, 2**31 - 1),
+    st.lists(LEADER_ERRORS, min_size=5, max_size=5),
 )
 def test_topics_whose_partitions_are_nearly_alike_are_read_as_the_library_reads_them(
-    replicas: int, in_sync: int, count: int, others: list[tuple[int, str]], first: int
+    replicas: int, in_sync: int, count: int, others: list[tuple[int, str]], first: int, errors: list[int]
 ) -> None:
     made = [
-        partition(n, [(first + k + n) % 2**31 for k in range(replicas)], [first] * in_sync, led, offline=())
-        for n, led in zip(range(count), (-1, 1, first, 300, 0), strict=False)
+        partition(n, [(first + k + n) % 2**31 for k in range(replicas)], [first] * in_sync, led, (), code)
+        for n, led, code in zip(range(count), (-1, 1, first, 300, 0), errors, strict=False)
     ]
     for at, array in others:
         getattr(made[at % count], array).append(0x01000001)
@@ -134,17 +150,25 @@ def test_topics_whose_partitions_are_nearly_alike_are_read_as_the_library_reads_
     theirs = MetadataResponse.decode(answer, version=13, header=True).topics[0].partitions
     for name in ("a", "b"):
         ours = of(decode_metadata(answer, 13), name)
-        assert [(p.index, p.replicas, p.isr, p.leader, p.leader_epoch) for p in ours.partitions] == [
-            (
-                p.partition_index,
-                tuple(p.replica_nodes),
-                tuple(p.isr_nodes),
-                p.leader_id if p.leader_id >= 0 else None,
-                p.leader_epoch,
-            )
-            for p in theirs
-        ]
+        assert list(map(fields, ours.partitions)) == list(map(as_the_library, theirs))
         assert ours.short == any(len(p.isr_nodes) < len(p.replica_nodes) for p in theirs)
+
+
+@pytest.mark.parametrize(
+    ("error", "leader", "unknown"),
+    [
+        pytest.param(0, -1, False, id="no leader"),
+        pytest.param(5, -1, False, id="LEADER_NOT_AVAILABLE"),
+        pytest.param(LISTENER_NOT_FOUND, -1, True, id="LISTENER_NOT_FOUND"),
+        pytest.param(999, 1, True, id="a code that is not known"),
+    ],
+)
+@pytest.mark.parametrize("offline", [(), (300,)], ids=["alike", "not alike"])
+def test_a_leader_that_is_not_named_is_unknown_not_absent(error: int, leader: int, unknown: bool, offline: Any) -> None:
+    seen = [partition(n, (1, 2), (1, 2), leader, offline, error) for n in range(3)]
+    for found in of(decode_metadata(frame(topic("a", *seen)), 13), "a").partitions:
+        assert (found.leader, found.leader_unknown, found.leaderless) == (None, unknown, not unknown)
+        assert found.offline == offline
 
 
 def test_an_answer_in_another_order_is_the_same_answer() -> None:
