@@ -46,12 +46,14 @@ _UNSEEN = {
 }
 """Results of a read-back that hold a partition, with the reason and the message."""
 
+_NOT_ELECTED = "Kafka accepted the election, but later reads do not show the new leader."
+
 _CLEAR = {ReadbackResult.DONE, ReadbackResult.OVERTAKEN}
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A reorder that Kafka accepted; ``before`` is the partition as read right before it was sent."""
+    """A request that Kafka accepted; ``before`` is the partition as read right before it was sent."""
 
     move: Move
     before: Partition
@@ -70,6 +72,8 @@ class Execution:
     """Reorders that were sent and whose effect was not seen: outstanding."""
     unconfirmed: dict[PartitionKey, Accepted] = field(default_factory=dict)
     """Accepted reorders that no read has shown yet."""
+    elections: dict[PartitionKey, Accepted] = field(default_factory=dict)
+    """Accepted elections that no read has shown yet: a leader is elected when it is read back."""
     asked: int | None = None
     """The broker that the reorders are sent to."""
     holds: list[Hold] = field(default_factory=list)
@@ -120,7 +124,7 @@ def execute(
                 break
             _carry_out_batch(batch, world, done)
     with _aborting(done):
-        if done.unconfirmed:
+        if done.unconfirmed or done.elections:
             _confirm(world, done)
     done.record = record_results(plan, done.record, asked, done.stand, done.unanswered, world.clock.now())
     if entry is not None:
@@ -157,7 +161,7 @@ def _carry_out_batch(batch: tuple[Move, ...], world: World, done: Execution) -> 
     elected = {m.key for m in ready}
     done.unconfirmed.update({m.key: Accepted(m, checked.facts[m.key], m.key in elected) for m in accepted})
     if ready:
-        _elect(ready, world, done)
+        _elect(ready, checked.facts, world, done)
 
 
 def _reorder(pending: list[Move], world: World, done: Execution) -> list[Move]:
@@ -176,26 +180,27 @@ def _reorder(pending: list[Move], world: World, done: Execution) -> list[Move]:
     return accepted
 
 
-def _elect(ready: list[Move], world: World, done: Execution) -> None:
+def _elect(ready: list[Move], facts: Mapping[PartitionKey, Partition], world: World, done: Execution) -> None:
     _require_lease(world)
     began = world.clock.monotonic()
     outcomes = world.leaders.elect([m.name for m in ready])
     done.election_seconds += world.clock.monotonic() - began
     accepted, refused = _sorted_out(ready, outcomes)
     done.holds.extend(refused)
-    done.elected += sum(outcomes[m.name].error == "NONE" for m in accepted)
+    begun = [m for m in accepted if outcomes[m.name].error == "NONE"]
+    done.elections.update({m.key: Accepted(m, facts[m.key], elected=True) for m in begun})
 
 
 def _confirm(
     world: World, done: Execution, topics: Collection[str] = (), *, wait: bool = True
 ) -> tuple[Partition, ...]:
-    """Read ``topics`` and what was accepted: note which orders are in place, and undo what they set moving.
+    """Read ``topics`` and what was accepted: note which orders and leaders are in place, and undo what they set moving.
 
-    Metadata lags behind the controller. With ``wait``, reads are repeated until every order shows, one has gone wrong,
-    or a timeout; else an order that only does not show yet is left to the next call.
+    Metadata lags behind the controller. With ``wait``, reads are repeated until all of it shows, an order has gone
+    wrong, or a timeout; else what only does not show yet is left to the next call.
     """
     sent = list(done.unconfirmed.values())
-    wanted = {*topics, *(a.move.topic for a in sent)}
+    wanted = {*topics, *(a.move.topic for a in (*sent, *done.elections.values()))}
     for pause in (*READ_BACK_PAUSES, None):
         fresh = world.clusters.partitions(wanted)
         found = {p.name: p for p in fresh}
@@ -204,10 +209,17 @@ def _confirm(
         moving = any(
             seen[a.move.key] is ReadbackResult.TOUCHED and (p := found.get(a.move.name)) and p.reassigning for a in sent
         )
-        if moving or set(seen.values()) <= (_CLEAR if wait else {*_CLEAR, ReadbackResult.NOT_APPLIED}):
+        ended = {key for key, a in done.elections.items() if _leader(a, found) != a.before.leader}
+        shown = set(seen.values()) <= (_CLEAR if wait else {*_CLEAR, ReadbackResult.NOT_APPLIED})
+        if moving or (shown and not (wait and ended != done.elections.keys())):
             break
         if pause is not None:
             world.clock.sleep(pause)
+    for one in [a for key, a in done.elections.items() if wait or key in ended]:
+        del done.elections[one.move.key]
+        done.elected += _leader(one, found) == one.move.leads_next
+        if one.move.key not in ended:
+            done.holds.append(Hold(one.move.key, one.move.topic, Reason.NO_ANSWER, _NOT_ELECTED))
     conflicting = [a for a in sent if seen[a.move.key] in (ReadbackResult.TOUCHED, ReadbackResult.OVERTAKEN)]
     over = wait or bool(conflicting)
     settled = [a.move for a in sent if over or seen[a.move.key] is not ReadbackResult.NOT_APPLIED]
@@ -289,6 +301,12 @@ def _read_cancelled(
         if pause is not None:
             world.clock.sleep(pause)
     return now
+
+
+def _leader(one: Accepted, found: Mapping[TopicPartition, Partition]) -> int | None:
+    """Who leads the partition now; -1 where it is gone, or its leader is not named."""
+    now = found.get(one.move.name)
+    return -1 if now is None or now.leader_unknown else now.leader
 
 
 def _done(outcome: Outcome | None) -> bool:

@@ -217,3 +217,13 @@ def test_a_reassignment_that_ended_before_our_election_is_named_though_the_leade
     assert "its leader's epoch rose from 0 to 3" in hold.message
     assert report.result.stopped is not None
     assert (orders(site).replicas, orders(site).leader) == ((2, 3, 1), 2)
+
+
+def test_a_leader_is_elected_when_it_is_read_back_not_when_kafka_says_so(site: MemorySite):
+    operator = Operator(site)
+    site.cluster.elect_preferred = lambda _: True  # type: ignore[method-assign]
+    report = said(operator)
+    assert (report.result.reordered, report.result.elected, orders(site).leader) == (1, 0, 1)
+    assert [(h.reason, h.message) for h in report.result.holds] == [
+        (Reason.NO_ANSWER, "Kafka accepted the election, but later reads do not show the new leader.")
+    ]

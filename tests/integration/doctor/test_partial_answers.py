@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -91,3 +92,11 @@ def test_no_partition_of_an_unknown_leader_is_moved(cluster: Any, tmp_path: Path
     seen = read(external(cluster))
     assert [str(p.name) for p in seen.partitions if p.leader_unknown and f"{p.name}: [" in found.output] == []
     assert "ListenerMissing" in found.output
+
+
+def test_a_controllers_address_is_named_for_what_it_is(cluster: Any) -> None:
+    settings = (cluster.directory / "controller-101" / "server.properties").read_text()
+    (address,) = re.findall(r"CONTROLLER://(127.0.0.1:[0-9]+)", settings)
+    found = CliRunner().invoke(main, ["doctor", "--bootstrap", address])
+    assert found.exit_code == 1
+    assert f"{address}: is a KRaft controller's listener: use that of a broker" in " ".join(found.output.split())

@@ -10,9 +10,20 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Collection, Mapping
+from functools import partial
 from queue import Empty, SimpleQueue
+from typing import Any
 
-from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import (
+    OFFSET_END,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    ThrottleEvent,
+    TopicPartition,
+)
 
 from bellwether.adapters.kafka.confluent_config import for_confluent
 from bellwether.kafka_connection import Connection
@@ -38,13 +49,18 @@ def topic_error(topic: str, error: KafkaError) -> Transient | Terminal:
     return Transient(f"metadata of topic {topic}: {error.str()}")
 
 
+def _over_quota(partition: int, kind: str, seconds: float) -> CanaryResult:
+    text = f"Kafka delays requests of this user by {seconds:.3g} s, as it is over a quota: raise the quota of this user"
+    return CanaryResult(partition, kind, 0.0, text, own_trouble=True)
+
+
 class ConfluentCanary:
     """Requests of one vantage to one topic. One thread produces and takes results; two others wait for them."""
 
     def __init__(self, connection: Connection, topic: str, timeout_seconds: float) -> None:
         """Raises Terminal when librdkafka refuses the settings."""
         milliseconds = round(timeout_seconds * 1000)
-        common = for_confluent(connection) | {
+        common: dict[str, Any] = for_confluent(connection) | {
             "allow.auto.create.topics": False,
             "socket.timeout.ms": milliseconds,
             "socket.connection.setup.timeout.ms": max(1000, milliseconds),
@@ -63,6 +79,7 @@ class ConfluentCanary:
                     "enable.idempotence": False,
                     "message.timeout.ms": milliseconds,
                     "request.timeout.ms": milliseconds,
+                    "throttle_cb": partial(self._throttled, PRODUCE),
                 }
             )
             self._consumer = Consumer(
@@ -74,12 +91,15 @@ class ConfluentCanary:
                     # A fetch waits at the broker for the next record, as a client's does.
                     "fetch.wait.max.ms": 500,
                     "fetch.error.backoff.ms": 100,
+                    "throttle_cb": partial(self._throttled, FETCH),
                 }
             )
         except KafkaException as error:
             raise Terminal(f"cannot use the settings of the connection: {error.args[0].str()}") from error
         self._topic = topic
         self._timeout = timeout_seconds
+        self._partitions: Mapping[int, int] = {}
+        self._throttled_until: dict[tuple[str, int], float] = {}
         self._results: SimpleQueue[CanaryResult] = SimpleQueue()
         self._wanted: SimpleQueue[frozenset[int]] = SimpleQueue()
         self._stop = threading.Event()
@@ -95,11 +115,15 @@ class ConfluentCanary:
         if found.error is not None:
             raise topic_error(self._topic, found.error)
         single = {p.replicas[0]: index for index, p in sorted(found.partitions.items()) if len(p.replicas) == 1}
-        return dict(sorted(single.items()))
+        self._partitions = dict(sorted(single.items()))
+        return self._partitions
 
     def produce(self, partition: int) -> None:
-        """Start to produce a record."""
+        """Start to produce a record, unless Kafka delays requests of this user now."""
         began = time.monotonic()
+        if (delayed := self._throttled_until.get((PRODUCE, partition), 0.0) - began) > 0:
+            self._results.put(_over_quota(partition, PRODUCE, delayed))
+            return
 
         def ended(error: KafkaError | None, message: Message) -> None:
             # librdkafka's own figure does not contain the time until this thread runs.
@@ -164,6 +188,13 @@ class ConfluentCanary:
             self._results.put(CanaryResult(partition, FETCH, 0.0, offset=message.offset()))
         else:
             self._results.put(self._failed(partition, FETCH, 0.0, error))
+
+    def _throttled(self, kind: str, event: ThrottleEvent) -> None:
+        """A quota of this user delays its next requests to a broker (KIP-219): what is under way measures nothing."""
+        partition = self._partitions.get(event.broker_id)
+        if partition is not None and event.throttle_time > 0:
+            self._throttled_until[kind, partition] = time.monotonic() + event.throttle_time
+            self._results.put(_over_quota(partition, kind, event.throttle_time))
 
     def _failed(self, partition: int, kind: str, seconds: float, error: KafkaError) -> CanaryResult:
         code = error.code()

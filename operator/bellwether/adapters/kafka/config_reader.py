@@ -22,7 +22,7 @@ from bellwether.adapters.kafka.connection.connection_errors import (
     from_code,
 )
 from bellwether.adapters.kafka.connection.transport import Deadline
-from bellwether.ports.errors import Terminal, Transient, Unauthorized
+from bellwether.ports.errors import Transient, Unauthorized
 
 # A request and its answer stay well below a megabyte, and no broker works long at one of them.
 MOST_TOPICS = 2000
@@ -90,9 +90,7 @@ def topic_refused(address: str, topic: str) -> Unauthorized:
 def _describe(
     dialogue: BrokerConnection, deadline: Deadline, kind: int, resources: Collection[str], names: Collection[str]
 ) -> Iterator[Any]:
-    version = dialogue.version(DescribeConfigsRequest, 4)
-    if version is None or version < 1:
-        raise Terminal(f"{dialogue.address} does not know DescribeConfigs: Kafka 2.8 is the oldest that is supported")
+    version = dialogue.require(DescribeConfigsRequest, 4, 1)
     request = DescribeConfigsRequest(
         version=version,
         resources=[

@@ -25,6 +25,7 @@ from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.connection.connection_errors import (
     CLUSTER_AUTHORIZATION_FAILED,
     NONE,
+    BrokerConnectionError,
     error_name,
     from_code,
 )
@@ -91,9 +92,7 @@ class KafkaMover:
             return {}
 
         def ask(dialogue: BrokerConnection, deadline: Deadline) -> Mapping[TopicPartition, Outcome]:
-            version = dialogue.version(ElectLeadersRequest, 2)
-            if version is None or version < 1:
-                raise _unsupported(dialogue, "ElectLeaders")
+            version = required(dialogue, ElectLeadersRequest, 2, 1)
             request = ElectLeadersRequest(
                 version=version,
                 election_type=int(ElectionType.PREFERRED),
@@ -122,9 +121,7 @@ class KafkaMover:
             return {}
 
         def ask(dialogue: BrokerConnection, deadline: Deadline) -> Mapping[TopicPartition, Outcome]:
-            version = dialogue.version(AlterPartitionReassignmentsRequest, 1)
-            if version is None:
-                raise _unsupported(dialogue, "AlterPartitionReassignments")
+            version = required(dialogue, AlterPartitionReassignmentsRequest, 1)
             request = AlterPartitionReassignmentsRequest(
                 version=version,
                 timeout_ms=_milliseconds(deadline),
@@ -186,5 +183,9 @@ def _milliseconds(deadline: Deadline) -> int:
     return max(1, int(deadline.left * 1000))
 
 
-def _unsupported(dialogue: BrokerConnection, what: str) -> Terminal:
-    return Terminal(f"{dialogue.address} does not know {what}: Kafka 2.8 is the oldest that is supported")
+def required(dialogue: BrokerConnection, request: Any, wanted: int, least: int = 0) -> int:
+    """The version of a request that changes something. Raises Terminal: nothing was sent, and no repetition helps."""
+    try:
+        return dialogue.require(request, wanted, least)
+    except BrokerConnectionError as lacking:
+        raise Terminal(str(lacking)) from None

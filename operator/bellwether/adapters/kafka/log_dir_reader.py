@@ -15,7 +15,7 @@ from bellwether.adapters.kafka.connection.connection_errors import CLUSTER_AUTHO
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.model.log_dirs import Placement
-from bellwether.ports.errors import BellwetherError, Terminal
+from bellwether.ports.errors import BellwetherError
 
 ANSWER_SECONDS = 3.0
 """How long a reconcile waits for the broker, whose disk may be the one that hangs."""
@@ -41,9 +41,7 @@ class KafkaLogDirs:
 
 
 def _describe(dialogue: BrokerConnection, deadline: Deadline) -> Placement:
-    version = dialogue.version(DescribeLogDirsRequest, _WANTED_VERSION)
-    if version is None:
-        raise Terminal(f"{dialogue.address} knows no DescribeLogDirs")
+    version = dialogue.require(DescribeLogDirsRequest, _WANTED_VERSION)
     answer = dialogue.ask(DescribeLogDirsRequest(version=version, topics=None), DescribeLogDirsResponse, deadline)
     code = answer.error_code if version >= 3 else NONE
     if code == NONE and not answer.results:

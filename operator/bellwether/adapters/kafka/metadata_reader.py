@@ -15,8 +15,10 @@ from uuid import UUID
 
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
 from kafka.protocol.admin.topics import (
+    AlterPartitionReassignmentsRequest,
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
+    ElectLeadersRequest,
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
@@ -36,11 +38,16 @@ from bellwether.adapters.kafka.connection.connection_errors import (
 from bellwether.adapters.kafka.connection.metadata_decoding import Metadata, TopicMetadata, decode_metadata, topic_id
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey, TopicPartition
-from bellwether.ports.errors import Terminal, Transient, Unauthorized
+from bellwether.ports.errors import Transient, Unauthorized
 
 _GONE = {UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION}
 _ELR_FEATURE = "eligible.leader.replicas.version"
 _ELR_PAGE = 2000
+_MOVING = (
+    ("AlterPartitionReassignments", AlterPartitionReassignmentsRequest, 0),
+    ("ElectLeaders", ElectLeadersRequest, 1),
+)
+"""Requests without which no leader is moved, with the oldest version of use."""
 # An internal topic. A user that may not describe it does not see all the others either, without any error.
 _SENTINEL = "__consumer_offsets"
 
@@ -121,7 +128,8 @@ class KafkaReader:
                     _readable(topic, dialogue.address)
         fenced = _fenced(dialogue, deadline)
         elr_enabled = dialogue.features.get(_ELR_FEATURE, 0) >= 1
-        others = (fenced, moves, elr, elr_enabled)
+        missing = [name for name, request, least in _MOVING if not dialogue.offers(request, least)]
+        others = (fenced, moves, elr, elr_enabled, missing)
         if last is not None and last.metadata is metadata and last.others == others:
             return last
         brokers = {b.id: b for b in metadata.brokers}
@@ -130,7 +138,8 @@ class KafkaReader:
         dialogue.check_brokers(len(brokers))
         with deadline.paused():
             partitions = _partitions(metadata, moves, elr, dialogue.address)
-        cluster = Cluster(metadata.cluster_id, dict(sorted(brokers.items())), partitions, elr_enabled)
+        immovable = f"this Kafka service does not offer {' and '.join(missing)}" if missing else ""
+        cluster = Cluster(metadata.cluster_id, dict(sorted(brokers.items())), partitions, elr_enabled, immovable)
         return _Read(metadata, others, cluster)
 
 
@@ -145,6 +154,7 @@ def _described(
     dialogue: BrokerConnection, deadline: Deadline, topics: list[str] | None, last: Metadata | None
 ) -> tuple[Metadata, _Moves, _Elr]:
     """Metadata's answer, with reassignments and ELR; ``None`` asks for all topics."""
+    dialogue.require(MetadataRequest, 13, 10)  # first: that it is missing says the most of whom we ask
     # Listed before and after: what ends, and what begins, while metadata is read is seen by one of the two.
     moves = dict(_reassignments(dialogue, deadline))
     metadata = _metadata(dialogue, deadline, topics, last)
@@ -175,9 +185,7 @@ def _with_others(partition: Partition, moves: _Replicas | None, elr: _Replicas |
 def _metadata(
     dialogue: BrokerConnection, deadline: Deadline, topics: list[str] | None, last: Metadata | None = None
 ) -> Metadata:
-    version = dialogue.version(MetadataRequest, 13)
-    if version is None or version < 10:
-        raise Terminal(f"{dialogue.address} knows no topic ids: Kafka 2.8 is the oldest that is supported")
+    version = dialogue.require(MetadataRequest, 13, 10)  # with topic ids
     request = MetadataRequest(
         version=version,
         topics=None
@@ -210,9 +218,9 @@ def _readable(topic: TopicMetadata, address: str) -> bool:
 
 def _reassignments(dialogue: BrokerConnection, deadline: Deadline) -> _Moves:
     """Replicas being added and removed, by partition; all topics, as few ever are."""
-    version = dialogue.version(ListPartitionReassignmentsRequest, 0)
+    version = dialogue.require(ListPartitionReassignmentsRequest, 0)
     request = ListPartitionReassignmentsRequest(
-        version=version or 0, timeout_ms=max(1, int(deadline.left * 1000)), topics=None
+        version=version, timeout_ms=max(1, int(deadline.left * 1000)), topics=None
     )
     answer = dialogue.ask(request, ListPartitionReassignmentsResponse, deadline)
     if answer.error_code:

@@ -13,8 +13,8 @@ from bellwether.adapters.kafka.connection.broker_connection import BrokerConnect
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.connection.connection_errors import CLUSTER_AUTHORIZATION_FAILED, error_name, from_code
 from bellwether.adapters.kafka.connection.transport import Deadline
+from bellwether.adapters.kafka.leader_mover import required
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.ports.errors import Terminal
 from bellwether.ports.kafka import Outcome
 
 _ACL = "Alter on Cluster"
@@ -30,9 +30,7 @@ class KafkaUnclean:
         """ElectLeaders, unclean, of exactly this partition. Raises Transient, or Terminal when a person must act."""
 
         def ask(dialogue: BrokerConnection, deadline: Deadline) -> Outcome:
-            version = dialogue.version(ElectLeadersRequest, 2)
-            if version is None or version < 1:
-                raise Terminal(f"{dialogue.address} knows no unclean elections: Kafka 2.8 is the oldest supported")
+            version = required(dialogue, ElectLeadersRequest, 2, 1)
             request = ElectLeadersRequest(
                 version=version,
                 election_type=int(ElectionType.UNCLEAN),

@@ -17,6 +17,7 @@ from bellwether.core.demotion.decisions import DecisionFunction
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.planning.plan import Plan
+from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Override, Signal
@@ -27,7 +28,7 @@ from bellwether.reconcile import reconcile
 
 MAX_RECONCILES = 20
 MAX_ABORTS = 3
-"""Aborted reconciles in a row after which the run ends."""
+"""Reconciles in a row that were aborted, or whose effect no read shows, after which the run ends."""
 
 PAUSE_SECONDS = 1.0
 
@@ -108,11 +109,14 @@ def run_offline(
                 say(f"{report.result.reordered} partitions reordered, {report.result.elected} leaders elected")
             if report.result.stopped is not None:
                 say(f"aborted: {report.result.stopped.message}")
-            stops = stops + 1 if report.result.stopped is not None else 0
+            stopped = report.result.stopped
+            seen = bool(report.result.reordered or report.result.elected)
+            stops = 0 if seen or (stopped is None and not report.result.changed) else stops + 1
             # With an empty plan, every partition has its order and leader, and only the record's own notes changed.
-            quiet = not report.result.changed and (after.record == memory.record or _complete(report.plan))
+            quiet = not seen and (after.record == memory.record or _complete(report.plan))
             memory = after
-            if dry_run or (quiet and not 0 < stops < MAX_ABORTS):
+            refused = stopped is not None and stopped.reason is Reason.REQUEST_REFUSED  # no repetition helps
+            if dry_run or refused or (quiet and not 0 < stops < MAX_ABORTS):
                 break
             if not report.result.changed:
                 clock.sleep(PAUSE_SECONDS)

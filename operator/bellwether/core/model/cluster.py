@@ -104,7 +104,8 @@ class Partition:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Cluster metadata. ``elr_enabled``: eligible leader replicas are enabled (KIP-966).
+    """Cluster metadata. ``elr_enabled``: eligible leader replicas are enabled (KIP-966). ``immovable``: why no leader
+    can be moved in it at all, as far as that is known.
 
     What several steps need of all partitions is derived here, once: the readers return the same cluster while metadata
     does not change, so that a settled cluster is not counted again.
@@ -114,6 +115,7 @@ class Cluster:
     brokers: Mapping[int, Broker] = field(default_factory=dict)
     partitions: tuple[Partition, ...] = ()
     elr_enabled: bool = False
+    immovable: str = ""
 
     @cached_property
     def by_key(self) -> Mapping[PartitionKey, Partition]:

@@ -30,6 +30,8 @@ class ProposedOrder(NamedTuple):
     """The external operation that deferrable moves wait for."""
     for_racks: bool = False
     """Whether the order is only for preferred racks: none of its brokers is demoted or returning."""
+    immovable: str = ""
+    """Why nothing can be moved in this cluster."""
 
 
 ReorderGuard = Callable[[ProposedOrder], "Refusal | None"]
@@ -42,6 +44,11 @@ def reassigning(proposal: ProposedOrder) -> Refusal | None:
         return None
     text = f"replicas are being added {list(partition.adding)} or removed {list(partition.removing)}"
     return Refusal(Reason.REASSIGNING, text)
+
+
+def immovable(proposal: ProposedOrder) -> Refusal | None:
+    """What the Kafka service does not offer is not planned."""
+    return Refusal(Reason.REQUEST_REFUSED, proposal.immovable) if proposal.immovable else None
 
 
 def leader_unknown(proposal: ProposedOrder) -> Refusal | None:
@@ -84,6 +91,7 @@ def refused_before(proposal: ProposedOrder) -> Refusal | None:
 
 
 REORDER_GUARDS: tuple[ReorderGuard, ...] = (
+    immovable,  # the service has no request for it
     leader_unknown,  # what a move would change is not known
     reassigning,  # replicas are moving: wait
     contested,  # another tool changes the order: back off

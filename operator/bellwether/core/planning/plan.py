@@ -155,7 +155,10 @@ def build_plan(context: Context, decisions: Decisions, last: Plan | None = None)
             continue
         if not (in_place and partition.leader == target[0] and not partition.reassigning and target[0] not in demoted):
             for_racks = busy is not None and (kept | demoted).isdisjoint(partition.replicas)
-            refusal = refuse_reorder(ProposedOrder(partition, target, entry, now, refused.get(key), busy, for_racks))
+            proposal = ProposedOrder(
+                partition, target, entry, now, refused.get(key), busy, for_racks, snapshot.cluster.immovable
+            )
+            refusal = refuse_reorder(proposal)
             if refusal is not None:
                 postponed = True  # some guards let the same order pass later
                 holds.append(_hold(partition, refusal))

@@ -144,7 +144,7 @@ def leaders_of_released(context: Context, plan: Plan) -> tuple[Move, ...]:
 
 def _elections(imbalanced: Iterable[Partition], context: Context, plan: Plan) -> tuple[Move, ...]:
     """Elections of preferred leaders that are in sync, healthy and not kept from leading."""
-    electable = _electable_brokers(context, plan)
+    electable = _electable_brokers(context, plan) if not context.snapshot.cluster.immovable else frozenset()
     found = []
     for partition in imbalanced:
         first = partition.replicas[0]

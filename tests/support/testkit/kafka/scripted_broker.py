@@ -11,7 +11,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import TracebackType
 from typing import Any
 
@@ -43,6 +43,13 @@ _REQUESTS = (
     SaslHandshakeRequest,
 )
 
+
+class BrokerHeartbeatRequest:
+    """What the listeners of KRaft controllers alone offer."""
+
+    API_KEY = 63
+
+
 #: An answer: a response, or None to never answer.
 Answer = Callable[[Any], Any]
 
@@ -51,19 +58,24 @@ def versions(
     limits: Mapping[Any, tuple[int, int]] | None = None,
     features: Mapping[str, int] | None = None,
     offset: Callable[[], int] = lambda: 1,
+    without: Collection[Any] = (),
+    controller: bool = False,
+    throttle_ms: int = 0,
 ) -> Answer:
-    """ApiVersions of a broker that knows every version of every request, but for ``limits``.
+    """ApiVersions of a broker that knows all requests but those it is ``without``, in all versions but for ``limits``.
 
-    ``offset`` is that of the metadata log which it has read so far.
+    ``offset`` is that of the metadata log which it has read so far. A KRaft ``controller`` knows no Metadata.
     """
-    known = {request: (0, request.max_version) for request in _REQUESTS} | dict(limits or {})
+    known = {request: (0, request.max_version) for request in _REQUESTS if request not in without} | dict(limits or {})
+    if controller:
+        known = {BrokerHeartbeatRequest: (0, 1)} | {r: v for r, v in known.items() if r is not MetadataRequest}
     return lambda _: ApiVersionsResponse(
         error_code=0,
         api_keys=[
             ApiVersionsResponse.ApiVersion(api_key=request.API_KEY, min_version=low, max_version=high)
             for request, (low, high) in known.items()
         ],
-        throttle_time_ms=0,
+        throttle_time_ms=throttle_ms,
         finalized_features_epoch=offset(),
         finalized_features=[
             ApiVersionsResponse.FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)

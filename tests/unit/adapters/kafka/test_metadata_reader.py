@@ -11,9 +11,10 @@ from kafka.protocol.admin.cluster import DescribeClusterRequest
 from kafka.protocol.admin.topics import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
+    ElectLeadersRequest,
     ListPartitionReassignmentsRequest,
 )
-from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from bellwether.adapters.kafka import metadata_reader
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
@@ -166,6 +167,21 @@ def test_a_cluster_without_topic_ids_is_terminal() -> None:
     old = answers(topic("a", partition(0)), versions=versions({MetadataRequest: (0, 9)}))
     with ScriptedBroker(old) as broker, pytest.raises(Terminal, match=r"Kafka 2\.8"):
         reader(broker).read()
+
+
+def test_a_controllers_address_is_named_and_a_brokers_beside_it_is_used() -> None:
+    with ScriptedBroker({ApiVersionsRequest: versions(controller=True)}) as controller:
+        with pytest.raises(Terminal, match="is a KRaft controller's listener: use that of a broker"):
+            reader(controller).read()
+        with ScriptedBroker(answers(topic("a", partition(0)))) as broker:
+            both = KafkaReader(BrokerPool(Connection((controller.address, broker.address))))
+            assert len(both.read().partitions) == 1
+
+
+def test_a_service_without_elections_moves_no_leader() -> None:
+    lacking = answers(topic("a", partition(0)), versions=versions(without=[ElectLeadersRequest]))
+    with ScriptedBroker(lacking) as broker:
+        assert reader(broker).read().immovable == "this Kafka service does not offer ElectLeaders"
 
 
 def test_an_error_of_the_whole_metadata_is_raised() -> None:

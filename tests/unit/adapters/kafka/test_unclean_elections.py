@@ -74,5 +74,5 @@ def test_an_answer_that_does_not_come_may_have_been_carried_out(leap: Callable[[
 
 
 def test_a_broker_that_knows_only_preferred_elections_is_too_old():
-    with pytest.raises(Terminal, match="no unclean elections"):
+    with pytest.raises(Terminal, match="offers ElectLeaders 0 to 0, needed is 1 to 2"):
         elect(told(), versions({ElectLeadersRequest: (0, 0)}))

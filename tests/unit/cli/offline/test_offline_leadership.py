@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from bellwether.adapters import undo_record_codec
 from bellwether.cli.main import main
+from bellwether.cli.offline.offline_leadership import MAX_ABORTS
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_kafka import MemoryMover, MemoryReader
@@ -143,3 +144,24 @@ def test_beside_a_suspended_policy_it_lasts_and_leaves_nothing_behind(kafka: Mem
 def test_help_says_that_no_policy_is_read_by_hand(verb: str):
     found = CliRunner().invoke(main, [verb, "--help"])
     assert "no policy is read" in " ".join(found.output.replace("│", " ").split())
+
+
+def test_a_service_that_takes_elections_and_moves_nothing_is_not_asked_twenty_times(kafka: MemorySite, tmp_path: Path):
+    kafka.cluster.elect_preferred = lambda _: True  # type: ignore[method-assign]
+    found = run("demote", 1, tmp_path / "undo.json")
+    assert found.exit_code == 3
+    assert "leaders elected" not in found.output.replace(" 0 leaders elected", "")
+    assert found.output.count("0 leaders elected") <= MAX_ABORTS + 1
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_service_without_elections_is_promised_nothing(
+    kafka: MemorySite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
+):
+    whole = kafka.cluster.snapshot
+    lacking = "this Kafka service does not offer ElectLeaders"
+    monkeypatch.setattr(kafka.cluster, "snapshot", lambda: replace(whole(), immovable=lacking))
+    found = run("demote", 1, tmp_path / "undo.json", *more)
+    assert found.exit_code == 3
+    assert lacking in " ".join(found.output.split())
+    assert orders(kafka) == ORDERS

@@ -16,6 +16,7 @@ from bellwether.core.planning.guards import (
     ProposedOrder,
     contested,
     external_operation_running,
+    immovable,
     leader_unknown,
     reassigning,
     refuse_election,
@@ -37,7 +38,14 @@ def proposal(
 
 
 def test_what_moves_is_asked_before_who_insists():
-    assert (leader_unknown, reassigning, contested, external_operation_running, refused_before) == REORDER_GUARDS
+    assert (
+        immovable,
+        leader_unknown,
+        reassigning,
+        contested,
+        external_operation_running,
+        refused_before,
+    ) == REORDER_GUARDS
 
 
 def test_the_first_refusal_of_the_chain_is_the_one_that_is_given():

@@ -70,6 +70,14 @@ def test_what_becomes_of_a_partition_when_broker_1_is_demoted(
     assert [h.reason for h in made.holds] == ([hold] if hold else [])
 
 
+def test_what_the_kafka_service_does_not_offer_is_not_planned():
+    made = plan(replace(cluster(partition()), immovable="this Kafka service does not offer ElectLeaders"), 1)
+    assert made.moves == ()
+    assert [(h.reason, h.message) for h in made.holds] == [
+        (Reason.REQUEST_REFUSED, "this Kafka service does not offer ElectLeaders")
+    ]
+
+
 def test_all_replicas_demoted_is_named_and_left_as_it_is():
     made = plan(cluster(partition(replicas=[1, 2]), brokers=4), 1, 2)
     assert made.empty

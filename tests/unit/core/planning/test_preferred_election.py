@@ -84,6 +84,14 @@ def test_what_is_led_by_a_broker_that_is_not_named_is_left_alone():
     assert (hidden.imbalance, hidden.moves) == (0, ())
 
 
+def test_a_service_without_elections_is_asked_for_none():
+    seen = replace(cluster(ASTRAY, brokers=4), immovable="this Kafka service does not offer ElectLeaders")
+    assert (
+        plan_preferred_election(BEGUN, context(snapshot(seen, now=after(300)), verdicts(seen), ENFORCE), Plan()).moves
+        == ()
+    )
+
+
 def test_what_is_led_by_its_first_is_left_alone():
     said = found(partition(), ASTRAY, partition("other", replicas=[3, 1]))
     assert (said.imbalance, len(said.moves)) == (1, 1)

@@ -16,7 +16,6 @@ from bellwether.adapters.kafka.connection.connection_errors import from_code
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.core.model.cluster import Broker
 from bellwether.kafka_connection import Connection
-from bellwether.ports.errors import Terminal
 
 
 class BrokerDirectory:
@@ -33,9 +32,7 @@ class BrokerDirectory:
 
 
 def _describe(dialogue: BrokerConnection, deadline: Deadline) -> dict[int, Broker]:
-    version = dialogue.version(DescribeClusterRequest, 2)
-    if version is None:
-        raise Terminal(f"{dialogue.address} does not know DescribeCluster: Kafka 2.8 is the oldest that is supported")
+    version = dialogue.require(DescribeClusterRequest, 2)
     request = (
         DescribeClusterRequest(version=2, endpoint_type=1, include_fenced_brokers=True)
         if version == 2

@@ -86,6 +86,7 @@ class BrokerProbe:
             with BrokerConnection.open(address, self._connection, deadline) as dialogue:
                 self._taken_at = time.monotonic()
                 result = _describe(dialogue, broker_id, deadline, padding)
+                started += min(dialogue.throttled_seconds, time.monotonic() - started)  # our quota
         except BrokerConnectionError as broken:
             if broken.refused and time.monotonic() - self._taken_at > self._credit:
                 raise Unauthenticated(str(broken)) from broken

@@ -18,7 +18,6 @@ from bellwether.adapters.kafka.connection.connection_errors import (
     CLUSTER_AUTHORIZATION_FAILED,
     NONE,
     BrokerConnectionError,
-    Stage,
     error_name,
 )
 from bellwether.adapters.kafka.connection.transport import Deadline
@@ -59,9 +58,7 @@ class LogDirs:
         try:
             deadline = over.within(timeout_seconds)
             with BrokerConnection.open(address, self._connection, deadline) as dialogue:
-                version = dialogue.version(DescribeLogDirsRequest, _WANTED_VERSION)
-                if version is None:
-                    raise BrokerConnectionError(Stage.REQUEST, address, "knows no DescribeLogDirs", lasting=True)
+                version = dialogue.require(DescribeLogDirsRequest, _WANTED_VERSION)
                 for request in _requests(partitions, version):
                     answer = dialogue.ask(request, DescribeLogDirsResponse, deadline)
                     problem = _take(answer, version, address, sizes) or problem

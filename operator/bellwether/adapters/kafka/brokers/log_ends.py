@@ -23,7 +23,6 @@ from bellwether.adapters.kafka.connection.connection_errors import (
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
     BrokerConnectionError,
-    Stage,
     error_name,
 )
 from bellwether.adapters.kafka.connection.transport import Deadline
@@ -118,11 +117,7 @@ class LogEnds:
     def _requests(
         self, dialogue: BrokerConnection, replicas: Mapping[TopicPartition, int]
     ) -> tuple[PreparedRequest, ...]:
-        version = dialogue.version(ListOffsetsRequest, 7)
-        if version is None or version < 4:
-            raise BrokerConnectionError(
-                Stage.REQUEST, dialogue.address, "knows no ListOffsets with leader epochs", lasting=True
-            )
+        version = dialogue.require(ListOffsetsRequest, 7, 4)  # with leader epochs
         known = self._prepared.get(dialogue.address)
         if known is None or known.replicas is not replicas or known.version != version:
             if len(self._prepared) >= _MOST_ADDRESSES:

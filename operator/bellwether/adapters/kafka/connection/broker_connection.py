@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from functools import lru_cache, partial
 from typing import Any
 
-from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
+from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest
 from kafka.protocol.sasl import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
@@ -42,6 +42,8 @@ _API_VERSIONS = 3
 _REMEMBERED_BYTES = 8192
 _CORRELATION = 8  # in a framed request: after its size, its key and its version
 _NO_CORRELATION = bytes(4)
+_BROKER_HEARTBEAT = 63
+"""Offered by the listeners of KRaft controllers alone."""
 
 
 Observe = Callable[[str, str, float], None]
@@ -93,6 +95,8 @@ class BrokerConnection:
         """
         self.large_limit = LARGE_LIMIT
         """Bytes of the largest answer about the whole cluster that is read."""
+        self.throttled_seconds = 0.0
+        """For how long Kafka has delayed this conversation so far, as the user is over a quota (KIP-219)."""
 
     @property
     def address(self) -> str:
@@ -136,6 +140,29 @@ class BrokerConnection:
         chosen = min(wanted, high, request.max_version)
         return chosen if chosen >= low else None
 
+    def offers(self, request: Any, least: int = 0) -> bool:
+        """Whether the broker knows a request, in a version from ``least`` on."""
+        chosen = self.version(request, request.max_version)
+        return chosen is not None and chosen >= least
+
+    def require(self, request: Any, wanted: int, least: int = 0) -> int:
+        """The version of a request to use, from ``least`` to ``wanted``.
+
+        Raises ``BrokerConnectionError`` with the cause where there is none.
+        """
+        chosen = self.version(request, wanted)
+        if chosen is not None and chosen >= least:
+            return chosen
+        name = request.__name__.removesuffix("Request")
+        if not self.offers(MetadataRequest) and _BROKER_HEARTBEAT in self._versions:
+            text = "is a KRaft controller's listener: use that of a broker"
+        elif request.API_KEY in self._versions:
+            low, high = self._versions[request.API_KEY]
+            text = f"offers {name} {low} to {high}, needed is {least} to {wanted}: Kafka 2.8 is the oldest supported"
+        else:
+            text = f"does not offer {name}: it is no Kafka broker from 2.8 on, or a service that lacks the request"
+        raise BrokerConnectionError(Stage.REQUEST, self.address, text, lasting=True)
+
     def ask(
         self,
         request: Any,
@@ -177,8 +204,17 @@ class BrokerConnection:
         """
         self._correlation += 1
         number = struct.pack(">i", self._correlation)
-        self._wire.send(HiddenBytes(framed[:_CORRELATION] + number + framed[_CORRELATION + 4 :]), deadline, stage)
-        frame = self._wire.receive(deadline, stage, limit)
+        try:
+            self._wire.send(HiddenBytes(framed[:_CORRELATION] + number + framed[_CORRELATION + 4 :]), deadline, stage)
+            frame = self._wire.receive(deadline, stage, limit)
+        except BrokerConnectionError as broken:
+            if not (broken.silent and self.throttled_seconds):
+                raise
+            message = (
+                f"no answer in time, and Kafka delays this user's requests by {self.throttled_seconds:.3g} s, as it is"
+                " over a quota: raise its quota (kafka-configs.sh --entity-type users)"
+            )
+            raise BrokerConnectionError(stage, self.address, message, silent=True, no_evidence=True) from broken
         if frame[:4] != number:
             raise BrokerConnectionError(
                 stage, self.address, "sent a response to another request: it is not a Kafka broker", lasting=True
@@ -196,11 +232,13 @@ class BrokerConnection:
 
     def _read(self, decode: Callable[[Any], Any], request: Any, frame: bytes | bytearray, stage: Stage) -> Any:
         try:
-            return decode(frame)
+            answer = decode(frame)
         except (ValueError, LookupError, TypeError, OverflowError, AssertionError, struct.error) as error:
             raise BrokerConnectionError(
                 stage, self.address, f"its answer to {type(request).__name__} cannot be read: it may be no Kafka broker"
             ) from error
+        self.throttled_seconds += getattr(answer, "throttle_time_ms", 0) / 1000
+        return answer
 
     def close(self) -> None:
         """Hang up."""

@@ -55,6 +55,12 @@ class Metadata:
     """Begin and end of each topic in the frame."""
 
     @property
+    def throttle_time_ms(self) -> int:
+        """How long Kafka delayed the next request after this answer, or after an equal one before."""
+        found: int = _INT32.unpack_from(self._frame, self._volatile[0])[0]
+        return found
+
+    @property
     def size(self) -> int:
         """Bytes of the answer."""
         return len(self._frame)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from kafka.protocol.admin.configs import DescribeConfigsRequest, DescribeConfigsResponse
+from kafka.protocol.metadata import ApiVersionsRequest
 from kafka.protocol.sasl import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
@@ -21,7 +22,7 @@ from bellwether.core.signals import UnreachableCause
 from bellwether.kafka_connection import Connection, Security
 from bellwether.ports.errors import Terminal, Transient, Unauthenticated
 from realparts.ports import HeldPorts
-from testkit.kafka.scripted_broker import ScriptedBroker, dripping, hanging_up, silent, web_server
+from testkit.kafka.scripted_broker import ScriptedBroker, dripping, hanging_up, silent, versions, web_server
 from waiting import limit
 
 PLAIN = BrokerProbe(Connection(("127.0.0.1:1",)))
@@ -249,3 +250,15 @@ def test_credentials_that_were_taken_long_ago_may_be_at_fault_by_now() -> None:
         assert probe.ask(broker.address, 1, 20).ok
         with pytest.raises(Unauthenticated):
             probe.ask(broker.address, 1, 20)
+
+
+def test_a_quota_of_ours_is_never_measured_as_the_brokers_time() -> None:
+    throttled = versions(throttle_ms=60_000)
+    with ScriptedBroker({ApiVersionsRequest: throttled, DescribeConfigsRequest: described()}) as broker:
+        answer = PLAIN.ask(broker.address, 7, 20)
+    assert (answer.ok, answer.seconds < 0.01) == (True, True)
+    with (
+        ScriptedBroker({ApiVersionsRequest: throttled, DescribeConfigsRequest: lambda _: None}) as broker,
+        pytest.raises(Transient, match="over a quota"),
+    ):
+        PLAIN.ask(broker.address, 7, 0.3)

@@ -128,7 +128,7 @@ def test_another_refusal_is_told_by_its_name() -> None:
 
 def test_a_broker_that_does_not_know_the_question_is_named() -> None:
     with ScriptedBroker({ApiVersionsRequest: versions({DescribeLogDirsRequest: (7, 9)})}) as broker:
-        assert "knows no DescribeLogDirs" in ask(broker.address, T0).problem
+        assert "offers DescribeLogDirs 7 to 9, needed is 0 to 4" in ask(broker.address, T0).problem
 
 
 @pytest.mark.parametrize("peer", [silent, dripping, hanging_up, web_server])

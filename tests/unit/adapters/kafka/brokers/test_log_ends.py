@@ -173,7 +173,7 @@ def test_our_own_work_on_the_questions_is_not_the_brokers_silence(
 
 def test_a_broker_that_knows_no_leader_epochs_is_named() -> None:
     with ScriptedBroker({ApiVersionsRequest: versions({ListOffsetsRequest: (0, 3)})}) as broker:
-        assert "knows no ListOffsets with leader epochs" in ask(broker.address, {T0: 1}).problem
+        assert "offers ListOffsets 0 to 3, needed is 4 to 7" in ask(broker.address, {T0: 1}).problem
 
 
 def test_an_unusable_certificate_file_says_nothing_of_the_broker() -> None:

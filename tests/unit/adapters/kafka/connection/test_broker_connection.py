@@ -106,3 +106,34 @@ def test_a_response_larger_than_any_request_needs_is_refused_unread() -> None:
         pytest.raises(BrokerConnectionError, match=f"{SMALL_LIMIT + 1} bytes; at most {SMALL_LIMIT} are read"),
     ):
         opened(broker)
+
+
+@pytest.mark.parametrize(
+    ("offered", "said"),
+    [
+        pytest.param(versions(controller=True), "is a KRaft controller's listener: use that of a broker", id="KRaft"),
+        pytest.param(versions(without=[MetadataRequest]), "does not offer Metadata", id="a service without it"),
+        pytest.param(versions({MetadataRequest: (0, 9)}), "offers Metadata 0 to 9, needed is 10 to 13", id="too old"),
+    ],
+)
+def test_a_request_that_is_missing_has_its_cause(offered: Any, said: str) -> None:
+    with (
+        ScriptedBroker({ApiVersionsRequest: offered}) as broker,
+        opened(broker) as dialogue,
+        pytest.raises(BrokerConnectionError, match=said) as found,
+    ):
+        dialogue.require(MetadataRequest, 13, 10)
+    assert found.value.lasting
+
+
+def test_silence_after_a_throttled_answer_is_the_quotas_not_the_brokers() -> None:
+    never = {ApiVersionsRequest: versions(throttle_ms=1500), MetadataRequest: lambda _: None}
+    with (
+        ScriptedBroker(never) as broker,
+        opened(broker) as dialogue,
+        pytest.raises(
+            BrokerConnectionError, match="delays this user's requests by 1.5 s, as it is over a quota"
+        ) as found,
+    ):
+        dialogue.ask(MetadataRequest(version=12, topics=None), MetadataResponse, Deadline(0.1))
+    assert found.value.no_evidence
