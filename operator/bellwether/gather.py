@@ -47,7 +47,7 @@ from bellwether.core.planning.preferred_election import (
     AutoRebalance,
     PreferredElectionState,
 )
-from bellwether.core.quarantine.hold_decision import fault_tolerance_query
+from bellwether.core.quarantine.hold_decision import FaultToleranceQuery, fault_tolerance_query
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Signal
@@ -174,8 +174,10 @@ def _checked(cluster: Cluster, world: World, memory: Memory) -> Checks:
 
 
 def _with_margins(snapshot: Snapshot, world: World, policy: Policy) -> Snapshot:
-    """The snapshot with the cluster's fault tolerance, where a disk is slow or a broker is held."""
+    """The snapshot with the cluster's fault tolerance, where a disk is slow, or a broker is held or may be stopped."""
     asked = fault_tolerance_query(snapshot.cluster, snapshot.signals, snapshot.quarantine_orders, policy)
+    if asked is None and policy.acts and snapshot.idle_in_maintenance:
+        asked = FaultToleranceQuery(frozenset(), frozenset())  # the quorum alone
     if asked is None or world.margins is None:
         return snapshot
     return replace(snapshot, fault_tolerance=world.margins.margins(asked.topics, asked.peers, asked.followed))
@@ -198,13 +200,13 @@ def _asked(
 
 def _floors(snapshot: Snapshot, world: World, known: MinIsrCache, policy: Policy) -> MinIsrCache:
     """``min.insync.replicas`` of topics with missing replicas, and of all on brokers that are drained; a failed read
-    leaves it unknown.
+    leaves it unknown. Read anew in each reconcile that may call a broker safe to stop.
     """
     now, topics = snapshot.now, topics_short_of_replicas(snapshot.cluster.without_full_isr)
     if policy.acts and snapshot.maintenance:
         drained = snapshot.maintenance.keys()
         topics |= {p.topic for p in snapshot.cluster.partitions if not drained.isdisjoint(p.replicas)}
-    if world.configs is None or not known.stale(topics, now):
+    if world.configs is None or not (known.stale(topics, now) or (policy.acts and snapshot.idle_in_maintenance)):
         return known
     found: Mapping[str, Mapping[str, str]] = {}
     with suppress(Transient, Terminal):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from bellwether.core.model.condition import Condition
+from bellwether.core.model.strimzi import Pod
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.capacity import Capacity
-from bellwether.core.settings.policy import Demotion, Mode, Policy
+from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.testing.memory_world import MemorySite
 from testkit.simulation.operators import POLICY, Operator
@@ -25,7 +27,7 @@ def made() -> MemorySite:
     return found
 
 
-def said(operator: Operator, type_: str, broker: int = 2) -> Condition | None:
+def said(operator: Operator, type_: str, broker: int = 2) -> Any:
     report = next(b for b in operator.reports[-1].brokers if b.broker == broker)
     return next((c for c in report.conditions if c.type == type_), None)
 
@@ -45,7 +47,6 @@ def test_it_is_drained_once_it_leads_nothing_and_stands_first_nowhere(made: Memo
     )
     operator.reconciles(1)
     drained = said(operator, "Drained")
-    assert drained is not None
     assert (drained.status, drained.reason) == (True, Reason.LEADS_NOTHING)
 
 
@@ -59,12 +60,10 @@ def test_it_is_not_while_a_reassignment_keeps_it_first_somewhere():
     made.signals.drain(2)
     operator.reconciles(3)
     drained = said(operator, "Drained")
-    assert drained is not None
-    assert (drained.status, drained.reason) == (False, Reason.LEADERS_MOVING)
+    assert (drained.status, drained.reason) == (False, Reason.MOVES_BLOCKED)
     made.cluster.finish_reassignments()
     operator.reconciles(3)
     drained = said(operator, "Drained")
-    assert drained is not None
     assert drained.status is True
 
 
@@ -83,7 +82,7 @@ def test_it_is_not_while_it_stands_first_where_somebody_else_leads():
     assert said(operator, "Drained") == Condition(
         "Drained",
         False,
-        Reason.LEADERS_MOVING,
+        Reason.MOVES_BLOCKED,
         "leads 0 partitions, and is first in the replica order of 1; blocked: 1 Reassigning",
     )
 
@@ -95,7 +94,6 @@ def test_what_stays_with_it_for_want_of_room_is_counted(made: MemorySite):
     operator.reconciles(5)
     assert operator.reports[-1].plan.empty
     drained = said(operator, "Drained")
-    assert drained is not None
     assert drained.message == "leads 2 partitions, and is first in the replica order of 2; blocked: 2 CapacityReached"
 
 
@@ -109,7 +107,6 @@ def test_what_only_a_sicker_broker_could_lead_is_counted(made: MemorySite):
     operator.reconciles(5)
     assert operator.reports[-1].plan.empty
     drained = said(operator, "Drained")
-    assert drained is not None
     assert (
         drained.message == "leads 1 partitions, and is first in the replica order of 1; blocked: 1 NoHealthyIsrMember"
     )
@@ -129,21 +126,140 @@ def test_a_policy_that_does_not_act_never_says_that_a_broker_may_be_stopped(
     made.signals.drain(2)
     operator.reconciles(3)
     drained = said(operator, "Drained")
-    assert drained is not None
     assert (drained.status, drained.reason) == (False, reason)
 
 
 def test_a_hold_is_said_by_the_broker_and_by_the_policy(made: MemorySite):
-    made.cluster.create_topic("alone", assignment=[(2,)])
     operator = Operator(made)
+    for other in (1, 3):
+        made.signals.override(other, OverrideState.DEMOTED)
+    operator.reconciles(1)
     made.signals.drain(2)
     operator.reconciles(2)
     for condition in (said(operator, "Drained"), said(operator, "Demoted")):
         assert condition is not None
-        assert (condition.status, condition.reason) == (False, Reason.NO_FAULT_TOLERANCE)
+        assert (condition.status, condition.reason) == (False, Reason.ANOTHER_BROKER_UNHEALTHY)
     held = operator.reports[-1].condition("DemotionBlocked")
-    assert (held.status, held.reason) == (True, Reason.NO_FAULT_TOLERANCE)
-    assert operator.reports[-1].condition("Ready").reason is Reason.UP_TO_DATE
+    assert (held.status, held.reason) == (True, Reason.ANOTHER_BROKER_UNHEALTHY)
+    ready = operator.reports[-1].condition("Ready")
+    assert ready.reason is Reason.ANOTHER_BROKER_UNHEALTHY
+    assert "broker 2 is in maintenance and not safe to stop: not drained: no other broker is live" in ready.message
+
+
+def test_one_partition_without_another_leader_stays_and_is_named_and_all_others_move(made: MemorySite):
+    made.cluster.create_topic("alone", assignment=[(2,)])
+    operator = Operator(made)
+    made.signals.drain(2)
+    operator.reconciles(3)
+    assert [p.topic for p in made.cluster.partitions() if p.leader == 2] == ["alone"]
+    text = (
+        "1 partitions would have no leader without broker 2 (alone-0): raise the replication factor, or stop it and"
+        " accept that they are offline until it is back"
+    )
+    assert said(operator, "Drained") == Condition("Drained", False, Reason.NO_FAULT_TOLERANCE, text)
+    ready = operator.reports[-1].condition("Ready")
+    assert ready.reason is Reason.NO_FAULT_TOLERANCE
+    assert text in ready.message
+
+
+@pytest.mark.parametrize("how", ["its pod", "a person"])
+def test_a_broker_cut_off_from_all_clients_is_demoted_whatever_holds_its_drain(made: MemorySite, how: str):
+    made.pods = {b: Pod(f"kafka-{b}") for b in (1, 2, 3)}
+    operator = Operator(made, POLICY)
+    operator.reconciles(2)
+    if how == "its pod":
+        made.pods |= {b: Pod(f"kafka-{b}", ready=False) for b in (1, 2)}  # half of the pods: no drain
+    else:
+        for other in (1, 3):
+            made.signals.say(other, Reading.FAILING)
+        made.signals.drain(2)
+    operator.reconciles(2)
+    assert operator.memory is not None
+    assert 2 not in operator.memory.record.demoted
+    for other in (1, 3):
+        made.signals.say(other, Reading.PASSING)
+    made.signals.say(2, Reading.FAILING)
+    operator.reconciles(5)
+    assert 2 in operator.memory.record.demoted
+    assert made.cluster.snapshot().leaders()[2] == 0
+
+
+def test_a_drain_asks_the_controller_quorum(made: MemorySite):
+    made.margins.voters = frozenset({1, 2, 3})
+    operator = Operator(made)
+    made.signals.drain(2)
+    operator.reconciles(2)
+    assert said(operator, "Drained").status is True
+    made.margins.problem = "DescribeQuorum is not allowed"
+    operator.reconciles(1)
+    assert said(operator, "Drained") == Condition(
+        "Drained",
+        False,
+        Reason.NO_EVIDENCE,
+        "whether the controllers keep a majority without broker 2 is not known (DescribeQuorum is not allowed): grant"
+        " the ACL Describe on Cluster (DescribeQuorum)",
+    )
+
+
+def test_min_insync_replicas_is_read_when_a_broker_is_called_safe_to_stop(made: MemorySite):
+    operator = Operator(made)
+    made.signals.drain(2)
+    operator.reconciles(3)
+    assert said(operator, "Drained").status is True
+    made.cluster.configure_topic("orders", "min.insync.replicas", "3")
+    operator.reconciles(1)
+    assert said(operator, "Drained").reason is Reason.NO_FAULT_TOLERANCE
+
+
+def test_the_first_of_two_drains_stays_safe_to_stop_whatever_was_demoted_before():
+    made = site(5, {})
+    made.cluster.create_topic("t", assignment=[(1, 2, 3), (2, 3, 1), (3, 1, 2), (1, 3, 2)], min_isr=2)
+    for broker in made.cluster.brokers:
+        made.signals.say(broker, Reading.PASSING)
+    operator = Operator(made)
+    operator.reconciles(2)
+    made.signals.say(2, Reading.FAILING)
+    operator.reconciles(5)
+    made.signals.drain(1)
+    operator.reconciles(3)
+    assert said(operator, "Drained", 1).status is True
+    made.signals.drain(2)
+    operator.reconciles(3)
+    assert (said(operator, "Drained", 1).status, said(operator, "Drained", 2).status) == (True, False)
+    made.signals.lift(2)
+    operator.reconciles(1)
+    assert operator.memory is not None
+    assert operator.memory.record.demoted[2].drained_since is None
+
+
+def test_what_only_two_drained_brokers_can_lead_is_led_by_the_later_one(made: MemorySite):
+    made.cluster.create_topic("pair", assignment=[(1, 2), (2, 1)])
+    operator = Operator(made)
+    made.signals.drain(2)
+    operator.reconciles(3)
+    made.signals.drain(1)
+    operator.reconciles(5)
+    assert {p.leader for p in made.cluster.partitions(frozenset({"pair"}))} == {1}
+    assert (said(operator, "Drained", 2).status, said(operator, "Drained", 1).status) == (True, False)
+
+
+def test_a_pod_that_is_not_ready_again_and_again_is_damped_as_flapping_is(made: MemorySite):
+    made.pods = {b: Pod(f"kafka-{b}") for b in (1, 2, 3)}
+    operator = Operator(made, replace(POLICY, promotion=Promotion(stabilization_seconds=10)))
+    away = []
+    for _ in range(3):
+        made.pods[2] = Pod("kafka-2", ready=False)
+        operator.reconciles(2)
+        made.pods[2] = Pod("kafka-2")
+        away.append(0)
+        assert operator.memory is not None
+        while 2 in operator.memory.record.demoted:
+            operator.reconciles(1)
+            away[-1] += 1
+        operator.reconciles(2)
+    assert away[0] >= 10
+    assert away[1] >= 20
+    assert away[2] >= 40
 
 
 def test_an_override_that_has_ended_is_named_until_it_is_taken_away(made: MemorySite):

@@ -271,6 +271,7 @@ def _demoted_to_json(demoted: Mapping[int, DemotedBroker]) -> list[Any]:
             "message": one.message,
             "since": time_text(one.since),
             **({"signal": one.signal} if one.signal else {}),
+            **({"drainedSince": time_text(one.drained_since)} if one.drained_since is not None else {}),
         }
         for _, one in sorted(demoted.items())
     ]
@@ -292,6 +293,7 @@ def _demoted_from_json(rows: Any) -> dict[int, DemotedBroker]:
             message=read_text(row["message"]),
             since=read_time(row["since"]),
             signal=read_text(row.get("signal", "")),
+            drained_since=read_time(row["drainedSince"]) if "drainedSince" in row else None,
         )
         for row in rows
     }

@@ -58,6 +58,7 @@ DEMOTED = st.builds(
     message=st.text(max_size=40),
     since=TIMES,
     signal=st.sampled_from(["", "Prometheus", "MoonPhase"]),
+    drained_since=st.none() | TIMES,
 )
 APPLICATIONS = st.builds(
     PlanApplication,

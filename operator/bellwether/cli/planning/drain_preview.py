@@ -38,9 +38,10 @@ def preview_drain(target: Target, override: Override) -> None:
 
 
 def _with_floors(snapshot: Snapshot, broker: int, inputs: PolicyInputs) -> Snapshot:
-    """The snapshot with ``min.insync.replicas`` of the topics on a broker, which only a drain needs."""
+    """The snapshot with ``min.insync.replicas`` of the topics on a broker and the quorum, which only a drain needs."""
     topics = {partition.topic for partition in snapshot.cluster.held_by(broker)}
-    configs = inputs.world.configs
+    configs, margins = inputs.world.configs, inputs.world.margins
     found = configs.topic_configs(topics, [MIN_ISR]) if configs is not None and topics else {}
     floors = {topic: int(values[MIN_ISR]) for topic, values in found.items() if MIN_ISR in values}
-    return replace(snapshot, floors={**snapshot.floors, **floors})
+    tolerance = margins.margins((), (), {}) if margins is not None else None
+    return replace(snapshot, floors={**snapshot.floors, **floors}, fault_tolerance=tolerance)

@@ -258,7 +258,7 @@ def _leave_a_leader(
 ) -> tuple[list[Verdict], list[BrokerHold]]:
     """Demote a broker only while a better one is left to lead: the last one leads, rather than none."""
     snapshot = context.snapshot
-    leading = set(snapshot.cluster.live.difference(kept, snapshot.maintenance))
+    leading = set(snapshot.cluster.live.difference(kept))
     admitted, held = [], []
     for verdict in worst_first:
         if any(_is_better(context.verdicts[b], verdict) for b in leading if b != verdict.broker):
@@ -288,7 +288,7 @@ def _one_failure_domain(kept: Mapping[int, DemotedBroker], context: Context) -> 
     if None in racks:
         return False
     sick = {b for b in cluster.live if verdicts[b].state in SHOULD_NOT_LEAD} | demoted_by_signals(kept, snapshot)
-    others = cluster.live.difference(sick, kept, snapshot.maintenance)
+    others = cluster.live.difference(sick, kept)
     if any(verdicts[b].state is not HealthState.HEALTHY for b in others):
         return False
     if len({cluster.brokers[b].rack for b in sick}) > 1 or len(racks) == 1:

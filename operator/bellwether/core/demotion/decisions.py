@@ -13,7 +13,7 @@ from functools import cached_property
 
 from bellwether.core.demotion.cap import admit_within_cap
 from bellwether.core.demotion.cure_choice import Cures, choose_cures
-from bellwether.core.demotion.drain_check import drain_blocker
+from bellwether.core.demotion.drain_check import drain_blocker, in_order_of_drain
 from bellwether.core.demotion.dwell import dwell_left
 from bellwether.core.demotion.links import LinkDecisions, decide_links, keep_links
 from bellwether.core.demotion.log_dirs import LogDirDecisions, decide_log_dirs, known_slow
@@ -103,11 +103,14 @@ class Decisions:
     """The policy is being deleted: every order returns to its baseline, whatever its racks and limits."""
 
     @property
-    def sickness(self) -> Mapping[int, int]:
+    def sickness(self) -> Mapping[int, float]:
         """How sick each broker is that is demoted, or has a demoted log directory."""
-        ends = {end: SICKNESS[Reason.BROKEN_LINK] for link in self.links.broken for end in link}
+        ends: dict[int, float] = {end: SICKNESS[Reason.BROKEN_LINK] for link in self.links.broken for end in link}
         slow = {one.broker: SICKNESS.get(was.reason, LESS_SICK) for one, was in self.log_dirs.demoted.items()}
-        return ends | slow | {broker: sickness(one) for broker, one in self.demoted.items()}
+        # The last to be drained leads where only drained ones can: those before it may be stopped at any moment.
+        drained = in_order_of_drain(self.demoted)
+        later = {b: (len(drained) - n) / (len(drained) + 1) for n, b in enumerate(drained, 1)}
+        return ends | slow | {b: sickness(one) + later.get(b, 0) for b, one in self.demoted.items()}
 
     @cached_property
     def kept_off(self) -> KeptOff:
@@ -127,7 +130,7 @@ def decide(context: Context) -> Decisions:
     snapshot, verdicts, policy = context.snapshot, context.verdicts, context.policy
     kept, held = still_demoted(snapshot, verdicts, policy)
     held += defer_promotions(kept, context)
-    held += drain_for_maintenance(kept, context)
+    undrained = drain_for_maintenance(kept, context)
     for broker in sorted(verdicts):
         override = snapshot.override_of(broker)
         if override is not None and override.state is OverrideState.DEMOTED and not requests_maintenance(override):
@@ -135,14 +138,14 @@ def decide(context: Context) -> Decisions:
             existing = kept.get(broker)
             if existing is None or existing.cause is not Cause.SIGNALS:
                 before = snapshot.record.demoted.get(broker)
-                kept[broker] = _demoted(before, snapshot, broker, Cause.OVERRIDE, override.reason)
+                by_hand = _demoted(before, snapshot, broker, Cause.OVERRIDE, override.reason)
+                kept[broker] = replace(by_hand, drained_since=existing.drained_since if existing is not None else None)
     candidates = [
         v
         for v in verdicts.values()
         if v.state is HealthState.SICK
         and v.broker not in kept
-        and v.broker not in snapshot.maintenance
-        and snapshot.override_of(v.broker) is None
+        and not snapshot.overridden(v.broker)
         and not snapshot.is_quarantined(v.broker)
     ]
     if (busy := context.deferral) is not None:
@@ -167,6 +170,9 @@ def decide(context: Context) -> Decisions:
         for o in snapshot.overrides
         if o.broker not in verdicts and o.active(snapshot.now)
     ]
+    # What signals say of a broker whose drain is held comes first: it is demoted, or that is refused.
+    judged = {*kept, *cures.to_hold, *(hold.broker for hold in (*refused, *cures.held))}
+    held += [hold for hold in undrained if hold.broker not in judged]
     promoted = tuple(sorted(set(snapshot.record.demoted) - set(kept)))
     back = advance_restorations(context, kept, promoted)
     return Decisions(
@@ -287,23 +293,26 @@ def defer_promotions(kept: dict[int, DemotedBroker], context: Context) -> list[B
 
 
 def drain_for_maintenance(kept: dict[int, DemotedBroker], context: Context) -> list[BrokerHold]:
-    """Drain brokers in maintenance one by one, while the others can take their leaders: adds to ``kept``."""
+    """Drain brokers in maintenance one by one, while others can lead: adds to ``kept``."""
     snapshot, verdicts, held = context.snapshot, context.verdicts, []
-    drained = {b for b, d in kept.items() if d.cause is Cause.MAINTENANCE}
+    for broker, one in kept.items():
+        if one.drained_since is not None and broker not in snapshot.maintenance:
+            kept[broker] = replace(one, drained_since=None)
     for broker, why in sorted(snapshot.maintenance.items()):
         before, override = kept.get(broker), snapshot.override_of(broker)
-        if override is not None and override.state is OverrideState.PROMOTED:
+        if broker not in verdicts or (override is not None and override.state is OverrideState.PROMOTED):
             continue  # an override takes precedence over a pod's state
-        if broker not in verdicts or broker in drained or (before is not None and before.cause is Cause.SIGNALS):
-            continue  # a demotion by signals keeps its cause
-        refused = drain_blocker(why, kept, drained, context) if before is None else None
+        refused = drain_blocker(why, kept, context) if before is None else None
         if refused is not None:
             held.append(BrokerHold(broker, refused.reason, f"not drained: {refused.message}"))
             continue
-        since = before.since if before is not None else snapshot.now
         text = why.message or DESCRIPTIONS[why.reason]
-        kept[broker] = DemotedBroker(broker, Cause.MAINTENANCE, why.reason, text, since)
-        drained.add(broker)
+        drained = before or DemotedBroker(broker, Cause.MAINTENANCE, why.reason, text, snapshot.now)
+        if drained.cause not in (Cause.MAINTENANCE, Cause.SIGNALS):  # a demotion by signals keeps its cause
+            drained = replace(drained, cause=Cause.MAINTENANCE, reason=why.reason, message=text)
+        if drained.drained_since is None:
+            drained = replace(drained, drained_since=snapshot.now)
+        kept[broker] = drained
     return held
 
 

@@ -1,7 +1,7 @@
 """Check whether a broker may be drained, and then stopped: its partitions must keep a leader and accept writes.
 
-``drain_blocker`` is called by ``decisions`` before a broker in maintenance is demoted; a broker whose drain is held is
-left unchanged. ``stop_check`` is called by ``broker_report`` once it leads nothing (invariant 13). Pure.
+``drain_blocker`` is called by ``decisions`` before a broker in maintenance is demoted; one whose drain is held is
+judged by its signals. ``stop_check`` is called by ``broker_report`` once it leads nothing (invariant 13). Pure.
 """
 
 from __future__ import annotations
@@ -37,33 +37,36 @@ class StopCheck(NamedTuple):
     message: str
 
 
-def drain_blocker(
-    why: Maintenance, kept: Mapping[int, DemotedBroker], drained: Collection[int], context: Context
-) -> DrainBlocker | None:
-    """Why the broker may not be drained now, if so.
+def drain_blocker(why: Maintenance, kept: Mapping[int, DemotedBroker], context: Context) -> DrainBlocker | None:
+    """Why the broker may not be drained now, if so. A partition that no other can lead stays, and blocks nothing.
 
-    ``kept`` are all demoted brokers, ``drained`` those of them in maintenance, which may stop at any moment. The cap
-    applies to a pod's restart, as to every unrequested change; it does not apply to a person's request (invariant 4).
+    ``kept`` are all demoted brokers. The cap applies to a pod's restart, as to every unrequested change; it does not
+    apply to a person's request (invariant 4).
     """
-    broker, snapshot = why.broker, context.snapshot
-    live = snapshot.cluster.live
+    broker, live = why.broker, context.snapshot.cluster.live
     if broker in live and not live - set(kept) - context.sick_or_down - {broker}:
         remedy = let_idle_lead(kept, context) or "repair another broker first"
         text = f"no other broker is live, healthy and free to lead: {remedy}"
         return DrainBlocker(Reason.ANOTHER_BROKER_UNHEALTHY, text)
-    stranded = [p for p in snapshot.cluster.held_by(broker) if _is_last_in_isr(p, broker, live - set(drained))]
-    if stranded:
-        return DrainBlocker(Reason.NO_FAULT_TOLERANCE, _stranded_message(broker, stranded))
-    if why.asked:
-        return None
-    return _over_the_cap(broker, kept, context)
+    return None if why.asked else _over_the_cap(broker, kept, context)
+
+
+def in_order_of_drain(demoted: Mapping[int, DemotedBroker]) -> list[int]:
+    """Demoted brokers in maintenance, the first to be drained first."""
+    return sorted((b for b, one in demoted.items() if one.drained_since), key=lambda b: (demoted[b].drained_since, b))
+
+
+def stays_on(broker: int, demoted: Mapping[int, DemotedBroker], snapshot: Snapshot) -> list[Partition]:
+    """Partitions that have no leader without the broker and those that were drained before it."""
+    staying = snapshot.cluster.live - _stopping(broker, demoted)
+    return [p for p in snapshot.cluster.held_by(broker) if _is_last_in_isr(p, broker, staying)]
 
 
 def stop_check(why: Maintenance, demoted: Mapping[int, DemotedBroker], snapshot: Snapshot) -> StopCheck:
     """Whether a broker that leads nothing may be stopped. ``demoted`` are the brokers that the policy keeps demoted.
 
-    Every partition on it must keep a leader and ``min.insync.replicas`` live ISR members, or the person who drains it
-    must accept that it does not keep the latter. A setting that could not be read counts as not kept.
+    The controllers must keep a majority, every partition on it a leader and ``min.insync.replicas`` live ISR members,
+    or the person who drains it must accept that it does not keep the latter. What could not be read counts as not kept.
     """
     broker, live, floors = why.broker, snapshot.cluster.live, snapshot.floors
     safe = StopCheck(True, Reason.LEADS_NOTHING, "it is safe to stop")
@@ -71,11 +74,12 @@ def stop_check(why: Maintenance, demoted: Mapping[int, DemotedBroker], snapshot:
         return StopCheck(False, Reason.LISTENER_MISSING, snapshot.cluster.without_listener(broker))
     if broker not in live:
         return safe  # it has stopped already
-    stopping = {broker, *_drained_before(broker, demoted, snapshot)}
+    stopping = _stopping(broker, demoted)
+    if stranded := stays_on(broker, demoted, snapshot):
+        return StopCheck(False, Reason.NO_FAULT_TOLERANCE, stranded_message(broker, stranded))
+    if (controllers := _controllers(broker, stopping, snapshot)) is not None:
+        return controllers
     held, staying = snapshot.cluster.held_by(broker), live - stopping
-    stranded = [p for p in held if _is_last_in_isr(p, broker, staying)]
-    if stranded:
-        return StopCheck(False, Reason.NO_FAULT_TOLERANCE, _stranded_message(broker, stranded))
     short = [p for p in held if p.topic in floors and len(staying.intersection(p.isr)) < _least(p, floors)]
     unread = sorted({p.topic for p in held} - floors.keys())
     if short:
@@ -94,10 +98,23 @@ def stop_check(why: Maintenance, demoted: Mapping[int, DemotedBroker], snapshot:
     return StopCheck(False, reason, f"{text}: {remedy}")
 
 
-def _drained_before(broker: int, demoted: Mapping[int, DemotedBroker], snapshot: Snapshot) -> set[int]:
-    """Brokers whose drain began earlier: they may stop at any moment, and do not wait for this one."""
-    own = demoted[broker].since
-    return {b for b, d in demoted.items() if b in snapshot.maintenance and (d.since, b) < (own, broker)}
+def _controllers(broker: int, stopping: Collection[int], snapshot: Snapshot) -> StopCheck | None:
+    """Why it is not safe for the controller quorum to stop the broker and those that were drained before it, if so."""
+    tolerance = snapshot.fault_tolerance
+    if tolerance is None or tolerance.quorum is None:
+        why = tolerance.problem if tolerance is not None and tolerance.problem else "it was not read"
+        text = f"whether the controllers keep a majority without broker {broker} is not known ({why})"
+        return StopCheck(False, Reason.NO_EVIDENCE, f"{text}: grant the ACL Describe on Cluster (DescribeQuorum)")
+    shortage = tolerance.quorum.shortage_without(broker, others=stopping)
+    if shortage is None:
+        return None
+    return StopCheck(False, Reason.NO_FAULT_TOLERANCE, f"{shortage}: wait until another controller is in sync")
+
+
+def _stopping(broker: int, demoted: Mapping[int, DemotedBroker]) -> set[int]:
+    """The broker, and those whose drain began earlier: they may stop at any moment, and do not wait for this one."""
+    drained = in_order_of_drain(demoted)
+    return {broker, *drained[: drained.index(broker) if broker in drained else len(drained)]}
 
 
 def _least(partition: Partition, floors: Mapping[str, int]) -> int:
@@ -132,14 +149,15 @@ def _is_last_in_isr(partition: Partition, broker: int, staying: Collection[int])
     return broker in partition.isr and not any(r in staying for r in partition.isr if r != broker)
 
 
-def _stranded_message(broker: int, stranded: list[Partition]) -> str:
+def stranded_message(broker: int, stranded: list[Partition]) -> str:
+    """Which partitions have no leader without the broker, and the remedy."""
     first = _first([str(p.name) for p in sorted(stranded, key=lambda p: p.name)])
     single = sum(1 for p in stranded if len(p.replicas) == 1)
     remedy = "raise the replication factor" if single == len(stranded) else "wait until other replicas are in the ISR"
     if 0 < single < len(stranded):
         remedy = f"{remedy}, and raise the replication factor of {single} of them"
     text = f"{len(stranded)} partitions would have no leader without broker {broker} ({first}): {remedy}"
-    return f"{text}, or set an override without spec.override.purpose"
+    return f"{text}, or stop it and accept that they are offline until it is back"
 
 
 def _over_the_cap(broker: int, kept: Mapping[int, DemotedBroker], context: Context) -> DrainBlocker | None:

@@ -176,12 +176,10 @@ def _admitted(
 
 
 def _eligible(broker: int, kept: Mapping[int, DemotedBroker], context: Context) -> bool:
-    """Whether signals decide about a broker's links: not where it is demoted, held, overridden or worse. Of one in
-    maintenance there is no evidence.
-    """
+    """Whether signals decide about a broker's links: not where it is demoted, held, overridden or worse."""
     snapshot = context.snapshot
     free = broker not in kept and not snapshot.may_be_held(broker)
-    return free and snapshot.override_of(broker) is None and context.verdicts[broker].state in _MAY_LEAD
+    return free and not snapshot.overridden(broker) and context.verdicts[broker].state in _MAY_LEAD
 
 
 def _shared_cause(links: list[Link], kept: Mapping[int, DemotedBroker], context: Context) -> str | None:

@@ -99,9 +99,7 @@ def in_slow_log_dirs(context: Context) -> dict[int, frozenset[PartitionKey]]:
 
 def _eligible(broker: int, kept: Collection[int], snapshot: Snapshot) -> bool:
     """Whether signals decide about a broker's directories: not where it is demoted, drained or overridden."""
-    override = snapshot.override_of(broker)
-    quarantined = snapshot.is_quarantined(broker)
-    return broker not in kept and broker not in snapshot.maintenance and override is None and not quarantined
+    return broker not in kept and not snapshot.overridden(broker) and not snapshot.is_quarantined(broker)
 
 
 def _still_demoted(kept: Collection[int], context: Context) -> tuple[dict[LogDir, DemotedLogDir], list[BrokerHold]]:

@@ -135,13 +135,13 @@ class SignalIndex:
         """Index a snapshot's signals. ``resumed``: end of maintenance of the brokers that are still in their grace
         period.
 
-        Signals about a broker in maintenance are ignored, also for comparison with peers. A signal that has failed
-        since before the end of maintenance counts as Unknown.
+        Signals about a drained broker are ignored, also for comparison with peers. A signal that has failed since
+        before the end of maintenance counts as Unknown.
         """
         by_broker: defaultdict[int, list[Signal]] = defaultdict(list)
         by_type: defaultdict[str, defaultdict[int, list[Signal]]] = defaultdict(lambda: defaultdict(list))
         for said in snapshot.signals:
-            if said.broker in snapshot.maintenance:
+            if said.broker in snapshot.drained:
                 continue
             signal, end = said, resumed.get(said.broker)
             if end is not None and said.reading is Reading.FAILING and said.since <= end:

@@ -29,7 +29,7 @@ class LinkEvidence:
 
     @staticmethod
     def of(snapshot: Snapshot, detection: Detection) -> LinkEvidence:
-        """Evidence of all brokers that are live and not in maintenance."""
+        """Evidence of all brokers that are live and not drained."""
         settings = detection.replication_lag
         if not settings.enabled:
             return LinkEvidence()
@@ -38,7 +38,7 @@ class LinkEvidence:
             passing = signal.reading is Reading.PASSING and recent(signal, settings.stale_after_seconds)
             if signal.type != SignalType.REPLICATION_LAG or not passing:
                 continue
-            if signal.broker in snapshot.cluster.live and signal.broker not in snapshot.maintenance:
+            if signal.broker in snapshot.cluster.live and signal.broker not in snapshot.drained:
                 peers = found.setdefault(signal.broker, set())
                 if signal.broken_link_to is not None:
                     peers.add(signal.broken_link_to)

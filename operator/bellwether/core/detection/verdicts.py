@@ -135,7 +135,7 @@ def _judge_one(
 ) -> Verdict:
     now = index.snapshot.now
     by_signals = _demotion_by_signals(broker, index.snapshot)
-    before = _previous(last, now, by_signals)
+    before = _previous(last, now, index.snapshot.record.demoted.get(broker))
     restarted = now if _over(last, broker, index.snapshot) else _restarted(last, now)
     silent_since = before.since if before is not None and before.reason in SILENT else None
     away = _away(last, broker, index.snapshot)
@@ -146,7 +146,7 @@ def _judge_one(
     findings = [explained(f, broker, index, silent_since) for f in examined]
     found = worst(findings)
     facts = tuple(chain.from_iterable([f.facts for f in findings]))
-    demoted = broker in index.snapshot.record.demoted
+    demoted, why = broker in index.snapshot.record.demoted, index.snapshot.maintenance.get(broker)
     counting = by_signals is not None or (before is not None and before.state is HealthState.RECOVERING)
     if counting and last is not None and found.evidence is Evidence.GOOD and failed_in_between(last.facts, facts):
         before = None
@@ -156,10 +156,11 @@ def _judge_one(
         before.state if before is not None else None,
         found.evidence,
         demoted=demoted,
-        stayed_well=demoted and now - well_since >= timedelta(seconds=wait),
+        stayed_well=demoted and why is None and now - well_since >= timedelta(seconds=wait),
     )
     if state is HealthState.RECOVERING:
-        text = f"every signal passes; it is promoted after {wait} s with fresh, passing signals"
+        then = f"it is promoted after {wait} s with fresh, passing signals"
+        text = f"every signal passes; {then if why is None else f'in maintenance ({why.message})'}"
         found = Finding(found.evidence, Reason.STABILIZING, text, change=f"{wait} s with fresh, passing signals")
     since, former = _dated(state, found.reason, before, last, now)
     restart = _restart_to_keep(restarted, state, last, findings, policy, now)
@@ -205,7 +206,7 @@ def examine(
         reason = Reason.BROKER_DOWN if why is None else Reason.IN_MAINTENANCE
         text = f"{planned}fenced by the controller; it leads nothing"
         return [Finding(Evidence.GONE, reason, text, change="the controller unfencing it")]
-    if why is not None:
+    if broker in snapshot.drained:
         text = f"{planned}its signals are ignored"
         return [Finding(Evidence.MISSING, Reason.IN_MAINTENANCE, text, change="the end of its maintenance")]
     findings = []
@@ -266,15 +267,18 @@ def _demotion_by_signals(broker: int, snapshot: Snapshot) -> DemotedBroker | Non
     return demoted if demoted is not None and demoted.cause is Cause.SIGNALS else None
 
 
-def _previous(verdict: Verdict | None, now: datetime, by_signals: DemotedBroker | None) -> PreviousState | None:
-    """State to carry over from the last verdict, unless it is a good one from before signals demoted the broker.
-
-    The verdict that demoted it was then lost with the process that made it.
+def _previous(verdict: Verdict | None, now: datetime, demoted: DemotedBroker | None) -> PreviousState | None:
+    """State to carry over from the last verdict, unless it is a good one from before signals demoted the broker, or
+    from before its maintenance: the verdict that demoted it was lost with the process that made it, or it may restart.
     """
     before = _carried(verdict, now) if verdict is not None else None
-    if before is not None and before.state in _GOOD and by_signals is not None and before.since < by_signals.since:
-        return None
-    return before
+    if before is None or before.state not in _GOOD or demoted is None:
+        return before
+    began = demoted.drained_since or demoted.since
+    # Healthy in the very reconcile that drains it is from before as well.
+    drained = demoted.cause is Cause.MAINTENANCE and before.state is HealthState.HEALTHY and before.since == began
+    stale = before.since < began and demoted.cause in (Cause.SIGNALS, Cause.MAINTENANCE)
+    return None if stale or drained else before
 
 
 def _carried(verdict: Verdict, now: datetime) -> PreviousState | None:
@@ -314,8 +318,14 @@ def _noticed(state: HealthState, reason: Reason, last: Verdict | None, now: date
 
 
 def _over(last: Verdict | None, broker: int, snapshot: Snapshot) -> bool:
-    """Whether the broker's maintenance has ended since the last reconcile."""
-    return last is not None and last.reason is Reason.IN_MAINTENANCE and broker not in snapshot.maintenance
+    """Whether the broker's signals were ignored, or its absence was planned, and count since the last reconcile."""
+    return last is not None and last.reason is Reason.IN_MAINTENANCE and not _planned(broker, snapshot)
+
+
+def _planned(broker: int, snapshot: Snapshot) -> bool:
+    """Whether maintenance explains what the broker's signals say: it is drained, or has stopped."""
+    gone = broker in snapshot.maintenance and broker not in snapshot.cluster.live
+    return gone or broker in snapshot.drained
 
 
 def _resumed(snapshot: Snapshot, policy: Policy, previous: Mapping[int, Verdict]) -> dict[int, datetime]:
@@ -324,7 +334,7 @@ def _resumed(snapshot: Snapshot, policy: Policy, previous: Mapping[int, Verdict]
     found = {}
     for broker, last in previous.items():
         ended = snapshot.now if _over(last, broker, snapshot) else last.resumed
-        if ended is not None and broker not in snapshot.maintenance and snapshot.now - ended < grace:
+        if ended is not None and not _planned(broker, snapshot) and snapshot.now - ended < grace:
             found[broker] = ended
     return found
 
@@ -339,7 +349,7 @@ def _restarted(last: Verdict | None, now: datetime) -> datetime | None:
 def _away(last: Verdict | None, broker: int, snapshot: Snapshot) -> datetime | None:
     """When Kafka last explained that the broker does not answer; maintenance explains it as well."""
     leaving = broker in snapshot.cluster.leaving and broker not in snapshot.record.demoted
-    if leaving or broker in snapshot.maintenance or broker not in snapshot.cluster.live:
+    if leaving or broker in snapshot.drained or broker not in snapshot.cluster.live:
         return snapshot.now
     return last.away if last is not None else None
 

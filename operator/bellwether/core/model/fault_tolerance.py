@@ -6,7 +6,7 @@ Adapters read it from topic settings, controllers and a broker's peers, because 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 
@@ -18,12 +18,19 @@ class Quorum:
     current: frozenset[int]
     active: int | None = None
 
-    def spares_without(self, node: int) -> int | None:
-        """How many more voters could fail after this node; None for a node that is not a voter."""
-        if node not in self.voters:
+    def shortage_without(self, node: int, spare: int = 0, others: Collection[int] = ()) -> str | None:
+        """Why fewer than a majority and ``spare`` voters would keep up without this node and ``others``; None if there
+        would be enough, or if the node is not a voter.
+        """
+        majority, left = len(self.voters) // 2 + 1, len((self.current & self.voters) - {node, *others})
+        if node not in self.voters or left >= majority + spare:
             return None
-        majority = len(self.voters) // 2 + 1
-        return len((self.current & self.voters) - {node}) - majority
+        gone = sorted({node, *others} & self.voters)
+        whom = "it" if gone == [node] else f"brokers {', '.join(map(str, gone))}"
+        return (
+            f"it is one of {len(self.voters)} controller voters, {len(self.current & self.voters)} of them in sync:"
+            f" without {whom} {left} would be, and a majority is {majority}"
+        )
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Flap damping: count recent demotions and quarantines of a broker, and require a longer stabilization each time.
 
 In: the brokers kept from leading before and after a reconcile. Out: counters, which are kept in status and survive a
-take-over. Only what signals caused counts; a person may change their mind at any time.
+take-over. Only what signals or a pod caused counts; a person may change their mind at any time.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.model.undo_record import Cause, UndoRecord
+from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Policy
 
 
@@ -28,16 +29,19 @@ def stabilization(flaps: FlapCounter | None, policy: Policy) -> int:
     return policy.promotion.stabilization(flaps.demotions if flaps is not None else 1)
 
 
-def kept_from_leading(record: UndoRecord, orders: Mapping[int, QuarantineOrder]) -> Mapping[int, Cause]:
-    """Brokers that are demoted or quarantined, with the cause."""
-    quarantined = {broker: Cause.SIGNALS for broker, order in orders.items() if order.active}
-    return quarantined | {broker: demoted.cause for broker, demoted in record.demoted.items()}
+def kept_from_leading(record: UndoRecord, orders: Mapping[int, QuarantineOrder]) -> Mapping[int, bool]:
+    """Brokers that are demoted or quarantined, and whether signals or a restart of the pod caused it."""
+    kept = dict.fromkeys((broker for broker, order in orders.items() if order.active), True)
+    for broker, one in record.demoted.items():
+        by_pod = (one.cause, one.reason) == (Cause.MAINTENANCE, Reason.RESTARTING)
+        kept[broker] = by_pod or one.cause is Cause.SIGNALS
+    return kept
 
 
 def count_flaps(
     flaps: Mapping[int, FlapCounter],
-    before: Mapping[int, Cause],
-    after: Mapping[int, Cause],
+    before: Mapping[int, bool],
+    after: Mapping[int, bool],
     now: datetime,
     window_seconds: int,
 ) -> dict[int, FlapCounter]:
@@ -47,7 +51,7 @@ def count_flaps(
     for broker in flaps.keys() | before.keys() | after.keys():
         known = flaps.get(broker)
         recent = known is not None and window_seconds > 0 and (broker in before or now - known.at <= window)
-        begins = broker in after and broker not in before and after[broker] is Cause.SIGNALS
+        begins = broker not in before and after.get(broker, False)
         ends = broker in before and broker not in after
         if begins:
             counted[broker] = FlapCounter(known.demotions + 1 if known is not None and recent else 1, now)

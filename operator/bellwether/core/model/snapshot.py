@@ -13,7 +13,7 @@ from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.model.harm_history import HarmHistory
 from bellwether.core.model.loads import Loads
 from bellwether.core.model.log_dirs import Placement
-from bellwether.core.model.maintenance import Maintenance, under_maintenance
+from bellwether.core.model.maintenance import Maintenance, requests_maintenance, under_maintenance
 from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.model.quarantine_order import RELEASE_AFTER, QuarantineOrder
 from bellwether.core.model.reassignments import ExternalReassignments
@@ -37,7 +37,7 @@ class Snapshot:
     """Inputs of one reconcile: metadata, signals, overrides, the recovered undo record, flap counters, the time.
 
     ``strimzi`` is the state of the Strimzi cluster; None without Strimzi. ``quarantine_orders`` are the orders after
-    the last reconcile; ``fault_tolerance`` is set only where a disk is slow or a broker is held.
+    the last reconcile; ``fault_tolerance`` is set only where a disk is slow, or a broker is held or may be stopped.
     """
 
     now: datetime
@@ -63,6 +63,20 @@ class Snapshot:
     def maintenance(self) -> Mapping[int, Maintenance]:
         """The brokers that are in maintenance now, and why."""
         return under_maintenance(self.overrides, self.pods, self.record.demoted, self.now)
+
+    @cached_property
+    def idle_in_maintenance(self) -> frozenset[int]:
+        """Live brokers in maintenance that lead nothing."""
+        led = self.cluster.leader_counts
+        return frozenset(b for b in self.maintenance if b in self.cluster.live and not led[b])
+
+    @cached_property
+    def drained(self) -> Mapping[int, Maintenance]:
+        """Brokers in maintenance whose drain is in force: demoted and leading nothing. Only of these are signals
+        ignored: one whose drain is held, or that leads what no other can lead, is judged as any other (invariant 17).
+        """
+        demoted, led = self.record.demoted, self.cluster.leader_counts
+        return {b: why for b, why in self.maintenance.items() if b in demoted and not led[b]}
 
     move_cost: MoveCost = field(default_factory=MoveCost)
     """What moving a broker's leaders away and back costs its clients, by past moves."""
@@ -90,6 +104,11 @@ class Snapshot:
         """The same, or whether the agent may not have released it yet, since the last order was renewed."""
         order = self.quarantine_orders.get(broker)
         return order is not None and (order.active or self.now - order.renewed_at < RELEASE_AFTER)
+
+    def overridden(self, broker: int) -> bool:
+        """Whether a person decides if the broker leads: by an override that is no request for maintenance."""
+        override = self.override_of(broker)
+        return override is not None and not requests_maintenance(override)
 
     def override_of(self, broker: int) -> Override | None:
         """The active override of a broker, if any."""

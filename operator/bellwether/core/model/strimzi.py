@@ -98,7 +98,7 @@ def external_listeners(listeners: Iterable[Listener], wanted: Sequence[str]) -> 
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """The pod of one broker. ``leaving``: it is being deleted."""
+    """The pod of one broker. ``ready``: the broker's own container is, whatever others; ``leaving``: it is deleted."""
 
     name: str
     ready: bool = True

@@ -123,6 +123,8 @@ class DemotedBroker:
     since: datetime
     signal: str = ""
     """Type of the signal whose threshold failed, if that is the cause: it must pass again before a promotion."""
+    drained_since: datetime | None = None
+    """While it is in maintenance: since when it is demoted and in maintenance. The first of two drains goes first."""
 
 
 class Link(NamedTuple):

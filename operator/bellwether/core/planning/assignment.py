@@ -39,7 +39,7 @@ class LeaderChoice(NamedTuple):
     ranking: RackRanking | None = None
     well: tuple[int, ...] = ()
     untouched: bool = False
-    urgency: int = -1
+    urgency: float = -1
 
     @property
     def home(self) -> bool:
@@ -77,7 +77,7 @@ def order_with(
     baseline: Sequence[int],
     demoted: Collection[int],
     ranking: RackRanking | None = None,
-    sickness: Mapping[int, int] | None = None,
+    sickness: Mapping[int, float] | None = None,
 ) -> tuple[int, ...]:
     """The order with ``first`` in front, the demoted last, and the others as in the baseline.
 

@@ -236,7 +236,7 @@ def _less_sick(
     target: tuple[int, ...],
     snapshot: Snapshot,
     demoted: frozenset[int],
-    sickness: Mapping[int, int],
+    sickness: Mapping[int, float],
 ) -> bool:
     """Whether every replica is on a demoted broker, and the first one is less sick than the leader."""
     first, leader = target[0], partition.leader

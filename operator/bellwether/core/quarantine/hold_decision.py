@@ -326,13 +326,9 @@ class Checks(Context):
             # No metadata change would be possible until the other voters have elected a new controller.
             text = "it is the active controller: without it the cluster has none until another is elected"
             return BrokerHold(broker, Reason.NO_FAULT_TOLERANCE, text)
-        spares, wanted = tolerance.quorum.spares_without(broker), self.policy.quarantine.spare_isr_members
-        if spares is not None and spares < wanted:
-            text = (
-                f"it is one of {len(tolerance.quorum.voters)} controller voters, {len(tolerance.quorum.current)} of"
-                f" them in sync: without it {max(spares, 0)} could be lost, and spec.quarantine.spareIsrMembers is"
-                f" {wanted}"
-            )
+        wanted = self.policy.quarantine.spare_isr_members
+        if (shortage := tolerance.quorum.shortage_without(broker, wanted)) is not None:
+            text = f"{shortage} plus {wanted} (spec.quarantine.spareIsrMembers)"
             return BrokerHold(broker, Reason.NO_FAULT_TOLERANCE, text)
         return self._arithmetic(broker, tolerance.minimum_isr)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import is_
 
-from bellwether.core.demotion.drain_check import stop_check
+from bellwether.core.demotion.drain_check import stays_on, stop_check, stranded_message
 from bellwether.core.demotion.dwell import dwell_left
 from bellwether.core.demotion.restoration import RestorationProgress, baseline_leader
 from bellwether.core.detection.context import Context
@@ -299,14 +299,22 @@ def _drained(broker: int, context: Context, plan: Plan, leads: int) -> Condition
     hold = plan.decisions.hold_of(broker)
     if broker not in plan.decisions.demoted and hold is not None:
         return Condition("Drained", False, hold.reason, hold.message)
-    ahead = sum(1 for p in snapshot.cluster.held_by(broker) if p.replicas[0] == broker)
-    if leads or ahead or broker not in plan.decisions.demoted:
-        text = f"leads {leads} partitions, and is first in the replica order of {ahead}"
+    decided = plan.decisions.demoted
+    here = [p for p in snapshot.cluster.held_by(broker) if _stays_with(broker, p)]
+    if here or broker not in decided:
+        alone = stays_on(broker, decided, snapshot)
+        if here and {p.name for p in here} <= {p.name for p in alone}:
+            return Condition("Drained", False, Reason.NO_FAULT_TOLERANCE, stranded_message(broker, alone))
+        first = sum(1 for p in here if p.replicas[0] == broker)
+        text = f"leads {leads} partitions, and is first in the replica order of {first}"
         stay = Counter(h.reason for h in plan.holds if _stays_with(broker, snapshot.cluster.by_key.get(h.key)))
         if stay:
             text += f"; blocked: {', '.join(f'{n} {r}' for r, n in sorted(stay.items()))}"
-        return Condition("Drained", False, Reason.LEADERS_MOVING, text)
-    check = stop_check(snapshot.maintenance[broker], plan.decisions.demoted, snapshot)
+        if alone:
+            text += f"; {stranded_message(broker, alone)}"
+        reason = Reason.MOVES_BLOCKED if here and sum(stay.values()) >= len(here) else Reason.LEADERS_MOVING
+        return Condition("Drained", False, reason, text)
+    check = stop_check(snapshot.maintenance[broker], decided, snapshot)
     return Condition("Drained", check.safe, check.reason, check.message)
 
 

@@ -53,9 +53,9 @@ class PolicyState:
         return next((c for c in self.conditions if c.type == type_), None)
 
     def unplanned(self, state: HealthState) -> list[BrokerReport]:
-        """Brokers in that state that are not in maintenance."""
-        planned = self.context.snapshot.maintenance
-        return [b for b in self.brokers if b.verdict.state is state and b.broker not in planned]
+        """Brokers in that state that maintenance does not explain."""
+        found = (b for b in self.brokers if b.verdict.state is state)
+        return [b for b in found if b.verdict.reason is not Reason.IN_MAINTENANCE]
 
     def at_risk(self, *risks: Risk) -> int:
         """Number of partitions in these risk classes."""
@@ -104,9 +104,10 @@ def _blocked(state: PolicyState) -> Finding | None:
 
 
 def _blocked_demotions(state: PolicyState) -> Iterable[BrokerHold]:
-    planned, reasons = state.context.snapshot.maintenance, (Reason.CAP_REACHED, Reason.SYSTEMIC_CAUSE, Reason.NO_RELIEF)
+    reasons = (Reason.CAP_REACHED, Reason.SYSTEMIC_CAUSE, Reason.NO_RELIEF)
     linked = {b.broker for b in state.brokers if b.verdict.reason is Reason.BROKEN_LINK}
-    return (h for h in state.plan.decisions.held if h.reason in reasons and h.broker not in {*planned, *linked})
+    well = {b.broker for b in state.brokers if b.drained is not None and b.verdict.state is not HealthState.SICK}
+    return (h for h in state.plan.decisions.held if h.reason in reasons and h.broker not in linked | well)
 
 
 def _no_capacity(state: PolicyState) -> Finding | None:
@@ -159,6 +160,17 @@ def _harmed(state: PolicyState) -> Finding | None:
 def _aborted(state: PolicyState) -> Finding | None:
     stopped = state.result.stopped
     return Finding(stopped.reason, stopped.message) if stopped is not None else None
+
+
+def _held_drains(state: PolicyState) -> Finding | None:
+    """Brokers in maintenance that keep leaders, or that must not be stopped."""
+    passing = (Reason.LEADERS_MOVING, Reason.NOT_ENFORCING)
+    held = {b.broker: b.drained for b in state.brokers if b.drained is not None and b.drained.status is False}
+    held = {broker: drained for broker, drained in held.items() if drained.reason not in passing}
+    for first in held.values():
+        verb = "is" if len(held) == 1 else "are"
+        return Finding(first.reason, f"{named(held)} {verb} in maintenance and not safe to stop: {first.message}")
+    return None
 
 
 def _blind(state: PolicyState) -> Finding | None:
@@ -279,6 +291,7 @@ RANKS: tuple[Callable[[PolicyState], Finding | None], ...] = (
     _harmed,
     _aborted,
     _without_listener,
+    _held_drains,
     _blind,
     _broken_links,
     _delaying,

@@ -14,11 +14,17 @@ def pod(
     leaving: bool = False,
     phase: str = "Running",
     labels: Mapping[str, str] | None = None,
+    sidecar_ready: bool = True,
 ) -> dict[str, Any]:
-    """One pod's body."""
+    """One pod's body: a broker after its sidecar."""
     metadata: dict[str, Any] = {"name": f"{name}-{number}", "namespace": "default"}
     metadata["labels"] = {"app": "kafka"} if labels is None else dict(labels)
     if leaving:
         metadata |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["test/stays"]}
-    conditions = [{"type": "Ready", "status": str(ready)}]
-    return {"metadata": metadata, "status": {"phase": phase, "conditions": conditions}}
+    containers = {"sidecar": sidecar_ready, "kafka": ready}
+    status = {
+        "phase": phase,
+        "conditions": [{"type": "Ready", "status": str(ready and sidecar_ready)}],
+        "containerStatuses": [{"name": container, "ready": is_ready} for container, is_ready in containers.items()],
+    }
+    return {"metadata": metadata, "spec": {"containers": [{"name": c} for c in containers]}, "status": status}

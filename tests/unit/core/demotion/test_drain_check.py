@@ -8,11 +8,12 @@ from types import MappingProxyType
 
 import pytest
 
-from bellwether.core.demotion.decisions import Decisions, decide, decide_on_deletion
+from bellwether.core.demotion.decisions import LESS_SICK, Decisions, decide, decide_on_deletion
 from bellwether.core.demotion.drain_check import StopCheck, stop_check
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster, Partition
+from bellwether.core.model.fault_tolerance import FaultTolerance, Quorum
 from bellwether.core.model.maintenance import Maintenance
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.model.undo_record import Cause, DemotedBroker
@@ -20,6 +21,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Demotion, Policy, Promotion, PromotionMode
 from bellwether.core.signals import Override, OverrideState, Signal
 from testkit.values.builders import (
+    START,
     after,
     cluster,
     demoted,
@@ -33,7 +35,9 @@ from testkit.values.builders import (
     verdicts,
 )
 
-DRAINED = demoted(1, Cause.MAINTENANCE)
+DRAINED = replace(demoted(1, Cause.MAINTENANCE), drained_since=START)
+CONTROLLERS = frozenset({101, 102, 103})
+WELL = FaultTolerance(quorum=Quorum(CONTROLLERS, CONTROLLERS))
 
 
 def ring(brokers: int = 5, *more: Partition, **besides: object) -> Cluster:
@@ -68,7 +72,12 @@ class TestBeginning:
     def test_a_broker_in_maintenance_is_kept_from_leading_with_the_persons_words(self):
         made = decided(ring(), drain(1, "new disk", after(200)))
         assert made.demoted[1] == DemotedBroker(
-            1, Cause.MAINTENANCE, Reason.IN_MAINTENANCE, "new disk (until 2026-01-01T00:03:20Z)", after(100)
+            1,
+            Cause.MAINTENANCE,
+            Reason.IN_MAINTENANCE,
+            "new disk (until 2026-01-01T00:03:20Z)",
+            after(100),
+            drained_since=after(100),
         )
         assert made.held == ()
 
@@ -78,9 +87,11 @@ class TestBeginning:
         assert (list(made.demoted), held(made)) == ([1, 5, 8], {})
 
     def test_nor_does_a_drain_that_is_held(self):
-        seen = ring(10, partition("alone", replicas=[1]))
-        made = decided(seen, drain(1), cap=1, judged=verdicts(seen, sick=[8]))
-        assert (list(made.demoted), held(made)) == ([8], {1: "NoFaultTolerance"})
+        seen = ring(10)
+        made = decided(
+            seen, cap=1, pods={1: Pod("kafka-1", leaving=True)}, undo=[demoted(8)], judged=verdicts(seen, sick=[8])
+        )
+        assert (list(made.demoted), held(made)) == ([8], {1: "CapReached"})
 
     def test_what_signals_demoted_stays_their_demotion(self):
         seen = ring()
@@ -119,58 +130,17 @@ class TestHolding:
         assert 1 not in made.demoted
         assert held(made)[1] == "AnotherBrokerUnhealthy"
 
-    @pytest.mark.parametrize(
-        ("alone", "cure"),
-        [
-            pytest.param(partition("logs", replicas=[1]), "raise the replication factor", id="the only replica"),
-            pytest.param(
-                partition("logs", replicas=[1, 2, 3], isr=[1]), "wait until other replicas", id="the only ISR member"
-            ),
-        ],
-    )
-    def test_a_broker_whose_partitions_would_have_no_leader_is_not_drained(self, alone: Partition, cure: str):
-        made = decided(ring(5, alone), drain(1))
-        assert (dict(made.demoted), held(made)) == ({}, {1: "NoFaultTolerance"})
-        text = made.held[0].message
-        assert "1 partitions" in text
-        assert "(logs-0)" in text
-        assert cure in text
+    def test_a_partition_without_another_leader_keeps_no_other_on_the_broker(self):
+        alone = [partition("logs", replicas=[1]), partition("logs", index=1, replicas=[1, 2, 3], isr=[1])]
+        made = decided(ring(5, *alone), drain(1))
+        assert (list(made.demoted), held(made)) == ([1], {})
 
-    def test_of_several_partitions_without_another_leader_those_with_one_replica_are_counted(self):
-        single, alone = partition("logs", replicas=[1]), partition("logs", index=1, replicas=[1, 2, 3], isr=[1])
-        assert "raise the replication factor of 1 of them" in decided(ring(5, single, alone), drain(1)).held[0].message
-
-    @pytest.mark.parametrize(("count", "named"), [(3, "logs-2)"), (4, "logs-2 and 1 more)")])
-    def test_three_of_the_partitions_are_named(self, count: int, named: str):
-        alone = [partition("logs", index=i, replicas=[1]) for i in range(count)]
-        assert named in decided(ring(5, *alone), drain(1)).held[0].message
-
-    def test_a_member_of_the_isr_that_is_dead_leads_nothing(self):
-        seen = ring(5, partition("logs", replicas=[1, 2, 3], isr=[1, 2]), fenced=[2])
-        assert held(decided(seen, drain(1), judged=verdicts(seen, down=[2])))[1] == "NoFaultTolerance"
-
-    def test_a_demoted_member_of_the_isr_would_lead_and_suffices(self):
-        seen = ring(5, partition("logs", replicas=[1, 2, 3], isr=[1, 2]))
-        made = decided(seen, drain(1), undo=[demoted(2)], judged=verdicts(seen, sick=[2]))
-        assert list(made.demoted) == [1, 2]
-
-    def test_partitions_that_it_is_not_in_sync_for_are_none_of_its_business(self):
-        seen = ring(
-            5, partition("logs", replicas=[1, 2, 3], isr=[2]), partition("off", replicas=[1, 2], isr=[], leader=None)
-        )
-        assert held(decided(seen, drain(1))) == {}
-
-    def test_at_most_three_partitions_are_named(self):
-        made = decided(ring(5, *(partition("logs", i, [1]) for i in range(9))), drain(1))
-        assert "9 partitions" in made.held[0].message
-        assert "(logs-0, logs-1, logs-2 and 6 more)" in made.held[0].message
-
-    def test_of_two_drains_that_exclude_each_other_the_first_goes_and_the_second_waits(self):
+    def test_of_two_drains_the_later_leads_what_only_both_can(self):
         seen = ring(5, partition("pair", replicas=[1, 2]))
-        made = decided(seen, drain(2), drain(1))
-        assert (list(made.demoted), held(made)) == ([1], {2: "NoFaultTolerance"})
-        made = decided(seen, drain(1), drain(2), undo=[demoted(2, Cause.MAINTENANCE)])
-        assert (list(made.demoted), held(made)) == ([2], {1: "NoFaultTolerance"})
+        for first, second in ((1, 2), (2, 1)):
+            undo = [replace(demoted(first, Cause.MAINTENANCE), drained_since=START)]
+            sickness = decided(seen, drain(1), drain(2), undo=undo).sickness
+            assert sickness[second] < sickness[first] < LESS_SICK + 1
 
     def test_a_drain_that_stands_is_not_given_up_for_what_happens_later(self):
         seen = ring(5, partition("logs", replicas=[1, 2], isr=[1]))
@@ -188,10 +158,12 @@ class TestStopping:
         asked: bool = True,
         others: Mapping[int, DemotedBroker] = MappingProxyType({}),
         fenced: Sequence[int] = (),
+        tolerance: FaultTolerance | None = WELL,
     ) -> StopCheck:
         seen = cluster(*partitions, brokers=5, fenced=fenced)
         facts = snapshot(seen, overrides=[drain(b) for b in (1, *others)])
-        facts = replace(facts, floors={p.topic: least for p in partitions} if least is not None else {})
+        floors = {p.topic: least for p in partitions} if least is not None else {}
+        facts = replace(facts, floors=floors, fault_tolerance=tolerance)
         why = Maintenance(1, Reason.IN_MAINTENANCE, "", asked, accept_unavailable_writes=accepting)
         return stop_check(why, {1: DRAINED, **others}, facts)
 
@@ -263,11 +235,78 @@ class TestStopping:
 
     def test_of_two_drained_brokers_the_later_waits_for_the_earlier(self):
         two = [partition(replicas=(4, 1, 2))]
-        later, earlier = demoted(2, Cause.MAINTENANCE, after(9)), demoted(2, Cause.MAINTENANCE, after(-9))
-        assert self.check(*two, others={2: later}).safe
+        later, earlier = (replace(demoted(2, since=after(-99)), drained_since=after(at)) for at in (9, -9))
+        assert self.check(*two, others={2: later}).safe, "by the start of maintenance, not of its demotion"
         found = self.check(*two, others={2: earlier})
         assert not found.safe
         assert "without brokers 1, 2 (orders-0: ISR [1, 2, 4]" in found.message
+
+    @pytest.mark.parametrize(
+        ("alone", "cure"),
+        [
+            pytest.param([([1], [1])], "raise the replication factor, or stop it and accept", id="the only replica"),
+            pytest.param([([1, 2, 3], [1])], "wait until other replicas are in the ISR", id="the only ISR member"),
+            pytest.param([([1], [1]), ([1, 2], [1])], "and raise the replication factor of 1 of them", id="both"),
+            pytest.param([([1], [1])] * 4, "(logs-0, logs-1, logs-2 and 1 more): raise", id="four"),
+        ],
+    )
+    def test_partitions_without_another_leader_are_named_with_the_remedy(
+        self, alone: Sequence[tuple[list[int], list[int]]], cure: str
+    ):
+        found = self.check(*(partition("logs", i, replicas, isr=isr) for i, (replicas, isr) in enumerate(alone)))
+        assert (found.safe, found.reason) == (False, Reason.NO_FAULT_TOLERANCE)
+        assert f"{len(alone)} partitions would have no leader without broker 1 (logs-0" in found.message
+        assert cure in found.message
+
+    @pytest.mark.parametrize(
+        ("voters", "current", "others", "text"),
+        [
+            pytest.param([101], [101], {}, None, id="it is no voter"),
+            pytest.param([1, 2, 3], [1, 2, 3], {}, None, id="two others keep up"),
+            pytest.param([1, 2, 3], [2, 3], {}, None, id="it is behind itself"),
+            pytest.param(
+                [1, 2, 3],
+                [1, 2],
+                {},
+                "it is one of 3 controller voters, 2 of them in sync: without it 1 would be, and a majority is 2: wait"
+                " until another controller is in sync",
+                id="another is behind",
+            ),
+            pytest.param(
+                [1, 2, 3],
+                [1, 2, 3],
+                {2: replace(demoted(2), drained_since=after(-9))},
+                "without brokers 1, 2 1 would be, and a majority is 2",
+                id="another was drained before",
+            ),
+            pytest.param(
+                [1, 2, 3], [1, 2, 3], {2: replace(demoted(2), drained_since=after(9))}, None, id="another comes later"
+            ),
+        ],
+    )
+    def test_the_controllers_keep_a_majority(
+        self, voters: list[int], current: list[int], others: Mapping[int, DemotedBroker], text: str | None
+    ):
+        quorum = FaultTolerance(quorum=Quorum(frozenset(voters), frozenset(current)))
+        for accepting in (False, True):
+            found = self.check(partition(replicas=(3, 4, 5)), others=others, tolerance=quorum, accepting=accepting)
+            assert (found.safe, found.reason) == (
+                (text is None),
+                Reason.LEADS_NOTHING if text is None else Reason.NO_FAULT_TOLERANCE,
+            )
+            assert (text or "safe to stop") in found.message
+
+    @pytest.mark.parametrize(
+        ("tolerance", "why"),
+        [
+            pytest.param(None, "it was not read", id="not read"),
+            pytest.param(FaultTolerance(problem="not authorized"), "not authorized", id="refused"),
+        ],
+    )
+    def test_a_quorum_that_is_not_known_counts_as_not_kept(self, tolerance: FaultTolerance | None, why: str):
+        found = self.check(partition(replicas=(2, 3, 1)), tolerance=tolerance)
+        assert (found.safe, found.reason) == (False, Reason.NO_EVIDENCE)
+        assert f"not known ({why}): grant the ACL Describe on Cluster" in found.message
 
 
 class TestEnding:
@@ -284,7 +323,9 @@ class TestEnding:
     def test_one_that_is_not_well_yet_waits_and_is_no_demotion_by_signals(self, state: str):
         seen = ring()
         made = decided(seen, undo=[DRAINED], signals=[signal(1)], judged=verdicts(seen, **{state: [1]}))
-        assert made.demoted[1] == replace(DRAINED, reason=Reason.STABILIZING, message=made.demoted[1].message)
+        assert made.demoted[1] == replace(
+            DRAINED, reason=Reason.STABILIZING, message=made.demoted[1].message, drained_since=None
+        )
         assert made.demoted[1].cause is Cause.MAINTENANCE
 
     def test_where_nobody_reports_on_it_its_end_is_enough(self):
@@ -314,14 +355,28 @@ class TestPods:
     def test_a_pod_that_terminates_drains_its_broker(self):
         made = decided(ring(), pods={1: self.LEAVING, 2: Pod("kafka-2")})
         assert made.demoted[1] == DemotedBroker(
-            1, Cause.MAINTENANCE, Reason.RESTARTING, "pod kafka-1 is terminating", after(100)
+            1,
+            Cause.MAINTENANCE,
+            Reason.RESTARTING,
+            "pod kafka-1 is terminating",
+            after(100),
+            drained_since=after(100),
         )
 
-    def test_where_that_is_held_its_signals_do_not_demote_it_instead(self):
-        seen = ring(10, partition("alone", replicas=[4]))
+    @pytest.mark.parametrize(
+        "pods",
+        [
+            pytest.param({4: Pod("kafka-4", ready=False), 8: Pod("kafka-8", leaving=True)}, id="the cap"),
+            pytest.param({b: Pod(f"kafka-{b}", ready=False) for b in range(1, 6)}, id="half of the pods"),
+        ],
+    )
+    def test_where_that_is_held_its_signals_demote_it_instead(self, pods: Mapping[int, Pod]):
+        seen = ring(10)
         judged = {**verdicts(seen), 4: verdict(4, severity=9)}
-        made = decided(seen, pods={4: Pod("kafka-4", ready=False)}, cap=2, judged=judged)
-        assert (dict(made.demoted), held(made)) == ({}, {4: "NoFaultTolerance"})
+        undo = [DRAINED] if 8 not in pods else [replace(DRAINED, broker=8, reason=Reason.RESTARTING)]
+        made = decided(seen, pods=pods, cap=1, undo=undo, judged=judged)
+        assert made.demoted[4].cause is Cause.SIGNALS
+        assert 4 not in held(made)
 
     def test_it_is_bound_by_the_cap(self):
         made = decided(ring(10), pods={1: self.LEAVING, 4: Pod("kafka-4", ready=False)}, cap=1)
@@ -354,12 +409,18 @@ class TestPods:
         made = decided(ring(10), drain(1), pods={4: Pod("kafka-4", ready=False)}, undo=[DRAINED], cap=1)
         assert (list(made.demoted), held(made)) == ([1, 4], {})
 
-    def test_signals_of_a_broker_whose_pod_restarts_demote_it_not_even_over_the_cap(self):
+    def test_signals_of_a_broker_whose_drain_is_held_are_bound_by_the_cap(self):
         seen = ring(10)
         judged = {**verdicts(seen, sick=[8]), 4: verdict(4, severity=9)}
         made = decided(seen, pods={4: Pod("kafka-4", ready=False)}, undo=[demoted(8)], cap=1, judged=judged)
         assert (list(made.demoted), held(made)) == ([8], {4: "CapReached"})
-        assert "drained" in made.held[0].message
+        assert "demoted by signals)" in made.held[0].message, "the refusal that counts is that of its fault"
+
+    def test_a_broker_whose_drain_is_held_may_lead_what_a_sick_one_leads(self):
+        seen = ring(3)
+        pods = {b: Pod(f"kafka-{b}", ready=False) for b in (2, 3)}
+        made = decided(seen, pods=pods, judged=verdicts(seen, sick=[1]))
+        assert (list(made.demoted), held(made)) == ([1], {2: "SystemicCause", 3: "SystemicCause"})
 
 
 def test_a_broker_without_the_asked_listener_is_never_safe_to_stop():

@@ -10,7 +10,7 @@ from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.links import LinkEvidence
 from bellwether.core.detection.verdicts import judge
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.model.undo_record import BrokenLink, Link
+from bellwether.core.model.undo_record import BrokenLink, Cause, Link
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection, ReplicationLag
 from bellwether.core.signals import Reading, Signal, SignalType
@@ -64,8 +64,10 @@ def test_a_policy_that_measures_no_lag_knows_nothing_of_links():
     assert not off.well(PAIR)
 
 
-def test_a_broker_in_maintenance_is_no_evidence():
-    drained = replace(facts(lag(1, 2), lag(2, 1)), overrides=(drain(2),))
+def test_a_drained_broker_is_no_evidence():
+    asked = replace(facts(lag(1, 2), lag(2, 1)), overrides=(drain(2),))
+    assert LinkEvidence.of(asked, Detection()).broken, "its drain is not in force yet"
+    drained = replace(asked, record=record(None, demoted(2, Cause.MAINTENANCE)))
     found = LinkEvidence.of(drained, Detection())
     assert not found.broken
     assert not found.well(PAIR)

@@ -1,4 +1,4 @@
-"""Signals of a broker in maintenance: passed over meanwhile, and stale for a while after it."""
+"""Signals of a broker in maintenance: ignored while it is drained, and stale for a while after it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from testkit.values.builders import START, after, cluster, demoted, drain, parti
 
 POLICY = Policy(name="main")
 GRACE = POLICY.detection.reachability.startup_grace_seconds
-SEEN = cluster(*(partition(index=i, replicas=[i % 3 + 1, (i + 1) % 3 + 1, (i + 2) % 3 + 1]) for i in range(3)))
+SEEN = cluster(*(partition(index=i, replicas=[i + 2, 3 - i, 1]) for i in range(2)))
+LEADING = cluster(*SEEN.partitions, partition(index=2, replicas=[1, 2, 3]))
 GOOD, BAD = Reading.PASSING, Reading.FAILING
 
 
@@ -34,20 +35,56 @@ def judged(
     *said: Override,
     before: dict[int, Verdict] | None = None,
     seen: Cluster = SEEN,
-    drained: bool = False,
+    drained: bool | None = None,
     policy: Policy = POLICY,
 ) -> dict[int, Verdict]:
     everybody = [w for b in (1, 2, 3) if b not in {s.broker for s in first} for w in words(b, GOOD)]
-    undo = record(None, demoted(1, Cause.MAINTENANCE)) if drained else None
+    in_force = bool(said) if drained is None else drained
+    undo = record(None, demoted(1, Cause.MAINTENANCE)) if in_force else None
     return judge(snapshot(seen, *first, *everybody, now=after(at), undo=undo, overrides=said), policy, before or {})
 
 
-def test_a_broker_in_maintenance_is_unknown_whatever_its_signals_say():
+def test_a_drained_broker_is_unknown_whatever_its_signals_say():
     for reading in (GOOD, BAD):
         found = judged(words(1, reading), 0, drain(1, "new disk"))[1]
         assert (found.state, found.reason) == (HealthState.UNKNOWN, Reason.IN_MAINTENANCE)
         assert "new disk" in found.message
         assert found.change == "the end of its maintenance"
+
+
+@pytest.mark.parametrize(
+    ("seen", "drained"),
+    [
+        pytest.param(LEADING, False, id="its drain is held"),
+        pytest.param(LEADING, True, id="it leads what no other can"),
+        pytest.param(SEEN, False, id="its drain is held, and it leads nothing"),
+    ],
+)
+def test_until_its_drain_is_in_force_a_broker_is_judged_as_any_other(seen: Cluster, drained: bool):
+    for reading, state in ((GOOD, HealthState.HEALTHY), (BAD, HealthState.SICK)):
+        asked = judged(words(1, reading), 0, drain(1), seen=seen, drained=drained)[1]
+        assert asked == replace(judged(words(1, reading), 0, seen=seen, drained=drained)[1], message=asked.message)
+        assert asked.state is (HealthState.RECOVERING if drained and reading is GOOD else state)
+
+
+def test_a_broker_that_leads_in_maintenance_is_not_promoted_meanwhile():
+    found = judged(words(1, GOOD), 0, drain(1, "new disk"), seen=LEADING)
+    found = judged(words(1, GOOD), 999, drain(1, "new disk"), seen=LEADING, before=found)
+    assert (found[1].state, found[1].message) == (
+        HealthState.RECOVERING,
+        "every signal passes; in maintenance (new disk)",
+    )
+    assert judged(words(1, GOOD), 1000, seen=LEADING, before=found, drained=True)[1].state is HealthState.HEALTHY
+
+
+@pytest.mark.parametrize("seconds", [1, 10, 40])
+def test_a_broker_that_was_healthy_before_a_short_maintenance_must_stay_well(seconds: int):
+    well = judged(words(1, GOOD))
+    pod = replace(demoted(1, Cause.MAINTENANCE, after(1)), drained_since=after(1))
+    facts = snapshot(SEEN, *words(1, GOOD), now=after(1), undo=record(None, pod), overrides=[drain(1)])
+    inside = judge(facts, POLICY, well)
+    over = judge(replace(facts, now=after(1 + seconds), overrides=()), POLICY, inside)
+    assert over[1].state is HealthState.RECOVERING
 
 
 @pytest.mark.parametrize(
@@ -145,6 +182,8 @@ class TestAfterwards:
 
 
 class TestOthers:
+    DRAINED = record(None, demoted(1, Cause.MAINTENANCE))
+
     def disks(self, *milliseconds: float) -> list[Signal]:
         return [
             replace(
@@ -157,13 +196,13 @@ class TestOthers:
     def test_a_disk_in_maintenance_is_nobodys_peer(self):
         # Broker 1 copies its data in and is slow: it must not make the others' slowness look usual, or unusual.
         everybody = [w for b in (1, 2, 3) for w in words(b, GOOD)]
-        seen = snapshot(SEEN, *everybody, *self.disks(90, 80, 1), overrides=[drain(1)])
+        seen = snapshot(SEEN, *everybody, *self.disks(90, 80, 1), undo=self.DRAINED, overrides=[drain(1)])
         assert judge(seen, POLICY, {})[2].state is HealthState.SICK
         alike = replace(seen, overrides=())
         assert judge(alike, POLICY, {})[1].state is not HealthState.HEALTHY
 
     def test_verdicts_on_the_others_are_as_without_it(self):
         rest = [w for b, reading in ((2, BAD), (3, GOOD)) for w in words(b, reading)]
-        with_it = judge(snapshot(SEEN, *words(1, BAD), *rest, overrides=[drain(1)]), POLICY, {})
-        alone = judge(snapshot(SEEN, *rest, overrides=[drain(1)]), POLICY, {})
+        with_it = judge(snapshot(SEEN, *words(1, BAD), *rest, undo=self.DRAINED, overrides=[drain(1)]), POLICY, {})
+        alone = judge(snapshot(SEEN, *rest, undo=self.DRAINED, overrides=[drain(1)]), POLICY, {})
         assert with_it == alone

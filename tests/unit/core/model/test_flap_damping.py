@@ -1,15 +1,18 @@
-"""Flap counters: only demotions by signals count, only those close together, and time makes them forgotten."""
+"""Flap counters: demotions by signals or for a pod count, those close together, and time makes them forgotten."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from bellwether.core.model.flap_damping import FlapCounter, count_flaps
-from bellwether.core.model.undo_record import Cause
-from testkit.values.builders import after
+from bellwether.core.model.flap_damping import FlapCounter, count_flaps, kept_from_leading
+from bellwether.core.model.undo_record import Cause, DemotedBroker
+from bellwether.core.reasons import Reason
+from testkit.values.builders import after, demoted, record
 
 WINDOW = 100
-SICK = {1: Cause.SIGNALS}
+SICK = {1: True}
 
 
 def test_the_first_demotion_is_counted_once():
@@ -36,9 +39,19 @@ def test_a_broker_that_stays_well_is_forgotten_after_the_window(seconds: int, le
     assert count_flaps({1: FlapCounter(3, after(0))}, {}, {}, after(seconds), WINDOW) == left
 
 
-@pytest.mark.parametrize("cause", [Cause.OVERRIDE, Cause.COMMAND])
-def test_what_a_person_demotes_does_not_flap(cause: Cause):
-    assert count_flaps({}, {}, {1: cause}, after(0), WINDOW) == {}
+@pytest.mark.parametrize(
+    ("one", "flaps"),
+    [
+        pytest.param(demoted(), True, id="by signals"),
+        pytest.param(replace(demoted(cause=Cause.MAINTENANCE), reason=Reason.RESTARTING), True, id="for its pod"),
+        pytest.param(replace(demoted(cause=Cause.MAINTENANCE), reason=Reason.IN_MAINTENANCE), False, id="drained"),
+        pytest.param(demoted(cause=Cause.OVERRIDE), False, id="by an override"),
+        pytest.param(demoted(cause=Cause.COMMAND), False, id="by a command"),
+    ],
+)
+def test_what_a_person_demotes_does_not_flap(one: DemotedBroker, flaps: bool):
+    kept = kept_from_leading(record(None, one), {})
+    assert count_flaps({}, {}, kept, after(0), WINDOW) == ({1: FlapCounter(1, after(0))} if flaps else {})
 
 
 def test_a_window_of_nothing_switches_the_damping_off():
@@ -48,5 +61,5 @@ def test_a_window_of_nothing_switches_the_damping_off():
 
 
 def test_brokers_do_not_count_for_one_another():
-    counted = count_flaps({1: FlapCounter(3, after(0))}, {}, {2: Cause.SIGNALS}, after(10), WINDOW)
+    counted = count_flaps({1: FlapCounter(3, after(0))}, {}, {2: True}, after(10), WINDOW)
     assert counted == {1: FlapCounter(3, after(0)), 2: FlapCounter(1, after(10))}

@@ -199,7 +199,7 @@ def test_the_quorum_keeps_its_majority(voters: list[int], current: list[int], re
     quorum = Quorum(frozenset(voters), frozenset(current))
     facts = scene(margins=FaultTolerance({"orders": 1}, quorum, trailing=SLOW))
     assert refused(facts) is reason
-    spared = Reason.NO_FAULT_TOLERANCE if quorum.spares_without(1) == 0 else reason
+    spared = Reason.NO_FAULT_TOLERANCE if quorum.shortage_without(1, spare=1) else reason
     assert refused(facts, opted_in(spare_isr_members=1)) is spared, "as many voters to spare as ISR members"
 
 

@@ -21,7 +21,18 @@ from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.settings.policy import Demotion, Mode, Policy
 from bellwether.core.signals import Reading
-from testkit.values.builders import cluster, decisions, demoted, move, partition, said, snapshot, verdict, verdicts
+from testkit.values.builders import (
+    cluster,
+    decisions,
+    demoted,
+    drain,
+    move,
+    partition,
+    said,
+    snapshot,
+    verdict,
+    verdicts,
+)
 
 ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
 OBSERVE = replace(ENFORCE, mode=Mode.OBSERVE)
@@ -68,6 +79,15 @@ def disputed() -> Report:
     seen = cluster(partition())
     suspect = verdict(2, HealthState.SUSPECT, Reason.VANTAGE_CONFLICT)
     return said(snapshot(seen), ENFORCE, {**verdicts(seen), 2: suspect})
+
+
+def held_drain(policy: Policy = ENFORCE) -> Report:
+    """A person drains broker 1, and that is held."""
+    seen = cluster(partition())
+    plan = Plan(
+        decisions=decisions(held=[BrokerHold(1, Reason.ANOTHER_BROKER_UNHEALTHY, "not drained: repair another first")])
+    )
+    return said(snapshot(seen, overrides=[drain(1)]), policy, verdicts(seen), plan)
 
 
 def apart() -> Report:
@@ -132,6 +152,15 @@ WORST_FIRST = [
         of(result=ExecutionResult(stopped=Abort(Reason.NO_ANSWER, "no answer in 2 s"))),
         (True, "NoAnswer", "no answer in 2 s"),
         id="aborted",
+    ),
+    pytest.param(
+        held_drain(),
+        (
+            True,
+            "AnotherBrokerUnhealthy",
+            "broker 1 is in maintenance and not safe to stop: not drained: repair another first",
+        ),
+        id="a drain that is held",
     ),
     pytest.param(of(unknown=[1, 2, 3]), (False, "NoEvidence", "no broker can be judged: so it seems"), id="blind"),
     pytest.param(

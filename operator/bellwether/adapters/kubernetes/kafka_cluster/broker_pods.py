@@ -20,6 +20,12 @@ from bellwether.ports.errors import BellwetherError
 
 LOOK_SECONDS = 3.0
 
+DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
+"""Annotation of a pod with the name of its main container."""
+
+BROKER_CONTAINER = "kafka"
+"""Name of the broker's container in Strimzi's pods and most charts."""
+
 _NUMBER = re.compile(r"-(\d{1,10})$")
 _OVER = frozenset({"Succeeded", "Failed"})
 
@@ -93,9 +99,17 @@ def by_broker(bodies: Iterable[Object], first: int = 0) -> tuple[dict[int, Pod],
 
 
 def _pod(body: Object) -> Pod:
-    conditions = (body.get("status") or {}).get("conditions") or ()
-    ready = any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
+    broker, status = _broker_container(body), body.get("status") or {}
+    # Not the pod's own condition: a sidecar that is not ready, or a readiness gate, is no fault of the broker.
+    ready = any(c.get("name") == broker and c.get("ready") for c in status.get("containerStatuses") or ())
     return Pod(str(body["metadata"]["name"]), ready, leaving=bool(body["metadata"].get("deletionTimestamp")))
+
+
+def _broker_container(body: Object) -> str | None:
+    """The container that runs the broker: the pod's default container, else ``kafka``, else the first."""
+    names = [str(c["name"]) for c in (body.get("spec") or {}).get("containers") or ()]
+    default = (body["metadata"].get("annotations") or {}).get(DEFAULT_CONTAINER)
+    return next((name for name in (default, BROKER_CONTAINER, *names) if name in names), None)
 
 
 def _problem(wanted: Wanted, seen: Mapping[int, Pod], twice: tuple[str, ...]) -> str:

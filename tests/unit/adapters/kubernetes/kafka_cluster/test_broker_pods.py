@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.kubernetes.api_client import PODS
-from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import LOOK_SECONDS, PodWatch, Wanted, by_broker
+from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import (
+    DEFAULT_CONTAINER,
+    LOOK_SECONDS,
+    PodWatch,
+    Wanted,
+    by_broker,
+)
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.model.strimzi import Pod
 from bellwether.ports.errors import Terminal, Transient
@@ -21,6 +27,19 @@ KAFKA = Wanted("default", (("app", "kafka"),))
 
 def wanted(**spec: Any) -> Wanted | None:
     return Wanted.of(LeadershipPolicy.read(api_objects.policy(**spec)))
+
+
+def named_container(body: dict[str, Any]) -> dict[str, Any]:
+    """A pod whose annotation names the first container as its main one."""
+    body["metadata"]["annotations"] = {DEFAULT_CONTAINER: "sidecar"}
+    return body
+
+
+def renamed(body: dict[str, Any]) -> dict[str, Any]:
+    """A pod without a container of the usual name."""
+    for one in (body["spec"]["containers"][1], body["status"]["containerStatuses"][1]):
+        one["name"] = "exporter"
+    return body
 
 
 @pytest.fixture
@@ -71,6 +90,9 @@ def test_what_a_policy_asks_for(spec: dict[str, Any], found: Wanted | None):
     [
         pytest.param(pod(1), Pod("kafka-1"), id="ready"),
         pytest.param(pod(1, ready=False), Pod("kafka-1", ready=False), id="not ready"),
+        pytest.param(pod(1, sidecar_ready=False), Pod("kafka-1"), id="its sidecar is not ready"),
+        pytest.param(named_container(pod(1, sidecar_ready=False)), Pod("kafka-1", ready=False), id="by annotation"),
+        pytest.param(renamed(pod(1, sidecar_ready=False)), Pod("kafka-1", ready=False), id="the first container"),
         pytest.param(pod(1, leaving=True), Pod("kafka-1", leaving=True), id="terminating"),
         pytest.param({"metadata": {"name": "kafka-1"}}, Pod("kafka-1", ready=False), id="nothing said of it yet"),
         pytest.param(pod(1, phase="Failed"), None, id="evicted, and its successor not made yet"),
