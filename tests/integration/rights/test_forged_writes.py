@@ -55,7 +55,7 @@ def until_bound(stage: Stage, api: KubernetesClient) -> None:
     What could still be written is taken back.
     """
     until(lambda: refuses(lambda: stage.apply(api, 3, entry(OUTSIDE, "zone-b"), manager="early")))
-    # Not by an apply of nothing: broker 3 has no other status, and what is left of it is null, which the schema refuses.
+    # Not by an apply of nothing: broker 3 has no other status, and null, which is left of it, is refused by the schema.
     merged(stage, stage.admin, {"status": {"signals": None}}, broker=3)
     override = {"spec": {"override": {"state": "Promoted", "reason": "x"}}}
     until(lambda: refuses(lambda: merged(stage, stage.by(OPERATOR), override, broker=3, sub="")))
