@@ -100,10 +100,9 @@ class BrokerProcess:
             pid = found[0]
             try:
                 identity = read_broker(_locked_directories(self._proc, pid), self._proc / str(pid) / "root")
-            except OSError as error:
-                raise Transient(f"which broker process {pid} is cannot be read: {self.remedy() or error}") from error
-            except Transient as error:
-                raise Transient(f"which broker process {pid} is cannot be read: {error}") from error
+            except (OSError, Transient) as error:
+                why = isinstance(error, OSError) and self.remedy()
+                raise Transient(f"which broker process {pid} is cannot be read: {why or error}") from error
             self._identified = found, identity
         return self._identified[1]
 

@@ -11,18 +11,16 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
 from bellwether.core.quarantine.agent import ProcessState
-from bellwether.ports.errors import Terminal, Transient
-from bellwether.quarantine import broker_process as holding
-from bellwether.quarantine import hold_watchdog
+from bellwether.ports.errors import Transient
+from bellwether.quarantine import broker_process, hold_watchdog
 from bellwether.quarantine.broker_process import BrokerProcess
-from testkit.kafka.formatted_directories import broker_process, formatted
+from testkit.kafka.formatted_directories import formatted, locking
 from waiting import limit, until
 
 PROC = Path("/proc")
@@ -139,18 +137,6 @@ def test_a_pattern_that_is_none_is_refused() -> None:
         BrokerProcess(pattern="(")
 
 
-@contextmanager
-def locking(*directories: Path) -> Iterator[subprocess.Popen[bytes]]:
-    made = subprocess.Popen(broker_process(*directories), stdout=subprocess.PIPE)
-    try:
-        assert made.stdout is not None
-        assert made.stdout.readline() == b"ready\n"
-        yield made
-    finally:
-        made.kill()
-        made.communicate()
-
-
 def test_the_process_is_the_broker_of_the_log_directories_that_it_has_locked(tmp_path: Path) -> None:
     with locking(formatted(tmp_path / "kafka-broker-1", 3), formatted(tmp_path / "b", 3)) as made:
         found = BrokerProcess(made.pid)
@@ -202,15 +188,6 @@ def test_a_process_without_a_formatted_log_directory_is_not_held(tmp_path: Path)
         assert found.state() is ProcessState.RUNNING
 
 
-def test_a_process_that_has_locked_directories_of_two_brokers_is_not_held(tmp_path: Path) -> None:
-    with locking(formatted(tmp_path / "a", 1), formatted(tmp_path / "b", 3)) as made:
-        found = BrokerProcess(made.pid)
-        with pytest.raises(Terminal, match=r"node\.id 1 and .* has 3"):
-            found.identify()
-        found.expect(1)
-        assert found.state() is ProcessState.UNPROVEN
-
-
 def test_a_restarted_broker_is_another_process(broker: subprocess.Popen[bytes], tmp_path: Path) -> None:
     # The same number, begun at another time: what a process id that is used again looks like.
     stat = (PROC / str(broker.pid) / "stat").read_text()
@@ -241,7 +218,7 @@ def test_who_has_taken_the_brokers_number_while_the_keeper_started_is_not_stoppe
     broker: subprocess.Popen[bytes], process: BrokerProcess, monkeypatch: pytest.MonkeyPatch, *, handles: bool
 ) -> None:
     start = hold_watchdog.start_of(PROC, broker.pid)
-    begin, begun = holding._keeper, []
+    begin, begun = broker_process._keeper, []
 
     def slowly(found: tuple[int, str], proc: Path) -> subprocess.Popen[bytes]:
         begun.append(found)
@@ -250,7 +227,7 @@ def test_who_has_taken_the_brokers_number_while_the_keeper_started_is_not_stoppe
     def unknown(_pid: int) -> int:
         raise OSError(errno.ENOSYS, "Function not implemented")
 
-    monkeypatch.setattr(holding, "_keeper", slowly)
+    monkeypatch.setattr(broker_process, "_keeper", slowly)
     monkeypatch.setattr(hold_watchdog, "start_of", lambda _proc, _pid: "another's" if begun else start)
     if not handles:
         monkeypatch.setattr(os, "pidfd_open", unknown)
@@ -389,7 +366,7 @@ def may_copy_descriptors(of: int) -> bool:
 def test_one_that_does_not_react_is_stopped_and_its_clients_are_told(
     server: Callable[[str], Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(holding, "CLOSING_SECONDS", 0.5)
+    monkeypatch.setattr(broker_process, "CLOSING_SECONDS", 0.5)
     broker = server("deaf")
     process = BrokerProcess(broker.process.pid)
     process.hold()
@@ -423,7 +400,7 @@ def test_who_may_not_signal_the_broker_says_so(broker: subprocess.Popen[bytes]) 
 
 SAME_USER = """
 import os, sys
-from bellwether.ports.errors import Terminal, Transient
+from bellwether.ports.errors import Transient
 from bellwether.quarantine.broker_process import BrokerProcess
 pid, group = int(sys.argv[1]), int(sys.argv[2])
 os.setgroups([])

@@ -2,11 +2,12 @@
 
 In: log directories, or mount points of volumes that have theirs right below. Out: the broker that they prove. Kafka
 checks the file at each start against its own configuration, so it is true of the very disk that is measured, whatever
-the pods are called. Called by the commands that run beside a broker, and by the quarantine agent about its process.
+the pods are called. Called by the commands that run next to a broker, and by the quarantine agent about its process.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Iterable
@@ -31,6 +32,11 @@ class LogDirIdentity:
     path: Path
     cluster_id: str = ""
     directory_id: str = ""
+
+    @property
+    def owner(self) -> tuple[int, str]:
+        """The broker, and its Kafka cluster."""
+        return self.broker, self.cluster_id
 
     def __str__(self) -> str:
         """For messages: the path, and the directory's own id where Kafka gave it one (3.7)."""
@@ -73,38 +79,28 @@ def same_broker(found: Iterable[LogDirIdentity]) -> LogDirIdentity:
     """The first of these, if all belong to one broker. Raises Terminal, and names two that do not."""
     first, *others = found
     for other in others:
-        if other.broker != first.broker:
+        if other.owner != first.owner:
             raise Terminal(
-                f"{first.path}/{NAME} has node.id {first.broker} and {other.path}/{NAME} has {other.broker}: nothing is"
-                " reported, as it is not known of which broker: give the directories of one broker"
-            )
-        if other.cluster_id and first.cluster_id and other.cluster_id != first.cluster_id:
-            raise Terminal(
-                f"{first.path}/{NAME} has cluster.id {first.cluster_id} and {other.path}/{NAME} has {other.cluster_id}:"
-                " give the directories of one broker"
+                f"{first.path}/{NAME} has node.id {first.broker} of cluster {first.cluster_id or 'unknown'}, and"
+                f" {other.path}/{NAME} has {other.broker} of {other.cluster_id or 'unknown'}: nothing is reported, as"
+                " the broker is not known: give the directories of one broker"
             )
     return first
 
 
-def replaced(before: LogDirIdentity, root: Path = _ROOT) -> str:
+def replaced(before: LogDirIdentity) -> str:
     """What has become of a log directory that is not the same any more; empty if it is, or cannot be read now.
 
     A disk that fails proves nothing about whose it is; a directory without the file is no log directory.
     """
     try:
-        place = root / before.path.relative_to(_ROOT) if root != _ROOT else before.path
-        now = _parsed(place / NAME, before.path)
-    except Transient as error:
-        gone = isinstance(error.__cause__, FileNotFoundError | NotADirectoryError) or error.__cause__ is None
-        return f"the log directory of broker {before.broker} was replaced: {error}" if gone else ""
-    except Terminal as error:
-        return str(error)
+        now = _parsed(before.path / NAME, before.path)
+    except (Transient, Terminal) as error:
+        fails = isinstance(error.__cause__, OSError) and error.__cause__.errno not in (errno.ENOENT, errno.ENOTDIR)
+        return "" if fails else f"the log directory of broker {before.broker} was replaced: {error}"
     if now == before:
         return ""
-    return (
-        f"the log directory {before.path} was replaced: broker {before.broker}, directory.id"
-        f" {before.directory_id or 'none'}, has become broker {now.broker}, directory.id {now.directory_id or 'none'}"
-    )
+    return f"the log directory of broker {before.broker}, {before}, was replaced by one of broker {now.broker}, {now}"
 
 
 def _parsed(file: Path, shown: Path) -> LogDirIdentity:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 import structlog
 
+from bellwether.adapters.files.meta_properties import LogDirIdentity, replaced
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, KubernetesClient, NotFound
 from bellwether.adapters.kubernetes.objects.signal_writer import ProberLease, SignalWriter
@@ -44,15 +45,7 @@ class Probe(Protocol):
 
 
 class ProbeDied(RuntimeError):
-    """The probe's own threads have stopped."""
-
-
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """What a prober beside a broker measures: what and where, for people, and the id of its Kafka cluster."""
-
-    measured: str
-    cluster_id: str
+    """The probe's own threads have stopped, or what it measures is not there any more."""
 
 
 def read_policy(api: KubernetesClient, namespace: str, policy: str) -> LeadershipPolicy:
@@ -76,8 +69,9 @@ class Prober:
     name of the prober, whose Lease determines the freshness of all its signals. ``further_types`` are signal types that
     it reports in addition to ``signal_type``, which its Lease is named after.
 
-    Replicas share a source, and one of them reports. Two probers ``beside`` brokers that measure different things share
-    none: while both run, each signal is ``Unknown`` and names both.
+    ``identity`` is what proves the broker of a prober next to one, ``measured`` what it measures, for people. Replicas
+    share a source, and one of them reports; while two run that measure different things, each signal is ``Unknown`` and
+    names both.
     """
 
     def __init__(
@@ -92,7 +86,8 @@ class Prober:
         *,
         many: bool = False,
         further_types: Collection[str] = (),
-        beside: Beside | None = None,
+        measured: str = "",
+        identity: LogDirIdentity | None = None,
     ) -> None:
         self._api = api
         self._namespace = namespace
@@ -100,8 +95,7 @@ class Prober:
         self._clock = clock
         self._metrics = metrics
         self._log = structlog.get_logger(__name__).bind(policy=f"{namespace}/{policy}", source=source)
-        self._beside = beside
-        measured = beside.measured if beside is not None else ""
+        self._measured, self._identity = measured, identity
         self._lease = ProberLease(api, namespace, policy, signal_type, source, clock, measured=measured)
         self.source = source
         self._writer = SignalWriter(
@@ -113,7 +107,7 @@ class Prober:
         }
         self._leading = False
         self._wanted = False
-        self._conflict = ""
+        self._conflict = self._replaced = ""
         self.policy = (namespace, policy)
         self._sources: frozenset[str] | None = None
         self._check_due = 0.0
@@ -134,11 +128,19 @@ class Prober:
         return [one for one in found if one is not None]
 
     def post(self, signal: Signal) -> None:
-        """Report a signal; dropped while another replica reports for this source."""
+        """Report a signal; dropped while another replica reports for this source, and once ``verify`` has failed."""
         if self._conflict:
             signal = replace(signal, reading=Reading.UNKNOWN, message=self._conflict, value=None, harm=None)
-        if self._leading:
+        if self._leading and not self._replaced:
             self._outboxes[str(signal.type)].post(signal)
+
+    def verify(self) -> None:
+        """After a measurement, before it is reported: whether the log directory is still the one that names the broker.
+
+        If not, nothing more is reported, and ``run`` ends. Reads a file of the directory, and may hang with its disk.
+        """
+        if self._identity is not None:
+            self._replaced = self._replaced or replaced(self._identity)
 
     def forget(self, broker: int, source: str | None = None) -> None:
         """Remove a signal. A prober with ``many`` sources names the source."""
@@ -177,6 +179,8 @@ class Prober:
         try:
             while not stop.is_set():
                 self._round.beat()
+                if self._replaced:
+                    raise ProbeDied(f"{self._replaced}: start again to measure it")
                 now = self._clock.monotonic()
                 if now >= policy_due:
                     policy_due = now + POLICY_SECONDS
@@ -215,15 +219,14 @@ class Prober:
 
     def _same_cluster(self, policy: LeadershipPolicy) -> bool:
         """Whether what is measured belongs to the policy's Kafka cluster, as far as both are known."""
-        own, other = self._beside.cluster_id if self._beside else "", policy.status.cluster_id if policy.status else ""
+        own, other = self._identity.cluster_id if self._identity else "", policy.status.cluster_id
         if not own or not other or own == other:
             self._said.pop("cluster", None)
             return True
         if self._said.get("cluster") != other:
             self._said["cluster"] = other
             remedy = "set the policy of the cluster that the broker belongs to"
-            measured = self._beside.measured if self._beside else ""
-            self._log.error("other_kafka_cluster", measured=measured, cluster=own, policys=other, remedy=remedy)
+            self._log.error("other_kafka_cluster", measured=self._measured, cluster=own, of_policy=other, remedy=remedy)
         return False
 
     def _speak(self, probe: Probe) -> None:
@@ -250,18 +253,13 @@ class Prober:
     def _note_rival(self) -> None:
         """While another prober has this source and measures something else, it is not known whose the signals are."""
         rival, before = self._lease.rival, self._conflict
-        self._conflict = ""
-        if rival and self._beside is not None:
-            self._conflict = (
-                f"two probers have the source {self.source}: one measures {self._beside.measured}, the other {rival};"
-                " stop the one that does not belong here, or give each a source of its own (--source)"
-            )
+        self._conflict = rival and (
+            f"two probers have the source {self.source}: one measures {self._measured}, the other {rival};"
+            " stop the one that does not belong here, or give each a source of its own (--source)"
+        )
         if self._conflict == before:
             return
-        if self._conflict:
-            self._log.error("source_conflict", measured=self._beside.measured if self._beside else "", other=rival)
-        else:
-            self._log.info("source_conflict_ended")
+        self._log.warning("source_conflict", measured=self._measured, other=rival or "none any more")
         self._leading = False  # what is known is reported again, with the conflict or without it
 
     def _check(self) -> None:

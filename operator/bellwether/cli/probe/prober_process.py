@@ -7,7 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import click
@@ -15,7 +15,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.files.meta_properties import LogDirIdentity
+from bellwether.adapters.files.meta_properties import LogDirIdentity, same_broker
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
@@ -23,7 +23,7 @@ from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.commands.policy_selection import Selection
 from bellwether.cli.commands.probe.prober_options import HEALTH_PORT
 from bellwether.cli.kubernetes_target import connect
-from bellwether.cli.probe.prober import Beside, Probe, ProbeDied, Prober
+from bellwether.cli.probe.prober import Probe, ProbeDied, Prober
 from bellwether.cli.watched_policies import PolicyList, WatchedPolicies
 from bellwether.controllers.policy_quota import Named
 from bellwether.core.settings.detection import Detection
@@ -111,7 +111,10 @@ class PolicyProber:
 
 @dataclass(frozen=True)
 class SidecarProcess:
-    """A process beside one broker. It serves metrics and health while it waits for what proves which broker that is."""
+    """A process next to one broker, which serves metrics and health while it waits for what proves its broker.
+
+    ``found`` is what was identified so far.
+    """
 
     target: tuple[KubernetesClient, str]
     policy: str
@@ -119,6 +122,7 @@ class SidecarProcess:
     page: JointRegistry
     health: Health
     stop: threading.Event
+    found: list[LogDirIdentity] = field(default_factory=list)
 
     @classmethod
     def begin(cls, target: Target, policy: str, signal_type: str, metrics_port: int | None) -> SidecarProcess:
@@ -130,14 +134,16 @@ class SidecarProcess:
         return process
 
     def identify(self, read: Callable[[], LogDirIdentity]) -> LogDirIdentity | None:
-        """Wait until the broker is known; None if the process has to stop first. Raises Terminal.
+        """Wait until the broker is known; None if the process has to stop first. Raises Terminal if there are two.
 
         A sidecar may start before its broker has formatted a new disk, and must not end because of that.
         """
         said = ""
         while not self.stop.is_set():
             try:
-                return read()
+                self.found.append(identity := read())
+                same_broker(self.found)
+                return identity
             except Transient as error:
                 if str(error) != said:
                     said = str(error)
@@ -155,10 +161,17 @@ class SidecarProcess:
         self.page.add(metrics.registry)
         self.health.watch(metrics.health.dead)
         where = f"broker {identity.broker} at {socket.gethostname()}: {f'{what}, ' if what else ''}{identity}"
-        beside = Beside(where, identity.cluster_id)
-        kind = self.signal_type
         prober = Prober(
-            api, namespace, self.policy, kind, source, clock, metrics, further_types=further_types, beside=beside
+            api,
+            namespace,
+            self.policy,
+            self.signal_type,
+            source,
+            clock,
+            metrics,
+            further_types=further_types,
+            measured=where,
+            identity=identity,
         )
         return PolicyProber(prober, metrics, clock, self.stop, SecretReader(api, namespace))
 

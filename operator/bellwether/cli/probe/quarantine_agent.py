@@ -62,17 +62,17 @@ def quarantine_agent(
             return
         number, source = identity.broker, f"broker-{identity.broker}"
         broker_process.expect(number)  # of itself the directory does not prove whose process is found
-        beside = process.prober(source, identity, "its process")
-        api, prober = beside.secrets.api, beside.prober
-        orders = BrokerOrders(api, str(lease_namespace), beside.secrets.namespace, str(policy), number)
+        of_broker = process.prober(source, identity, "its process")
+        api, prober = of_broker.secrets.api, of_broker.prober
+        orders = BrokerOrders(api, str(lease_namespace), of_broker.secrets.namespace, str(policy), number)
         running = QuarantineAgent(
             number,
             source,
             broker_process,
             orders,
             prober.post,
-            beside.clock,
-            beside.metrics,
+            of_broker.clock,
+            of_broker.metrics,
             leads=prober.leads,
             ending=process.stop,
             max_hold_seconds=max_hold_seconds,
@@ -84,7 +84,7 @@ def quarantine_agent(
             return settings is not None and settings.mode is QuarantineMode.ENABLED
 
         running.start()
-        beside.run(running, follow)
+        of_broker.run(running, follow)
 
 
 def release_found(process: BrokerProcessPort) -> None:

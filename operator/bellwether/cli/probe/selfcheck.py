@@ -9,7 +9,7 @@ import click
 import structlog
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.files.meta_properties import read_broker, replaced
+from bellwether.adapters.files.meta_properties import read_broker
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.commands.probe.log_directory_option import LogDirectory
 from bellwether.cli.kubernetes_target import connect
@@ -17,8 +17,7 @@ from bellwether.cli.probe import measurement_table
 from bellwether.cli.probe.prober import read_policy
 from bellwether.cli.probe.prober_process import POLICY_NEEDED, SidecarProcess, need, reported
 from bellwether.core.settings.detection import SelfReachability
-from bellwether.core.signals import Signal, SignalType
-from bellwether.ports.errors import Terminal
+from bellwether.core.signals import SignalType
 from bellwether.probes.connections.self_reachability import SelfReachabilityProbe
 from bellwether.probes.connections.sock_diag import Ignored
 from bellwether.probes.connections.socket_table import SocketTable, open_table
@@ -60,26 +59,16 @@ def selfcheck(
             return
         name, broker = source or f"broker-{identity.broker}", identity.broker
         prober = process.prober(name, identity, f"port {at}")
-        gone = ""
 
         def look() -> float:
-            nonlocal gone
-            if gone := gone or replaced(identity):
-                process.stop.set()
+            prober.prober.verify()
             return LOOK_SECONDS
 
-        def post(signal: Signal) -> None:
-            look()
-            if not gone:
-                prober.prober.post(signal)
-
-        table, settings = _open(at, networks), SelfReachability()
+        table, settings, post = _open(at, networks), SelfReachability(), prober.prober.post
         running = SelfReachabilityProbe(broker, name, at, table, settings, post, prober.clock, prober.metrics)
         prober.run_sidecar(
             running, lambda detection: (detection.self_reachability, detection.self_reachability.enabled), look
         )
-        if gone:
-            raise Terminal(f"{gone}: start again to report of its broker")
 
 
 def _open(port: int, ignored: Ignored) -> SocketTable:

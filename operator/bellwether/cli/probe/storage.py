@@ -7,7 +7,6 @@ Lease: a hanging disk delays no other.
 from __future__ import annotations
 
 import sys
-import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +16,7 @@ from pathlib import Path
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.files.meta_properties import LogDirIdentity, read_log_dir, replaced, same_broker
+from bellwether.adapters.files.meta_properties import read_log_dir
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.commands.probe.log_directory_option import LogDirectory
@@ -28,7 +27,6 @@ from bellwether.cli.probe.prober_process import POLICY_NEEDED, PolicyProber, Sid
 from bellwether.core.settings.detection import Detection
 from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import Signal, SignalType
-from bellwether.ports.errors import Terminal
 from bellwether.probes.storage.disk_read import DiskReader
 from bellwether.probes.storage.disk_write import DiskWriter
 from bellwether.probes.storage.read_probe import ReadProbe
@@ -64,35 +62,19 @@ def storage(
 def measure(
     process: SidecarProcess, directories: Sequence[LogDirectory], source: str | None = None, log_dir: str | None = None
 ) -> None:
-    """Measure each directory until the process has to stop. Raises ProbeDied, and Terminal for a wrong directory."""
-    broker = _SameBroker()
+    """Measure each directory until the process has to stop. Raises ProbeDied, and Terminal for those of two brokers."""
 
     def one(directory: LogDirectory) -> None:
         path = directory.path.absolute()
-        identity = process.identify(lambda: broker.also(read_log_dir(path)))
+        identity = process.identify(lambda: read_log_dir(path))
         if identity is None:
             return
         base = source or f"broker-{identity.broker}"
         name = f"{base}-{directory.name}" if directory.name else base
         prober = process.prober(name, identity, further_types=(SignalType.READ_LATENCY,))
-        _DiskProbes(prober, identity, name, directory.path, log_dir or str(path)).run()
+        _DiskProbes(prober, identity.broker, name, directory.path, log_dir or str(path)).run()
 
     run_each([partial(one, directory) for directory in directories], process.stop)
-
-
-class _SameBroker:
-    """The identities of several directories, each read on a thread of its own as soon as it is there."""
-
-    def __init__(self) -> None:
-        self._found = list[LogDirIdentity]()
-        self._lock = threading.Lock()
-
-    def also(self, identity: LogDirIdentity) -> LogDirIdentity:
-        """This one, if it belongs to the broker of the others. Raises Terminal."""
-        with self._lock:
-            self._found.append(identity)
-            same_broker(self._found)
-        return identity
 
 
 def _check(directories: Sequence[LogDirectory], log_dir: str | None) -> None:
@@ -121,35 +103,20 @@ def _check(directories: Sequence[LogDirectory], log_dir: str | None) -> None:
 class _DiskProbes:
     """The writes and the reads of one log directory, each on threads of its own."""
 
-    def __init__(
-        self, process: PolicyProber, identity: LogDirIdentity, source: str, directory: Path, log_dir: str
-    ) -> None:
+    def __init__(self, process: PolicyProber, broker: int, source: str, directory: Path, log_dir: str) -> None:
         self._process = process
-        self._identity = identity
-        self._replaced = ""
-        clock, metrics, broker = process.clock, process.metrics, identity.broker
+        clock, metrics, verify = process.clock, process.metrics, process.prober.verify
 
         def post(signal: Signal) -> None:
-            if not self._replaced:
-                process.prober.post(replace(signal, directory=log_dir))
+            process.prober.post(replace(signal, directory=log_dir))
 
-        self._writes = StorageProbe(
-            broker, source, DiskWriter(directory), Objectives(), post, clock, metrics, self._verify
-        )
-        self._reads = ReadProbe(broker, source, DiskReader(directory), post, clock, metrics, self._verify)
-
-    def _verify(self) -> None:
-        """End, and post nothing more, if the directory is not the one any more that named the broker."""
-        self._replaced = self._replaced or replaced(self._identity)
-        if self._replaced:
-            self._process.stop.set()
+        self._writes = StorageProbe(broker, source, DiskWriter(directory), Objectives(), post, clock, metrics, verify)
+        self._reads = ReadProbe(broker, source, DiskReader(directory), post, clock, metrics, verify)
 
     def run(self) -> None:
-        """Measure and report until the process has to stop. Raises ProbeDied, and Terminal if it was replaced."""
+        """Measure and report until the process has to stop. Raises ProbeDied."""
         self.start()
         self._process.run(self, self.follow)
-        if self._replaced:
-            raise Terminal(f"{self._replaced}: start again to measure it")
 
     def follow(self, found: LeadershipPolicy | None) -> bool:
         """Apply the policy's settings; returns whether to measure."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _LOCKS = """
@@ -16,6 +19,19 @@ time.sleep(3600)
 def broker_process(*directories: Path) -> list[str]:
     """Command of a process that has its log directories locked, as Kafka has while it runs; it says when they are."""
     return [sys.executable, "-c", _LOCKS, *map(str, directories)]
+
+
+@contextmanager
+def locking(*directories: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Such a process, once it has them locked."""
+    made = subprocess.Popen(broker_process(*directories), stdout=subprocess.PIPE)
+    try:
+        assert made.stdout is not None
+        assert made.stdout.readline() == b"ready\n"
+        yield made
+    finally:
+        made.kill()
+        made.communicate()
 
 
 def formatted(directory: Path, broker: int, cluster_id: str = "c1", directory_id: str = "d1") -> Path:

@@ -137,6 +137,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
         "cli/leadership/drain*",
     ),
     "integration/operator/test_several_demoted.py": ("/examples/placement/several-demoted/*", *_MOVING),
+    "integration/operator/test_identity.py": ("adapters/files/meta*", "*signal_writer*", "cli/probe/*"),
     "integration/operator/test_slow_log_dir.py": ("*/log_dir*", "core/detection/storage*", "cli/probe/storage*"),
     "integration/operator/test_standby.py": (*_LOOPS, "adapters/kubernetes/leases*"),
     "integration/operator/test_uninstall.py": ("controllers/deletion/*", "cli/installation/uninstall*"),

@@ -89,14 +89,16 @@ def test_one_file_with_two_ids_is_refused(tmp_path: Path) -> None:
 
 def test_directories_of_two_brokers_are_refused_and_both_named(tmp_path: Path) -> None:
     first, second = formatted(tmp_path / "a", 1), formatted(tmp_path / "b", 3)
-    with pytest.raises(Terminal, match=f"{first}/meta.properties has node.id 1 and {second}/meta.properties has 3"):
+    with pytest.raises(
+        Terminal, match=f"{first}/meta.properties has node.id 1 of cluster c1, and {second}/meta.properties has 3 of c1"
+    ):
         read_broker([first, second])
-    with pytest.raises(Terminal, match=r"node\.id 1 and .* has 3"):
+    with pytest.raises(Terminal, match=r"node\.id 1 of cluster c1, and .* has 3"):
         read_log_dir(tmp_path)
 
 
 def test_directories_of_two_clusters_are_refused() -> None:
-    with pytest.raises(Terminal, match=r"cluster\.id c1 and .* has c2"):
+    with pytest.raises(Terminal, match=r"node\.id 1 of cluster c1, and .* has 1 of c2"):
         same_broker([LogDirIdentity(1, Path("/a"), "c1"), LogDirIdentity(1, Path("/b"), "c2")])
 
 
@@ -112,9 +114,9 @@ def test_a_directory_that_became_another_is_noticed(tmp_path: Path) -> None:
     before = read_log_dir(formatted(tmp_path / "data", 3))
     assert replaced(before) == ""
     formatted(tmp_path / "data", 1, directory_id="d2")
-    assert "broker 3, directory.id d1, has become broker 1, directory.id d2" in replaced(before)
+    assert "(directory.id d1), was replaced by one of broker 1" in replaced(before)
     formatted(tmp_path / "data", 3, directory_id="d2")
-    assert "has become broker 3, directory.id d2" in replaced(before)
+    assert "was replaced by one of broker 3" in replaced(before)
     (tmp_path / "data" / "meta.properties").unlink()
     assert "the log directory of broker 3 was replaced" in replaced(before)
     (tmp_path / "data").rmdir()

@@ -6,15 +6,17 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
 from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.files.meta_properties import LogDirIdentity
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.cli.probe.prober import Beside, Prober
+from bellwether.cli.probe.prober import Prober
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from testkit.kubernetes.api_objects import health, policy
@@ -115,8 +117,10 @@ def test_a_prober_of_one_source_forgets_its_own(api: MemoryApi) -> None:
 @contextmanager
 def beside(api: MemoryApi, measured: str, cluster: str = "c1") -> Iterator[tuple[Prober, Told]]:
     """A storage prober of source broker-1 that finds its disk slow."""
-    kind, where = SignalType.STORAGE_LATENCY, Beside(measured, cluster)
-    prober = Prober(api, "default", "main", kind, "broker-1", SystemClock(), ProbeMetrics(), beside=where)
+    kind, identity = SignalType.STORAGE_LATENCY, LogDirIdentity(1, Path("/data"), cluster)
+    prober = Prober(
+        api, "default", "main", kind, "broker-1", SystemClock(), ProbeMetrics(), measured=measured, identity=identity
+    )
     probe, stop = Told(), threading.Event()
     probe.words, probe.post = [Signal(1, kind, "broker-1", Reading.FAILING, SINCE)], prober.post
     thread = threading.Thread(target=prober.run, args=(probe, lambda found: found is not None, stop), daemon=True)
@@ -152,4 +156,4 @@ def test_nothing_is_reported_to_the_policy_of_another_kafka_cluster(api: MemoryA
         assert not prober.leads()
         assert api.all(LEASES) == []
     (log,) = [log for log in logs if log["event"] == "other_kafka_cluster"]
-    assert (log["measured"], log["cluster"], log["policys"]) == ("broker 1 at kafka-1: /data", "c1", "c2")
+    assert (log["measured"], log["cluster"], log["of_policy"]) == ("broker 1 at kafka-1: /data", "c1", "c2")

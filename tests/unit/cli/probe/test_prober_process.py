@@ -159,5 +159,5 @@ def test_a_sidecar_that_is_ended_while_it_waits_ends(tmp_path: Path) -> None:
 def test_two_brokers_behind_one_sidecar_are_refused(tmp_path: Path) -> None:
     formatted(tmp_path / "a", 1)
     formatted(tmp_path / "b", 3)
-    with pytest.raises(Terminal, match=r"node\.id 1 and .* has 3"):
+    with pytest.raises(Terminal, match=r"node\.id 1 of .* has 3"):
         sidecar_process(MemoryApi()).identify(lambda: read_log_dir(tmp_path))

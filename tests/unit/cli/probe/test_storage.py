@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES
 from bellwether.cli.commands.probe import probe
 from bellwether.cli.commands.probe.log_directory_option import LogDirectoryOption
+from bellwether.cli.probe.prober import ProbeDied
 from bellwether.cli.probe.prober_process import SidecarProcess
 from bellwether.cli.probe.storage import measure
 from bellwether.core.signals import SignalType
@@ -84,7 +85,7 @@ class Site:
         def run() -> None:
             try:
                 measure(self.process, [LogDirectoryOption().convert(one, None, None) for one in directories])
-            except Terminal as error:
+            except (Terminal, ProbeDied) as error:
                 self.failed.append(str(error))
 
         thread = threading.Thread(target=run, daemon=True)
@@ -115,7 +116,7 @@ def test_a_directory_that_is_replaced_ends_the_prober_and_is_booked_on_nobody(tm
         formatted(data, 3, directory_id="d2")
         until(site.process.stop.is_set)
     (why,) = site.failed
-    assert "broker 1, directory.id d1, has become broker 3, directory.id d2: start again to measure it" in why
+    assert why.startswith(f"the log directory of broker 1, {data} (directory.id d1), was replaced by one of broker 3")
     assert site.said(3) == {}
 
 

@@ -41,7 +41,7 @@ class ProberLease(HeldLease):
     Call ``beat`` after each finished round: a prober whose rounds hang must not look fresh, so the Lease is not renewed
     without a beat within ``duration_seconds``.
 
-    ``measured`` says what the prober measures, if that is one thing beside one broker. Two probers of one source that
+    ``measured`` says what the prober measures, if that is one thing of one broker. Two probers of one source that
     measure different things are no replicas: who finds the Lease held, and renewed, for another thing leaves a claim on
     it, again and again, so that each knows its ``rival``.
     """
