@@ -11,8 +11,9 @@ from bellwether.core.model.strimzi import Pod
 from bellwether.core.model.undo_record import Cause, EntryState
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Demotion, Promotion, PromotionWaves
-from bellwether.core.signals import Reading
+from bellwether.core.signals import OverrideState, Reading, SignalType
 from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_world import MemorySite
 from testkit.simulation.operators import POLICY, Operator
 from testkit.simulation.scenario_driver import Play, Step, befalling, maintaining, perform, scripts, trouble
 from testkit.values.builders import site
@@ -112,6 +113,66 @@ def test_signals_of_a_broker_in_maintenance_demote_nobody_neither_then_nor_when_
         assert kept is None or kept.cause is Cause.MAINTENANCE
         ends.append(demoted)
     assert ends[0] == ends[1]
+
+
+FAULTS = st.sampled_from([SignalType.EXTERNAL_REACHABILITY, SignalType.STORAGE_LATENCY, SignalType.READ_LATENCY])
+
+
+@FEWER
+@given(
+    st.integers(3, 6),
+    FAULTS,
+    st.sampled_from(["a person", "its pod"]),
+    st.booleans(),
+    st.sets(st.integers(2, 6)),
+    st.dictionaries(st.integers(2, 6), st.sampled_from([Cause.SIGNALS, Cause.OVERRIDE]), max_size=3),
+    st.booleans(),
+)
+def test_invariant_17_a_drain_hides_no_fault_whatever_holds_it(
+    count: int,
+    fault: SignalType,
+    how: str,
+    first: bool,
+    unready: set[int],
+    others: dict[int, Cause],
+    single: bool,
+):
+    """Two clusters that differ in nothing but the maintenance of broker 1, which its fault demotes or does not."""
+    demoted, led = [], []
+    for maintained in (False, True):
+        made = site(count, {"orders": 2 * count})
+        if single:
+            made.cluster.create_topic("alone", assignment=[(1,)])
+        made.pods = {b: Pod(f"kafka-{b}", ready=b not in unready) for b in made.cluster.brokers}
+        for broker in made.cluster.brokers:
+            why = others.get(broker)
+            made.signals.say(broker, Reading.FAILING if why is Cause.SIGNALS else Reading.PASSING)
+            if why is Cause.OVERRIDE:
+                made.signals.override(broker, OverrideState.DEMOTED)
+        operator = Operator(made, replace(AT_ONCE, demotion=Demotion(dwell_seconds=0, max_brokers=1)))
+        operator.reconciles(2)
+
+        def maintain(made: MemorySite = made, maintained: bool = maintained) -> None:
+            if maintained and how == "a person":
+                made.signals.drain(1)
+            elif maintained and made.pods is not None:
+                made.pods[1] = Pod("kafka-1", ready=False)
+
+        if first:
+            maintain()
+            operator.reconciles(3)
+        made.signals.say(1, Reading.FAILING, type=fault, latency_seconds=0.5)
+        if not first:
+            maintain()
+        operator.reconciles(6)
+        assert operator.memory is not None
+        demoted.append(1 in operator.memory.record.demoted)
+        led.append(made.cluster.snapshot().leaders()[1])
+        report = next(b for b in operator.reports[-1].brokers if b.broker == 1)
+        if report.drained is not None and not report.drained.status:
+            assert operator.reports[-1].condition("Ready").reason is not Reason.UP_TO_DATE
+    assert demoted[1] >= demoted[0]
+    assert led[1] <= led[0]
 
 
 @given(memory_clusters(), scripts(befalling(harmful=False), maintaining()), st.integers(0, 4))

@@ -27,7 +27,7 @@ class World:
     """Everything outside that one policy's cycle needs.
 
     ``strimzi`` is Strimzi's status of the cluster before the reconcile; None without Strimzi. Without
-    ``margins`` no broker is quarantined.
+    ``margins`` no broker is quarantined, or called safe to stop.
     """
 
     clusters: ClusterReader

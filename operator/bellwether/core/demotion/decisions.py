@@ -171,7 +171,7 @@ def decide(context: Context) -> Decisions:
         if o.broker not in verdicts and o.active(snapshot.now)
     ]
     # What signals say of a broker whose drain is held comes first: it is demoted, or that is refused.
-    judged = {*kept, *cures.to_hold, *(hold.broker for hold in (*refused, *cures.held))}
+    judged = {*kept, *cures.to_hold, *(hold.broker for hold in (*held, *refused, *cures.held))}
     held += [hold for hold in undrained if hold.broker not in judged]
     promoted = tuple(sorted(set(snapshot.record.demoted) - set(kept)))
     back = advance_restorations(context, kept, promoted)

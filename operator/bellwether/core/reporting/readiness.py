@@ -106,8 +106,9 @@ def _blocked(state: PolicyState) -> Finding | None:
 def _blocked_demotions(state: PolicyState) -> Iterable[BrokerHold]:
     reasons = (Reason.CAP_REACHED, Reason.SYSTEMIC_CAUSE, Reason.NO_RELIEF)
     linked = {b.broker for b in state.brokers if b.verdict.reason is Reason.BROKEN_LINK}
-    well = {b.broker for b in state.brokers if b.drained is not None and b.verdict.state is not HealthState.SICK}
-    return (h for h in state.plan.decisions.held if h.reason in reasons and h.broker not in linked | well)
+    drained = {b.broker for b in state.brokers if b.drained is not None and b.verdict.state is not HealthState.SICK}
+    passed = linked | drained | set(state.plan.decisions.dwelling)
+    return (h for h in state.plan.decisions.held if h.reason in reasons and h.broker not in passed)
 
 
 def _no_capacity(state: PolicyState) -> Finding | None:

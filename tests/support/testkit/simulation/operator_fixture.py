@@ -72,7 +72,9 @@ class MemoryConnector:
         world = World(process.clusters, process.leaders, records, lease, operator.site.signals, operator.site.clock)
         who = f"{metadata.namespace}/{metadata.name}"
         orders = LeaseOrders(operator.api, LEASES_IN, who, self.holder, lease.seconds_left)
-        world = replace(world, quarantine_orders=orders, margins=operator.margins, configs=process.configs)
+        world = replace(
+            world, quarantine_orders=orders, margins=operator.margins or process.margins, configs=process.configs
+        )
         if operator.audited:
             trail = ConfigMapAuditLog(operator.api, metadata.namespace, metadata.name, operator.site.clock)
             world = replace(world, trail=trail)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
@@ -18,7 +20,8 @@ def lead_to_cluster_of(monkeypatch: pytest.MonkeyPatch, operator: MemoryOperator
     def world_of(_policy: LeadershipPolicy, _secrets: object, signals: SignalSource, clock: Clock) -> World:
         process = operator.site.process()
         records, lease = open_policy.UnsavedRecord(), open_policy.NoLease()
-        return World(process.clusters, process.leaders, records, lease, signals, clock, configs=process.configs)
+        world = World(process.clusters, process.leaders, records, lease, signals, clock, configs=process.configs)
+        return replace(world, margins=process.margins)
 
     operator.api.serve_commands(monkeypatch)
     monkeypatch.setattr(open_policy, "world_of", world_of)

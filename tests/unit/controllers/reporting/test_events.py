@@ -201,8 +201,8 @@ def test_a_drain_is_news_and_nobodys_bad_night():
     operator.reconciles(3)
     first, moving, drained, rest = operator.reports
     verdict_on = ("InMaintenance", 1, False)
-    assert [n for n in told(first, moving) if n[1] == 1] == [verdict_on, ("Demoted", 1, False)]
-    assert [n for n in told(moving, drained) if n[1] == 1] == [("LeadsNothing", 1, False)]
+    assert [n for n in told(first, moving) if n[1] == 1] == [("Demoted", 1, False)]
+    assert [n for n in told(moving, drained) if n[1] == 1] == [verdict_on, ("LeadsNothing", 1, False)]
     assert told(drained, rest) == []
 
 
