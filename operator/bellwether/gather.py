@@ -27,8 +27,9 @@ from bellwether.core.execution.recovery import RecoveredRecord, recover, topics_
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.model.harm_history import HarmHistory
+from bellwether.core.model.known_good import KnownGood
 from bellwether.core.model.loads import Loads
-from bellwether.core.model.log_dirs import LogDirCache
+from bellwether.core.model.log_dirs import LogDir, LogDirCache
 from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.model.rack_ranking import RackRankings
@@ -40,7 +41,7 @@ from bellwether.core.model.reassignments import (
     topics_to_query,
 )
 from bellwether.core.model.snapshot import RefusedOrder, Snapshot
-from bellwether.core.model.undo_record import UndoRecord
+from bellwether.core.model.undo_record import Link, UndoRecord
 from bellwether.core.planning.preferred_election import (
     AUTO_REBALANCE_CONFIG,
     BROKERS_QUERIED,
@@ -67,6 +68,8 @@ class Memory:
     """Checks of brokers that may hold a reorder of ours."""
     refused: Mapping[PartitionKey, RefusedOrder] = field(default_factory=dict)
     flaps: Mapping[int, FlapCounter] = field(default_factory=dict)
+    known_good: Mapping[LogDir | Link, KnownGood] = field(default_factory=dict)
+    """How long demoted log directories and broken links are known to be good."""
     quarantine_orders: Mapping[int, QuarantineOrder] = field(default_factory=dict)
     """Quarantine orders, as they were last given to ``World.quarantine_orders``."""
     rounds: PreferredElectionState | None = None
@@ -146,6 +149,7 @@ def gather(world: World, policy: Policy, memory: Memory, loads: Loads | None = N
         external_reassignments=_reassigners(cluster, recovered.record, world),
         log_dirs=log_dirs.placements,
         quarantine_orders=memory.quarantine_orders,
+        known_good=memory.known_good,
         loads=loads,
         move_cost=MoveCost.measured(memory.elections),
         harm_history=memory.harm_history,

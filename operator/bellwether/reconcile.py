@@ -125,6 +125,7 @@ def reconcile(
         verdicts=context.verdicts,
         refused=remember_refusals(memory.refused, result.refused_orders, plan.targets, now),
         flaps=flaps,
+        known_good={**decisions.log_dirs.known_good, **decisions.links.known_good},
         quarantine_orders=quarantines.orders,
         rounds=rounds,
         floors=observed.floors,

@@ -361,7 +361,6 @@ def _links_to_json(links: Mapping[Link, BrokenLink]) -> list[Any]:
             "brokers": [link.one, link.other],
             "since": time_text(one.since),
             "times": one.times,
-            **({"unseenSince": time_text(one.unseen_since)} if one.unseen_since is not None else {}),
             **({"wave": _returning_to_json({link.one: one.wave})[0]} if one.wave is not None else {}),
         }
         for link, one in sorted(links.items())
@@ -382,7 +381,6 @@ def _links_from_json(rows: Any) -> dict[Link, BrokenLink]:
             link,
             since=read_time(row["since"]),
             times=read_count(row["times"]),
-            unseen_since=read_time(row["unseenSince"]) if "unseenSince" in row else None,
             wave=wave.get(link.one),
         )
     return found

@@ -240,7 +240,7 @@ class Operator:
                     due.append(now + max(BUSY_SECONDS, WELL_SECONDS - (time - disk.since).total_seconds()))
                 continue
             left, flaps = decisions.dwelling.get(broker), self._flaps.get(broker)
-            wait = requeue_after(verdict, dwell_left=left, flaps=flaps, policy=self._policy, now=time)
+            wait = requeue_after(verdict, dwell_left=left, flaps=flaps, policy=self._policy)
             if wait is not None:
                 due.append(now + wait)
             elif verdict.reason is Reason.UNREACHABLE:

@@ -19,8 +19,9 @@ from bellwether.api.v1alpha1.status.status_conditions import Conditions
 from bellwether.core import signals
 from bellwether.core.detection import findings
 from bellwether.core.detection.health_states import HealthState
-from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.detection.verdicts import Verdict, passing_since
 from bellwether.core.model.flap_damping import FlapCounter
+from bellwether.core.model.known_good import KnownGood
 from bellwether.core.reasons import Reason
 
 OVERRIDE_REASON_LIMIT = 512
@@ -200,11 +201,25 @@ class BrokerVerdict(Reported):
         description="Time when the end of maintenance was observed, for startupGraceSeconds. Signals that have"
         " failed since before then are not counted in that time.",
     )
+    good_seconds: Count | None = Field(
+        default=None,
+        description="Seconds for which a demoted broker is known to be healthy, in tenths of what it needs. Time in"
+        " which nothing was known does not count.",
+    )
+    known_state: HealthState | None = Field(
+        default=None, description="State when there was evidence last. Unset unless the state is Unknown."
+    )
+    explained_at: AwareDatetime | None = Field(
+        default=None,
+        description="Time when Kafka last explained that the broker does not answer: fenced, not registered, or in"
+        " controlled shutdown. Unset while it does.",
+    )
 
     def to_core(self, broker: int) -> Verdict | None:
         """Convert to the verdict that the next reconcile continues from; None if its reason is unknown."""
         if self.reason not in set(Reason):
             return None
+        facts = tuple(item.to_core() for item in self.evidence)
         return Verdict(
             broker,
             self.state,
@@ -212,8 +227,11 @@ class BrokerVerdict(Reported):
             self.message,
             self.since,
             restarted=self.restarted_at,
-            facts=tuple(item.to_core() for item in self.evidence),
+            facts=facts,
             resumed=self.resumed_at,
+            away=self.explained_at,
+            known_good=KnownGood(float(self.good_seconds or 0), passing=passing_since(facts)),
+            last_known=self.known_state,
         )
 
 

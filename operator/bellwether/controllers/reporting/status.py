@@ -165,6 +165,9 @@ def broker_status(
             change=_clip(report.verdict.change),
             restarted_at=report.verdict.restarted,
             resumed_at=report.verdict.resumed,
+            good_seconds=_good_seconds(report),
+            known_state=report.verdict.last_known,
+            explained_at=report.verdict.away if report.verdict.away != now else None,
         ),
         leaders=report.leaders,
         preferred_leaders=report.preferred_leaders,
@@ -190,6 +193,14 @@ def broker_status(
     ).body()
     status.pop("signals", None)
     return status
+
+
+def _good_seconds(report: BrokerReport) -> int | None:
+    """In few steps, as each one is a write; rounded down, so that a take-over never counts too much."""
+    if report.verdict.state is HealthState.HEALTHY:
+        return None
+    step = max(1, report.stabilization_seconds // 10)
+    return int(report.verdict.known_good.seconds // step * step) or None
 
 
 def _election(found: PreferredElectionStatus | None) -> policystatus.PeriodicElection | None:

@@ -259,18 +259,12 @@ def still_demoted(
             continue  # decommissioned: no replica list names it any more
         if override is not None and override.state is OverrideState.PROMOTED:
             continue
-        if demoted.cause is Cause.MAINTENANCE:
-            kept |= _still_drained(demoted, verdict, snapshot)
+        if demoted.cause is Cause.MAINTENANCE and (why := snapshot.maintenance.get(broker)) is not None:
+            kept[broker] = replace(demoted, reason=why.reason, message=why.message or DESCRIPTIONS[why.reason])
         elif demoted.cause is Cause.COMMAND or (override is not None and demoted.cause is Cause.OVERRIDE):
             kept[broker] = demoted
-        elif demoted.cause is Cause.OVERRIDE:
-            if verdict.state not in (
-                HealthState.HEALTHY,
-                HealthState.UNKNOWN,
-            ):  # the override ended, it is not healthy
-                kept[broker] = DemotedBroker(
-                    broker, Cause.SIGNALS, verdict.reason, verdict.message, demoted.since, verdict.signal
-                )
+        elif demoted.cause is not Cause.SIGNALS:
+            kept |= _released(demoted, verdict, snapshot)
         elif verdict.state is not HealthState.HEALTHY:
             kept[broker] = demoted
         elif policy.promotion.mode is PromotionMode.MANUAL:
@@ -316,15 +310,25 @@ def drain_for_maintenance(kept: dict[int, DemotedBroker], context: Context) -> l
     return held
 
 
-def _still_drained(demoted: DemotedBroker, verdict: Verdict, snapshot: Snapshot) -> dict[int, DemotedBroker]:
-    """The demotion of a broker in maintenance, until maintenance is over and it is healthy; then empty."""
-    broker, why = demoted.broker, snapshot.maintenance.get(demoted.broker)
-    if why is not None:
-        return {broker: replace(demoted, reason=why.reason, message=why.message or DESCRIPTIONS[why.reason])}
-    unasked = verdict.state is HealthState.UNKNOWN and not any(s.broker == broker for s in snapshot.signals)
-    if verdict.state is HealthState.HEALTHY or unasked:
-        return {}  # without any signal its health cannot be confirmed
-    text = "Maintenance has ended; the leaders are restored once the broker is healthy."
+def _released(demoted: DemotedBroker, verdict: Verdict, snapshot: Snapshot) -> dict[int, DemotedBroker]:
+    """What is left of a demotion whose override, drain or maintenance has ended; empty if it ends.
+
+    Only a Sick broker stays demoted by signals: one that is merely Suspect would not be demoted, so it leads again,
+    after its startup grace. One that was last seen failing, or recovers, is waited for without using up the cap.
+    """
+    broker, state = demoted.broker, verdict.state
+    if state is HealthState.SICK:
+        by = DemotedBroker(broker, Cause.SIGNALS, verdict.reason, verdict.message, demoted.since, verdict.signal)
+        return {broker: by}
+    starting = verdict.restarted is not None or verdict.resumed is not None
+    if state is HealthState.HEALTHY or (state is HealthState.SUSPECT and not starting):
+        return {}
+    unasked = not any(s.broker == broker for s in snapshot.signals)  # its health cannot be confirmed
+    fine = demoted.cause is Cause.OVERRIDE and verdict.known_state in (None, HealthState.HEALTHY, HealthState.SUSPECT)
+    if state is HealthState.UNKNOWN and (unasked or fine):
+        return {}
+    ended = "Maintenance" if demoted.cause is Cause.MAINTENANCE else "The override"
+    text = f"{ended} has ended; the leaders are restored once the broker is healthy."
     return {broker: replace(demoted, reason=Reason.STABILIZING, message=text)}
 
 

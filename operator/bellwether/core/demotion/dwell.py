@@ -6,12 +6,11 @@ reports. Why half of the time can be enough: docs/decisions/0052.
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.flap_damping import FlapCounter, stabilization
+from bellwether.core.model.known_good import MOST_BETWEEN_READS
 from bellwether.core.settings.policy import Policy
 
 SOONEST_SECONDS = 0.05
@@ -32,13 +31,14 @@ def dwell_left(verdict: Verdict, context: Context) -> float:
 
 
 def requeue_after(
-    verdict: Verdict, *, dwell_left: float | None, flaps: FlapCounter | None, policy: Policy, now: datetime
+    verdict: Verdict, *, dwell_left: float | None, flaps: FlapCounter | None, policy: Policy
 ) -> float | None:
     """Seconds until a broker has been sick, or healthy, for long enough; None if neither timer runs."""
     if dwell_left is not None:
         left = dwell_left
     elif verdict.state is HealthState.RECOVERING:
-        left = stabilization(flaps, policy) - (now - verdict.since).total_seconds()
+        # Read again while the time since the last read counts in full.
+        left = min(stabilization(flaps, policy) - verdict.known_good.seconds, MOST_BETWEEN_READS)
     else:
         return None
     return max(SOONEST_SECONDS, left)

@@ -12,20 +12,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from bellwether.core.demotion.cap import cap_reached, demoted_by_signals, is_shared, shared_symptom
-from bellwether.core.demotion.dwell import dwell_left
+from bellwether.core.demotion.cap import demoted_by_signals, is_shared, shared_symptom
 from bellwether.core.demotion.log_dirs import LogDirDecisions
+from bellwether.core.demotion.parts import AdmittedParts, admit_parts, return_blocker
 from bellwether.core.demotion.restoration import baseline_leader
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.links import LinkEvidence
 from bellwether.core.model.cluster import Partition, PartitionKey
+from bellwether.core.model.known_good import NOT_YET_GOOD, KnownGood
+from bellwether.core.model.log_dirs import LogDir
 from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.restoration_waves import ReturningBroker
 from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.model.strimzi import Blocker
 from bellwether.core.model.undo_record import BrokenLink, DemotedBroker, EntryState, Link
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.policy import PromotionMode
 from bellwether.core.signals import OverrideState
 
 WATCHED_SECONDS = 60
@@ -45,6 +47,8 @@ class LinkDecisions:
     """The partitions that neither end may lead."""
     held: tuple[BrokerHold, ...] = ()
     dwelling: Mapping[int, float] = field(default_factory=dict)
+    known_good: Mapping[LogDir | Link, KnownGood] = field(default_factory=dict, compare=False)
+    """How long each of them is known to be well, since its last wave."""
 
     @property
     def replicas(self) -> Mapping[PartitionKey, frozenset[int]]:
@@ -60,13 +64,18 @@ def decide_links(
     kept: Mapping[int, DemotedBroker], log_dirs: LogDirDecisions, context: Context, evidence: LinkEvidence
 ) -> LinkDecisions:
     """Decide between which brokers nothing is led by either end from now on. ``kept`` stay demoted as a whole."""
-    broken, held = _still_broken(context, evidence)
+    broken, known_good, held = _still_broken(context, evidence)
     thirds = _Thirds(kept, log_dirs, context)
     new = sorted(evidence.broken - broken.keys())
-    admitted, refused, dwelling = _admitted(new, broken, kept, log_dirs, thirds, context)
-    broken |= {link: BrokenLink(link, context.snapshot.now) for link in admitted}
+    admitted = _admitted(new, broken, kept, log_dirs, thirds, context)
+    broken |= {link: BrokenLink(link, context.snapshot.now) for link in admitted.parts}
+    held += [
+        BrokerHold(end, why.reason, f"{link} do not reach each other; {why.message}")
+        for link, why in admitted.refused
+        for end in link
+    ]
     partitions = {link: thirds.partitions(one) for link, one in sorted(broken.items())}
-    return LinkDecisions(dict(sorted(broken.items())), partitions, (*held, *refused), dwelling)
+    return LinkDecisions(dict(sorted(broken.items())), partitions, tuple(held), admitted.dwelling, known_good)
 
 
 def keep_links(broken: Iterable[BrokenLink], kept: Mapping[int, DemotedBroker], context: Context) -> LinkDecisions:
@@ -75,18 +84,28 @@ def keep_links(broken: Iterable[BrokenLink], kept: Mapping[int, DemotedBroker], 
     return LinkDecisions(found, {link: thirds.partitions(one) for link, one in found.items()})
 
 
-def _still_broken(context: Context, evidence: LinkEvidence) -> tuple[dict[Link, BrokenLink], list[BrokerHold]]:
+def _still_broken(
+    context: Context, evidence: LinkEvidence
+) -> tuple[dict[Link, BrokenLink], dict[LogDir | Link, KnownGood], list[BrokerHold]]:
     """Links that others lead for, after this reconcile. A link ends at once if an end is not live any more, or if an
     override lets an end lead.
     """
-    broken, held = {}, list[BrokerHold]()
+    broken, known_good, held = {}, dict[LogDir | Link, KnownGood](), list[BrokerHold]()
     for link, was in sorted(context.snapshot.record.links.items()):
         if not context.policy.detection.replication_lag.enabled or _ended(link, context.snapshot):
             continue
-        after = _seen(was, context) if link in evidence.broken else _unseen(was, evidence.well(link), context, held)
+        if link in evidence.broken:
+            broken[link] = _seen(was, context)
+            continue
+        well, now = evidence.well(link) or None, context.snapshot.now
+        promotion = context.policy.promotion
+        wait = promotion.stabilization(was.times) if was.wave is None else promotion.waves.pause_seconds
+        known = context.snapshot.known_good.get(link, NOT_YET_GOOD).after(well, now, wait)
+        after = _unseen(was, bool(well) and known.seconds >= wait, context, held)
         if after is not None:
             broken[link] = after
-    return broken, held
+            known_good[link] = known if after is was else replace(known, seconds=0.0)
+    return broken, known_good, held
 
 
 def _ended(link: Link, snapshot: Snapshot) -> bool:
@@ -98,28 +117,19 @@ def _ended(link: Link, snapshot: Snapshot) -> bool:
 def _seen(was: BrokenLink, context: Context) -> BrokenLink:
     """A link that is seen to be broken: the return of leaders, if it had begun, is undone."""
     if was.wave is None or context.deferral is not None:
-        return replace(was, unseen_since=None) if was.unseen_since is not None else was
+        return was
     return BrokenLink(was.link, was.since, was.times + 1)
 
 
-def _unseen(was: BrokenLink, well: bool, context: Context, held: list[BrokerHold]) -> BrokenLink | None:
-    """A link that is not seen to be broken. Its time counts from the last sighting; it returns while it is well."""
-    now, promotion = context.snapshot.now, context.policy.promotion
-    if was.unseen_since is None:
-        return replace(was, unseen_since=now)
-    wait = promotion.stabilization(was.times) if was.wave is None else promotion.waves.pause_seconds
+def _unseen(was: BrokenLink, due: bool, context: Context, held: list[BrokerHold]) -> BrokenLink | None:
+    """A link that is not seen to be broken; its next wave is ``due`` once it is known to be well for long enough."""
     if was.wave is not None and was.share >= 100:
-        return was if now - was.wave.waved_at < timedelta(seconds=WATCHED_SECONDS) else None
-    since = was.unseen_since if was.wave is None else was.wave.waved_at
-    if not well or now - since < timedelta(seconds=wait):
+        return was if context.snapshot.now - was.wave.waved_at < timedelta(seconds=WATCHED_SECONDS) else None
+    if not due:
         return was
-    reason, text = None, ""
-    if promotion.mode is PromotionMode.MANUAL:
-        reason, text = Reason.PROMOTION_MANUAL, "set spec.override.state to Promoted at one end to restore leaders"
-    elif (busy := context.deferral) is not None:
-        reason, text = busy.reason, busy.message
-    if reason is not None:
-        held += [BrokerHold(end, reason, f"no lag between {was.link} any more; {text}") for end in was.link]
+    if (blocker := return_blocker(context, " at one end")) is not None:
+        text = f"no lag between {was.link} any more; {blocker.message}"
+        held += [BrokerHold(end, blocker.reason, text) for end in was.link]
         return was
     return replace(was, wave=_next_wave(was, context))
 
@@ -139,40 +149,30 @@ def _admitted(
     log_dirs: LogDirDecisions,
     thirds: _Thirds,
     context: Context,
-) -> tuple[list[Link], list[BrokerHold], dict[int, float]]:
-    """Invariant 4. New links need room in the cap next to demoted brokers, demoted directories and other links; they
-    use up none of it for a broker that is sick as a whole.
-    """
+) -> AdmittedParts[Link]:
+    """New links within the cap, next to demoted brokers, demoted directories and other links."""
     snapshot = context.snapshot
     new = [link for link in new if all(_eligible(end, kept, context) for end in link)]
     if not new:
-        return [], [], {}
+        return AdmittedParts()
     active = [link for link, one in broken.items() if one.share < 100]
-    counted = demoted_by_signals(kept, snapshot) | {one.broker for one in log_dirs.demoted} | {a.one for a in active}
-    cap = context.policy.demotion.cap(len(snapshot.cluster.named))
-    shared = _shared_cause([*new, *active], kept, context)
-    admitted, held, dwelling = list[Link](), list[BrokerHold](), dict[int, float]()
-    for link in new:
-        refusal: tuple[Reason, str] | None = None
-        if shared is not None:
-            refusal = Reason.SYSTEMIC_CAUSE, shared
-        elif (busy := context.deferral) is not None:
-            refusal = busy.reason, busy.message
-        elif not thirds.partitions(BrokenLink(link, snapshot.now)):
-            text = "no partition in scope of both has a third replica that is Healthy and in the ISR: leaders stay"
-            refusal = Reason.NO_HEALTHY_ISR_MEMBER, text
-        elif link.one not in counted and len(counted) >= cap:
-            how = "demoted by signals, or at one end of a broken link"
-            refusal = Reason.CAP_REACHED, cap_reached(counted, how, context, beyond="repair the link")
-        if refusal is not None:
-            reason, text = refusal
-            held += [BrokerHold(end, reason, f"{link} do not reach each other; {text}") for end in link]
-        elif left := max(dwell_left(context.verdicts[end], context) for end in link):
-            dwelling |= dict.fromkeys(link, left)
-        else:
-            admitted.append(link)
-            counted.add(link.one)
-    return admitted, held, dwelling
+
+    def refusal(link: Link) -> Blocker | None:
+        if context.deferral is not None or thirds.partitions(BrokenLink(link, snapshot.now)):
+            return context.deferral
+        text = "no partition in scope of both has a third replica that is Healthy and in the ISR: leaders stay"
+        return Blocker(Reason.NO_HEALTHY_ISR_MEMBER, text)
+
+    return admit_parts(
+        new,
+        tuple,
+        demoted_by_signals(kept, snapshot) | {one.broker for one in log_dirs.demoted} | {a.one for a in active},
+        context,
+        shared=_shared_cause([*new, *active], kept, context),
+        refusal=refusal,
+        how="demoted by signals, or at one end of a broken link",
+        beyond="repair the link",
+    )
 
 
 def _eligible(broker: int, kept: Mapping[int, DemotedBroker], context: Context) -> bool:

@@ -10,23 +10,22 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from bellwether.core.demotion.cap import cap_reached, demoted_by_signals, shared_symptom
+from bellwether.core.demotion.cap import demoted_by_signals, shared_symptom
 from bellwether.core.demotion.cure_choice import choose_cures
-from bellwether.core.demotion.dwell import dwell_left
+from bellwether.core.demotion.parts import admit_parts, return_blocker
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.findings import fresh
-from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.flap_damping import stabilization
+from bellwether.core.model.known_good import NOT_YET_GOOD, KnownGood
 from bellwether.core.model.log_dirs import DemotedLogDir, LogDir, partitions_in
 from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.model.undo_record import DemotedBroker, EntryState
+from bellwether.core.model.undo_record import DemotedBroker, EntryState, Link
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection
-from bellwether.core.settings.policy import PromotionMode
 from bellwether.core.signals import OverrideState, Reading, Signal, SignalType
 
 
@@ -41,6 +40,8 @@ class LogDirDecisions:
     """The same by partition: brokers whose replica lies in a demoted directory."""
     held: tuple[BrokerHold, ...] = ()
     dwelling: Mapping[int, float] = field(default_factory=dict)
+    known_good: Mapping[LogDir | Link, KnownGood] = field(default_factory=dict, compare=False)
+    """How long each of them is known to be good."""
     to_hold: tuple[int, ...] = ()
     """Brokers of which one directory is slow, and that are held as a whole instead."""
 
@@ -58,13 +59,21 @@ class LogDirDecisions:
 def decide_log_dirs(kept: Mapping[int, DemotedBroker], context: Context) -> LogDirDecisions:
     """Decide which directories are demoted from now on. ``kept`` are the brokers that are demoted as a whole."""
     snapshot = context.snapshot
-    demoted, held = _still_demoted(kept, context)
+    demoted, known_good, held = _still_demoted(kept, context)
     partly = [v for v in context.verdicts.values() if v.reason is Reason.LOG_DIR_SLOW]
     slow = [v for v in partly if _eligible(v.broker, kept, snapshot)]
     new = [v for v in slow if any(LogDir(v.broker, path) not in demoted for path in v.log_dirs)]
-    admitted, refused = _admitted(new, kept, {one.broker for one in demoted}, context)
-    dwelling = {v.broker: left for v in admitted if (left := dwell_left(v, context))}
-    cures = choose_cures([v for v in admitted if v.broker not in dwelling], kept, context)
+    affected = demoted_by_signals(kept, snapshot) | {one.broker for one in demoted}
+    admitted = admit_parts(
+        sorted(new, key=lambda v: (v.broker not in affected, v.since, v.broker)),
+        lambda v: (v.broker,),
+        affected,
+        context,
+        shared=shared_symptom(kept, context) if new else None,
+        how="demoted by signals, or log directories of theirs",
+    )
+    refused = [BrokerHold(v.broker, why.reason, why.message) for v, why in admitted.refused]
+    cures = choose_cures(admitted.parts, kept, context)
     for verdict in cures.demoted:
         for path in verdict.log_dirs:
             log_dir = LogDir(verdict.broker, path)
@@ -79,7 +88,7 @@ def decide_log_dirs(kept: Mapping[int, DemotedBroker], context: Context) -> LogD
     demoted = dict(sorted(demoted.items()))
     held += [*refused, *cures.held]
     found = LogDirDecisions.of(demoted, snapshot)
-    return replace(found, held=tuple(held), dwelling=dwelling, to_hold=cures.to_hold)
+    return replace(found, held=tuple(held), dwelling=admitted.dwelling, known_good=known_good, to_hold=cures.to_hold)
 
 
 def known_slow(context: Context) -> dict[LogDir, DemotedLogDir]:
@@ -102,66 +111,44 @@ def _eligible(broker: int, kept: Collection[int], snapshot: Snapshot) -> bool:
     return broker not in kept and not snapshot.overridden(broker) and not snapshot.is_quarantined(broker)
 
 
-def _still_demoted(kept: Collection[int], context: Context) -> tuple[dict[LogDir, DemotedLogDir], list[BrokerHold]]:
-    snapshot, promotion = context.snapshot, context.policy.promotion
-    demoted, held = {}, []
-    busy = context.deferral
+def _still_demoted(
+    kept: Collection[int], context: Context
+) -> tuple[dict[LogDir, DemotedLogDir], dict[LogDir | Link, KnownGood], list[BrokerHold]]:
+    snapshot = context.snapshot
+    demoted, known_good, held = {}, dict[LogDir | Link, KnownGood](), []
     for log_dir, was in sorted(snapshot.record.log_dirs.items()):
         override = snapshot.override_of(log_dir.broker)
         promoted = override is not None and override.state is OverrideState.PROMOTED
         if log_dir.broker in kept or log_dir.broker not in context.verdicts or promoted:
             continue  # the broker as a whole is demoted, is gone, or an override lets it lead
-        demoted[log_dir] = was
         wait = stabilization(snapshot.flaps.get(log_dir.broker), context.policy)
-        since = _passing_since(was, snapshot.signals, context.policy.detection)
-        if since is None or snapshot.now - since < timedelta(seconds=wait):
+        good, passing = _seen_good(was, snapshot.signals, context.policy.detection)
+        known = snapshot.known_good.get(log_dir, NOT_YET_GOOD).after(good, snapshot.now, wait, passing)
+        blocker = return_blocker(context)
+        if good and known.seconds >= wait and blocker is None:
             continue
-        if promotion.mode is PromotionMode.MANUAL:
-            text = f"log directory {log_dir.path} is fast again; set spec.override.state to Promoted to restore leaders"
-            held.append(BrokerHold(log_dir.broker, Reason.PROMOTION_MANUAL, text))
-        elif busy is not None:
-            text = f"log directory {log_dir.path} is fast again; {busy.message}"
-            held.append(BrokerHold(log_dir.broker, busy.reason, text))
-        else:
-            del demoted[log_dir]
-    return demoted, held
+        demoted[log_dir], known_good[log_dir] = was, known
+        if good and known.seconds >= wait and blocker is not None:
+            text = f"log directory {log_dir.path} is fast again; {blocker.message}"
+            held.append(BrokerHold(log_dir.broker, blocker.reason, text))
+    return demoted, known_good, held
 
 
-def _passing_since(was: DemotedLogDir, signals: Iterable[Signal], detection: Detection) -> datetime | None:
-    """Since when every signal of the directory passes; None while one fails, or the one that demoted it is stale."""
+def _seen_good(
+    was: DemotedLogDir, signals: Iterable[Signal], detection: Detection
+) -> tuple[bool | None, dict[tuple[str, str], datetime | None]]:
+    """Whether every signal of the directory passes; None where the one that demoted it is missing or stale. And since
+    when each passes.
+    """
     patience = {
         SignalType.STORAGE_LATENCY: detection.storage.stale_after_seconds,
         SignalType.READ_LATENCY: detection.read_latency.stale_after_seconds,
     }
     said = [s for s in signals if (s.broker, s.directory) == was.log_dir and s.type in patience]
-    if any(s.reading is Reading.FAILING for s in said):
-        return None
-    passing = [s for s in said if s.reading is Reading.PASSING and fresh(s, patience[SignalType(s.type)])]
-    return max(s.since for s in passing) if any(s.type == was.signal for s in passing) else None
-
-
-def _admitted(
-    slow: list[Verdict], kept: Mapping[int, DemotedBroker], with_demoted: set[int], context: Context
-) -> tuple[list[Verdict], list[BrokerHold]]:
-    """Invariant 4. Brokers with a demoted directory need room in the cap next to the demoted brokers. They use up
-    none of it themselves: a broker that is sick as a whole does not wait for directories.
-    """
-    if not slow:
-        return [], []
-    if (text := shared_symptom(kept, context)) is not None:
-        return [], [BrokerHold(v.broker, Reason.SYSTEMIC_CAUSE, text) for v in slow]
-    snapshot = context.snapshot
-    affected = demoted_by_signals(kept, snapshot) | with_demoted
-    cap = context.policy.demotion.cap(len(snapshot.cluster.named))
-    admitted, held = [], []
-    for verdict in sorted(slow, key=lambda v: (v.broker not in affected, v.since, v.broker)):
-        if verdict.broker in affected or len(affected) < cap:
-            affected.add(verdict.broker)
-            admitted.append(verdict)
-        else:
-            text = cap_reached(affected, "demoted by signals, or log directories of theirs", context)
-            held.append(BrokerHold(verdict.broker, Reason.CAP_REACHED, text))
-    return admitted, held
+    passing = [s for s in said if s.reading is Reading.PASSING]
+    asked = any(s.type == was.signal and fresh(s, patience[SignalType(s.type)]) for s in passing)
+    good = False if any(s.reading is Reading.FAILING for s in said) else True if asked else None
+    return good, {(s.type, s.source): s.since for s in passing}
 
 
 def _unknown(log_dir: LogDir, snapshot: Snapshot) -> str | None:

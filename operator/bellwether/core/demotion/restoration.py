@@ -184,7 +184,7 @@ def _advanced(wave: ReturningBroker, context: Context) -> tuple[ReturningBroker,
 
 
 def _not_healthy(wave: ReturningBroker, context: Context) -> WaveBlocker | None:
-    """Only a healthy broker gets more leaders.
+    """A healthy broker gets more leaders; one that is only Suspect after a timeout, as nobody would demote it.
 
     If nothing is known of a broker that signals had not demoted, that is enough where no prober runs, and after a
     timeout in any case: without us Kafka would have returned its leaders long ago.
@@ -192,7 +192,7 @@ def _not_healthy(wave: ReturningBroker, context: Context) -> WaveBlocker | None:
     verdict = context.verdicts[wave.broker]
     if verdict.slow is not None:
         return WaveBlocker(verdict.slow, DESCRIPTIONS[verdict.slow])
-    if verdict.state is HealthState.HEALTHY:
+    if verdict.state is HealthState.HEALTHY or (verdict.state is HealthState.SUSPECT and _overdue(wave, context)):
         return None
     unknown = verdict.state is HealthState.UNKNOWN and wave.trigger is not RestorationTrigger.RECOVERED
     if unknown and (not context.has_health_evidence or _overdue(wave, context)):

@@ -129,6 +129,8 @@ class SignalIndex:
     detection: Detection
     by_broker: Mapping[int, Sequence[Signal]] = field(default_factory=dict)
     by_type: Mapping[str, Mapping[int, Sequence[Signal]]] = field(default_factory=dict)
+    excused: frozenset[tuple[int, str, str]] = frozenset()
+    """Broker, type and source of the failing signals that count as Unknown for the broker, as it was in maintenance."""
 
     @staticmethod
     def of(snapshot: Snapshot, detection: Detection, resumed: Mapping[int, datetime] = _NOBODY) -> SignalIndex:
@@ -140,15 +142,18 @@ class SignalIndex:
         """
         by_broker: defaultdict[int, list[Signal]] = defaultdict(list)
         by_type: defaultdict[str, defaultdict[int, list[Signal]]] = defaultdict(lambda: defaultdict(list))
+        excused = set()
         for said in snapshot.signals:
             if said.broker in snapshot.drained:
                 continue
             signal, end = said, resumed.get(said.broker)
             if end is not None and said.reading is Reading.FAILING and said.since <= end:
                 signal = replace(said, reading=Reading.UNKNOWN)
+                excused.add((said.broker, said.type, said.source))
             by_broker[signal.broker].append(signal)
             by_type[signal.type][signal.broker].append(signal)
-        return SignalIndex(snapshot, detection, dict(by_broker), {t: dict(said) for t, said in by_type.items()})
+        types = {t: dict(said) for t, said in by_type.items()}
+        return SignalIndex(snapshot, detection, dict(by_broker), types, frozenset(excused))
 
     def about(self, broker: int, type_: str) -> Sequence[Signal]:
         """The signals of one type for one broker."""
@@ -233,12 +238,14 @@ class SignalIndex:
         return SecondsByBroker({b: agreed(words, need) for b, words in heard.items() if len(words) >= need > 0})
 
     def _blind(self, type_: str) -> frozenset[str]:
-        asked, reached = Counter[str](), set[str]()
+        """Sources from which two live brokers or more fail, and none passes; Unknown is neither."""
+        failing, reached = Counter[str](), set[str]()
         for broker, said in self._of_type(type_):
             if broker in self.snapshot.cluster.live:
-                asked.update(s.source for s in said)
-                reached.update(s.source for s in said if s.reading is not Reading.FAILING)
-        return frozenset(source for source, times in asked.items() if times > 1 and source not in reached)
+                excused = {s.source for s in said if (broker, type_, s.source) in self.excused}
+                failing.update(s.source for s in said if s.reading is Reading.FAILING or s.source in excused)
+                reached.update(s.source for s in said if s.reading is Reading.PASSING)
+        return frozenset(source for source, times in failing.items() if times > 1 and source not in reached)
 
     def move_cost(self, broker: int) -> MoveCost:
         """What moving the broker's leaders away and back costs its clients."""

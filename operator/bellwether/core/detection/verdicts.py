@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from bellwether.core.detection.canary import canary
 from bellwether.core.detection.explanations import SILENT, explained
-from bellwether.core.detection.findings import EvidenceItem, Finding, SignalIndex, passing, worst
+from bellwether.core.detection.findings import NOT_REPORTED, EvidenceItem, Finding, SignalIndex, passing, worst
 from bellwether.core.detection.harm_weighing import own_harm
 from bellwether.core.detection.health_states import Evidence, HealthState, next_state
 from bellwether.core.detection.links import LinkEvidence, broken_link
@@ -25,6 +25,7 @@ from bellwether.core.detection.thresholds import threshold_findings
 from bellwether.core.detection.verdict_inputs import VerdictInputs, shared_inputs, verdict_inputs
 from bellwether.core.model.flap_damping import stabilization
 from bellwether.core.model.harm_history import HarmCause
+from bellwether.core.model.known_good import NOT_YET_GOOD, KnownGood
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
@@ -70,11 +71,20 @@ class Verdict:
     """Brokers that it does not reach, nor they it."""
     harm: tuple[tuple[HarmCause, float | None], ...] = field(default=(), compare=False, repr=False)
     """What its probes have lost so far, as ``own_harm`` gives it to ``HarmHistory``."""
+    known_good: KnownGood = NOT_YET_GOOD
+    """How long it is known to be good since it was demoted, or since it failed last."""
+    last_known: HealthState | None = None
+    """Of an Unknown verdict the state when there was evidence last; None if there never was any."""
 
     @property
     def failing_evidence(self) -> bool:
         """Whether a source reports that the broker fails, as far as it counts."""
         return any(f.reading is Reading.FAILING and not f.ignored_because for f in self.facts)
+
+    @property
+    def known_state(self) -> HealthState | None:
+        """The state when there was evidence last, which may be now."""
+        return self.state if self.state is not HealthState.UNKNOWN else self.last_known
 
     @property
     def lasting(self) -> PreviousState:
@@ -96,6 +106,7 @@ CARRIED_AT_MOST = timedelta(seconds=30)
 """Longest Unknown across which the previous state keeps its start time."""
 
 _GOOD = (HealthState.HEALTHY, HealthState.RECOVERING)
+_GOOD_EVIDENCE = {Evidence.GOOD: True, Evidence.MISSING: None}
 _STORAGE = frozenset({Reason.STORAGE_SLOW})
 _REACHABILITY = frozenset({Reason.EXTERNALLY_UNREACHABLE, Reason.FREEZING, Reason.NOT_FENCED_IN_TIME})
 _NOTICED = frozenset({Reason.HARM_BELOW_COST, Reason.LOG_DIR_SLOW, Reason.BROKEN_LINK})
@@ -147,16 +158,19 @@ def _judge_one(
     found = worst(findings)
     facts = tuple(chain.from_iterable([f.facts for f in findings]))
     demoted, why = broker in index.snapshot.record.demoted, index.snapshot.maintenance.get(broker)
-    counting = by_signals is not None or (before is not None and before.state is HealthState.RECOVERING)
-    if counting and last is not None and found.evidence is Evidence.GOOD and failed_in_between(last.facts, facts):
-        before = None
-    wait = stabilization(index.snapshot.flaps.get(broker), policy) if demoted else 0
-    well_since = before.since if before is not None and before.state is HealthState.RECOVERING else now
+    known, wait, passes = NOT_YET_GOOD, 0, passing_since(facts)
+    if demoted and last is not None and not _before(last.since, index.snapshot.record.demoted[broker]):
+        known = last.known_good
+        counting = by_signals is not None or last.known_state is HealthState.RECOVERING
+        before = None if counting and known.failed_since(passes) else before
+    if demoted:
+        wait = stabilization(index.snapshot.flaps.get(broker), policy)
+        known = known.after(_GOOD_EVIDENCE.get(found.evidence, False), now, wait, passes)
     state = next_state(
         before.state if before is not None else None,
         found.evidence,
         demoted=demoted,
-        stayed_well=demoted and why is None and now - well_since >= timedelta(seconds=wait),
+        stayed_well=demoted and why is None and known.seconds >= wait,
     )
     if state is HealthState.RECOVERING:
         then = f"it is promoted after {wait} s with fresh, passing signals"
@@ -184,6 +198,8 @@ def _judge_one(
         links=frozenset().union(*(f.links for f in findings)),
         inputs=inputs if state is HealthState.HEALTHY and restart is None else None,
         harm=own_harm(broker, index, findings),
+        known_good=known,
+        last_known=last.known_state if state is HealthState.UNKNOWN and last is not None else None,
     )
 
 
@@ -244,17 +260,19 @@ def examine(
     return findings
 
 
-def failed_in_between(last: Iterable[EvidenceItem], now: Iterable[EvidenceItem]) -> bool:
-    """Whether a signal that counts now passes since another time than in the last verdict: it failed in between.
+def passing_since(facts: Iterable[EvidenceItem]) -> dict[tuple[str, str], datetime | None]:
+    """Since when sources pass: those that count, and the stale, whose prober may have found something unheard.
 
-    Only start times of one source are compared with each other, so a prober's clock does not matter. A
-    source that is new, or that did not pass at the last verdict, is not compared: the last verdict had that already.
-    Neither is the socket table: a demoted broker may have no clients.
+    Not the socket table: a demoted broker may have no clients.
     """
-    began = {(item.type, item.source): item.since for item in last if item.reading is Reading.PASSING}
-    counted = (item for item in now if item.type != SignalType.SELF_REACHABILITY and not item.ignored_because)
-    passing = (item for item in counted if item.reading is Reading.PASSING)
-    return any(began.get((item.type, item.source), item.since) != item.since for item in passing)
+    counted = (item for item in facts if not item.ignored_because or NOT_REPORTED in item.ignored_because)
+    passing = (i for i in counted if i.reading is Reading.PASSING and i.type != SignalType.SELF_REACHABILITY)
+    return {(item.type, item.source): item.since for item in passing}
+
+
+def _before(moment: datetime, demoted: DemotedBroker) -> bool:
+    """Whether that was before signals demoted the broker, or before its maintenance."""
+    return demoted.cause in (Cause.SIGNALS, Cause.MAINTENANCE) and moment < (demoted.drained_since or demoted.since)
 
 
 def _as_a_hint(own: Finding) -> Finding:
@@ -274,11 +292,10 @@ def _previous(verdict: Verdict | None, now: datetime, demoted: DemotedBroker | N
     before = _carried(verdict, now) if verdict is not None else None
     if before is None or before.state not in _GOOD or demoted is None:
         return before
-    began = demoted.drained_since or demoted.since
     # Healthy in the very reconcile that drains it is from before as well.
+    began = demoted.drained_since or demoted.since
     drained = demoted.cause is Cause.MAINTENANCE and before.state is HealthState.HEALTHY and before.since == began
-    stale = before.since < began and demoted.cause in (Cause.SIGNALS, Cause.MAINTENANCE)
-    return None if stale or drained else before
+    return None if drained or _before(before.since, demoted) else before
 
 
 def _carried(verdict: Verdict, now: datetime) -> PreviousState | None:
@@ -287,11 +304,7 @@ def _carried(verdict: Verdict, now: datetime) -> PreviousState | None:
         return None  # the state before maintenance no longer applies
     if verdict.state is HealthState.UNKNOWN and now - verdict.since > CARRIED_AT_MOST:
         return PreviousState(verdict.state, verdict.reason, verdict.since)
-    before = verdict.lasting
-    if verdict.state is HealthState.UNKNOWN and before.state is HealthState.RECOVERING:
-        unknown = max(now - verdict.since, timedelta(0))
-        return before._replace(since=before.since + unknown)  # only known time counts as healthy
-    return before
+    return verdict.lasting
 
 
 def _dated(

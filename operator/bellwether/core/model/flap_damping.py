@@ -30,8 +30,11 @@ def stabilization(flaps: FlapCounter | None, policy: Policy) -> int:
 
 
 def kept_from_leading(record: UndoRecord, orders: Mapping[int, QuarantineOrder]) -> Mapping[int, bool]:
-    """Brokers that are demoted or quarantined, and whether signals or a restart of the pod caused it."""
-    kept = dict.fromkeys((broker for broker, order in orders.items() if order.active), True)
+    """Brokers that are demoted or quarantined, as a whole or a log directory of theirs, and whether signals or a
+    restart of the pod caused it.
+    """
+    quarantined = [broker for broker, order in orders.items() if order.active]
+    kept = dict.fromkeys([*quarantined, *(log_dir.broker for log_dir in record.log_dirs)], True)
     for broker, one in record.demoted.items():
         by_pod = (one.cause, one.reason) == (Cause.MAINTENANCE, Reason.RESTARTING)
         kept[broker] = by_pod or one.cause is Cause.SIGNALS

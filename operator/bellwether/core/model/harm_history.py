@@ -80,9 +80,10 @@ class HarmHistory:
 
         0 ends an episode; None is harm of another cause. A cause that is missing is not known at present; a broker that
         is missing is gone. When clients of several brokers lose requests by one kind of cause at the same time, it is
-        probably shared, and nothing is learned from it.
+        probably shared, and nothing is learned from it. A broker that is down or in maintenance shares none.
         """
         ended, under_way = dict(self.ended), {key: lost for key, lost in self.under_way.items() if key[0] in seen}
+        losing = {(broker, cause) for broker, causes in seen.items() for cause, lost in causes if lost}
         for broker, causes in seen.items():
             for cause, lost in causes:
                 key = broker, cause
@@ -96,7 +97,7 @@ class HarmHistory:
                     before = under_way.get(key, 0.0)
                     under_way[key] = None if before is None else max(before, min(lost, LARGEST_LOST_SECONDS))
         for cause in HarmCause:
-            together = [key for key in under_way if key[1] is cause]
+            together = [key for key in under_way if key[1] is cause and (key in losing or under_way[key] is not None)]
             if len(together) > 1:
                 under_way.update(dict.fromkeys(together))
         return self if (ended, under_way) == (self.ended, self.under_way) else HarmHistory(ended, under_way)

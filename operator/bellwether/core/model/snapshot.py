@@ -11,14 +11,15 @@ from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.fault_tolerance import FaultTolerance
 from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.model.harm_history import HarmHistory
+from bellwether.core.model.known_good import KnownGood
 from bellwether.core.model.loads import Loads
-from bellwether.core.model.log_dirs import Placement
+from bellwether.core.model.log_dirs import LogDir, Placement
 from bellwether.core.model.maintenance import Maintenance, requests_maintenance, under_maintenance
 from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.model.quarantine_order import RELEASE_AFTER, QuarantineOrder
 from bellwether.core.model.reassignments import ExternalReassignments
 from bellwether.core.model.strimzi import Blocker, Pod, Strimzi
-from bellwether.core.model.undo_record import UndoRecord
+from bellwether.core.model.undo_record import Link, UndoRecord
 from bellwether.core.signals import Override, Signal
 
 
@@ -83,7 +84,8 @@ class Snapshot:
 
     harm_history: HarmHistory = field(default_factory=HarmHistory)
     """What past disturbances in this cluster lost in all."""
-
+    known_good: Mapping[LogDir | Link, KnownGood] = field(default_factory=dict)
+    """How long demoted log directories and broken links are known to be good; another process starts from 0."""
     loads: Loads | None = None
     """Measured loads of partitions, where they are available."""
 

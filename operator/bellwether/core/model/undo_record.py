@@ -150,14 +150,13 @@ class Link(NamedTuple):
 class BrokenLink:
     """Two brokers that do not fetch from each other, and whose common partitions others lead.
 
-    ``unseen_since`` is since when that is not seen any more, None while it is. ``wave`` releases the partitions step by
-    step once it is well. ``times`` counts how often it broke, as the return of leaders is what tests it.
+    ``wave`` releases the partitions step by step once it is well. ``times`` counts how often it broke, as the return of
+    leaders is what tests it.
     """
 
     link: Link
     since: datetime
     times: int = 1
-    unseen_since: datetime | None = None
     wave: ReturningBroker | None = None
 
     @property

@@ -42,15 +42,20 @@ class IneligibleReason(StrEnum):
     DEMOTED = "Demoted"
 
 
-def ineligible_brokers(cluster: Cluster, record: UndoRecord, verdicts: Mapping[int, Verdict]) -> dict[int, str]:
+def ineligible_brokers(
+    cluster: Cluster, record: UndoRecord, verdicts: Mapping[int, Verdict], *, probed: bool = False
+) -> dict[int, str]:
     """Brokers that must not get leaders, with the reason.
 
-    Brokers that are not registered, fenced or demoted, and those not known to be healthy. If no broker is known to be
-    healthy, because no prober runs, Unknown makes no broker ineligible.
+    Brokers that are not registered, fenced or demoted, and those not known to be healthy. Where no prober runs, which
+    neither ``probed`` nor a healthy broker contradicts, Unknown makes only a broker ineligible that was not healthy
+    when there was evidence last.
     """
-    judged = any(v.state is HealthState.HEALTHY for v in verdicts.values())
-    ill = set(HealthState) - {HealthState.HEALTHY} - (set() if judged else {HealthState.UNKNOWN})
-    found: dict[int, str] = {b: str(v.state) for b, v in verdicts.items() if v.state in ill}
+    judged = probed or any(v.state is HealthState.HEALTHY for v in verdicts.values())
+    well = {HealthState.HEALTHY} | (set() if judged else {None})
+    found: dict[int, str] = {
+        b: str(v.state) for b, v in verdicts.items() if (v.state if judged else v.known_state) not in well
+    }
     found |= dict.fromkeys(record.demoted, str(IneligibleReason.DEMOTED))
     found |= dict.fromkeys((b.id for b in cluster.brokers.values() if b.fenced), str(IneligibleReason.FENCED))
     found |= dict.fromkeys(cluster.named - set(cluster.brokers), str(IneligibleReason.NOT_REGISTERED))
@@ -104,7 +109,7 @@ def rebalance_problem(context: Context, demoted: Mapping[int, DemotedBroker]) ->
     return build_problem(
         snapshot.cluster,
         record,
-        ineligible_brokers(snapshot.cluster, record, context.verdicts),
+        ineligible_brokers(snapshot.cluster, record, context.verdicts, probed=context.has_health_evidence),
         settings.objective,
         policy=f"{policy.namespace}/{policy.name}",
         made_at=snapshot.now.replace(microsecond=0),

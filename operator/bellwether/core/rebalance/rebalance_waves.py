@@ -233,7 +233,9 @@ class _MoveChecks:
         # A returning broker may be down for a year: only its own partitions wait for it.
         self._kept = frozenset(decisions.demoted).union(decisions.returning.keys() - snapshot.cluster.live)
         record = replace(snapshot.record, demoted=decisions.demoted)
-        self._ineligible = ineligible_brokers(snapshot.cluster, record, context.verdicts)
+        self._ineligible = ineligible_brokers(
+            snapshot.cluster, record, context.verdicts, probed=context.has_health_evidence
+        )
 
     @cached_property
     def _topics(self) -> frozenset[str]:

@@ -149,10 +149,7 @@ def report(
 
 def timer_delays(report: Report, policy: Policy) -> list[float]:
     """Seconds until each running timer expires: dwell, stabilization, and the pause between two waves."""
-    found = (
-        requeue_after(b.verdict, dwell_left=b.dwell_left, flaps=b.flaps, policy=policy, now=report.now)
-        for b in report.brokers
-    )
+    found = (requeue_after(b.verdict, dwell_left=b.dwell_left, flaps=b.flaps, policy=policy) for b in report.brokers)
     waves = (
         b.restoration.wait.again_seconds
         for b in report.brokers

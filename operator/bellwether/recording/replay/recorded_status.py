@@ -18,7 +18,17 @@ from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.recording.traces.merge_patch import Document, Json
 
-_VERDICT = ("state", "reason", "message", "since", "restartedAt", "resumedAt")
+_VERDICT = (
+    "state",
+    "reason",
+    "message",
+    "since",
+    "restartedAt",
+    "resumedAt",
+    "goodSeconds",
+    "knownState",
+    "explainedAt",
+)
 """The part of a verdict on which the next one depends; the evidence is in the signals."""
 
 

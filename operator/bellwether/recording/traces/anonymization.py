@@ -19,7 +19,9 @@ from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.signals import Override, Signal
 from bellwether.recording.traces.merge_patch import Document, Json
 
-_KEPT_WORDS = frozenset({"state", "reason", "since", "status", "restartedAt", "resumedAt", "last"})
+_KEPT_WORDS = frozenset(
+    {"state", "reason", "since", "status", "restartedAt", "resumedAt", "last", "knownState", "explainedAt"}
+)
 
 
 class Anonymity:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
 from bellwether.core.demotion.decisions import Decisions, decide, decide_on_deletion, manual_decision
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
+from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Demotion, Policy, Promotion, PromotionMode
-from bellwether.core.signals import Override, OverrideState
+from bellwether.core.signals import Override, OverrideState, Reading
 from testkit.values.builders import (
+    START,
     after,
     cluster,
     demoted,
@@ -23,6 +26,7 @@ from testkit.values.builders import (
     partition,
     record,
     returning,
+    signal,
     snapshot,
     verdict,
     verdicts,
@@ -121,6 +125,42 @@ def test_only_health_ends_a_demotion_by_signals(state: HealthState, stays: bool)
         Context(snapshot(seen, undo=record(None, demoted(1))), {**verdicts(seen), 1: verdict(1, state)}, policy())
     )
     assert (1 in made.demoted, made.promoted) == (stays, () if stays else (1,))
+
+
+@pytest.mark.parametrize("cause", [Cause.OVERRIDE, Cause.MAINTENANCE])
+class TestARelease:
+    """The end of an override, of a drain or of maintenance."""
+
+    def left(self, cause: Cause, judged: Verdict) -> DemotedBroker | None:
+        seen = big(3)
+        found = snapshot(seen, signal(1, Reading.PASSING), undo=record(None, demoted(1, cause)))
+        return decide(Context(found, {**verdicts(seen), 1: judged}, policy())).demoted.get(1)
+
+    @pytest.mark.parametrize("state", [HealthState.HEALTHY, HealthState.SUSPECT])
+    def test_a_broker_that_nobody_would_demote_leads_again(self, cause: Cause, state: HealthState):
+        assert self.left(cause, verdict(1, state)) is None
+
+    def test_only_a_sick_broker_stays_demoted_by_signals(self, cause: Cause):
+        sick = verdict(1, HealthState.SICK)
+        assert self.left(cause, sick) == DemotedBroker(1, Cause.SIGNALS, sick.reason, sick.message, START)
+
+    @pytest.mark.parametrize("state", [HealthState.RECOVERING, HealthState.DOWN])
+    def test_one_that_is_not_well_yet_waits_without_using_up_the_cap(self, cause: Cause, state: HealthState):
+        left = self.left(cause, verdict(1, state))
+        assert left is not None
+        assert (left.cause, left.reason) == (cause, Reason.STABILIZING)
+
+    @pytest.mark.parametrize("starting", [{"restarted": START}, {"resumed": START}])
+    def test_a_suspect_one_waits_while_it_starts_up(self, cause: Cause, starting: dict[str, datetime]):
+        left = self.left(cause, replace(verdict(1, HealthState.SUSPECT), **starting))
+        assert left is not None
+        assert left.cause is cause
+
+    @pytest.mark.parametrize("last", [HealthState.SICK, HealthState.DOWN, HealthState.RECOVERING])
+    def test_what_is_not_seen_now_does_not_return_a_broker_last_seen_failing(self, cause: Cause, last: HealthState):
+        left = self.left(cause, replace(verdict(1, HealthState.UNKNOWN), last_known=last))
+        assert left is not None
+        assert left.cause is cause
 
 
 def test_manual_promotion_waits_for_a_person_and_says_how():

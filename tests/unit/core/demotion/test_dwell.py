@@ -11,6 +11,7 @@ from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.model.harm_history import HarmCause
+from bellwether.core.model.known_good import KnownGood
 from bellwether.core.settings.policy import Demotion, Policy, Promotion
 from testkit.values.builders import after, cluster, partition, snapshot, verdict, verdicts
 
@@ -40,19 +41,20 @@ def test_it_takes_the_whole_time_while_another_broker_is_not_healthy(other: Heal
 
 
 @pytest.mark.parametrize(
-    ("state", "dwell_left", "flaps", "at", "seconds"),
+    ("state", "dwell_left", "flaps", "known_good", "seconds"),
     [
         pytest.param(HealthState.SICK, 3.0, None, 1, 3.0, id="until the dwell is over"),
         pytest.param(HealthState.SICK, None, None, 1, None, id="a demoted one waits for news"),
         pytest.param(HealthState.RECOVERING, None, None, 4, 6.0, id="until it has been well for long enough"),
-        pytest.param(HealthState.RECOVERING, None, FlapCounter(3, after(0)), 4, 36.0, id="longer for one that flaps"),
+        pytest.param(HealthState.RECOVERING, None, FlapCounter(3, after(0)), 31, 9.0, id="longer for one that flaps"),
+        pytest.param(HealthState.RECOVERING, None, FlapCounter(3, after(0)), 4, 10.0, id="while its time still counts"),
         pytest.param(HealthState.RECOVERING, None, None, 99, SOONEST_SECONDS, id="overdue, but never at once for ever"),
         pytest.param(HealthState.HEALTHY, None, None, 1, None, id="a well one waits for nothing"),
     ],
 )
 def test_an_appointment_is_kept_when_it_is_due(
-    state: HealthState, dwell_left: float | None, flaps: FlapCounter | None, at: int, seconds: float | None
+    state: HealthState, dwell_left: float | None, flaps: FlapCounter | None, known_good: float, seconds: float | None
 ):
     policy = Policy(name="main", promotion=Promotion(stabilization_seconds=10))
-    found = requeue_after(verdict(1, state), dwell_left=dwell_left, flaps=flaps, policy=policy, now=after(at))
-    assert found == seconds
+    judged = replace(verdict(1, state), known_good=KnownGood(known_good))
+    assert requeue_after(judged, dwell_left=dwell_left, flaps=flaps, policy=policy) == seconds

@@ -114,18 +114,18 @@ class TestReturn:
         assert stage.led(3) == 12
         assert stage.record.links[PAIR].times == 2
 
-    def test_time_counts_from_the_last_sighting_and_unknown_evidence_neither_ends_nor_extends_it(self):
+    def test_only_time_counts_in_which_both_ends_report_that_it_is_well(self):
         stage = Stage(policy=replace(POLICY, promotion=replace(POLICY.promotion, stabilization_seconds=45)))
         stage.cut(turns=20)
-        stage.mend()
-        seen = stage.record.links[PAIR].unseen_since
+        stage.mend(turns=10)
         stage.site.signals.silence("replication")
         stage.turn(60)
         assert stage.led(3) == 12, "the prober is silent: it is not known to be well"
-        assert stage.record.links[PAIR].unseen_since == seen
         assert stage.report().verdict.state is HealthState.HEALTHY, "nothing is known against it"
         stage.site.signals.resume("replication")
         stage.turn(2)
+        assert stage.led(3) == 12
+        stage.turn(30)
         assert stage.orders() == stage.home
 
     def test_manual_promotion_waits_for_a_person(self):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -208,6 +209,70 @@ def test_a_silent_probe_does_not_end_a_demotion(kind: SignalType):
     stage.site.signals.silence("disk-1-1")
     stage.turn(60)
     assert stage.demoted() == {SLOW}
+
+
+class TestRecovery:
+    """A directory recovers as a broker does: by seconds that are known to be good."""
+
+    def recovering(self, seconds: int = 10) -> Stage:
+        stage = Stage(policy=replace(POLICY, promotion=replace(POLICY.promotion, stabilization_seconds=seconds)))
+        stage.disk(SECOND, BAD)
+        stage.turn()
+        stage.disk(SECOND, GOOD)
+        return stage
+
+    def reported_since(self, stage: Stage, seconds: float) -> None:
+        """Its prober's clock differs by so much."""
+        for said in stage.site.signals.signals():
+            if said.source == "disk-1-1":
+                stage.site.signals.put(replace(said, since=said.since + timedelta(seconds=seconds)))
+
+    @pytest.mark.parametrize("seconds", [-60, 3600])
+    def test_the_clock_of_the_prober_decides_nothing(self, seconds: float):
+        stage = self.recovering()
+        self.reported_since(stage, seconds)
+        stage.turn(10)
+        assert stage.demoted() == {SLOW}
+        stage.turn(2)
+        assert stage.demoted() == set()
+
+    def test_time_in_which_its_prober_is_silent_does_not_count(self):
+        stage = self.recovering(30)
+        stage.turn(3)
+        stage.site.signals.silence("disk-1-1")
+        stage.turn(60)
+        stage.site.signals.resume("disk-1-1")
+        stage.turn(15)
+        assert stage.demoted() == {SLOW}
+        stage.turn(15)
+        assert stage.demoted() == set()
+
+    def test_a_failure_between_two_reads_starts_the_wait_again(self):
+        stage = self.recovering()
+        stage.turn(9)
+        self.reported_since(stage, 5)
+        stage.turn(9)
+        assert stage.demoted() == {SLOW}
+
+    def test_the_signal_that_demoted_it_must_pass_and_not_another(self):
+        stage = Stage()
+        stage.disk(SECOND, BAD, kind=SignalType.READ_LATENCY)
+        stage.turn()
+        stage.site.signals.clear(1, SignalType.READ_LATENCY)
+        stage.turn(3 * STABLE)
+        assert stage.demoted() == {SLOW}
+
+    def test_one_that_flaps_must_be_good_for_longer(self):
+        stage = self.recovering()
+        stage.turn(STABLE)
+        assert stage.demoted() == set()
+        stage.disk(SECOND, BAD)
+        stage.turn()
+        stage.disk(SECOND, GOOD)
+        stage.turn(STABLE)
+        assert stage.demoted() == {SLOW}
+        stage.turn(STABLE)
+        assert stage.demoted() == set()
 
 
 def test_reads_and_writes_must_both_be_fast_again():

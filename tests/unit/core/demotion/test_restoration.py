@@ -164,6 +164,13 @@ class TestGoingOn:
         assert share(made) == 10
         assert made.waits[1].reason is verdict(1, verdicts(seen, **{state: [1]})[1].state).reason
 
+    @pytest.mark.parametrize(("state", "then"), [("suspect", 50), ("sick", 10), ("unknown", 10)])
+    def test_what_would_not_demote_a_broker_does_not_hold_it_for_ever(self, state: str, then: int):
+        seen, long_ago = away(), after(NOW - RESTORE_TIMEOUT.total_seconds() - 1)
+        judged = verdicts(seen, **{state: [1]})
+        judged[1] = replace(judged[1], since=long_ago)
+        assert share(decide(seen, returning(1, 10, long_ago), judged=judged)) == then
+
     def test_a_follower_that_lags_waits_though_it_is_healthy(self):
         seen = away()
         judged = verdicts(seen)

@@ -127,8 +127,10 @@ def test_no_other_verdict_stands_by_itself(state: HealthState):
 
 def test_nor_does_that_of_a_well_broker_that_waits_for_a_person():
     undo = record(None, demoted(1))
-    recovering = judge(snapshot(None, *WELL, undo=undo), POLICY, {})
-    well = judge(snapshot(None, *WELL, undo=undo, now=after(60)), POLICY, recovering)
+    found: dict[int, Verdict] = {}
+    for seconds in range(0, 61, 10):
+        found = judge(snapshot(None, *WELL, undo=undo, now=after(seconds)), POLICY, found)
+    well = judge(snapshot(None, *WELL, undo=undo, now=after(70)), POLICY, found)
     assert (well[1].state, well[1].inputs) == (HealthState.HEALTHY, None)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -11,6 +11,7 @@ from bellwether.core.detection.findings import quorum
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict, judge
 from bellwether.core.model.harm_history import HarmCause
+from bellwether.core.model.known_good import KnownGood
 from bellwether.core.model.undo_record import Cause
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection, Reachability, StorageLatency
@@ -241,12 +242,23 @@ class TestStabilization:
         policy = replace(POLICY, promotion=Promotion(stabilization_seconds=wait))
         return of_one(snapshot(None, *words(*readings), now=after(seconds), undo=self.SICK), policy, before)
 
+    def well(self, seconds: Iterable[float], before: Verdict | None) -> Verdict:
+        """Its verdict after good reads at these times."""
+        for at in seconds:
+            before = self.judged(at, before, GOOD, GOOD)
+        assert before is not None
+        return before
+
     def test_a_demoted_broker_must_stay_well_before_it_is_healthy(self):
         first = self.judged(10, verdict(), GOOD, GOOD)
         assert (first.state, first.since) == (HealthState.RECOVERING, after(10))
-        waiting = self.judged(69.9, first, GOOD, GOOD)
+        waiting = self.well([20, 30, 40, 50, 60, 69.9], first)
         assert (waiting.state, waiting.since) == (HealthState.RECOVERING, after(10))
         assert self.judged(70, waiting, GOOD, GOOD).state is HealthState.HEALTHY
+
+    def test_between_two_reads_no_more_counts_than_a_signal_stays_fresh(self):
+        first = self.judged(10, verdict(), GOOD, GOOD)
+        assert self.judged(3600, first, GOOD, GOOD).known_good.seconds == 10
 
     def test_a_relapse_starts_the_wait_anew(self):
         first = self.judged(10, verdict(), GOOD, GOOD)
@@ -254,29 +266,34 @@ class TestStabilization:
         assert relapse.state is HealthState.SICK
         assert self.judged(80, relapse, GOOD, GOOD).since == after(80)
 
-    def test_a_gap_in_the_evidence_does_not_count(self):
-        first = self.judged(10, verdict(), GOOD, GOOD)
-        gap = self.judged(65, first, DUNNO, DUNNO)
-        assert gap.state is HealthState.UNKNOWN
-        again = self.judged(75, self.judged(70, gap, DUNNO, DUNNO), GOOD, GOOD)
-        assert (again.state, again.since) == (HealthState.RECOVERING, after(20))
-        assert self.judged(80, again, GOOD, GOOD).state is HealthState.HEALTHY
+    @pytest.mark.parametrize("silence", [2, 3600])
+    def test_only_seconds_between_two_good_reads_count(self, silence: float):
+        first = self.well([10, 20], verdict())
+        gap = self.judged(25, first, DUNNO, DUNNO)
+        assert (gap.state, gap.known_good.seconds, gap.known_state) == (HealthState.UNKNOWN, 10, HealthState.RECOVERING)
+        again = self.well([25 + silence, 34 + silence], gap)
+        assert (again.state, again.known_good.seconds) == (HealthState.RECOVERING, 19)
 
-    def test_a_gap_of_which_the_reason_changes_does_not_count_either(self):
-        first = self.judged(10, verdict(), GOOD, GOOD)
-        gap = replace(self.judged(15, first, DUNNO, DUNNO), reason=Reason.IN_MAINTENANCE)
-        later = self.judged(20, gap, DUNNO, DUNNO)
-        assert (later.reason, later.since) == (Reason.NO_EVIDENCE, after(20))
-        assert self.judged(22, later, GOOD, GOOD).since == after(17)
+    def test_a_clock_that_was_set_back_changes_nothing(self):
+        assert self.well([10, 15, -3600, -3595], verdict()).known_good.seconds == 10
 
-    def test_a_long_gap_starts_the_wait_again(self):
-        first = self.judged(10, verdict(), GOOD, GOOD)
-        gap = self.judged(60, self.judged(20, first, DUNNO, DUNNO), DUNNO, DUNNO)
-        assert self.judged(61, gap, GOOD, GOOD).since == after(61)
+    def test_another_process_goes_on_from_the_seconds_that_are_known(self):
+        reported = replace(verdict(state=HealthState.RECOVERING), known_good=KnownGood(48.0))
+        assert self.judged(3600, reported, GOOD, GOOD).known_good.seconds == 48
+        assert self.well([3600, 3610], reported).state is HealthState.RECOVERING
+        assert self.well([3600, 3610, 3612], reported).state is HealthState.HEALTHY
 
-    def test_a_clock_that_was_set_back_does_not_lengthen_the_time(self):
-        gap = self.judged(65, self.judged(10, verdict(), GOOD, GOOD), DUNNO, DUNNO)
-        assert self.judged(50, gap, GOOD, GOOD).since == after(10)
+    def test_a_first_read_without_fresh_evidence_hides_no_failure(self):
+        known = self.well([10, 20], verdict())
+        reported = replace(known, known_good=replace(known.known_good, read_at=None))
+        blipped = [replace(s, since=after(90), age_seconds=None) for s in words(GOOD, GOOD)]
+        cold = of_one(snapshot(None, *blipped, now=after(100), undo=self.SICK), POLICY, reported)
+        assert (cold.state, cold.known_good.seconds) == (HealthState.UNKNOWN, 0)
+
+    def test_a_failure_while_its_source_was_gone_starts_the_wait_again(self):
+        gone = self.judged(25, self.well([10, 20], verdict()))
+        blipped = [replace(s, since=after(26)) for s in words(GOOD, GOOD)]
+        assert of_one(snapshot(None, *blipped, now=after(30), undo=self.SICK), POLICY, gone).known_good.seconds == 0
 
     def test_a_healthy_verdict_from_before_the_demotion_does_not_count(self):
         self.SICK = record(None, demoted(1, since=after(5)))
@@ -286,8 +303,9 @@ class TestStabilization:
 
     def test_recovering_from_before_the_demotion_does_not_count(self):
         self.SICK = record(None, demoted(1, since=after(5)))
-        former = verdict(state=HealthState.RECOVERING, since=after(-60))
-        assert self.judged(6, former, GOOD, GOOD).since == after(6)
+        former = replace(verdict(state=HealthState.RECOVERING, since=after(-60)), known_good=KnownGood(60.0))
+        found = self.judged(6, former, GOOD, GOOD)
+        assert (found.since, found.known_good.seconds) == (after(6), 0)
 
     def test_a_broker_that_a_person_demoted_while_it_was_healthy_stays_healthy(self):
         self.SICK = record(None, demoted(1, Cause.OVERRIDE, since=after(5)))
@@ -312,8 +330,10 @@ class TestStabilization:
     def test_a_failure_in_between_is_not_read_from_the_clock_of_the_prober(self):
         ahead = [replace(s, since=after(9999)) for s in words(GOOD, GOOD)]
         policy = replace(POLICY, promotion=Promotion(stabilization_seconds=60))
-        first = of_one(snapshot(None, *ahead, now=after(10), undo=self.SICK), policy, verdict())
-        assert of_one(snapshot(None, *ahead, now=after(70), undo=self.SICK), policy, first).state is HealthState.HEALTHY
+        found = verdict()
+        for at in range(10, 71, 10):
+            found = of_one(snapshot(None, *ahead, now=after(at), undo=self.SICK), policy, found)
+        assert found.state is HealthState.HEALTHY
 
     def test_who_was_healthy_already_stays_so(self):
         well = verdict(state=HealthState.HEALTHY)

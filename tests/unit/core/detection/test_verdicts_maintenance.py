@@ -69,7 +69,8 @@ def test_until_its_drain_is_in_force_a_broker_is_judged_as_any_other(seen: Clust
 
 def test_a_broker_that_leads_in_maintenance_is_not_promoted_meanwhile():
     found = judged(words(1, GOOD), 0, drain(1, "new disk"), seen=LEADING)
-    found = judged(words(1, GOOD), 999, drain(1, "new disk"), seen=LEADING, before=found)
+    for at in range(10, 1000, 10):
+        found = judged(words(1, GOOD), at, drain(1, "new disk"), seen=LEADING, before=found)
     assert (found[1].state, found[1].message) == (
         HealthState.RECOVERING,
         "every signal passes; in maintenance (new disk)",
@@ -173,8 +174,10 @@ class TestAfterwards:
         back = judged(words(1, GOOD), 60, drain(1), before=stopped, drained=True)
         found = judged(words(1, GOOD), 100, before=back, drained=True)
         assert found[1].state is HealthState.RECOVERING
-        well = judged(words(1, GOOD), 100 + POLICY.promotion.stabilization_seconds, before=found, drained=True)
-        assert well[1].state is HealthState.HEALTHY
+        for seconds in range(10, POLICY.promotion.stabilization_seconds + 1, 10):
+            assert found[1].state is HealthState.RECOVERING
+            found = judged(words(1, GOOD), 100 + seconds, before=found, drained=True)
+        assert found[1].state is HealthState.HEALTHY
 
     def test_a_second_maintenance_ends_the_time_of_the_first(self):
         first = self.ended(words(1, BAD, after(50)))
@@ -183,6 +186,17 @@ class TestAfterwards:
 
 class TestOthers:
     DRAINED = record(None, demoted(1, Cause.MAINTENANCE))
+
+    def test_a_vantage_that_fails_for_every_broker_is_blind_while_one_is_in_its_grace(self):
+        two = cluster(partition(replicas=(1, 2)), brokers=2)
+        failing = [word for b in (1, 2) for word in words(b, BAD, after(50))]
+        ended = judged(failing, 100, before=judged(failing, 60, drain(2), seen=two), seen=two)
+        assert ended[1].state is HealthState.UNKNOWN
+        assert "every broker fails from" in ended[1].message
+
+    def test_a_vantage_that_knows_nothing_of_a_broker_does_not_reach_it(self):
+        said = [word for b, reading in ((1, BAD), (2, BAD), (3, Reading.UNKNOWN)) for word in words(b, reading)]
+        assert judged(said, 0)[1].state is HealthState.UNKNOWN
 
     def disks(self, *milliseconds: float) -> list[Signal]:
         return [

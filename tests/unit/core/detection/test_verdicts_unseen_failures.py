@@ -6,8 +6,9 @@ from datetime import datetime
 
 import pytest
 
-from bellwether.core.detection.findings import EvidenceItem
-from bellwether.core.detection.verdicts import failed_in_between
+from bellwether.core.detection.findings import NOT_REPORTED, EvidenceItem
+from bellwether.core.detection.verdicts import passing_since
+from bellwether.core.model.known_good import KnownGood
 from bellwether.core.signals import Reading
 from testkit.values.builders import after
 
@@ -29,7 +30,8 @@ def item(
         pytest.param([item(after(0), Reading.FAILING)], [item(after(9))], False, id="the last verdict saw it fail"),
         pytest.param([item(after(0))], [item(after(9), Reading.FAILING)], False, id="this verdict sees it fail"),
         pytest.param([item(after(0))], [item(after(9), ignored_because="not named")], False, id="it does not count"),
-        pytest.param([item(after(0), ignored_because="stale")], [item(after(9))], True, id="it was stale"),
+        pytest.param([item(after(0), ignored_because=NOT_REPORTED)], [item(after(9))], True, id="it was stale"),
+        pytest.param([item(after(0))], [item(after(9), ignored_because=NOT_REPORTED)], True, id="it is stale"),
         pytest.param(
             [item(after(0)), item(after(1), source="b")],
             [item(after(1), source="b"), item(after(0))],
@@ -41,9 +43,8 @@ def item(
 def test_a_passing_signal_that_began_at_another_time_failed_in_between(
     last: list[EvidenceItem], now: list[EvidenceItem], failed: bool
 ):
-    assert failed_in_between(last, now) is failed
+    assert KnownGood(passing=passing_since(last)).failed_since(passing_since(now)) is failed
 
 
 def test_that_a_demoted_broker_had_no_clients_for_a_while_is_no_failure():
-    before, now = (EvidenceItem("SelfReachability", "a", Reading.PASSING, after(at)) for at in (0, 9))
-    assert not failed_in_between([before], [now])
+    assert passing_since([EvidenceItem("SelfReachability", "a", Reading.PASSING, after(0))]) == {}

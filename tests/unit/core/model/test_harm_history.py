@@ -46,14 +46,24 @@ def test_an_episode_is_kept_with_its_largest_figure_once_it_is_over():
         pytest.param([{1: [(DISK, 2.0)]}, {1: [(DISK, None)]}, {1: [(DISK, 3.0)]}], id="another cause for a moment"),
         pytest.param([{1: [(DISK, None)]}, {1: [(DISK, 3.0)]}], id="another cause before"),
         pytest.param([{1: [(DISK, 2.0)], 2: [(DISK, 1.0)]}, {1: [(DISK, 3.0)]}], id="two disks at the same time"),
+        pytest.param(
+            [{1: [(DISK, 2.0)], 2: [(DISK, 1.0)]}, {1: [(DISK, 2.0)], 2: [(DISK, 1.0)], 3: [(DISK, 9.0)]}],
+            id="a third that joins two",
+        ),
         pytest.param([{1: [(DISK, 0.9)]}], id="less than any limit"),
     ],
 )
 def test_nothing_is_learned_from_harm_that_is_not_one_brokers_own(seen: list[dict[int, list]]):
     history = HarmHistory()
-    for one in [*seen, {1: [(DISK, 0.0)], 2: [(DISK, 0.0)]}]:
+    for one in [*seen, {broker: [(DISK, 0.0)] for broker in (1, 2, 3)}]:
         history = history.after(one)
     assert history == HarmHistory()
+
+
+def test_a_broker_that_is_down_shares_no_cause_with_another():
+    down = {9: [(DISK, None), (LISTENER, None)]}
+    history = HarmHistory().after(down).after({1: [(DISK, 4.0)], **down}).after({1: [(DISK, 0.0)], **down})
+    assert history.ended == {DISK: (4.0,)}
 
 
 def test_what_is_not_known_at_present_ends_no_episode():

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.rebalance.problem import NO_BROKER, BrokerInput, Problem, validate_partition
@@ -108,6 +110,20 @@ def test_where_nobody_is_known_to_be_well_unknown_closes_nobody() -> None:
     seen = cluster(partition())
     assert ineligible_brokers(seen, record(), verdicts(seen, unknown=[1, 2, 3])) == {}
     assert ineligible_brokers(seen, record(), {}) == {}
+
+
+def test_where_probers_run_what_they_do_not_say_closes_a_broker() -> None:
+    seen = cluster(partition())
+    unknown = verdicts(seen, unknown=[1, 2, 3])
+    assert ineligible_brokers(seen, record(), unknown, probed=True) == dict.fromkeys([1, 2, 3], "Unknown")
+
+
+@pytest.mark.parametrize("last", [s for s in HealthState if s not in (HealthState.HEALTHY, HealthState.UNKNOWN)])
+def test_a_broker_last_seen_failing_stays_closed_without_evidence(last: HealthState) -> None:
+    seen = cluster(partition())
+    judged = verdicts(seen, unknown=[1, 2, 3])
+    judged[2] = replace(judged[2], last_known=last)
+    assert ineligible_brokers(seen, record(), judged) == {2: "Unknown"}
 
 
 def test_a_broker_that_is_gone_from_everywhere_is_not_named() -> None:
