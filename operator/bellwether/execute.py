@@ -7,7 +7,7 @@ request is repeated: what was not answered, or not done, is found by the next re
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -78,10 +78,11 @@ class Execution:
     """The broker that the reorders are sent to."""
     holds: list[Hold] = field(default_factory=list)
     refused_orders: list[Hold] = field(default_factory=list)
+    refused_elections: list[Hold] = field(default_factory=list)
     touched: list[Hold] = field(default_factory=list)
     stopped: Abort | None = None
     election_seconds: float = 0.0
-    """How long Kafka took for all elections of the run: partitions have no leader for at most so long."""
+    """How long Kafka took for the longest batch of elections: no partition is without a leader for longer."""
 
     @property
     def result(self) -> ExecutionResult:
@@ -93,6 +94,7 @@ class Execution:
             tuple(self.touched),
             self.stopped,
             tuple(self.refused_orders),
+            tuple(self.refused_elections),
         )
 
 
@@ -130,6 +132,18 @@ def execute(
     if entry is not None:
         world.trail.conclude(complete_entry(entry, done.result))
     return done
+
+
+def cancel_strays(strays: tuple[Partition, ...], record: UndoRecord, world: World) -> ExecutionResult:
+    """Cancel reassignments that an earlier run caused, where the policy does not act: it takes back what is ours.
+
+    A dry run holds no Lease and cancels nothing.
+    """
+    done = Execution(record)
+    with _aborting(done):
+        if strays and world.leadership.seconds_left() > world.leaders.request_timeout_seconds:
+            _cancel_strays(strays, world, done)
+    return done.result
 
 
 @contextmanager
@@ -184,9 +198,10 @@ def _elect(ready: list[Move], facts: Mapping[PartitionKey, Partition], world: Wo
     _require_lease(world)
     began = world.clock.monotonic()
     outcomes = world.leaders.elect([m.name for m in ready])
-    done.election_seconds += world.clock.monotonic() - began
+    done.election_seconds = max(done.election_seconds, world.clock.monotonic() - began)
     accepted, refused = _sorted_out(ready, outcomes)
     done.holds.extend(refused)
+    done.refused_elections.extend(refused)
     begun = [m for m in accepted if outcomes[m.name].error == "NONE"]
     done.elections.update({m.key: Accepted(m, facts[m.key], elected=True) for m in begun})
 
@@ -254,8 +269,7 @@ def _undo(
         and p.target == a.move.order
     ]
     if ours:
-        _require_lease(world)
-        outcomes = world.leaders.cancel(ours)
+        outcomes = _cancel([a.move for a in conflicting if a.move.name in ours], world, done)
     cancelled = {n: frozenset(p.replicas) - frozenset(p.adding) for n, p in found.items() if _done(outcomes.get(n))}
     now = _read_cancelled({a.move.topic for a in conflicting}, cancelled, world)
     for one in conflicting:
@@ -274,8 +288,7 @@ def _cancel_strays(strays: tuple[Partition, ...], world: World, done: Execution)
     ours = [p for p in strays if (now := fresh.get(p.key)) and now.reassigning and now.target == p.target]
     if not ours:
         return
-    _require_lease(world)
-    outcomes = world.leaders.cancel([p.name for p in ours])
+    outcomes = _cancel(ours, world, done)
     for partition in ours:
         outcome = outcomes.get(partition.name, Outcome("UNKNOWN", "no answer"))
         text = f"a late request of this operator was moving its replicas to {list(partition.target)}"
@@ -287,6 +300,22 @@ def _cancel_strays(strays: tuple[Partition, ...], world: World, done: Execution)
             done.holds.append(Hold(partition.key, partition.topic, Reason.REASSIGNING, text))
     if done.touched:
         done.stopped = Abort(Reason.REPLICA_SET_CONFLICT, _summary(done.touched))
+
+
+def _cancel(ours: Sequence[Move | Partition], world: World, done: Execution) -> Mapping[TopicPartition, Outcome]:
+    """Cancel reassignments of ours. Kafka cancels by name: a request without an answer may end another tool's later."""
+    _require_lease(world)
+    try:
+        return world.leaders.cancel([one.name for one in ours])
+    except NotSent:
+        raise
+    except Transient as error:
+        text = (
+            f"{error}: the cancellation of our own reassignment may arrive later, and then cancel one that another tool"
+            " has started since: compare its replicas with that tool's plan for two minutes"
+        )
+        done.touched.extend(Hold(one.key, one.topic, Reason.REPLICA_SET_CONFLICT, text) for one in ours)
+        raise
 
 
 def _read_cancelled(

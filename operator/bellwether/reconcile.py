@@ -31,7 +31,7 @@ from bellwether.core.rebalance.rebalance_waves import RebalanceInput, apply_next
 from bellwether.core.reporting.audit import begin_entry, quarantine_entry
 from bellwether.core.reporting.report import Report, report
 from bellwether.core.settings.policy import Policy
-from bellwether.execute import execute
+from bellwether.execute import cancel_strays, execute
 from bellwether.gather import Memory, gather
 from bellwether.ports.world import World
 
@@ -84,8 +84,9 @@ def reconcile(
         plan = replace(plan, moves=(*plan.moves, *elections_due), inputs=None)
 
     # 4. Quarantine orders first: their end must not wait for moves. Then elect: batch by batch, each checked again with
-    # a fresh read. In Observe mode or suspended, orders end and nothing is moved; what recovery found is
-    # kept, so that another tool's order is not lost when the replica set changes next.
+    # a fresh read. In Observe mode or suspended, orders end and nothing is moved; only what a late request of ours
+    # has set moving is cancelled. What recovery found is kept, so that another tool's order is not lost when the set of
+    # replicas changes next.
     world.quarantine_orders.keep(quarantines.orders)
     orders_changed = quarantine_changes(snapshot.quarantine_orders, quarantines.orders)
     result, checks, elections = ExecutionResult(), observed.checks, memory.elections
@@ -103,6 +104,7 @@ def reconcile(
     else:
         record, overwritten = set_aside(memory.record, observed.recovered.record)
         world.records.save(record)
+        result = cancel_strays(observed.recovered.strays, record, world)
         if (ended := quarantine_entry(snapshot, orders_changed)) is not None:
             world.trail.conclude(ended)
 
@@ -123,7 +125,7 @@ def reconcile(
         record=record,
         overwritten=overwritten,
         verdicts=context.verdicts,
-        refused=remember_refusals(memory.refused, result.refused_orders, plan.targets, now),
+        refused=remember_refusals(snapshot, result.refused_orders, result.refused_elections, plan.targets),
         flaps=flaps,
         known_good={**decisions.log_dirs.known_good, **decisions.links.known_good},
         quarantine_orders=quarantines.orders,

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from bellwether.core.model.cluster import Partition
+from bellwether.core.model.cluster import Partition, TopicPartition
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
+from bellwether.core.settings.policy import Mode
 from bellwether.core.signals import OverrideState
 from bellwether.execute import READ_BACK_PAUSES
+from bellwether.ports.errors import NotSent
+from bellwether.ports.kafka import Outcome
 from bellwether.testing.fault_injection import Fate, FaultyReader, Interruptions, Killed
 from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_world import MemorySite
@@ -128,6 +132,60 @@ def test_a_stray_whose_cancel_is_not_answered_is_cancelled_later(site: MemorySit
     assert orders(site).reassigning
     assert said(operator).result.touched
     assert sorted(orders(site).replicas) == [1, 2, 4]
+
+
+def test_a_cancel_without_an_answer_names_what_it_may_still_end(site: MemorySite):
+    operator = Operator(site)
+    operator.faults.race("reorder", moved(site, (1, 2, 4)))
+    operator.faults.fail_next("cancel", Fate.LATE)
+    (hold,) = said(operator).result.touched
+    assert "may arrive later, and then cancel one that another tool has started since" in hold.message
+    assert said(operator).result.touched[0].message.endswith("it was cancelled")
+
+
+def unsent(_: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
+    raise NotSent("no connection to the controller")
+
+
+def test_a_cancel_that_was_not_sent_leaves_nothing_to_name(site: MemorySite):
+    operator = Operator(site)
+    operator.faults.race("reorder", moved(site, (1, 2, 4)))
+    operator.world.leaders.cancel = unsent  # type: ignore[method-assign]
+    assert said(operator).result.touched == ()
+
+
+@pytest.mark.parametrize("change", [{"suspend": True}, {"mode": Mode.OBSERVE}])
+def test_a_late_reorder_of_ours_is_cancelled_and_named_where_the_policy_does_not_act(
+    site: MemorySite, change: Mapping[str, Any]
+):
+    operator = Operator(site)
+    operator.faults.fail_next("reorder", Fate.LATE)
+    operator.reconcile()
+    site.signals.lift(1)
+    operator.reconciles(3)
+    moved(site, (1, 2, 4))()
+    operator.reconciles(3)
+    operator.policy = replace(operator.policy, **change)
+    operator.reconcile()
+    operator.faults.deliver()
+    assert (orders(site).adding, orders(site).removing) == ((3,), (4,))
+    (hold,) = said(operator).result.touched
+    assert "a late request of this operator was moving its replicas to [2, 3, 1]; it was cancelled" in hold.message
+    assert (sorted(orders(site).replicas), orders(site).reassigning) == ([1, 2, 4], False)
+
+
+def test_replicas_that_a_late_reorder_has_moved_are_named_as_perhaps_ours(site: MemorySite):
+    operator = Operator(site)
+    operator.faults.fail_next("reorder", Fate.LATE)
+    operator.reconcile()
+    site.signals.lift(1)
+    operator.reconciles(3)
+    moved(site, (1, 2, 4))()
+    operator.reconciles(3)
+    operator.faults.deliver()
+    site.cluster.finish_reassignments()
+    (note,) = said(operator).notes
+    assert "a late request of this operator may have done it: move the replicas again if so" in note.message
 
 
 def test_a_stray_is_not_cancelled_on_a_lease_that_does_not_outlast_the_request(site: MemorySite):

@@ -42,8 +42,8 @@ class Demotion(SettingsModel[core_policy.Demotion]):
         default=_DEFAULTS.demotion.max_brokers,
         description="Maximum number of live brokers that signals demote at once: a number, or a percentage of all"
         " brokers such as 20%, rounded down, at least 1. If more brokers are sick, the most severe are demoted. Brokers"
-        " that are down, and overrides, do not count. One rack may exceed it, if all other live brokers are healthy, and"
-        " one broker whose clients lose far more.",
+        " that are down, and overrides, do not count. One rack may exceed it, if all other live brokers are healthy,"
+        " and one broker whose clients lose far more.",
         json_schema_extra={"maxLength": 3},
     )
     capacity: Capacity | None = Field(

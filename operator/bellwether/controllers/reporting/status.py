@@ -314,7 +314,7 @@ def _would_demote(report: Report) -> Iterable[policystatus.WouldDemote]:
     for broker in report.would_demote[: policystatus.BROKER_LIMIT]:
         demoted = report.plan.decisions.demoted[broker]
         verdict = next(b.verdict for b in report.brokers if b.broker == broker)
-        since = verdict.since if verdict.state is HealthState.SICK else demoted.since
+        since = verdict.since if verdict.state is HealthState.SICK else None  # it is not demoted, so not since a moment
         yield policystatus.WouldDemote(
             broker_id=broker, reason=str(demoted.reason), message=_clip(demoted.message), since=since
         )

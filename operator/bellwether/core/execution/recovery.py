@@ -183,15 +183,18 @@ def _late(entry: UndoEntry, observed: tuple[int, ...]) -> UndoEntry:
 
 
 def _projected(entry: UndoEntry, partition: Partition) -> tuple[UndoEntry | None, RecoveryNote | None]:
-    baseline = project_baseline(entry.baseline, partition.replicas)
-    if entry.state is EntryState.RESTORED:
-        return _dropped(entry, baseline), None
+    baseline, ours = project_baseline(entry.baseline, partition.replicas), entry.may_arrive(partition.replicas)
     text = (
         f"its replicas changed from {_order(sorted(entry.baseline))} to {_order(sorted(partition.replicas))}; "
         f"the baseline becomes {_order(baseline)}"
     )
+    if ours:
+        text = f"{text}; a late request of this operator may have done it: move the replicas again if so"
+    note = RecoveryNote(partition.topic, partition.index, Reason.CHANGED_SINCE_PLAN, text)
+    if entry.state is EntryState.RESTORED:
+        return _dropped(entry, baseline), note if ours else None
     after = replace(entry, baseline=baseline, written=partition.replicas, replaced=None, state=EntryState.DISPLACED)
-    return after, RecoveryNote(partition.topic, partition.index, Reason.CHANGED_SINCE_PLAN, text)
+    return after, note
 
 
 def _foreign(

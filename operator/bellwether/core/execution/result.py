@@ -23,7 +23,8 @@ class Abort:
 class ExecutionResult:
     """Changes made in Kafka. ``touched`` names partitions whose replica set changed around our reorder.
 
-    ``refused_orders`` are those of the ``holds`` whose new order Kafka refused.
+    ``refused_orders`` and ``refused_elections`` are those of the ``holds`` whose new order, or whose election, Kafka
+    refused.
     """
 
     reordered: int = 0
@@ -32,6 +33,7 @@ class ExecutionResult:
     touched: tuple[Hold, ...] = ()
     stopped: Abort | None = None
     refused_orders: tuple[Hold, ...] = ()
+    refused_elections: tuple[Hold, ...] = ()
 
     @property
     def changed(self) -> bool:

@@ -25,12 +25,16 @@ from bellwether.core.signals import Override, Signal
 
 @dataclass(frozen=True, slots=True)
 class RefusedOrder:
-    """An order that Kafka refused for a partition: how often, when last, and with which message."""
+    """An order that Kafka refused for a partition: how often, when last, and with which message.
+
+    ``isr`` is set where the order is in place and the election of its first replica was refused, with that ISR.
+    """
 
     order: tuple[int, ...]
     times: int
     at: datetime
     message: str
+    isr: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)

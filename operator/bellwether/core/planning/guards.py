@@ -82,12 +82,21 @@ def external_operation_running(proposal: ProposedOrder) -> Refusal | None:
 
 def refused_before(proposal: ProposedOrder) -> Refusal | None:
     """Orders that Kafka refused are retried with a growing delay (invariant 8)."""
-    refused = proposal.refused
-    if refused is None or refused.order != proposal.target or proposal.target == proposal.partition.replicas:
+    return wait_after_refusal(proposal.refused, proposal.partition, proposal.target, proposal.now)
+
+
+def wait_after_refusal(
+    refused: RefusedOrder | None, partition: Partition, target: tuple[int, ...], now: datetime
+) -> Refusal | None:
+    """The delay after Kafka refused a partition's order, or to elect the first of it: with another ISR it may not."""
+    in_place = target == partition.replicas
+    if (
+        refused is None
+        or refused.order != target
+        or refused.isr != (frozenset(partition.isr) if in_place else frozenset())
+    ):
         return None
-    if proposal.now - refused.at >= back_off(refused.times):
-        return None
-    return Refusal(Reason.REQUEST_REFUSED, refused.message)
+    return None if now - refused.at >= back_off(refused.times) else Refusal(Reason.REQUEST_REFUSED, refused.message)
 
 
 REORDER_GUARDS: tuple[ReorderGuard, ...] = (
@@ -133,15 +142,28 @@ def refuse_election(
 
 
 def remember_refusals(
-    before: Mapping[PartitionKey, RefusedOrder],
-    refused: Iterable[Hold],
+    snapshot: Snapshot,
+    orders: Iterable[Hold],
+    elections: Iterable[Hold],
     targets: Mapping[PartitionKey, tuple[int, ...]],
-    now: datetime,
 ) -> dict[PartitionKey, RefusedOrder]:
-    """Orders that Kafka has refused so far, this reconcile included; forgotten once the target order differs."""
-    known = {key: one for key, one in before.items() if targets.get(key) == one.order}
-    for hold in refused:
-        if hold.key in targets:
-            times = known[hold.key].times + 1 if hold.key in known else 1
-            known[hold.key] = RefusedOrder(targets[hold.key], times, now, hold.message)
+    """What Kafka has refused so far, this reconcile's ``orders`` and ``elections`` included; forgotten once the target
+    order differs, or is in place and its first replica leads. Without a target that is the order in place.
+    """
+    by_key, now = snapshot.cluster.by_key, snapshot.now
+
+    def wanted(key: PartitionKey) -> tuple[int, ...] | None:
+        return targets.get(key) or (by_key[key].replicas if key in by_key else None)
+
+    def done(key: PartitionKey, one: RefusedOrder) -> bool:
+        there = by_key.get(key)
+        return there is not None and there.replicas == one.order and (not one.isr or there.leader == one.order[0])
+
+    known = {key: one for key, one in snapshot.refused.items() if wanted(key) == one.order and not done(key, one)}
+    for refused, elects in ((orders, False), (elections, True)):
+        for hold in refused:
+            if (order := wanted(hold.key)) is not None:
+                times = known[hold.key].times + 1 if hold.key in known else 1
+                isr = frozenset(by_key[hold.key].isr) if elects and hold.key in by_key else frozenset[int]()
+                known[hold.key] = RefusedOrder(order, times, now, hold.message, isr)
     return known

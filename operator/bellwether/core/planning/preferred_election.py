@@ -15,6 +15,7 @@ from enum import StrEnum
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.cluster import Partition
+from bellwether.core.planning.guards import wait_after_refusal
 from bellwether.core.planning.plan import Move, MoveKind, Plan
 
 AUTO_REBALANCE_CONFIG = "auto.leader.rebalance.enable"
@@ -145,6 +146,7 @@ def leaders_of_released(context: Context, plan: Plan) -> tuple[Move, ...]:
 def _elections(imbalanced: Iterable[Partition], context: Context, plan: Plan) -> tuple[Move, ...]:
     """Elections of preferred leaders that are in sync, healthy and not kept from leading."""
     electable = _electable_brokers(context, plan) if not context.snapshot.cluster.immovable else frozenset()
+    refused, now = context.snapshot.refused, context.snapshot.now
     found = []
     for partition in imbalanced:
         first = partition.replicas[0]
@@ -154,6 +156,7 @@ def _elections(imbalanced: Iterable[Partition], context: Context, plan: Plan) ->
             and first in partition.isr
             and not partition.reassigning
             and partition.key not in plan.targets
+            and wait_after_refusal(refused.get(partition.key), partition, partition.replicas, now) is None
             and (wave is None or not wave.withholds(partition.key))
         ):
             found.append(

@@ -186,12 +186,18 @@ class _Planner:
         return found
 
     def _account(self, leaders: Mapping[int, int]) -> LeaderLoads:
-        """An account with these leaders, and with those out of scope where a limit says what a broker may lead."""
+        """An account with these leaders, and with those out of scope, which their brokers lead as well."""
         account = LeaderLoads(dict.fromkeys(self._live, 0) | dict(leaders), self._capacity, self._loads)
-        if account.capacity.bounded and self._cluster is not self._snapshot.cluster:
-            for key, partition in self._snapshot.cluster.by_key.items():
-                if key not in self._cluster.by_key and partition.leader is not None:
-                    account.add(partition.leader, key)
+        managed, whole = self._cluster, self._snapshot.cluster
+        if managed is whole:
+            return account
+        for broker, led in whole.leader_counts.items():
+            if broker is not None:
+                account.counts[broker] = account.counts.get(broker, 0) + led - managed.leader_counts[broker]
+        if account.weighs:
+            for key, partition in whole.by_key.items():
+                if key not in managed.by_key and partition.leader is not None:
+                    account.carry(partition.leader, key)
         return account
 
     @staticmethod

@@ -74,11 +74,28 @@ def test_another_order_than_the_refused_one_is_asked_for_at_once():
 def test_refusals_are_counted_until_another_order_is_wanted():
     seen = partition()
     held = Hold(seen.key, seen.topic, Reason.REQUEST_REFUSED, "no")
-    once = remember_refusals({}, [held], {seen.key: AWAY}, after(0))
-    twice = remember_refusals(once, [held], {seen.key: AWAY}, after(5))
+    facts = snapshot(cluster(seen), now=after(0))
+    once = remember_refusals(facts, [held], [], {seen.key: AWAY})
+    twice = remember_refusals(replace(facts, refused=once, now=after(5)), [held], [], {seen.key: AWAY})
     assert (once[seen.key].times, twice[seen.key].times, twice[seen.key].at) == (1, 2, after(5))
-    assert remember_refusals(twice, [], {seen.key: AWAY}, after(6)) == twice
-    assert remember_refusals(twice, [], {seen.key: (3, 2, 1)}, after(6)) == {}
+    facts = replace(facts, refused=twice, now=after(6))
+    assert remember_refusals(facts, [], [], {seen.key: AWAY}) == twice
+    assert remember_refusals(facts, [], [], {seen.key: (3, 2, 1)}) == {}
+
+
+def test_a_refused_election_waits_while_the_isr_is_the_same():
+    seen = partition(replicas=AWAY, leader=AWAY[-1], isr=(1, 2, 3))
+    held = Hold(seen.key, seen.topic, Reason.REQUEST_REFUSED, "PREFERRED_LEADER_NOT_AVAILABLE")
+    facts = snapshot(cluster(seen), now=after(0))
+    known = remember_refusals(facts, [], [held], {seen.key: AWAY})
+    asked = proposal(seen)._replace(refused=known[seen.key], now=after(4))
+    assert refused_before(asked) is not None
+    assert refused_before(asked._replace(now=after(5))) is None
+    assert refused_before(asked._replace(partition=replace(seen, isr=(1, 2)))) is None
+    assert refused_before(asked._replace(partition=replace(seen, replicas=(3, 2, 1)))) is None
+    assert remember_refusals(replace(facts, refused=known), [], [], {}) == known
+    led = replace(seen, leader=AWAY[0])
+    assert remember_refusals(replace(facts, cluster=cluster(led), refused=known), [], [], {seen.key: AWAY}) == {}
 
 
 def test_nothing_against_it_is_no_refusal():

@@ -237,7 +237,9 @@ class WouldDemote(Reported):
     broker_id: BrokerId = Field(description="Node id of the broker.")
     reason: ReasonName = Field(description="Reason, in CamelCase.")
     message: Message = Field(default="", description="Explanation of the reason, in one sentence.")
-    since: AwareDatetime = Field(description="Time since which the broker would be demoted.")
+    since: AwareDatetime | None = Field(
+        default=None, description="Time since which the broker is Sick. Unset where a person or its pod asks for it."
+    )
 
 
 class StrimziStatus(Reported):
