@@ -19,6 +19,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
 from bellwether.core.settings.policy import Demotion, Policy
+from bellwether.core.settings.scope import Scope
 from testkit.values.builders import (
     after,
     cluster,
@@ -34,6 +35,7 @@ from testkit.values.builders import (
 
 RACKS = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
 PREFER = Placement(Preference(("a", "b")))
+MINE = Scope(included=("orders",))
 
 
 def stretched(*partitions: Partition, fenced: Sequence[int] = (), racks: Mapping[int, str] = RACKS) -> Cluster:
@@ -412,3 +414,15 @@ class TestSeveralDemoted:
     def test_a_demoted_broker_that_leads_for_want_of_another_is_named(self):
         made = plan(stretched(partition(replicas=(3, 2, 1), isr=(1,))), wish=None, decided=self.decided(b1=self.SLOW))
         assert [h.reason for h in made.holds] == [Reason.NO_HEALTHY_ISR_MEMBER]
+
+
+@pytest.mark.parametrize("wish", [None, PREFER])
+def test_leaders_out_of_scope_count_when_leaders_are_spread(wish: Placement | None):
+    racks = dict.fromkeys((1, 2, 3), "a")
+    mine = [partition(index=n, replicas=(1, 2, 3)) for n in range(6)]
+    others = [partition("others", index=n, replicas=(2, 3, 1), leader=2) for n in range(4)]
+    seen = cluster(*mine, *others, racks=racks)
+    policy = Policy(name="p", placement=wish and replace(wish, scope=MINE), scope=MINE)
+    found = snapshot(seen, now=after(100), undo=record(None, demoted(1)))
+    made = build_plan(Context(found, verdicts(seen), policy), decisions(1))
+    assert Counter(m.leads_next for m in made.moves if m.topic == "orders") == {2: 1, 3: 5}

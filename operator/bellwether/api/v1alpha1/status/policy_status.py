@@ -191,7 +191,7 @@ class MoveCostStatus(Reported):
     election_milliseconds: tuple[Annotated[int, Field(ge=0, le=3_600_000)], ...] = Field(
         default=(),
         max_length=MOVES_KEPT,
-        description="Durations of the last elections, in milliseconds.",
+        description="Duration of the longest batch of each of the last elections, in milliseconds.",
         json_schema_extra={"x-kubernetes-list-type": "atomic"},
     )
 
