@@ -260,16 +260,10 @@ def _undo(
 ) -> None:
     """Cancel at once what our reorder set moving, name every partition concerned, and stop (invariant 1)."""
     outcomes: Mapping[TopicPartition, Outcome] = {}
-    # A reassignment to another order than ours is another tool's and is not cancelled.
-    ours = [
-        a.move.name
-        for a in conflicting
-        if seen[a.move.key] is ReadbackResult.TOUCHED
-        and (p := found.get(a.move.name)) is not None
-        and p.target == a.move.order
-    ]
-    if ours:
-        outcomes = _cancel([a.move for a in conflicting if a.move.name in ours], world, done)
+    # Only one to our order is Touched; one to another order is another tool's.
+    touched = [a.move for a in conflicting if seen[a.move.key] is ReadbackResult.TOUCHED]
+    if ours := [m for m in touched if (p := found.get(m.name)) is not None and p.reassigning]:
+        outcomes = _cancel(ours, world, done)
     cancelled = {n: frozenset(p.replicas) - frozenset(p.adding) for n, p in found.items() if _done(outcomes.get(n))}
     now = _read_cancelled({a.move.topic for a in conflicting}, cancelled, world)
     for one in conflicting:

@@ -120,6 +120,23 @@ def test_somebody_else_s_reassignment_is_never_cancelled(site: MemorySite):
     assert all(r.result.touched == () for r in operator.reports)
 
 
+def test_a_proof_counts_for_what_is_read_after_it(site: MemorySite):
+    operator = Operator(site)
+    operator.faults.fail_next("reorder", Fate.LOST)
+    operator.reconcile()
+    (sent,) = next(iter(operator.memory.record.entries.values())).outstanding  # type: ignore[union-attr]
+    site.signals.lift(1)
+    proven = False
+    while not proven:
+        operator.reconciles(1)
+        memory = operator.memory
+        assert memory is not None
+        proven = sent.broker in memory.checks and memory.checks[sent.broker].proves(operator.arrival_seconds)
+        assert any(sent in entry.outstanding for entry in memory.record.entries.values())
+    operator.reconciles(1)
+    assert not any(sent in entry.outstanding for entry in operator.memory.record.entries.values())  # type: ignore[union-attr]
+
+
 def test_a_stray_whose_cancel_is_not_answered_is_cancelled_later(site: MemorySite):
     operator = Operator(site)
     operator.faults.race("reorder", moved(site, (1, 2, 4)))

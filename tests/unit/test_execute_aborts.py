@@ -148,6 +148,7 @@ def test_the_read_before_a_batch_of_leaders_finds_what_the_batch_before_set_movi
     done = run.carry_out()
     assert (sent.count("reorder"), len(done.touched)) == (1, 2)
     assert not any(p.reassigning for p in made.partitions())
+    assert "cancel" not in run.life.effects  # nothing moves
 
 
 def test_leaders_wait_where_a_read_shows_more_than_a_missing_order():

@@ -82,7 +82,6 @@ class PlanInputs:
             decisions.kept_off,
             decisions.policy_deleted,
             context.sick_or_down,
-            snapshot.refused,
             context.deferral,
         )
         return cls(snapshot.cluster, snapshot.record.entries, snapshot.loads, others)

@@ -63,6 +63,12 @@ def test_the_harm_of_a_slow_disk_is_compared_with_its_peers(peers: list[float], 
     assert (found.evidence, found.reason) == (evidence, reason)
 
 
+@pytest.mark.parametrize(("peers", "reason"), [(3.0, Reason.STORAGE_SLOW), (3.9, Reason.SYSTEMIC_CAUSE)])
+def test_what_a_disk_loses_beyond_its_peers_must_be_worth_a_move(peers: float, reason: Reason):
+    others = [disk(n, BAD, 80, lost=peers) for n in (2, 3)]
+    assert of_one(disk(1, BAD, 80, lost=8.0), *others).reason is reason  # the limit is 4.6 s
+
+
 @pytest.mark.parametrize(
     ("lost", "evidence", "reason"),
     [

@@ -91,6 +91,8 @@ def test_a_request_at_an_unknown_broker_is_over_when_every_broker_has_proven_it(
     proof = BrokerCheck(ARRIVAL_SECONDS, 0)
     assert drained_brokers(ALL, {1: proof, 2: proof}, ARRIVAL_SECONDS) == {1, 2}
     assert drained_brokers(ALL, {1: proof, 2: proof, 3: proof}, ARRIVAL_SECONDS) == {1, 2, 3, None}
+    fenced = replace(ALL, brokers={**ALL.brokers, 3: replace(ALL.brokers[3], fenced=True)})
+    assert drained_brokers(fenced, {1: proof, 2: proof}, ARRIVAL_SECONDS) == {1, 2}  # it may be frozen and hold it
     assert drained_brokers(replace(ALL, brokers={}), {}, ARRIVAL_SECONDS) == frozenset()
 
 
