@@ -171,6 +171,20 @@ def test_a_cancel_that_was_not_sent_leaves_nothing_to_name(site: MemorySite):
     assert said(operator).result.touched == ()
 
 
+def test_the_order_before_a_late_reorder_of_ours_is_back_after_its_cancel(site: MemorySite):
+    operator = Operator(site)
+    operator.faults.fail_next("reorder", Fate.LATE)
+    operator.reconcile()
+    site.signals.lift(1)
+    operator.reconciles(3)
+    moved(site, (1, 2, 4))()
+    operator.reconciles(3)
+    operator.faults.deliver()
+    operator.reconciles(5)
+    assert orders(site).replicas == (1, 2, 4)
+    assert not any("another tool" in note.message for report in operator.reports for note in report.notes)
+
+
 @pytest.mark.parametrize("change", [{"suspend": True}, {"mode": Mode.OBSERVE}])
 def test_a_late_reorder_of_ours_is_cancelled_and_named_where_the_policy_does_not_act(
     site: MemorySite, change: Mapping[str, Any]

@@ -163,7 +163,7 @@ def _reconcile(
         return (entry.in_place(now) if entry.pending else entry), None
     if entry.pending and observed in (entry.baseline, entry.replaced):
         return entry, None
-    if entry.may_arrive(observed):
+    if entry.may_arrive(observed) or entry.may_be_left_by_cancel(observed):
         return _late(entry, observed), None
     if observed == entry.baseline:
         # The old order was put back: like a foreign order, but the baseline stays.

@@ -84,6 +84,13 @@ class UndoEntry:
         """Whether a reorder of ours to this order may still take effect."""
         return any(sent.order == order for sent in self.outstanding)
 
+    def may_be_left_by_cancel(self, order: tuple[int, ...]) -> bool:
+        """Whether a reorder of ours, made for other replicas, arrived and was cancelled. Kafka leaves those in place
+        first that the reorder names, in its order, and then the others in theirs.
+        """
+        here, named = set(order), [sent.order for sent in self.outstanding]
+        return any(order == (*filter(here.__contains__, n), *(r for r in self.written if r not in n)) for n in named)
+
     def send(self, sent: SentOrder, seen: tuple[int, ...], state: EntryState) -> UndoEntry:
         """The entry to store before an order is sent that replaces ``seen``.
 
