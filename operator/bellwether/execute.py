@@ -353,7 +353,9 @@ def _sorted_out(moves: Iterable[Move], outcomes: Mapping[TopicPartition, Outcome
         text = "Kafka's answer does not mention the partition"
         if outcome is not None:
             text = f"{outcome.error}: {outcome.message}" if outcome.message else outcome.error
-        refused.append(Hold(move.key, move.topic, Reason.REQUEST_REFUSED, text))
+        # No other list of ours is invalid: each has the replicas of the partition, once.
+        removed = outcome is not None and outcome.error == "INVALID_REPLICA_ASSIGNMENT"
+        refused.append(Hold(move.key, move.topic, Reason.REMOVED_BROKER if removed else Reason.REQUEST_REFUSED, text))
     return accepted, refused
 
 

@@ -26,11 +26,11 @@ LINES = {
     "operator/bellwether/ports": 443,
     "operator/bellwether/probes": 6440,  # several listeners, causes, gaps of both sides, slow answers, pairs that lag
     "operator/bellwether/quarantine": 716,  # ends connections; says which field keeps it from holding
-    "operator/bellwether/recording": 1955,  # all fields of signals and records, so that a replay decides alike
+    "operator/bellwether/recording": 1957,  # all fields of signals and records, so that a replay decides alike
     "operator/bellwether/sampling": 882,
     "operator/bellwether/simulation": 522,
     "operator/bellwether/telemetry": 1774,
-    "operator/bellwether/testing": 1788,
+    "operator/bellwether/testing": 1802,  # brokers that are unregistered
     "spark": 6789,
     "examples": 3022,
     "helm": 2173,

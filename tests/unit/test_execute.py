@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bellwether.core.doctor.risks import Risk
 from bellwether.core.model.cluster import Partition, TopicPartition
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
@@ -316,3 +317,19 @@ def test_a_leader_is_elected_when_it_is_read_back_not_when_kafka_says_so(site: M
     assert [(h.reason, h.message) for h in report.result.holds] == [
         (Reason.NO_ANSWER, "Kafka accepted the election, but later reads do not show the new leader.")
     ]
+
+
+@pytest.mark.parametrize("listed", [True, False], ids=["Kafka lists its registrations", "Kafka before 4.0"])
+def test_a_list_that_names_a_removed_broker_is_held_and_where_kafka_says_so_nothing_is_sent(
+    site: MemorySite, listed: bool
+):
+    site.cluster.unregister(3)
+    if not listed:
+        site.cluster.unregistered.clear()
+    operator = Operator(site)
+    for _ in range(2):
+        report = said(operator)
+        assert [h.reason for h in report.held] == [Reason.REMOVED_BROKER]
+    assert "no such broker is registered" in report.held[0].message or listed
+    assert report.risk_summary.counts.get(Risk.REMOVED_BROKER, 0) == listed
+    assert orders(site).replicas == (1, 2, 3)

@@ -56,6 +56,7 @@ class Reason(StrEnum):
     OUT_OF_SCOPE = "OutOfScope"
     PREFERRED_NOT_IN_ISR = "PreferredNotInIsr"
     REASSIGNING = "Reassigning"
+    REMOVED_BROKER = "RemovedBroker"
     ORDER_OVERWRITTEN = "OrderOverwritten"
     CHANGED_SINCE_PLAN = "ChangedSincePlan"
     # Whether acks=all waits for a broker, and whether it is quarantined
@@ -177,6 +178,9 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.OUT_OF_SCOPE: "The topic is out of scope (spec.scope), so its leader and its replica order stay.",
     Reason.PREFERRED_NOT_IN_ISR: "The preferred leader is not in the ISR, so Kafka would refuse the election.",
     Reason.REASSIGNING: "Replicas of the partition are being added or removed; the move waits for that.",
+    Reason.REMOVED_BROKER: (
+        "The replica list names a broker that is no longer registered: Kafka refuses each new order of it."
+    ),
     Reason.ORDER_OVERWRITTEN: "Another tool keeps changing the replica order; retrying with backoff.",
     Reason.CHANGED_SINCE_PLAN: (
         "The topic, its replicas or their order changed since they were last read, or its new leader may not lead."

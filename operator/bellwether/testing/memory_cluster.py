@@ -65,6 +65,7 @@ class MemoryCluster:
         self.cluster_id = cluster_id
         self.elr = elr
         self.brokers: dict[int, MemoryBroker] = {b: MemoryBroker(b, rack) for b, rack in racks.items()}
+        self.unregistered: set[int] = set()
         self.quorum = True
         self.mutations = 0
         self._partitions: dict[TopicPartition, Partition] = {}
@@ -91,6 +92,7 @@ class MemoryCluster:
 
     def snapshot(self) -> Cluster:
         """What metadata shows: a dead broker is gone from it, a fenced one is marked."""
+        partitions = self.partitions()
         return Cluster(
             cluster_id=self.cluster_id,
             brokers={
@@ -98,8 +100,11 @@ class MemoryCluster:
                 for b in self.brokers.values()
                 if b.alive
             },
-            partitions=self.partitions(),
+            partitions=partitions,
             elr_enabled=self.elr,
+            removed=frozenset({r for p in partitions for r in p.replicas}.difference(self.brokers))
+            if self.unregistered
+            else frozenset(),
         )
 
     def log_dirs(self, broker: int) -> dict[str, frozenset[TopicPartition]]:
@@ -208,6 +213,12 @@ class MemoryCluster:
         self.brokers[broker].alive = False
         self.brokers[broker].frozen = False
         self._leave_isrs(broker)
+
+    def unregister(self, broker: int) -> None:
+        """An administrator removes a dead broker's registration; replica lists go on naming it."""
+        self.kill(broker)
+        del self.brokers[broker]
+        self.unregistered.add(broker)
 
     def fence(self, broker: int) -> None:
         """The broker's session has expired: the controller fences it."""

@@ -18,11 +18,12 @@ class ReplayedCluster(MemoryCluster):
 
     def __init__(self, first: Cluster) -> None:
         super().__init__({}, cluster_id=first.cluster_id)
-        for broker in sorted(first.named):
+        for broker in sorted(first.named - first.removed):
             seen = first.brokers.get(broker)
             rack = seen.rack if seen is not None else None
             fenced = seen is not None and seen.fenced
             self.brokers[broker] = MemoryBroker(broker, rack, alive=seen is not None, fenced=fenced)
+        self.unregistered |= first.removed
         for partition in first.partitions:
             self._add(partition)
         self._last: dict[PartitionKey, Partition] = dict(first.by_key)
@@ -52,6 +53,8 @@ class ReplayedCluster(MemoryCluster):
                 self.mutations += 1
 
     def _brokers_gone(self, now: Cluster) -> None:
+        for removed in now.removed.intersection(self.brokers):
+            self.unregister(removed)
         for broker in self.brokers.values():
             seen = now.brokers.get(broker.id)
             if seen is None and broker.alive:
@@ -63,7 +66,7 @@ class ReplayedCluster(MemoryCluster):
     def _brokers_back(self, now: Cluster) -> set[int]:
         """Revive returning brokers, outside of any ISR yet; returns their ids."""
         returned = set()
-        for unseen in sorted(now.named - set(self.brokers)):
+        for unseen in sorted(now.named - now.removed - set(self.brokers)):
             self.brokers[unseen] = MemoryBroker(unseen, alive=False)
         for seen in now.brokers.values():
             broker = self.brokers[seen.id]

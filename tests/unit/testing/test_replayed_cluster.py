@@ -45,6 +45,17 @@ def test_a_broker_that_died_dies_and_comes_back_with_its_place_in_the_isr():
     assert again.snapshot().live == {1, 2, 3}
 
 
+def test_a_removed_broker_is_removed_and_its_partitions_take_no_order():
+    then = recorded(1)
+    later = ReplayedCluster(then.snapshot())
+    then.unregister(2)
+    later.advance_to(then.snapshot())
+    for again in (later, ReplayedCluster(then.snapshot())):
+        assert again.snapshot().removed == {2}
+        refused = MemoryMover(again).reorder([Reorder(ORDERS, (3, 2, 1))])[ORDERS]
+        assert refused.error == "INVALID_REPLICA_ASSIGNMENT"
+
+
 def test_a_fenced_broker_is_fenced_and_leads_nothing():
     then = recorded()
     again = ReplayedCluster(then.snapshot())

@@ -133,13 +133,15 @@ class KafkaReader:
         if last is not None and last.metadata is metadata and last.others == others:
             return last
         brokers = {b.id: b for b in metadata.brokers}
-        for one in fenced:
+        for one in fenced or ():
             brokers.setdefault(one.id, one)
         dialogue.check_brokers(len(brokers))
+        immovable = f"this Kafka service does not offer {' and '.join(missing)}" if missing else ""
         with deadline.paused():
             partitions = _partitions(metadata, moves, elr, dialogue.address)
-        immovable = f"this Kafka service does not offer {' and '.join(missing)}" if missing else ""
-        cluster = Cluster(metadata.cluster_id, dict(sorted(brokers.items())), partitions, elr_enabled, immovable)
+            cluster = Cluster(metadata.cluster_id, dict(sorted(brokers.items())), partitions, elr_enabled, immovable)
+            if fenced is not None and (removed := cluster.named.difference(brokers, cluster.unlisted)):
+                cluster = replace(cluster, removed=removed)
         return _Read(metadata, others, cluster)
 
 
@@ -233,14 +235,14 @@ def _reassignments(dialogue: BrokerConnection, deadline: Deadline) -> _Moves:
     }
 
 
-def _fenced(dialogue: BrokerConnection, deadline: Deadline) -> list[Broker]:
-    """Brokers that are registered and fenced, where the cluster lists them (KIP-1073); metadata omits them."""
+def _fenced(dialogue: BrokerConnection, deadline: Deadline) -> list[Broker] | None:
+    """Brokers that are registered and fenced (KIP-1073), which metadata omits; None where they are not listed."""
     if dialogue.version(DescribeClusterRequest, 2) != 2:
-        return []
+        return None
     request = DescribeClusterRequest(version=2, endpoint_type=1, include_fenced_brokers=True)
     answer = dialogue.ask(request, DescribeClusterResponse, deadline)
     if answer.error_code:
-        return []
+        return None
     return [Broker(b.broker_id, b.rack, b.host, b.port, fenced=True) for b in answer.brokers if b.is_fenced]
 
 

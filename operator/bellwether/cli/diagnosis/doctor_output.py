@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -51,8 +50,7 @@ def print_report(found: Examination, single: Sequence[Diagnosis], tools: Command
     for trouble in (*cluster.incomplete, *found.troubles):
         click.echo(trouble)
     click.echo()
-    counts = Counter(d.risk for d in risk_summary.diagnoses)
-    rows = [(str(risk), str(counts[risk]), RISK_DESCRIPTIONS[risk]) for risk in WORST_FIRST if counts[risk]]
+    rows = [(str(risk), str(count), RISK_DESCRIPTIONS[risk]) for risk, count in risk_summary.classes.items()]
     printed(("CLASS", "PARTITIONS", ""), rows)
     if designed := sum(d.designed for d in risk_summary.diagnoses):
         click.echo(
@@ -208,7 +206,6 @@ def _numbered(remediations: Sequence[Remediation]) -> None:
 def document(found: Examination, tools: CommandOptions) -> Document:
     """The JSON document, with all partitions at risk."""
     cluster, risk_summary = found.cluster, found.risk_summary
-    counts = Counter(d.risk for d in risk_summary.diagnoses)
     grouped = causes(risk_summary, cluster.live, found.silent)
     cause_of = {d.partition.name: str(cause.kind) for cause in grouped for d in cause.diagnoses}
     return {
@@ -219,7 +216,7 @@ def document(found: Examination, tools: CommandOptions) -> Document:
         },
         "eligibleLeaderReplicas": cluster.elr_enabled,
         "warnings": [*cluster.incomplete, *found.troubles],
-        "classes": {str(risk): counts[risk] for risk in WORST_FIRST},
+        "classes": {str(risk): risk_summary.classes.get(risk, 0) for risk in WORST_FIRST},
         "atRisk": len(risk_summary.at_risk),
         "atMinIsrBySettings": sum(d.designed for d in risk_summary.diagnoses),
         "unhealthyLeaders": None if found.unhealthy is None else [_leader_document(one) for one in found.unhealthy],
@@ -234,6 +231,7 @@ def document(found: Examination, tools: CommandOptions) -> Document:
             "notAdvertised": list(found.listeners.absent),
             "notRead": list(found.listeners.unread),
         },
+        "reassignment": _reassignment(risk_summary.diagnoses),
         "slowFollowers": None if found.unhealthy is None else [_slow_document(one) for one in found.slow],
         "causes": [_cause_document(cause, tools, elr=cluster.elr_enabled) for cause in grouped],
         "partitions": [
@@ -251,6 +249,16 @@ def _slow_disk_document(one: SlowDiskForecast) -> Document:
         "replicaFetchers": one.fetchers,
         "keepsUpMilliseconds": round(one.keeps_up_seconds() * 1000),
     }
+
+
+def _reassignment(diagnoses: Sequence[Diagnosis]) -> Document | None:
+    """Replica lists without removed brokers, as kafka-reassign-partitions.sh reads them; None where none is named."""
+    rows = [
+        {"topic": d.partition.topic, "partition": d.partition.index, "replicas": list(d.repaired)}
+        for d in diagnoses
+        if d.repaired
+    ]
+    return {"version": 1, "partitions": rows} if rows else None
 
 
 def _cause_document(cause: RiskCause, tools: CommandOptions, *, elr: bool) -> Document:

@@ -18,6 +18,7 @@ from bellwether.core.doctor.remediation import (
     min_isr_command,
     quorum_status,
     reassignments,
+    replace_removed,
 )
 from bellwether.core.doctor.risks import MIN_ISR, OFFLINE, Risk
 
@@ -38,6 +39,7 @@ class CauseAdvice:
 def cause_advice(cause: RiskCause, tools: CommandOptions, *, elr: bool) -> CauseAdvice:
     """The advice; ``elr`` says whether eligible leader replicas are enabled (KIP-966)."""
     ways = {
+        CauseKind.BROKERS_REMOVED: _removed,
         CauseKind.BROKERS_DOWN: _down,
         CauseKind.BROKERS_UNREACHABLE: _unreachable,
         CauseKind.OUT_OF_ISR: _out_of_isr,
@@ -52,6 +54,8 @@ def heading(cause: RiskCause) -> str:
     """The cause in a few words."""
     who, are = few_brokers(cause.brokers), "is" if len(cause.brokers) == 1 else "are"
     match cause.kind:
+        case CauseKind.BROKERS_REMOVED:
+            return f"{who} {are} not registered any more, and replica lists name {'it' if are == 'is' else 'them'}"
         case CauseKind.BROKERS_DOWN:
             return f"{who} {are} down"
         case CauseKind.BROKERS_UNREACHABLE:
@@ -72,6 +76,14 @@ def few_brokers(ids: Collection[int], last: str = " and ") -> str:
     if len(ids) > SHOWN_BROKERS:
         return f"{len(ids)} brokers ({', '.join(str(b) for b in sorted(ids)[: SHOWN_BROKERS - 1])}, ...)"
     return broker_list(ids, last) if ids else ""
+
+
+def _removed(cause: RiskCause, tools: CommandOptions) -> Iterator[Remediation]:
+    yield replace_removed(cause.brokers, {d.partition.name: d.repaired for d in cause.diagnoses if d.repaired}, tools)
+    yield Remediation(
+        f"or start {few_brokers(cause.brokers)} with the same id again: it registers itself, and Kafka takes orders",
+        "time to catch up",
+    )
 
 
 def _down(cause: RiskCause, tools: CommandOptions) -> Iterator[Remediation]:

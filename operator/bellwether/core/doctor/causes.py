@@ -20,6 +20,7 @@ class CauseKind(StrEnum):
 
     ELECTION_PENDING = "ElectionPending"
     NO_ELIGIBLE_LEADER = "NoEligibleLeader"
+    BROKERS_REMOVED = "BrokersRemoved"
     BROKERS_DOWN = "BrokersDown"
     BROKERS_UNREACHABLE = "BrokersUnreachable"
     OUT_OF_ISR = "OutOfIsr"
@@ -30,8 +31,8 @@ class CauseKind(StrEnum):
 class RiskCause:
     """One cause and its partitions, the worst first.
 
-    ``brokers`` are sorted: those that are down, unreachable, out of the ISR or being added; for ElectionPending the
-    former leaders as far as metadata names them, for NoEligibleLeader the replicas that are down.
+    ``brokers`` are sorted: those that are removed, down, unreachable, out of the ISR or being added; for
+    ElectionPending the former leaders as far as metadata names them, for NoEligibleLeader the replicas that are down.
     """
 
     kind: CauseKind
@@ -76,6 +77,8 @@ def _cause(found: Diagnosis, live: Collection[int], silent: Collection[int]) -> 
         return CauseKind.ELECTION_PENDING, [p.leader] if p.leader is not None else ()
     if found.risk in OFFLINE and not found.awaited:
         return CauseKind.NO_ELIGIBLE_LEADER, [b for b in p.replicas if b not in live]
+    if found.removed and found.risk not in OFFLINE:
+        return CauseKind.BROKERS_REMOVED, found.removed
     needed = found.awaited if found.risk in OFFLINE else found.missing
     if down := [b for b in needed if b not in live]:
         return CauseKind.BROKERS_DOWN, down

@@ -8,12 +8,14 @@ election.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bellwether.core.doctor.risks import MIN_ISR, Diagnosis, Risk
-from bellwether.core.model.cluster import Partition
+from bellwether.core.model.cluster import Partition, TopicPartition
 
+SHOWN_ORDERS = 20
+"""How many new replica lists a command has."""
 GROUPS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 
 PROCESS_CHECK = (
@@ -78,6 +80,7 @@ def remediation_plan(found: Diagnosis, tools: CommandOptions, *, elr: bool) -> R
     ways = {
         Risk.IN_SYNC: _nothing,
         Risk.UNDER_REPLICATED: _under_replicated,
+        Risk.REMOVED_BROKER: _under_replicated,
         Risk.AT_MIN_ISR: _at_floor,
         Risk.UNDER_MIN_ISR: _under_floor,
         Risk.LEADER_LOST: _leader_lost,
@@ -91,7 +94,7 @@ def client_impact(found: Diagnosis) -> str:
     """Impact on producers and consumers of the partition."""
     p = found.partition
     match found.risk:
-        case Risk.IN_SYNC | Risk.AT_MIN_ISR | Risk.UNDER_REPLICATED:
+        case Risk.IN_SYNC | Risk.AT_MIN_ISR | Risk.UNDER_REPLICATED | Risk.REMOVED_BROKER:
             return "reads and writes work, with any acks setting"
         case Risk.UNDER_MIN_ISR:
             said = (
@@ -110,7 +113,7 @@ def safe_actions(found: Diagnosis, *, elr: bool) -> str:
     match found.risk:
         case Risk.IN_SYNC:
             return _spare(found)
-        case Risk.UNDER_REPLICATED:
+        case Risk.UNDER_REPLICATED | Risk.REMOVED_BROKER:
             return f"{_spare(found)}; do not stop {broker_list(p.isr)} at once"
         case Risk.AT_MIN_ISR if len(p.isr) == 1:
             return f"broker {p.isr[0]} has the only replica in sync: do not stop it, and protect its disk"
@@ -241,6 +244,8 @@ def _wait(found: Diagnosis, elr: bool) -> Remediation:
 
 
 def _bring_back(found: Diagnosis, tools: CommandOptions, which: str) -> Remediation:
+    if found.removed:
+        return replace_removed(found.removed, {found.partition.name: found.repaired} if found.repaired else {}, tools)
     if not found.missing:
         return Remediation(
             f"wait for the reassignment that adds {broker_list(found.partition.adding)}, or find out why it does not "
@@ -252,6 +257,22 @@ def _bring_back(found: Diagnosis, tools: CommandOptions, which: str) -> Remediat
         f"bring {broker_list(found.missing)} back into the ISR: start it, or find out why it cannot follow",
         "nothing",
         checks=(tools.kafka("kafka-topics.sh", f"--describe --topic {found.partition.topic} {which}"),),
+    )
+
+
+def replace_removed(
+    brokers: Collection[int], orders: Mapping[TopicPartition, Sequence[int]], tools: CommandOptions
+) -> Remediation:
+    """Remedy for replica lists that name removed brokers: one reassignment, with the first of the new lists."""
+    shown = dict(list(orders.items())[:SHOWN_ORDERS])
+    more = f"; below are {len(shown)}, --output json has all under reassignment" if len(shown) < len(orders) else ""
+    lists = f"{len(orders)} replica list{'' if len(orders) == 1 else 's'}"
+    return Remediation(
+        f"replace {broker_list(brokers)} in {lists}: until then Kafka refuses each new order of these partitions, and "
+        f"their brokers cannot be evacuated{more}",
+        "disk and network for one copy of each; with no broker free, one copy less",
+        reassign(shown, "reassignment.json", tools) if shown else (),
+        (reassignments(tools),),
     )
 
 
@@ -275,10 +296,16 @@ def min_isr_command(topic: str, tools: CommandOptions, least: int) -> str:
 
 
 def _reassign_to(p: Partition, order: Sequence[int | str], tools: CommandOptions) -> tuple[str, str]:
-    """Write the reassignment's file, and execute it."""
-    replicas = ",".join(str(r) for r in order)
-    content = f'{{"version":1,"partitions":[{{"topic":"{p.topic}","partition":{p.index},"replicas":[{replicas}]}}]}}'
-    file = f"{p.name}.json"
+    return reassign({p.name: order}, f"{p.name}.json", tools)
+
+
+def reassign(orders: Mapping[TopicPartition, Sequence[int | str]], file: str, tools: CommandOptions) -> tuple[str, str]:
+    """Commands that write a reassignment's file, and execute it."""
+    rows = ",".join(
+        f'{{"topic":"{name.topic}","partition":{name.partition},"replicas":[{",".join(map(str, order))}]}}'
+        for name, order in orders.items()
+    )
+    content = f'{{"version":1,"partitions":[{rows}]}}'
     execute = tools.kafka("kafka-reassign-partitions.sh", f"--reassignment-json-file {file} --execute")
     return f"echo '{content}' > {file}", execute
 

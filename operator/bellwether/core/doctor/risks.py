@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 
+from bellwether.core.doctor.removed_brokers import repaired_orders
 from bellwether.core.model.cluster import Cluster, Partition, PartitionKey, TopicPartition
 
 MIN_ISR = "min.insync.replicas"
@@ -23,13 +24,14 @@ UNCLEAN = "unclean.leader.election.enable"
 
 
 class Risk(StrEnum):
-    """Risk class of a partition, the worst first."""
+    """Risk class of a partition, the worst first. ``REMOVED_BROKER`` counts partitions of worse classes as well."""
 
     ALL_REPLICAS_LOST = "AllReplicasLost"
     LAST_ISR_MEMBER_LOST = "LastIsrMemberLost"
     LEADER_LOST = "LeaderLost"
     UNDER_MIN_ISR = "UnderMinIsr"
     AT_MIN_ISR = "AtMinIsr"
+    REMOVED_BROKER = "RemovedBroker"
     UNDER_REPLICATED = "UnderReplicated"
     IN_SYNC = "InSync"
 
@@ -46,6 +48,7 @@ RISK_DESCRIPTIONS: Mapping[Risk, str] = {
     Risk.LEADER_LOST: "its leader is lost; another replica can lead without data loss and Kafka elects it",
     Risk.UNDER_MIN_ISR: "acks=all is refused; acks=1 is accepted but not visible to consumers",
     Risk.AT_MIN_ISR: "works now; losing one more broker stops acks=all",
+    Risk.REMOVED_BROKER: "works, and cannot be evacuated: the replica list names a broker that is not registered",
     Risk.UNDER_REPLICATED: "works, with fewer replicas in sync than configured",
     Risk.IN_SYNC: "every replica is in sync",
 }
@@ -73,6 +76,8 @@ class RiskInputs:
     unclean: Mapping[str, bool] = field(default_factory=dict)
     samples: Mapping[PartitionKey, LogEndSample] = field(default_factory=dict)
     ends: Mapping[TopicPartition, Mapping[int, int]] = field(default_factory=dict)
+    removed: frozenset[int] = frozenset()
+    """Brokers that are not registered (``Cluster.removed``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +132,10 @@ class Diagnosis:
     unclean: bool | None = None
     further: tuple[int, int] | None = None
     """A live replica whose log ends after the candidate's, and where: electing it instead loses less."""
+    removed: tuple[int, ...] = ()
+    """Replicas on brokers that are not registered: Kafka refuses each new order."""
+    repaired: tuple[int, ...] = ()
+    """A replica list without them (``removed_brokers``), where one was looked for."""
 
     @property
     def designed(self) -> bool:
@@ -154,8 +163,12 @@ class RiskSummary:
     @cached_property
     def counts(self) -> Mapping[Risk, int]:
         """Number of partitions at risk per class, the worst first; empty classes are omitted."""
-        counted = Counter(d.risk for d in self.at_risk)
-        return {risk: counted[risk] for risk in WORST_FIRST if counted[risk]}
+        return _counts(self.at_risk)
+
+    @cached_property
+    def classes(self) -> Mapping[Risk, int]:
+        """The same of all partitions, those that are in sync included."""
+        return _counts(self.diagnoses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +188,7 @@ class MinIsrCache:
 
 def partitions_at_risk(cluster: Cluster, floors: Mapping[str, int]) -> RiskSummary:
     """Diagnoses of the partitions that are not led by a full ISR: only these can be at risk."""
-    live, facts = cluster.live, RiskInputs(floors)
+    live, facts = cluster.live, RiskInputs(floors, removed=cluster.removed)
     short: Iterable[Partition] = cluster.without_full_isr
     if not live.issuperset(leader for leader in cluster.leader_counts if leader is not None):
         lost = (p.leader not in live and not p.leader_unknown for p in cluster.partitions)
@@ -185,13 +198,25 @@ def partitions_at_risk(cluster: Cluster, floors: Mapping[str, int]) -> RiskSumma
 
 def diagnose_cluster(cluster: Cluster, facts: RiskInputs, silent: Collection[int] = ()) -> RiskSummary:
     """Diagnose every partition; ``silent`` are brokers that are alive by metadata and do not answer."""
-    live = cluster.live.difference(silent)
-    return RiskSummary(tuple(diagnose(p, live, facts) for p in cluster.partitions))
+    live, facts = cluster.live.difference(silent), replace(facts, removed=cluster.removed)
+    found = tuple(diagnose(p, live, facts) for p in cluster.partitions)
+    if orders := repaired_orders(cluster, live):
+        found = tuple(replace(d, repaired=orders.get(d.partition.key, ())) for d in found)
+    return RiskSummary(found)
 
 
 def diagnose(partition: Partition, live: Collection[int], facts: RiskInputs) -> Diagnosis:
     """Diagnose one partition; ``live`` are the brokers that can lead."""
-    p = partition
+    found = _diagnose(partition, live, facts)
+    removed = tuple(r for r in partition.replicas if r in facts.removed) if facts.removed else ()
+    if not removed:
+        return found
+    return replace(
+        found, removed=removed, risk=Risk.REMOVED_BROKER if found.risk is Risk.UNDER_REPLICATED else found.risk
+    )
+
+
+def _diagnose(p: Partition, live: Collection[int], facts: RiskInputs) -> Diagnosis:
     floor = effective_min_isr(p, facts.floors.get(p.topic))
     missing = tuple(r for r in p.replicas if r not in p.isr and r not in p.adding)
     unclean = facts.unclean.get(p.topic)
@@ -206,6 +231,14 @@ def diagnose(partition: Partition, live: Collection[int], facts: RiskInputs) -> 
         return Diagnosis(p, Risk.ALL_REPLICAS_LOST, floor, missing, awaited, unclean=unclean)
     loss, further = _loss(p, candidate, facts), _further(p, candidate, facts)
     return Diagnosis(p, Risk.LAST_ISR_MEMBER_LOST, floor, missing, awaited, loss, unclean, further)
+
+
+def _counts(diagnoses: Iterable[Diagnosis]) -> dict[Risk, int]:
+    counted = Counter[Risk]()
+    for found in diagnoses:
+        counted[found.risk] += 1
+        counted[Risk.REMOVED_BROKER] += bool(found.removed) and found.risk is not Risk.REMOVED_BROKER
+    return {risk: counted[risk] for risk in WORST_FIRST if counted[risk]}
 
 
 def _loss(p: Partition, candidate: int, facts: RiskInputs) -> DataLoss:

@@ -107,6 +107,9 @@ class Cluster:
     """Cluster metadata. ``elr_enabled``: eligible leader replicas are enabled (KIP-966). ``immovable``: why no leader
     can be moved in it at all, as far as that is known.
 
+    ``removed`` are the brokers that replica lists name and that are not registered, not even fenced: Kafka refuses each
+    order that names one. Empty where Kafka does not list its registrations (before 4.0).
+
     What several steps need of all partitions is derived here, once: the readers return the same cluster while metadata
     does not change, so that a settled cluster is not counted again.
     """
@@ -116,6 +119,7 @@ class Cluster:
     partitions: tuple[Partition, ...] = ()
     elr_enabled: bool = False
     immovable: str = ""
+    removed: frozenset[int] = frozenset()
 
     @cached_property
     def by_key(self) -> Mapping[PartitionKey, Partition]:

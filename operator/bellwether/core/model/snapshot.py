@@ -20,12 +20,13 @@ from bellwether.core.model.quarantine_order import RELEASE_AFTER, QuarantineOrde
 from bellwether.core.model.reassignments import ExternalReassignments
 from bellwether.core.model.strimzi import Blocker, Pod, Strimzi
 from bellwether.core.model.undo_record import Link, UndoRecord
+from bellwether.core.reasons import Reason
 from bellwether.core.signals import Override, Signal
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedOrder:
-    """An order that Kafka refused for a partition: how often, when last, and with which message.
+    """An order that Kafka refused for a partition: how often, when last, with which message, and why.
 
     ``isr`` is set where the order is in place and the election of its first replica was refused, with that ISR.
     """
@@ -34,6 +35,7 @@ class RefusedOrder:
     times: int
     at: datetime
     message: str
+    reason: Reason = Reason.REQUEST_REFUSED
     isr: frozenset[int] = frozenset()
 
 

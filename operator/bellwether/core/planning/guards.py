@@ -32,6 +32,8 @@ class ProposedOrder(NamedTuple):
     """Whether the order is only for preferred racks: none of its brokers is demoted or returning."""
     immovable: str = ""
     """Why nothing can be moved in this cluster."""
+    removed: frozenset[int] = frozenset()
+    """Brokers that are not registered (``Cluster.removed``)."""
 
 
 ReorderGuard = Callable[[ProposedOrder], "Refusal | None"]
@@ -56,6 +58,18 @@ def leader_unknown(proposal: ProposedOrder) -> Refusal | None:
     if not proposal.partition.leader_unknown:
         return None
     return Refusal(Reason.LISTENER_MISSING, DESCRIPTIONS[Reason.LISTENER_MISSING])
+
+
+def names_removed_broker(proposal: ProposedOrder) -> Refusal | None:
+    """Kafka refuses each new order of a replica list that names a broker that is not registered."""
+    gone = [r for r in proposal.partition.replicas if r in proposal.removed]
+    if not gone or proposal.target == proposal.partition.replicas:
+        return None
+    text = (
+        f"its replica list {list(proposal.partition.replicas)} names broker {', '.join(map(str, gone))}, which is not"
+        " registered: Kafka refuses each new order; bellwether doctor prints the repair"
+    )
+    return Refusal(Reason.REMOVED_BROKER, text)
 
 
 def contested(proposal: ProposedOrder) -> Refusal | None:
@@ -96,13 +110,16 @@ def wait_after_refusal(
         or refused.isr != (frozenset(partition.isr) if in_place else frozenset())
     ):
         return None
-    return None if now - refused.at >= back_off(refused.times) else Refusal(Reason.REQUEST_REFUSED, refused.message)
+    if now - refused.at >= back_off(refused.times):
+        return None
+    return Refusal(refused.reason, refused.message)
 
 
 REORDER_GUARDS: tuple[ReorderGuard, ...] = (
     immovable,  # the service has no request for it
     leader_unknown,  # what a move would change is not known
     reassigning,  # replicas are moving: wait
+    names_removed_broker,  # Kafka refuses each order of it
     contested,  # another tool changes the order: back off
     external_operation_running,  # Strimzi or a rebalance is at work: wait for it
     refused_before,  # Kafka refused this order: retry later
@@ -165,5 +182,5 @@ def remember_refusals(
             if (order := wanted(hold.key)) is not None:
                 times = known[hold.key].times + 1 if hold.key in known else 1
                 isr = frozenset(by_key[hold.key].isr) if elects and hold.key in by_key else frozenset[int]()
-                known[hold.key] = RefusedOrder(order, times, now, hold.message, isr)
+                known[hold.key] = RefusedOrder(order, times, now, hold.message, hold.reason, isr)
     return known

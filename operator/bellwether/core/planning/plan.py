@@ -136,7 +136,7 @@ def build_plan(context: Context, decisions: Decisions, last: Plan | None = None)
     if last is not None and last.inputs is not None and last.inputs.same(inputs):
         return replace(last, decisions=decisions)
     whole, entries_of, now = frozenset(decisions.demoted), snapshot.record.entries, snapshot.now
-    refused, busy = snapshot.refused, context.deferral
+    refused, busy, removed = snapshot.refused, context.deferral, snapshot.cluster.removed
     kept = whole.union(decisions.returning)
     found = target_orders(context, decisions)
     moves, entries, targets, holds = [], {}, {}, []
@@ -155,12 +155,16 @@ def build_plan(context: Context, decisions: Decisions, last: Plan | None = None)
         if not (in_place and partition.leader == target[0] and not partition.reassigning and target[0] not in demoted):
             for_racks = busy is not None and (kept | demoted).isdisjoint(partition.replicas)
             proposal = ProposedOrder(
-                partition, target, entry, now, refused.get(key), busy, for_racks, snapshot.cluster.immovable
+                partition, target, entry, now, refused.get(key), busy, for_racks, snapshot.cluster.immovable, removed
             )
             refusal = refuse_reorder(proposal)
             if refusal is not None:
                 postponed = True  # some guards let the same order pass later
                 holds.append(_hold(partition, refusal))
+                if refusal.reason is Reason.REMOVED_BROKER and _first_takes_over(
+                    partition, demoted, context, decisions
+                ):
+                    moves.append(_move(wanted._replace(target=partition.replicas), demoted, elect=True))
                 continue
             refusal = refuse_election(partition, target, demoted, wanted.chosen, snapshot)
             if refusal is not None and _worth_naming(partition, target, demoted):
@@ -179,6 +183,14 @@ def build_plan(context: Context, decisions: Decisions, last: Plan | None = None)
     return Plan(
         tuple(moves), tuple(holds), decisions, entries, targets, found.awaited, found.early, found.resting, lasting
     )
+
+
+def _first_takes_over(partition: Partition, demoted: frozenset[int], context: Context, decisions: Decisions) -> bool:
+    """Whether an election without a reorder takes a partition from a demoted broker."""
+    first = partition.replicas[0]
+    able = partition.leader in demoted and first in context.snapshot.cluster.live.intersection(partition.isr)
+    wave = decisions.returning.get(first)
+    return able and first not in demoted | context.sick_or_down and not (wave and wave.withholds(partition.key))
 
 
 def _move(wanted: TargetOrder, demoted: frozenset[int], *, elect: bool) -> Move:

@@ -28,6 +28,7 @@ class PinnedReason(StrEnum):
     """Why a partition must stay as it is. A partition of an ineligible leader has that broker's reason instead."""
 
     REASSIGNING = "Reassigning"
+    REMOVED_BROKER = "RemovedBroker"
     DISPLACED = "Displaced"
     INTERNAL = "Internal"
     EXCLUDED = "Excluded"
@@ -89,7 +90,7 @@ def build_problem(
         seen = cluster.brokers.get(broker)
         why = ineligible.get(broker, "")
         slots.append(BrokerInput(broker, seen.rack if seen else None, sizes.get(broker, WHOLE), not why, why))
-    stay = _PinnedPartitions(record, ineligible, excluded, internal, rankings, scope)
+    stay = _PinnedPartitions(cluster, record, ineligible, excluded, internal, rankings, scope)
     partitions = sorted(_slot(p, stay.why(p), _free(p, ineligible, rankings)) for p in cluster.partitions if p.replicas)
     terms = ProblemHeader(cluster.cluster_id, policy, made_at, objective, tuple(slots))
     terms.validate()
@@ -141,6 +142,7 @@ class _PinnedPartitions:
 
     def __init__(
         self,
+        cluster: Cluster,
         record: UndoRecord,
         ineligible: Mapping[int, str],
         excluded: Collection[str],
@@ -150,6 +152,7 @@ class _PinnedPartitions:
     ) -> None:
         # A tombstone marks an order that is back: nothing is displaced any more.
         self._displaced = {k: e for k, e in record.entries.items() if e.state is not EntryState.RESTORED}
+        self._removed = cluster.removed
         self._rankings = rankings
         self._ineligible = ineligible
         self._patterns = tuple(excluded)
@@ -160,6 +163,8 @@ class _PinnedPartitions:
     def why(self, partition: Partition) -> str:
         if partition.reassigning:
             return PinnedReason.REASSIGNING
+        if not self._removed.isdisjoint(partition.replicas):
+            return PinnedReason.REMOVED_BROKER
         if partition.key in self._displaced and not self._rests(partition):
             return PinnedReason.DISPLACED
         if partition.internal and not self._internal:

@@ -268,8 +268,15 @@ class _MoveChecks:
                 or self._finds_no_room(partition, entry)
             ):
                 continue
-            refused = self.snapshot.refused.get(key)
-            if refuse_reorder(ProposedOrder(partition, entry.baseline, entry, self.snapshot.now, refused)) is None:
+            order = ProposedOrder(
+                partition,
+                entry.baseline,
+                entry,
+                self.snapshot.now,
+                self.snapshot.refused.get(key),
+                removed=self.snapshot.cluster.removed,
+            )
+            if refuse_reorder(order) is None:
                 text = f"waits for moves of the previous wave, for example {partition.name}"
                 return Refusal(Reason.APPLYING, text)
         return None
@@ -288,8 +295,9 @@ class _MoveChecks:
             return None
         if not self._scope.covers(partition.topic):
             return Refusal(Reason.OUT_OF_SCOPE, DESCRIPTIONS[Reason.OUT_OF_SCOPE])
-        if partition.reassigning:
-            return Refusal(Reason.REASSIGNING, DESCRIPTIONS[Reason.REASSIGNING])
+        removed = self.snapshot.cluster.removed
+        if refusal := refuse_reorder(ProposedOrder(partition, move.order, None, self.snapshot.now, removed=removed)):
+            return refusal
         if home not in (move.replicas, move.order):
             return Refusal(Reason.CHANGED_SINCE_PLAN, f"its order is now {list(home)}")
         if not self._preferred(first, partition):

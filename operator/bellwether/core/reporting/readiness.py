@@ -239,6 +239,12 @@ def _unmet(state: PolicyState) -> Finding | None:
     return None
 
 
+def _removed_broker(state: PolicyState) -> Finding | None:
+    gone, count = state.context.snapshot.cluster.removed, state.at_risk(Risk.REMOVED_BROKER)
+    text = f"naming {named(sorted(gone))}, not registered any more: Kafka refuses each new order of them"
+    return _partitions(count, Reason.REMOVED_BROKER, text)
+
+
 def _under_replicated(state: PolicyState) -> Finding | None:
     count = state.at_risk(Risk.UNDER_REPLICATED)
     return _partitions(count, Reason.UNDER_REPLICATED, "with replicas out of sync")
@@ -296,6 +302,7 @@ RANKS: tuple[Callable[[PolicyState], Finding | None], ...] = (
     _blind,
     _broken_links,
     _delaying,
+    _removed_broker,
     _unmet,
     _log_dir_offline,
     _under_replicated,

@@ -40,7 +40,8 @@ def topic_impacts(context: Context, risks: RiskSummary) -> tuple[TopicImpact, ..
     """Topics with the most offline partitions, then unhealthy leaders, then under and at ``min.insync.replicas``."""
     cluster = context.snapshot.cluster
     classes: Counter[tuple[str, Risk]] = Counter()
-    classes.update((d.partition.topic, d.risk) for d in risks.at_risk if d.risk is not Risk.UNDER_REPLICATED)
+    hurts = OFFLINE | {Risk.UNDER_MIN_ISR, Risk.AT_MIN_ISR}
+    classes.update((d.partition.topic, d.risk) for d in risks.at_risk if d.risk in hurts)
     led = _badly_led(context)
     found = [
         TopicImpact(

@@ -70,6 +70,7 @@ class Anonymity:
             self.name("cluster", cluster.cluster_id),
             {b.id: self._broker(b) for b in cluster.brokers.values()},
             tuple(self._partition(p) for p in cluster.partitions),
+            removed=cluster.removed,
         )
 
     def said(self, said: Document) -> dict[str, Json]:

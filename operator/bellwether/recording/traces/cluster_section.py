@@ -25,6 +25,8 @@ def cluster_section(cluster: Cluster, partitions: bool = True) -> dict[str, Json
         "id": cluster.cluster_id,
         "brokers": {str(b.id): _broker_row(b) for b in cluster.brokers.values()},
     }
+    if cluster.removed:
+        section["removed"] = sorted(cluster.removed)
     if not partitions:
         return {**section, "named": sorted(cluster.named)}
     topics: dict[str, dict[str, Json]] = {}
@@ -99,7 +101,8 @@ def _read_cluster(section: Document) -> Cluster:
         partitions = tuple(sorted(partitions, key=lambda p: (p.topic, p.index)))
     else:
         partitions = _stand_ins(brokers, [int(b) for b in section.get("named", brokers)])
-    return Cluster(str(section["id"]), dict(sorted(brokers.items())), partitions)
+    removed = frozenset(map(int, section.get("removed", ())))
+    return Cluster(str(section["id"]), dict(sorted(brokers.items())), partitions, removed=removed)
 
 
 def _stand_ins(brokers: Mapping[int, Broker], named: list[int]) -> tuple[Partition, ...]:

@@ -72,6 +72,7 @@ def cluster(
     fenced: Sequence[int] = (),
     racks: Mapping[int, str] | None = None,
     cluster_id: str = CLUSTER_ID,
+    removed: Sequence[int] = (),
 ) -> Cluster:
     """Brokers 1..n, or those named."""
     ids = range(1, brokers + 1) if isinstance(brokers, int) else brokers
@@ -79,6 +80,7 @@ def cluster(
         cluster_id=cluster_id,
         brokers={b: Broker(b, (racks or {}).get(b), f"broker-{b}", 9092, b in fenced) for b in ids},
         partitions=tuple(partitions),
+        removed=frozenset(removed),
     )
 
 

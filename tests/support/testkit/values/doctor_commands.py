@@ -14,7 +14,7 @@ from testkit.values.builders import partition
 
 LIVE = frozenset({1, 2, 3})
 SILENT = frozenset({3})
-INPUTS = RiskInputs({"orders": 2}, {"orders": True})
+INPUTS = RiskInputs({"orders": 2}, {"orders": True}, removed=frozenset({9}))
 
 LED = partition(replicas=(1, 2, 4), isr=(1, 2))
 PARTITIONS = (
@@ -22,6 +22,7 @@ PARTITIONS = (
     LED,
     replace(LED, replicas=(1, 2, 3), isr=(1, 2)),  # broker 3 does not answer
     replace(LED, replicas=(1, 2), isr=(1,)),  # broker 2 answers
+    replace(LED, replicas=(1, 2, 3, 9), isr=(1, 2, 3)),  # broker 9 is removed
     replace(LED, replicas=(1, 4, 5), isr=(1,), adding=(4, 5)),
     partition(isr=(1, 2), leader=None),
     partition(replicas=(3, 1, 2), leader=3),

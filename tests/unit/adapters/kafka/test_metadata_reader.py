@@ -121,6 +121,24 @@ def test_fenced_brokers_are_kept_apart_from_those_that_can_lead() -> None:
 
 
 @pytest.mark.parametrize(
+    ("isr", "removed"),
+    [
+        pytest.param([1, 2], {3}, id="in no ISR"),
+        pytest.param([3], {3}, id="the last in the ISR"),
+        pytest.param([1, 3], set(), id="alive, without the listener that was asked"),
+    ],
+)
+def test_a_broker_that_is_listed_nowhere_is_removed_unless_others_are_in_sync_with_it(
+    isr: list[int], removed: set[int]
+) -> None:
+    lists = topic("a", partition(0, isr=isr))
+    with ScriptedBroker(answers(lists)) as broker:
+        assert reader(broker).read().removed == removed
+    with ScriptedBroker(answers(lists, described=described(3))) as broker:
+        assert reader(broker).read().removed == set(), "it is fenced"
+
+
+@pytest.mark.parametrize(
     "without",
     [
         {"versions": versions({DescribeClusterRequest: (0, 1)})},
@@ -130,7 +148,9 @@ def test_fenced_brokers_are_kept_apart_from_those_that_can_lead() -> None:
 )
 def test_a_cluster_that_cannot_say_who_is_fenced_is_read_all_the_same(without: dict[str, Any]) -> None:
     with ScriptedBroker(answers(topic("a", partition(0)), **without)) as broker:
-        assert set(reader(broker).read().brokers) == {1, 2}
+        cluster = reader(broker).read()
+    assert set(cluster.brokers) == {1, 2}
+    assert cluster.removed == frozenset(), "broker 3 may be fenced"
 
 
 @pytest.mark.parametrize("turns", [[{("a", 0): ([4], [2])}, {}], [{}, {("a", 0): ([4], [2])}]], ids=["ends", "begins"])

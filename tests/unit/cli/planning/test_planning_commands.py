@@ -150,6 +150,19 @@ class TestDryRuns:
         operator.step(loop, SETTLED)
         assert all(leader != 2 for _, leader in moved(operator))
 
+    def test_what_kafka_would_refuse_is_counted_and_not_promised(self, operator: MemoryOperator):
+        started(operator)
+        operator.site.cluster.unregister(3)
+        found = run("demote", 1, "--dry-run")
+        assert "0 leaders move, 0 partitions are only reordered" in found.output
+        assert " blocked, RemovedBroker: The replica list names a broker that is no longer registered" in found.output
+        override(operator, 1, "Demoted")
+        assert document("plan")["moves"] == []
+        led = next(p for p in operator.site.cluster.partitions() if p.leader == 1)
+        why = run("why", f"{led.topic}/{led.index}").output
+        assert "it is blocked (RemovedBroker): its replica list" in why
+        assert "the operator moves it now" not in why
+
     def test_a_drain_that_would_stop_writes_is_exit_status_3(self, operator: MemoryOperator):
         operator.site.cluster.create_topic("pair", assignment=[(2, 1)])
         operator.site.cluster.configure_topic("pair", "min.insync.replicas", "2")

@@ -9,9 +9,9 @@ import pytest
 from bellwether.core.doctor.cause_remediation import CauseAdvice, cause_advice
 from bellwether.core.doctor.causes import CauseKind, RiskCause, causes
 from bellwether.core.doctor.remediation import PROCESS_CHECK, CommandOptions
-from bellwether.core.doctor.risks import Risk
+from bellwether.core.doctor.risks import Risk, RiskInputs, diagnose_cluster
 from bellwether.core.model.cluster import Partition
-from testkit.values.builders import partition
+from testkit.values.builders import cluster, partition
 from testkit.values.doctor_commands import LIVE, SILENT, summary
 
 TOOLS = CommandOptions("b:1")
@@ -36,6 +36,24 @@ def test_ten_partitions_that_miss_one_dead_broker_are_one_finding() -> None:
     assert said.heading == "broker 4 is down"
     assert [way.do for way in said.remediations] == [f"start broker 4; {PROCESS_CHECK}"]
     assert said.remediations[0].commands == (), "no command of Kafka starts a broker"
+
+
+def test_a_removed_broker_is_replaced_by_one_reassignment_and_not_started() -> None:
+    lists = [partition(index=i, replicas=(1, 2, 4), isr=(1, 2)) for i in range(25)]
+    (cause,) = causes(diagnose_cluster(cluster(*lists, removed=[4]), RiskInputs()), LIVE)
+    assert (cause.kind, cause.brokers) == (CauseKind.BROKERS_REMOVED, (4,))
+    said = advice(cause)
+    assert said.heading == "broker 4 is not registered any more, and replica lists name it"
+    repair, again = said.remediations
+    assert "replace broker 4 in 25 replica lists: until then Kafka refuses each new order" in repair.do
+    assert repair.do.endswith("below are 20, --output json has all under reassignment")
+    write, execute = repair.commands
+    assert write.startswith(
+        'echo \'{"version":1,"partitions":[{"topic":"orders","partition":0,"replicas":[1,2,3]},{"topic'
+    )
+    assert write.count("[1,2,3]") == 20
+    assert execute.endswith("--reassignment-json-file reassignment.json --execute")
+    assert again.do.startswith("or start broker 4 with the same id again")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ LIVE = frozenset({1, 2, 3})
 def found(p: Partition, *, floor: int | None = 2, live: frozenset[int] = LIVE, unclean: bool = False) -> Diagnosis:
     floors = {} if floor is None else {p.topic: floor}
     samples = {p.key: LogEndSample(120, START, 1, p.leader_epoch)}
-    return diagnose(p, live, RiskInputs(floors, {p.topic: unclean}, samples, {p.name: {2: 100}}))
+    return diagnose(p, live, RiskInputs(floors, {p.topic: unclean}, samples, {p.name: {2: 100}}, frozenset({9})))
 
 
 def told(p: Partition, *, elr: bool = True, **known: object) -> RemediationPlan:
@@ -37,6 +37,7 @@ OFFLINE = partition(isr=(1,), leader=None)
 EVERY = {
     Risk.IN_SYNC: partition(),
     Risk.UNDER_REPLICATED: partition(replicas=(1, 2, 3, 4), isr=(1, 2, 3)),
+    Risk.REMOVED_BROKER: partition(replicas=(1, 2, 3, 9), isr=(1, 2, 3)),
     Risk.AT_MIN_ISR: partition(isr=(1, 2)),
     Risk.UNDER_MIN_ISR: partition(isr=(1,)),
     Risk.LEADER_LOST: partition(isr=(1, 2), leader=None),

@@ -55,6 +55,30 @@ def test_a_led_partition_is_told_by_its_isr_and_the_setting(isr: tuple[int, ...]
     assert told(partition(isr=isr), floor=floor).risk is risk
 
 
+@pytest.mark.parametrize(
+    ("isr", "floor", "risk"),
+    [
+        pytest.param((1, 2), 1, Risk.REMOVED_BROKER, id="one to spare: this is the worst of it"),
+        pytest.param((1, 2), 2, Risk.AT_MIN_ISR, id="none to spare is worse"),
+        pytest.param((1,), 2, Risk.UNDER_MIN_ISR, id="below is worse"),
+    ],
+)
+def test_a_list_that_names_a_removed_broker_is_counted_also_where_it_is_in_a_worse_class(
+    isr: tuple[int, ...], floor: int, risk: Risk
+):
+    seen = cluster(partition(replicas=(1, 2, 4), isr=isr), partition(index=1), removed=[4])
+    for summary in (partitions_at_risk(seen, {"orders": floor}), diagnose_cluster(seen, RiskInputs({"orders": floor}))):
+        (found,) = summary.at_risk
+        assert (found.risk, found.removed) == (risk, (4,))
+        assert summary.counts == {Risk.REMOVED_BROKER: 1, risk: 1}
+    assert summary.classes == {**summary.counts, Risk.IN_SYNC: 1}
+
+
+def test_the_doctor_finds_a_list_without_the_removed_broker():
+    (found,) = diagnose_cluster(cluster(partition(replicas=(1, 4), isr=(1,)), removed=[4]), RiskInputs()).diagnoses
+    assert found.repaired == (1, 2)
+
+
 @pytest.mark.parametrize(("replicas", "floor"), [((1,), 2), ((1, 2), 3)])
 def test_no_more_replicas_are_asked_for_than_there_are(replicas: tuple[int, ...], floor: int):
     found = told(partition(replicas=replicas), floor=floor)

@@ -18,6 +18,7 @@ from bellwether.core.planning.guards import (
     external_operation_running,
     immovable,
     leader_unknown,
+    names_removed_broker,
     reassigning,
     refuse_election,
     refuse_reorder,
@@ -42,10 +43,21 @@ def test_what_moves_is_asked_before_who_insists():
         immovable,
         leader_unknown,
         reassigning,
+        names_removed_broker,
         contested,
         external_operation_running,
         refused_before,
     ) == REORDER_GUARDS
+
+
+def test_an_order_of_a_list_that_names_a_removed_broker_is_refused_and_says_which():
+    asked = proposal()._replace(removed=frozenset({3, 9}))
+    refusal = refuse_reorder(asked)
+    assert refusal is not None
+    assert refusal.reason is Reason.REMOVED_BROKER
+    assert "its replica list [1, 2, 3] names broker 3, which is not registered" in refusal.message
+    assert refuse_reorder(asked._replace(target=asked.partition.replicas)) is None, "the list as it is needs no request"
+    assert refuse_reorder(asked._replace(removed=frozenset({9}))) is None
 
 
 def test_the_first_refusal_of_the_chain_is_the_one_that_is_given():
@@ -73,7 +85,7 @@ def test_another_order_than_the_refused_one_is_asked_for_at_once():
 
 def test_refusals_are_counted_until_another_order_is_wanted():
     seen = partition()
-    held = Hold(seen.key, seen.topic, Reason.REQUEST_REFUSED, "no")
+    held = Hold(seen.key, seen.topic, Reason.REMOVED_BROKER, "no")
     facts = snapshot(cluster(seen), now=after(0))
     once = remember_refusals(facts, [held], [], {seen.key: AWAY})
     twice = remember_refusals(replace(facts, refused=once, now=after(5)), [held], [], {seen.key: AWAY})

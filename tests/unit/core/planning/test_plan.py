@@ -78,6 +78,27 @@ def test_what_the_kafka_service_does_not_offer_is_not_planned():
     ]
 
 
+@pytest.mark.parametrize(
+    ("seen", "leader"),
+    [
+        pytest.param(partition(replicas=[1, 2, 4], isr=[1, 2]), None, id="led by its first: it stays"),
+        pytest.param(partition(replicas=[2, 1, 4], isr=[1, 2], leader=1), 2, id="its first takes over by an election"),
+        pytest.param(partition(replicas=[2, 1, 4], isr=[1], leader=1), None, id="its first is not in sync"),
+        pytest.param(partition(replicas=[4, 1, 2], isr=[1, 2], leader=1), None, id="its first is the removed broker"),
+        pytest.param(partition(replicas=[2, 1, 4], isr=[1, 2], leader=2), None, id="led by its first, not reordered"),
+    ],
+)
+def test_of_a_list_that_names_removed_broker_4_no_order_is_planned(seen: Partition, leader: int | None):
+    made = plan(cluster(seen, removed=[4]), 1)
+    assert [(m.order, m.elect, m.leads_next) for m in made.moves] == ([(seen.replicas, True, leader)] if leader else [])
+    assert [h.reason for h in made.holds] == [Reason.REMOVED_BROKER]
+
+
+def test_a_sick_first_replica_is_not_elected_for_a_list_that_names_a_removed_broker():
+    seen = partition(replicas=[2, 1, 4], isr=[1, 2], leader=1)
+    assert plan(cluster(seen, removed=[4]), 1, sick=[1, 2]).empty
+
+
 def test_all_replicas_demoted_is_named_and_left_as_it_is():
     made = plan(cluster(partition(replicas=[1, 2]), brokers=4), 1, 2)
     assert made.empty

@@ -47,9 +47,11 @@ def test_what_must_stay_is_held_with_its_reason() -> None:
         partition("displaced", 0, (2, 1)),
         partition("growing", 0, (1, 2, 3), adding=(3,)),
         partition("__consumer_offsets", 0, internal=True),
+        partition("named", 0, (1, 9)),
         partition("left-alone", 0),
         partition("of-the-sick", 0, (3, 1)),
         partition("free", 0),
+        removed=[9],
     )
     undo = record({key: entry("displaced", (1, 2), (2, 1))})
     found = held(posed(seen, undo=undo, shut={3: "Sick"}, excluded=("left-*",)))
@@ -57,6 +59,7 @@ def test_what_must_stay_is_held_with_its_reason() -> None:
         "displaced-0": "Displaced",
         "growing-0": "Reassigning",
         "__consumer_offsets-0": "Internal",
+        "named-0": "RemovedBroker",
         "left-alone-0": "Excluded",
         "of-the-sick-0": "Sick",
         "free-0": "",

@@ -193,6 +193,12 @@ def test_what_changed_since_the_plan_was_made_is_left_out_counted_and_named(inst
     assert done.application.left_load == 100
 
 
+def test_what_names_a_removed_broker_is_left_out_as_kafka_refuses_its_order():
+    done = reconcile(accepted(MOVES[0]), cluster(FIRST, removed=[3]))
+    assert done.application is not None
+    assert done.application.left == {"RemovedBroker": 1}
+
+
 def test_a_leader_to_be_that_could_not_lead_when_the_plan_was_made_and_cannot_now_is_refused():
     plan = accepted(loadmove(FIRST), *(loadmove(p, to=3) for p in MANY), closed=[2])
     done = reconcile(plan, cluster(FIRST, *MANY), sick=[2])

@@ -48,10 +48,11 @@ def of(
     plan: Plan | None = None,
     result: ExecutionResult | None = None,
     min_isr: int = 2,
+    removed: tuple[int, ...] = (),
     **states: list[int],
 ) -> Report:
     """A report of three brokers, Healthy unless named by state: ``of(down=[2])``."""
-    seen = cluster(*(partitions or (partition(),)), fenced=states.get("down", []))
+    seen = cluster(*(partitions or (partition(),)), fenced=states.get("down", []), removed=removed)
     floors = dict.fromkeys((p.topic for p in seen.partitions), min_isr)
     return said(replace(snapshot(seen), floors=floors), policy, verdicts(seen, **states), plan, result)
 
@@ -178,6 +179,15 @@ WORST_FIRST = [
             " other brokers lead: acks=all waits for it",
         ),
         id="acks=all delayed",
+    ),
+    pytest.param(
+        of(partition(replicas=(1, 2, 9), isr=(1, 2)), min_isr=1, removed=(9,)),
+        (
+            True,
+            "RemovedBroker",
+            "1 partition naming broker 9, not registered any more: Kafka refuses each new order of them",
+        ),
+        id="a removed broker in a replica list",
     ),
     pytest.param(
         of(policy=NO_RACK),

@@ -22,12 +22,18 @@ def plain(cluster: Cluster) -> Cluster:
             replace(p, isr=tuple(r for r in p.replicas if r in p.isr), leader_epoch=-1)
             for p in sorted(cluster.partitions, key=lambda p: (p.topic, p.index))
         ),
+        removed=cluster.removed,
     )
 
 
 @given(strategies.clusters())
 def test_a_cluster_is_read_back(cluster: Cluster):
     assert read_cluster(json.loads(json.dumps(cluster_section(cluster)))) == plain(cluster)
+
+
+def test_removed_brokers_are_read_back():
+    seen = Cluster("k", {1: Broker(1)}, (Partition("orders", "id", 0, (1, 9), (1,), 1),), removed=frozenset({9}))
+    assert read_cluster(cluster_section(seen)) == seen
 
 
 @given(strategies.clusters(), strategies.clusters())

@@ -77,6 +77,19 @@ CASES = (
         "11m",
         {held("Reassigning"): "5x60", held("NoHealthyIsrMember"): "9x8 stale"},
     ),
+    Case(
+        "BellwetherReplicaListsNameRemovedBroker",
+        "replica lists name a broker that is not registered, and no broker is at fault",
+        "16m",
+        {at_risk("RemovedBroker"): "4x60", at_risk("UnderReplicated"): "0x60"},
+        OURS,
+    ),
+    Case(
+        "BellwetherReplicaListsNameRemovedBroker",
+        "a broker is replaced, and its partitions are reassigned",
+        "21m",
+        {at_risk("RemovedBroker"): "4x20 0x60"},
+    ),
     Case("BellwetherReplicaOrderContested", "another tool reorders", "11m", {held("OrderOverwritten"): "40x60"}, OURS),
     Case("BellwetherReplicaOrderContested", "a person did it once", "11m", {held("OrderOverwritten"): "40x4 stale"}),
     Case(
