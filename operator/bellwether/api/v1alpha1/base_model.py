@@ -145,13 +145,15 @@ def explain(error: ValidationError, model: type[BaseModel] | None = None) -> str
 
 
 def problems(
-    error: ValidationError, model: type[BaseModel] | None = None
+    error: ValidationError, model: type[BaseModel] | None = None, *, whole: bool = True
 ) -> Iterator[tuple[tuple[int | str, ...], str]]:
-    """Location and message of each invalid field, as in ``explain``."""
+    """Location and message of each invalid field, as in ``explain``; without ``whole`` only of those that are there."""
     found = error.errors(include_url=False)
     for details in found:
         if details["type"] == "too_short" and any(_inside(other["loc"], details["loc"]) for other in found):
             continue  # invalid entries are not counted
+        if not whole and details["type"] in ("missing", RULE):
+            continue
         below = details.get("ctx", {}).get("field", "") if details["type"] == RULE else ""
         yield (*details["loc"], *(below.split(".") if below else [])), describe(details, model)
 

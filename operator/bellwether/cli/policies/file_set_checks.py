@@ -10,11 +10,14 @@ import shlex
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import PURPOSE, PURPOSE_LABEL
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.validation_errors import nearest
+from bellwether.cli.policies.gitops_files import is_chart_values
 from bellwether.cli.policies.object_checks import ERROR, WARNING, FoundObject, Problem
 from bellwether.cli.policies.yaml_documents import Path_
 
@@ -60,18 +63,26 @@ def check_together(
             yield from _racks(one, racks)
 
 
-def is_chart_values(value: Mapping[str, Any]) -> bool:
-    """Whether a document is a values file of the chart: it has no kind, and a part that concerns policies."""
-    return "kind" not in value and any(key in value for key in ("policies", "probers", "rbac"))
+def in_one_tree(one: FoundObject, other: FoundObject) -> bool:
+    """Whether two objects may be of one Kubernetes cluster: the folder of one has the other, or is the same.
+
+    ``clusters/staging`` and ``clusters/prod`` are two clusters, which may have the same names and addresses.
+    """
+    first, second = _folder(one.file), _folder(other.file)
+    return first.is_relative_to(second) or second.is_relative_to(first)
+
+
+@lru_cache(maxsize=5000)
+def _folder(file: str) -> Path:
+    return Path(file).absolute().parent
 
 
 def _one_policy_each(policies: Sequence[FoundPolicy]) -> Iterator[Problem]:
-    first: dict[str, FoundPolicy] = {}
-    names: dict[tuple[str, str], FoundPolicy] = {}
+    by_name: defaultdict[tuple[str, str], list[FoundPolicy]] = defaultdict(list)
+    by_address: defaultdict[str, list[FoundPolicy]] = defaultdict(list)
     for one in policies:
         found, kafka = one.found, one.policy.spec.kafka
-        same = names.setdefault((found.namespace, found.name), one)
-        if same is not one:
+        if (same := _added(by_name[found.namespace, found.name], one)) is not None:
             text = f"{found.title} is also in {_place(same.found)}: the one that is applied last replaces the other"
             yield found.problem(WARNING, "duplicate", ("metadata", "name"), text)
             continue
@@ -79,22 +90,29 @@ def _one_policy_each(policies: Sequence[FoundPolicy]) -> Iterator[Problem]:
         if kafka.strimzi is not None:
             namespace = kafka.strimzi.namespace or found.namespace
             addresses = {f"Strimzi cluster {namespace}/{kafka.strimzi.cluster_name}": ("spec", "kafka", "strimzi")}
-        for address, location in addresses.items():
-            other = first.setdefault(address, one)
-            if other is not one:
+        others = {address: _added(by_address[address], one) for address in addresses}
+        for address, other in others.items():
+            if other is not None:
                 text = (
                     f"{address} is also the cluster of {other.found.title} in {_place(other.found)}: one policy manages"
                     " a Kafka cluster, and the operator refuses the second: remove one of them"
                 )
-                yield found.problem(ERROR, "one-policy", location, text)
+                yield found.problem(ERROR, "one-policy", addresses[address], text)
                 break
+
+
+def _added(known: list[FoundPolicy], one: FoundPolicy) -> FoundPolicy | None:
+    """The first of these policies in the tree of another one, which is added to them."""
+    found = next((other for other in known if in_one_tree(other.found, one.found)), None)
+    known.append(one)
+    return found
 
 
 def _vantages(policies: Sequence[FoundPolicy], probers: Sequence[Prober]) -> Iterator[Problem]:
     location = ("spec", "detection", "externalReachability", "vantages")
     for one in policies:
         reachability = one.policy.policy().detection.reachability
-        mine = [prober for prober in probers if one.served_by(prober)]
+        mine = [prober for prober in probers if one.served_by(prober) and in_one_tree(one.found, prober.found)]
         if not mine or not reachability.enabled or not reachability.vantages:
             continue
         probed = {prober.vantage for prober in mine}
@@ -154,13 +172,12 @@ def _options(words: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _secrets(policies: Sequence[FoundPolicy], secrets: Sequence[FoundObject]) -> Iterator[Problem]:
-    if not secrets:
-        return
-    by_name: dict[str, list[FoundObject]] = defaultdict(list)
-    for secret in secrets:
-        by_name[secret.name].append(secret)
     for one in policies:
-        for location, name in secret_references(one.found.value):
+        by_name: dict[str, list[FoundObject]] = defaultdict(list)
+        for secret in secrets:
+            if in_one_tree(one.found, secret):
+                by_name[secret.name].append(secret)
+        for location, name in secret_references(one.found.value) if by_name else ():
             mine = [s for s in by_name[name] if not s.namespace or one.found.namespace in ("", s.namespace)]
             if not mine:
                 text = (
@@ -183,7 +200,7 @@ def _secret_names(policies: Sequence[FoundPolicy], values: FoundObject) -> Itera
     if not isinstance(rbac, Mapping) or rbac.get("anySecret") or "secretNames" not in rbac:
         return
     named = [str(name) for name in _list(rbac["secretNames"])]
-    for one in policies:
+    for one in (one for one in policies if in_one_tree(one.found, values)):
         for location, name in secret_references(one.found.value):
             if name not in named:
                 text = (

@@ -14,9 +14,10 @@ from bellwether.api.v1alpha1.base_model import API_VERSION
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.commands import exit_status
-from bellwether.cli.policies.file_set_checks import FoundPolicy, check_together, is_chart_values
+from bellwether.cli.policies.file_set_checks import FoundPolicy, check_together
+from bellwether.cli.policies.gitops_files import chart_values, is_patch, unchecked
 from bellwether.cli.policies.lint_output import FORMATS
-from bellwether.cli.policies.object_checks import ERROR, FoundObject, Problem, check_object, is_ours
+from bellwether.cli.policies.object_checks import ERROR, NOTE, FoundObject, Problem, check_object, is_ours
 from bellwether.cli.policies.yaml_documents import (
     Document,
     Position,
@@ -42,7 +43,7 @@ def lint(files: tuple[str, ...], cluster: Path | None, strict: bool, output: str
     names = [name for name, _ in contents]
     shown = FORMATS[output](problems, sorted({*names, *(p.file for p in problems)}))
     click.echo(shown if output != "table" else _plain(shown))
-    if any(strict or p.severity == ERROR for p in problems):
+    if any((strict and p.severity != NOTE) or p.severity == ERROR for p in problems):
         raise click.exceptions.Exit(exit_status.FOUND)
 
 
@@ -101,9 +102,11 @@ def check_files(texts: Iterable[tuple[str, str]], racks: frozenset[str] | None =
                 for found in _objects(name, document):
                     if not is_ours(found.value):
                         others.append(found)
+                        for place, what in unchecked(found.value):
+                            checked.problems.append(found.problem(NOTE, "unchecked", place, f"not checked: {what}"))
                         continue
                     checked.problems += _duplicates(found)
-                    valid, wrong = check_object(found)
+                    valid, wrong = check_object(found, patch=name != STDIN and is_patch(name))
                     checked.problems += wrong
                     if isinstance(valid, LeadershipPolicy):
                         checked.policies.append(FoundPolicy(found, valid))
@@ -117,7 +120,7 @@ def check_files(texts: Iterable[tuple[str, str]], racks: frozenset[str] | None =
 
 
 def _objects(name: str, document: Document) -> Iterator[FoundObject]:
-    """The objects of a document: itself, the items of a List, the policies in values of the chart."""
+    """The objects of a document: itself, the items of a List, values of the chart inside, and their policies."""
     value = document.value
     if isinstance(value, list):
         return  # another tool's file
@@ -129,10 +132,13 @@ def _objects(name: str, document: Document) -> Iterator[FoundObject]:
                 yield FoundObject(name, document, item, ("items", index))
         return
     yield FoundObject(name, document, value)
-    policies = value.get("policies") if is_chart_values(value) else None
-    for index, entry in enumerate(policies if isinstance(policies, list) else []):
-        if isinstance(entry, Mapping) and "spec" in entry and not set(entry) - _ENTRY:  # otherwise of another chart
-            yield FoundObject(name, document, _of_values(entry), ("policies", index))
+    for values, place in chart_values(value):
+        if place:
+            yield FoundObject(name, document, values, place)
+        policies = values.get("policies")
+        for index, entry in enumerate(policies if isinstance(policies, list) else []):
+            if isinstance(entry, Mapping) and "spec" in entry and not set(entry) - _ENTRY:  # otherwise of another chart
+                yield FoundObject(name, document, _of_values(entry), (*place, "policies", index))
 
 
 def _of_values(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 from xml.etree import ElementTree
 
 from bellwether import __version__
-from bellwether.cli.policies.object_checks import ERROR, Problem
+from bellwether.cli.policies.object_checks import ERROR, NOTE, WARNING, Problem
 
 RULES = {
     "duplicate": "The same object is in two places.",
@@ -20,6 +21,7 @@ RULES = {
     "rack": "No broker is in the rack.",
     "schema": "A field is unknown, missing or has an invalid value.",
     "secret": "A Secret is missing, or the operator may not read it.",
+    "unchecked": "Policies may be here, and are not checked.",
     "status": "The status is written by the operator.",
     "vantage": "A vantage and its probers do not match.",
     "yaml": "The file is not valid YAML.",
@@ -30,8 +32,9 @@ RULES = {
 def as_table(problems: Sequence[Problem], files: Sequence[str]) -> str:
     """One line for each problem, as compilers write it, and a summary."""
     lines = [f"{p.file}:{p.at.line}:{p.at.column}: {p.severity}: {p.message} [{p.rule}]" for p in problems]
-    errors = sum(p.severity == ERROR for p in problems)
-    return "\n".join([*lines, f"{len(files)} files, {errors} errors, {len(problems) - errors} warnings"])
+    counts = Counter(p.severity for p in problems)
+    notes = f", {counts[NOTE]} not checked" if counts[NOTE] else ""
+    return "\n".join([*lines, f"{len(files)} files, {counts[ERROR]} errors, {counts[WARNING]} warnings{notes}"])
 
 
 def as_json(problems: Sequence[Problem], files: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -20,7 +20,8 @@ from bellwether.api.v1alpha1.validation_errors import model_at, nearest
 from bellwether.cli.policies.yaml_documents import Document, Path_, Position
 
 KINDS: Mapping[str, type[Object]] = {"LeadershipPolicy": LeadershipPolicy, "BrokerHealth": BrokerHealth}
-ERROR, WARNING = "error", "warning"
+ERROR, WARNING, NOTE = "error", "warning", "note"
+"""Severities; a note says what is not checked, and fails nothing."""
 
 _TOP_LEVEL = ("apiVersion", "kind", "metadata", "spec", "status")
 _METADATA = (
@@ -95,13 +96,15 @@ def is_ours(value: Mapping[str, Any]) -> bool:
     return group == GROUP or value.get("kind") in KINDS
 
 
-def check_object(found: FoundObject) -> tuple[Object | None, list[Problem]]:
-    """Problems of one object, and the object if it is valid."""
+def check_object(found: FoundObject, *, patch: bool = False) -> tuple[Object | None, list[Problem]]:
+    """Problems of one object, and the object if it is valid; of a ``patch`` only the fields that are there."""
     model = KINDS.get(found.kind)
     if model is None:
         text = f"kind {found.kind or 'is missing'}{nearest(found.kind, KINDS)}: {GROUP} has {' and '.join(KINDS)}"
         return None, [found.problem(ERROR, "kind", ("kind",), text)]
-    reported = [*_head(found), *_metadata(found)]
+    if patch:
+        found = replace(found, value=_without_directives(found.value))
+    reported = [*_head(found), *(() if patch else _metadata(found))]
     body = {k: v for k, v in found.value.items() if k in _TOP_LEVEL and k != "status"}
     metadata = {k: v for k, v in found.metadata.items() if k in ("name", "namespace")}
     body["metadata"] = {k: v for k, v in metadata.items() if isinstance(v, str)}
@@ -111,12 +114,19 @@ def check_object(found: FoundObject) -> tuple[Object | None, list[Problem]]:
         parsed = model.model_validate(without_nulls(body, model))
     except ValidationError as error:
         places: set[Path_] = set()
-        for location, message in problems(error, model):
+        for location, message in problems(error, model, whole=not patch):
             place = _existing(location, body)
             if place not in places:  # a value that may be of two types fails for both
                 places.add(place)
                 reported.append(found.problem(ERROR, "schema", place, f"{path(place)}: {message}"))
-    return (None if any(one.severity == ERROR for one in reported) else parsed), reported
+    return (None if patch or any(one.severity == ERROR for one in reported) else parsed), reported
+
+
+def _without_directives(value: Any) -> Any:
+    """A patch without what it says to Kustomize, such as ``$patch: delete``."""
+    if isinstance(value, Mapping):
+        return {key: _without_directives(one) for key, one in value.items() if not str(key).startswith("$")}
+    return [_without_directives(one) for one in value] if isinstance(value, list) else value
 
 
 def _head(found: FoundObject) -> Iterator[Problem]:
