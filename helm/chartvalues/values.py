@@ -42,6 +42,11 @@ class Values(Model):
 
     model_config = ConfigDict(json_schema_extra={"$schema": "http://json-schema.org/draft-07/schema#"})
 
+    enabled: bool = Field(
+        default=True,
+        description="For the condition of an umbrella chart (condition: bellwether.enabled), which leaves the chart out."
+        " Without such a condition false is refused.",
+    )
     name_override: OptionalName = Field(default="", description="Replaces the chart name in object names.")
     fullname_override: OptionalName = Field(default="", description="Replaces release and chart name in object names.")
     common_labels: Labels = Field(default_factory=dict, description="Labels for every object.")

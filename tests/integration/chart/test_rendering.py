@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -368,3 +369,22 @@ def test_every_pod_that_connects_can_read_the_workload_identities(helm: Helm, ch
         (volume,) = [one for one in spec["volumes"] if one["name"] == "workload-identities"]
         assert volume["configMap"] == {"name": config["metadata"]["name"], "optional": True}
         assert {"name": "BELLWETHER_WORKLOAD_IDENTITIES", "value": f"{mount['mountPath']}/{name}"} in container["env"]
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_an_umbrella_chart_may_leave_it_out_by_a_condition(helm: Helm, chart: Path, tmp_path: Path, enabled: bool):
+    shutil.copytree(chart, tmp_path / "charts" / "bellwether")
+    needed = {"name": "bellwether", "version": ">=0.0.0-0", "condition": "bellwether.enabled"}
+    head = {"apiVersion": "v2", "name": "platform", "version": "1.0.0", "dependencies": [needed]}
+    (tmp_path / "Chart.yaml").write_text(yaml.safe_dump(head))
+    values = {"bellwether": {"enabled": enabled}, "global": {"team": "platform"}}
+    assert bool(of(helm.template(tmp_path, values), "Deployment")) == enabled
+
+
+def test_every_component_reaches_dns_also_of_openshift_whose_pods_listen_on_5353(helm: Helm, chart: Path):
+    policies = of(helm.template(chart, {"networkPolicy": {"enabled": True}}), "NetworkPolicy")
+    dns = {"kubernetes.io/metadata.name": "openshift-dns"}
+    for policy in policies:
+        (rule,) = (r for r in policy["spec"]["egress"] if {"port": 5353, "protocol": "UDP"} in r.get("ports", ()))
+        assert rule["to"] == [{"namespaceSelector": {"matchLabels": dns}}]
+    assert {p["metadata"]["labels"]["app.kubernetes.io/component"] for p in policies} >= {"operator", "hook"}
